@@ -1,0 +1,55 @@
+# Two commands do all the set-up and their job: `make demo` and `make test`.
+# `make help` lists the rest.
+SHELL := /bin/bash
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PYTEST := $(BIN)/python -m pytest
+
+.DEFAULT_GOAL := help
+.PHONY: help setup java demo test test-long test-nojit lint format bench clean
+
+help: ## list the targets
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
+
+setup: $(VENV)/.done ## make .venv with everything, at the versions of constraints.txt
+
+$(VENV)/.done: pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+	  || { echo "epochlog needs Python 3.11 or later; run make PYTHON=/path/to/python3.11"; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade 'pip>=25.1' -c constraints.txt
+	$(BIN)/python -m pip install --quiet -c constraints.txt --editable '.[all]' --group dev
+	@touch $@
+
+java: ## see that Java 17+ and Maven are there; on Debian as root, install them
+	@tests/oracle/install-java
+
+demo: setup ## the main job, on replicas of a real Kafka cluster
+	@$(BIN)/epochlog demo
+
+test: setup java ## the test suite, with a rotating share of each campaign
+	$(PYTEST) tests bench
+	$(MAKE) --no-print-directory test-nojit
+
+test-nojit: setup ## the kernels once more, as plain Python
+	NUMBA_DISABLE_JIT=1 $(PYTEST) tests/logstore/kernels tests/epoch/test_bulk.py
+
+test-long: setup java ## every campaign at its full count (hours)
+	CAMPAIGN=full $(PYTEST) tests
+
+lint: setup ## ruff, mypy, import contracts
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+format: setup ## rewrite the code in the house style
+	$(BIN)/ruff check --fix
+	$(BIN)/ruff format
+
+bench: setup ## the benchmarks, measured
+	$(PYTEST) bench --benchmark-enable --benchmark-only
+
+clean: ## remove everything that can be made again
+	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis

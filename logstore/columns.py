@@ -1,0 +1,79 @@
+"""Batches and records as columns: what the kernels write and bulk readers work on."""
+
+from dataclasses import dataclass
+from enum import IntEnum
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+class StopReason(IntEnum):
+    """Why a scan of batches stopped at `BatchColumns.next_position`."""
+
+    END = 0
+    """All bytes were read."""
+    MORE = 1
+    """The columns are full: scan on from `next_position`."""
+    TORN = 2
+    """Fewer bytes are left than a header, or than the batch says it has."""
+    BAD_LENGTH = 3
+    """The length field is smaller than the smallest batch."""
+    BAD_MAGIC = 4
+    """The magic byte is none of 0, 1, 2."""
+    BAD_HEADER = 5
+    """A header field cannot be: negative offset, offset delta, or record count."""
+    LEGACY = 6
+    """A batch of magic 0 or 1 follows, which only `LogFile.batches` reads."""
+
+
+@dataclass(frozen=True, slots=True)
+class BatchColumns:
+    """Headers of consecutive batches of one log file, one row a batch, in file order.
+
+    Positions and sizes are bytes from the start of the file; timestamps are milliseconds since 1970 UTC.
+    """
+
+    position: NDArray[np.int64]
+    size: NDArray[np.int64]
+    """Bytes of the whole batch, its 12 leading bytes of offset and length included."""
+    base_offset: NDArray[np.int64]
+    last_offset: NDArray[np.int64]
+    leader_epoch: NDArray[np.int32]
+    magic: NDArray[np.int8]
+    attributes: NDArray[np.int16]
+    base_timestamp: NDArray[np.int64]
+    max_timestamp: NDArray[np.int64]
+    producer_id: NDArray[np.int64]
+    producer_epoch: NDArray[np.int16]
+    base_sequence: NDArray[np.int32]
+    record_count: NDArray[np.int32]
+    crc: NDArray[np.uint32]
+    """The checksum as stored."""
+    crc_valid: NDArray[np.bool_]
+    """Whether the checksum holds; all true when the scan was told not to check."""
+    next_position: int
+    """Where the scan stopped: the end of the last batch here."""
+    stop: StopReason
+
+    def __len__(self) -> int:
+        return len(self.position)
+
+
+@dataclass(frozen=True, slots=True)
+class RecordColumns:
+    """Records as columns, one row a record. Starts are positions in `data`; a length of -1 is null."""
+
+    data: NDArray[np.uint8]
+    batch: NDArray[np.int64]
+    """Row number of the record's batch among those decoded."""
+    offset: NDArray[np.int64]
+    timestamp: NDArray[np.int64]
+    key_start: NDArray[np.int64]
+    key_length: NDArray[np.int32]
+    value_start: NDArray[np.int64]
+    value_length: NDArray[np.int32]
+    headers_start: NDArray[np.int64]
+    header_count: NDArray[np.int32]
+
+    def __len__(self) -> int:
+        return len(self.offset)

@@ -1,0 +1,38 @@
+"""How much of each campaign a run does: a rotating, seeded share by default, all of it with CAMPAIGN=full.
+
+A campaign is a test over many random inputs whose full count would take too long for every run. Each test asks
+`Campaign(name, full=...)` for its count and its seed. The seed changes daily unless CAMPAIGN_SEED fixes it, so that
+successive runs cover different inputs, and a failure can be repeated from the printed seed.
+"""
+
+import os
+import time
+from dataclasses import dataclass, field
+
+DAY_SECONDS = 86_400
+REPORT: list[str] = []
+"""One line per campaign of this run; conftest prints them at the end."""
+
+
+def run_seed() -> int:
+    """The seed of this run: CAMPAIGN_SEED, or the day's number."""
+    return int(os.environ.get("CAMPAIGN_SEED", int(time.time()) // DAY_SECONDS))
+
+
+@dataclass(frozen=True)
+class Campaign:
+    """`full` inputs in all; `share` of them in a normal run."""
+
+    name: str
+    full: int
+    share: int
+    seed: int = field(default_factory=run_seed)
+
+    @property
+    def count(self) -> int:
+        """How many inputs this run tries."""
+        return self.full if os.environ.get("CAMPAIGN") == "full" else min(self.share, self.full)
+
+    def report(self, tried: int, note: str = "") -> None:
+        """Put what was done on the list that is printed at the end of the run."""
+        REPORT.append(f"{self.name}: {tried:,} of {self.full:,} inputs, seed {self.seed}{note and ', '}{note}")

@@ -1,0 +1,47 @@
+"""What every test shares: the campaign report, and the list of what was skipped and why."""
+
+import os
+from collections import Counter
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+from tests.campaign import REPORT, run_seed
+
+settings.register_profile(
+    "epochlog",
+    deadline=None,  # machines are noisy, and no test asserts on a clock
+    suppress_health_check=[HealthCheck.too_slow],
+    print_blob=True,
+)
+settings.load_profile("epochlog")
+
+
+def require(*, available: bool, what: str) -> None:
+    """Skip the test where something is missing; fail instead when REQUIRE_ALL=1."""
+    if available:
+        return
+    if os.environ.get("REQUIRE_ALL") == "1":
+        pytest.fail(f"{what} is missing, and REQUIRE_ALL=1 allows no skips")
+    pytest.skip(f"{what} is missing")
+
+
+def pytest_report_header() -> str:
+    """Name the seed that repeats this run."""
+    return f"campaigns: CAMPAIGN_SEED={run_seed()} CAMPAIGN={os.environ.get('CAMPAIGN', 'share')}"
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Print how much of each campaign ran, and what was skipped and why."""
+    if REPORT:
+        terminalreporter.section("campaigns")
+        for line in REPORT:
+            terminalreporter.line(line)
+    reasons = Counter(
+        report.longrepr[2] if isinstance(report.longrepr, tuple) else str(report.longrepr)
+        for report in terminalreporter.stats.get("skipped", [])
+    )
+    if reasons:
+        terminalreporter.section("skipped, and why")
+        for reason, count in reasons.most_common():
+            terminalreporter.line(f"{count} x {reason}")
