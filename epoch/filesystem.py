@@ -1,0 +1,75 @@
+"""The one door to the disk: every write, fsync, rename and directory fsync passes through here.
+
+Tests put a recording or failing `FileSystem` in its place, and replay every prefix of what was done as a crash.
+"""
+
+import os
+from pathlib import Path
+from typing import Final
+
+
+class FileSystem:
+    """The real disk. Each method is one step that a crash can fall before or after; all raise OSError."""
+
+    def open(self, path: Path, *, truncate: bool = False) -> int:
+        """Open a file for appending, creating it where it is missing; return its descriptor."""
+        emptied = os.O_TRUNC if truncate else 0
+        return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | emptied, 0o644)
+
+    def write(self, descriptor: int, data: bytes | memoryview) -> None:
+        """Append all of `data`."""
+        rest = memoryview(data)
+        while rest:
+            rest = rest[os.write(descriptor, rest) :]
+
+    def fsync(self, descriptor: int) -> None:
+        """Return once the file's content is on stable storage."""
+        os.fsync(descriptor)
+
+    def close(self, descriptor: int) -> None:
+        """Give the descriptor back."""
+        os.close(descriptor)
+
+    def rename(self, source: Path, target: Path) -> None:
+        """Put `source` in the place of `target`, atomically."""
+        source.replace(target)
+
+    def truncate(self, path: Path, size: int) -> None:
+        """Cut a file to its first `size` bytes."""
+        os.truncate(path, size)
+
+    def unlink(self, path: Path) -> None:
+        """Remove a file."""
+        path.unlink()
+
+    def mkdir(self, path: Path) -> None:
+        """Make a directory; its parent must exist."""
+        path.mkdir()
+
+    def fsync_directory(self, path: Path) -> None:
+        """Return once the directory's names are on stable storage."""
+        descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+    def write_atomically(self, path: Path, data: bytes) -> None:
+        """Give `path` new content so that a crash leaves the old or the new, whole, never a mixture.
+
+        Once this returns, the new content survives a crash (Kafka: CheckpointFile.write). A failure on the way
+        may leave `<path>.tmp` behind; the next write replaces it.
+        """
+        temporary = path.with_name(f"{path.name}.tmp")
+        descriptor = self.open(temporary, truncate=True)
+        try:
+            self.write(descriptor, data)
+            self.fsync(descriptor)
+        finally:
+            self.close(descriptor)
+        self.rename(temporary, path)
+        self.fsync_directory(path.parent)
+
+
+REAL: Final = FileSystem()
+"""The file system that production uses."""
