@@ -1,0 +1,71 @@
+"""How kernels are compiled: numba without the GIL, cached on disk, recompiled when any source beside them changes.
+
+    @kernel
+    def count_zeros(data: NDArray[np.uint8]) -> int: ...
+
+With NUMBA_DISABLE_JIT=1 kernels and their helpers run as plain Python.
+"""
+
+import hashlib
+import inspect
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any, TypeVar, cast
+
+import numpy as np
+from numba import config, njit
+from numba.core.caching import FunctionCache, IndexDataCacheFile
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+OPTIONS = {"nogil": True, "error_model": "numpy", "boundscheck": False}
+
+
+def kernel(function: Function) -> Function:
+    """Compile a module-level function on its first call and keep the machine code on disk.
+
+    The code is kept where numba keeps it: NUMBA_CACHE_DIR, else `__pycache__` beside the source, else the user's
+    cache directory. Where none of them can be written it is compiled anew in each process.
+    """
+    if config.DISABLE_JIT:
+        # Machine integers wrap around silently; NumPy's scalars, which stand in for them here, would warn.
+        return cast("Function", np.errstate(over="ignore")(function))
+    dispatcher = njit(**OPTIONS)(function)
+    try:
+        dispatcher._cache = KernelCache(function)  # noqa: SLF001  what enable_caching() does with FunctionCache
+    except RuntimeError:  # numba found no directory that can be written
+        return cast("Function", dispatcher)
+    return cast("Function", dispatcher)
+
+
+def inlined(function: Function) -> Function:
+    """Compile a helper into each kernel that calls it. LLVM inlines it, which costs half of numba's own inlining."""
+    return cast("Function", njit(forceinline=True, **OPTIONS)(function))
+
+
+class KernelCache(FunctionCache):  # type: ignore[misc]  # numba has no types
+    """numba's disk cache of one kernel, stale as soon as any source file of the kernel's package changes.
+
+    numba itself compares only the file that defines the kernel, and would go on using machine code into which
+    older helpers of neighbouring modules were inlined.
+    """
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        super().__init__(function)
+        self._cache_file = IndexDataCacheFile(
+            cache_path=self.cache_path,
+            filename_base=self._impl.filename_base,
+            source_stamp=fingerprint(Path(inspect.getfile(function)).parent),
+        )
+
+
+@cache
+def fingerprint(package: Path) -> str:
+    """Hash all sources of a package of kernels, and this file with them."""
+    digest = hashlib.sha256()
+    for source in (Path(__file__), *sorted(package.glob("*.py"))):
+        content = source.read_bytes()
+        digest.update(f"{source.name} {len(content)}\n".encode())
+        digest.update(content)
+    return digest.hexdigest()

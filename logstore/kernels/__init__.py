@@ -1,0 +1,1 @@
+"""Numba kernels over the raw bytes of log files. Importing any module here imports numba."""
