@@ -9,6 +9,7 @@ With NUMBA_DISABLE_JIT=1 kernels and their helpers run as plain Python.
 import hashlib
 import inspect
 from collections.abc import Callable
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar, cast
@@ -19,8 +20,6 @@ from numba.core.caching import FunctionCache, IndexDataCacheFile
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
-OPTIONS = {"nogil": True, "error_model": "numpy", "boundscheck": False}
-
 
 def kernel(function: Function) -> Function:
     """Compile a module-level function on its first call and keep the machine code on disk.
@@ -28,23 +27,21 @@ def kernel(function: Function) -> Function:
     The code is kept where numba keeps it: NUMBA_CACHE_DIR, else `__pycache__` beside the source, else the user's
     cache directory. Where none of them can be written it is compiled anew in each process.
     """
-    if config.DISABLE_JIT:
+    if config.DISABLE_JIT:  # type: ignore[attr-defined]  # set while numba is imported
         # Machine integers wrap around silently; NumPy's scalars, which stand in for them here, would warn.
-        return cast("Function", np.errstate(over="ignore")(function))
-    dispatcher = njit(**OPTIONS)(function)
-    try:
-        dispatcher._cache = KernelCache(function)  # noqa: SLF001  what enable_caching() does with FunctionCache
-    except RuntimeError:  # numba found no directory that can be written
-        return cast("Function", dispatcher)
+        return np.errstate(over="ignore")(function)
+    dispatcher: Any = njit(nogil=True, error_model="numpy", boundscheck=False)(function)
+    with suppress(RuntimeError):  # raised where numba finds no directory that can be written
+        dispatcher._cache = KernelCache(function)  # noqa: SLF001  what numba's cache=True does with its own class
     return cast("Function", dispatcher)
 
 
 def inlined(function: Function) -> Function:
     """Compile a helper into each kernel that calls it. LLVM inlines it, which costs half of numba's own inlining."""
-    return cast("Function", njit(forceinline=True, **OPTIONS)(function))
+    return cast("Function", njit(nogil=True, error_model="numpy", boundscheck=False, forceinline=True)(function))
 
 
-class KernelCache(FunctionCache):  # type: ignore[misc]  # numba has no types
+class KernelCache(FunctionCache):
     """numba's disk cache of one kernel, stale as soon as any source file of the kernel's package changes.
 
     numba itself compares only the file that defines the kernel, and would go on using machine code into which
@@ -52,8 +49,8 @@ class KernelCache(FunctionCache):  # type: ignore[misc]  # numba has no types
     """
 
     def __init__(self, function: Callable[..., Any]) -> None:
-        super().__init__(function)
-        self._cache_file = IndexDataCacheFile(
+        super().__init__(function)  # type: ignore[no-untyped-call]
+        self._cache_file = IndexDataCacheFile(  # type: ignore[no-untyped-call]
             cache_path=self.cache_path,
             filename_base=self._impl.filename_base,
             source_stamp=fingerprint(Path(inspect.getfile(function)).parent),
