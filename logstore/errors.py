@@ -1,0 +1,98 @@
+"""What can be wrong with Kafka's files, grouped by when it is found.
+
+Every error says what happened, where, and what to do next, and carries `file`, `position` (bytes from the start of
+the file) and `offset` (of a record or batch) as attributes, None where they do not apply. None of them is about the
+disk itself: missing or unreadable files stay the `OSError` that they are.
+"""
+
+from os import PathLike, fspath
+
+
+class LogStoreError(Exception):
+    """The base of all errors about what is in a file."""
+
+    def __init__(
+        self,
+        what: str,
+        *,
+        file: str | PathLike[str] | None = None,
+        position: int | None = None,
+        offset: int | None = None,
+        advice: str = "",
+    ) -> None:
+        """Say `what` happened at this place, and with `advice` what to do next."""
+        places = [
+            f"position {position:,}" if position is not None else "",
+            f"offset {offset:,}" if offset is not None else "",
+        ]
+        where = ", ".join(place for place in places if place)
+        message = f"{f'{fspath(file)}: ' if file is not None else ''}{what}{f' at {where}' if where else ''}"
+        super().__init__(f"{message}; {advice}" if advice else message)
+        self.file = fspath(file) if file is not None else None
+        self.position = position
+        self.offset = offset
+
+
+# Names and places ------------------------------------------------------------------------------------------------
+
+
+class InvalidDirectoryNameError(LogStoreError, ValueError):
+    """A directory name is not `topic-partition` (with Kafka's suffixes)."""
+
+
+class NotALogDirectoryError(LogStoreError, ValueError):
+    """A path is neither a partition directory nor a log.dirs root."""
+
+
+# Batches of a log file, from the outside in ------------------------------------------------------------------------
+
+
+class TornBatchError(LogStoreError, EOFError):
+    """The file ends inside a batch: normal at the tail of a log that is being written or whose broker was killed."""
+
+
+class CorruptBatchError(LogStoreError, ValueError):
+    """A batch is damaged: its checksum fails or its header cannot be (Kafka: CorruptRecordException)."""
+
+
+class InvalidBatchHeaderError(CorruptBatchError):
+    """No batch begins here: its length, magic, or offsets cannot be. What follows cannot be found without it."""
+
+
+class DecompressionError(LogStoreError, ValueError):
+    """The compressed records of a batch cannot be decompressed."""
+
+
+class DecompressionLimitError(DecompressionError):
+    """The records of a batch decompress to more than allowed: damage, or a decompression bomb."""
+
+
+class CorruptRecordError(LogStoreError, ValueError):
+    """A record inside a batch cannot be read (Kafka: InvalidRecordException)."""
+
+
+class CorruptControlRecordError(CorruptRecordError):
+    """A control record's key or value cannot be read."""
+
+
+# Files beside the log ----------------------------------------------------------------------------------------------
+
+
+class CorruptFileError(LogStoreError, ValueError):
+    """The base of errors about files beside the log, all of which Kafka can rebuild or do without."""
+
+
+class CorruptIndexError(CorruptFileError):
+    """An offset, time or transaction index cannot be read (Kafka: CorruptIndexException)."""
+
+
+class CorruptSnapshotError(CorruptFileError):
+    """A producer snapshot cannot be read (Kafka: CorruptSnapshotException)."""
+
+
+class CorruptCheckpointError(CorruptFileError):
+    """An offset checkpoint file cannot be read."""
+
+
+class CorruptMetadataError(CorruptFileError):
+    """`partition.metadata`, `meta.properties`, `quorum-state` or the clean-shutdown file cannot be read."""

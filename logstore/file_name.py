@@ -1,0 +1,87 @@
+"""What the name of a file in a partition directory says: its kind, its base offset, and its fate."""
+
+import re
+from enum import Enum
+from typing import NamedTuple
+
+_OFFSET_DIGITS = 20
+_MAX_OFFSET = 2**63 - 1
+_NUMBERED = re.compile(
+    r"(?P<offset>\d{20})(?:-(?P<epoch>\d{10}))?\.(?P<kind>log|index|timeindex|txnindex|snapshot|checkpoint)"
+    r"(?:\.(?P<fate>deleted|cleaned|swap))?",
+    re.ASCII,
+)
+
+
+class FileKind(Enum):
+    """What a file in a partition directory holds."""
+
+    LOG = "log"
+    OFFSET_INDEX = "index"
+    TIME_INDEX = "timeindex"
+    TRANSACTION_INDEX = "txnindex"
+    PRODUCER_SNAPSHOT = "snapshot"
+    METADATA_SNAPSHOT = "checkpoint"
+    """A snapshot of the cluster's metadata (KIP-630): record batches between a control header and footer."""
+    LEADER_EPOCH_CHECKPOINT = "leader-epoch-checkpoint"
+    PARTITION_METADATA = "partition.metadata"
+    QUORUM_STATE = "quorum-state"
+    TEMPORARY = "tmp"
+    """Written but not yet renamed into place: left by a crash, of no use to anybody."""
+    UNKNOWN = "unknown"
+
+
+class FileFate(Enum):
+    """What a segment file's last suffix says about it; start-up must finish or remove these."""
+
+    LIVE = ""
+    DELETED = "deleted"
+    """Renamed for deletion: removed `file.delete.delay.ms` later, or at the next start."""
+    CLEANED = "cleaned"
+    """Half-written by the log cleaner: removed at the next start."""
+    SWAP = "swap"
+    """Completed by the log cleaner, not yet in place of the originals: put in place at the next start."""
+
+
+class FileName(NamedTuple):
+    """A parsed file name. Singular files have no base offset; metadata snapshots alone have an epoch."""
+
+    kind: FileKind
+    base_offset: int | None = None
+    epoch: int | None = None
+    fate: FileFate = FileFate.LIVE
+
+
+_NAMED = {
+    kind.value: FileName(kind)
+    for kind in (FileKind.LEADER_EPOCH_CHECKPOINT, FileKind.PARTITION_METADATA, FileKind.QUORUM_STATE)
+}
+
+
+def parse_file_name(name: str) -> FileName:
+    """Read a file's name; every name has an answer, if only `FileKind.UNKNOWN`.
+
+    >>> parse_file_name("00000000000000011600.timeindex.deleted")
+    FileName(kind=<FileKind.TIME_INDEX: 'timeindex'>, base_offset=11600, epoch=None, fate=<FileFate.DELETED: 'deleted'>)
+    """
+    if name in _NAMED:
+        return _NAMED[name]
+    if name.endswith(".tmp"):
+        return FileName(FileKind.TEMPORARY)
+    match = _NUMBERED.fullmatch(name)
+    if match is None or int(match["offset"]) > _MAX_OFFSET:
+        return FileName(FileKind.UNKNOWN)
+    kind = FileKind(match["kind"])
+    if (match["epoch"] is not None) != (kind is FileKind.METADATA_SNAPSHOT):
+        return FileName(FileKind.UNKNOWN)
+    return FileName(
+        kind,
+        int(match["offset"]),
+        int(match["epoch"]) if match["epoch"] else None,
+        FileFate(match["fate"] or ""),
+    )
+
+
+def file_name(kind: FileKind, base_offset: int) -> str:
+    """Name the file of this kind with this base offset: 20 digits and the kind's suffix."""
+    return f"{base_offset:0{_OFFSET_DIGITS}d}.{kind.value}"

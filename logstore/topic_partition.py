@@ -1,0 +1,76 @@
+"""A topic's partition, and the names of the directories that hold it."""
+
+import re
+from enum import Enum
+from typing import NamedTuple
+
+from logstore.errors import InvalidDirectoryNameError
+
+# As Kafka parses them (UnifiedLog.parseTopicPartitionName): the partition follows the last dash; marked directories
+# carry "topic-partition.uniqueId-suffix".
+_PLAIN = re.compile(r"(?P<topic>.+)-(?P<partition>\d{1,10})", re.ASCII)
+_MARKED = re.compile(r"(?P<plain>.+)\.(?P<unique>[^.]+)-(?P<mark>delete|future|stray)")
+_TOPIC = re.compile(r"[a-zA-Z0-9._-]{1,249}")
+_MAX_PARTITION = 2**31 - 1
+
+
+class TopicPartition(NamedTuple):
+    """One partition of one topic (Kafka: TopicPartition); its directory is called `topic-partition`."""
+
+    topic: str
+    partition: int
+
+    def __str__(self) -> str:
+        return f"{self.topic}-{self.partition}"
+
+
+class DirectoryMark(Enum):
+    """What a partition directory's suffix says about it."""
+
+    NONE = ""
+    """The partition's live log."""
+    DELETE = "delete"
+    """Marked for deletion; a broker removes it in the background and after a restart."""
+    FUTURE = "future"
+    """Being copied to another log directory of the same broker (KIP-113); replaces the live log later."""
+    STRAY = "stray"
+    """Found at start-up though the partition is no longer assigned to this broker."""
+
+
+class DirectoryName(NamedTuple):
+    """What a partition directory's name says."""
+
+    topic_partition: TopicPartition
+    mark: DirectoryMark
+
+
+def parse_directory_name(name: str) -> DirectoryName:
+    """Read a partition directory's name; InvalidDirectoryNameError if it is none.
+
+    >>> parse_directory_name("orders-2").topic_partition
+    TopicPartition(topic='orders', partition=2)
+    >>> parse_directory_name("orders-2.7a6f01d4c1d84a1fa1a1f6a3c60b8c07-delete").mark
+    <DirectoryMark.DELETE: 'delete'>
+    """
+    marked = _MARKED.fullmatch(name)
+    mark = DirectoryMark(marked["mark"]) if marked else DirectoryMark.NONE
+    plain = _PLAIN.fullmatch(marked["plain"] if marked else name)
+    if plain is None or not _is_topic(plain["topic"]) or int(plain["partition"]) > _MAX_PARTITION:
+        raise InvalidDirectoryNameError(
+            f"{name!r} is not the name of a partition directory",
+            advice="expected topic-partition, such as orders-0, with a suffix like .<id>-delete at most",
+        )
+    return DirectoryName(TopicPartition(plain["topic"], int(plain["partition"])), mark)
+
+
+def is_partition_directory_name(name: str) -> bool:
+    """Whether `parse_directory_name` would succeed."""
+    try:
+        parse_directory_name(name)
+    except InvalidDirectoryNameError:
+        return False
+    return True
+
+
+def _is_topic(topic: str) -> bool:
+    return _TOPIC.fullmatch(topic) is not None and topic not in {".", ".."}
