@@ -1,0 +1,43 @@
+"""The file by which a broker says that it stopped in order (Kafka: CleanShutdownFileHandler, KIP-966)."""
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from logstore.errors import CorruptMetadataError
+
+CLEAN_SHUTDOWN_NAME: Final = ".kafka_cleanshutdown"
+UNKNOWN_BROKER_EPOCH: Final = -1
+_MAX_BYTES: Final = 4096
+
+
+@dataclass(frozen=True, slots=True)
+class CleanShutdown:
+    """Written when all logs are flushed and closed, removed at the next start: its presence spares recovery."""
+
+    broker_epoch: int = UNKNOWN_BROKER_EPOCH
+    """The broker's epoch when it stopped; -1 where an older broker left an empty file."""
+
+    @classmethod
+    def read(cls, path: Path) -> "CleanShutdown":
+        """Read the file. Raises CorruptMetadataError, and OSError where it cannot be read."""
+        with open(path, "rb") as file:
+            return cls.parse(file.read(_MAX_BYTES + 1), path)
+
+    @classmethod
+    def parse(cls, data: bytes, path: Path = Path(CLEAN_SHUTDOWN_NAME)) -> "CleanShutdown":
+        """Read the file's bytes: nothing at all, or JSON with `version` and `brokerEpoch`."""
+        if not data:
+            return cls()
+        try:
+            content = json.loads(data[:_MAX_BYTES])
+            version, broker_epoch = content["version"], content["brokerEpoch"]
+        except (ValueError, KeyError, TypeError, RecursionError) as error:
+            raise CorruptMetadataError("this is not a clean-shutdown file", file=path, advice=_ADVICE) from error
+        if version != 0 or type(broker_epoch) is not int:
+            raise CorruptMetadataError("the version or broker epoch cannot be", file=path, advice=_ADVICE)
+        return cls(broker_epoch)
+
+
+_ADVICE = "the broker stopped in order all the same; its epoch is unknown"

@@ -1,0 +1,67 @@
+"""`quorum-state`: what a KRaft voter remembers of elections (KIP-595, KIP-853; Kafka: FileQuorumStateStore)."""
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from logstore.errors import CorruptMetadataError
+
+QUORUM_STATE_NAME: Final = "quorum-state"
+UNKNOWN_NODE: Final = -1
+_MAX_BYTES: Final = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class QuorumState:
+    """The leader that a voter knew and the vote that it gave, in one epoch; -1 where there is none."""
+
+    leader_id: int
+    leader_epoch: int
+    voted_id: int
+    voted_directory_id: str | None
+    """Version 1 alone: the log directory of the candidate voted for, in URL-safe base64."""
+    current_voters: tuple[int, ...]
+    """Version 0 alone: later versions keep the voters in the log."""
+    version: int
+
+    @classmethod
+    def read(cls, path: Path) -> "QuorumState":
+        """Read the file. Raises CorruptMetadataError, and OSError where it cannot be read."""
+        with open(path, "rb") as file:
+            return cls.parse(file.read(_MAX_BYTES), path)
+
+    @classmethod
+    def parse(cls, data: bytes, path: Path = Path(QUORUM_STATE_NAME)) -> "QuorumState":
+        """Read the file's bytes: JSON."""
+        try:
+            return cls._from_json(json.loads(data))
+        except (ValueError, KeyError, TypeError, RecursionError) as error:
+            raise CorruptMetadataError(
+                "this is not a quorum-state file",
+                file=path,
+                advice="the controller cannot start with it; without the file it joins as a voter that knows nothing",
+            ) from error
+
+    @classmethod
+    def _from_json(cls, content: dict[str, Any]) -> "QuorumState":
+        version = _integer(content["data_version"])
+        if version not in {0, 1}:
+            raise ValueError(f"version {version} is not 0 or 1")
+        directory_id = content.get("votedDirectoryId")
+        if directory_id is not None and not isinstance(directory_id, str):
+            raise TypeError("a directory id is text")
+        return cls(
+            leader_id=_integer(content.get("leaderId", UNKNOWN_NODE)),
+            leader_epoch=_integer(content["leaderEpoch"]),
+            voted_id=_integer(content.get("votedId", UNKNOWN_NODE)),
+            voted_directory_id=directory_id,
+            current_voters=tuple(_integer(voter["voterId"]) for voter in content.get("currentVoters") or ()),
+            version=version,
+        )
+
+
+def _integer(value: object) -> int:
+    if type(value) is not int:
+        raise TypeError(f"{value!r:.60} is not a whole number")
+    return value
