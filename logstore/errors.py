@@ -6,6 +6,7 @@ disk itself: missing or unreadable files stay the `OSError` that they are.
 """
 
 from os import PathLike, fspath
+from typing import Self
 
 
 class LogStoreError(Exception):
@@ -28,20 +29,26 @@ class LogStoreError(Exception):
         where = ", ".join(place for place in places if place)
         message = f"{f'{fspath(file)}: ' if file is not None else ''}{what}{f' at {where}' if where else ''}"
         super().__init__(f"{message}; {advice}" if advice else message)
+        self.what = what
+        self.advice = advice
         self.file = fspath(file) if file is not None else None
         self.position = position
         self.offset = offset
+
+    def placed(self, *, file: str | PathLike[str] | None, position: int, offset: int) -> Self:
+        """Return the same error with the place that only the caller of its raiser knows."""
+        return type(self)(self.what, file=file, position=position, offset=offset, advice=self.advice)
 
 
 # Names and places ------------------------------------------------------------------------------------------------
 
 
+class NotALogDirectoryError(LogStoreError, ValueError):
+    """A path is missing, is no directory, or holds nothing of Kafka's."""
+
+
 class InvalidDirectoryNameError(LogStoreError, ValueError):
     """A directory name is not `topic-partition` (with Kafka's suffixes)."""
-
-
-class NotALogDirectoryError(LogStoreError, ValueError):
-    """A path is neither a partition directory nor a log.dirs root."""
 
 
 # Batches of a log file, from the outside in ------------------------------------------------------------------------

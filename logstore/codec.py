@@ -1,0 +1,109 @@
+"""The codecs of record batches, with output that never exceeds a limit, whatever the bytes say."""
+
+import zlib
+from enum import IntEnum
+from mmap import mmap
+from typing import Final
+
+import cramjam
+
+from logstore.errors import DecompressionError, DecompressionLimitError
+from logstore.lz4_framing import decompress_lz4
+from logstore.snappy_framing import decompress_snappy
+
+DECOMPRESSION_LIMIT: Final = 64 << 20
+"""Bytes that any batch may decompress to: 64 times the default `max.message.bytes`."""
+DECOMPRESSION_RATIO: Final = 16
+"""Larger batches may decompress to this many times their own size, which the disk has already borne."""
+
+_GZIP: Final = 16 + zlib.MAX_WBITS
+_GZIP_MAGIC: Final = b"\x1f\x8b"
+_GZIP_WINDOW: Final = 16 << 10
+
+
+class Codec(IntEnum):
+    """How a batch's records are compressed: the lowest three bits of its attributes (Kafka: CompressionType)."""
+
+    NONE = 0
+    GZIP = 1
+    SNAPPY = 2
+    LZ4 = 3
+    ZSTD = 4
+
+
+CODEC_BITS: Final = 0b111
+
+
+def decompression_limit(compressed_size: int) -> int:
+    """Return the bytes that a batch with this many compressed bytes may decompress to, unless the caller says."""
+    return max(DECOMPRESSION_LIMIT, DECOMPRESSION_RATIO * compressed_size)
+
+
+def decompress(codec: int, data: memoryview | bytes, *, limit: int | None = None, magic: int = 2) -> bytes:
+    """Decompress a batch's records, framed as Kafka frames them in batches of this magic.
+
+    Raises DecompressionLimitError where more than `limit` bytes come out (`decompression_limit` by default), and
+    DecompressionError where the data is invalid or the codec unknown. Memory is bounded by the limit.
+    """
+    view = memoryview(data)
+    limit = decompression_limit(len(view)) if limit is None else limit
+    match codec:
+        case Codec.NONE:
+            return _within(bytes(view), limit)
+        case Codec.GZIP:
+            return _decompress_gzip(view, limit)
+        case Codec.SNAPPY:
+            return decompress_snappy(view, limit)
+        case Codec.LZ4:
+            return decompress_lz4(view, limit, check_header=magic > 0)
+        case Codec.ZSTD:
+            return _decompress_zstd(view, limit)
+        case _:
+            raise DecompressionError(f"codec {codec} is unknown")
+
+
+def _within(data: bytes, limit: int) -> bytes:
+    if len(data) > limit:
+        raise DecompressionLimitError(f"the records take more than {limit:,} bytes")
+    return data
+
+
+def _decompress_gzip(data: memoryview, limit: int) -> bytes:
+    """Decompress concatenated members; what follows them and is no member is ignored, as Java's reader does."""
+    parts: list[bytes] = []
+    position = 0
+    while not parts or bytes(data[position : position + 2]) == _GZIP_MAGIC:
+        part, position = _decompress_gzip_member(data, position, limit)
+        limit -= len(part)
+        parts.append(part)
+    return parts[0] if len(parts) == 1 else b"".join(parts)
+
+
+def _decompress_gzip_member(data: memoryview, position: int, limit: int) -> tuple[bytes, int]:
+    """Return what the member at `position` holds, and where it ends."""
+    member = zlib.decompressobj(_GZIP)
+    output = bytearray()
+    while not member.eof:
+        window = data[position : position + _GZIP_WINDOW]
+        if not window:
+            raise DecompressionError("the gzip stream ends early")
+        try:
+            output += member.decompress(window, limit - len(output) + 1)
+        except zlib.error as error:
+            raise DecompressionError(f"invalid gzip stream ({error})") from error
+        if len(output) > limit:
+            raise DecompressionLimitError("a gzip stream holds more than the limit")
+        position += len(window) - len(member.unused_data)
+    return bytes(output), position
+
+
+def _decompress_zstd(data: memoryview, limit: int) -> bytes:
+    # Untouched pages of an anonymous mapping cost nothing, so that room for the limit is free. It never grows.
+    output = memoryview(mmap(-1, limit + 1))
+    try:
+        size = cramjam.zstd.decompress_into(data, output)
+    except cramjam.DecompressionError as error:
+        if "whole buffer" in str(error):
+            raise DecompressionLimitError("a zstd frame holds more than the limit") from error
+        raise DecompressionError(f"invalid zstd frame ({error})") from error
+    return _within(bytes(output[:size]), limit)

@@ -1,0 +1,113 @@
+"""LZ4's frame format as Kafka reads it: independent blocks, no dictionaries.
+
+Message sets of magic 0 carry a wrong header checksum, computed over the frame's magic number as well, because the first
+clients did (KIP-57); it is not checked there, as Kafka does not. Checksums of blocks and content are skipped: the
+batch's own checksum covers the same bytes.
+"""
+
+from collections.abc import Iterator
+from mmap import mmap
+from struct import Struct
+from typing import Final
+
+import cramjam
+
+from logstore.errors import DecompressionError, DecompressionLimitError
+
+MAGIC: Final = b"\x04\x22\x4d\x18"
+_UINT32: Final = Struct("<I")
+_CHECKSUM_SIZE: Final = 4
+_CONTENT_SIZE_SIZE: Final = 8
+_UNCOMPRESSED: Final = 1 << 31
+_BLOCK_SIZES: Final = {4: 64 << 10, 5: 256 << 10, 6: 1 << 20, 7: 4 << 20}
+
+_VERSION: Final = 0b0100_0000
+_VERSION_BITS: Final = 0b1100_0000
+_INDEPENDENT: Final = 0b0010_0000
+_BLOCK_CHECKSUMS: Final = 0b0001_0000
+_CONTENT_SIZE: Final = 0b0000_1000
+_RESERVED: Final = 0b0000_0011
+
+
+def decompress_lz4(data: memoryview, limit: int, *, check_header: bool) -> bytes:
+    """Decompress one frame to at most `limit` bytes; `check_header` is false for magic 0."""
+    flags, block_size, position = _read_header(data, check_header=check_header)
+    # Untouched pages of an anonymous mapping cost nothing, so that room for the limit is free.
+    output = memoryview(mmap(-1, limit + block_size))
+    size = 0
+    for block, compressed in _blocks(data, position, block_checksums=bool(flags & _BLOCK_CHECKSUMS)):
+        size += _decompress_block(block, output[size : size + block_size], compressed=compressed)
+        if size > limit:
+            raise DecompressionLimitError("an lz4 frame holds more than the limit")
+    return bytes(output[:size])
+
+
+def header_checksum(descriptor: bytes) -> int:
+    """Checksum a frame descriptor, which is shorter than 16 bytes: the second byte of its xxHash-32.
+
+    >>> hex(header_checksum(bytes.fromhex("6440")))
+    '0xa7'
+    """
+    return _xxhash32_short(descriptor) >> 8 & 0xFF
+
+
+def _read_header(data: memoryview, *, check_header: bool) -> tuple[int, int, int]:
+    """Return the flags, the largest block size, and where the blocks begin."""
+    if bytes(data[:4]) != MAGIC or len(data) < 7:
+        raise DecompressionError("this is no lz4 frame")
+    flags, block_descriptor = data[4], data[5]
+    if flags & _VERSION_BITS != _VERSION or flags & _RESERVED or not flags & _INDEPENDENT:
+        raise DecompressionError(f"lz4 frame with unsupported flags {flags:#04x}")
+    block_size = _BLOCK_SIZES.get(block_descriptor >> 4)
+    if block_size is None or block_descriptor & 0x0F:
+        raise DecompressionError(f"lz4 frame with unsupported block descriptor {block_descriptor:#04x}")
+    end = 6 + (_CONTENT_SIZE_SIZE if flags & _CONTENT_SIZE else 0)
+    if end >= len(data):
+        raise DecompressionError("the lz4 frame ends inside its header")
+    if check_header and data[end] != header_checksum(bytes(data[4:end])):
+        raise DecompressionError("the lz4 frame's header checksum does not hold")
+    return flags, block_size, end + 1
+
+
+def _blocks(data: memoryview, position: int, *, block_checksums: bool) -> Iterator[tuple[memoryview, bool]]:
+    """Yield each block and whether it is compressed, up to the end mark."""
+    while True:
+        if len(data) - position < _UINT32.size:
+            raise DecompressionError("the lz4 frame has no end mark")
+        (length,) = _UINT32.unpack_from(data, position)
+        if length == 0:
+            return
+        compressed = not length & _UNCOMPRESSED
+        length &= ~_UNCOMPRESSED
+        position += _UINT32.size
+        if length > len(data) - position:
+            raise DecompressionError("the lz4 frame ends inside a block")
+        yield data[position : position + length], compressed
+        position += length + (_CHECKSUM_SIZE if block_checksums else 0)
+
+
+def _decompress_block(block: memoryview, output: memoryview, *, compressed: bool) -> int:
+    if not compressed:
+        if len(block) > len(output):
+            raise DecompressionError("an lz4 block is larger than its frame allows")
+        output[: len(block)] = block
+        return len(block)
+    try:
+        return int(cramjam.lz4.decompress_block_into(block, output, output_len=len(output)))
+    except cramjam.DecompressionError as error:
+        raise DecompressionError(f"invalid lz4 block ({error})") from error
+
+
+def _xxhash32_short(data: bytes) -> int:
+    mask = 0xFFFF_FFFF
+    digest = 0x165667B1 + len(data)
+    words = len(data) // 4
+    for (word,) in _UINT32.iter_unpack(data[: words * 4]):
+        digest = digest + word * 0xC2B2AE3D & mask
+        digest = (digest << 17 | digest >> 15) * 0x27D4EB2F & mask
+    for byte in data[words * 4 :]:
+        digest = digest + byte * 0x165667B1 & mask
+        digest = (digest << 11 | digest >> 21) * 0x9E3779B1 & mask
+    digest = (digest ^ digest >> 15) * 0x85EBCA77 & mask
+    digest = (digest ^ digest >> 13) * 0xC2B2AE3D & mask
+    return digest ^ digest >> 16
