@@ -1,0 +1,39 @@
+"""Who led when: leader epoch histories, where an epoch ends, and what a replica must truncate.
+
+Pure decisions and one small file: no sockets, no log segments. `EpochTable`, the bulk form, loads numba and is
+imported from `epoch.bulk` where it is needed.
+"""
+
+from epoch.cache import LeaderEpochFileCache
+from epoch.checkpoint import LeaderEpochCheckpoint
+from epoch.entry import (
+    UNDEFINED_END_OFFSET,
+    UNDEFINED_EPOCH,
+    UNDEFINED_EPOCH_OFFSET,
+    EndOffset,
+    EpochEntry,
+)
+from epoch.errors import (
+    CheckpointError,
+    EpochError,
+    InvalidEpochEntryError,
+    TruncationOrderError,
+    UnknownEpochError,
+)
+from epoch.history import EpochHistory
+
+__all__ = [
+    "UNDEFINED_END_OFFSET",
+    "UNDEFINED_EPOCH",
+    "UNDEFINED_EPOCH_OFFSET",
+    "CheckpointError",
+    "EndOffset",
+    "EpochEntry",
+    "EpochError",
+    "EpochHistory",
+    "InvalidEpochEntryError",
+    "LeaderEpochCheckpoint",
+    "LeaderEpochFileCache",
+    "TruncationOrderError",
+    "UnknownEpochError",
+]

@@ -1,0 +1,194 @@
+"""The leader epochs of one partition, shared by threads and kept in the partition's checkpoint file."""
+
+from __future__ import annotations
+
+from threading import Lock
+from typing import TYPE_CHECKING, Self
+
+from epoch.checkpoint import LeaderEpochCheckpoint
+from epoch.filesystem import REAL, FileSystem
+from epoch.history import EpochHistory
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
+    from epoch.entry import EndOffset, EpochEntry
+
+
+class LeaderEpochFileCache:
+    """A partition's epoch history, in memory or over its `leader-epoch-checkpoint` (Kafka's class of that name).
+
+    Any thread may call anything. Reading takes no lock: a change puts a new `EpochHistory` in the place of the old.
+
+    `assign` returns once the change is on disk. Truncations only change memory and leave the file `pending` until
+    `flush`, or until the next `assign`, so that no record ever follows an entry that should be gone. A file that a
+    crash left behind is completed from the log by `EpochHistory.reconcile`.
+
+    >>> cache = LeaderEpochFileCache()
+    >>> cache.assign(0, 0), cache.assign(2, 40), cache.assign(2, 60)
+    (True, True, False)
+    >>> cache.end_offset_for(1, log_end_offset=100)
+    EndOffset(epoch=0, end_offset=40)
+    """
+
+    def __init__(self, history: EpochHistory | None = None, checkpoint: LeaderEpochCheckpoint | None = None) -> None:
+        self._history = history or EpochHistory()
+        self._checkpoint = checkpoint
+        self._change_lock = Lock()
+        # Held while the file is written and taken before _change_lock, so that writes happen in order.
+        self._write_lock = Lock()
+        # How often memory changed; the change that the file must reach; the change that it has reached.
+        self._version = self._wanted = self._written = 0
+
+    @classmethod
+    def open(cls, partition_dir: Path, filesystem: FileSystem = REAL) -> Self:
+        """Load the checkpoint file of a partition directory; one that is missing counts as empty.
+
+        A file whose entries do not rise is repaired in memory and left as it is. Raises OSError, CheckpointError.
+        """
+        checkpoint = LeaderEpochCheckpoint(partition_dir, filesystem)
+        return cls(EpochHistory(checkpoint.read()), checkpoint)
+
+    # --- what the history says
+
+    @property
+    def history(self) -> EpochHistory:
+        """The history as it is at this moment; it does not change when the cache does."""
+        return self._history
+
+    @property
+    def entries(self) -> list[EpochEntry]:
+        """All entries, the earliest first (Kafka: epochEntries)."""
+        return self._history.entries
+
+    @property
+    def earliest(self) -> EpochEntry | None:
+        """The first entry (Kafka: earliestEntry)."""
+        return self._history.earliest
+
+    @property
+    def latest(self) -> EpochEntry | None:
+        """The last entry (Kafka: latestEntry)."""
+        return self._history.latest
+
+    @property
+    def latest_epoch(self) -> int | None:
+        """The last entry's epoch (Kafka: latestEpoch)."""
+        return self._history.latest_epoch
+
+    @property
+    def previous_epoch(self) -> int | None:
+        """The epoch before the latest one (Kafka: previousEpoch)."""
+        return self._history.previous_epoch
+
+    def entry_for(self, epoch: int) -> EpochEntry | None:
+        """Return the entry of exactly this epoch (Kafka: epochEntry)."""
+        return self._history.entry_for(epoch)
+
+    def previous_entry(self, epoch: int) -> EpochEntry | None:
+        """Return the last entry below this epoch (Kafka: previousEntry, previousEpoch)."""
+        return self._history.previous_entry(epoch)
+
+    def next_entry(self, epoch: int) -> EpochEntry | None:
+        """Return the first entry above this epoch (Kafka: nextEpoch)."""
+        return self._history.next_entry(epoch)
+
+    def epoch_for_offset(self, offset: int) -> int | None:
+        """Return the epoch that wrote this offset; None below the first start (Kafka: epochForOffset)."""
+        return self._history.epoch_for_offset(offset)
+
+    def end_offset_for(self, epoch: int, log_end_offset: int) -> EndOffset:
+        """Return the largest epoch known up to `epoch`, and where it ends: see `EpochHistory.end_offset_for`."""
+        return self._history.end_offset_for(epoch, log_end_offset)
+
+    def entries_in_range(self, start_offset: int, end_offset: int) -> list[EpochEntry]:
+        """Return who led within [start_offset, end_offset) (Kafka: epochEntriesInRange)."""
+        return self._history.entries_in_range(start_offset, end_offset)
+
+    def __len__(self) -> int:
+        return len(self._history)
+
+    # --- what happens to it
+
+    def assign(self, epoch: int, start_offset: int) -> bool:
+        """Let `epoch` lead from `start_offset` on; return whether that changed anything (Kafka: assign).
+
+        On return the file holds the change, and any truncation before it. Raises InvalidEpochEntryError, and
+        OSError where writing failed: memory has changed then, and the next `flush` tries again.
+        """
+        with self._change_lock:
+            changed = self._replace(self._history.assign(epoch, start_offset), wanted=True)
+        if self.pending:
+            self._write()
+        return changed
+
+    def assign_many(self, entries: Iterable[tuple[int, int]]) -> None:
+        """Assign one entry after another and write the file once (Kafka: assign(List)).
+
+        Where one entry is invalid, none is assigned. Raises as `assign` does.
+        """
+        entries = list(entries)
+        with self._change_lock:
+            if entries:
+                self._put(self._history.assign_many(entries), wanted=True)
+        if self.pending:
+            self._write()
+
+    def truncate_to(self, end_offset: int) -> bool:
+        """Forget what starts at or after `end_offset`; return whether anything did (Kafka: truncateFromEnd)."""
+        with self._change_lock:
+            return self._replace(self._history.truncate_to(end_offset), wanted=True)
+
+    def truncate_from_start(self, start_offset: int) -> bool:
+        """Let the history begin at `start_offset`; return whether it began earlier or there.
+
+        Kafka: truncateFromStart.
+        """
+        with self._change_lock:
+            return self._replace(self._history.truncate_from_start(start_offset), wanted=True)
+
+    def clear(self) -> None:
+        """Forget everything, in memory only (Kafka: clear)."""
+        with self._change_lock:
+            self._put(EpochHistory(), wanted=False)
+
+    def clear_and_flush(self) -> None:
+        """Forget everything, in the file too (Kafka: clearAndFlush). Raises OSError."""
+        with self._change_lock:
+            self._put(EpochHistory(), wanted=True)
+        self._write()
+
+    @property
+    def pending(self) -> bool:
+        """Whether a change waits to be written to the file."""
+        return self._written < self._wanted
+
+    def flush(self) -> None:
+        """Write what is pending. Raises OSError; what was pending then still is.
+
+        Where the partition directory is gone there is nothing left to keep, and nothing is written.
+        """
+        if self._checkpoint is None or self._checkpoint.path.parent.is_dir():
+            self._write()
+
+    def _replace(self, history: EpochHistory, *, wanted: bool) -> bool:
+        changed = history is not self._history
+        if changed:
+            self._put(history, wanted=wanted)
+        return changed
+
+    def _put(self, history: EpochHistory, *, wanted: bool) -> None:
+        self._history = history
+        self._version += 1
+        if wanted and self._checkpoint is not None:
+            self._wanted = self._version
+
+    def _write(self) -> None:
+        """Bring the file to what memory holds now, unless another thread has already."""
+        with self._write_lock:
+            with self._change_lock:
+                history, version = self._history, self._version
+            if self._checkpoint is not None and self.pending:
+                self._checkpoint.write(history.entries)
+                self._written = version

@@ -1,0 +1,266 @@
+"""Which leader epoch wrote which offsets, as a value: no lock, no file, every change a new history."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from typing import TYPE_CHECKING, Final
+
+from epoch.entry import UNDEFINED_END_OFFSET, UNDEFINED_EPOCH, EndOffset, EpochEntry
+from epoch.errors import InvalidEpochEntryError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+MAX_EPOCH: Final = 2**31 - 1
+MAX_OFFSET: Final = 2**63 - 1
+
+# Half the cost of EndOffset(...), for the one answer that cannot stand ready.
+_build: Final = tuple.__new__
+
+
+class EpochHistory:
+    """A partition's leader epochs and where each starts; epochs and start offsets both strictly rise.
+
+    It never changes: what would change it returns another history, and `self` where there is nothing to change.
+    Entries given to the constructor are assigned one after another, so a list that does not rise is repaired.
+
+    >>> history = EpochHistory([EpochEntry(0, 0), EpochEntry(3, 50)])
+    >>> history.end_offset_for(1, log_end_offset=80)
+    EndOffset(epoch=0, end_offset=50)
+    """
+
+    __slots__ = ("_answers", "_epochs", "_starts")
+
+    _epochs: list[int]
+    _starts: list[int]
+    _answers: dict[int, EndOffset]
+
+    def __init__(self, entries: Iterable[tuple[int, int]] = ()) -> None:
+        epochs: list[int] = []
+        starts: list[int] = []
+        for epoch, start_offset in entries:
+            _put(epochs, starts, epoch, start_offset)
+        self._epochs = epochs
+        self._starts = starts
+        # Every known epoch's answer but the latest's stands ready: building one costs more than finding it.
+        self._answers = dict(zip(epochs, map(EndOffset, epochs, starts[1:]), strict=False))
+
+    @classmethod
+    def from_batches(cls, batches: Iterable[tuple[int, int]]) -> EpochHistory:
+        """Rebuild a history from the log: (partition leader epoch, base offset) of each batch, in log order.
+
+        Batches without an epoch (-1), and batches whose epoch is below an earlier one's, say nothing about who led
+        next and are passed over, as Kafka's recovery does.
+        """
+        epochs, firsts, _ = _runs(batches)
+        return cls(zip(epochs, firsts, strict=True))
+
+    # --- what the history says
+
+    @property
+    def entries(self) -> list[EpochEntry]:
+        """All entries, the earliest first (Kafka: epochEntries)."""
+        return list(map(EpochEntry, self._epochs, self._starts))
+
+    @property
+    def columns(self) -> tuple[list[int], list[int]]:
+        """The entries as two lists: epochs, start offsets."""
+        return self._epochs.copy(), self._starts.copy()
+
+    @property
+    def earliest(self) -> EpochEntry | None:
+        """The first entry (Kafka: earliestEntry)."""
+        return self._entry(0) if self._epochs else None
+
+    @property
+    def latest(self) -> EpochEntry | None:
+        """The last entry (Kafka: latestEntry)."""
+        return self._entry(-1) if self._epochs else None
+
+    @property
+    def latest_epoch(self) -> int | None:
+        """The last entry's epoch (Kafka: latestEpoch)."""
+        return self._epochs[-1] if self._epochs else None
+
+    @property
+    def previous_epoch(self) -> int | None:
+        """The epoch before the latest one (Kafka: previousEpoch)."""
+        return self._epochs[-2] if len(self._epochs) > 1 else None
+
+    def entry_for(self, epoch: int) -> EpochEntry | None:
+        """Return the entry of exactly this epoch (Kafka: epochEntry)."""
+        position = bisect_left(self._epochs, epoch)
+        return self._entry(position) if self._epochs[position : position + 1] == [epoch] else None
+
+    def previous_entry(self, epoch: int) -> EpochEntry | None:
+        """Return the last entry below this epoch (Kafka: previousEntry, previousEpoch)."""
+        position = bisect_left(self._epochs, epoch)
+        return self._entry(position - 1) if position else None
+
+    def next_entry(self, epoch: int) -> EpochEntry | None:
+        """Return the first entry above this epoch (Kafka: nextEpoch)."""
+        position = bisect_right(self._epochs, epoch)
+        return self._entry(position) if position < len(self._epochs) else None
+
+    def epoch_for_offset(self, offset: int) -> int | None:
+        """Return the epoch that wrote this offset; None below the first start (Kafka: epochForOffset)."""
+        position = bisect_right(self._starts, offset)
+        return self._epochs[position - 1] if position else None
+
+    def end_offset_for(self, epoch: int, log_end_offset: int) -> EndOffset:
+        """Return the largest epoch known up to `epoch`, and the offset where it ends (Kafka: endOffsetFor, KIP-279).
+
+        The latest epoch ends at `log_end_offset`. A request below the first epoch gets itself and the first
+        start; a request above the latest, or to an empty history, UNDEFINED_END_OFFSET.
+        """
+        answer = self._answers.get(epoch)
+        if answer is not None:
+            return answer
+        epochs = self._epochs
+        if not epochs or epoch == UNDEFINED_EPOCH or epoch > epochs[-1]:
+            return UNDEFINED_END_OFFSET
+        if epoch == epochs[-1]:
+            return _build(EndOffset, (epoch, log_end_offset))
+        if epoch < epochs[0]:
+            return EndOffset(epoch, self._starts[0])
+        return self._answers[epochs[bisect_right(epochs, epoch) - 1]]
+
+    def entries_in_range(self, start_offset: int, end_offset: int) -> list[EpochEntry]:
+        """Return who led within [start_offset, end_offset): the first entry cut to start there.
+
+        Kafka: epochEntriesInRange. A negative start cuts nothing.
+        """
+        return self.truncate_from_start(start_offset).truncate_to(end_offset).entries
+
+    # --- what happens to it
+
+    def assign(self, epoch: int, start_offset: int) -> EpochHistory:
+        """Let `epoch` lead from `start_offset` on (Kafka: assign).
+
+        The latest epoch at or after its start changes nothing. Otherwise the trailing entries that do not lie
+        below in both epoch and offset go, and the new entry is put. Raises InvalidEpochEntryError.
+        """
+        epochs, starts = self._epochs, self._starts
+        if epochs and epoch == epochs[-1] and start_offset >= starts[-1]:
+            return self
+        _check(epoch, start_offset)
+        kept = _below(epochs, starts, epoch, start_offset)
+        answers = self._answers_within(0, kept)
+        if kept:
+            answers[epochs[kept - 1]] = EndOffset(epochs[kept - 1], start_offset)
+        return _history([*epochs[:kept], epoch], [*starts[:kept], start_offset], answers)
+
+    def assign_many(self, entries: Iterable[tuple[int, int]]) -> EpochHistory:
+        """Assign one entry after another; none of them where one is invalid (Kafka: assign(List), up to there)."""
+        return EpochHistory([*zip(self._epochs, self._starts, strict=True), *entries])
+
+    def truncate_to(self, end_offset: int) -> EpochHistory:
+        """Forget what starts at or after `end_offset`; a negative one changes nothing (Kafka: truncateFromEnd)."""
+        kept = bisect_left(self._starts, end_offset)
+        if end_offset < 0 or kept == len(self._starts):
+            return self
+        return _history(self._epochs[:kept], self._starts[:kept], self._answers_within(0, kept))
+
+    def truncate_from_start(self, start_offset: int) -> EpochHistory:
+        """Let the history begin at `start_offset`: the entry that covers it starts there, those before it go.
+
+        Kafka: truncateFromStart. An offset below the first start changes nothing; the start is never lowered.
+        """
+        dropped = bisect_right(self._starts, start_offset) - 1
+        if dropped < 0:
+            return self
+        starts = [start_offset, *self._starts[dropped + 1 :]]
+        return _history(self._epochs[dropped:], starts, self._answers_within(dropped, len(starts) + dropped))
+
+    def reconcile(
+        self, batches: Iterable[tuple[int, int]], *, log_start_offset: int, log_end_offset: int
+    ) -> EpochHistory:
+        """Make a history that was read back after a crash agree with the log that was recovered.
+
+        `batches` are (partition leader epoch, base offset) of the batches that recovery went over, in log order;
+        the rest of the log counts as known. Epochs that only the batches know are restored, entries that a batch
+        contradicts go, and the history is cut to [log_start_offset, log_end_offset). Entries that no batch
+        contradicts stay: compaction may have removed all that an epoch wrote.
+
+        Kafka only adds epochs above the latest, and so keeps an entry whose truncation was never flushed when the
+        log has since grown past it.
+        """
+        epochs, firsts, lasts = _runs(batches)
+
+        def agrees(entry: EpochEntry) -> bool:
+            earlier = bisect_left(firsts, entry.start_offset) - 1
+            later = bisect_left(lasts, entry.start_offset)
+            above_earlier = earlier < 0 or epochs[earlier] < entry.epoch
+            return above_earlier and (later == len(epochs) or entry.epoch <= epochs[later])
+
+        known = {entry.epoch: entry.start_offset for entry in self.entries if agrees(entry)}
+        merged = sorted((dict(zip(epochs, firsts, strict=True)) | known).items())
+        return EpochHistory(merged).truncate_to(log_end_offset).truncate_from_start(log_start_offset)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, EpochHistory):
+            return NotImplemented
+        return self._epochs == other._epochs and self._starts == other._starts
+
+    def __hash__(self) -> int:
+        return hash((*self._epochs, *self._starts))
+
+    def __len__(self) -> int:
+        return len(self._epochs)
+
+    def __repr__(self) -> str:
+        return f"EpochHistory({list(zip(self._epochs, self._starts, strict=True))})"
+
+    def _answers_within(self, first: int, end: int) -> dict[int, EndOffset]:
+        """Copy the ready answers of the entries at positions [first, end), of which the last has none."""
+        answers = self._answers
+        if first == 0 and end == len(self._epochs):
+            return answers.copy()
+        return {epoch: answers[epoch] for epoch in self._epochs[first : max(end - 1, first)]}
+
+    def _entry(self, position: int) -> EpochEntry:
+        return EpochEntry(self._epochs[position], self._starts[position])
+
+
+def _history(epochs: list[int], starts: list[int], answers: dict[int, EndOffset]) -> EpochHistory:
+    """Make a history of columns that are known to rise, and of their ready answers."""
+    history = EpochHistory.__new__(EpochHistory)
+    history._epochs, history._starts, history._answers = epochs, starts, answers  # noqa: SLF001 - its constructor
+    return history
+
+
+def _check(epoch: int, start_offset: int) -> None:
+    if not (0 <= epoch <= MAX_EPOCH and 0 <= start_offset <= MAX_OFFSET):
+        raise InvalidEpochEntryError(epoch, start_offset)
+
+
+def _below(epochs: list[int], starts: list[int], epoch: int, start_offset: int) -> int:
+    """Count the leading entries that lie below in both epoch and offset."""
+    return min(bisect_left(epochs, epoch), bisect_left(starts, start_offset))
+
+
+def _put(epochs: list[int], starts: list[int], epoch: int, start_offset: int) -> None:
+    """Assign in place, while a history is being built."""
+    _check(epoch, start_offset)
+    if epochs and epoch == epochs[-1] and start_offset >= starts[-1]:
+        return
+    if epochs and not (epochs[-1] < epoch and starts[-1] < start_offset):
+        kept = _below(epochs, starts, epoch, start_offset)
+        del epochs[kept:], starts[kept:]
+    epochs.append(epoch)
+    starts.append(start_offset)
+
+
+def _runs(batches: Iterable[tuple[int, int]]) -> tuple[list[int], list[int], list[int]]:
+    """Group batches into runs of one epoch: the epochs, their first and their last base offsets, all rising."""
+    epochs: list[int] = []
+    firsts: list[int] = []
+    lasts: list[int] = []
+    for epoch, base_offset in batches:
+        if epochs and epoch == epochs[-1]:
+            lasts[-1] = max(lasts[-1], base_offset)
+        elif epoch > (epochs[-1] if epochs else UNDEFINED_EPOCH) and base_offset > (lasts[-1] if lasts else -1):
+            epochs.append(epoch)
+            firsts.append(base_offset)
+            lasts.append(base_offset)
+    return epochs, firsts, lasts
