@@ -21,11 +21,20 @@ from epoch.errors import (
     UnknownEpochError,
 )
 from epoch.history import EpochHistory
+from epoch.truncation import (
+    AskEndOffset,
+    TruncateTo,
+    Truncation,
+    TruncationProtocol,
+    diverging_epoch,
+    truncation_for,
+)
 
 __all__ = [
     "UNDEFINED_END_OFFSET",
     "UNDEFINED_EPOCH",
     "UNDEFINED_EPOCH_OFFSET",
+    "AskEndOffset",
     "CheckpointError",
     "EndOffset",
     "EpochEntry",
@@ -34,6 +43,11 @@ __all__ = [
     "InvalidEpochEntryError",
     "LeaderEpochCheckpoint",
     "LeaderEpochFileCache",
+    "TruncateTo",
+    "Truncation",
     "TruncationOrderError",
+    "TruncationProtocol",
     "UnknownEpochError",
+    "diverging_epoch",
+    "truncation_for",
 ]

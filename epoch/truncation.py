@@ -1,0 +1,173 @@
+"""What a follower must truncate before it may follow a leader: decisions only, no log and no network.
+
+Three generations of the protocol decide it, each of them a `TruncationProtocol`. The caller carries questions to the
+leader and truncations to the log:
+
+    truncation = Truncation(protocol, history, log_end_offset, high_watermark)
+    while isinstance(step := truncation.next(), AskEndOffset) or not step.complete:
+        if isinstance(step, AskEndOffset):
+            truncation.answer(...)  # what the leader's end_offset_for(step.epoch) said
+        else:
+            truncation.truncated(...)  # the log's end, after it was truncated to step.offset
+    # truncate the log to step.offset and start to fetch
+
+Since KIP-595 a leader may also find the divergence itself, in a Fetch: `diverging_epoch` is its part, and
+`truncation_for` the follower's.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING, NamedTuple
+
+from epoch.entry import EndOffset
+from epoch.errors import TruncationOrderError, UnknownEpochError
+
+if TYPE_CHECKING:
+    from epoch.history import EpochHistory
+
+
+class TruncationProtocol(StrEnum):
+    """How a follower finds out where its log stops agreeing with the leader's."""
+
+    HIGH_WATERMARK = "high-watermark"
+    """Truncate to the own high watermark (Kafka before 0.11). Loses committed records, lets logs diverge."""
+
+    KIP_101 = "kip-101"
+    """Ask the leader once where the own latest epoch ends. Lets logs diverge after unclean or fast elections."""
+
+    KIP_320 = "kip-320"
+    """Ask until leader and follower agree on an epoch (KIP-279, KIP-320)."""
+
+
+@dataclass(frozen=True, slots=True)
+class AskEndOffset:
+    """Ask the leader where `epoch` ends: an OffsetForLeaderEpoch request."""
+
+    epoch: int
+
+
+@dataclass(frozen=True, slots=True)
+class TruncateTo:
+    """Truncate the log to `offset`; if that is not `complete`, more questions follow (Kafka: OffsetTruncationState)."""
+
+    offset: int
+    complete: bool
+
+
+class Truncation:
+    """One follower's way to its truncation offset: ask `next()`, do what it says, tell what came of it.
+
+    It ends whatever the leader answers, after at most as many rounds as the follower has epochs: every truncation
+    that is not complete removes at least the epoch that was asked about.
+    """
+
+    def __init__(
+        self, protocol: TruncationProtocol, history: EpochHistory, log_end_offset: int, high_watermark: int
+    ) -> None:
+        self.protocol = protocol
+        self.history = history
+        self.log_end_offset = log_end_offset
+        self.high_watermark = high_watermark
+        self._decision: TruncateTo | None = None
+
+    def next(self) -> AskEndOffset | TruncateTo:
+        """Return what is to be done now; the same until it was done."""
+        if self._decision is not None:
+            return self._decision
+        if self.protocol is TruncationProtocol.HIGH_WATERMARK or self.history.latest_epoch is None:
+            return _to_high_watermark(self.high_watermark, self.log_end_offset)
+        return AskEndOffset(self.history.latest_epoch)
+
+    def answer(self, answer: EndOffset) -> None:
+        """Take the leader's answer to the question. Raises TruncationOrderError where there was none."""
+        if not isinstance(self.next(), AskEndOffset):
+            raise TruncationOrderError(f"an answer came, but {self.next()} is to be done")
+        if self.protocol is TruncationProtocol.KIP_101:
+            # Leaders of that time told no epoch.
+            answer = EndOffset(-1, answer.end_offset)
+        self._decision = truncation_for(answer, self.history, self.log_end_offset, self.high_watermark)
+
+    def truncated(self, log_end_offset: int) -> None:
+        """Take the log's end after a truncation that was not complete; it may lie lower than was asked for.
+
+        Raises TruncationOrderError where no such truncation was due, or where the log still goes on beyond it.
+        """
+        if self._decision is None or self._decision.complete:
+            raise TruncationOrderError(f"a truncation was reported, but {self.next()} is to be done")
+        if log_end_offset > self._decision.offset:
+            raise TruncationOrderError(f"the log ends at {log_end_offset}, but {self._decision} is to be done")
+        self.history = self.history.truncate_to(log_end_offset)
+        self.log_end_offset = log_end_offset
+        self._decision = None
+
+
+def truncation_for(answer: EndOffset, history: EpochHistory, log_end_offset: int, high_watermark: int) -> TruncateTo:
+    """Decide from where the leader says that the follower's latest epoch ends, or that the logs diverge.
+
+    Kafka: AbstractFetcherThread.getOffsetTruncationState. After a diverging epoch in a Fetch response the follower
+    truncates to the decision's offset and fetches on from there, complete or not.
+    """
+    if answer.end_offset < 0:
+        return _to_high_watermark(high_watermark, log_end_offset)
+    leader_end = min(answer.end_offset, log_end_offset)
+    if answer.epoch < 0:
+        return TruncateTo(leader_end, complete=True)
+    own = history.end_offset_for(answer.epoch, log_end_offset)
+    if own.end_offset < 0:
+        return TruncateTo(leader_end, complete=True)
+    # Where the follower does not know the leader's epoch, the two may share nothing beyond the follower's last
+    # epoch below it.
+    agreed = own.epoch == answer.epoch
+    limit = leader_end if agreed else log_end_offset
+    return TruncateTo(min(own.end_offset, limit), complete=agreed)
+
+
+def diverging_epoch(
+    history: EpochHistory, log_end_offset: int, fetch_offset: int, last_fetched_epoch: int
+) -> EndOffset | None:
+    """Decide, as leader, whether a follower's log leaves this one before its fetch offset (KIP-595).
+
+    Returns the epoch and end offset for the Fetch response, or None where the follower may fetch on. Raises
+    UnknownEpochError where the epoch's end cannot be told, which Kafka answers with OFFSET_OUT_OF_RANGE.
+    """
+    end = history.end_offset_for(last_fetched_epoch, log_end_offset)
+    if end.end_offset < 0 or end.epoch < 0:
+        raise UnknownEpochError(last_fetched_epoch)
+    return end if end.epoch < last_fetched_epoch or end.end_offset < fetch_offset else None
+
+
+class Round(NamedTuple):
+    """One question to the leader, and its answer."""
+
+    requested_epoch: int
+    answer: EndOffset
+
+
+class TruncationOutcome(NamedTuple):
+    """How a follower came to the offset that it truncates to."""
+
+    rounds: list[Round]
+    truncate_to: int
+
+
+def truncate_against(
+    leader: EpochHistory,
+    leader_log_end_offset: int,
+    truncation: Truncation,
+) -> TruncationOutcome:
+    """Run a follower's truncation to its end against a leader's history, as if both were there."""
+    rounds: list[Round] = []
+    while isinstance(step := truncation.next(), AskEndOffset) or not step.complete:
+        if isinstance(step, AskEndOffset):
+            answer = leader.end_offset_for(step.epoch, leader_log_end_offset)
+            rounds.append(Round(step.epoch, answer))
+            truncation.answer(answer)
+        else:
+            truncation.truncated(step.offset)
+    return TruncationOutcome(rounds, step.offset)
+
+
+def _to_high_watermark(high_watermark: int, log_end_offset: int) -> TruncateTo:
+    return TruncateTo(min(high_watermark, log_end_offset), complete=True)
