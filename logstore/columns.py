@@ -1,6 +1,6 @@
 """Batches and records as columns: what the kernels write and bulk readers work on."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from enum import IntEnum
 
 import numpy as np
@@ -57,6 +57,16 @@ class BatchColumns:
 
     def __len__(self) -> int:
         return len(self.position)
+
+    def first(self, count: int) -> "BatchColumns":
+        """Return the first `count` batches as views; there is more to read unless these are all."""
+        if count >= len(self):
+            return self
+        columns = {name: getattr(self, name)[:count] for name in _BATCH_COLUMNS}
+        return BatchColumns(**columns, next_position=int(self.position[count]), stop=StopReason.MORE)
+
+
+_BATCH_COLUMNS = tuple(column.name for column in fields(BatchColumns) if column.name not in {"next_position", "stop"})
 
 
 @dataclass(frozen=True, slots=True)

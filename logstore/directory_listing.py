@@ -1,0 +1,42 @@
+"""What stands in a directory, without following links that leave it."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from logstore.errors import NotALogDirectoryError
+
+
+@dataclass(frozen=True, slots=True)
+class DirectoryListing:
+    """The entries of one directory by name."""
+
+    files: dict[str, Path]
+    directories: dict[str, Path]
+    escaping_links: dict[str, Path]
+    """Symbolic links that lead out of the root: reported, never followed."""
+    other: dict[str, Path]
+    """What is neither: sockets, devices, dangling links."""
+
+
+def list_directory(path: Path, *, root: Path) -> DirectoryListing:
+    """List `path`, which lies in `root`. Links are followed only as long as they stay in `root`.
+
+    Raises NotALogDirectoryError where `path` is no directory, and OSError where it cannot be read.
+    """
+    if not path.exists():
+        raise NotALogDirectoryError("no such directory", file=path)
+    if not path.is_dir():
+        raise NotALogDirectoryError("not a directory", file=path)
+    listing = DirectoryListing({}, {}, {}, {})
+    inside = root.resolve()
+    for entry in sorted(path.iterdir()):
+        _kind_of(entry, inside, listing)[entry.name] = entry
+    return listing
+
+
+def _kind_of(entry: Path, inside: Path, listing: DirectoryListing) -> dict[str, Path]:
+    if entry.is_symlink() and not entry.resolve().is_relative_to(inside):
+        return listing.escaping_links
+    if entry.is_file():
+        return listing.files
+    return listing.directories if entry.is_dir() else listing.other

@@ -1,0 +1,71 @@
+"""One entry of a broker's log.dirs, read-only (the reading side of Kafka's LogManager)."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Self
+
+from logstore.clean_shutdown import CLEAN_SHUTDOWN_NAME
+from logstore.directory_listing import DirectoryListing, list_directory
+from logstore.errors import NotALogDirectoryError
+from logstore.file_name import FileKind, parse_file_name
+from logstore.meta_properties import META_PROPERTIES_NAME
+from logstore.offset_checkpoint import OFFSET_CHECKPOINTS
+from logstore.partition_directory import PartitionDirectory
+from logstore.root_checkpoints import RootCheckpoints
+from logstore.topic_partition import DirectoryMark, is_partition_directory_name, parse_directory_name
+
+LOCK_NAME = ".lock"
+BOOTSTRAP_CHECKPOINT_NAME = "bootstrap.checkpoint"
+ROOT_FILES = frozenset(
+    {*OFFSET_CHECKPOINTS, META_PROPERTIES_NAME, CLEAN_SHUTDOWN_NAME, LOCK_NAME, BOOTSTRAP_CHECKPOINT_NAME}
+)
+
+
+@dataclass(frozen=True)
+class LogRoot:
+    """The partitions under one root, and the files beside them."""
+
+    path: Path
+    listing: DirectoryListing
+    checkpoints: RootCheckpoints
+
+    @classmethod
+    def open(cls, path: Path) -> Self:
+        """List the root. NotALogDirectoryError where there is neither a partition nor a file of Kafka's in it."""
+        path = path.absolute()
+        listing = list_directory(path, root=path)
+        known = ROOT_FILES.intersection(listing.files)
+        if not known and not any(map(is_partition_directory_name, listing.directories)):
+            raise NotALogDirectoryError(
+                "neither a log.dirs root nor a partition directory: it holds no topic-partition directories and no "
+                "checkpoint files",
+                file=path,
+                advice="name the directory that holds directories such as orders-0",
+            )
+        return cls(path, listing, RootCheckpoints.read(path))
+
+    @property
+    def name(self) -> str:
+        """What replicas in this root are called: the directory's name."""
+        return self.path.name
+
+    def partitions(self) -> Iterator[PartitionDirectory]:
+        """Open the live partitions, by name."""
+        for name, path in self.listing.directories.items():
+            if is_partition_directory_name(name) and parse_directory_name(name).mark is DirectoryMark.NONE:
+                yield PartitionDirectory.open(path, root=self.path, checkpoints=self.checkpoints)
+
+
+def open_log_directory(path: Path) -> LogRoot | PartitionDirectory:
+    """Open a partition directory or a whole log.dirs root, whichever `path` is."""
+    path = path.absolute()
+    return PartitionDirectory.open(path) if _looks_like_partition(path) else LogRoot.open(path)
+
+
+def _looks_like_partition(path: Path) -> bool:
+    """A root may be called `disk-1`: the name alone does not tell, what is in it does."""
+    if not is_partition_directory_name(path.name) or not path.is_dir():
+        return False
+    names = map(parse_file_name, list_directory(path, root=path).files)
+    return any(name.kind not in {FileKind.UNKNOWN, FileKind.TEMPORARY} for name in names)

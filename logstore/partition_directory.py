@@ -1,0 +1,71 @@
+"""One partition's directory, read-only (the reading side of Kafka's UnifiedLog)."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Self
+
+from logstore.directory_listing import DirectoryListing, list_directory
+from logstore.errors import NotALogDirectoryError
+from logstore.file_name import FileFate, FileKind, FileName, parse_file_name
+from logstore.root_checkpoints import PartitionCheckpoints, RootCheckpoints
+from logstore.segment import Segment
+from logstore.topic_partition import TopicPartition, is_partition_directory_name, parse_directory_name
+
+SEGMENT_FILES = (FileKind.LOG, FileKind.OFFSET_INDEX, FileKind.TIME_INDEX, FileKind.TRANSACTION_INDEX)
+
+
+@dataclass(frozen=True)
+class PartitionDirectory:
+    """The files of one partition, and what its root's checkpoints say of it."""
+
+    path: Path
+    topic_partition: TopicPartition
+    listing: DirectoryListing
+    checkpoints: PartitionCheckpoints
+
+    @classmethod
+    def open(cls, path: Path, *, root: Path | None = None, checkpoints: RootCheckpoints | None = None) -> Self:
+        """List the directory.
+
+        `root` bounds which symbolic links are followed: the partition directory itself unless given. Without
+        `checkpoints`, those in the parent directory count. NotALogDirectoryError where the name is not
+        `topic-partition` or nothing in the directory is Kafka's.
+        """
+        path = path.absolute()
+        listing = list_directory(path, root=root or path)
+        if not is_partition_directory_name(path.name):
+            raise NotALogDirectoryError(
+                "not a partition directory, whose name would be topic-partition such as orders-0", file=path
+            )
+        topic_partition = parse_directory_name(path.name).topic_partition
+        known = checkpoints or RootCheckpoints.read(path.parent)
+        return cls(path, topic_partition, listing, known.of(topic_partition))
+
+    def named(self, kind: FileKind, fate: FileFate = FileFate.LIVE) -> Iterator[tuple[FileName, Path]]:
+        """Find the files of one kind, by name."""
+        for name, path in self.listing.files.items():
+            parsed = parse_file_name(name)
+            if parsed.kind is kind and parsed.fate is fate:
+                yield parsed, path
+
+    @cached_property
+    def segments(self) -> list[Segment]:
+        """The segments that have a `.log` file, by base offset."""
+        by_offset: dict[int, dict[FileKind, Path]] = {}
+        for kind in SEGMENT_FILES:
+            for name, path in self.named(kind):
+                by_offset.setdefault(name.base_offset or 0, {})[kind] = path
+        return [Segment(base, files) for base, files in sorted(by_offset.items()) if FileKind.LOG in files]
+
+    @property
+    def epoch_checkpoint_path(self) -> Path | None:
+        """The leader-epoch checkpoint, None where it is missing."""
+        return self.listing.files.get(FileKind.LEADER_EPOCH_CHECKPOINT.value)
+
+    @property
+    def log_start_offset(self) -> int:
+        """The first offset that may be read: the checkpointed one, or the first segment's if that is higher."""
+        first = self.segments[0].base_offset if self.segments else 0
+        return max(self.checkpoints.log_start_offset or 0, first)

@@ -1,0 +1,135 @@
+"""What Kafka would know of a log once it had opened and, where needed, recovered it: worked out without a write."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from epoch import EpochHistory
+from epoch.checkpoint import LeaderEpochCheckpoint
+from logstore.columns import BatchColumns, StopReason
+from logstore.epoch_runs import EpochRuns
+from logstore.partition_directory import PartitionDirectory
+from logstore.segment import Segment
+
+
+@dataclass(frozen=True, slots=True)
+class RemovedBatches:
+    """What a truncation takes away: whole batches, control batches included."""
+
+    records: int
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class RecoveredLog:
+    """The offsets and the epoch history that a broker works with after it loaded this directory (Kafka: LogLoader)."""
+
+    partition: PartitionDirectory
+    log_start_offset: int
+    log_end_offset: int
+    high_watermark: int
+    history: EpochHistory
+    segments: tuple[Segment, ...]
+    """The segments that are left; recovery removes those after the first damage."""
+    valid_bytes: int
+    """Bytes of the last of them that recovery keeps."""
+
+    @classmethod
+    def load(cls, partition: PartitionDirectory) -> "RecoveredLog":
+        """Load a log as Kafka would.
+
+        After a clean stop only the last segment's headers are read. Otherwise the segments from the recovery point on
+        are checked, batch by batch, and the log ends where the first of them is damaged. Raises epoch.EpochError where
+        the leader-epoch checkpoint cannot be parsed, as Kafka refuses to load the log then.
+        """
+        checkpoints = partition.checkpoints
+        start = partition.log_start_offset
+        tail = _read_tail(partition)
+        history = EpochHistory(_entries(partition)).reconcile(
+            [(run.epoch, run.first_offset) for run in tail.epochs.runs],
+            log_start_offset=start,
+            log_end_offset=tail.log_end_offset,
+        )
+        high_watermark = min(max(checkpoints.high_watermark or 0, start), tail.log_end_offset)
+        return cls(
+            partition, start, tail.log_end_offset, high_watermark, history, tuple(tail.segments), tail.valid_bytes
+        )
+
+    def removed_by_truncation(self, offset: int) -> RemovedBatches:
+        """Count what `truncate_to(offset)` removes: every batch that reaches `offset` or beyond."""
+        records = size = 0
+        for segment in self._segments_from(offset):
+            for columns in self._batches(segment):
+                gone = columns.last_offset >= offset
+                records += int(columns.record_count[gone].sum(dtype=np.int64))
+                size += int(columns.size[gone].sum())
+        return RemovedBatches(records, size)
+
+    def _segments_from(self, offset: int) -> Sequence[Segment]:
+        """Return the segments that may hold `offset` or later ones."""
+        if offset >= self.log_end_offset:
+            return ()
+        first = max((number for number, seg in enumerate(self.segments) if seg.base_offset <= offset), default=0)
+        return self.segments[first:]
+
+    def _batches(self, segment: Segment) -> Iterator[BatchColumns]:
+        """Read a segment's headers, up to where recovery cuts it off."""
+        limit = self.valid_bytes if segment is self.segments[-1] else segment.size
+        with segment.open_log() as log:
+            for columns in log.scan(check_crc=False):
+                kept = int(np.searchsorted(columns.position, limit))
+                yield columns if kept == len(columns) else columns.first(kept)
+
+
+@dataclass(slots=True)
+class _Tail:
+    segments: list[Segment]
+    log_end_offset: int
+    valid_bytes: int
+    epochs: EpochRuns
+
+
+def _read_tail(partition: PartitionDirectory) -> _Tail:
+    """Read what opening the log reads: the last segment, or all from the recovery point on."""
+    segments = partition.segments
+    tail = _Tail([], partition.log_start_offset, 0, EpochRuns())
+    first_read = _first_segment_to_read(partition)
+    for number, segment in enumerate(segments):
+        tail.segments.append(segment)
+        tail.log_end_offset = max(tail.log_end_offset, segment.base_offset)
+        if number >= first_read and not _read_segment(segment, tail, check_crc=not partition.checkpoints.clean_shutdown):
+            break
+    return tail
+
+
+def _first_segment_to_read(partition: PartitionDirectory) -> int:
+    last = len(partition.segments) - 1
+    if partition.checkpoints.clean_shutdown:
+        return last
+    recovery_point = partition.checkpoints.recovery_point or 0
+    holding = [number for number, seg in enumerate(partition.segments) if seg.base_offset <= recovery_point]
+    return min(max(holding, default=0), last)
+
+
+def _read_segment(segment: Segment, tail: _Tail, *, check_crc: bool) -> bool:
+    """Take over a segment's batches up to the first damage; tell whether there was none."""
+    tail.valid_bytes = 0
+    stop = StopReason.END
+    with segment.open_log() as log:
+        for columns in log.scan(check_crc=check_crc):
+            valid = int(np.argmin(columns.crc_valid)) if not columns.crc_valid.all() else len(columns)
+            good = columns.first(valid)
+            if valid:
+                tail.epochs.add(good, segment.log_path.name)
+                tail.log_end_offset = max(tail.log_end_offset, int(good.last_offset[-1]) + 1)
+                tail.valid_bytes = int(good.position[-1] + good.size[-1])
+            if valid < len(columns):
+                return False
+            stop = columns.stop
+    return stop is StopReason.END
+
+
+def _entries(partition: PartitionDirectory) -> list[tuple[int, int]]:
+    path = partition.epoch_checkpoint_path
+    return [tuple(entry) for entry in LeaderEpochCheckpoint(path).read()] if path else []
