@@ -23,10 +23,13 @@ from epoch.errors import (
 from epoch.history import EpochHistory
 from epoch.truncation import (
     AskEndOffset,
+    Round,
     TruncateTo,
     Truncation,
+    TruncationOutcome,
     TruncationProtocol,
     diverging_epoch,
+    truncate_against,
     truncation_for,
 )
 
@@ -43,11 +46,14 @@ __all__ = [
     "InvalidEpochEntryError",
     "LeaderEpochCheckpoint",
     "LeaderEpochFileCache",
+    "Round",
     "TruncateTo",
     "Truncation",
     "TruncationOrderError",
+    "TruncationOutcome",
     "TruncationProtocol",
     "UnknownEpochError",
     "diverging_epoch",
+    "truncate_against",
     "truncation_for",
 ]

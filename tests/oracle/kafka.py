@@ -1,0 +1,153 @@
+"""Kafka's own classes as a test oracle: resolved by Maven, driven by the Java programs in this directory.
+
+with JavaProgram("EpochOracle") as oracle:
+    oracle.ask("assign 3 100", "end 3 250")  # ["ok", "3 250"]
+"""
+
+import fcntl
+import hashlib
+import re
+import shutil
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from tests.conftest import require
+
+HERE = Path(__file__).parent
+BUILD = HERE.parent.parent / "build/kafka"
+OLDEST_JAVA = 17
+
+# Requests sent before the first answer is read: what they and their answers take must fit the two pipes.
+WINDOW = 40
+
+
+@cache
+def java_version() -> int:
+    """The major version of the Java on PATH; 0 where there is none with a compiler."""
+    if not (shutil.which("java") and shutil.which("javac")):
+        return 0
+    told = subprocess.run(["java", "-version"], capture_output=True, text=True, check=False).stderr
+    version = re.search(r'version "(\d+)', told)
+    return int(version[1]) if version else 0
+
+
+@cache
+def classpath() -> str:
+    """Kafka's jars, and the programs of this directory compiled against them; skips where that cannot be had."""
+    require(available=java_version() >= OLDEST_JAVA, what=f"a Java {OLDEST_JAVA}+ development kit")
+    require(available=shutil.which("mvn") is not None, what="Maven")
+    with _building():
+        try:
+            lib = _resolve()
+        except subprocess.CalledProcessError as error:
+            require(available=False, what=f"Kafka from a Maven repository ({_first_line(error)})")
+            raise
+        classes = _compile(lib)
+    return f"{classes}:{lib}/*"
+
+
+def _resolve() -> Path:
+    """Link the jars that pom.xml names, and all that they need, into build/kafka/lib."""
+    lib = BUILD / "lib"
+    stamp = _digest([HERE / "pom.xml"])
+    if not _is_current(lib, stamp):
+        listing = BUILD / "classpath.txt"
+        subprocess.run(
+            ["mvn", "-q", "-B", "-f", HERE / "pom.xml", "dependency:build-classpath", f"-Dmdep.outputFile={listing}"],
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        _start_over(lib)
+        for jar in map(Path, listing.read_text().strip().split(":")):
+            (lib / jar.name).symlink_to(jar)
+        (lib / ".stamp").write_text(stamp)
+    return lib
+
+
+def _compile(lib: Path) -> Path:
+    """Compile all Java programs of this directory into build/kafka/classes when one of them changed."""
+    classes = BUILD / "classes"
+    sources = sorted(HERE.glob("*.java"))
+    stamp = _digest([HERE / "pom.xml", *sources])
+    if not _is_current(classes, stamp):
+        _start_over(classes)
+        subprocess.run(["javac", "-nowarn", "-d", classes, "-cp", f"{lib}/*", *sources], check=True)
+        (classes / ".stamp").write_text(stamp)
+    return classes
+
+
+@contextmanager
+def _building() -> Iterator[None]:
+    """Let one test run at a time build."""
+    BUILD.mkdir(parents=True, exist_ok=True)
+    with open(BUILD / ".lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def _is_current(directory: Path, stamp: str) -> bool:
+    file = directory / ".stamp"
+    return file.exists() and file.read_text() == stamp
+
+
+def _start_over(directory: Path) -> None:
+    shutil.rmtree(directory, ignore_errors=True)
+    directory.mkdir(parents=True)
+
+
+def _digest(files: list[Path]) -> str:
+    return hashlib.sha256(b"".join(file.name.encode() + file.read_bytes() for file in files)).hexdigest()
+
+
+def _first_line(error: subprocess.CalledProcessError) -> str:
+    return (error.stdout or error.stderr or str(error)).strip().split("\n")[0]
+
+
+class JavaProgram:
+    """A running program of this directory: one line in, one line out."""
+
+    def __init__(self, main: str, *arguments: str | Path, heap: str = "512m") -> None:
+        quick_start = ["-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto", f"-Xmx{heap}"]
+        silent = f"-Dlog4j2.configurationFile={HERE / 'log4j2-off.properties'}"
+        self._process = subprocess.Popen(
+            ["java", *quick_start, silent, "-cp", classpath(), main, *map(str, arguments)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            encoding="utf-8",
+        )
+
+    def ask(self, *lines: str) -> list[str]:
+        """Send the lines and return one answer for each."""
+        answers: list[str] = []
+        for start in range(0, len(lines), WINDOW):
+            answers += self._exchange(lines[start : start + WINDOW])
+        return answers
+
+    def _exchange(self, lines: tuple[str, ...]) -> list[str]:
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._process.stdin.write("".join(f"{line}\n" for line in lines))
+        self._process.stdin.flush()
+        answers = [self._process.stdout.readline() for _ in lines]
+        if not all(answers):
+            raise EOFError(f"the Java program ended with status {self._process.wait()} on {lines}")
+        return [answer.rstrip("\n") for answer in answers]
+
+    def close(self) -> None:
+        """End the program by ending its input."""
+        with self._process:
+            pass
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
