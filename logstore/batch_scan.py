@@ -85,25 +85,25 @@ def _row(batch: LegacyBatch, *, check_crc: bool) -> _Row:
 
 
 def _columns(rows: list[_Row], next_position: int, stop: StopReason) -> BatchColumns:
-    of = _Row(*zip(*rows, strict=True)) if rows else _Row(*[()] * len(_Row._fields))
+    of = {name: [getattr(row, name) for row in rows] for name in _Row._fields}
     count = len(rows)
-    timestamp = np.array(of.timestamp, np.int64)
+    timestamp = np.array(of["timestamp"], np.int64)
     return BatchColumns(
-        position=np.array(of.position, np.int64),
-        size=np.array(of.size, np.int64),
-        base_offset=np.array(of.base_offset, np.int64),
-        last_offset=np.array(of.last_offset, np.int64),
+        position=np.array(of["position"], np.int64),
+        size=np.array(of["size"], np.int64),
+        base_offset=np.array(of["base_offset"], np.int64),
+        last_offset=np.array(of["last_offset"], np.int64),
         leader_epoch=np.full(count, NO_LEADER_EPOCH, np.int32),
-        magic=np.array(of.magic, np.int8),
-        attributes=np.array(of.attributes, np.int16),
+        magic=np.array(of["magic"], np.int8),
+        attributes=np.array(of["attributes"], np.int16),
         base_timestamp=timestamp,
         max_timestamp=timestamp,
         producer_id=np.full(count, NO_PRODUCER_ID, np.int64),
         producer_epoch=np.full(count, NO_PRODUCER_EPOCH, np.int16),
         base_sequence=np.full(count, NO_SEQUENCE, np.int32),
-        record_count=np.array(of.record_count, np.int32),
-        crc=np.array(of.crc, np.uint32),
-        crc_valid=np.array(of.crc_valid, np.bool_),
+        record_count=np.array(of["record_count"], np.int32),
+        crc=np.array(of["crc"], np.uint32),
+        crc_valid=np.array(of["crc_valid"], np.bool_),
         next_position=next_position,
         stop=stop,
     )

@@ -1,0 +1,57 @@
+"""A segment's `.txnindex` file: the aborted transactions that end in it (KIP-98; Kafka: TransactionIndex)."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from struct import Struct
+from typing import Final, NamedTuple
+
+from logstore.errors import CorruptIndexError
+
+_ENTRY: Final = Struct(">hqqqq")
+_VERSION: Final = 0
+_MAX_BYTES: Final = 256 << 20
+_ADVICE: Final = "remove it, and Kafka builds it again from the log when it recovers"
+
+
+class AbortedTransaction(NamedTuple):
+    """Readers of committed records skip this producer's records between the two offsets (Kafka: AbortedTxn)."""
+
+    producer_id: int
+    first_offset: int
+    last_offset: int
+    """Of the abort marker."""
+    last_stable_offset: int
+    """The first offset of a transaction that was open when this one ended."""
+
+
+@dataclass(frozen=True, slots=True)
+class TransactionIndex:
+    """The entries in the order of their abort markers."""
+
+    entries: tuple[AbortedTransaction, ...]
+    odd_bytes: int
+    """Bytes after the last whole entry: a write that a crash cut off."""
+
+    @classmethod
+    def read(cls, path: Path) -> "TransactionIndex":
+        """Read a whole index file. Raises CorruptIndexError, and OSError where it cannot be read."""
+        with open(path, "rb") as file:
+            return cls.parse(file.read(_MAX_BYTES + 1), path)
+
+    @classmethod
+    def parse(cls, data: bytes, path: Path | None = None) -> "TransactionIndex":
+        """Read an index file's bytes."""
+        if len(data) > _MAX_BYTES:
+            raise CorruptIndexError("it is larger than any transaction index", file=path, advice=_ADVICE)
+        whole = len(data) - len(data) % _ENTRY.size
+        entries = []
+        for number, (version, *fields) in enumerate(_ENTRY.iter_unpack(memoryview(data)[:whole])):
+            if version != _VERSION:
+                raise CorruptIndexError(
+                    f"an entry has version {version}, not {_VERSION}",
+                    file=path,
+                    position=number * _ENTRY.size,
+                    advice=_ADVICE,
+                )
+            entries.append(AbortedTransaction(*fields))
+        return cls(tuple(entries), len(data) - whole)
