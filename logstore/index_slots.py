@@ -1,34 +1,31 @@
 """What offset and time indexes share: fixed slots, preallocated with zeros while a segment is active."""
 
-import mmap
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from logstore.errors import CorruptIndexError
 
-MAX_INDEX_BYTES: Final = 2**31 - 1
-"""Kafka maps an index with 32-bit positions."""
+MAX_INDEX_BYTES: Final = 512 << 20
+"""More than any index takes: a segment of 2 GiB holds at most 35 million batches, with one entry of 12 bytes each."""
 _CHUNK: Final = 1 << 16
 
 
-def read_slots(path: Path, dtype: np.dtype[np.void]) -> tuple[NDArray[np.void], int]:
-    """Map an index file; return all its whole slots, and how many odd bytes follow them."""
+def read_index(path: Path) -> bytes:
+    """Read an index file whole, not mapped: a broker trims the index of its active segment at any time."""
     with open(path, "rb") as file:
-        try:
-            mapping: Any = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-        except ValueError:  # an empty file cannot be mapped
-            mapping = b""
-    return parse_slots(mapping, dtype, path)
+        return file.read(MAX_INDEX_BYTES + 1)
 
 
-def parse_slots(data: Any, dtype: np.dtype[np.void], path: Path | None) -> tuple[NDArray[np.void], int]:
+def parse_slots(data: bytes | memoryview, dtype: np.dtype[np.void], path: Path | None) -> tuple[NDArray[np.void], int]:
     """View an index file's bytes as slots; return them and how many odd bytes follow."""
     if len(data) > MAX_INDEX_BYTES:
         raise CorruptIndexError(
-            f"{len(data):,} bytes are no index", file=path, advice="remove it, and Kafka builds it again from the log"
+            f"more than {MAX_INDEX_BYTES:,} bytes are no index",
+            file=path,
+            advice="remove it, and Kafka builds it again from the log",
         )
     slots, odd_bytes = divmod(len(data), dtype.itemsize)
     return np.frombuffer(data, dtype, slots), odd_bytes

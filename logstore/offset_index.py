@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from logstore.index_slots import count_entries, parse_slots, read_slots
+from logstore.index_slots import count_entries, parse_slots, read_index
 
 _SLOT: Final[np.dtype[np.void]] = np.dtype([("relative_offset", ">i4"), ("position", ">i4")])
 
@@ -38,15 +38,12 @@ class OffsetIndex:
     @classmethod
     def read(cls, path: Path, base_offset: int) -> "OffsetIndex":
         """Read a whole index file. Raises OSError, and CorruptIndexError where it is larger than any index."""
-        return cls._of(*read_slots(path, _SLOT), base_offset)
+        return cls.parse(read_index(path), base_offset, path)
 
     @classmethod
-    def parse(cls, data: bytes | memoryview, base_offset: int) -> "OffsetIndex":
+    def parse(cls, data: bytes | memoryview, base_offset: int, path: Path | None = None) -> "OffsetIndex":
         """Read an index file's bytes."""
-        return cls._of(*parse_slots(data, _SLOT, None), base_offset)
-
-    @classmethod
-    def _of(cls, slots: NDArray[np.void], odd_bytes: int, base_offset: int) -> "OffsetIndex":
+        slots, odd_bytes = parse_slots(data, _SLOT, path)
         used = slots[: count_entries(slots)]
         last_offset = used["relative_offset"].astype(np.int64) + base_offset
         return cls(base_offset, last_offset, used["position"].astype(np.int64), len(slots), odd_bytes)

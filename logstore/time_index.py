@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from logstore.batch_attributes import NO_TIMESTAMP
-from logstore.index_slots import count_entries, parse_slots, read_slots
+from logstore.index_slots import count_entries, parse_slots, read_index
 
 _SLOT: Final[np.dtype[np.void]] = np.dtype([("timestamp", ">i8"), ("relative_offset", ">i4")])
 
@@ -39,15 +39,12 @@ class TimeIndex:
     @classmethod
     def read(cls, path: Path, base_offset: int) -> "TimeIndex":
         """Read a whole index file. Raises OSError, and CorruptIndexError where it is larger than any index."""
-        return cls._of(*read_slots(path, _SLOT), base_offset)
+        return cls.parse(read_index(path), base_offset, path)
 
     @classmethod
-    def parse(cls, data: bytes | memoryview, base_offset: int) -> "TimeIndex":
+    def parse(cls, data: bytes | memoryview, base_offset: int, path: Path | None = None) -> "TimeIndex":
         """Read an index file's bytes."""
-        return cls._of(*parse_slots(data, _SLOT, None), base_offset)
-
-    @classmethod
-    def _of(cls, slots: NDArray[np.void], odd_bytes: int, base_offset: int) -> "TimeIndex":
+        slots, odd_bytes = parse_slots(data, _SLOT, path)
         used = slots[: count_entries(slots)]
         offset = used["relative_offset"].astype(np.int64) + base_offset
         return cls(base_offset, used["timestamp"].astype(np.int64), offset, len(slots), odd_bytes)
