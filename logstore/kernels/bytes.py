@@ -7,9 +7,14 @@ LLVM merges the shifted bytes into one load and byte swap. Fixed-size loads trus
 import numpy as np
 from numpy.typing import NDArray
 
-from epoch.kernel import inlined
+from epoch.kernel import inlined, kernel
 
 Data = NDArray[np.uint8]
+
+VARINT_BITS = 35
+"""Five bytes of seven bits, for an integer of 32."""
+VARLONG_BITS = 70
+"""Ten bytes of seven bits, for an integer of 64."""
 
 
 @inlined
@@ -86,3 +91,56 @@ def read_only(data: Data) -> Data:
     view = np.ascontiguousarray(data).view()
     view.flags.writeable = False
     return view
+
+
+@inlined
+def varint(data: Data, position: int, end: int) -> tuple[int, int]:
+    """Read a zigzag varint of 32 bits before `end`: the value and the position behind it.
+
+    A number that does not end before `end`, or takes more than five bytes, gives 0 and a position beyond `end`: as
+    positions only grow, whoever compares the last position with `end` need not check each number.
+    """
+    if end - position >= 2:
+        first = byte(data, position)
+        if first < 0x80:
+            return first >> 1 ^ -(first & 1), position + 1
+        second = byte(data, position + 1)
+        if second < 0x80:
+            return (first & 0x7F | second << 7) >> 1 ^ -(first & 1), position + 2
+    return long_varint(data, position, end, VARINT_BITS)
+
+
+@inlined
+def varlong(data: Data, position: int, end: int) -> tuple[int, int]:
+    """Read a zigzag varint of 64 bits, at most ten bytes, as `varint` does."""
+    if end - position >= 2:
+        first = byte(data, position)
+        if first < 0x80:
+            return first >> 1 ^ -(first & 1), position + 1
+        second = byte(data, position + 1)
+        if second < 0x80:
+            return (first & 0x7F | second << 7) >> 1 ^ -(first & 1), position + 2
+    return long_varint(data, position, end, VARLONG_BITS)
+
+
+@kernel
+def long_varint(data: Data, position: int, end: int, bits: int) -> tuple[int, int]:
+    """Read a zigzag varint of any length, seven bits a byte; bits beyond the type's are dropped, as Kafka does."""
+    value = np.uint64(0)
+    for shift in range(0, bits, 7):
+        if position >= end:
+            break
+        current = data[np.uint64(position)]
+        value |= np.uint64(current & 0x7F) << np.uint64(shift)
+        position += 1
+        if current < 0x80:
+            if bits == VARINT_BITS:
+                value &= np.uint64(0xFFFF_FFFF)
+            return int(np.int64(value >> np.uint64(1)) ^ -np.int64(value & np.uint64(1))), position
+    return 0, end + 1
+
+
+@inlined
+def wrapping_add(a: int, b: int) -> int:
+    """Add as 64-bit integers do: damaged deltas wrap around, in Kafka too."""
+    return int(np.int64(a) + np.int64(b))

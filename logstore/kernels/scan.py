@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from epoch.kernel import inlined, kernel
+from epoch.kernel import borrowed, inlined, kernel
 from logstore.columns import BatchColumns, StopReason
 from logstore.kernels.bytes import Data, byte, int8, int16, int32, int64, read_only, uint32
 from logstore.kernels.crc import crc32c
@@ -123,6 +123,7 @@ def scan_batches(
     crc_valid: NDArray[np.bool_],
 ) -> tuple[int, int, int]:
     """Fill the columns of `BatchColumns` from the batches in `data[start:end]`: rows filled, next position, reason."""
+    data = borrowed(data)
     at, row = start, 0
     while True:
         stop = what_follows(data, at, end)
@@ -193,6 +194,7 @@ def possible_header(data: Data, position: int) -> bool:
 @kernel
 def search_batch(data: Data, start: int, end: int, minimum_offset: int) -> int:
     """Search for `find_next_batch`, which says what it finds."""
+    data = borrowed(data)
     budget = CRC_WORK * (end - start)
     for position in range(start, end - HEADER + 1):
         if byte(data, position + 16) != 2 or what_follows(data, position, end) != COMPLETE:
