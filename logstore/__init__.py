@@ -1,0 +1,68 @@
+"""Kafka's logs on disk, byte for byte: batches and records, segments and indexes, checkpoints, whole directories.
+
+>>> from logstore import LogFile
+>>> with LogFile.open("orders-0/00000000000000000000.log") as log:
+...     values = [record.value for batch in log.batches() for record in batch.records()]
+
+Names load their modules on first use, so that `import logstore` costs next to nothing; numba loads on the first bulk
+operation (`LogFile.scan`), everything else works without it.
+"""
+
+from importlib import import_module
+from typing import Any
+
+_NAMES_BY_MODULE = {
+    "batch": ("RecordBatch",),
+    "batch_attributes": ("TimestampType",),
+    "batches": ("Batch", "read_batch", "read_batches"),
+    "clean_shutdown": ("CleanShutdown",),
+    "codec": ("Codec",),
+    "columns": ("BatchColumns", "RecordColumns", "StopReason"),
+    "control": ("ControlRecord", "ControlType", "EndTransactionMarker"),
+    "errors": (
+        "CorruptBatchError",
+        "CorruptCheckpointError",
+        "CorruptControlRecordError",
+        "CorruptFileError",
+        "CorruptIndexError",
+        "CorruptMetadataError",
+        "CorruptRecordError",
+        "CorruptSnapshotError",
+        "DecompressionError",
+        "DecompressionLimitError",
+        "InvalidBatchHeaderError",
+        "InvalidDirectoryNameError",
+        "LogStoreError",
+        "NotALogDirectoryError",
+        "TornBatchError",
+    ),
+    "file_name": ("FileFate", "FileKind", "FileName", "parse_file_name"),
+    "log_file": ("LogFile",),
+    "message_set": ("LegacyBatch",),
+    "meta_properties": ("MetaProperties",),
+    "offset_checkpoint": ("OffsetCheckpoint",),
+    "offset_index": ("OffsetIndex", "OffsetIndexEntry"),
+    "partition_metadata": ("PartitionMetadata",),
+    "producer_snapshot": ("ProducerSnapshot", "ProducerStateEntry"),
+    "quorum_state": ("QuorumState",),
+    "record": ("Header", "Record"),
+    "time_index": ("TimeIndex", "TimeIndexEntry"),
+    "topic_partition": ("TopicPartition", "parse_directory_name"),
+    "transaction_index": ("AbortedTransaction", "TransactionIndex"),
+}
+_MODULES = {name: module for module, names in _NAMES_BY_MODULE.items() for name in names}
+
+__all__ = list(_MODULES)
+
+
+def __getattr__(name: str) -> Any:
+    """Load the module that defines a public name (PEP 562)."""
+    if name not in _MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
