@@ -1,0 +1,168 @@
+"""EpochHistory: Kafka's rules, against a model that walks lists. Kafka itself is asked in test_against_kafka."""
+
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from epoch import EpochEntry, EpochHistory, InvalidEpochEntryError
+from tests.epoch.histories import ASKED_EPOCHS, ENTRIES, EPOCHS, OFFSETS, assigned, end_offset, histories
+
+
+@given(ENTRIES)
+def test_assigning_follows_the_model_and_always_rises(entries: list[tuple[int, int]]) -> None:
+    history, model = EpochHistory(), list[tuple[int, int]]()
+    for epoch, start in entries:
+        model = assigned(model, epoch, start)
+        history = history.assign(epoch, start)
+        assert history.entries == model
+        assert history == EpochHistory(model)
+        assert all(a.epoch < b.epoch and a.start_offset < b.start_offset for a, b in pairwise(history.entries))
+    assert EpochHistory(entries) == history
+    assert EpochHistory().assign_many(entries) == history
+
+
+@given(histories(), st.data())
+def test_every_change_leaves_the_answers_right(history: EpochHistory, data: st.DataObject) -> None:
+    for change in data.draw(st.lists(st.sampled_from(["assign", "to", "from"]), max_size=4)):
+        if change == "assign":
+            history = history.assign(data.draw(st.integers(0, 80)), data.draw(st.integers(0, 1_200)))
+        elif change == "to":
+            history = history.truncate_to(data.draw(st.integers(-1, 1_200)))
+        else:
+            history = history.truncate_from_start(data.draw(st.integers(-1, 1_200)))
+    model = [tuple(entry) for entry in history.entries]
+    for epoch in [-2, -1, 0, *(near for known, _ in model for near in (known - 1, known, known + 1)), 2**31 - 1]:
+        assert history.end_offset_for(epoch, 5_000) == end_offset(model, epoch, 5_000)
+
+
+@given(histories(), st.integers(-5, 1_100))
+def test_an_offset_belongs_to_the_last_epoch_that_starts_at_or_before_it(history: EpochHistory, offset: int) -> None:
+    led = [epoch for epoch, start in history.entries if start <= offset]
+    assert history.epoch_for_offset(offset) == (led[-1] if led else None)
+
+
+@given(histories(), ASKED_EPOCHS)
+def test_neighbours_of_an_epoch(history: EpochHistory, epoch: int) -> None:
+    known = history.entries
+    assert history.entry_for(epoch) == next((entry for entry in known if entry.epoch == epoch), None)
+    assert history.next_entry(epoch) == next((entry for entry in known if entry.epoch > epoch), None)
+    assert history.previous_entry(epoch) == next((entry for entry in reversed(known) if entry.epoch < epoch), None)
+
+
+@given(histories(), st.integers(-5, 1_100))
+def test_truncating_the_end_forgets_what_starts_there_or_later(history: EpochHistory, offset: int) -> None:
+    kept = [entry for entry in history.entries if offset < 0 or entry.start_offset < offset]
+    assert history.truncate_to(offset).entries == kept
+
+
+@given(histories(), st.integers(-5, 1_100))
+def test_truncating_the_start_moves_the_covering_entry(history: EpochHistory, offset: int) -> None:
+    cut = history.truncate_from_start(offset)
+    assert cut.epoch_for_offset(offset) == history.epoch_for_offset(offset)
+    assert [entry for entry in cut.entries if entry.start_offset > offset] == [
+        entry for entry in history.entries if entry.start_offset > offset
+    ]
+    first = history.earliest
+    if first is not None and offset >= first.start_offset:
+        assert cut.earliest is not None
+        assert cut.earliest.start_offset == offset
+    else:
+        assert cut is history
+
+
+def test_edges_of_an_empty_history() -> None:
+    empty = EpochHistory()
+    assert (empty.earliest, empty.latest, empty.latest_epoch, empty.previous_epoch) == (None, None, None, None)
+    assert (len(empty), empty.entries, empty.columns) == (0, [], ([], []))
+    assert empty.truncate_to(0) is empty
+    assert empty.truncate_from_start(5) is empty
+
+
+def test_edges_of_a_history() -> None:
+    history = EpochHistory([(2, 10), (5, 30)])
+    assert (history.earliest, history.latest) == (EpochEntry(2, 10), EpochEntry(5, 30))
+    assert (history.latest_epoch, history.previous_epoch) == (5, 2)
+    assert history.columns == ([2, 5], [10, 30])
+    assert repr(history) == "EpochHistory([(2, 10), (5, 30)])"
+    assert {history, EpochHistory([(2, 10), (5, 30)])} == {history}
+    assert history != [(2, 10), (5, 30)]
+
+
+@pytest.mark.parametrize(("epoch", "start"), [(-1, 3), (2, -3), (2**31, 0), (0, 2**63)])
+def test_what_no_leader_can_have_is_refused(epoch: int, start: int) -> None:
+    with pytest.raises(InvalidEpochEntryError, match=rf"epoch {epoch} cannot start at offset {start}") as refused:
+        EpochHistory([(1, 2)]).assign(epoch, start)
+    assert (refused.value.epoch, refused.value.start_offset) == (epoch, start)
+    with pytest.raises(ValueError, match="cannot start"):
+        EpochHistory([(1, 2), (epoch, start)])
+
+
+# --- recovery
+
+
+@st.composite
+def logs(draw: st.DrawFn) -> list[tuple[int, int]]:
+    """(epoch, base offset) of each batch of a log; epochs never fall."""
+    epochs = sorted(draw(st.lists(EPOCHS, max_size=20)))
+    sizes = draw(st.lists(st.integers(1, 5), min_size=len(epochs), max_size=len(epochs)))
+    return [(epoch, sum(sizes[:position])) for position, epoch in enumerate(epochs)]
+
+
+def led_by(batches: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    """The model of a rebuilt history: the first batch of each epoch."""
+    first: dict[int, int] = {}
+    for epoch, base_offset in batches:
+        first.setdefault(epoch, base_offset)
+    return list(first.items())
+
+
+@given(logs())
+def test_a_history_can_be_rebuilt_from_the_batches(batches: list[tuple[int, int]]) -> None:
+    assert EpochHistory.from_batches(batches).entries == led_by(batches)
+
+
+def test_batches_without_an_epoch_and_falling_epochs_say_nothing() -> None:
+    batches = [(-1, 0), (2, 4), (1, 8), (-1, 9), (2, 10), (5, 12)]
+    assert EpochHistory.from_batches(batches).entries == [(2, 4), (5, 12)]
+
+
+@given(ENTRIES, logs(), OFFSETS)
+def test_any_file_is_completed_from_the_whole_log(
+    entries: list[tuple[int, int]], batches: list[tuple[int, int]], start: int
+) -> None:
+    end = batches[-1][1] + 1 if batches else 0
+    start = min(start, end)
+    found = EpochHistory(entries).reconcile(batches, log_start_offset=start, log_end_offset=end)
+    for epoch, base_offset in batches:
+        if base_offset >= start:
+            assert found.epoch_for_offset(base_offset) == epoch
+    assert all(start <= entry.start_offset < max(end, start + 1) for entry in found.entries)
+
+
+@given(logs(), OFFSETS, st.data())
+def test_a_right_history_needs_only_the_batches_of_the_recovered_tail(
+    batches: list[tuple[int, int]], recovery_point: int, data: st.DataObject
+) -> None:
+    truth = EpochHistory(led_by(batches))
+    end = batches[-1][1] + 1 if batches else 0
+    tail = [batch for batch in batches if batch[1] >= recovery_point]
+    known = EpochHistory(truth.entries[: data.draw(st.integers(0, len(truth)))])
+    lost = [entry for entry in truth.entries if entry not in known.entries and entry.start_offset < recovery_point]
+    found = known.reconcile(tail, log_start_offset=0, log_end_offset=end)
+    if not lost:
+        assert found == truth
+    assert truth.reconcile(tail, log_start_offset=0, log_end_offset=end) == truth
+
+
+def test_an_epoch_whose_batches_were_compacted_away_stays() -> None:
+    history = EpochHistory([(1, 0), (2, 10), (3, 20)])
+    assert history.reconcile([(1, 0), (3, 25)], log_start_offset=0, log_end_offset=30) == history
+
+
+def test_an_entry_whose_truncation_was_lost_goes_where_the_log_has_grown_past_it() -> None:
+    stale = EpochHistory([(1, 0), (2, 10), (3, 20)])
+    grown = [(1, 0), (2, 10), (2, 15), (2, 25)]
+    found = stale.reconcile(grown, log_start_offset=0, log_end_offset=30)
+    assert found.entries == [(1, 0), (2, 10)]
