@@ -97,15 +97,17 @@ def check_section(section: Data, batches: BatchColumns, row: int) -> RecordFault
 
 
 def uncompressed(batches: BatchColumns) -> Rows:
-    """Rows of the batches whose records are not compressed."""
-    return np.flatnonzero(batches.attributes & CODEC == 0)
+    """Rows of the batches of magic 2 whose records are not compressed."""
+    return np.flatnonzero((batches.magic == 2) & (batches.attributes & CODEC == 0))
 
 
 def _decode(data: Data, batches: BatchColumns, rows: Rows, starts: Rows, ends: Rows) -> RecordColumns:
     counts = batches.record_count[rows].astype(np.int64)
     impossible = np.flatnonzero(counts > (ends - starts) // SHORTEST_RECORD)
     if len(impossible):
-        raise _corrupt(batches, RecordFault(rows[impossible[0]], starts[impossible[0]], RecordFaultReason.COUNT))
+        raise _corrupt(
+            batches, RecordFault(int(rows[impossible[0]]), int(starts[impossible[0]]), RecordFaultReason.COUNT)
+        )
     columns: dict[str, Any] = {name: np.empty(counts.sum(), dtype) for name, dtype in COLUMNS.items()}
     data = read_only(data)
     fault, position, reason = decode_batches(
@@ -121,14 +123,14 @@ def _decode(data: Data, batches: BatchColumns, rows: Rows, starts: Rows, ends: R
         *columns.values(),
     )
     if reason != SOUND:
-        raise _corrupt(batches, RecordFault(rows[fault], position, RecordFaultReason(reason)))
+        raise _corrupt(batches, RecordFault(int(rows[fault]), int(position), RecordFaultReason(reason)))
     return RecordColumns(data=data, **columns)
 
 
 def _corrupt(batches: BatchColumns, fault: RecordFault) -> CorruptRecordError:
     return CorruptRecordError(
         f"a record has an impossible {fault.reason.name.lower()}",
-        position=int(fault.position),
+        position=fault.position,
         offset=int(batches.base_offset[fault.batch]),
         advice="`verify --records` finds all such batches; take them from another replica",
     )
@@ -184,7 +186,7 @@ def decode_batches(
             prefetch(data, position + AHEAD)
             start, record_end = record_bounds(data, position, end)
             if record_end < 0:
-                return index, position, LENGTH
+                return index, position, COUNT if position == end else LENGTH
             timestamp_delta, offset_delta, key_at, key_size, value_at, value_size, headers_at, headers, sound = fields(
                 data, start, record_end
             )
@@ -225,12 +227,10 @@ def check_batches(
             return index, position, COUNT
         previous = -1
         for _ in range(counts[index]):
-            if position == end:
-                return index, position, COUNT
             prefetch(data, position + AHEAD)
             start, record_end = record_bounds(data, position, end)
             if record_end < 0:
-                return index, position, LENGTH
+                return index, position, COUNT if position == end else LENGTH
             _, offset_delta, _, _, _, _, _, _, sound = fields(data, start, record_end)
             if not sound:
                 return index, position, FIELDS
