@@ -15,6 +15,9 @@ from typing import TYPE_CHECKING, BinaryIO, Self
 from logstore.batches import Batch, read_batches
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
     from logstore.columns import BatchColumns
 
 
@@ -56,6 +59,13 @@ class LogFile:
     def size(self) -> int:
         """Bytes of the file when it was opened; 0 once closed."""
         return len(self.data)
+
+    @property
+    def array(self) -> "NDArray[np.uint8]":
+        """The bytes as the kernels take them."""
+        import numpy as np  # noqa: PLC0415  plain readers do without
+
+        return np.frombuffer(self.data, np.uint8)
 
     def batches(self, position: int = 0) -> Iterator[Batch]:
         """Walk over the batches of all magics from the byte `position` on, which must be where one begins.

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from epoch import EpochHistory
+from epoch import EpochEntry, EpochHistory
 from epoch.checkpoint import LeaderEpochCheckpoint
 from logstore.columns import BatchColumns, StopReason
 from logstore.epoch_runs import EpochRuns
@@ -56,6 +56,16 @@ class RecoveredLog:
             partition, start, tail.log_end_offset, high_watermark, history, tuple(tail.segments), tail.valid_bytes
         )
 
+    def lineage(self) -> EpochHistory:
+        """Return who led when: the history, or where that was lost what the batches tell."""
+        if self.history:
+            return self.history
+        runs = EpochRuns()
+        for segment in self.segments:
+            for columns in self._batches(segment):
+                runs.add(columns, segment.log_path.name)
+        return EpochHistory.from_batches((run.epoch, run.first_offset) for run in runs.runs)
+
     def removed_by_truncation(self, offset: int) -> RemovedBatches:
         """Count what `truncate_to(offset)` removes: every batch that reaches `offset` or beyond."""
         records = size = 0
@@ -98,7 +108,9 @@ def _read_tail(partition: PartitionDirectory) -> _Tail:
     for number, segment in enumerate(segments):
         tail.segments.append(segment)
         tail.log_end_offset = max(tail.log_end_offset, segment.base_offset)
-        if number >= first_read and not _read_segment(segment, tail, check_crc=not partition.checkpoints.clean_shutdown):
+        if number >= first_read and not _read_segment(
+            segment, tail, check_crc=not partition.checkpoints.clean_shutdown
+        ):
             break
     return tail
 
@@ -130,6 +142,6 @@ def _read_segment(segment: Segment, tail: _Tail, *, check_crc: bool) -> bool:
     return stop is StopReason.END
 
 
-def _entries(partition: PartitionDirectory) -> list[tuple[int, int]]:
+def _entries(partition: PartitionDirectory) -> list[EpochEntry]:
     path = partition.epoch_checkpoint_path
-    return [tuple(entry) for entry in LeaderEpochCheckpoint(path).read()] if path else []
+    return LeaderEpochCheckpoint(path.parent).read() if path else []

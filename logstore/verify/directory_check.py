@@ -1,0 +1,77 @@
+"""Every file in a partition directory has its place and its partners."""
+
+from collections.abc import Iterator
+
+from logstore.errors import LogStoreError
+from logstore.file_name import FileFate, FileKind, parse_file_name
+from logstore.partition_directory import PartitionDirectory
+from logstore.partition_metadata import PARTITION_METADATA_NAME, PartitionMetadata
+from logstore.verify.finding import Finding, Reporter
+
+INDEX_KINDS = (FileKind.OFFSET_INDEX, FileKind.TIME_INDEX)
+
+
+def check_directory(partition: PartitionDirectory) -> Iterator[Finding]:
+    """Check the names in a partition directory, and its `partition.metadata`."""
+    report = Reporter(partition.topic_partition)
+    for name in partition.listing.escaping_links:
+        yield report.error("link-leaves-root", "a symbolic link that leaves the root: it was not followed", file=name)
+    for name in partition.listing.files:
+        yield from _left_over(name, report)
+    for name in (*partition.listing.other, *partition.listing.directories):
+        yield report.info("unknown-file", "not a file that Kafka writes in a partition directory", file=name)
+    yield from _partners(partition, report)
+    yield from _metadata(partition, report)
+
+
+def _left_over(name: str, report: Reporter) -> Iterator[Finding]:
+    parsed = parse_file_name(name)
+    if parsed.kind is FileKind.UNKNOWN:
+        yield report.info("unknown-file", "not a file that Kafka writes in a partition directory", file=name)
+    elif parsed.kind is FileKind.TEMPORARY:
+        yield report.info(
+            "left-over-tmp", "written but never put in place: a crash left it, it may be removed", file=name
+        )
+    elif parsed.fate is FileFate.DELETED:
+        yield report.info("left-over-deleted", "to be deleted: a broker removes it at its next start", file=name)
+    elif parsed.fate is FileFate.CLEANED:
+        yield report.warning("left-over-cleaned", "the cleaner was interrupted: removed at the next start", file=name)
+    elif parsed.fate is FileFate.SWAP:
+        yield report.warning(
+            "left-over-swap",
+            "the cleaner finished this file but did not put it in place: at its next start a broker lets it take the "
+            "place of the segments that it covers",
+            file=name,
+        )
+
+
+def _partners(partition: PartitionDirectory, report: Reporter) -> Iterator[Finding]:
+    bases = {segment.base_offset for segment in partition.segments}
+    for segment in partition.segments:
+        missing = [kind for kind in INDEX_KINDS if kind not in segment.files]
+        for kind in missing if segment.size else ():
+            name = segment.log_path.with_suffix(f".{kind.value}").name
+            if name not in partition.listing.escaping_links:
+                yield report.warning(
+                    "index-missing",
+                    "the segment has records but no such index; Kafka rebuilds it at its next start",
+                    file=name,
+                )
+    for kind in (*INDEX_KINDS, FileKind.TRANSACTION_INDEX):
+        for parsed, path in partition.named(kind):
+            if parsed.base_offset not in bases:
+                yield report.info(
+                    "index-without-log",
+                    "there is no segment for it; a broker removes it at its next start",
+                    file=path.name,
+                )
+
+
+def _metadata(partition: PartitionDirectory, report: Reporter) -> Iterator[Finding]:
+    path = partition.listing.files.get(PARTITION_METADATA_NAME)
+    if path is None:
+        return
+    try:
+        PartitionMetadata.read(path)
+    except (LogStoreError, OSError) as error:
+        yield report.error("partition-metadata-unparsable", str(error), file=path.name)

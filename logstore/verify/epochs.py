@@ -1,0 +1,61 @@
+"""Who led when, told twice: by the leader-epoch checkpoint and by the batches."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from epoch import EpochEntry, EpochError, EpochHistory, LeaderEpochCheckpoint
+from logstore.partition_directory import PartitionDirectory
+from logstore.verify.epoch_check import EpochCheck
+from logstore.verify.finding import Finding, Reporter
+from logstore.verify.log_pass import LogPass
+
+
+@dataclass(frozen=True, slots=True)
+class EpochComparison:
+    """One partition's two accounts of its leader epochs."""
+
+    partition: PartitionDirectory
+    checkpoint: tuple[EpochEntry, ...] | None
+    """The entries as they stand in the file; None where it is missing or cannot be parsed."""
+    batches: tuple[EpochEntry, ...]
+    """Each epoch that batches carry, with the first offset that carries it."""
+    findings: tuple[Finding, ...]
+    """How the two differ, and damage that was met on the way."""
+    rebuilt: EpochHistory
+    """What the checkpoint should say, by the batches and by those of its entries that they do not contradict."""
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the comparison as `epochlog epochs --json` prints it."""
+        topic, partition = self.partition.topic_partition
+        return {
+            "topic": topic,
+            "partition": partition,
+            "checkpoint": None if self.checkpoint is None else [entry._asdict() for entry in self.checkpoint],
+            "batches": [entry._asdict() for entry in self.batches],
+            "rebuilt": [entry._asdict() for entry in self.rebuilt.entries],
+            "findings": [finding.as_json() for finding in self.findings],
+        }
+
+
+def compare_epochs(partition: PartitionDirectory) -> EpochComparison:
+    """Read the checkpoint and all batch headers of a partition, and compare them."""
+    report = Reporter(partition.topic_partition)
+    check = EpochCheck.of(partition, report)
+    log_pass = LogPass(partition.segments, [check], report)
+    findings = tuple(log_pass.run())
+    rising, _ = check.runs.split()
+    batches = tuple(EpochEntry(run.epoch, run.first_offset) for run in rising)
+    checkpoint = _checkpoint(partition)
+    rebuilt = EpochHistory(checkpoint or ()).reconcile(
+        batches, log_start_offset=partition.log_start_offset, log_end_offset=log_pass.log_end_offset
+    )
+    return EpochComparison(partition, checkpoint, batches, findings, rebuilt)
+
+
+def _checkpoint(partition: PartitionDirectory) -> tuple[EpochEntry, ...] | None:
+    if partition.epoch_checkpoint_path is None:
+        return None
+    try:
+        return tuple(LeaderEpochCheckpoint(partition.path).read())
+    except EpochError:
+        return None

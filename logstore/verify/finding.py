@@ -1,0 +1,76 @@
+"""One thing that is wrong, or worth knowing, about a replica's files."""
+
+from dataclasses import asdict, dataclass
+from enum import StrEnum
+from typing import Any
+
+from logstore.topic_partition import TopicPartition
+
+
+class Severity(StrEnum):
+    """How much a finding matters."""
+
+    ERROR = "error"
+    """Data is lost or unreadable, or a file claims what the log contradicts."""
+    WARNING = "warning"
+    """Kafka repairs it at its next start, or works around it at a cost."""
+    INFO = "info"
+    """Normal in some life of a broker, but worth a look."""
+
+    @property
+    def is_damage(self) -> bool:
+        """Whether the finding makes `verify` fail."""
+        return self is not Severity.INFO
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """`kind` is a stable name of what was found; `message` says what it means and what to do.
+
+    `position` is in bytes from the start of `file`; `offset` is a record's. Either is None where it does not apply,
+    and so are `topic` and `partition` for files of the whole root.
+    """
+
+    kind: str
+    severity: Severity
+    topic: str | None
+    partition: int | None
+    file: str | None
+    position: int | None
+    offset: int | None
+    message: str
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the finding as `verify --json` prints it."""
+        return asdict(self)
+
+
+@dataclass(frozen=True, slots=True)
+class Reporter:
+    """Makes the findings of one partition, or of a root when `topic_partition` is None."""
+
+    topic_partition: TopicPartition | None
+
+    def error(
+        self, kind: str, message: str, *, file: str | None, position: int | None = None, offset: int | None = None
+    ) -> Finding:
+        """Report damage."""
+        return self._finding(kind, Severity.ERROR, message, file, position, offset)
+
+    def warning(
+        self, kind: str, message: str, *, file: str | None, position: int | None = None, offset: int | None = None
+    ) -> Finding:
+        """Report what Kafka itself repairs."""
+        return self._finding(kind, Severity.WARNING, message, file, position, offset)
+
+    def info(
+        self, kind: str, message: str, *, file: str | None, position: int | None = None, offset: int | None = None
+    ) -> Finding:
+        """Report what is worth knowing."""
+        return self._finding(kind, Severity.INFO, message, file, position, offset)
+
+    def _finding(
+        self, kind: str, severity: Severity, message: str, file: str | None, position: int | None, offset: int | None
+    ) -> Finding:
+        topic, partition = self.topic_partition or (None, None)
+        return Finding(kind, severity, topic, partition, file, position, offset, message)

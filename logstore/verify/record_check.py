@@ -1,0 +1,85 @@
+"""Every record can be decoded, and is where its batch's header says."""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from logstore.batch import HEADER_SIZE
+from logstore.batch_attributes import CODEC_BITS
+from logstore.batches import read_batch
+from logstore.codec import decompress
+from logstore.errors import DecompressionLimitError, LogStoreError
+from logstore.record_fault import RecordFaultReason
+from logstore.verify.finding import Finding, Reporter
+from logstore.verify.log_pass import Chunk, SilentCheck
+
+_MEANINGS = {
+    RecordFaultReason.LENGTH: "a record's length cannot be",
+    RecordFaultReason.FIELDS: "a record's fields do not fill its length",
+    RecordFaultReason.COUNT: "the records are not as many as the header counts",
+    RecordFaultReason.OFFSET_RANGE: "a record's offset lies outside its batch",
+    RecordFaultReason.OFFSET_ORDER: "a record's offset does not rise",
+}
+
+
+class RecordCheck(SilentCheck):
+    """Decodes the records of all batches whose checksum holds."""
+
+    def __init__(self, report: Reporter) -> None:
+        self._report = report
+
+    def batches(self, chunk: Chunk) -> Iterator[Finding]:
+        """Decode them: plain batches in one kernel, compressed and old ones one at a time."""
+        from logstore.kernels.decode import check_records  # noqa: PLC0415  numba loads on the first bulk operation
+
+        columns = chunk.columns
+        sound = columns.crc_valid & (columns.magic == 2)
+        compressed = (columns.attributes & CODEC_BITS) != 0
+        for fault in check_records(chunk.log.array, columns, np.flatnonzero(sound & ~compressed)):
+            yield self._finding(chunk, fault.batch, _MEANINGS[fault.reason], fault.position)
+        for row in np.flatnonzero(sound & compressed):
+            yield from self._compressed(chunk, int(row))
+        for row in np.flatnonzero(columns.crc_valid & (columns.magic < 2)):
+            yield from self._legacy(chunk, int(row))
+
+    def _compressed(self, chunk: Chunk, row: int) -> Iterator[Finding]:
+        from logstore.kernels.decode import check_section  # noqa: PLC0415  as above
+
+        position, size = int(chunk.columns.position[row]), int(chunk.columns.size[row])
+        codec = int(chunk.columns.attributes[row]) & CODEC_BITS
+        try:
+            section = decompress(codec, chunk.log.data[position + HEADER_SIZE : position + size])
+        except LogStoreError as error:
+            yield self._unreadable(chunk, row, error)
+            return
+        fault = check_section(np.frombuffer(section, np.uint8), chunk.columns, row)
+        if fault is not None:
+            yield self._finding(
+                chunk, row, f"{_MEANINGS[fault.reason]}, {fault.position} bytes into the decompressed records"
+            )
+
+    def _legacy(self, chunk: Chunk, row: int) -> Iterator[Finding]:
+        position = int(chunk.columns.position[row])
+        try:
+            for _ in read_batch(chunk.log.data, position).records():
+                pass
+        except LogStoreError as error:
+            yield self._unreadable(chunk, row, error)
+
+    def _unreadable(self, chunk: Chunk, row: int, error: LogStoreError) -> Finding:
+        if isinstance(error, DecompressionLimitError):
+            return self._finding(chunk, row, str(error), kind="decompression-bomb")
+        return self._finding(chunk, row, str(error))
+
+    def _finding(
+        self, chunk: Chunk, row: int, what: str, position: int | None = None, kind: str = "record-unreadable"
+    ) -> Finding:
+        columns = chunk.columns
+        base, last = int(columns.base_offset[row]), int(columns.last_offset[row])
+        return self._report.error(
+            kind,
+            f"{what}: consumers cannot read the batch with offsets {base}..{last}, although its checksum holds",
+            file=chunk.segment.log_path.name,
+            position=int(columns.position[row]) if position is None else position,
+            offset=base,
+        )

@@ -1,0 +1,135 @@
+"""The checkpoint files of a log.dirs root agree with the logs under it."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from logstore.clean_shutdown import CLEAN_SHUTDOWN_NAME
+from logstore.errors import LogStoreError
+from logstore.log_root import ROOT_FILES, LogRoot
+from logstore.meta_properties import META_PROPERTIES_NAME, MetaProperties
+from logstore.offset_checkpoint import (
+    CLEANER_OFFSET_CHECKPOINT,
+    HIGH_WATERMARK_CHECKPOINT,
+    LOG_START_OFFSET_CHECKPOINT,
+    RECOVERY_POINT_CHECKPOINT,
+)
+from logstore.partition_directory import PartitionDirectory
+from logstore.root_checkpoints import PartitionCheckpoints
+from logstore.topic_partition import DirectoryMark, is_partition_directory_name, parse_directory_name
+from logstore.verify.finding import Finding, Reporter
+
+_MARKS = {
+    DirectoryMark.DELETE: "marked for deletion; a broker removes it at its next start",
+    DirectoryMark.FUTURE: "a copy being moved between log.dirs; it takes the live log's place when it has caught up",
+    DirectoryMark.STRAY: "found by a broker to which the partition is not assigned",
+}
+
+
+def check_root(root: LogRoot) -> Iterator[Finding]:
+    """Check what stands beside the partitions: checkpoint files, identity, what is missing, what is left over."""
+    report = Reporter(None)
+    for name, error in root.checkpoints.errors.items():
+        yield report.error("checkpoint-unparsable", str(error), file=name)
+    yield from _identity(root, report)
+    for name in root.listing.escaping_links:
+        yield report.error("link-leaves-root", "a symbolic link that leaves the root: it was not followed", file=name)
+    for name in root.listing.files:
+        if name not in ROOT_FILES:
+            yield report.info("unknown-file", "not a file that Kafka writes in a log.dirs root", file=name)
+    for name in root.listing.directories:
+        if is_partition_directory_name(name):
+            mark = parse_directory_name(name).mark
+            if mark is not DirectoryMark.NONE:
+                partition = Reporter(parse_directory_name(name).topic_partition)
+                yield partition.info("left-over-directory", f"{name}: {_MARKS[mark]}", file=None)
+        else:
+            yield report.info("unknown-directory", "not the name of a partition's directory", file=name)
+    yield from _missing_partitions(root)
+
+
+def _identity(root: LogRoot, report: Reporter) -> Iterator[Finding]:
+    path = root.listing.files.get(META_PROPERTIES_NAME)
+    if path is None:
+        return
+    try:
+        MetaProperties.read(path)
+    except (LogStoreError, OSError) as error:
+        yield report.error("meta-properties-unparsable", str(error), file=META_PROPERTIES_NAME)
+
+
+def _missing_partitions(root: LogRoot) -> Iterator[Finding]:
+    present = {
+        parse_directory_name(name).topic_partition
+        for name in root.listing.directories
+        if is_partition_directory_name(name)
+    }
+    for partition in sorted(root.checkpoints.partitions() - present):
+        named_in = [name for name, offsets in root.checkpoints.offsets.items() if partition in offsets]
+        yield Reporter(partition).warning(
+            "partition-missing",
+            f"{', '.join(named_in)} list the partition, but its directory is missing: deleted without the broker's "
+            "knowledge, or not copied",
+            file=None,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Claim:
+    file: str
+    kind: str
+    name: str
+    offset: int | None
+    meaning: str
+
+
+def check_claims(partition: PartitionDirectory, log_end_offset: int) -> Iterator[Finding]:
+    """Compare what the root's checkpoints claim about a partition with where its log ends."""
+    report = Reporter(partition.topic_partition)
+    for claim in _claims(partition.checkpoints):
+        if claim.offset is not None and claim.offset > log_end_offset:
+            yield report.error(
+                claim.kind,
+                f"{claim.name} {claim.offset} is above the log's end at {log_end_offset}: {claim.meaning}",
+                file=claim.file,
+                offset=claim.offset,
+            )
+    recovery_point = partition.checkpoints.recovery_point
+    if partition.checkpoints.clean_shutdown and recovery_point is not None and recovery_point < log_end_offset:
+        yield report.warning(
+            "clean-shutdown-doubtful",
+            f"the broker is said to have stopped in order, which flushes everything, but the recovery point "
+            f"{recovery_point} is below the log's end at {log_end_offset}: recovery may have been skipped wrongly",
+            file=CLEAN_SHUTDOWN_NAME,
+            offset=recovery_point,
+        )
+
+
+def _claims(checkpoints: PartitionCheckpoints) -> Iterator[_Claim]:
+    yield _Claim(
+        HIGH_WATERMARK_CHECKPOINT,
+        "high-watermark-beyond-log-end",
+        "high watermark",
+        checkpoints.high_watermark,
+        "committed records are gone from this replica",
+    )
+    yield _Claim(
+        RECOVERY_POINT_CHECKPOINT,
+        "recovery-point-beyond-log-end",
+        "recovery point",
+        checkpoints.recovery_point,
+        "flushed records are gone from this replica, and damage below it is not looked for",
+    )
+    yield _Claim(
+        LOG_START_OFFSET_CHECKPOINT,
+        "log-start-beyond-log-end",
+        "log start offset",
+        checkpoints.log_start_offset,
+        "Kafka drops the whole log and starts an empty one there",
+    )
+    yield _Claim(
+        CLEANER_OFFSET_CHECKPOINT,
+        "cleaner-beyond-log-end",
+        "cleaned offset",
+        checkpoints.cleaner_offset,
+        "the cleaner starts again from the log's beginning",
+    )

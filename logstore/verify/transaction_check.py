@@ -1,0 +1,131 @@
+"""The transaction index names exactly the transactions that markers in the log abort."""
+
+from collections.abc import Iterator
+from typing import Final
+
+import numpy as np
+
+from logstore.batch import RecordBatch
+from logstore.batch_attributes import CONTROL_BIT, TRANSACTIONAL_BIT
+from logstore.control import ControlRecord, ControlType
+from logstore.errors import LogStoreError
+from logstore.file_name import FileKind, file_name
+from logstore.segment import Segment
+from logstore.transaction_index import AbortedTransaction
+from logstore.verify.finding import Finding, Reporter
+from logstore.verify.log_pass import Chunk, SilentCheck
+
+ENTRY_BYTES: Final = 34
+
+
+class TransactionCheck(SilentCheck):
+    """Follows the transactions through the log and compares each segment's aborted ones with its index.
+
+    A log that was damaged or compacted does not hold all batches of its transactions: then nothing is compared.
+    """
+
+    def __init__(self, report: Reporter) -> None:
+        self._report = report
+        self._open: dict[int, int] = {}  # first offset by producer id
+        self._aborted: list[AbortedTransaction] = []
+        self._unknown_start: set[int] = set()  # last offsets of aborts that began before the log
+        self._incomplete = False
+
+    def batches(self, chunk: Chunk) -> Iterator[Finding]:
+        """Follow the transactions."""
+        columns = chunk.columns
+        spans = columns.last_offset - columns.base_offset + 1
+        self._incomplete |= bool((~columns.crc_valid).any() or (columns.record_count < spans).any())
+        for row in np.flatnonzero(columns.attributes & TRANSACTIONAL_BIT):
+            if self._incomplete:
+                break
+            producer = int(columns.producer_id[row])
+            if columns.attributes[row] & CONTROL_BIT:
+                yield from self._marker(chunk, int(columns.position[row]), producer)
+            else:
+                self._open.setdefault(producer, int(columns.base_offset[row]))
+
+    def damage(self, segment: Segment, start: int, end: int) -> None:
+        """Give up comparing."""
+        del segment, start, end
+        self._incomplete = True
+
+    def end_segment(self, segment: Segment, *, is_active: bool) -> Iterator[Finding]:
+        """Compare the segment's index with what its markers aborted."""
+        del is_active
+        expected, self._aborted = self._aborted, []
+        try:
+            index = segment.transaction_index()
+        except (LogStoreError, OSError) as error:
+            yield self._report.error(
+                "transaction-index-unreadable", str(error), file=segment.files[FileKind.TRANSACTION_INDEX].name
+            )
+            return
+        if self._incomplete:
+            return
+        entries = list(index.entries) if index else []
+        yield from self._compare(segment, expected, entries)
+
+    def _marker(self, chunk: Chunk, position: int, producer: int) -> Iterator[Finding]:
+        batch = RecordBatch(chunk.log.data, position, chunk.segment.log_path.name)
+        try:
+            control = ControlRecord.of(next(batch.records()))
+        except (LogStoreError, StopIteration) as error:
+            yield self._report.error(
+                "control-record-unreadable",
+                str(error),
+                file=chunk.segment.log_path.name,
+                position=position,
+                offset=batch.base_offset,
+            )
+            self._incomplete = True
+            return
+        first = self._open.pop(producer, None)
+        if control.type is not ControlType.ABORT:
+            return
+        if first is None:
+            self._unknown_start.add(batch.last_offset)
+            return
+        stable = min(self._open.values(), default=batch.last_offset + 1)
+        self._aborted.append(AbortedTransaction(producer, first, batch.last_offset, stable))
+
+    def _compare(
+        self, segment: Segment, expected: list[AbortedTransaction], entries: list[AbortedTransaction]
+    ) -> Iterator[Finding]:
+        file = file_name(FileKind.TRANSACTION_INDEX, segment.base_offset)
+        by_marker = {entry.last_offset: (number, entry) for number, entry in enumerate(entries)}
+        for transaction in expected:
+            number, entry = by_marker.pop(transaction.last_offset, (None, None))
+            if entry is None or number is None:
+                yield self._report.error(
+                    "aborted-transaction-missing",
+                    f"producer {transaction.producer_id} aborted offsets {transaction.first_offset}.."
+                    f"{transaction.last_offset}, but the index does not say so: read_committed consumers would be "
+                    "given aborted records",
+                    file=file,
+                    offset=transaction.first_offset,
+                )
+            elif entry != transaction:
+                yield self._report.error(
+                    "aborted-transaction-differs",
+                    f"entry {number} says {_in_words(entry)}, the log says {_in_words(transaction)}",
+                    file=file,
+                    position=number * ENTRY_BYTES,
+                    offset=transaction.first_offset,
+                )
+        for number, entry in by_marker.values():
+            if entry.last_offset not in self._unknown_start:
+                yield self._report.error(
+                    "aborted-transaction-unknown",
+                    f"entry {number} says {_in_words(entry)}, but no such marker stands in the log",
+                    file=file,
+                    position=number * ENTRY_BYTES,
+                    offset=entry.first_offset,
+                )
+
+
+def _in_words(entry: AbortedTransaction) -> str:
+    return (
+        f"producer {entry.producer_id}, offsets {entry.first_offset}..{entry.last_offset}, last stable offset "
+        f"{entry.last_stable_offset}"
+    )

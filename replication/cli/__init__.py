@@ -1,0 +1,1 @@
+"""The `epochlog` command: one file per command, each imported only when it runs."""

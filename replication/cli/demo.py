@@ -1,0 +1,171 @@
+"""`epochlog demo`."""
+
+import tarfile
+import tempfile
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+from logstore.topic_partition import TopicPartition
+from replication.cli.output import JsonOption, print_json
+
+ARCHIVE = Path(__file__).parent / "data/kafka-4.3.1.tar.xz"
+FORKED = TopicPartition("diverge", 0)
+
+
+def demo(*, json: JsonOption = False) -> None:
+    """Tell what happened to the replicas of a real Kafka cluster that ship with epochlog.
+
+    Example: epochlog demo
+    """
+    with tempfile.TemporaryDirectory(prefix="epochlog-demo-") as directory:
+        place = Path(directory)
+        with tarfile.open(ARCHIVE) as archive:
+            archive.extractall(place, filter="data")
+        facts = _facts(place)
+    if json:
+        print_json(facts)
+    else:
+        _tell(facts)
+
+
+def _facts(place: Path) -> dict[str, Any]:
+    """Run what the story tells about: every number in it is computed here, from the files."""
+    from logstore.log_root import LogRoot
+    from logstore.verify import compare_epochs, verify_root
+    from replication.planning import advise_replicas, open_replicas, plan_replicas
+
+    brokers = sorted((place / "diverged").iterdir())
+    roots = [LogRoot.open(broker) for broker in brokers]
+    findings = {root.name: [finding.as_json() for finding in verify_root(root)] for root in roots}
+    replicas = open_replicas(brokers)
+    plans = {
+        f"{leader.name} leads, {follower.name} follows": [each.as_json() for each in plan_replicas(leader, follower)]
+        for leader in replicas
+        for follower in replicas
+        if leader is not follower
+    }
+    forked = [replica.partitions[FORKED] for replica in replicas if FORKED in replica.partitions]
+    return {
+        "verify": findings,
+        "epochs": {partition.path.parent.name: compare_epochs(partition).as_json() for partition in forked},
+        "plan": plans,
+        "advise": [each.as_json() for each in advise_replicas(replicas)],
+        "reconciled": _reconciled(place),
+    }
+
+
+def _reconciled(place: Path) -> dict[str, Any]:
+    """Truncate broker-2's copy as planned, add the leader's tail, and compare with what Kafka itself left."""
+    from logstore.recovered_log import RecoveredLog
+    from replication.planning import open_replicas, plan
+
+    leader, follower = open_replicas([place / "diverged/broker-1", place / "diverged/broker-2"])
+    leading, following = (RecoveredLog.load(replica.partitions[FORKED]) for replica in (leader, follower))
+    planned = plan(leading, following)
+    leaders_log, followers_log = (log.segments[0].log_path.read_bytes() for log in (leading, following))
+    kept = followers_log[: len(followers_log) - planned.bytes_lost]
+    fetched = leaders_log[len(kept) :]
+    name = following.segments[0].log_path.relative_to(place / "diverged")
+    healed = (place / "reconciled" / name).read_bytes()
+    return {
+        "file": str(name),
+        "truncate_to": planned.truncate_to,
+        "bytes_kept": len(kept),
+        "bytes_fetched": len(fetched),
+        "equals_what_kafka_left": kept + fetched == healed,
+    }
+
+
+def _tell(facts: dict[str, Any]) -> None:
+    """Print the facts as a story."""
+    for line in (
+        *_opening(facts),
+        *_verdict(facts),
+        *_who_led(facts),
+        *_plans(facts),
+        *_advice(facts),
+        *_ending(facts),
+    ):
+        print(line)
+
+
+def _opening(facts: dict[str, Any]) -> Iterator[str]:
+    yield "Three Kafka brokers, killed"
+    yield "==========================="
+    yield f"Here are copies of the log directories of {_list(facts['verify'])}, taken after all three were killed."
+    yield "Before that, broker-2 was killed while broker-1 went on writing; then broker-1 was killed, and broker-2,"
+    yield "which lacked its last records, was allowed to lead all the same: an unclean election."
+    yield ""
+
+
+def _verdict(facts: dict[str, Any]) -> Iterator[str]:
+    yield "1. Is anything damaged?                                                        (epochlog verify)"
+    for replica, findings in facts["verify"].items():
+        damage = [finding for finding in findings if finding["severity"] != "info"]
+        notes = len(findings) - len(damage)
+        yield f"   {replica}: {len(damage) or 'no'} damage" + (f", {notes} things worth knowing" if notes else "")
+    yield "   Killed brokers leave index files padded with zeros: that is normal. Nothing is torn or corrupt;"
+    yield "   each copy is sound by itself. Do they agree with each other?"
+    yield ""
+
+
+def _who_led(facts: dict[str, Any]) -> Iterator[str]:
+    yield f"2. Who led {FORKED}?                                                           (epochlog epochs)"
+    for replica, comparison in facts["epochs"].items():
+        entries = ", ".join(
+            f"epoch {each['epoch']} from offset {each['start_offset']}" for each in comparison["batches"]
+        )
+        yield f"   {replica}: {entries}"
+    yield "   Every leader writes under an epoch of its own. Both copies hold an epoch from offset 300 on that the"
+    yield "   other has never seen: from there on the log has two futures. It has forked."
+    yield ""
+
+
+def _plans(facts: dict[str, Any]) -> Iterator[str]:
+    yield "3. What would be truncated?                                                      (epochlog plan)"
+    for pair, plans in facts["plan"].items():
+        for each in plans:
+            if each["relation"] == "forked":
+                yield (
+                    f"   {pair}: {each['topic']}-{each['partition']} goes back from {each['log_end_offset']} to "
+                    f"{each['truncate_to']}, {each['records_lost']} records lost"
+                )
+    yield "   The follower asks where its own last epoch ends on the leader, and truncates there: back to 300,"
+    yield "   where the two still agreed. All other partitions agree and lose nothing."
+    yield ""
+
+
+def _advice(facts: dict[str, Any]) -> Iterator[str]:
+    yield "4. Who should lead?                                                            (epochlog advise)"
+    for each in facts["advise"]:
+        lost = {standing["replica"]: _lost(standing) for standing in each["replicas"]}
+        if any(lost.values()):
+            choices = ", ".join(f"under {replica} {records} records are lost" for replica, records in lost.items())
+            yield f"   {each['topic']}-{each['partition']}: {each['recommended']} has the latest epoch; {choices}"
+    yield "   The latest epoch wins, as in Raft. When it was reached by an unclean election that may be the costly"
+    yield "   choice: here broker-2 led last and briefly, so look at what each choice loses before you choose."
+    yield ""
+
+
+def _lost(standing: dict[str, Any]) -> int:
+    return sum(loss["records_lost"] for loss in standing["lost"].values())
+
+
+def _ending(facts: dict[str, Any]) -> Iterator[str]:
+    end = facts["reconciled"]
+    yield "5. What did Kafka do?"
+    yield "   The brokers were started again, and Kafka made broker-1 the leader. If broker-2's copy is cut to"
+    yield (
+        f"   offset {end['truncate_to']} ({end['bytes_kept']:,} bytes kept) and the leader's tail is added "
+        f"({end['bytes_fetched']:,} bytes), is the"
+    )
+    answer = "Yes, byte for byte." if end["equals_what_kafka_left"] else "No!"
+    yield f"   result what Kafka left on broker-2?   {answer}"
+    yield ""
+    yield "Now try it on copies of your own log directories:  epochlog verify DIR"
+
+
+def _list(names: Iterable[str]) -> str:
+    *first, last = names
+    return f"{', '.join(first)} and {last}"

@@ -1,0 +1,85 @@
+"""`epochlog epochs`."""
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from replication.cli.output import EXIT_FINDINGS, JsonOption, print_json, print_table
+
+if TYPE_CHECKING:
+    from epoch import EpochEntry
+    from logstore.verify import EpochComparison
+
+
+def epochs(
+    directory: Annotated[Path, typer.Argument(metavar="DIR", help="A partition directory or log.dirs root.")],
+    *,
+    rebuild: Annotated[
+        bool, typer.Option("--rebuild", help="Make the checkpoint files anew from the batches.")
+    ] = False,
+    output: Annotated[
+        Path | None, typer.Option(metavar="DIR2", help="Where --rebuild writes: DIR2/topic-partition/.")
+    ] = None,
+    json: JsonOption = False,
+) -> None:
+    """Say who led when, by the leader-epoch checkpoint and by the batches, and explain each difference.
+
+    Exit status 1 where they differ. DIR itself is never changed.
+
+    Example: epochlog epochs /var/kafka-logs/orders-0 --rebuild --output /tmp/rebuilt
+    """
+    from logstore.log_root import LogRoot, open_log_directory
+    from logstore.verify import compare_epochs
+
+    if rebuild != (output is not None):
+        raise typer.BadParameter("--rebuild and --output DIR2 go together", param_hint="--rebuild")
+    opened = open_log_directory(directory)
+    partitions = opened.partitions() if isinstance(opened, LogRoot) else [opened]
+    comparisons = [compare_epochs(partition) for partition in partitions]
+    written = _rebuild(comparisons, output) if output else []
+    if json:
+        print_json([each.as_json() for each in comparisons])
+    else:
+        _print(comparisons)
+        for path in written:
+            print(f"rebuilt {path}")
+    if any(finding.severity.is_damage for each in comparisons for finding in each.findings):
+        raise typer.Exit(EXIT_FINDINGS)
+
+
+def _rebuild(comparisons: Iterable["EpochComparison"], output: Path) -> list[Path]:
+    """Write each partition's rebuilt checkpoint below `output`."""
+    from epoch import LeaderEpochCheckpoint
+
+    written = []
+    for comparison in comparisons:
+        directory = output / comparison.partition.path.name
+        directory.mkdir(parents=True, exist_ok=True)
+        checkpoint = LeaderEpochCheckpoint(directory)
+        checkpoint.write(comparison.rebuilt.entries)
+        written.append(checkpoint.path)
+    return written
+
+
+def _print(comparisons: Sequence["EpochComparison"]) -> None:
+    print_table(
+        "Who led when",
+        ("partition", "by checkpoint", "by batches"),
+        [
+            (
+                str(each.partition.topic_partition),
+                "unreadable or missing" if each.checkpoint is None else _in_words(each.checkpoint),
+                _in_words(each.batches),
+            )
+            for each in comparisons
+        ],
+    )
+    for each in comparisons:
+        for finding in each.findings:
+            print(f"{finding.severity.value}: {each.partition.topic_partition} {finding.file}: {finding.message}")
+
+
+def _in_words(entries: Sequence["EpochEntry"]) -> str:
+    return ", ".join(f"epoch {entry.epoch} from {entry.start_offset}" for entry in entries) or "nothing"

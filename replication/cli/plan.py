@@ -1,0 +1,63 @@
+"""`epochlog plan`."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from epoch import TruncationProtocol
+from replication.cli.output import EXIT_FINDINGS, JsonOption, print_json, print_table
+
+if TYPE_CHECKING:
+    from replication.planning import TruncationPlan
+
+
+def plan(
+    *,
+    leader: Annotated[Path, typer.Option(metavar="DIR", help="The leader's partition directory or log.dirs root.")],
+    follower: Annotated[Path, typer.Option(metavar="DIR", help="The follower's.")],
+    protocol: Annotated[
+        TruncationProtocol, typer.Option(help="The generation of Kafka's truncation protocol.")
+    ] = TruncationProtocol.KIP_320,
+    json: JsonOption = False,
+) -> None:
+    """Say what the follower would truncate, before it happens.
+
+    The leader is taken as just elected, with a fresh epoch at its log end. Exit status 1 where records would be lost.
+
+    Example: epochlog plan --leader broker-1 --follower broker-2
+    """
+    from replication.planning import open_replicas, plan_replicas
+
+    leading, following = open_replicas([leader, follower])
+    plans = plan_replicas(leading, following, protocol)
+    if json:
+        print_json([each.as_json() for each in plans])
+    else:
+        _print(plans, leader, follower)
+    if any(each.records_lost for each in plans):
+        raise typer.Exit(EXIT_FINDINGS)
+
+
+def _print(plans: Sequence["TruncationPlan"], leader: Path, follower: Path) -> None:
+    print_table(
+        f"If {leader.name} leads, {follower.name} truncates",
+        ("partition", "relation", "log end", "truncate to", "records lost", "bytes lost", "questions and answers"),
+        [
+            (
+                f"{each.topic}-{each.partition}",
+                str(each.relation.value),
+                each.log_end_offset,
+                each.truncate_to,
+                each.records_lost,
+                each.bytes_lost,
+                "; ".join(
+                    f"epoch {round_.requested_epoch}? epoch {round_.answer.epoch} ends at {round_.answer.end_offset}"
+                    for round_ in each.rounds
+                )
+                or "none: no epochs are known, the high watermark decides",
+            )
+            for each in plans
+        ],
+    )

@@ -1,0 +1,81 @@
+"""Which replica should lead, and what each choice costs the others."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from epoch import UNDEFINED_EPOCH, TruncationProtocol
+from logstore.recovered_log import RecoveredLog
+from logstore.topic_partition import TopicPartition
+from replication.planning.plan import plan
+from replication.planning.replica import Replica, holding, in_common
+
+
+@dataclass(frozen=True, slots=True)
+class Loss:
+    """What one follower truncates. Records and bytes are of whole batches, control batches included."""
+
+    truncate_to: int
+    records_lost: int
+    bytes_lost: int
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """One candidate: how far its log goes, and what the other replicas lose if it leads."""
+
+    replica: str
+    last_epoch: int
+    end_offset: int
+    lost: dict[str, Loss]
+    """By the name of the replica that loses."""
+
+
+@dataclass(frozen=True, slots=True)
+class Advice:
+    """Who should lead one partition."""
+
+    topic: str
+    partition: int
+    recommended: str
+    replicas: tuple[Standing, ...]
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the advice as `epochlog advise --json` prints it."""
+        return asdict(self)
+
+
+def advise(partition: TopicPartition, logs: Mapping[str, RecoveredLog]) -> Advice:
+    """Compare the replicas of one partition.
+
+    The recommended leader is the one whose log is most up to date: the highest last epoch, then the highest end
+    offset, the order in which Raft and Kafka's unclean recovery (KIP-966) judge. Between equals the one under whom the
+    others lose fewest records, then the first by name.
+    """
+    standings = tuple(_standing(name, log, logs) for name, log in sorted(logs.items()))
+    best = min(standings, key=_rank)
+    return Advice(partition.topic, partition.partition, best.replica, standings)
+
+
+def advise_replicas(replicas: Sequence[Replica]) -> list[Advice]:
+    """Compare all partitions that at least two of the replicas hold."""
+    advice = []
+    for partition in in_common(replicas):
+        copies = holding(replicas, partition)
+        advice.append(advise(partition, {name: RecoveredLog.load(copy) for name, copy in copies.items()}))
+    return advice
+
+
+def _standing(name: str, log: RecoveredLog, logs: Mapping[str, RecoveredLog]) -> Standing:
+    lost = {}
+    for other, follower in sorted(logs.items()):
+        if other != name:
+            truncation = plan(log, follower, TruncationProtocol.KIP_320)
+            lost[other] = Loss(truncation.truncate_to, truncation.records_lost, truncation.bytes_lost)
+    last_epoch = log.history.latest_epoch
+    return Standing(name, UNDEFINED_EPOCH if last_epoch is None else last_epoch, log.log_end_offset, lost)
+
+
+def _rank(standing: Standing) -> tuple[int, int, int, str]:
+    lost = sum(loss.records_lost for loss in standing.lost.values())
+    return -standing.last_epoch, -standing.end_offset, lost, standing.replica

@@ -1,0 +1,126 @@
+"""What a follower would truncate under a leader, before it happens."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from epoch import EpochHistory, Truncation, TruncationProtocol
+from epoch.truncation import Round, TruncationOutcome, truncate_against
+from logstore.recovered_log import RecoveredLog
+from replication.planning.replica import Replica, in_common
+
+
+class Relation(StrEnum):
+    """How a follower's log stands to its leader's, by who led which offsets."""
+
+    IDENTICAL = "identical"
+    LAGGING = "lagging"
+    """The follower only lacks a tail."""
+    AHEAD = "ahead"
+    """The follower only has a tail too much."""
+    FORKED = "forked"
+    """Both have a tail that the other has not."""
+
+
+@dataclass(frozen=True, slots=True)
+class TruncationPlan:
+    """What one partition's follower does when it starts to follow. Records and bytes are of whole batches."""
+
+    topic: str
+    partition: int
+    protocol: TruncationProtocol
+    rounds: tuple[Round, ...]
+    truncate_to: int
+    log_end_offset: int
+    """The follower's, before it truncates."""
+    relation: Relation
+    records_lost: int
+    bytes_lost: int
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the plan as `epochlog plan --json` prints it."""
+        return {
+            "topic": self.topic,
+            "partition": self.partition,
+            "protocol": self.protocol.value,
+            "rounds": [
+                {
+                    "requested_epoch": round_.requested_epoch,
+                    "answer_epoch": round_.answer.epoch,
+                    "answer_end_offset": round_.answer.end_offset,
+                }
+                for round_ in self.rounds
+            ],
+            "truncate_to": self.truncate_to,
+            "log_end_offset": self.log_end_offset,
+            "relation": self.relation.value,
+            "records_lost": self.records_lost,
+            "bytes_lost": self.bytes_lost,
+        }
+
+
+def plan(
+    leader: RecoveredLog, follower: RecoveredLog, protocol: TruncationProtocol = TruncationProtocol.KIP_320
+) -> TruncationPlan:
+    """Decide what `follower` truncates once `leader` is elected.
+
+    The leader is taken as just elected: it starts a fresh epoch at its log end, as Kafka's leaders do. `relation` is
+    judged by epochs, whatever `protocol` says; that records of one epoch and offset are the same is the protocol's
+    own promise, which only a comparison of bytes can check.
+    """
+    outcome = _decide(leader, follower, protocol)
+    removed = follower.removed_by_truncation(outcome.truncate_to)
+    topic, partition = follower.partition.topic_partition
+    return TruncationPlan(
+        topic,
+        partition,
+        protocol,
+        tuple(outcome.rounds),
+        outcome.truncate_to,
+        follower.log_end_offset,
+        relation(leader, follower),
+        removed.records,
+        removed.bytes,
+    )
+
+
+def plan_replicas(
+    leader: Replica, follower: Replica, protocol: TruncationProtocol = TruncationProtocol.KIP_320
+) -> list[TruncationPlan]:
+    """Plan every partition that both replicas hold. NothingInCommonError where there is none."""
+    return [
+        plan(RecoveredLog.load(leader.partitions[each]), RecoveredLog.load(follower.partitions[each]), protocol)
+        for each in in_common([leader, follower])
+    ]
+
+
+def _decide(leader: RecoveredLog, follower: RecoveredLog, protocol: TruncationProtocol) -> TruncationOutcome:
+    elected = elected_history(leader.history, follower.history, leader.log_end_offset)
+    truncation = Truncation(protocol, follower.history, follower.log_end_offset, follower.high_watermark)
+    return truncate_against(elected, leader.log_end_offset, truncation)
+
+
+def elected_history(leader: EpochHistory, follower: EpochHistory, log_end_offset: int) -> EpochHistory:
+    """Return the leader's history right after its election: an epoch that nobody has seen starts at its log end."""
+    known = [epoch for epoch in (leader.latest_epoch, follower.latest_epoch) if epoch is not None]
+    return leader.assign(max(known, default=-1) + 1, log_end_offset)
+
+
+def relation(leader: RecoveredLog, follower: RecoveredLog) -> Relation:
+    """Judge from where the common part of two logs ends, by their epochs."""
+    common_end = _common_end(leader, follower)
+    if common_end >= follower.log_end_offset:
+        same = leader.log_end_offset == follower.log_end_offset
+        return Relation.IDENTICAL if same else Relation.LAGGING
+    return Relation.AHEAD if common_end >= leader.log_end_offset else Relation.FORKED
+
+
+def _common_end(leader: RecoveredLog, follower: RecoveredLog) -> int:
+    """Return where the logs part: what the newest protocol would truncate to."""
+    lineages = leader.lineage(), follower.lineage()
+    if not all(lineages):
+        # Without epochs nothing tells the logs apart but where they end.
+        return min(leader.log_end_offset, follower.log_end_offset)
+    elected = elected_history(*lineages, leader.log_end_offset)
+    truncation = Truncation(TruncationProtocol.KIP_320, lineages[1], follower.log_end_offset, follower.high_watermark)
+    return truncate_against(elected, leader.log_end_offset, truncation).truncate_to
