@@ -91,7 +91,7 @@ class RecordBatch:
         self.base_offset = base_offset
         self.last_offset = base_offset + last_offset_delta
         if base_offset < 0 or not 0 <= last_offset_delta <= MAX_OFFSET - base_offset or self.record_count < 0:
-            self._refuse_header(last_offset_delta, file)
+            _refuse_header(base_offset, last_offset_delta, self.record_count, position, file)
         self.data = data
         self.position = position
         self.file = file
@@ -178,15 +178,6 @@ class RecordBatch:
             raise CorruptRecordError(f"{len(data):,} bytes cannot hold {self.record_count:,} records")
         return data
 
-    def _refuse_header(self, last_offset_delta: int, file: str | None) -> NoReturn:
-        raise InvalidBatchHeaderError(
-            f"the header states base offset {self.base_offset}, offset delta {last_offset_delta} "
-            f"and {self.record_count} records",
-            file=file,
-            position=self.position,
-            advice=REPLACE_ADVICE,
-        )
-
 
 REPLACE_ADVICE: Final = "Kafka truncates the log here when it recovers; what follows is only on other replicas"
 TORN_ADVICE: Final = "normal while a broker writes: read again; otherwise Kafka truncates the log here when it recovers"
@@ -216,3 +207,12 @@ def _refuse_short(data: memoryview, position: int, file: str | None) -> NoReturn
             refuse_length(length, position, file)
         size = length + LOG_OVERHEAD
     refuse_torn(left, size, position, file)
+
+
+def _refuse_header(base_offset: int, last_offset_delta: int, count: int, position: int, file: str | None) -> NoReturn:
+    raise InvalidBatchHeaderError(
+        f"the header states base offset {base_offset}, offset delta {last_offset_delta} and {count} records",
+        file=file,
+        position=position,
+        advice=REPLACE_ADVICE,
+    )
