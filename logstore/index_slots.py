@@ -1,5 +1,6 @@
 """What offset and time indexes share: fixed slots, preallocated with zeros while a segment is active."""
 
+import os
 from pathlib import Path
 from typing import Final
 
@@ -16,17 +17,13 @@ _CHUNK: Final = 1 << 16
 def read_index(path: Path) -> bytes:
     """Read an index file whole, not mapped: a broker trims the index of its active segment at any time."""
     with open(path, "rb") as file:
+        _check_size(os.fstat(file.fileno()).st_size, path)
         return file.read(MAX_INDEX_BYTES + 1)
 
 
 def parse_slots(data: bytes | memoryview, dtype: np.dtype[np.void], path: Path | None) -> tuple[NDArray[np.void], int]:
     """View an index file's bytes as slots; return them and how many odd bytes follow."""
-    if len(data) > MAX_INDEX_BYTES:
-        raise CorruptIndexError(
-            f"more than {MAX_INDEX_BYTES:,} bytes are no index",
-            file=path,
-            advice="remove it, and Kafka builds it again from the log",
-        )
+    _check_size(len(data), path)
     slots, odd_bytes = divmod(len(data), dtype.itemsize)
     return np.frombuffer(data, dtype, slots), odd_bytes
 
@@ -44,3 +41,12 @@ def count_entries(slots: NDArray[np.void]) -> int:
         if len(used):
             return start + int(used[-1]) // size + 1
     return 0
+
+
+def _check_size(size: int, path: Path | None) -> None:
+    if size > MAX_INDEX_BYTES:
+        raise CorruptIndexError(
+            f"more than {MAX_INDEX_BYTES:,} bytes are no index",
+            file=path,
+            advice="remove it, and Kafka builds it again from the log",
+        )

@@ -13,10 +13,22 @@ from logstore.log_file import LogFile
 from tests.logstore.batches import batch, log, simple_batch
 from tests.logstore.golden import LABELS, LEGACY, golden_segments
 
-COLUMNS = (
-    "position size base_offset last_offset leader_epoch magic attributes base_timestamp max_timestamp producer_id "
-    "producer_epoch base_sequence record_count crc"
-).split()
+COLUMNS = [
+    "position",
+    "size",
+    "base_offset",
+    "last_offset",
+    "leader_epoch",
+    "magic",
+    "attributes",
+    "base_timestamp",
+    "max_timestamp",
+    "producer_id",
+    "producer_epoch",
+    "base_sequence",
+    "record_count",
+    "crc",
+]
 
 
 def in_memory(data: bytes) -> LogFile:

@@ -98,7 +98,7 @@ def test_what_older_magics_lack_reads_as_absent() -> None:
     batch = LegacyBatch(memoryview(message(7, b"v", magic=0)))
     assert (batch.leader_epoch, batch.producer_id, batch.producer_epoch) == (-1, -1, -1)
     assert (batch.base_sequence, batch.last_sequence) == (-1, -1)
-    assert not (batch.is_control or batch.is_transactional or batch.has_delete_horizon)
+    assert not any((batch.is_control, batch.is_transactional, batch.has_delete_horizon))
     assert batch.timestamp_type is TimestampType.NONE
 
 
