@@ -80,7 +80,7 @@ def batch(
     checked = (
         struct.pack(
             ">hiqqqhii",
-            attributes - (attributes >> 15 << 16),
+            (attributes + 0x8000) % 0x1_0000 - 0x8000,  # bit 15 is the sign
             max(len(records) - 1, 0) if last_offset_delta is None else last_offset_delta,
             base_timestamp,
             max_timestamp,

@@ -1,0 +1,7 @@
+"""How many cases the kernel tests try: fewer where kernels run as plain Python."""
+
+import os
+
+JIT = os.environ.get("NUMBA_DISABLE_JIT", "0") == "0"
+EXAMPLES = 200 if JIT else 25
+FUZZED = 4_000 if JIT else 150
