@@ -14,7 +14,10 @@ if TYPE_CHECKING:
 MAX_EPOCH: Final = 2**31 - 1
 MAX_OFFSET: Final = 2**63 - 1
 
-# Half the cost of EndOffset(...), for the one answer that cannot stand ready.
+READY_EPOCHS: Final = 8
+"""How many requests one entry has its answer ready for: its own epoch, and those that follow without an entry."""
+
+# Half the cost of EndOffset(...), for the answers that cannot stand ready.
 _build: Final = tuple.__new__
 
 
@@ -42,8 +45,10 @@ class EpochHistory:
             _put(epochs, starts, epoch, start_offset)
         self._epochs = epochs
         self._starts = starts
-        # Every known epoch's answer but the latest's stands ready: building one costs more than finding it.
-        self._answers = dict(zip(epochs, map(EndOffset, epochs, starts[1:]), strict=False))
+        # Every answer but the latest epoch's stands ready: building one costs more than finding it.
+        self._answers = {}
+        for epoch, following, end_offset in zip(epochs, epochs[1:], starts[1:], strict=False):
+            _prepare(self._answers, epoch, following, end_offset)
 
     @classmethod
     def from_batches(cls, batches: Iterable[tuple[int, int]]) -> EpochHistory:
@@ -117,13 +122,14 @@ class EpochHistory:
         if answer is not None:
             return answer
         epochs = self._epochs
-        if not epochs or epoch == UNDEFINED_EPOCH or epoch > epochs[-1]:
-            return UNDEFINED_END_OFFSET
-        if epoch == epochs[-1]:
+        if epochs and epoch == epochs[-1]:
             return _build(EndOffset, (epoch, log_end_offset))
-        if epoch < epochs[0]:
-            return EndOffset(epoch, self._starts[0])
-        return self._answers[epochs[bisect_right(epochs, epoch) - 1]]
+        position = bisect_right(epochs, epoch)
+        if 0 < position < len(epochs):
+            return self._answers[epochs[position - 1]]
+        if epoch == UNDEFINED_EPOCH or position == len(epochs):
+            return UNDEFINED_END_OFFSET
+        return _build(EndOffset, (epoch, self._starts[0]))
 
     def entries_in_range(self, start_offset: int, end_offset: int) -> list[EpochEntry]:
         """Return who led within [start_offset, end_offset): the first entry cut to start there.
@@ -147,7 +153,7 @@ class EpochHistory:
         kept = _below(epochs, starts, epoch, start_offset)
         answers = self._answers_within(0, kept)
         if kept:
-            answers[epochs[kept - 1]] = EndOffset(epochs[kept - 1], start_offset)
+            _prepare(answers, epochs[kept - 1], epoch, start_offset)
         return _history([*epochs[:kept], epoch], [*starts[:kept], start_offset], answers)
 
     def assign_many(self, entries: Iterable[tuple[int, int]]) -> EpochHistory:
@@ -213,10 +219,12 @@ class EpochHistory:
 
     def _answers_within(self, first: int, end: int) -> dict[int, EndOffset]:
         """Copy the ready answers of the entries at positions [first, end), of which the last has none."""
-        answers = self._answers
-        if first == 0 and end == len(self._epochs):
-            return answers.copy()
-        return {epoch: answers[epoch] for epoch in self._epochs[first : max(end - 1, first)]}
+        if end - first == len(self._epochs):
+            return self._answers.copy()
+        if end == first:
+            return {}
+        earliest, latest = self._epochs[first], self._epochs[end - 1]
+        return {asked: answer for asked, answer in self._answers.items() if earliest <= asked < latest}
 
     def _entry(self, position: int) -> EpochEntry:
         return EpochEntry(self._epochs[position], self._starts[position])
@@ -227,6 +235,14 @@ def _history(epochs: list[int], starts: list[int], answers: dict[int, EndOffset]
     history = EpochHistory.__new__(EpochHistory)
     history._epochs, history._starts, history._answers = epochs, starts, answers  # noqa: SLF001 - its constructor
     return history
+
+
+def _prepare(answers: dict[int, EndOffset], epoch: int, following: int, end_offset: int) -> None:
+    """Put the answer for an epoch, and for the first few after it that nobody led."""
+    answer = EndOffset(epoch, end_offset)
+    answers[epoch] = answer
+    for asked in range(epoch + 1, min(following, epoch + READY_EPOCHS)):
+        answers[asked] = answer
 
 
 def _check(epoch: int, start_offset: int) -> None:
