@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from epoch import EpochEntry, EpochHistory
+from epoch import EpochHistory
 from epoch.checkpoint import LeaderEpochCheckpoint
 from logstore.columns import BatchColumns, StopReason
 from logstore.epoch_runs import EpochRuns
@@ -46,11 +46,7 @@ class RecoveredLog:
         checkpoints = partition.checkpoints
         start = partition.log_start_offset
         tail = _read_tail(partition)
-        history = EpochHistory(_entries(partition)).reconcile(
-            [(run.epoch, run.first_offset) for run in tail.epochs.runs],
-            log_start_offset=start,
-            log_end_offset=tail.log_end_offset,
-        )
+        history = _history(partition, tail).truncate_to(tail.log_end_offset).truncate_from_start(start)
         high_watermark = min(max(checkpoints.high_watermark or 0, start), tail.log_end_offset)
         return cls(
             partition, start, tail.log_end_offset, high_watermark, history, tuple(tail.segments), tail.valid_bytes
@@ -142,6 +138,17 @@ def _read_segment(segment: Segment, tail: _Tail, *, check_crc: bool) -> bool:
     return stop is StopReason.END
 
 
-def _entries(partition: PartitionDirectory) -> list[EpochEntry]:
+def _history(partition: PartitionDirectory, tail: _Tail) -> EpochHistory:
+    """Read the checkpoint and add, as Kafka's recovery does, the epochs above its latest that the batches carry.
+
+    Nothing below the latest is restored, even where the latest starts at the log's end and so is dropped next: a
+    follower that loaded such a file truncates to its high watermark. (`EpochHistory.reconcile` does better.)
+    """
     path = partition.epoch_checkpoint_path
-    return LeaderEpochCheckpoint(path.parent).read() if path else []
+    history = EpochHistory(LeaderEpochCheckpoint(path.parent).read() if path else ())
+    if partition.checkpoints.clean_shutdown:
+        return history
+    for run in tail.epochs.known():
+        if history.latest_epoch is None or run.epoch > history.latest_epoch:
+            history = history.assign(run.epoch, run.first_offset)
+    return history

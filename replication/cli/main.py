@@ -18,7 +18,7 @@ from replication.cli.plan import plan
 from replication.cli.verify import verify
 from replication.cli.version import version
 from replication.cli.warm import warm
-from replication.planning.errors import PlanningError
+from replication.errors import ReplicationError
 
 COMMANDS = (dump, verify, epochs, plan, advise, demo, warm, version)
 
@@ -54,6 +54,6 @@ def main(arguments: Sequence[str] | None = None) -> None:
         # The reader of our output went away (`| head`): nobody is left to tell, and Python must not try at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(EXIT_FAILED)
-    except (EpochError, LogStoreError, PlanningError, OSError) as error:
+    except (EpochError, LogStoreError, ReplicationError, OSError) as error:
         print(f"epochlog: {error}", file=sys.stderr)
         sys.exit(EXIT_FAILED)

@@ -1,7 +1,7 @@
 """What replicas would truncate under which leader, and who should lead: decided from files, before it happens."""
 
+from replication.errors import NothingInCommonError
 from replication.planning.advice import Advice, Loss, Standing, advise, advise_replicas
-from replication.planning.errors import NothingInCommonError, PlanningError
 from replication.planning.plan import Relation, TruncationPlan, plan, plan_replicas
 from replication.planning.replica import Replica, open_replicas
 
@@ -9,7 +9,6 @@ __all__ = [
     "Advice",
     "Loss",
     "NothingInCommonError",
-    "PlanningError",
     "Relation",
     "Replica",
     "Standing",

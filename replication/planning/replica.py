@@ -8,7 +8,7 @@ from pathlib import Path
 from logstore.log_root import LogRoot, open_log_directory
 from logstore.partition_directory import PartitionDirectory
 from logstore.topic_partition import TopicPartition
-from replication.planning.errors import NothingInCommonError
+from replication.errors import NothingInCommonError
 
 
 @dataclass(frozen=True, slots=True)

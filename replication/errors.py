@@ -1,11 +1,11 @@
-"""What can keep replicas from being compared."""
+"""What can keep replicas from being compared or from working together."""
 
 
-class PlanningError(Exception):
-    """The base of this package's errors."""
+class ReplicationError(Exception):
+    """The base of all errors about more than one replica."""
 
 
-class NothingInCommonError(PlanningError, ValueError):
+class NothingInCommonError(ReplicationError, ValueError):
     """The given replicas hold no partition in common."""
 
     def __init__(self, names: list[str]) -> None:

@@ -1,0 +1,5 @@
+"""`python -m replication.cli`: the same as `epochlog`."""
+
+from replication.cli.main import main
+
+main()

@@ -1,0 +1,34 @@
+"""Run the command line within the test's process."""
+
+import io
+import json
+from contextlib import redirect_stderr, redirect_stdout
+from dataclasses import dataclass
+from typing import Any
+
+from replication.cli.main import main
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a command printed, and its exit status."""
+
+    status: int
+    out: str
+    err: str
+
+    @property
+    def document(self) -> Any:
+        return json.loads(self.out)
+
+
+def epochlog(*arguments: object) -> Outcome:
+    """Run `epochlog` with these arguments, its output a pipe."""
+    out, err = io.StringIO(), io.StringIO()
+    status: object = 0
+    with redirect_stdout(out), redirect_stderr(err):
+        try:
+            main([str(argument) for argument in arguments])
+        except SystemExit as end:
+            status = end.code
+    return Outcome(int(str(status or 0)), out.getvalue(), err.getvalue())

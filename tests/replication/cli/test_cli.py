@@ -1,0 +1,218 @@
+"""Every command: help, JSON, exit status, and one clear line for what it cannot do."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from replication.cli.main import COMMANDS
+from tests.data.replicas import damaged, replicas
+from tests.replication.cli.command import epochlog
+
+NAMES = [command.__name__ for command in COMMANDS]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_command_has_help(name: str) -> None:
+    outcome = epochlog(name, "--help")
+    assert outcome.status == 0
+    assert len(outcome.out) > 100
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if name != "version"])
+def test_every_command_shows_an_example_and_speaks_json(name: str) -> None:
+    help_text = epochlog(name, "--help").out
+    assert f"epochlog {name}" in help_text
+    assert "--json" in help_text
+
+
+def test_no_command_is_left_out_of_the_readme() -> None:
+    readme = (Path(__file__).parents[3] / "README.md").read_text()
+    assert [name for name in NAMES if f"epochlog {name}" not in readme] == []
+
+
+@pytest.mark.parametrize("name", ["verify", "epochs", "dump"])
+def test_a_path_that_is_missing_is_one_line_and_status_2(name: str, tmp_path: Path) -> None:
+    outcome = epochlog(name, tmp_path / "nowhere")
+    assert (outcome.status, outcome.out) == (2, "")
+    assert outcome.err.startswith("epochlog: ")
+    assert "nowhere" in outcome.err
+    assert outcome.err.count("\n") == 1
+
+
+@pytest.mark.parametrize("name", ["verify", "epochs"])
+@pytest.mark.parametrize("content", [None, "a file that says nothing"])
+def test_a_directory_without_logs_is_one_line_and_status_2(name: str, content: str | None, tmp_path: Path) -> None:
+    if content:
+        (tmp_path / "notes.txt").write_text(content)
+    outcome = epochlog(name, tmp_path)
+    assert (outcome.status, outcome.out) == (2, "")
+    assert "neither a log.dirs root nor a partition directory" in outcome.err
+    assert outcome.err.count("\n") == 1
+
+
+def test_a_file_in_place_of_a_directory_is_one_line_and_status_2(tmp_path: Path) -> None:
+    (tmp_path / "orders-0").write_text("")
+    outcome = epochlog("verify", tmp_path / "orders-0")
+    assert outcome.status == 2
+    assert "not a directory" in outcome.err
+
+
+def test_an_unreadable_file_is_reported(tmp_path: Path) -> None:
+    damaged("unknown_file", tmp_path)
+    partition = tmp_path / "broker-2/steady-1"
+    log = next(partition.glob("*.log"))
+    log.unlink()
+    log.symlink_to(log.name)  # a loop: no file can be opened here, not even by root
+    outcome = epochlog("verify", partition)
+    assert outcome.status in {1, 2}
+    assert outcome.out + outcome.err != ""
+
+
+def test_verify_exits_1_on_damage_and_prints_each_finding(tmp_path: Path) -> None:
+    damaged("record_bitflip", tmp_path)
+    outcome = epochlog("verify", tmp_path / "broker-2", "--json")
+    assert outcome.status == 1
+    assert [(finding["kind"], finding["offset"]) for finding in outcome.document] == [("corrupt-batch", 341)]
+    text = epochlog("verify", tmp_path / "broker-2")
+    assert text.status == 1
+    assert "corrupt-batch" in text.out
+    assert "1 findings of damage" in text.out
+
+
+def test_verify_exits_0_on_sound_replicas() -> None:
+    outcome = epochlog("verify", *sorted(replicas("reconciled").iterdir()), "--records", "--json")
+    assert (outcome.status, outcome.document) == (0, [])
+
+
+def test_a_single_partition_directory_will_do() -> None:
+    outcome = epochlog("verify", replicas("reconciled") / "broker-1/txns-0", "--json")
+    assert (outcome.status, outcome.document) == (0, [])
+
+
+def test_plan_prints_one_object_per_partition() -> None:
+    root = replicas("diverged")
+    outcome = epochlog("plan", "--leader", root / "broker-1", "--follower", root / "broker-2", "--json")
+    forked = next(each for each in outcome.document if each["topic"] == "diverge")
+    assert outcome.status == 1
+    assert forked == {
+        "topic": "diverge",
+        "partition": 0,
+        "protocol": "kip-320",
+        "rounds": [
+            {"requested_epoch": 5, "answer_epoch": 4, "answer_end_offset": 420},
+            {"requested_epoch": 3, "answer_epoch": 3, "answer_end_offset": 300},
+        ],
+        "truncate_to": 300,
+        "log_end_offset": 377,
+        "relation": "forked",
+        "records_lost": 77,
+        "bytes_lost": 13539,
+    }
+
+
+def test_plan_takes_single_partitions_and_each_protocol() -> None:
+    root = replicas("diverged")
+    for protocol in ("high-watermark", "kip-101", "kip-320"):
+        outcome = epochlog(
+            "plan",
+            "--leader",
+            root / "broker-1/diverge-0",
+            "--follower",
+            root / "broker-2/diverge-0",
+            "--protocol",
+            protocol,
+            "--json",
+        )
+        assert [each["protocol"] for each in outcome.document] == [protocol]
+
+
+def test_plan_refuses_replicas_with_nothing_in_common() -> None:
+    leader, follower = replicas("diverged") / "broker-1", replicas("healed") / "broker-1"
+    outcome = epochlog("plan", "--leader", leader, "--follower", follower)
+    assert outcome.status == 2
+    assert "no two of them hold the same partition" in outcome.err
+
+
+def test_advise_names_replicas_by_their_roots() -> None:
+    outcome = epochlog("advise", *sorted(replicas("diverged").iterdir()), "--json")
+    forked = next(each for each in outcome.document if each["topic"] == "hwloss")
+    assert outcome.status == 1
+    assert set(forked) == {"topic", "partition", "recommended", "replicas"}
+    assert forked["replicas"][0] == {
+        "replica": "broker-1",
+        "last_epoch": 4,
+        "end_offset": 420,
+        "lost": {"broker-2": {"truncate_to": 300, "records_lost": 5, "bytes_lost": 926}},
+    }
+
+
+def test_advise_tells_roots_of_one_name_apart(tmp_path: Path) -> None:
+    roots = []
+    for broker in ("broker-1", "broker-2"):
+        root = tmp_path / broker / "kafka-logs"
+        root.parent.mkdir()
+        root.symlink_to(replicas("diverged") / broker)
+        roots.append(root)
+    outcome = epochlog("advise", *roots, "--json")
+    names = {standing["replica"] for each in outcome.document for standing in each["replicas"]}
+    assert names == {"broker-1/kafka-logs", "broker-2/kafka-logs"}
+
+
+def test_advise_needs_two_roots() -> None:
+    outcome = epochlog("advise", replicas("diverged") / "broker-1")
+    assert outcome.status == 2
+    assert "at least two roots" in outcome.err
+
+
+def test_epochs_tells_both_accounts_and_rebuilds(tmp_path: Path) -> None:
+    expected = damaged("epoch_checkpoint_missing_entry", tmp_path / "replicas")
+    partition = tmp_path / "replicas" / expected["replica"] / "ledger-0"
+    before = (partition / "leader-epoch-checkpoint").read_bytes()
+    outcome = epochlog("epochs", partition, "--rebuild", "--output", tmp_path / "rebuilt", "--json")
+    assert outcome.status == 1
+    [document] = outcome.document
+    assert [finding["kind"] for finding in document["findings"]] == ["epoch-entry-missing"]
+    rebuilt = (tmp_path / "rebuilt/ledger-0/leader-epoch-checkpoint").read_bytes()
+    sound = replicas("healed") / expected["replica"] / "ledger-0/leader-epoch-checkpoint"
+    assert rebuilt == sound.read_bytes()
+    assert (partition / "leader-epoch-checkpoint").read_bytes() == before
+
+
+def test_epochs_never_rebuilds_in_place() -> None:
+    assert epochlog("epochs", replicas("diverged") / "broker-1", "--rebuild").status == 2
+
+
+def test_warm_compiles_every_kernel() -> None:
+    outcome = epochlog("warm", "--json")
+    assert outcome.status == 0
+    assert {"scan_batches", "decode_batches"} <= {each["kernel"].rsplit(".")[-1] for each in outcome.document}
+
+
+def test_the_demo_tells_what_kafka_did() -> None:
+    outcome = epochlog("demo")
+    assert outcome.status == 0
+    assert "Yes, byte for byte." in outcome.out
+    facts = epochlog("demo", "--json").document
+    assert facts["reconciled"]["equals_what_kafka_left"] is True
+    assert facts["reconciled"]["truncate_to"] == 300
+
+
+def test_a_reader_that_goes_away_is_no_traceback() -> None:
+    root = replicas("diverged") / "broker-1"
+    command = f"{sys.executable} -m replication.cli dump {root} | head -1"
+    done = subprocess.run(command, shell=True, capture_output=True, text=True, check=False)  # noqa: S602  a pipe is the point
+    assert done.stdout.count("\n") == 1
+    assert "Traceback" not in done.stderr
+
+
+def test_help_and_version_load_no_kernels() -> None:
+    for arguments in (["--help"], ["version"]):
+        code = (
+            "import sys\nfrom replication.cli.main import main\n"
+            f"try:\n    main({arguments})\nexcept SystemExit:\n    pass\n"
+            "print([name for name in ('numba', 'pyspark', 'pyarrow') if name in sys.modules], file=sys.stderr)"
+        )
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+        assert done.stderr.strip() == "[]"
