@@ -59,7 +59,7 @@ def kind(answer: str) -> str:
     return "ERR" if answer.startswith("ERR") else answer
 
 
-def test_every_answer_and_file_is_kafkas(epoch_oracle: JavaProgram, tmp_path: Path) -> None:
+def test_every_answer_and_file_is_kafkas(epoch_oracle: JavaProgram, quick_dir: Path) -> None:
     tried = 0
 
     @seed(SEQUENCES.seed)
@@ -68,7 +68,7 @@ def test_every_answer_and_file_is_kafkas(epoch_oracle: JavaProgram, tmp_path: Pa
     def compare(lines: list[str]) -> None:
         nonlocal tried
         tried += 1
-        script, ours = OurCache(tmp_path / str(tried)).run([*lines, *EVERYTHING])
+        script, ours = OurCache(quick_dir / f"ours-{tried}").run([*lines, *EVERYTHING])
         kafkas = epoch_oracle.ask("reset", *script)[1:]
         assert list(zip(script, ours, strict=True)) == list(zip(script, map(kind, kafkas), strict=True))
 
@@ -102,8 +102,8 @@ def texts(draw: st.DrawFn) -> str:
     return written.rstrip(" ")
 
 
-def test_a_file_is_accepted_and_understood_as_kafka_does(epoch_oracle: JavaProgram, tmp_path: Path) -> None:
-    cache = OurCache(tmp_path)
+def test_a_file_is_accepted_and_understood_as_kafka_does(epoch_oracle: JavaProgram, quick_dir: Path) -> None:
+    cache = OurCache(quick_dir / "ours")
     tried = 0
 
     @seed(TEXTS.seed)
