@@ -3,5 +3,5 @@
 import os
 
 JIT = os.environ.get("NUMBA_DISABLE_JIT", "0") == "0"
-EXAMPLES = 200 if JIT else 25
-FUZZED = 4_000 if JIT else 150
+EXAMPLES = 200 if JIT else 60
+FUZZED = 4_000 if JIT else 1_000

@@ -1,0 +1,32 @@
+"""`warm` compiles what later calls need: after it, nothing is compiled any more."""
+
+import numpy as np
+import pytest
+
+from logstore.kernels import crc, decode, scan, search
+from logstore.kernels.warm import warm
+from tests.logstore.batches import log
+from tests.logstore.kernels.sizes import JIT
+
+
+def test_each_kernel_is_named_with_its_seconds() -> None:
+    timings = warm()
+    assert len({name for name, _ in timings}) == len(timings) == 13
+    assert all(seconds >= 0 for _, seconds in timings)
+
+
+@pytest.mark.skipif(not JIT, reason="nothing is compiled with NUMBA_DISABLE_JIT=1")
+def test_ordinary_use_compiles_nothing_more() -> None:
+    kernels = [scan.scan_batches, scan.search_batch, decode.decode_batches, decode.check_batches]
+    kernels += [search.lookup_offset, crc.crc32c]
+    warm()
+    before = [len(kernel.signatures) for kernel in kernels]
+    for data in (np.frombuffer(log(3), np.uint8), np.frombuffer(bytearray(log(3)), np.uint8)):
+        batches = scan.scan(data, check_crc=True)
+        scan.find_next_batch(data, 1, len(data), 0)
+        decode.check_records(data, batches)
+        decode.check_records(data, batches, np.array([1]))
+        decode.check_section(data[61:], batches, 0)
+        decode.decode_section(np.frombuffer(log(1)[61:], np.uint8), batches, 0)
+        assert len(decode.decode(data, batches)) == 9
+    assert [len(kernel.signatures) for kernel in kernels] == before
