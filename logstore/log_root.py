@@ -64,7 +64,7 @@ def open_log_directory(path: Path) -> LogRoot | PartitionDirectory:
 
 
 def _looks_like_partition(path: Path) -> bool:
-    """A root may be called `disk-1`: the name alone does not tell, what is in it does."""
+    """Judge by what is in it too, since a root may be called `disk-1`."""
     if not is_partition_directory_name(path.name) or not path.is_dir():
         return False
     names = map(parse_file_name, list_directory(path, root=path).files)
