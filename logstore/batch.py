@@ -24,7 +24,7 @@ from logstore.errors import (
     TornBatchError,
 )
 from logstore.record import Record
-from logstore.record_decoder import SMALLEST_RECORD, decode_records
+from logstore.record_decoder import decode_records
 
 LOG_OVERHEAD: Final = 12
 """Bytes of the offset and the length before every batch; the length counts what follows them."""
@@ -173,10 +173,7 @@ class RecordBatch:
     def _records_data(self, limit: int | None) -> bytes:
         view = self.data[self.position + HEADER_SIZE : self.position + self.size]
         codec = self.attributes & CODEC_BITS
-        data = decompress(codec, view, limit=limit) if codec else bytes(view)
-        if self.record_count > len(data) // SMALLEST_RECORD:
-            raise CorruptRecordError(f"{len(data):,} bytes cannot hold {self.record_count:,} records")
-        return data
+        return decompress(codec, view, limit=limit) if codec else bytes(view)
 
 
 REPLACE_ADVICE: Final = "Kafka truncates the log here when it recovers; what follows is only on other replicas"

@@ -3,9 +3,8 @@
 from collections.abc import Iterator
 from typing import Final
 
-from logstore.batch import REPLACE_ADVICE, RecordBatch, refuse_length, refuse_torn
-from logstore.errors import InvalidBatchHeaderError
-from logstore.message_set import LOG_OVERHEAD, SMALLEST_MESSAGE, LegacyBatch
+from logstore.batch import RecordBatch, refuse_torn
+from logstore.message_set import SMALLEST_MESSAGE, LegacyBatch
 
 Batch = RecordBatch | LegacyBatch
 
@@ -32,15 +31,7 @@ def read_batch(data: memoryview, position: int = 0, file: str | None = None) -> 
     """
     left = len(data) - position
     if left < _MAGIC_END:
-        refuse_torn(left, LOG_OVERHEAD + SMALLEST_MESSAGE, position, file)
-    magic = data[position + MAGIC_POSITION]
-    if magic == 2:
+        refuse_torn(left, SMALLEST_MESSAGE, position, file)
+    if data[position + MAGIC_POSITION] == 2:
         return RecordBatch(data, position, file)
-    if magic > 2:
-        raise InvalidBatchHeaderError(
-            f"no batch has magic {magic}", file=file, position=position, advice=REPLACE_ADVICE
-        )
-    length = int.from_bytes(data[position + 8 : position + LOG_OVERHEAD], "big", signed=True)
-    if length < SMALLEST_MESSAGE:
-        refuse_length(length, position, file)
     return LegacyBatch(data, position, file)

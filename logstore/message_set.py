@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from struct import Struct
 from typing import Final, NamedTuple
 
+from logstore.batch import LOG_OVERHEAD, REPLACE_ADVICE, refuse_torn
 from logstore.batch_attributes import (
     CODEC_BITS,
     NO_LEADER_EPOCH,
@@ -26,19 +27,17 @@ from logstore.errors import (
     DecompressionError,
     InvalidBatchHeaderError,
     LogStoreError,
-    TornBatchError,
 )
 from logstore.record import Record
 
-LOG_OVERHEAD: Final = 12
 _HEADER: Final = Struct(">qiIbb")
 _INT32: Final = Struct(">i")
 _INT64: Final = Struct(">q")
 _CRC_START: Final = 16
 _FIELDS: Final = {0: 18, 1: 26}
 """Where the key's length stands, by magic: magic 1 puts a timestamp before it."""
-SMALLEST_MESSAGE: Final = 14
-"""The smallest length field: magic 0 with neither key nor value."""
+SMALLEST_MESSAGE: Final = 26
+"""Bytes of a message of magic 0 with neither key nor value."""
 _MAX_OFFSET: Final = 2**63 - 1
 
 
@@ -75,18 +74,18 @@ class LegacyBatch:
         """Read the header. Raises TornBatchError, or InvalidBatchHeaderError where no such message begins."""
         left = len(data) - position
         if left < _HEADER.size:
-            raise TornBatchError(f"{left} bytes are no message", file=file, position=position)
+            refuse_torn(left, SMALLEST_MESSAGE, position, file)
         self.last_offset, length, self.crc, self.magic, self.attributes = _HEADER.unpack_from(data, position)
         self.size = length + LOG_OVERHEAD
         if self.magic not in _FIELDS or self.size < _FIELDS[self.magic] + 8 or self.last_offset < 0:
             raise InvalidBatchHeaderError(
-                f"no message has magic {self.magic}, length {length} and offset {self.last_offset}",
+                f"no batch has magic {self.magic}, length {length} and offset {self.last_offset}",
                 file=file,
                 position=position,
-                advice="Kafka truncates the log here when it recovers; what follows is only on other replicas",
+                advice=REPLACE_ADVICE,
             )
         if self.size > left:
-            raise TornBatchError(f"{left:,} bytes are left of a message of {self.size:,}", file=file, position=position)
+            refuse_torn(left, self.size, position, file)
         self.base_timestamp = self.max_timestamp = (
             _INT64.unpack_from(data, position + 18)[0] if self.magic else NO_TIMESTAMP
         )

@@ -10,8 +10,6 @@ from typing import Final
 from logstore.errors import CorruptRecordError
 from logstore.record import Header, Record
 
-SMALLEST_RECORD: Final = 7
-"""Bytes of a record with neither key nor value nor headers, its length included."""
 _VARINT_BITS: Final = 35
 _VARLONG_BITS: Final = 70
 

@@ -151,6 +151,12 @@ def test_records_that_cannot_be_are_an_error_with_the_batch_s_place(bad: bytes) 
     assert (caught.value.position, caught.value.offset) == (0, 0)
 
 
+def test_a_field_that_leaves_its_record_is_named() -> None:
+    key_of_100_bytes = b"\x12\x00\x00\x00\xc8\x01abcd"
+    with pytest.raises(CorruptRecordError, match="a field of 100 bytes"):
+        list(parse(batch(section=key_of_100_bytes + bytes(200), record_count=1)).records())
+
+
 def test_records_before_the_bad_one_are_given() -> None:
     good_then_bad = parse(batch(records=[record(value=b"good"), record(offset_delta=1, length=1000)])).records()
     assert next(good_then_bad).value == b"good"

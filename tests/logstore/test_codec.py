@@ -4,6 +4,7 @@ import gzip
 import struct
 import subprocess
 import sys
+import tracemalloc
 from collections.abc import Callable
 
 import cramjam
@@ -147,6 +148,16 @@ def test_lz4_s_header_checksum_counts_except_in_magic_0() -> None:
 def test_lz4_frames_that_kafka_refuses_are_refused(frame: bytes) -> None:
     with pytest.raises(DecompressionError):
         decompress(Codec.LZ4, frame)
+
+
+def test_gzip_gives_no_more_than_the_limit_even_from_a_few_bytes() -> None:
+    compressed = gzip.compress(bytes(8 * MEGABYTE))
+    tracemalloc.start()
+    with pytest.raises(DecompressionLimitError):
+        decompress(Codec.GZIP, compressed, limit=1000)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < MEGABYTE
 
 
 @pytest.mark.parametrize("codec", [5, 6, 7, -1])

@@ -186,3 +186,21 @@ def test_a_torn_message_of_an_older_magic_is_told_from_a_bad_one() -> None:
     assert last.stop is StopReason.TORN
     with pytest.raises(TornBatchError):
         list(in_memory(old + old[:-1]).batches())
+
+
+def test_a_scan_tells_failed_checksums_of_older_magics_too() -> None:
+    damaged = bytearray((LEGACY / "magic0-none.log").read_bytes())
+    damaged[-1] ^= 1
+    columns, _ = in_memory(bytes(damaged)).scan()
+    assert columns.crc_valid.tolist() == [True] * (len(columns) - 1) + [False]
+    unchecked, _ = in_memory(bytes(damaged)).scan(check_crc=False)
+    assert unchecked.crc_valid.all()
+
+
+def test_a_wrapped_set_that_cannot_be_read_still_has_its_row() -> None:
+    content = (LEGACY / "magic1-gzip.log").read_bytes()
+    damaged = bytearray(content)
+    damaged[34] ^= 0xFF  # the first byte of the gzip stream
+    columns, _ = in_memory(bytes(damaged)).scan()
+    assert len(columns) == 3
+    assert (columns.base_offset[0], columns.last_offset[0], columns.record_count[0]) == (3, 3, 0)

@@ -23,6 +23,7 @@ TYPES = {
     "LogAppendTime": TimestampType.LOG_APPEND_TIME,
 }
 GZIP = 1
+LOG_APPEND_TIME = 8
 
 
 def kafka_says(name: str) -> list[dict[str, Any]]:
@@ -119,8 +120,13 @@ def test_inner_offsets_of_magic_1_count_back_from_the_wrapper() -> None:
 
 
 def test_inner_offsets_of_magic_0_are_absolute() -> None:
-    batch = wrapped(99, message(96, b"a", magic=0), message(99, b"b", magic=0), magic=0)
+    batch = wrapped(100, message(96, b"a", magic=0), message(99, b"b", magic=0), magic=0)
     assert [record.offset for record in batch.records()] == [96, 99]
+
+
+def test_the_leader_s_append_time_stands_for_the_producer_s_times() -> None:
+    batch = wrapped(9, message(0, b"a", timestamp=3), message(1, b"b", timestamp=4), attributes=GZIP | LOG_APPEND_TIME)
+    assert [record.timestamp for record in batch.records()] == [5, 5]
 
 
 @pytest.mark.parametrize(
