@@ -85,7 +85,7 @@ class RecordBatch:
         ) = HEADER.unpack_from(data, position)
         self.size = size = length + LOG_OVERHEAD
         if size < HEADER_SIZE:
-            refuse_length(length, position, file)
+            _refuse_length(length, position, file)
         if size > left:
             refuse_torn(left, size, position, file)
         self.base_offset = base_offset
@@ -180,7 +180,7 @@ REPLACE_ADVICE: Final = "Kafka truncates the log here when it recovers; what fol
 TORN_ADVICE: Final = "normal while a broker writes: read again; otherwise Kafka truncates the log here when it recovers"
 
 
-def refuse_length(length: int, position: int, file: str | None) -> NoReturn:
+def _refuse_length(length: int, position: int, file: str | None) -> NoReturn:
     """Raise InvalidBatchHeaderError for a length that is too small for any batch."""
     raise InvalidBatchHeaderError(
         f"no batch has a length of {length:,}", file=file, position=position, advice=REPLACE_ADVICE
@@ -201,7 +201,7 @@ def _refuse_short(data: memoryview, position: int, file: str | None) -> NoReturn
     if left >= LOG_OVERHEAD:
         length = int.from_bytes(data[position + 8 : position + LOG_OVERHEAD], "big", signed=True)
         if length < HEADER_SIZE - LOG_OVERHEAD:
-            refuse_length(length, position, file)
+            _refuse_length(length, position, file)
         size = length + LOG_OVERHEAD
     refuse_torn(left, size, position, file)
 
