@@ -15,6 +15,7 @@ from epoch.kernel import borrowed, inlined, kernel
 from logstore.columns import BatchColumns, StopReason
 from logstore.kernels.bytes import Data, byte, int8, int16, int32, int64, read_only, uint32
 from logstore.kernels.crc import crc32c
+from logstore.kernels.prefetch import prefetch
 
 CAPACITY = 65_536
 """Rows of one chunk of columns."""
@@ -66,6 +67,9 @@ COLUMNS: dict[str, type[np.generic]] = {
     "crc_valid": np.bool_,
 }
 """Columns of `BatchColumns` in the order in which `scan_batches` takes them."""
+
+AHEAD = 8
+"""Batches by which memory is asked ahead, in the hope that they are all of one size."""
 
 CRC_WORK = 16
 """How many times the bytes searched `find_next_batch` may checksum at most, however hostile they are."""
@@ -132,6 +136,8 @@ def scan_batches(
         if row == position.size:
             return row, at, MORE
         whole = OVERHEAD + int32(data, at + 8)
+        prefetch(data, at + AHEAD * whole)
+        prefetch(data, at + AHEAD * whole + HEADER - 1)
         stored = uint32(data, at + 17)
         position[row] = at
         size[row] = whole
