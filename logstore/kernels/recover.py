@@ -1,0 +1,179 @@
+"""Go over a log after a crash, once: headers, checksums, index entries, leader epochs, timestamps, producers' batches.
+
+The pass stops at the first batch that is torn, damaged, or does not fit the segment, and says why. What it finds goes
+into small columns; where one of them is full the pass stops with MORE, to go on from the same state with empty ones.
+"""
+
+from dataclasses import dataclass, field
+from enum import IntEnum
+
+import numpy as np
+from numpy.typing import NDArray
+
+from epoch.kernel import borrowed, kernel
+from logstore.kernels.bytes import Data, int32, int64, read_only, uint32
+from logstore.kernels.crc import crc32c
+from logstore.kernels.prefetch import prefetch
+from logstore.kernels.scan import AHEAD, CHECKED_FROM, COMPLETE, HEADER, MORE, OVERHEAD, what_follows
+
+CAPACITY = 4_096
+"""Rows of each column."""
+
+NO_TIMESTAMP = -1
+MAX_RELATIVE_OFFSET = 2**31 - 1
+"""Indexes hold offsets relative to their segment's first, in 32 bits."""
+
+BAD_CRC = 100
+"""Stop: a batch's checksum does not hold. Beyond the reasons of `StopReason`, as a plain scan goes on there."""
+OUT_OF_RANGE = 101
+"""Stop: a batch's last offset is below the segment's first, or too far above it for the indexes."""
+
+
+class Slot(IntEnum):
+    """Places in the state that a pass carries from one call to the next."""
+
+    POSITION = 0
+    """The end of what is valid."""
+    INDEXED = 1
+    """Where the batch of the last index entry begins; 0 before the first."""
+    LAST_OFFSET = 2
+    """The last batch's; the base offset - 1 before the first."""
+    MAX_TIMESTAMP = 3
+    MAX_TIMESTAMP_OFFSET = 4
+    """The last offset of the first batch with that timestamp."""
+    EPOCH = 5
+    """The last batch's leader epoch; -1 before the first."""
+    BATCHES = 6
+    INDEX_ROWS = 7
+    EPOCH_ROWS = 8
+    PRODUCER_ROWS = 9
+
+
+# numba takes these as constants; members of an IntEnum would be looked up.
+POSITION, INDEXED, LAST_OFFSET, MAX_TIMESTAMP, MAX_TIMESTAMP_OFFSET, EPOCH, BATCHES = range(7)
+INDEX_ROWS, EPOCH_ROWS, PRODUCER_ROWS = range(7, 10)
+
+
+def _column() -> NDArray[np.int64]:
+    return np.empty(CAPACITY, np.int64)
+
+
+@dataclass(slots=True)
+class RecoveryColumns:
+    """What one call of the pass fills: rows of index entries, of epochs, of producers' batches."""
+
+    index_offset: NDArray[np.int64] = field(default_factory=_column)
+    """Last offset of each batch that an index entry points to."""
+    index_position: NDArray[np.int64] = field(default_factory=_column)
+    time_timestamp: NDArray[np.int64] = field(default_factory=_column)
+    """The largest timestamp up to that batch, and the offset that goes with it."""
+    time_offset: NDArray[np.int64] = field(default_factory=_column)
+    epoch: NDArray[np.int64] = field(default_factory=_column)
+    """Each leader epoch that differs from the batch's before, and the offset where it begins."""
+    epoch_start: NDArray[np.int64] = field(default_factory=_column)
+    producer_position: NDArray[np.int64] = field(default_factory=_column)
+    """Where batches with a producer id begin."""
+
+
+def new_state(base_offset: int, *, position: int = 0) -> NDArray[np.int64]:
+    """Return the state before the first batch of a segment."""
+    state = np.zeros(len(Slot), np.int64)
+    state[POSITION] = position
+    state[LAST_OFFSET] = base_offset - 1
+    state[MAX_TIMESTAMP] = state[EPOCH] = NO_TIMESTAMP
+    state[MAX_TIMESTAMP_OFFSET] = -1
+    return state
+
+
+def recover(
+    data: Data, end: int, *, base_offset: int, interval: int, state: NDArray[np.int64], columns: RecoveryColumns
+) -> int:
+    """Go on with a pass over `data[:end]`, from where `state` stands; return a stop reason.
+
+    `interval` is the number of bytes between index entries (`index_interval_bytes`). The columns are filled from
+    their beginning; `state` tells how many rows of each.
+    """
+    if not 0 <= state[POSITION] <= end <= len(data):
+        raise ValueError(f"Positions {state[POSITION]} to {end} are not within the {len(data)} bytes given")
+    return recover_batches(
+        read_only(data),
+        end,
+        base_offset,
+        interval,
+        state,
+        columns.index_offset,
+        columns.index_position,
+        columns.time_timestamp,
+        columns.time_offset,
+        columns.epoch,
+        columns.epoch_start,
+        columns.producer_position,
+    )
+
+
+@kernel
+def recover_batches(
+    data: Data,
+    end: int,
+    base_offset: int,
+    interval: int,
+    state: NDArray[np.int64],
+    index_offset: NDArray[np.int64],
+    index_position: NDArray[np.int64],
+    time_timestamp: NDArray[np.int64],
+    time_offset: NDArray[np.int64],
+    epochs: NDArray[np.int64],
+    epoch_starts: NDArray[np.int64],
+    producer_positions: NDArray[np.int64],
+) -> int:
+    """Do the pass of `recover`."""
+    data = borrowed(data)
+    at, indexed, last = state[POSITION], state[INDEXED], state[LAST_OFFSET]
+    largest, offset_of_largest, epoch = state[MAX_TIMESTAMP], state[MAX_TIMESTAMP_OFFSET], state[EPOCH]
+    batches, index_rows, epoch_rows, producer_rows = state[BATCHES], 0, 0, 0
+    rows = min(index_offset.size, epochs.size, producer_positions.size)
+    while True:
+        stop = what_follows(data, at, end)
+        if stop != COMPLETE:
+            break
+        if index_rows == rows or epoch_rows == rows or producer_rows == rows:
+            stop = MORE
+            break
+        whole = OVERHEAD + int32(data, at + 8)
+        prefetch(data, at + AHEAD * whole)
+        prefetch(data, at + AHEAD * whole + HEADER - 1)
+        if crc32c(data, at + CHECKED_FROM, at + whole) != uint32(data, at + 17):
+            stop = BAD_CRC
+            break
+        first = int64(data, at)
+        last_of_batch = first + int32(data, at + 23)
+        if last_of_batch < base_offset or last_of_batch - base_offset > MAX_RELATIVE_OFFSET:
+            stop = OUT_OF_RANGE
+            break
+        timestamp = int64(data, at + 35)
+        if timestamp > largest:
+            largest, offset_of_largest = timestamp, last_of_batch
+        if at - indexed > interval:
+            index_offset[index_rows] = last_of_batch
+            index_position[index_rows] = at
+            time_timestamp[index_rows] = largest
+            time_offset[index_rows] = offset_of_largest
+            index_rows += 1
+            indexed = at
+        epoch_of_batch = int32(data, at + 12)
+        if epoch_of_batch != epoch:
+            epochs[epoch_rows] = epoch_of_batch
+            epoch_starts[epoch_rows] = first
+            epoch_rows += 1
+            epoch = epoch_of_batch
+        if int64(data, at + 43) != -1:
+            producer_positions[producer_rows] = at
+            producer_rows += 1
+        last = last_of_batch
+        batches += 1
+        at += whole
+    state[POSITION], state[INDEXED], state[LAST_OFFSET] = at, indexed, last
+    state[MAX_TIMESTAMP], state[MAX_TIMESTAMP_OFFSET], state[EPOCH] = largest, offset_of_largest, epoch
+    state[BATCHES] = batches
+    state[INDEX_ROWS], state[EPOCH_ROWS], state[PRODUCER_ROWS] = index_rows, epoch_rows, producer_rows
+    return stop
