@@ -72,6 +72,13 @@ def test_truncating_the_start_moves_the_covering_entry(history: EpochHistory, of
         assert cut is history
 
 
+def test_the_latest_epoch_at_or_after_its_start_changes_nothing() -> None:
+    history = EpochHistory([(2, 10), (5, 30)])
+    assert history.assign(5, 30) is history
+    assert history.assign(5, 31) is history
+    assert history.assign(5, 29).entries == [(2, 10), (5, 29)]
+
+
 def test_edges_of_an_empty_history() -> None:
     empty = EpochHistory()
     assert (empty.earliest, empty.latest, empty.latest_epoch, empty.previous_epoch) == (None, None, None, None)

@@ -18,6 +18,13 @@ def pair(random: Random) -> tuple[Replica, Replica]:
     return leader, follower
 
 
+def strangers(random: Random) -> tuple[Replica, Replica]:
+    """A leader and a follower that share nothing: any history, as damage may leave it."""
+    lengths = random.choices([0, 5, 30], k=2)
+    leader, follower = (Replica().append(*sorted(random.choices(range(40), k=length))) for length in lengths)
+    return leader, follower
+
+
 def test_kip_320_truncates_at_the_first_difference_and_the_older_ones_do_not() -> None:
     random = Random(MODEL.seed)
     longest = lost = left_apart = 0
@@ -72,7 +79,7 @@ def test_kafkas_answers_lead_to_the_same_offset(epoch_oracle: JavaProgram) -> No
     random = Random(ORACLE.seed)
     rounds = 0
     for number in range(ORACLE.count):
-        leader, follower = pair(random)
+        leader, follower = pair(random) if number % 3 else strangers(random)
         if random.random() < 0.4:
             leader.delete_records(random.randint(0, leader.end))
             follower.delete_records(random.randint(0, follower.end))
