@@ -18,6 +18,8 @@ BROKEN = {
     b"0\nmany\n": (2, "'many' is not a number"),
     b"0\n2147483648\n": (2, "does not fit 32 bits"),
     b"0\n2000000000\n1 10\n": (2, "the count is 2000000000, but 1 entries follow"),
+    b"0\n3\n1 10\n": (2, "the count is 3, but 1 entries follow"),
+    b"0\n1\n99999999999 10\n": (3, "99999999999 does not fit 32 bits"),
     b"0\n-1\n": (2, "the count is -1"),
     b"0\n2\n1 10\n1 2 3\n": (4, "'1 2 3' is not 2 fields"),
     b"0\n1\n 1 10\n": (3, "' 1 10' is not 2 fields"),
@@ -81,6 +83,16 @@ def line_in_error(data: bytes) -> int:
 def test_fields_may_be_text() -> None:
     [row] = parse_checkpoint_lines(b"0\n1\nmy-topic 3 42\n", path=PLACE, fields=3)
     assert row.fields == ("my-topic", "3", "42")
+
+
+def test_a_first_field_is_never_empty() -> None:
+    with pytest.raises(CheckpointError, match="line 3: ' 3 42' is not 3 fields"):
+        parse_checkpoint_lines(b"0\n1\n 3 42\n", path=PLACE, fields=3)
+
+
+def test_a_lone_carriage_return_ends_a_line() -> None:
+    [row] = parse_checkpoint_lines(b"0\r1\r1 10\r", path=PLACE, fields=2)
+    assert row == (3, ("1", "10"))
 
 
 def test_a_file_too_large_to_be_a_checkpoint_is_not_read_into_memory(
