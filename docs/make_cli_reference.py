@@ -1,0 +1,47 @@
+"""Writes docs/cli.md from the `--help` of every command: `python docs/make_cli_reference.py`."""  # noqa: INP001  a script
+
+import io
+import os
+from contextlib import redirect_stdout, suppress
+from pathlib import Path
+from unittest.mock import patch
+
+from replication.cli.main import COMMANDS, app
+
+PAGE = Path(__file__).parent / "cli.md"
+WIDTH = "80"
+HEAD = """\
+# Command line
+
+This page is made from the commands' own `--help` by `docs/make_cli_reference.py`. Do not edit it by hand.
+
+What holds for all commands:
+
+- Exit status 0: nothing wrong. 1: findings (damage, differences, records that would be lost). 2: could not do it.
+- `--json` prints JSON: one document, or for `dump` one object a line.
+- On a terminal tables are drawn. In a pipe they are tab-separated, with one heading line.
+- Nothing is changed in the directories that are read.
+- `epochlog --install-completion` installs completion for your shell.
+"""
+
+
+def reference() -> str:
+    """Return the page."""
+    parts = [HEAD, _section("epochlog", ["--help"])]
+    parts += [_section(f"epochlog {command.__name__}", [command.__name__, "--help"]) for command in COMMANDS]
+    return "\n".join(parts)
+
+
+def _section(title: str, arguments: list[str]) -> str:
+    return f"## {title}\n\n```text\n{_printed(arguments).rstrip()}\n```\n"
+
+
+def _printed(arguments: list[str]) -> str:
+    printed = io.StringIO()
+    with patch.dict(os.environ, COLUMNS=WIDTH), redirect_stdout(printed), suppress(SystemExit):
+        app(arguments, prog_name="epochlog")
+    return "".join(f"{line.rstrip()}\n" for line in printed.getvalue().splitlines())
+
+
+if __name__ == "__main__":
+    PAGE.write_text(reference())

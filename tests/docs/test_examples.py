@@ -1,0 +1,48 @@
+"""Every example in the README and in docs/ does what the page says."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.docs.examples import LANGUAGES, PAGES, blocks_of, commands_of, matches, outcomes
+
+WITH_EXAMPLES = [page for page in PAGES if any(block.runs for block in blocks_of(page.read_text()))]
+
+
+@pytest.mark.parametrize("page", WITH_EXAMPLES, ids=lambda page: page.name)
+def test_examples_print_what_the_page_says(page: Path, tmp_path: Path) -> None:
+    wrong = [outcome for outcome in outcomes(page, tmp_path) if not matches(outcome.expected, outcome.actual)]
+    assert not wrong, "\n".join([f"{page.name}; `python -m tests.docs.examples` writes it anew", *map(str, wrong)])
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_every_block_is_of_a_kind_that_is_run_or_is_plain_text(page: Path) -> None:
+    text = page.read_text()
+    assert {block.language for block in blocks_of(text)} <= LANGUAGES
+    assert text.count("\n```") == 2 * len(blocks_of(text)), "a fence is not closed"
+
+
+def test_the_guides_have_examples() -> None:
+    assert {"README.md", "getting-started.md", "recipes.md", "truncation.md"} <= {page.name for page in WITH_EXAMPLES}
+
+
+def test_commands_may_go_on_in_the_next_line() -> None:
+    assert [str(each) for each in commands_of("$ one \\\n    two\nprinted\n$ three\n")] == [
+        "$ one \\\n    two\nprinted\n",
+        "$ three\n",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("expected", "actual", "same"),
+    [
+        ("a  \nb\n", "a\nb  \n", True),
+        ("a\n...\nz\n", "a\nb\nc\nz\n", True),
+        ("a\n...\n", "a\n", True),
+        ("a\n...\nz\n", "b\nz\n", False),
+        ("a.c\n", "abc\n", False),
+        ("", "a\n", False),
+    ],
+)
+def test_output_is_compared_line_by_line(expected: str, actual: str, *, same: bool) -> None:
+    assert matches(expected, actual) is same
