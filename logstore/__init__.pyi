@@ -22,11 +22,15 @@ from logstore.errors import CorruptRecordError as CorruptRecordError
 from logstore.errors import CorruptSnapshotError as CorruptSnapshotError
 from logstore.errors import DecompressionError as DecompressionError
 from logstore.errors import DecompressionLimitError as DecompressionLimitError
+from logstore.errors import DirectoryLockedError as DirectoryLockedError
 from logstore.errors import InvalidBatchHeaderError as InvalidBatchHeaderError
 from logstore.errors import InvalidDirectoryNameError as InvalidDirectoryNameError
 from logstore.errors import LogStoreError as LogStoreError
 from logstore.errors import NotALogDirectoryError as NotALogDirectoryError
+from logstore.errors import OfflineDirectoryError as OfflineDirectoryError
+from logstore.errors import PartitionExistsError as PartitionExistsError
 from logstore.errors import TornBatchError as TornBatchError
+from logstore.errors import UnknownPartitionError as UnknownPartitionError
 from logstore.file_name import FileFate as FileFate
 from logstore.file_name import FileKind as FileKind
 from logstore.file_name import FileName as FileName

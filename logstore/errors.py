@@ -51,6 +51,22 @@ class InvalidDirectoryNameError(LogStoreError, ValueError):
     """A directory name is not `topic-partition` (with Kafka's suffixes)."""
 
 
+class DirectoryLockedError(LogStoreError, BlockingIOError):
+    """Another process works on the log.dirs root, or this one already does (Kafka: KafkaException at start-up)."""
+
+
+class OfflineDirectoryError(LogStoreError, OSError):
+    """A log.dirs root's disk has failed: its partitions are offline (Kafka: KafkaStorageException)."""
+
+
+class UnknownPartitionError(LogStoreError, LookupError):
+    """No log.dirs root holds the partition (Kafka: UnknownTopicOrPartitionException)."""
+
+
+class PartitionExistsError(LogStoreError, FileExistsError):
+    """The partition that was to be made is there already."""
+
+
 # Batches of a log file, from the outside in ------------------------------------------------------------------------
 
 

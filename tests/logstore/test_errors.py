@@ -26,7 +26,7 @@ def test_every_error_can_be_pickled_whole(kind: type[LogStoreError]) -> None:
 
 @pytest.mark.parametrize("kind", [each for each in CLASSES if each is not LogStoreError])
 def test_every_error_is_also_a_fitting_builtin(kind: type[LogStoreError]) -> None:
-    assert issubclass(kind, ValueError | EOFError | LookupError)
+    assert issubclass(kind, ValueError | EOFError | LookupError | OSError | RuntimeError)
 
 
 def test_an_error_takes_the_place_that_only_the_caller_knows() -> None:

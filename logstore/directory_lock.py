@@ -1,0 +1,155 @@
+"""The `.lock` of a log.dirs root: one process at a time, be it Python or a JVM (Kafka: FileLock).
+
+A JVM locks the file with a POSIX record lock, which an flock does not exclude. Such a lock has a trap: it belongs to
+the process, and is gone as soon as any descriptor of the file is closed in it, be it by a backup that only reads it.
+Where the system has them (Linux), this lock is an open file description lock instead. Those exclude POSIX locks and
+are excluded by them, and they end only with the descriptor that took them. Elsewhere (macOS) it is a POSIX lock, and
+whoever embeds this must not open the file.
+
+A forked child has no lock, as with POSIX locks: its copy of the descriptor is closed right after the fork, and
+`ensure_held` raises there.
+"""
+
+import fcntl
+import os
+import struct
+from pathlib import Path
+from threading import Lock
+from types import TracebackType
+from typing import Final, Self
+
+from logstore.errors import DirectoryLockedError
+from logstore.log_root import LOCK_NAME
+
+_OFD_SETLK: Final[int | None] = getattr(fcntl, "F_OFD_SETLK", None)
+_OFD_GETLK: Final[int] = getattr(fcntl, "F_OFD_GETLK", 0)
+# struct flock of 64-bit Linux: type, whence, start, length (0: to the end), pid.
+_FLOCK: Final = struct.Struct("hhqqi4x")
+_EXCLUSIVE: Final = _FLOCK.pack(fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0)
+
+_held: Final[dict[tuple[int, int], "DirectoryLock"]] = {}
+"""By device and inode: where only POSIX locks exist, a second descriptor must not even be opened."""
+_held_lock: Final = Lock()
+
+
+class DirectoryLock:
+    """The lock of one root, held from `acquire` to `release`.
+
+    >>> with DirectoryLock.acquire(Path("/var/kafka-logs")):
+    ...     ...
+    """
+
+    def __init__(self, path: Path, descriptor: int) -> None:
+        """Take over a descriptor that holds the lock; see `acquire`."""
+        self.path = path
+        self._descriptor: int | None = descriptor
+        self._owner = os.getpid()
+
+    @classmethod
+    def acquire(cls, root: Path) -> Self:
+        """Lock a root, making `.lock` where it is missing. Raises DirectoryLockedError at once, and OSError."""
+        path = root / LOCK_NAME
+        with _held_lock:
+            # A broker that stops removes the file: what was locked may no longer be what the name leads to.
+            while (descriptor := _locked_descriptor(path)) is None:
+                pass
+            lock = cls(path, descriptor)
+            _held[_identity(os.fstat(descriptor))] = lock
+        return lock
+
+    @property
+    def held(self) -> bool:
+        """Whether this process holds the lock: false once released, and in a forked child."""
+        return self._descriptor is not None and self._owner == os.getpid()
+
+    def ensure_held(self) -> None:
+        """Raise DirectoryLockedError in a forked child, and once released."""
+        if not self.held:
+            raise DirectoryLockedError(
+                "this process does not hold the lock: it was released, or is the parent's of a fork",
+                file=self.path,
+                advice="open the log directory again, in the process that writes",
+            )
+
+    def release(self) -> None:
+        """Let others in. The file stays, as with Kafka. Nothing happens the second time."""
+        if not self.held or self._descriptor is None:
+            return
+        with _held_lock:
+            _held.pop(_identity(os.fstat(self._descriptor)), None)
+            os.close(self._descriptor)
+            self._descriptor = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.release()
+
+    def _forget(self) -> None:
+        """Drop a forked child's copy of the descriptor: the parent's lock does not end with it."""
+        if self._descriptor is not None and _OFD_SETLK is not None:
+            os.close(self._descriptor)
+        self._descriptor = None
+
+
+def _locked_descriptor(path: Path) -> int | None:
+    """Open and lock the file; None where it was removed meanwhile."""
+    if path.exists() and _identity(path.stat()) in _held:
+        raise _locked(path, os.getpid())
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    try:
+        _lock(descriptor, path)
+        if path.exists() and _identity(path.stat()) == _identity(os.fstat(descriptor)):
+            return descriptor
+    except BaseException:
+        os.close(descriptor)
+        raise
+    os.close(descriptor)
+    return None
+
+
+def _lock(descriptor: int, path: Path) -> None:
+    try:
+        if _OFD_SETLK is not None:
+            fcntl.fcntl(descriptor, _OFD_SETLK, _EXCLUSIVE)
+        else:
+            fcntl.lockf(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except (BlockingIOError, PermissionError) as error:
+        raise _locked(path, _holder(descriptor)) from error
+
+
+def _holder(descriptor: int) -> int | None:
+    """Find the process that holds the lock; None where the system does not tell."""
+    if _OFD_SETLK is None:
+        return None
+    pid: int = _FLOCK.unpack(fcntl.fcntl(descriptor, _OFD_GETLK, _EXCLUSIVE))[-1]
+    return pid if pid > 0 else None
+
+
+def _locked(path: Path, holder: int | None) -> DirectoryLockedError:
+    by = f"process {holder}" if holder else "another process"
+    if holder == os.getpid():
+        by = "this process itself"
+    return DirectoryLockedError(
+        f"the log directory is locked by {by}",
+        file=path,
+        advice="stop the broker or program that works on it, or name a copy of the directory",
+    )
+
+
+def _identity(stat: os.stat_result) -> tuple[int, int]:
+    return stat.st_dev, stat.st_ino
+
+
+def _after_fork_in_child() -> None:
+    for lock in _held.values():
+        lock._forget()  # noqa: SLF001 - this module's own
+    _held.clear()
+    _held_lock.release()
+
+
+# No other thread may be in the middle of a change when the child gets its copy.
+os.register_at_fork(before=_held_lock.acquire, after_in_parent=_held_lock.release, after_in_child=_after_fork_in_child)
