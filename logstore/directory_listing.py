@@ -15,7 +15,7 @@ class DirectoryListing:
     escaping_links: dict[str, Path]
     """Symbolic links that lead out of the root: reported, never followed."""
     other: dict[str, Path]
-    """What is neither: sockets, devices, dangling links."""
+    """What is neither: sockets, devices, links to nothing or in a loop."""
 
 
 def list_directory(path: Path, *, root: Path) -> DirectoryListing:
@@ -35,7 +35,11 @@ def list_directory(path: Path, *, root: Path) -> DirectoryListing:
 
 
 def _kind_of(entry: Path, inside: Path, listing: DirectoryListing) -> dict[str, Path]:
-    if entry.is_symlink() and not entry.resolve().is_relative_to(inside):
+    try:
+        escapes = entry.is_symlink() and not entry.resolve().is_relative_to(inside)
+    except (OSError, RuntimeError):  # a loop of links, which Python reports as either
+        return listing.other
+    if escapes:
         return listing.escaping_links
     if entry.is_file():
         return listing.files

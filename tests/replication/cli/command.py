@@ -24,11 +24,12 @@ class Outcome:
 
 def epochlog(*arguments: object) -> Outcome:
     """Run `epochlog` with these arguments, its output a pipe."""
-    out, err = io.StringIO(), io.StringIO()
+    # Not StringIO: `dump` writes bytes.
+    out, err = io.TextIOWrapper(io.BytesIO(), "utf-8", write_through=True), io.StringIO()
     status: object = 0
     with redirect_stdout(out), redirect_stderr(err):
         try:
             main([str(argument) for argument in arguments])
         except SystemExit as end:
             status = end.code
-    return Outcome(int(str(status or 0)), out.getvalue(), err.getvalue())
+    return Outcome(int(str(status or 0)), out.buffer.getvalue().decode(), err.getvalue())
