@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from epoch.filesystem import REAL, FileSystem
 from logstore.errors import CorruptMetadataError
 
 CLEAN_SHUTDOWN_NAME: Final = ".kafka_cleanshutdown"
@@ -38,6 +39,14 @@ class CleanShutdown:
         if version != 0 or type(broker_epoch) is not int:
             raise CorruptMetadataError("the version or broker epoch cannot be", file=path, advice=_ADVICE)
         return cls(broker_epoch)
+
+    def encode(self) -> bytes:
+        """Return the file's bytes, as Kafka writes them."""
+        return json.dumps({"version": 0, "brokerEpoch": self.broker_epoch}, separators=(",", ":")).encode()
+
+    def write(self, path: Path, filesystem: FileSystem = REAL) -> None:
+        """Say that all logs are flushed and closed, durably. Raises OSError."""
+        filesystem.write_atomically(path, self.encode())
 
 
 _ADVICE = "the broker stopped in order all the same; its epoch is unknown"

@@ -3,8 +3,9 @@
 from pathlib import Path
 from typing import Final
 
-from epoch.checkpoint import CheckpointRow, parse_checkpoint_lines, parse_number, read_checkpoint
+from epoch.checkpoint import CheckpointRow, format_checkpoint, parse_checkpoint_lines, parse_number, read_checkpoint
 from epoch.errors import CheckpointError
+from epoch.filesystem import REAL, FileSystem
 from logstore.errors import CorruptCheckpointError
 from logstore.topic_partition import TopicPartition
 
@@ -49,6 +50,18 @@ class OffsetCheckpoint(dict[TopicPartition, int]):
             return cls(_offset(row, path) for row in rows)
         except CheckpointError as error:
             raise _corrupt(error, path) from error
+
+    def encode(self) -> bytes:
+        r"""Return the file's bytes, the partitions in order.
+
+        >>> OffsetCheckpoint({TopicPartition("orders", 2): 6528}).encode()
+        b'0\n1\norders 2 6528\n'
+        """
+        return format_checkpoint((topic, partition, offset) for (topic, partition), offset in sorted(self.items()))
+
+    def write(self, path: Path, filesystem: FileSystem = REAL) -> None:
+        """Replace the file, atomically and durably. Raises OSError."""
+        filesystem.write_atomically(path, self.encode())
 
 
 _ADVICE = "the broker cannot start with it; remove the file, and Kafka finds the offsets from the logs themselves"

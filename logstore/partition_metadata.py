@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Final
 from uuid import UUID
 
+from epoch.filesystem import REAL, FileSystem
 from logstore.errors import CorruptMetadataError
 
 PARTITION_METADATA_NAME: Final = "partition.metadata"
@@ -36,6 +37,14 @@ class PartitionMetadata:
             case _:
                 raise CorruptMetadataError("expected the lines version: 0 and topic_id: ...", file=path, advice=_ADVICE)
 
+    def encode(self) -> bytes:
+        """Return the file's bytes, as Kafka writes them."""
+        return f"version: 0\ntopic_id: {format_uuid(self.topic_id)}".encode()
+
+    def write(self, path: Path, filesystem: FileSystem = REAL) -> None:
+        """Replace the file, atomically and durably. Raises OSError."""
+        filesystem.write_atomically(path, self.encode())
+
 
 _ADVICE = "take the topic id from another replica, or from kafka-topics --describe, and write the file again"
 
@@ -49,6 +58,15 @@ def parse_uuid(text: str) -> UUID:
     if len(text) != _ENCODED_LENGTH:
         raise ValueError(f"{text!r:.60} is not {_ENCODED_LENGTH} characters")
     return UUID(bytes=base64.b64decode(text + "==", altchars=b"-_", validate=True))
+
+
+def format_uuid(uuid: UUID) -> str:
+    """Write a UUID as Kafka does.
+
+    >>> format_uuid(UUID("06bf2c9d-925c-4ab4-9a30-8055a095f76b"))
+    'Br8snZJcSrSaMIBVoJX3aw'
+    """
+    return base64.urlsafe_b64encode(uuid.bytes).rstrip(b"=").decode()
 
 
 def _topic_id(text: str, path: Path) -> UUID:
