@@ -1,15 +1,14 @@
 """How fast the kernels scan, check and decode a segment, and look up its indexes.
 
-The segment: 1 GiB of 16 KiB batches of 100-byte records, written a batch at a time as a broker does, and kept in
-build/bench. Without --benchmark-enable it is 1 MiB. A touched mapping has been read before through the same mapping; a
-fresh one has not, so that each page costs a fault although it is in the page cache.
+The segment is that of `bench.replica`, 1 GiB; without --benchmark-enable 1 MiB. A touched mapping has been read
+before through the same mapping; a fresh one has not, so that each page costs a fault although it is in the page
+cache.
 """
 
 import functools
 import mmap
 import struct
 from collections.abc import Callable
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -17,15 +16,12 @@ from numpy.typing import NDArray
 from pytest_benchmark.fixture import BenchmarkFixture
 
 from bench.limits import limits
+from bench.replica import BATCH_BYTES, log, one_batch
 from logstore.columns import BatchColumns, StopReason
 from logstore.kernels import crc, search
 from logstore.kernels.decode import check_records, decode_chunks
 from logstore.kernels.scan import scan
-from tests.logstore.batches import batch, record
 
-BUILD = Path(__file__).parent.parent / "build/bench"
-BATCH_BYTES = 16 << 10
-RECORD_BYTES = 100
 FULL, SMALL = 1 << 30, 1 << 20
 INDEX_ENTRIES = 1_300_000
 LOOKUPS = 1_000
@@ -35,33 +31,9 @@ ADVICE = {"none": None, "sequential": mmap.MADV_SEQUENTIAL, "willneed": mmap.MAD
 """Hints about a mapping. 22 is MADV_POPULATE_READ, Linux 5.14 and later, which Python does not name."""
 
 
-@functools.cache
-def one_batch() -> bytes:
-    """A batch of as many records of 100 bytes as 16 KiB hold."""
-    count = BATCH_BYTES // RECORD_BYTES - 1
-    values = [RECORD_BYTES - len(record(offset_delta=i, key=b"key%05d" % i, value=b"")) - 2 for i in range(count)]
-    made = [record(offset_delta=i, key=b"key%05d" % i, value=bytes(size)) for i, size in enumerate(values)]
-    assert {len(content) for content in made} == {RECORD_BYTES}
-    return batch(records=made)
-
-
-def segment(size: int) -> Path:
-    """Write the segment, unless it is there."""
-    path = BUILD / f"segment-{size}.log"
-    if not path.exists():
-        BUILD.mkdir(parents=True, exist_ok=True)
-        content = one_batch()[8:]
-        partial = path.with_suffix(".partial")
-        with open(partial, "wb", buffering=0) as file:
-            # One write each, as a broker appends. The base offset is not under the checksum.
-            file.writelines((number * BATCH_BYTES).to_bytes(8) + content for number in range(size // BATCH_BYTES))
-        partial.rename(path)
-    return path
-
-
 def map_segment(benchmark: BenchmarkFixture, advice: int | None = None) -> Data:
     """Map the segment anew."""
-    with open(segment(SMALL if benchmark.disabled else FULL), "rb") as file:
+    with open(log(SMALL if benchmark.disabled else FULL), "rb") as file:
         mapping = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
     if advice is not None:
         mapping.madvise(advice)
