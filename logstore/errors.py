@@ -98,6 +98,55 @@ class CorruptControlRecordError(CorruptRecordError):
     """A control record's key or value cannot be read."""
 
 
+# Appends that the log refuses, with nothing written -----------------------------------------------------------------
+
+
+class AppendError(LogStoreError, ValueError):
+    """The base of errors about what somebody wanted to append. `offset` is where it would have begun."""
+
+
+class InvalidRecordError(AppendError):
+    """A batch or one of its records breaks the rules of the log (Kafka: InvalidRecordException)."""
+
+
+class InvalidTimestampError(AppendError):
+    """A record's timestamp is too far from the leader's clock, or its type not a producer's to set (Kafka:
+    InvalidTimestampException).
+    """
+
+
+class RecordTooLargeError(AppendError):
+    """A batch is larger than `max_message_bytes` (Kafka: RecordTooLargeException)."""
+
+
+class RecordBatchTooLargeError(AppendError):
+    """An append is larger than a whole segment may be (Kafka: RecordBatchTooLargeException)."""
+
+
+class OffsetsOutOfOrderError(AppendError):
+    """A follower was given batches whose offsets do not ascend (Kafka: OffsetsOutOfOrderException)."""
+
+
+class UnexpectedAppendOffsetError(AppendError):
+    """A follower was given batches that begin below its log's end (Kafka: UnexpectedAppendOffsetException)."""
+
+
+class OutOfOrderSequenceError(AppendError):
+    """A producer's sequence number does not follow its last one (Kafka: OutOfOrderSequenceException)."""
+
+
+class InvalidProducerEpochError(AppendError):
+    """A newer instance of the producer has written already (Kafka: InvalidProducerEpochException)."""
+
+
+class InvalidTransactionStateError(AppendError):
+    """A producer wrote outside of the transaction that it has open (Kafka: InvalidTxnStateException)."""
+
+
+class TransactionCoordinatorFencedError(AppendError):
+    """A newer transaction coordinator has written already (Kafka: TransactionCoordinatorFencedException)."""
+
+
 # Files beside the log ----------------------------------------------------------------------------------------------
 
 
