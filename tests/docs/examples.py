@@ -20,6 +20,7 @@ from contextlib import chdir, redirect_stdout
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 from tests.data.replicas import ARCHIVES, PROJECT, replicas
 
@@ -123,17 +124,10 @@ class Session:
         where = self.scratch / ".directory"
         script = f'(exit {self.status})\n{command}\nstatus=$?\npwd > "{where}"\nexit $status'
         terminal, its_end = os.openpty()
-        environment = os.environ | {
-            "COLUMNS": str(COLUMNS),
-            "LC_ALL": "C.UTF-8",
-            "NO_COLOR": "1",
-            "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
-            "TERM": "xterm",
-        }
         with subprocess.Popen(
             ["bash", "-c", script],
             cwd=self.directory,
-            env=environment,
+            env=_environment(),
             stdin=subprocess.DEVNULL,
             stdout=its_end,
             stderr=subprocess.PIPE,
@@ -149,9 +143,20 @@ class Session:
     def execute(self, code: str, origin: str) -> str:
         """Run a Python block; return what it printed."""
         printed = io.StringIO()
-        with chdir(self.directory), redirect_stdout(printed):
+        with chdir(self.directory), patch.dict(os.environ, _environment()), redirect_stdout(printed):
             exec(compile(code, origin, "exec"), self.names)  # noqa: S102  running the examples is the point
         return printed.getvalue()
+
+
+def _environment() -> dict[str, str]:
+    """What examples see: a plain terminal, and the command of this checkout."""
+    return os.environ | {
+        "COLUMNS": str(COLUMNS),
+        "LC_ALL": "C.UTF-8",
+        "NO_COLOR": "1",
+        "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
+        "TERM": "xterm",
+    }
 
 
 def _read_terminal(terminal: int) -> Iterator[bytes]:
