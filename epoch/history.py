@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
+from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
 from epoch.entry import UNDEFINED_END_OFFSET, UNDEFINED_EPOCH, EndOffset, EpochEntry
@@ -46,9 +47,10 @@ class EpochHistory:
         self._epochs = epochs
         self._starts = starts
         # Every answer but the latest epoch's stands ready: building one costs more than finding it.
-        self._answers = {}
-        for epoch, following, end_offset in zip(epochs, epochs[1:], starts[1:], strict=False):
-            _prepare(self._answers, epoch, following, end_offset)
+        self._answers = dict(zip(epochs, map(EndOffset, epochs, starts[1:]), strict=False))
+        for epoch, following in pairwise(epochs):
+            if following - epoch > 1:
+                _answer_gap(self._answers, epoch, following)
 
     @classmethod
     def from_batches(cls, batches: Iterable[tuple[int, int]]) -> EpochHistory:
@@ -153,7 +155,9 @@ class EpochHistory:
         kept = _below(epochs, starts, epoch, start_offset)
         answers = self._answers_within(0, kept)
         if kept:
-            _prepare(answers, epochs[kept - 1], epoch, start_offset)
+            last = epochs[kept - 1]
+            answers[last] = EndOffset(last, start_offset)
+            _answer_gap(answers, last, epoch)
         return _history([*epochs[:kept], epoch], [*starts[:kept], start_offset], answers)
 
     def assign_many(self, entries: Iterable[tuple[int, int]]) -> EpochHistory:
@@ -237,10 +241,9 @@ def _history(epochs: list[int], starts: list[int], answers: dict[int, EndOffset]
     return history
 
 
-def _prepare(answers: dict[int, EndOffset], epoch: int, following: int, end_offset: int) -> None:
-    """Put the answer for an epoch, and for the first few after it that nobody led."""
-    answer = EndOffset(epoch, end_offset)
-    answers[epoch] = answer
+def _answer_gap(answers: dict[int, EndOffset], epoch: int, following: int) -> None:
+    """Let the first few requests between two entries find the answer of the former."""
+    answer = answers[epoch]
     for asked in range(epoch + 1, min(following, epoch + READY_EPOCHS)):
         answers[asked] = answer
 

@@ -112,10 +112,9 @@ def truncation_for(answer: EndOffset, history: EpochHistory, log_end_offset: int
     if answer.end_offset < 0:
         return _to_high_watermark(high_watermark, log_end_offset)
     leader_end = min(answer.end_offset, log_end_offset)
-    if answer.epoch < 0:
-        return TruncateTo(leader_end, complete=True)
     own = history.end_offset_for(answer.epoch, log_end_offset)
     if own.end_offset < 0:
+        # The leader told no epoch, as before KIP-279, or one that lies above all that the follower knows.
         return TruncateTo(leader_end, complete=True)
     # Where the follower does not know the leader's epoch, the two may share nothing beyond the follower's last
     # epoch below it.
