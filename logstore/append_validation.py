@@ -56,7 +56,8 @@ class ValidatedAppend:
     @property
     def last_offset(self) -> int:
         """The last record's offset: the log's end is one more."""
-        return self.batches[-1].last_offset
+        last: int = self.batches[-1].last_offset
+        return last
 
 
 def validate_for_leader(
@@ -65,7 +66,7 @@ def validate_for_leader(
     next_offset: int,
     leader_epoch: int,
     now_ms: int,
-    rules: AppendRules,
+    config: AppendRules,
     origin: AppendOrigin = AppendOrigin.CLIENT,
 ) -> ValidatedAppend:
     """Check one batch as a producer sends it, and give it its offsets, epoch, times and codec; `data` stays as it is.

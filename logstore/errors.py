@@ -110,9 +110,7 @@ class InvalidRecordError(AppendError):
 
 
 class InvalidTimestampError(AppendError):
-    """A record's timestamp is too far from the leader's clock, or its type not a producer's to set (Kafka:
-    InvalidTimestampException).
-    """
+    """A record's timestamp is too far from the leader's clock (Kafka: InvalidTimestampException)."""
 
 
 class RecordTooLargeError(AppendError):

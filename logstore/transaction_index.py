@@ -21,7 +21,11 @@ class AbortedTransaction(NamedTuple):
     last_offset: int
     """Of the abort marker."""
     last_stable_offset: int
-    """The first offset of a transaction that was open when this one ended."""
+    """The first offset of a transaction that was open when this one ended, else the offset after `last_offset`."""
+
+    def encode(self) -> bytes:
+        """Return the entry's 34 bytes."""
+        return _ENTRY.pack(_VERSION, *self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,3 +59,7 @@ class TransactionIndex:
                 )
             entries.append(AbortedTransaction(*fields))
         return cls(tuple(entries), len(data) - whole)
+
+    def encode(self) -> bytes:
+        """Return the file's bytes, the whole entries only."""
+        return b"".join(entry.encode() for entry in self.entries)
