@@ -12,6 +12,7 @@ from logstore.record import Header, Record
 
 _VARINT_BITS: Final = 35
 _VARLONG_BITS: Final = 70
+_RANGE: Final = 2**63
 
 
 def decode_records(
@@ -52,8 +53,13 @@ def _decode_record(
         headers, position = _read_headers(data, position, end, header_count)
     if position != end:
         raise CorruptRecordError(f"its length is {length:,}, but its fields end {position - end:+,} bytes from there")
-    timestamp = base_timestamp + timestamp_delta if append_timestamp is None else append_timestamp
-    return Record(base_offset + offset_delta, timestamp, key, value, headers), position
+    timestamp = _wrapping(base_timestamp + timestamp_delta) if append_timestamp is None else append_timestamp
+    return Record(_wrapping(base_offset + offset_delta), timestamp, key, value, headers), position
+
+
+def _wrapping(value: int) -> int:
+    """Keep a sum within 64 bits: damaged deltas wrap around, in Kafka and in the kernels too."""
+    return value if -_RANGE <= value < _RANGE else (value + _RANGE) % (2 * _RANGE) - _RANGE
 
 
 def _read_headers(data: bytes, position: int, end: int, count: int) -> tuple[tuple[Header, ...], int]:
