@@ -1,0 +1,1 @@
+"""What `epochlog dump` prints of each kind of file."""

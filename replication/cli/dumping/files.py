@@ -1,0 +1,132 @@
+"""Which files a dump prints, in which order, and who prints each."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Final
+
+from epoch.errors import EpochError
+from logstore.clean_shutdown import CLEAN_SHUTDOWN_NAME
+from logstore.directory_listing import list_directory
+from logstore.errors import LogStoreError
+from logstore.file_name import FileKind, FileName, parse_file_name
+from logstore.log_root import BOOTSTRAP_CHECKPOINT_NAME, LOCK_NAME, ROOT_FILES, open_log_directory
+from logstore.meta_properties import META_PROPERTIES_NAME
+from logstore.offset_checkpoint import OFFSET_CHECKPOINTS
+from logstore.topic_partition import is_partition_directory_name
+from replication.cli.dumping import small_files
+from replication.cli.dumping.log_dump import dump_log
+from replication.cli.dumping.offset_range import OffsetRange
+from replication.cli.dumping.printer import Printer
+from replication.cli.dumping.small_files import ZERO_TAIL, Entry
+
+Kind = FileKind | str
+"""The kind that a file's name says, or the whole name of a file that there is one of in a root."""
+EntryReader = Callable[[Path, FileName], Iterator[Entry]]
+
+LOGS: Final[frozenset[Kind]] = frozenset({FileKind.LOG, FileKind.METADATA_SNAPSHOT, BOOTSTRAP_CHECKPOINT_NAME})
+READERS: Final[dict[Kind, EntryReader]] = {
+    FileKind.OFFSET_INDEX: small_files.offset_index_entries,
+    FileKind.TIME_INDEX: small_files.time_index_entries,
+    FileKind.TRANSACTION_INDEX: small_files.transaction_index_entries,
+    FileKind.PRODUCER_SNAPSHOT: small_files.producer_snapshot_entries,
+    FileKind.LEADER_EPOCH_CHECKPOINT: small_files.leader_epoch_entries,
+    FileKind.PARTITION_METADATA: small_files.partition_metadata_entries,
+    FileKind.QUORUM_STATE: small_files.quorum_state_entries,
+    **dict.fromkeys(OFFSET_CHECKPOINTS, small_files.offset_checkpoint_entries),
+    META_PROPERTIES_NAME: small_files.meta_properties_entries,
+    CLEAN_SHUTDOWN_NAME: small_files.clean_shutdown_entries,
+}
+NOTES: Final[dict[Kind, str]] = {LOCK_NAME: "lock_file", FileKind.TEMPORARY: "temporary_file"}
+"""What is said of files that are known and not read."""
+COPIES: Final = {
+    f".{kind.value}": kind
+    for kind in (FileKind.LOG, FileKind.METADATA_SNAPSHOT, FileKind.TRANSACTION_INDEX, FileKind.PRODUCER_SNAPSHOT)
+}
+"""Files whose content does not depend on the offset in their name, by suffix: copies may be called anything."""
+
+
+class UnknownFileError(LogStoreError, ValueError):
+    """A file was named that Kafka does not write."""
+
+
+class Dump:
+    """Prints files and directories; `complain` is told of files in directories that cannot be read."""
+
+    def __init__(
+        self, printer: Printer, offsets: OffsetRange, *, records: bool, complain: Callable[[Exception], None]
+    ) -> None:
+        """Limit what is printed to some offsets, and to batches unless the records are wished too."""
+        self._printer = printer
+        self._offsets = offsets
+        self._records = records
+        self._complain = complain
+
+    def dump(self, path: Path) -> None:
+        """Print a file, or all files of a partition directory or log.dirs root.
+
+        Raises LogStoreError where it is nothing that could be dumped, and OSError where it cannot be read.
+        """
+        if path.is_dir():
+            open_log_directory(path)
+            self._directory(path, root=path)
+            return
+        path.stat()
+        kind = _kind_of(path.name)
+        if kind == FileKind.UNKNOWN:
+            kind = COPIES.get(path.suffix, kind)
+        if kind == FileKind.UNKNOWN or not path.is_file():
+            raise UnknownFileError(
+                "not a file that Kafka writes in its log directories",
+                file=path,
+                advice="name a file such as 00000000000000000000.log, or a directory",
+            )
+        self._file(path, kind)
+
+    def _directory(self, path: Path, root: Path) -> None:
+        listing = list_directory(path, root=root)
+        for name in sorted({**listing.files, **listing.escaping_links, **listing.other}):
+            if name in listing.escaping_links:
+                self._escaping_link(path / name)
+            else:
+                self._member(path / name, _kind_of(name) if name in listing.files else FileKind.UNKNOWN)
+        for name in listing.directories:
+            if path == root and is_partition_directory_name(name):
+                self._directory(path / name, root)
+            else:
+                self._printer.begin(str(path / name))
+                self._printer.note("unknown_directory", {})
+
+    def _escaping_link(self, path: Path) -> None:
+        self._printer.begin(str(path))
+        self._printer.damage(LogStoreError("a symbolic link that leaves the root: it was not followed", file=path))
+
+    def _member(self, path: Path, kind: Kind) -> None:
+        try:
+            self._file(path, kind)
+        except BrokenPipeError:  # is about the output
+            raise
+        except OSError as error:
+            self._complain(error)
+
+    def _file(self, path: Path, kind: Kind) -> None:
+        self._printer.begin(str(path))
+        try:
+            if kind in LOGS:
+                dump_log(path, self._printer, self._offsets, records=self._records)
+            elif kind in READERS:
+                self._entries(READERS[kind](path, parse_file_name(path.name)))
+            else:
+                self._printer.note(NOTES.get(kind, "unknown_file"), {"size": path.lstat().st_size})
+        except (LogStoreError, EpochError) as error:
+            self._printer.damage(error)
+
+    def _entries(self, entries: Iterator[Entry]) -> None:
+        for entry in entries:
+            if entry.kind == ZERO_TAIL:
+                self._printer.note(entry.kind, entry.fields)
+            elif entry.offsets is None or self._offsets.meets(*entry.offsets):
+                self._printer.entry(entry.kind, entry.fields)
+
+
+def _kind_of(name: str) -> Kind:
+    return name if name in ROOT_FILES else parse_file_name(name).kind

@@ -1,0 +1,123 @@
+"""Dumps a log file: its batches, and the records in them if wished."""
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Final
+
+from logstore.batch_attributes import NO_SEQUENCE
+from logstore.batches import Batch
+from logstore.control import ControlRecord, ControlType
+from logstore.errors import CorruptControlRecordError, LogStoreError
+from logstore.record import Record
+from replication.cli.dumping.batch_fields import batch_values
+from replication.cli.dumping.log_reading import Damage, Item, ZeroTail, read_log
+from replication.cli.dumping.offset_range import OffsetRange
+from replication.cli.dumping.printer import Fields, Printer
+
+SMALL_LOG: Final = 4 << 20
+"""Bytes of a log whose records plain Python prints before numba were loaded."""
+_MAX_SEQUENCE: Final = 2**31 - 1
+
+
+def dump_log(path: Path, printer: Printer, offsets: OffsetRange, *, records: bool) -> None:
+    """Print the batches of a log file that have any of the offsets, with their records if wished. Raises OSError."""
+    items = read_log(path)
+    if offsets != OffsetRange():
+        items = (item for item in items if _is_wanted(item, offsets))
+    if not records:
+        for item in items:
+            _write_item(item, printer)
+    elif path.stat().st_size <= SMALL_LOG:
+        for item in items:
+            _write_item(item, printer)
+            _write_records(item, printer, offsets)
+    else:
+        _render_records(items, printer, offsets)
+
+
+def _is_wanted(item: Item, offsets: OffsetRange) -> bool:
+    if isinstance(item, Damage | ZeroTail):
+        return True
+    try:
+        return offsets.meets(item.base_offset, item.last_offset)
+    except LogStoreError:  # what a message of magic 0 or 1 wraps cannot be read, nor its first offset
+        last_offset: int = item.last_offset
+        return last_offset >= offsets.start
+
+
+def _write_item(item: Item, printer: Printer) -> None:
+    match item:
+        case Damage():
+            printer.damage(item.error, _what_follows(item))
+        case ZeroTail():
+            printer.note("zero_tail", item._asdict())
+        case _:
+            printer.write(_batch_line(item, printer))
+
+
+def _what_follows(damage: Damage) -> str:
+    return "no batch follows" if damage.resumes is None else f"the next batch begins at position {damage.resumes:,}"
+
+
+def _batch_line(batch: Batch, printer: Printer) -> bytes:
+    is_valid = batch.is_valid()
+    if not is_valid:
+        printer.found_damage = True
+    return printer.batch_line(batch_values(batch, is_valid=is_valid))
+
+
+def _render_records(items: Iterable[Item], printer: Printer, offsets: OffsetRange) -> None:
+    """Print batches and records with the kernels, and in plain Python what they cannot take."""
+    from replication.cli.dumping.record_runs import RunRenderer, split_runs
+
+    renderer = RunRenderer(printer.record_prefix, offsets, json=printer.is_json)
+    for run in split_runs(items):
+        if not isinstance(run, list):
+            _write_item(run, printer)
+            _write_records(run, printer, offsets)
+            continue
+        lines = [_batch_line(batch, printer) for batch in run]
+        try:
+            printer.write(renderer.render(run, lines))
+        except LogStoreError:  # plain Python prints what comes before the damage, and says where it is
+            for batch, line in zip(run, lines, strict=True):
+                printer.write(line)
+                _write_records(batch, printer, offsets)
+
+
+def _write_records(item: Item, printer: Printer, offsets: OffsetRange) -> None:
+    if isinstance(item, Damage | ZeroTail):
+        return
+    try:
+        for record in item.records():
+            if not offsets.holds(record.offset):
+                continue
+            if item.is_control:
+                printer.entry("control_record", _control_fields(item, record))
+            else:
+                printer.write(printer.record_line(record, _sequence(item, record)))
+    except LogStoreError as error:
+        printer.damage(error)
+
+
+def _sequence(batch: Batch, record: Record) -> int:
+    if batch.base_sequence == NO_SEQUENCE:
+        return NO_SEQUENCE
+    return batch.base_sequence + record.offset - batch.base_offset & _MAX_SEQUENCE
+
+
+def _control_fields(batch: Batch, record: Record) -> Fields:
+    """Explain a control record; the value of one that ends no transaction stays as it is."""
+    try:
+        control = ControlRecord.of(record)
+        marker = control.end_transaction_marker()
+    except CorruptControlRecordError as error:
+        raise error.placed(file=batch.file, position=batch.position, offset=record.offset) from error
+    fields = {
+        "offset": record.offset,
+        "timestamp": record.timestamp,
+        "control_type": control.type.name.lower() if isinstance(control.type, ControlType) else control.type,
+    }
+    if marker is not None:
+        return {**fields, "version": marker.version, "coordinator_epoch": marker.coordinator_epoch}
+    return {**fields, "version": control.version, "value": control.value}

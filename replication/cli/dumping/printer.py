@@ -1,0 +1,176 @@
+"""How a dump is written: as lines of text, or as lines of JSON."""
+
+import base64
+import json
+from collections.abc import Mapping
+from typing import BinaryIO, Protocol
+
+from epoch.errors import EpochError
+from logstore.errors import LogStoreError
+from logstore.record import Record
+from logstore.record_lines import escape, json_line, text_line
+from replication.cli.dumping.batch_fields import BATCH_FIELDS, TEXT_FIELDS
+
+Fields = Mapping[str, object]
+Lines = bytes | bytearray | memoryview
+
+
+class Printer(Protocol):
+    """Writes what is found in files; knows whether any of it was damage."""
+
+    is_json: bool
+    found_damage: bool
+    record_prefix: bytes
+    """What goes before a record's offset in its line."""
+
+    def begin(self, file: str) -> None:
+        """Start with the next file."""
+        ...
+
+    def entry(self, kind: str, fields: Fields) -> None:
+        """Write one of the entries that files of this kind are made of."""
+        ...
+
+    def note(self, kind: str, fields: Fields) -> None:
+        """Write something other than an entry."""
+        ...
+
+    def damage(self, error: Exception, remark: str = "") -> None:
+        """Write what is wrong where."""
+        ...
+
+    def batch_line(self, values: tuple[object, ...]) -> bytes:
+        """Give the line of a batch from the values of its BATCH_FIELDS."""
+        ...
+
+    def record_line(self, record: Record, sequence: int) -> bytes:
+        """Give the line of a record."""
+        ...
+
+    def write(self, lines: Lines) -> None:
+        """Write finished lines."""
+        ...
+
+
+class TextPrinter:
+    """Writes `name: value` pairs, one batch, record or entry a line. Records are indented by a bar."""
+
+    is_json = False
+    record_prefix = b"| offset: "
+    _BATCH = " ".join(f"{name}: %s" for name in BATCH_FIELDS) + "\n"
+
+    def __init__(self, out: BinaryIO, *, headings: bool) -> None:
+        """Write to `out`, each file under a heading if so wished."""
+        self._out = out
+        self._headings = headings
+        self._files = 0
+        self.found_damage = False
+
+    def begin(self, file: str) -> None:
+        """See `Printer`."""
+        if self._headings:
+            self._line(f"{chr(10) if self._files else ''}file: {_shown(file)}")
+        self._files += 1
+
+    def entry(self, kind: str, fields: Fields) -> None:
+        """See `Printer`."""
+        self._line(("| " if kind == "control_record" else "") + _pairs(fields))
+
+    def note(self, kind: str, fields: Fields) -> None:
+        """See `Printer`."""
+        self._line(f"{kind}: {_pairs(fields)}")
+
+    def damage(self, error: Exception, remark: str = "") -> None:
+        """See `Printer`."""
+        self.found_damage = True
+        self._line(f"damage: {_shown(str(error))}{remark and '; '}{remark}")
+
+    def batch_line(self, values: tuple[object, ...]) -> bytes:
+        """See `Printer`."""
+        return (self._BATCH % values).encode()
+
+    def record_line(self, record: Record, sequence: int) -> bytes:
+        """See `Printer`."""
+        return text_line(self.record_prefix, record, sequence)
+
+    def write(self, lines: Lines) -> None:
+        """See `Printer`."""
+        self._out.write(lines)
+
+    def _line(self, text: str) -> None:
+        self._out.write(text.encode() + b"\n")
+
+
+class JsonPrinter:
+    """Writes one object a line, each with the `file` that it is about and its `kind`."""
+
+    is_json = True
+    _BATCH = ", ".join(f'"{name}": "%s"' if name in TEXT_FIELDS else f'"{name}": %s' for name in BATCH_FIELDS) + "}\n"
+
+    def __init__(self, out: BinaryIO) -> None:
+        """Write to `out`."""
+        self._out = out
+        self._file = ""
+        self._batch_prefix = ""
+        self.record_prefix = b""
+        self.found_damage = False
+
+    def begin(self, file: str) -> None:
+        """See `Printer`."""
+        self._file = file
+        self._batch_prefix = f'{{"file": {json.dumps(file)}, "kind": "batch", '
+        self.record_prefix = f'{{"file": {json.dumps(file)}, "kind": "record", "offset": '.encode()
+
+    def entry(self, kind: str, fields: Fields) -> None:
+        """See `Printer`."""
+        members = dict(_json_member(name, value) for name, value in fields.items())
+        self._out.write(json.dumps({"file": self._file, "kind": kind, **members}).encode() + b"\n")
+
+    def note(self, kind: str, fields: Fields) -> None:
+        """See `Printer`."""
+        self.entry(kind, fields)
+
+    def damage(self, error: Exception, remark: str = "") -> None:
+        """See `Printer`."""
+        self.found_damage = True
+        where: Fields = {"position": error.position, "offset": error.offset} if isinstance(error, LogStoreError) else {}
+        line: Fields = {"line": error.line} if isinstance(error, EpochError) and hasattr(error, "line") else {}
+        message = f"{error}{remark and '; '}{remark}"
+        self.entry("damage", {**where, **line, "message": message})
+
+    def batch_line(self, values: tuple[object, ...]) -> bytes:
+        """See `Printer`."""
+        return (self._batch_prefix + self._BATCH % values).encode()
+
+    def record_line(self, record: Record, sequence: int) -> bytes:
+        """See `Printer`."""
+        return json_line(self.record_prefix, record, sequence)
+
+    def write(self, lines: Lines) -> None:
+        """See `Printer`."""
+        self._out.write(lines)
+
+
+def _json_member(name: str, value: object) -> tuple[str, object]:
+    """Give bytes as the lines of records do."""
+    if not isinstance(value, bytes):
+        return name, value
+    try:
+        return name, value.decode()
+    except UnicodeDecodeError:
+        return f"{name}_base64", base64.b64encode(value).decode()
+
+
+def _pairs(fields: Fields) -> str:
+    return " ".join(f"{name}: {_spelled(value)}" for name, value in fields.items())
+
+
+def _spelled(value: object) -> str:
+    if value is None or isinstance(value, bool):
+        return json.dumps(value)
+    return escape(value).decode() if isinstance(value, bytes) else _shown(str(value))
+
+
+def _shown(text: str) -> str:
+    """Keep text on its line, and off the terminal's controls."""
+    return text if text.isprintable() else escape(text.encode(errors="surrogateescape")).decode()
