@@ -8,8 +8,8 @@ from typing import Final
 import cramjam
 
 from logstore.errors import DecompressionError, DecompressionLimitError
-from logstore.lz4_framing import decompress_lz4
-from logstore.snappy_framing import decompress_snappy
+from logstore.lz4_framing import compress_lz4, decompress_lz4
+from logstore.snappy_framing import compress_snappy, decompress_snappy
 
 DECOMPRESSION_LIMIT: Final = 64 << 20
 """Bytes that any batch may decompress to: 64 times the default `max.message.bytes`."""
@@ -19,6 +19,7 @@ DECOMPRESSION_RATIO: Final = 16
 _GZIP: Final = 16 + zlib.MAX_WBITS
 _GZIP_MAGIC: Final = b"\x1f\x8b"
 _GZIP_WINDOW: Final = 16 << 10
+_ZSTD_LEVEL: Final = 3
 
 
 class Codec(IntEnum):
@@ -60,6 +61,27 @@ def decompress(codec: int, data: memoryview | bytes, *, limit: int | None = None
             return _decompress_zstd(view, limit)
         case _:
             raise DecompressionError(f"codec {codec} is unknown")
+
+
+def compress(codec: int, data: bytes | bytearray | memoryview) -> bytes:
+    """Compress a batch's records, framed and at the level as Kafka does by default in batches of magic 2.
+
+    Raises ValueError where the codec is unknown.
+    """
+    view = memoryview(data)
+    match codec:
+        case Codec.NONE:
+            return bytes(view)
+        case Codec.GZIP:
+            return zlib.compress(view, wbits=_GZIP)
+        case Codec.SNAPPY:
+            return compress_snappy(view)
+        case Codec.LZ4:
+            return compress_lz4(view)
+        case Codec.ZSTD:
+            return bytes(cramjam.zstd.compress(view, _ZSTD_LEVEL))
+        case _:
+            raise ValueError(f"codec {codec} is unknown")
 
 
 def _within(data: bytes, limit: int) -> bytes:

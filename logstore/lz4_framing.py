@@ -1,4 +1,4 @@
-"""LZ4's frame format as Kafka reads it: independent blocks, no dictionaries.
+"""LZ4's frame format as Kafka reads and writes it: independent blocks, no dictionaries.
 
 Message sets of magic 0 carry a wrong header checksum, computed over the frame's magic number as well, because the first
 clients did (KIP-57); it is not checked there, as Kafka does not. Checksums of blocks and content are skipped: the
@@ -27,6 +27,7 @@ _INDEPENDENT: Final = 0b0010_0000
 _BLOCK_CHECKSUMS: Final = 0b0001_0000
 _CONTENT_SIZE: Final = 0b0000_1000
 _RESERVED: Final = 0b0000_0011
+_BLOCK_64_KIB: Final = 4 << 4
 
 
 def decompress_lz4(data: memoryview, limit: int, *, check_header: bool) -> bytes:
@@ -40,6 +41,20 @@ def decompress_lz4(data: memoryview, limit: int, *, check_header: bool) -> bytes
         if size > limit:
             raise DecompressionLimitError("an lz4 frame holds more than the limit")
     return bytes(output[:size])
+
+
+def compress_lz4(data: memoryview) -> bytes:
+    """Compress to one frame of blocks of 64 KiB, as Kafka's producers do."""
+    parts = [_HEADER]
+    for start in range(0, len(data), _BLOCK_SIZES[4]):
+        block = data[start : start + _BLOCK_SIZES[4]]
+        compressed = cramjam.lz4.compress_block(block, store_size=False)
+        if len(compressed) < len(block):
+            parts += _UINT32.pack(len(compressed)), compressed
+        else:
+            parts += _UINT32.pack(len(block) | _UNCOMPRESSED), block
+    parts.append(_END_MARK)
+    return b"".join(parts)
 
 
 def header_checksum(descriptor: bytes) -> int:
@@ -111,3 +126,8 @@ def _xxhash32_short(data: bytes) -> int:
     digest = (digest ^ digest >> 15) * 0x85EBCA77 & mask
     digest = (digest ^ digest >> 13) * 0xC2B2AE3D & mask
     return digest ^ digest >> 16
+
+
+_DESCRIPTOR: Final = bytes([_VERSION | _INDEPENDENT, _BLOCK_64_KIB])
+_HEADER: Final = MAGIC + _DESCRIPTOR + bytes([header_checksum(_DESCRIPTOR)])
+_END_MARK: Final = _UINT32.pack(0)

@@ -13,7 +13,9 @@ import cramjam
 from logstore.errors import DecompressionError, DecompressionLimitError
 
 MAGIC: Final = b"\x82SNAPPY\x00"
-_HEADER_SIZE: Final = 16
+_HEADER: Final = MAGIC + (1).to_bytes(4) + (1).to_bytes(4)
+"""The framing's version, and the oldest that reads it."""
+_BLOCK_SIZE: Final = 32 << 10
 _LENGTH: Final = Struct(">I")
 
 
@@ -28,6 +30,15 @@ def decompress_snappy(data: memoryview, limit: int) -> bytes:
     return parts[0] if len(parts) == 1 else b"".join(parts)
 
 
+def compress_snappy(data: memoryview) -> bytes:
+    """Compress in blocks of 32 KiB."""
+    parts = [_HEADER]
+    for start in range(0, len(data), _BLOCK_SIZE):
+        block = cramjam.snappy.compress_raw(data[start : start + _BLOCK_SIZE])
+        parts += _LENGTH.pack(len(block)), block
+    return b"".join(parts)
+
+
 def _blocks(data: memoryview) -> Iterator[memoryview]:
     if bytes(data[: len(MAGIC)]) != MAGIC:
         yield data
@@ -35,7 +46,7 @@ def _blocks(data: memoryview) -> Iterator[memoryview]:
     position = 0
     while position < len(data):
         if bytes(data[position : position + len(MAGIC)]) == MAGIC:
-            position += _HEADER_SIZE
+            position += len(_HEADER)
             continue
         if len(data) - position < _LENGTH.size:
             raise DecompressionError("the snappy stream ends inside a block's length")

@@ -1,6 +1,7 @@
 """Codecs: what Kafka's clients write is read, and output never exceeds its limit."""
 
 import gzip
+import random
 import struct
 import subprocess
 import sys
@@ -15,6 +16,7 @@ from hypothesis import strategies as st
 from logstore.codec import (
     DECOMPRESSION_LIMIT,
     Codec,
+    compress,
     decompress,
     decompression_limit,
 )
@@ -212,3 +214,30 @@ def test_a_bomb_is_a_finding_and_memory_stays_within_a_few_limits(codec: Codec) 
     kilobytes = int(result.stdout)
     small = decompression_limit(len(content))
     assert kilobytes << 10 < 3 * small, f"{kilobytes:,} KiB for a limit of {small:,} bytes"
+
+
+@pytest.mark.parametrize("codec", Codec)
+@given(data=CONTENT | st.binary(min_size=1000, max_size=2000).map(lambda part: part * 100))
+def test_what_is_compressed_here_comes_back(codec: Codec, data: bytes) -> None:
+    assert decompress(codec, compress(codec, data)) == data
+
+
+@pytest.mark.parametrize("codec", COMPRESSING)
+def test_repetition_is_compressed_in_every_block(codec: Codec) -> None:
+    assert len(compress(codec, b"epoch" * 60_000)) < 20_000
+
+
+def test_an_incompressible_block_of_lz4_is_stored_as_it_is() -> None:
+    noise = random.Random(4).randbytes(70_000)
+    assert len(compress(Codec.LZ4, noise)) == len(noise) + len(lz4_frame(b"")) + 2 * 4
+
+
+def test_frames_begin_as_kafkas_producers_begin_them() -> None:
+    assert compress(Codec.LZ4, b"").hex() == "04224d186040" + "82" + "00000000"
+    assert compress(Codec.SNAPPY, b"") == XERIAL
+    assert compress(Codec.GZIP, b"")[:3] == b"\x1f\x8b\x08"
+
+
+def test_an_unknown_codec_compresses_nothing() -> None:
+    with pytest.raises(ValueError, match="codec 5"):
+        compress(5, b"")
