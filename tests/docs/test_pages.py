@@ -1,0 +1,85 @@
+"""The pages are complete: every name, command, finding and campaign, and no link to nowhere."""
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+
+from docs import make_api_reference, make_cli_reference
+from tests.data.replicas import PROJECT
+from tests.docs.examples import PAGES
+
+DOCS = PROJECT / "docs"
+ALL_PAGES = (*PAGES, PROJECT / "CHANGELOG.md")
+KIND = re.compile(r"[a-z]+(-[a-z]+)+")
+
+
+def kinds_in_the_code() -> set[str]:
+    """Every kind of finding: the only strings of words and dashes in the checks."""
+    sources = (PROJECT / "logstore/verify").glob("*.py")
+    nodes = (node for source in sources for node in ast.walk(ast.parse(source.read_text())))
+    constants = (node.value for node in nodes if isinstance(node, ast.Constant))
+    return {text for text in constants if isinstance(text, str) and KIND.fullmatch(text)}
+
+
+def test_every_kind_of_finding_is_explained_and_no_other() -> None:
+    explained = re.findall(
+        r"^\| `([a-z-]+)` \| (?:error|warning|info)", (DOCS / "findings.md").read_text(), re.MULTILINE
+    )
+    assert len(explained) == len(set(explained))
+    assert set(explained) == kinds_in_the_code()
+
+
+def test_every_campaign_is_listed_with_its_count() -> None:
+    page = (DOCS / "reliability.md").read_text()
+    sources = "\n".join(source.read_text() for source in (PROJECT / "tests").rglob("test_*.py"))
+    campaigns = re.findall(r'Campaign\("([^"]+)", full=([0-9_]+)', sources)
+    assert len(campaigns) > 5
+    missing = [name for name, full in campaigns if f"| `{name}` | {int(full):,}" not in page]
+    assert missing == []
+
+
+def test_the_command_reference_is_up_to_date() -> None:
+    assert make_cli_reference.PAGE.read_text() == make_cli_reference.reference(), "run docs/make_cli_reference.py"
+
+
+def test_the_api_reference_is_up_to_date() -> None:
+    assert make_api_reference.PAGE.read_text() == make_api_reference.reference(), "run docs/make_api_reference.py"
+
+
+@pytest.mark.parametrize("module", make_api_reference.MODULES)
+def test_every_public_name_is_in_the_api_reference_with_a_meaning(module: str) -> None:
+    page = make_api_reference.PAGE.read_text()
+    missing = [name for name in make_api_reference.public_names(module) if f"\n| `{name}` | " not in page]
+    assert missing == []
+    assert "` |  |" not in page
+
+
+def test_all_twenty_points_of_compatibility_are_marked() -> None:
+    rows = re.findall(
+        r"^\| (\d+) \|.*\| ((?:match|differ|not yet).*) \|$", (DOCS / "formats.md").read_text(), re.MULTILINE
+    )
+    assert [int(number) for number, _ in rows] == list(range(1, 21))
+
+
+@pytest.mark.parametrize("page", ALL_PAGES, ids=lambda page: page.name)
+def test_links_lead_somewhere(page: Path) -> None:
+    targets = re.findall(r"\]\(([^)\s]+)\)", page.read_text())
+    for target in targets:
+        if target.startswith("https://"):
+            continue
+        name, _, anchor = target.partition("#")
+        place = (page.parent / name).resolve() if name else page
+        assert place.exists(), target
+        assert not anchor or anchor in anchors_of(place), target
+
+
+def anchors_of(page: Path) -> set[str]:
+    headings = re.findall(r"^#+ (.+)$", page.read_text(), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize("page", sorted((DOCS).glob("*.md")), ids=lambda page: page.name)
+def test_the_readme_leads_to_every_page(page: Path) -> None:
+    assert f"(docs/{page.name})" in (PROJECT / "README.md").read_text()
