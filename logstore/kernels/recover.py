@@ -43,15 +43,17 @@ class Slot(IntEnum):
     """The last offset of the first batch with that timestamp."""
     EPOCH = 5
     """The last batch's leader epoch; -1 before the first."""
-    BATCHES = 6
-    INDEX_ROWS = 7
-    EPOCH_ROWS = 8
-    PRODUCER_ROWS = 9
+    BASE_OFFSET = 6
+    """The last batch's base offset."""
+    BATCHES = 7
+    INDEX_ROWS = 8
+    EPOCH_ROWS = 9
+    PRODUCER_ROWS = 10
 
 
 # numba takes these as constants; members of an IntEnum would be looked up.
-POSITION, INDEXED, LAST_OFFSET, MAX_TIMESTAMP, MAX_TIMESTAMP_OFFSET, EPOCH, BATCHES = range(7)
-INDEX_ROWS, EPOCH_ROWS, PRODUCER_ROWS = range(7, 10)
+POSITION, INDEXED, LAST_OFFSET, MAX_TIMESTAMP, MAX_TIMESTAMP_OFFSET, EPOCH, BASE_OFFSET = range(7)
+BATCHES, INDEX_ROWS, EPOCH_ROWS, PRODUCER_ROWS = range(7, 11)
 
 
 def _column() -> NDArray[np.int64]:
@@ -69,8 +71,8 @@ class RecoveryColumns:
     """The largest timestamp up to that batch, and the offset that goes with it."""
     time_offset: NDArray[np.int64] = field(default_factory=_column)
     epoch: NDArray[np.int64] = field(default_factory=_column)
-    """Each leader epoch that differs from the batch's before, and the offset where it begins."""
-    epoch_start: NDArray[np.int64] = field(default_factory=_column)
+    """Where the leader epoch changes from one batch to the next: both batches' epochs, and their base offsets."""
+    epoch_offset: NDArray[np.int64] = field(default_factory=_column)
     producer_position: NDArray[np.int64] = field(default_factory=_column)
     """Where batches with a producer id begin."""
 
@@ -106,7 +108,7 @@ def recover(
         columns.time_timestamp,
         columns.time_offset,
         columns.epoch,
-        columns.epoch_start,
+        columns.epoch_offset,
         columns.producer_position,
     )
 
@@ -123,20 +125,21 @@ def recover_batches(
     time_timestamp: NDArray[np.int64],
     time_offset: NDArray[np.int64],
     epochs: NDArray[np.int64],
-    epoch_starts: NDArray[np.int64],
+    epoch_offsets: NDArray[np.int64],
     producer_positions: NDArray[np.int64],
 ) -> int:
     """Do the pass of `recover`."""
     data = borrowed(data)
     at, indexed, last = state[POSITION], state[INDEXED], state[LAST_OFFSET]
     largest, offset_of_largest, epoch = state[MAX_TIMESTAMP], state[MAX_TIMESTAMP_OFFSET], state[EPOCH]
-    batches, index_rows, epoch_rows, producer_rows = state[BATCHES], 0, 0, 0
+    first, batches = state[BASE_OFFSET], state[BATCHES]
+    index_rows, epoch_rows, producer_rows = 0, 0, 0
     rows = min(index_offset.size, epochs.size, producer_positions.size)
     while True:
         stop = what_follows(data, at, end)
         if stop != COMPLETE:
             break
-        if index_rows == rows or epoch_rows == rows or producer_rows == rows:
+        if index_rows == rows or epoch_rows + 2 > rows or producer_rows == rows:
             stop = MORE
             break
         whole = OVERHEAD + int32(data, at + 8)
@@ -145,8 +148,7 @@ def recover_batches(
         if crc32c(data, at + CHECKED_FROM, at + whole) != uint32(data, at + 17):
             stop = BAD_CRC
             break
-        first = int64(data, at)
-        last_of_batch = first + int32(data, at + 23)
+        last_of_batch = int64(data, at) + int32(data, at + 23)
         if last_of_batch < base_offset or last_of_batch - base_offset > MAX_RELATIVE_OFFSET:
             stop = OUT_OF_RANGE
             break
@@ -162,18 +164,20 @@ def recover_batches(
             indexed = at
         epoch_of_batch = int32(data, at + 12)
         if epoch_of_batch != epoch:
-            epochs[epoch_rows] = epoch_of_batch
-            epoch_starts[epoch_rows] = first
+            if batches > 0:
+                epochs[epoch_rows], epoch_offsets[epoch_rows] = epoch, first
+                epoch_rows += 1
+            epochs[epoch_rows], epoch_offsets[epoch_rows] = epoch_of_batch, int64(data, at)
             epoch_rows += 1
             epoch = epoch_of_batch
         if int64(data, at + 43) != -1:
             producer_positions[producer_rows] = at
             producer_rows += 1
-        last = last_of_batch
+        first, last = int64(data, at), last_of_batch
         batches += 1
         at += whole
     state[POSITION], state[INDEXED], state[LAST_OFFSET] = at, indexed, last
     state[MAX_TIMESTAMP], state[MAX_TIMESTAMP_OFFSET], state[EPOCH] = largest, offset_of_largest, epoch
-    state[BATCHES] = batches
+    state[BASE_OFFSET], state[BATCHES] = first, batches
     state[INDEX_ROWS], state[EPOCH_ROWS], state[PRODUCER_ROWS] = index_rows, epoch_rows, producer_rows
     return stop

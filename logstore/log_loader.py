@@ -1,0 +1,331 @@
+"""Open a partition directory as a log, and recover it where it was not closed cleanly (Kafka: LogLoader).
+
+In order: files that deletion or compaction left half-way are removed or put in place; segments without usable indexes
+are recovered; after an unclean stop so are all segments from the recovery point on, and the log ends at the first
+batch that is torn or damaged; the leader epochs are made to agree with what is left; the producers' state is read from
+its latest snapshot and brought up to the log's end.
+
+Every step may be cut off by another crash: what was done is found done the next time, and nothing is marked as
+recovered (the recovery point does not move).
+"""
+
+import os
+import time
+from bisect import bisect_right
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from epoch.cache import LeaderEpochFileCache
+from epoch.checkpoint import LeaderEpochCheckpoint
+from epoch.errors import CheckpointError
+from epoch.filesystem import REAL, FileSystem
+from epoch.history import EpochHistory
+from logstore.batch_attributes import NO_PRODUCER_ID
+from logstore.batches import read_batch
+from logstore.file_name import FileFate, FileKind, file_name, parse_file_name
+from logstore.left_over_files import orphaned_indexes, plan_left_overs
+from logstore.live_segment import LiveSegment
+from logstore.log_config import LogConfig
+from logstore.log_file import LogFile
+from logstore.producer_state import ProducerState
+from logstore.recovery_report import DroppedTail, RecoveryReport
+from logstore.segment_recovery import OnBytes, SegmentRecovery, recover_segment
+
+INDEX_SLOTS: Final = {FileKind.OFFSET_INDEX: 8, FileKind.TIME_INDEX: 12}
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedLog:
+    """A log that is ready to be read and written (Kafka: LoadedLogOffsets)."""
+
+    segments: list[LiveSegment]
+    """By base offset; at least one. The last is the active one."""
+    log_start_offset: int
+    log_end_offset: int
+    recovery_point: int
+    epochs: LeaderEpochFileCache
+    producers: ProducerState
+    report: RecoveryReport
+
+
+def load_log(
+    directory: Path,
+    config: LogConfig,
+    *,
+    log_start_offset: int = 0,
+    recovery_point: int = 0,
+    clean_shutdown: bool = False,
+    filesystem: FileSystem = REAL,
+    clock: Callable[[], int] = lambda: time.time_ns() // 1_000_000,
+    progress: OnBytes = lambda _: None,
+) -> LoadedLog:
+    """Open the log of a partition directory.
+
+    `log_start_offset` and `recovery_point` are what the root's checkpoints say, 0 where they say nothing;
+    `clean_shutdown` tells whether the log was closed in order, so that nothing needs recovery. `clock` gives
+    milliseconds since 1970 UTC. `progress` is told how many more bytes are recovered.
+
+    Raises OSError, and SegmentTooLargeError.
+    """
+    loader = _Loader(directory, config, log_start_offset, recovery_point, filesystem, clock, progress)
+    return loader.load(clean_shutdown=clean_shutdown)
+
+
+class _Loader:
+    def __init__(
+        self,
+        directory: Path,
+        config: LogConfig,
+        log_start_offset: int,
+        recovery_point: int,
+        filesystem: FileSystem,
+        clock: Callable[[], int],
+        progress: OnBytes,
+    ) -> None:
+        self._directory = directory
+        self._config = config
+        self._log_start_offset = log_start_offset
+        self._recovery_point = recovery_point
+        self._filesystem = filesystem
+        self._clock = clock
+        self._progress = progress
+        self._report = RecoveryReport()
+        self._base_offsets: list[int] = []
+        self._epochs: list[tuple[int, int]] = []
+        self._started_over = False
+
+    def load(self, *, clean_shutdown: bool) -> LoadedLog:
+        """Take all steps."""
+        start = time.perf_counter()
+        self._finish_what_was_left_over()
+        checkpoint, history = self._read_epochs()
+        self._recover_segments(clean_shutdown=clean_shutdown)
+        segments = self._open_segments()
+        end = segments[-1].next_offset
+        log_start_offset = max(self._log_start_offset, segments[0].base_offset)
+        epochs = self._reconcile_epochs(checkpoint, history, end)
+        producers = self._load_producers(segments, log_start_offset, end, clean_shutdown=clean_shutdown)
+        recovery_point = end if clean_shutdown and not self._started_over else min(self._recovery_point, end)
+        self._report.seconds = time.perf_counter() - start
+        return LoadedLog(segments, log_start_offset, end, recovery_point, epochs, producers, self._report)
+
+    # --- files
+
+    def _finish_what_was_left_over(self) -> None:
+        names = self._names()
+        left_over = plan_left_overs(names, self._next_offset)
+        for name in left_over.remove:
+            self._remove(name)
+        for name in left_over.rename:
+            self._filesystem.rename(self._directory / name, self._directory / name.removesuffix(".swap"))
+            self._report.renamed_files.append(name)
+        names = self._names() if left_over else names
+        for name in orphaned_indexes(names):
+            self._remove(name)
+        files = map(parse_file_name, names)
+        self._base_offsets = sorted(
+            file.base_offset or 0 for file in files if file.kind is FileKind.LOG and file.fate is FileFate.LIVE
+        )
+        if self._report.removed_files or self._report.renamed_files:
+            self._filesystem.fsync_directory(self._directory)
+
+    def _names(self) -> list[str]:
+        with os.scandir(self._directory) as entries:
+            return [entry.name for entry in entries if entry.is_file(follow_symlinks=False)]
+
+    def _remove(self, name: str) -> None:
+        self._filesystem.unlink(self._directory / name)
+        self._report.removed_files.append(name)
+
+    def _next_offset(self, name: str) -> int:
+        """Tell where the log in one file ends, for a file whose indexes may be missing."""
+        base_offset = parse_file_name(name).base_offset or 0
+        with LogFile.open(self._directory / name) as log:
+            chunks = [columns for columns in log.scan(check_crc=False) if len(columns)]
+            return int(chunks[-1].last_offset[-1]) + 1 if chunks else base_offset
+
+    # --- segments
+
+    def _recover_segments(self, *, clean_shutdown: bool) -> None:
+        """Recover the segments that need it; drop those behind the first damage."""
+        unflushed = self._unflushed() if not clean_shutdown else []
+        for base_offset in [base for base in self._base_offsets if base not in set(unflushed)]:
+            if not self._has_indexes(base_offset):
+                self._report.rebuilt_indexes.append(file_name(FileKind.LOG, base_offset))
+                self._recover(base_offset)
+        producers = self._producers_before(unflushed[0]) if unflushed else None
+        for number, base_offset in enumerate(unflushed):
+            found = self._recover(base_offset, producers)
+            if found.dropped_bytes:
+                self._drop(unflushed[number + 1 :])
+                return
+
+    def _unflushed(self) -> Sequence[int]:
+        """Find the segments that may hold what was not flushed: those from the recovery point on."""
+        first = bisect_right(self._base_offsets, self._recovery_point) - 1
+        return self._base_offsets[max(first, 0) :]
+
+    def _recover(self, base_offset: int, producers: ProducerState | None = None) -> SegmentRecovery:
+        producers = producers or self._producers_before(base_offset)
+        found = recover_segment(
+            self._directory,
+            base_offset,
+            self._config,
+            on_producer_batch=producers.replay,
+            progress=self._progress,
+            filesystem=self._filesystem,
+        )
+        producers.end_offset = found.next_offset
+        producers.take_snapshot(sync=False)
+        self._epochs += found.epochs
+        self._report.recovered_segments += 1
+        self._report.recovered_batches += found.batches
+        self._report.recovered_bytes += found.size
+        if found.dropped_bytes:
+            name = file_name(FileKind.LOG, base_offset)
+            self._report.dropped.append(DroppedTail(name, found.valid_bytes, found.dropped_bytes, found.reason))
+        return found
+
+    def _drop(self, base_offsets: Sequence[int]) -> None:
+        """Remove whole segments: what follows damage cannot be kept."""
+        for base_offset in base_offsets:
+            log = self._directory / file_name(FileKind.LOG, base_offset)
+            size = log.stat().st_size
+            self._report.dropped.append(DroppedTail(log.name, 0, size, "it follows a damaged segment"))
+            self._remove_segment(base_offset)
+
+    def _remove_segment(self, base_offset: int) -> None:
+        """Remove a segment's files, the log last: indexes without it are removed at the next start."""
+        kinds = (FileKind.OFFSET_INDEX, FileKind.TIME_INDEX, FileKind.TRANSACTION_INDEX, FileKind.LOG)
+        for path in (self._directory / file_name(kind, base_offset) for kind in kinds):
+            if path.exists():
+                self._filesystem.unlink(path)
+        self._base_offsets.remove(base_offset)
+
+    def _has_indexes(self, base_offset: int) -> bool:
+        """Check what costs nothing: that the index files are there, of whole slots, and end within the log."""
+        size = (self._directory / file_name(FileKind.LOG, base_offset)).stat().st_size
+        for kind, slot in INDEX_SLOTS.items():
+            path = self._directory / file_name(kind, base_offset)
+            try:
+                index_size = path.stat().st_size
+            except FileNotFoundError:
+                # A new segment has no index files until something is written to it.
+                return size == 0
+            if index_size % slot:
+                return False
+        return self._last_position(base_offset) < max(size, 1)
+
+    def _last_position(self, base_offset: int) -> int:
+        """Read the position in the offset index's last slot; 0 where there is none, or a preallocated one."""
+        path = self._directory / file_name(FileKind.OFFSET_INDEX, base_offset)
+        with open(path, "rb") as file:
+            if not os.fstat(file.fileno()).st_size:
+                return 0
+            file.seek(-4, os.SEEK_END)
+            return int.from_bytes(file.read(4), "big")
+
+    def _open_segments(self) -> list[LiveSegment]:
+        """Load what is left, or begin a segment where nothing is."""
+        segments = [self._load_segment(base_offset) for base_offset in self._base_offsets]
+        if segments and segments[-1].next_offset < self._log_start_offset:
+            # The checkpointed start lies beyond the end: files were lost. Kafka starts over there too.
+            for segment in segments:
+                segment.close()
+            self._drop_everything()
+            segments = []
+        if not segments:
+            segments = [
+                LiveSegment.create(self._directory, self._log_start_offset, self._config, filesystem=self._filesystem)
+            ]
+        return segments
+
+    def _load_segment(self, base_offset: int) -> LiveSegment:
+        return LiveSegment.load(self._directory, base_offset, self._config, filesystem=self._filesystem)
+
+    def _drop_everything(self) -> None:
+        for base_offset in list(self._base_offsets):
+            log = self._directory / file_name(FileKind.LOG, base_offset)
+            reason = f"the log ends before its checkpointed start {self._log_start_offset:,}"
+            self._report.dropped.append(DroppedTail(log.name, 0, log.stat().st_size, reason))
+            self._remove_segment(base_offset)
+        self._epochs = []
+        self._started_over = True
+
+    # --- leader epochs
+
+    def _read_epochs(self) -> tuple[LeaderEpochCheckpoint, EpochHistory]:
+        """Read the checkpoint; one that cannot be read is rebuilt from all batches (Kafka refuses to start)."""
+        checkpoint = LeaderEpochCheckpoint(self._directory, self._filesystem)
+        try:
+            self._report.epochs_before = checkpoint.read()
+        except CheckpointError as error:
+            self._report.damaged_epoch_checkpoint = str(error)
+            return checkpoint, EpochHistory()
+        return checkpoint, EpochHistory(self._report.epochs_before)
+
+    def _reconcile_epochs(
+        self, checkpoint: LeaderEpochCheckpoint, history: EpochHistory, end: int
+    ) -> LeaderEpochFileCache:
+        if self._started_over:
+            history = EpochHistory()
+        if self._report.damaged_epoch_checkpoint:
+            self._epochs = self._epochs_of_all_batches()
+        history = history.reconcile(self._epochs, log_start_offset=self._log_start_offset, log_end_offset=end)
+        self._report.epochs_after = history.entries
+        if history.entries != self._report.epochs_before or self._report.damaged_epoch_checkpoint:
+            checkpoint.write(history.entries)
+        return LeaderEpochFileCache(history, checkpoint)
+
+    def _epochs_of_all_batches(self) -> list[tuple[int, int]]:
+        epochs = []
+        for base_offset in self._base_offsets:
+            with LogFile.open(self._directory / file_name(FileKind.LOG, base_offset)) as log:
+                for columns in log.scan(check_crc=False):
+                    epochs += zip(columns.leader_epoch.tolist(), columns.base_offset.tolist(), strict=True)
+        return epochs
+
+    # --- producers
+
+    def _new_producers(self) -> ProducerState:
+        expiration_ms = self._config.producer_id_expiration_ms
+        return ProducerState(self._directory, filesystem=self._filesystem, expiration_ms=expiration_ms)
+
+    def _producers_before(self, offset: int) -> ProducerState:
+        """Bring the producers' state up to a segment's beginning, from the latest snapshot and the log before it."""
+        producers = self._new_producers()
+        producers.reload(self._log_start_offset, offset, self._clock())
+        self._replay(producers, offset)
+        return producers
+
+    def _load_producers(
+        self, segments: Sequence[LiveSegment], log_start_offset: int, end: int, *, clean_shutdown: bool
+    ) -> ProducerState:
+        producers = self._new_producers()
+        producers.remove_stray_snapshots([segment.base_offset for segment in segments])
+        if clean_shutdown and producers.latest_snapshot_offset is None:
+            # Nothing was ever written by an idempotent producer, or an older broker stopped: no need to read the log.
+            for offset in (*(segment.base_offset for segment in segments[-2:]), end):
+                producers.end_offset = offset
+                producers.take_snapshot(sync=False)
+            return producers
+        producers.reload(log_start_offset, end, self._clock())
+        self._replay(producers, end)
+        producers.take_snapshot(sync=False)
+        return producers
+
+    def _replay(self, producers: ProducerState, end: int) -> None:
+        """Take over the batches from where the producers' state stands up to `end`."""
+        first = max(bisect_right(self._base_offsets, producers.end_offset) - 1, 0)
+        for base_offset in self._base_offsets[first:]:
+            if max(base_offset, producers.end_offset) >= end:
+                break
+            with LogFile.open(self._directory / file_name(FileKind.LOG, base_offset)) as log:
+                for columns in log.scan(check_crc=False):
+                    inside = (columns.last_offset >= producers.end_offset) & (columns.base_offset < end)
+                    written = inside & (columns.producer_id != NO_PRODUCER_ID)
+                    for position in columns.position[written].tolist():
+                        producers.replay(read_batch(log.data, position, str(log.path)))
+        producers.end_offset = end

@@ -1,0 +1,55 @@
+"""What opening a log after a crash has found and done: for people, and for `epochlog recover --json`."""
+
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from epoch.entry import EpochEntry
+
+
+@dataclass(frozen=True, slots=True)
+class DroppedTail:
+    """The end of a segment's file that was cut off, or a whole segment behind one that was cut."""
+
+    file: str
+    position: int
+    """Where the first byte stood that was dropped."""
+    bytes: int
+    reason: str
+
+
+@dataclass(slots=True)
+class RecoveryReport:
+    """What recovery did to one log. A log that was closed cleanly and lacks nothing has an empty one."""
+
+    removed_files: list[str] = field(default_factory=list)
+    """Left-overs of deletion and compaction, orphaned indexes, and snapshots of producers beyond the log."""
+    renamed_files: list[str] = field(default_factory=list)
+    """Completed compaction, put in place of what it replaces: the `.swap` files."""
+    rebuilt_indexes: list[str] = field(default_factory=list)
+    """Segments whose missing or bad indexes were built anew, by the name of their `.log` file."""
+    recovered_segments: int = 0
+    """Segments that were checked batch by batch."""
+    recovered_batches: int = 0
+    recovered_bytes: int = 0
+    dropped: list[DroppedTail] = field(default_factory=list)
+    epochs_before: list[EpochEntry] = field(default_factory=list)
+    """The leader-epoch checkpoint as it was found."""
+    epochs_after: list[EpochEntry] = field(default_factory=list)
+    damaged_epoch_checkpoint: str = ""
+    """Why the leader-epoch checkpoint could not be read and was rebuilt from the batches; empty otherwise."""
+    seconds: float = 0.0
+
+    @property
+    def dropped_bytes(self) -> int:
+        """Bytes of all that was dropped."""
+        return sum(tail.bytes for tail in self.dropped)
+
+    @property
+    def changed(self) -> bool:
+        """Whether opening the log changed anything in its directory that matters."""
+        moved = self.removed_files or self.renamed_files or self.rebuilt_indexes
+        return bool(moved or self.dropped or self.epochs_before != self.epochs_after)
+
+    def as_json(self) -> dict[str, Any]:
+        """Return a document of plain values."""
+        return {**asdict(self), "dropped_bytes": self.dropped_bytes}

@@ -1,0 +1,220 @@
+"""Recover one segment: find what is valid, cut off the rest, build the indexes anew (Kafka: LogSegment.recover)."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from epoch.filesystem import REAL, FileSystem
+from logstore.batch import RecordBatch
+from logstore.columns import StopReason
+from logstore.errors import LogStoreError, SegmentTooLargeError
+from logstore.file_name import FileKind, file_name
+from logstore.log_config import LogConfig
+from logstore.log_file import LogFile
+from logstore.message_set import LegacyBatch
+from logstore.rebuilt_indexes import RebuiltIndexes
+from logstore.transaction_index import AbortedTransaction, TransactionIndex
+
+if TYPE_CHECKING:
+    from logstore.kernels.recover import RecoveryColumns
+
+MAX_SEGMENT_BYTES: Final = 2**31 - 1
+"""Index entries hold positions in 32 bits."""
+STEP_BYTES: Final = 16 << 20
+"""How much is checked between two reports of progress."""
+BAD_CRC: Final = 100
+OUT_OF_RANGE: Final = 101
+
+REASONS: Final = {
+    StopReason.TORN: "the file ends inside a batch",
+    StopReason.BAD_LENGTH: "no batch has the length that stands here",
+    StopReason.BAD_MAGIC: "the magic byte is none of 0, 1, 2",
+    StopReason.BAD_HEADER: "a batch's header cannot be",
+    BAD_CRC: "a batch's checksum does not hold",
+    OUT_OF_RANGE: "a batch's offsets do not fit the segment",
+}
+"""Why a pass stopped before the end, by stop reason."""
+
+OnProducerBatch = Callable[[RecordBatch], list[AbortedTransaction]]
+"""Given each batch with a producer id; answers the transactions that it aborts (`ProducerState.replay`)."""
+OnBytes = Callable[[int], object]
+"""Told how many more bytes are done."""
+
+
+@dataclass(frozen=True, slots=True)
+class SegmentRecovery:
+    """What one segment's pass found."""
+
+    base_offset: int
+    size: int
+    """Bytes of the `.log` file before."""
+    valid_bytes: int
+    """Bytes of it that are valid, from its beginning."""
+    next_offset: int
+    """One beyond the last valid batch's last offset; the base offset without any batch."""
+    batches: int
+    epochs: tuple[tuple[int, int], ...]
+    """Leader epochs and base offsets: of the first batch and the last, and wherever the epoch changes in between."""
+    reason: str
+    """Why the pass stopped at `valid_bytes`; empty where that is the end."""
+
+    @property
+    def dropped_bytes(self) -> int:
+        """What is torn or damaged at the end, and what follows it."""
+        return self.size - self.valid_bytes
+
+
+def recover_segment(
+    directory: Path,
+    base_offset: int,
+    config: LogConfig,
+    *,
+    on_producer_batch: OnProducerBatch,
+    progress: OnBytes = lambda _: None,
+    filesystem: FileSystem = REAL,
+) -> SegmentRecovery:
+    """Check a segment's batches up to the end or the first that is not whole, cut the file there, and write indexes.
+
+    Raises OSError, and SegmentTooLargeError.
+    """
+    path = directory / file_name(FileKind.LOG, base_offset)
+    with LogFile.open(path) as log:
+        if log.size > MAX_SEGMENT_BYTES:
+            raise SegmentTooLargeError(
+                f"{log.size:,} bytes are more than the {MAX_SEGMENT_BYTES:,} that indexes can point into",
+                file=path,
+                advice="Kafka refuses it too; take the partition from another replica",
+            )
+        walk = _Walk(log, base_offset, config, on_producer_batch)
+        reason = walk.to_the_end(progress)
+        found = walk.found(reason)
+    if found.dropped_bytes:
+        filesystem.truncate(path, found.valid_bytes)
+    _replace(directory / file_name(FileKind.OFFSET_INDEX, base_offset), walk.indexes.offset_index(), filesystem)
+    _replace(directory / file_name(FileKind.TIME_INDEX, base_offset), walk.time_index(), filesystem)
+    transactions = directory / file_name(FileKind.TRANSACTION_INDEX, base_offset)
+    if walk.aborted or transactions.exists():
+        _replace(transactions, TransactionIndex(tuple(walk.aborted), 0).encode(), filesystem)
+    return found
+
+
+class _Walk:
+    """The pass over one segment's bytes: the kernel, and plain Python for messages of magic 0 and 1."""
+
+    def __init__(self, log: LogFile, base_offset: int, config: LogConfig, on_producer_batch: OnProducerBatch) -> None:
+        from logstore.kernels.recover import (  # noqa: PLC0415  numba loads on the first bulk operation
+            RecoveryColumns,
+            new_state,
+        )
+
+        self.indexes = RebuiltIndexes(base_offset, config.segment_index_bytes)
+        self.aborted: list[AbortedTransaction] = []
+        self._log = log
+        self._base_offset = base_offset
+        self._interval = config.index_interval_bytes
+        self._on_producer_batch = on_producer_batch
+        self._epochs: list[tuple[int, int]] = []
+        self._state = new_state(base_offset)
+        self._columns = RecoveryColumns()
+
+    def to_the_end(self, progress: OnBytes) -> int:
+        """Go on step by step; return the reason to stop."""
+        done, stop = 0, int(StopReason.END)
+        while done < self._log.size and stop in {StopReason.END, StopReason.TORN}:
+            end = min(self._log.size, done + STEP_BYTES)
+            stop = self._to(end)
+            progress(end - done)
+            done = end
+        return stop
+
+    def found(self, stop: int) -> SegmentRecovery:
+        """Sum up."""
+        from logstore.kernels.recover import Slot  # noqa: PLC0415  as in __init__
+
+        state = self._state
+        last = [(int(state[Slot.EPOCH]), int(state[Slot.BASE_OFFSET]))] if self._epochs else []
+        return SegmentRecovery(
+            base_offset=self._base_offset,
+            size=self._log.size,
+            valid_bytes=int(state[Slot.POSITION]),
+            next_offset=int(state[Slot.LAST_OFFSET]) + 1,
+            batches=int(state[Slot.BATCHES]),
+            epochs=(*self._epochs, *last),
+            reason=REASONS.get(stop, ""),
+        )
+
+    def time_index(self) -> bytes:
+        """Return the `.timeindex` file's bytes."""
+        from logstore.kernels.recover import Slot  # noqa: PLC0415  as in __init__
+
+        return self.indexes.time_index(
+            int(self._state[Slot.MAX_TIMESTAMP]), int(self._state[Slot.MAX_TIMESTAMP_OFFSET])
+        )
+
+    def _to(self, end: int) -> int:
+        """Check what ends before `end`."""
+        from logstore.kernels.recover import recover  # noqa: PLC0415  as in __init__
+
+        stop = int(StopReason.MORE)
+        while stop in {StopReason.MORE, StopReason.LEGACY}:
+            stop = recover(
+                self._log.array,
+                end,
+                base_offset=self._base_offset,
+                interval=self._interval,
+                state=self._state,
+                columns=self._columns,
+            )
+            self._take(self._columns, self._state)
+            if stop == StopReason.LEGACY:
+                stop = self._message(end)
+        return stop
+
+    def _take(self, columns: "RecoveryColumns", state: NDArray[np.int64]) -> None:
+        """Keep the rows that one call of the kernel has filled."""
+        from logstore.kernels.recover import Slot  # noqa: PLC0415  as in __init__
+
+        self.indexes.add(columns, int(state[Slot.INDEX_ROWS]))
+        rows = state[Slot.EPOCH_ROWS]
+        self._epochs += zip(columns.epoch[:rows].tolist(), columns.epoch_offset[:rows].tolist(), strict=True)
+        for position in columns.producer_position[: state[Slot.PRODUCER_ROWS]].tolist():
+            self.aborted += self._on_producer_batch(RecordBatch(self._log.data, position, str(self._log.path)))
+
+    def _message(self, end: int) -> int:
+        """Check the one message of magic 0 or 1 that follows; MORE when it is whole."""
+        from logstore.kernels.recover import MAX_RELATIVE_OFFSET, Slot  # noqa: PLC0415  as in __init__
+
+        state = self._state
+        position = int(state[Slot.POSITION])
+        try:
+            message = LegacyBatch(self._log.data[:end], position, str(self._log.path))
+        except LogStoreError:
+            return StopReason.BAD_HEADER
+        if not message.is_valid():
+            return BAD_CRC
+        if not 0 <= message.last_offset - self._base_offset <= MAX_RELATIVE_OFFSET:
+            return OUT_OF_RANGE
+        if message.max_timestamp > state[Slot.MAX_TIMESTAMP]:
+            state[Slot.MAX_TIMESTAMP], state[Slot.MAX_TIMESTAMP_OFFSET] = message.max_timestamp, message.last_offset
+        if position - state[Slot.INDEXED] > self._interval:
+            timestamp, its_offset = int(state[Slot.MAX_TIMESTAMP]), int(state[Slot.MAX_TIMESTAMP_OFFSET])
+            self.indexes.add_entry(message.last_offset, position, timestamp, its_offset)
+            state[Slot.INDEXED] = position
+        state[Slot.LAST_OFFSET] = message.last_offset
+        state[Slot.BATCHES] += 1
+        state[Slot.POSITION] = position + message.size
+        return StopReason.MORE
+
+
+def _replace(path: Path, data: bytes, filesystem: FileSystem) -> None:
+    """Write an index file anew, down to the disk: the recovery point may soon pass it, and nobody looks again."""
+    descriptor = filesystem.open(path, truncate=True)
+    try:
+        filesystem.write(descriptor, data)
+        filesystem.fsync(descriptor)
+    finally:
+        filesystem.close(descriptor)
