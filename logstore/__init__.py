@@ -37,6 +37,7 @@ _NAMES_BY_MODULE = {
         "NotALogDirectoryError",
         "OfflineDirectoryError",
         "PartitionExistsError",
+        "SegmentTooLargeError",
         "TornBatchError",
         "UnknownPartitionError",
     ),

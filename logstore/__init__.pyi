@@ -29,6 +29,7 @@ from logstore.errors import LogStoreError as LogStoreError
 from logstore.errors import NotALogDirectoryError as NotALogDirectoryError
 from logstore.errors import OfflineDirectoryError as OfflineDirectoryError
 from logstore.errors import PartitionExistsError as PartitionExistsError
+from logstore.errors import SegmentTooLargeError as SegmentTooLargeError
 from logstore.errors import TornBatchError as TornBatchError
 from logstore.errors import UnknownPartitionError as UnknownPartitionError
 from logstore.file_name import FileFate as FileFate

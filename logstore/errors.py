@@ -145,6 +145,10 @@ class TransactionCoordinatorFencedError(AppendError):
     """A newer transaction coordinator has written already (Kafka: TransactionCoordinatorFencedException)."""
 
 
+class SegmentTooLargeError(LogStoreError, ValueError):
+    """A segment is larger than its indexes can point into (Kafka: KafkaException)."""
+
+
 # Files beside the log ----------------------------------------------------------------------------------------------
 
 
