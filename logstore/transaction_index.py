@@ -8,6 +8,7 @@ from typing import Final, NamedTuple
 from logstore.errors import CorruptIndexError
 
 _ENTRY: Final = Struct(">hqqqq")
+ENTRY_BYTES: Final = _ENTRY.size
 _VERSION: Final = 0
 _MAX_BYTES: Final = 256 << 20
 _ADVICE: Final = "remove it, and Kafka builds it again from the log when it recovers"

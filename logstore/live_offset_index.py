@@ -1,0 +1,122 @@
+"""The offset index of a segment that is in use, in memory as its file has it (Kafka: OffsetIndex)."""
+
+from array import array
+from bisect import bisect_left, bisect_right
+from pathlib import Path
+from sys import byteorder
+from typing import Final, Self
+
+from epoch.filesystem import REAL, FileSystem
+from logstore.index_slots import read_index
+from logstore.offset_index import OffsetIndex, OffsetIndexEntry
+from logstore.slot_file import SlotFile
+
+SLOT_BYTES: Final = 8
+MAX_RELATIVE_OFFSET: Final = 2**31 - 1
+_POSITION: Final = 0xFFFF_FFFF
+# A method of int runs without the interpreter, so that no other thread can come in between while bisect runs.
+_position_of: Final = _POSITION.__and__
+
+
+class LiveOffsetIndex:
+    """Entries as 64-bit numbers: the relative last offset of a batch above its position, as in the file.
+
+    One thread changes it; others may look things up meanwhile.
+    """
+
+    __slots__ = ("_file", "_slots", "base_offset", "max_entries")
+
+    def __init__(self, file: SlotFile, base_offset: int, max_bytes: int, slots: "array[int] | None" = None) -> None:
+        """Begin with `slots`; `max_bytes` is `segment_index_bytes`."""
+        self._file = file
+        self.base_offset = base_offset
+        self.max_entries = max_bytes // SLOT_BYTES
+        self._slots = array("q") if slots is None else slots
+
+    @classmethod
+    def open(cls, path: Path, base_offset: int, max_bytes: int, filesystem: FileSystem = REAL) -> Self:
+        """Read the file; one that is missing counts as empty. Zeros after the entries count for nothing.
+
+        Raises OSError, CorruptIndexError.
+        """
+        try:
+            data = read_index(path)
+        except FileNotFoundError:
+            return cls(SlotFile(path, SLOT_BYTES, filesystem), base_offset, max_bytes)
+        entries = len(OffsetIndex.parse(data, base_offset, path)) if data else 0
+        slots = array("q")
+        slots.frombytes(memoryview(data)[: entries * SLOT_BYTES])
+        _to_or_from_big_endian(slots)
+        file = SlotFile(path, SLOT_BYTES, filesystem, saved=entries, file_bytes=len(data))
+        return cls(file, base_offset, max_bytes, slots)
+
+    def __len__(self) -> int:
+        return len(self._slots)
+
+    @property
+    def path(self) -> Path:
+        """Where the entries are kept."""
+        return self._file.path
+
+    @property
+    def is_full(self) -> bool:
+        """Whether the segment must be rolled before the next batch."""
+        return len(self._slots) >= self.max_entries
+
+    @property
+    def entries(self) -> list[OffsetIndexEntry]:
+        """All entries."""
+        return [OffsetIndexEntry(self.base_offset + (slot >> 32), slot & _POSITION) for slot in self._slots]
+
+    @property
+    def last_position(self) -> int:
+        """Where the batch of the last entry begins; 0 without any."""
+        slots = self._slots
+        return slots[-1] & _POSITION if slots else 0
+
+    def append(self, last_offset: int, position: int) -> None:
+        """Note that the batch at `position` ends with `last_offset`; a full index takes no more."""
+        if len(self._slots) < self.max_entries:
+            self._slots.append((last_offset - self.base_offset) << 32 | position)
+
+    def lookup(self, offset: int) -> int:
+        """Return where to start reading for `offset`: the position of the last entry at or below it, 0 below all."""
+        slots = self._slots
+        number = bisect_right(slots, (offset - self.base_offset) << 32 | _POSITION)
+        return slots[number - 1] & _POSITION if number else 0
+
+    def floor_position(self, position: int) -> int:
+        """Return the last indexed position at or below `position`, 0 below all."""
+        slots = self._slots
+        number = bisect_right(slots, position, key=_position_of)
+        return slots[number - 1] & _POSITION if number else 0
+
+    def offset_from_position(self, position: int) -> int | None:
+        """Return the last offset of the first indexed batch at `position` or later (Kafka: fetchUpperBoundOffset)."""
+        slots = self._slots
+        number = bisect_right(slots, position - 1, key=_position_of)
+        return self.base_offset + (slots[number] >> 32) if number < len(slots) else None
+
+    def truncate_to(self, offset: int) -> None:
+        """Drop the entries of batches that reach `offset`. Raises OSError."""
+        kept = bisect_left(self._slots, (offset - self.base_offset) << 32)
+        del self._slots[kept:]
+        self._file.cut(kept)
+
+    def save(self, *, sync: bool) -> None:
+        """Bring the file up to date. Raises OSError."""
+        self._file.save(len(self._slots), self._encode, sync=sync)
+
+    def renamed(self, path: Path) -> None:
+        """Follow the file to its new name."""
+        self._file.renamed(path)
+
+    def _encode(self, first: int) -> bytes:
+        slots = self._slots[first:]
+        _to_or_from_big_endian(slots)
+        return slots.tobytes()
+
+
+def _to_or_from_big_endian(slots: "array[int]") -> None:
+    if byteorder == "little":
+        slots.byteswap()

@@ -1,0 +1,351 @@
+"""One segment of a log that is in use: its `.log` file and the indexes beside it (Kafka: LogSegment)."""
+
+from collections.abc import Iterable
+from pathlib import Path
+from struct import Struct
+from typing import Final, NamedTuple, Self
+
+from epoch.filesystem import REAL, FileSystem
+from logstore.batch import LOG_OVERHEAD
+from logstore.batches import Batch, read_batch, read_batches
+from logstore.file_name import FileKind, file_name
+from logstore.live_offset_index import MAX_RELATIVE_OFFSET, LiveOffsetIndex
+from logstore.live_time_index import LiveTimeIndex
+from logstore.live_transaction_index import LiveTransactionIndex
+from logstore.log_config import LogConfig
+from logstore.open_files import OpenFiles
+from logstore.segment_file import SegmentFile
+from logstore.time_index import TimeIndexEntry
+
+DELETED_SUFFIX: Final = ".deleted"
+
+# Base offset, length, magic, last offset delta: all that a walk from batch to batch looks at.
+_HEADER: Final = Struct(">qi4xb6xi")
+_HEADER_BYTES: Final = _HEADER.size
+_unpack: Final = _HEADER.unpack_from
+
+
+class Place(NamedTuple):
+    """A batch in a segment's file; positions and sizes are bytes."""
+
+    position: int
+    size: int
+    base_offset: int
+
+
+class LiveSegment:
+    """Records from `base_offset` on, up to the next segment's first.
+
+    One thread changes a segment; others may read it meanwhile, up to the size that they have looked up before. Its
+    indexes are read from their files on first use.
+    """
+
+    __slots__ = (
+        "_bytes_since_index_entry",
+        "_config",
+        "_directory",
+        "_filesystem",
+        "_first_timestamp",
+        "_largest",
+        "_offset_index",
+        "_suffix",
+        "_time_index",
+        "_transaction_index",
+        "base_offset",
+        "created_ms",
+        "file",
+    )
+
+    def __init__(
+        self,
+        directory: Path,
+        base_offset: int,
+        config: LogConfig,
+        filesystem: FileSystem = REAL,
+        *,
+        size: int = 0,
+        created_ms: int = 0,
+        open_files: OpenFiles | None = None,
+    ) -> None:
+        """Take over files as they are; see `create` and `load`."""
+        self.base_offset = base_offset
+        self.created_ms = created_ms
+        """When it was made or loaded: an empty segment's age counts from here."""
+        self._directory = directory
+        self._config = config
+        self._filesystem = filesystem
+        self._suffix = ""
+        self.file = SegmentFile(self._path(FileKind.LOG), size, filesystem=filesystem, open_files=open_files)
+        self._offset_index: LiveOffsetIndex | None = None
+        self._time_index: LiveTimeIndex | None = None
+        self._transaction_index: LiveTransactionIndex | None = None
+        self._bytes_since_index_entry = 0
+        self._largest: TimeIndexEntry | None = None
+        self._first_timestamp: int | None = None
+
+    @classmethod
+    def create(
+        cls,
+        directory: Path,
+        base_offset: int,
+        config: LogConfig,
+        filesystem: FileSystem = REAL,
+        *,
+        created_ms: int = 0,
+        open_files: OpenFiles | None = None,
+    ) -> Self:
+        """Begin a new segment; files of that name that a crash left behind are removed. Raises OSError."""
+        segment = cls(directory, base_offset, config, filesystem, created_ms=created_ms, open_files=open_files)
+        for kind in (FileKind.OFFSET_INDEX, FileKind.TIME_INDEX, FileKind.TRANSACTION_INDEX):
+            if segment._path(kind).exists():
+                filesystem.unlink(segment._path(kind))
+        segment.file.create()
+        return segment
+
+    @classmethod
+    def load(
+        cls,
+        directory: Path,
+        base_offset: int,
+        config: LogConfig,
+        filesystem: FileSystem = REAL,
+        *,
+        created_ms: int = 0,
+        open_files: OpenFiles | None = None,
+    ) -> Self:
+        """Take over the files of a segment that needs no recovery. Raises OSError."""
+        size = (directory / file_name(FileKind.LOG, base_offset)).stat().st_size
+        return cls(directory, base_offset, config, filesystem, size=size, created_ms=created_ms, open_files=open_files)
+
+    def __repr__(self) -> str:
+        return f"LiveSegment({self.path}, size={self.size})"
+
+    # --- what it is
+
+    @property
+    def path(self) -> Path:
+        """The `.log` file."""
+        return self.file.path
+
+    @property
+    def size(self) -> int:
+        """Bytes of the `.log` file."""
+        return self.file.size
+
+    @property
+    def offset_index(self) -> LiveOffsetIndex:
+        """Where to look for an offset. Raises OSError, CorruptIndexError on its first use."""
+        index = self._offset_index
+        if index is None:
+            path, size = self._path(FileKind.OFFSET_INDEX), self._config.segment_index_bytes
+            index = self._offset_index = LiveOffsetIndex.open(path, self.base_offset, size, self._filesystem)
+        return index
+
+    @property
+    def time_index(self) -> LiveTimeIndex:
+        """Where to look for a timestamp. Raises OSError, CorruptIndexError on its first use."""
+        index = self._time_index
+        if index is None:
+            path, size = self._path(FileKind.TIME_INDEX), self._config.segment_index_bytes
+            index = self._time_index = LiveTimeIndex.open(path, self.base_offset, size, self._filesystem)
+        return index
+
+    @property
+    def transaction_index(self) -> LiveTransactionIndex:
+        """The aborted transactions. Raises OSError, CorruptIndexError on its first use."""
+        index = self._transaction_index
+        if index is None:
+            index = LiveTransactionIndex.open(self._path(FileKind.TRANSACTION_INDEX), self._filesystem)
+            self._transaction_index = index
+        return index
+
+    @property
+    def largest(self) -> TimeIndexEntry:
+        """The largest timestamp in ms, -1 without any, and the last offset of its batch (Kafka: maxTimestampSoFar)."""
+        largest = self._largest
+        if largest is None:
+            largest = self._largest = self.time_index.last
+        return largest
+
+    @property
+    def largest_timestamp(self) -> int:
+        """In ms since 1970 UTC; without any, when the file was last written (Kafka: largestTimestamp)."""
+        largest = self.largest.timestamp
+        return largest if largest >= 0 else self.path.stat().st_mtime_ns // 1_000_000
+
+    @property
+    def offset_of_largest_timestamp(self) -> int:
+        """The last offset of the batch with the largest timestamp."""
+        return self.largest.offset
+
+    def batches(self, position: int = 0) -> Iterable[Batch]:
+        """Walk over the batches from `position` on. Raises as `read_batches` does, and OSError."""
+        return read_batches(self.file.data()[: self.size], position, str(self.path))
+
+    def next_offset(self) -> int:
+        """Return the offset after the last batch, reading from the last index entry on (Kafka: readNextOffset)."""
+        end = self.base_offset
+        for batch in self.batches(self.offset_index.last_position):
+            end = batch.last_offset + 1
+        return end
+
+    # --- appending
+
+    def should_roll(self, size: int, max_timestamp: int, last_offset: int, now_ms: int, jitter_ms: int) -> bool:
+        """Tell whether `size` more bytes up to `last_offset` belong into the next segment (Kafka: shouldRoll)."""
+        mine = self.file.size
+        if mine > self._config.segment_bytes - size:
+            return True
+        if mine and self._age(max_timestamp, now_ms) > self._config.segment_ms - jitter_ms:
+            return True
+        return (
+            self.offset_index.is_full
+            or self.time_index.is_full
+            or not 0 <= last_offset - self.base_offset <= MAX_RELATIVE_OFFSET
+        )
+
+    def append(self, data: bytes | memoryview, batches: Iterable[Batch]) -> None:
+        """Write `data`, which consists of `batches`, and note them in the indexes. Raises OSError, nothing written."""
+        position = self.file.size
+        self.file.append(data)
+        for batch in batches:
+            if self._largest is None or batch.max_timestamp > self._largest.timestamp:
+                self._reach(batch.max_timestamp, batch.last_offset)
+            if self._bytes_since_index_entry > self._config.index_interval_bytes:
+                self._add_index_entries(batch.last_offset, position)
+            position += batch.size
+            self._bytes_since_index_entry += batch.size
+
+    def _reach(self, timestamp: int, offset: int) -> None:
+        if timestamp > self.largest.timestamp:
+            self._largest = TimeIndexEntry(timestamp, offset)
+
+    def _add_index_entries(self, last_offset: int, position: int) -> None:
+        self.offset_index.append(last_offset, position)
+        self.time_index.append(*self.largest)
+        self._bytes_since_index_entry = 0
+
+    def _age(self, timestamp: int, now_ms: int) -> int:
+        """Return the time from the first batch to `timestamp`; without times, since the segment was made."""
+        first = self._first_timestamp
+        if first is None:
+            first = self._first_timestamp = read_batch(self.file.data()).max_timestamp
+        return timestamp - first if first >= 0 else now_ms - self.created_ms
+
+    # --- reading
+
+    def locate(self, offset: int, size: int) -> Place | None:
+        """Find the first batch within the first `size` bytes that ends at or beyond `offset` (Kafka: translateOffset).
+
+        Raises OSError, and ValueError where a truncation takes the bytes away meanwhile.
+        """
+        data = self.file.data()
+        position = self.offset_index.lookup(offset)
+        while size - position >= _HEADER_BYTES:
+            base_offset, length, magic, delta = _unpack(data, position)
+            if magic < 2:
+                break
+            if base_offset + delta >= offset:
+                return Place(position, length + LOG_OVERHEAD, base_offset)
+            position += length + LOG_OVERHEAD
+        return self._locate_legacy(offset, position, size) if position < size else None
+
+    def _locate_legacy(self, offset: int, position: int, size: int) -> Place | None:
+        for batch in read_batches(self.file.data()[:size], position, str(self.path)):
+            if batch.last_offset >= offset:
+                return Place(batch.position, batch.size, batch.base_offset)
+        return None
+
+    def whole_batches_end(self, start: int, limit: int, size: int) -> int:
+        """Return the end of the last batch from `start` on that ends at or before `limit`; `start` is a batch's."""
+        if limit >= size:
+            return size
+        data = self.file.data()
+        position = max(start, self.offset_index.floor_position(limit))
+        while True:
+            length: int = _unpack(data, position)[1]
+            following = position + length + LOG_OVERHEAD
+            if following > limit:
+                return position
+            position = following
+
+    # --- truncating, rolling, closing
+
+    def truncate_to(self, offset: int, now_ms: int = 0) -> int:
+        """Drop all batches that reach `offset`; return how many bytes that were. Raises OSError."""
+        before = self.size
+        place = self.locate(offset, before)
+        largest = self.largest
+        self.offset_index.truncate_to(offset)
+        self.time_index.truncate_to(offset)
+        self.transaction_index.truncate_to(offset)
+        if place is not None:
+            self.file.truncate_to(place.position)
+        if not self.size:
+            self.created_ms = now_ms
+            self._first_timestamp = None
+        self._bytes_since_index_entry = 0
+        if largest.timestamp >= 0:
+            self._largest = self._find_largest()
+        return before - self.size
+
+    def _find_largest(self) -> TimeIndexEntry:
+        """Look for a larger timestamp after the last entry of the time index (Kafka: readLargestTimestamp)."""
+        largest = self.time_index.last
+        for batch in self.batches(self.offset_index.lookup(largest.offset)):
+            if batch.max_timestamp > largest.timestamp:
+                largest = TimeIndexEntry(batch.max_timestamp, batch.last_offset)
+        return largest
+
+    def deactivate(self, *, sync: bool = False) -> None:
+        """Complete the indexes as the log goes on in a new segment (Kafka: onBecomeInactiveSegment). Raises OSError."""
+        self.time_index.append(*self.largest)
+        self._save_indexes(sync=sync)
+
+    def flush(self) -> None:
+        """Return once records and index entries are on stable storage. Raises OSError."""
+        self.file.flush()
+        self.offset_index.save(sync=True)
+        self.time_index.save(sync=True)
+        if self._transaction_index is not None:
+            self._transaction_index.flush()
+
+    def close(self) -> None:
+        """Complete the index files and let go of everything. Raises OSError."""
+        if self._largest is not None:
+            self.time_index.append(*self._largest)
+        self._save_indexes(sync=False)
+        self.file.close()
+
+    def abandon(self) -> None:
+        """Let go of everything and write nothing, as if the process had died (Kafka: closeHandlers)."""
+        self.file.close()
+
+    def _save_indexes(self, *, sync: bool) -> None:
+        for index in (self._offset_index, self._time_index):
+            if index is not None:
+                index.save(sync=sync)
+
+    # --- deleting
+
+    def rename_to_deleted(self) -> None:
+        """Mark the files for removal: start-up removes what has this suffix. Raises OSError."""
+        files = [self._path(kind) for kind in _INDEX_KINDS]
+        self.file.rename(self.path.with_name(self.path.name + DELETED_SUFFIX))
+        for path in files:
+            if path.exists():
+                self._filesystem.rename(path, path.with_name(path.name + DELETED_SUFFIX))
+        self._suffix = DELETED_SUFFIX
+
+    def remove(self) -> None:
+        """Remove the files; readers that hold their bytes keep them. Raises OSError."""
+        self.file.close()
+        for path in (self.path, *(self._path(kind) for kind in _INDEX_KINDS)):
+            if path.exists():
+                self._filesystem.unlink(path)
+
+    def _path(self, kind: FileKind) -> Path:
+        return self._directory / (file_name(kind, self.base_offset) + self._suffix)
+
+
+_INDEX_KINDS: Final = (FileKind.OFFSET_INDEX, FileKind.TIME_INDEX, FileKind.TRANSACTION_INDEX)

@@ -1,0 +1,117 @@
+"""How one log behaves: Kafka's topic configuration, as far as it is about the log on disk."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Any, Final, Self
+
+from logstore.batch_attributes import TimestampType
+
+MAX_INT32: Final = 2**31 - 1
+MAX_INT64: Final = 2**63 - 1
+DAY_MS: Final = 86_400_000
+
+SMALLEST_SEGMENT: Final = 14
+SMALLEST_INDEX: Final = 4
+"""Bytes; Kafka's own lower bounds."""
+
+COMPRESSION_TYPES: Final = ("producer", "uncompressed", "gzip", "snappy", "lz4", "zstd")
+CLEANUP_POLICIES: Final = frozenset({"delete", "compact"})
+_TIMESTAMP_TYPES: Final = {"CreateTime": TimestampType.CREATE_TIME, "LogAppendTime": TimestampType.LOG_APPEND_TIME}
+
+_BOUNDS: Final = {
+    "segment_bytes": (SMALLEST_SEGMENT, MAX_INT32),
+    "segment_ms": (1, MAX_INT64),
+    "segment_jitter_ms": (0, MAX_INT64),
+    "segment_index_bytes": (SMALLEST_INDEX, MAX_INT32),
+    "index_interval_bytes": (0, MAX_INT32),
+    "max_message_bytes": (0, MAX_INT32),
+    "retention_ms": (-1, MAX_INT64),
+    "retention_bytes": (-1, MAX_INT64),
+    "delete_retention_ms": (0, MAX_INT64),
+    "file_delete_delay_ms": (0, MAX_INT64),
+    "flush_messages": (1, MAX_INT64),
+    "flush_ms": (0, MAX_INT64),
+    "message_timestamp_before_max_ms": (0, MAX_INT64),
+    "message_timestamp_after_max_ms": (0, MAX_INT64),
+    "producer_id_expiration_ms": (1, MAX_INT32),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class LogConfig:
+    """Names and defaults are those of Kafka's topic configuration, with underscores (Kafka: LogConfig).
+
+    Sizes are bytes, times milliseconds, -1 means no limit. Raises ValueError for what Kafka refuses too.
+
+    >>> LogConfig(segment_bytes=64 << 20, retention_ms=-1).segment_index_bytes
+    10485760
+    """
+
+    segment_bytes: int = 1 << 30
+    """A segment grows up to this size."""
+    segment_ms: int = 7 * DAY_MS
+    """A segment takes records of at most this span of time."""
+    segment_jitter_ms: int = 0
+    """Up to so much less, at random, so that many logs do not roll at once."""
+    segment_index_bytes: int = 10 << 20
+    """An index grows up to this size; a segment whose index is full is rolled. Nothing is preallocated."""
+    index_interval_bytes: int = 4096
+    """More than so many bytes lie between two index entries."""
+    max_message_bytes: int = 1_048_588
+    """The largest batch, compressed, that a leader accepts."""
+    retention_ms: int = 7 * DAY_MS
+    retention_bytes: int = -1
+    delete_retention_ms: int = DAY_MS
+    file_delete_delay_ms: int = 60_000
+    """Deleted segments are renamed at once, and removed after this time."""
+    flush_messages: int = MAX_INT64
+    """Flush after so many records; by default the operating system decides, as in Kafka."""
+    flush_ms: int = MAX_INT64
+    """Flush after this time (`LogDirectory` does it)."""
+    message_timestamp_type: TimestampType = TimestampType.CREATE_TIME
+    message_timestamp_before_max_ms: int = MAX_INT64
+    message_timestamp_after_max_ms: int = 3_600_000
+    compression_type: str = "producer"
+    """`producer` keeps what the producer chose; else `uncompressed`, `gzip`, `snappy`, `lz4`, `zstd`."""
+    cleanup_policy: frozenset[str] = frozenset({"delete"})
+    producer_id_expiration_ms: int = DAY_MS
+    """A broker's setting in Kafka: how long an idle producer is remembered."""
+
+    def __post_init__(self) -> None:
+        for name, (lowest, highest) in _BOUNDS.items():
+            value = getattr(self, name)
+            if not lowest <= value <= highest:
+                raise ValueError(f"{name} is {value:,}, and must lie within {lowest:,} and {highest:,}")
+        if self.compression_type not in COMPRESSION_TYPES:
+            raise ValueError(f"compression_type is {self.compression_type!r}, and none of {COMPRESSION_TYPES}")
+        if not self.cleanup_policy <= CLEANUP_POLICIES:
+            raise ValueError(f"cleanup_policy is {set(self.cleanup_policy)}, and must be of {set(CLEANUP_POLICIES)}")
+
+    @classmethod
+    def of(cls, properties: Mapping[str, str]) -> Self:
+        """Read Kafka's own spelling, dots and text; names that are not about the log are passed over.
+
+        >>> LogConfig.of({"segment.bytes": "1048576", "cleanup.policy": "compact,delete"}).segment_bytes
+        1048576
+        """
+        given = {name.replace(".", "_"): text for name, text in properties.items()}
+        return cls(
+            **{field.name: _parse(field.name, given[field.name]) for field in fields(cls) if field.name in given}
+        )
+
+    @property
+    def is_deleted_by_retention(self) -> bool:
+        """Whether retention by time and size applies."""
+        return "delete" in self.cleanup_policy
+
+
+def _parse(name: str, text: str) -> Any:
+    if name in _BOUNDS:
+        return int(text)
+    if name == "message_timestamp_type":
+        if text not in _TIMESTAMP_TYPES:
+            raise ValueError(f"message_timestamp_type is {text!r}, and none of {tuple(_TIMESTAMP_TYPES)}")
+        return _TIMESTAMP_TYPES[text]
+    if name == "cleanup_policy":
+        return frozenset(part.strip() for part in text.split(",") if part.strip())
+    return text

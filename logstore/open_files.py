@@ -1,0 +1,66 @@
+"""A limit to how many segment files are open at once, shared by all logs of a directory."""
+
+from collections import deque
+from threading import Lock
+from typing import Final, Protocol
+
+DEFAULT_LIMIT: Final = 8_192
+"""Open files. Each holds up to two descriptors and one mapping; systems allow 65,530 mappings to a process."""
+
+
+class Idle(Protocol):
+    """What can be let go and opened again on its next use."""
+
+    used: bool
+    """Set at every use; cleared here."""
+
+    def release(self) -> bool:
+        """Give back descriptors and mapping; False where that must not be now."""
+
+
+class OpenFiles:
+    """The files that are open, of which those that nobody used lately are closed first.
+
+    A use only sets a flag, so that readers pay nothing: over the limit, files are gone through in the order of their
+    opening, those with the flag get a second chance without it, and the first without it is closed.
+    """
+
+    def __init__(self, limit: int = DEFAULT_LIMIT) -> None:
+        """Allow `limit` files. Raises ValueError below 1."""
+        if limit < 1:
+            raise ValueError(f"a limit of {limit} open files leaves none to work with")
+        self.limit = limit
+        self._files: deque[Idle] = deque()
+        self._known: set[int] = set()
+        self._lock = Lock()
+
+    def __len__(self) -> int:
+        return len(self._files)
+
+    def opened(self, file: Idle) -> None:
+        """Count a file that has just been opened, and close others as needed."""
+        with self._lock:
+            if id(file) not in self._known:
+                self._known.add(id(file))
+                self._files.append(file)
+            file.used = True
+            self._shrink(file)
+
+    def closed(self, file: Idle) -> None:
+        """Forget a file that was closed for good."""
+        with self._lock:
+            if id(file) in self._known:
+                self._known.remove(id(file))
+                self._files.remove(file)
+
+    def _shrink(self, newest: Idle) -> None:
+        # Two rounds: the first may only clear flags. Files that refuse stay, and the limit is passed for a while.
+        for _ in range(2 * len(self._files)):
+            if len(self._files) <= self.limit:
+                return
+            file = self._files.popleft()
+            if file is newest or file.used or not file.release():
+                file.used = file is newest
+                self._files.append(file)
+            else:
+                self._known.remove(id(file))

@@ -1,0 +1,163 @@
+"""The `.log` file of a segment that is in use: one thread appends, any thread reads it through a mapping."""
+
+import errno
+import mmap
+from pathlib import Path
+from threading import Lock
+from typing import Final
+from weakref import ref
+
+from epoch.filesystem import REAL, FileSystem
+from logstore.open_files import OpenFiles
+
+OUT_OF_SPACE: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
+"""What a full disk answers: once there is space again, writing works again."""
+
+_COPY_BYTES: Final = 1 << 20
+_NOTHING: Final = memoryview(b"")
+
+
+class SegmentFile:
+    """Opened and mapped on its first use, and closed again by `OpenFiles` when it has not been used for long.
+
+    Whoever holds a view of the bytes keeps them, whatever happens to the file: it is never cut under a mapping.
+    """
+
+    __slots__ = ("_descriptor", "_filesystem", "_lock", "_mappings", "_open_files", "_view", "path", "size", "used")
+
+    def __init__(
+        self, path: Path, size: int = 0, *, filesystem: FileSystem = REAL, open_files: OpenFiles | None = None
+    ) -> None:
+        """Take over a file of `size` bytes; it need not exist yet where that is 0."""
+        self.path = path
+        self.size = size
+        """Bytes that readers may look at: set once they are written."""
+        self.used = False
+        self._filesystem = filesystem
+        self._open_files = open_files
+        # Guards the descriptor, the mapping, and which bytes are in the file; taken before the lock of OpenFiles.
+        self._lock = Lock()
+        self._descriptor = -1
+        self._view = _NOTHING
+        self._mappings: list[ref[mmap.mmap]] = []
+
+    def create(self) -> None:
+        """Make the file, empty. Raises OSError."""
+        with self._lock:
+            self._descriptor = self._filesystem.open(self.path, truncate=True)
+            self._register()
+
+    def append(self, data: bytes | memoryview) -> None:
+        """Write all of `data` at the end, or nothing: what a full disk took of it is cut off again. Raises OSError."""
+        with self._lock:
+            descriptor = self._descriptor
+            if descriptor < 0:
+                descriptor = self._open()
+            try:
+                self._filesystem.write(descriptor, data)
+            except OSError:
+                self._filesystem.truncate(self.path, self.size)
+                raise
+            self.size += len(data)
+        self.used = True
+
+    def data(self) -> memoryview:
+        """Return a view of the file's first `size` bytes, or of more. Raises OSError."""
+        self.used = True
+        view = self._view
+        return view if len(view) >= self.size else self._map()
+
+    def flush(self) -> None:
+        """Return once the content is on stable storage. Raises OSError."""
+        with self._lock:
+            self._filesystem.fsync(self._descriptor if self._descriptor >= 0 else self._open())
+
+    def truncate_to(self, size: int) -> None:
+        """Cut the file, unless a reader still holds its bytes: then a copy of what is kept takes its place.
+
+        Readers that are about to take a view find it released (ValueError) and ask again. Raises OSError.
+        """
+        with self._lock:
+            if size >= self.size:
+                return
+            if self._unmap():
+                self._filesystem.truncate(self.path, size)
+            else:
+                self._replace_by_copy(size)
+            self.size = size
+
+    def release(self) -> bool:
+        """Give back descriptor and mapping until the next use; readers keep what they hold."""
+        if not self._lock.acquire(blocking=False):
+            return False
+        try:
+            self._close()
+        finally:
+            self._lock.release()
+        return True
+
+    def close(self) -> None:
+        """Give back descriptor and mapping for good. Raises OSError."""
+        with self._lock:
+            self._close()
+        if self._open_files is not None:
+            self._open_files.closed(self)
+
+    def rename(self, path: Path) -> None:
+        """Give the file another name. Raises OSError."""
+        with self._lock:
+            self._filesystem.rename(self.path, path)
+            self.path = path
+
+    # --- with the lock held
+
+    def _open(self) -> int:
+        self._descriptor = self._filesystem.open(self.path)
+        self._register()
+        return self._descriptor
+
+    def _map(self) -> memoryview:
+        with self._lock:
+            if len(self._view) < self.size:
+                with open(self.path, "rb") as file:
+                    mapping = mmap.mmap(file.fileno(), self.size, access=mmap.ACCESS_READ)
+                self._mappings = [old for old in self._mappings if old() is not None] + [ref(mapping)]
+                self._view = memoryview(mapping)
+                self._register()
+            return self._view
+
+    def _unmap(self) -> bool:
+        """Take the mapping away; False where a reader holds it, or one from before the file grew."""
+        self._view.release()
+        self._view = _NOTHING
+        unused = True
+        for mapping in filter(None, (old() for old in self._mappings)):
+            try:
+                mapping.close()
+            except BufferError:
+                unused = False
+        return unused
+
+    def _replace_by_copy(self, size: int) -> None:
+        copy = self.path.with_name(f"{self.path.name}.tmp")
+        descriptor = self._filesystem.open(copy, truncate=True)
+        try:
+            with open(self.path, "rb") as file:
+                for start in range(0, size, _COPY_BYTES):
+                    self._filesystem.write(descriptor, file.read(min(_COPY_BYTES, size - start)))
+            self._filesystem.fsync(descriptor)
+        finally:
+            self._filesystem.close(descriptor)
+        self._close()
+        self._filesystem.rename(copy, self.path)
+        self._filesystem.fsync_directory(self.path.parent)
+
+    def _close(self) -> None:
+        self._view = _NOTHING
+        descriptor, self._descriptor = self._descriptor, -1
+        if descriptor >= 0:
+            self._filesystem.close(descriptor)
+
+    def _register(self) -> None:
+        if self._open_files is not None:
+            self._open_files.opened(self)
