@@ -2,12 +2,13 @@
 
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 
 import numpy as np
 
 from epoch.bulk import EpochTable
 from epoch.history import EpochHistory
-from logstore.kernels import crc, decode, scan, search
+from logstore.kernels import crc, decode, render, scan, search
 
 EMPTY_BATCH = bytes(8) + (49).to_bytes(4) + bytes(4) + b"\2" + bytes(44)
 OFFSET_ENTRY = bytes.fromhex("0000000500000064")
@@ -37,6 +38,10 @@ def first_calls() -> Iterator[tuple[str, Callable[[], object]]]:
     batches = scan.scan(log, check_crc=False)
     yield "decode", lambda: decode.decode(log, batches)
     yield "check_records", lambda: decode.check_records(log, batches)
+    records = decode.decode(log, batches)
+    for form, json in (("render text", False), ("render JSON", True)):
+        renderer = render.LineRenderer(b"", json=json)
+        yield form, partial(renderer.render, records, render.sequences(records, batches))
     yield "count_entries", lambda: search.count_entries(offsets, search.OFFSET_SLOT)
     yield "lookup_offset", lambda: search.lookup_offset(offsets, 1, 0, 7)
     yield "lookup_offsets", lambda: search.lookup_offsets(offsets, 1, 0, targets, found, at)

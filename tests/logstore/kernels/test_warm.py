@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from logstore.kernels import crc, decode, scan, search
+from logstore.kernels import crc, decode, render, scan, search
 from logstore.kernels.warm import warm
 from tests.logstore.batches import log
 from tests.logstore.kernels.sizes import JIT
@@ -11,14 +11,14 @@ from tests.logstore.kernels.sizes import JIT
 
 def test_each_kernel_is_named_with_its_seconds() -> None:
     timings = warm()
-    assert len({name for name, _ in timings}) == len(timings) == 13
+    assert len({name for name, _ in timings}) == len(timings) == 15
     assert all(seconds >= 0 for _, seconds in timings)
 
 
 @pytest.mark.skipif(not JIT, reason="nothing is compiled with NUMBA_DISABLE_JIT=1")
 def test_ordinary_use_compiles_nothing_more() -> None:
     kernels = [scan.scan_batches, scan.search_batch, decode.decode_batches, decode.check_batches]
-    kernels += [search.lookup_offset, crc.crc32c]
+    kernels += [search.lookup_offset, crc.crc32c, render.render_text, render.render_json, render.measure]
     warm()
     before = [len(kernel.signatures) for kernel in kernels]
     for data in (np.frombuffer(log(3), np.uint8), np.frombuffer(bytearray(log(3)), np.uint8)):
@@ -28,5 +28,8 @@ def test_ordinary_use_compiles_nothing_more() -> None:
         decode.check_records(data, batches, np.array([1]))
         decode.check_section(data[61:], batches, 0)
         decode.decode_section(np.frombuffer(log(1)[61:], np.uint8), batches, 0)
-        assert len(decode.decode(data, batches)) == 9
+        records = decode.decode(data, batches)
+        assert len(records) == 9
+        for json in (False, True):
+            render.LineRenderer(b"x", json=json).render(records, render.sequences(records, batches))
     assert [len(kernel.signatures) for kernel in kernels] == before
