@@ -24,11 +24,14 @@ from epoch.filesystem import REAL, FileSystem
 from epoch.history import EpochHistory
 from logstore.batch_attributes import NO_PRODUCER_ID
 from logstore.batches import read_batch
+from logstore.errors import InvalidBatchHeaderError, TornBatchError
 from logstore.file_name import FileFate, FileKind, file_name, parse_file_name
 from logstore.left_over_files import orphaned_indexes, plan_left_overs
 from logstore.live_segment import LiveSegment
 from logstore.log_config import LogConfig
 from logstore.log_file import LogFile
+from logstore.offset_index import OffsetIndex
+from logstore.open_files import OpenFiles
 from logstore.producer_state import ProducerState
 from logstore.recovery_report import DroppedTail, RecoveryReport
 from logstore.segment_recovery import OnBytes, SegmentRecovery, recover_segment
@@ -59,17 +62,19 @@ def load_log(
     clean_shutdown: bool = False,
     filesystem: FileSystem = REAL,
     clock: Callable[[], int] = lambda: time.time_ns() // 1_000_000,
+    open_files: OpenFiles | None = None,
     progress: OnBytes = lambda _: None,
 ) -> LoadedLog:
     """Open the log of a partition directory.
 
     `log_start_offset` and `recovery_point` are what the root's checkpoints say, 0 where they say nothing;
     `clean_shutdown` tells whether the log was closed in order, so that nothing needs recovery. `clock` gives
-    milliseconds since 1970 UTC. `progress` is told how many more bytes are recovered.
+    milliseconds since 1970 UTC. `open_files` bounds the segments' descriptors and mappings. `progress` is told how
+    many more bytes are recovered.
 
     Raises OSError, and SegmentTooLargeError.
     """
-    loader = _Loader(directory, config, log_start_offset, recovery_point, filesystem, clock, progress)
+    loader = _Loader(directory, config, log_start_offset, recovery_point, filesystem, clock, open_files, progress)
     return loader.load(clean_shutdown=clean_shutdown)
 
 
@@ -82,6 +87,7 @@ class _Loader:
         recovery_point: int,
         filesystem: FileSystem,
         clock: Callable[[], int],
+        open_files: OpenFiles | None,
         progress: OnBytes,
     ) -> None:
         self._directory = directory
@@ -90,6 +96,7 @@ class _Loader:
         self._recovery_point = recovery_point
         self._filesystem = filesystem
         self._clock = clock
+        self._open_files = open_files
         self._progress = progress
         self._report = RecoveryReport()
         self._base_offsets: list[int] = []
@@ -102,8 +109,8 @@ class _Loader:
         self._finish_what_was_left_over()
         checkpoint, history = self._read_epochs()
         self._recover_segments(clean_shutdown=clean_shutdown)
+        end = self._find_end()
         segments = self._open_segments()
-        end = segments[-1].next_offset
         log_start_offset = max(self._log_start_offset, segments[0].base_offset)
         epochs = self._reconcile_epochs(checkpoint, history, end)
         producers = self._load_producers(segments, log_start_offset, end, clean_shutdown=clean_shutdown)
@@ -115,7 +122,7 @@ class _Loader:
 
     def _finish_what_was_left_over(self) -> None:
         names = self._names()
-        left_over = plan_left_overs(names, self._next_offset)
+        left_over = plan_left_overs(names, self._end_of_swap)
         for name in left_over.remove:
             self._remove(name)
         for name in left_over.rename:
@@ -139,12 +146,13 @@ class _Loader:
         self._filesystem.unlink(self._directory / name)
         self._report.removed_files.append(name)
 
-    def _next_offset(self, name: str) -> int:
-        """Tell where the log in one file ends, for a file whose indexes may be missing."""
-        base_offset = parse_file_name(name).base_offset or 0
+    def _end_of_swap(self, name: str) -> int:
+        """Tell where the log in a `.log.swap` file ends."""
+        end = parse_file_name(name).base_offset or 0
         with LogFile.open(self._directory / name) as log:
-            chunks = [columns for columns in log.scan(check_crc=False) if len(columns)]
-            return int(chunks[-1].last_offset[-1]) + 1 if chunks else base_offset
+            for columns in log.scan(check_crc=False):
+                end = int(columns.last_offset[-1]) + 1 if len(columns) else end
+        return end
 
     # --- segments
 
@@ -219,31 +227,56 @@ class _Loader:
         return self._last_position(base_offset) < max(size, 1)
 
     def _last_position(self, base_offset: int) -> int:
-        """Read the position in the offset index's last slot; 0 where there is none, or a preallocated one."""
+        """Read where the batch of the offset index's last entry begins; 0 where there is none."""
         path = self._directory / file_name(FileKind.OFFSET_INDEX, base_offset)
+        if not path.exists() or not path.stat().st_size:
+            return 0
         with open(path, "rb") as file:
-            if not os.fstat(file.fileno()).st_size:
-                return 0
-            file.seek(-4, os.SEEK_END)
-            return int.from_bytes(file.read(4), "big")
+            file.seek(-INDEX_SLOTS[FileKind.OFFSET_INDEX], os.SEEK_END)
+            slot = file.read()
+        if any(slot):
+            return int.from_bytes(slot[4:], "big")
+        # A broker that was killed left zeros after the entries: they are not entries.
+        last = OffsetIndex.read(path, base_offset).last
+        return last.position if last else 0
+
+    # --- the log's end
+
+    def _find_end(self) -> int:
+        """Find the offset after the last batch; drop everything where that lies before the log's start."""
+        end = self._next_offset_of_last() if self._base_offsets else -1
+        if end < self._log_start_offset:
+            # Files were lost, or nothing was ever written. Kafka starts over at the checkpointed start too.
+            self._drop_everything()
+            return self._log_start_offset
+        return end
+
+    def _next_offset_of_last(self) -> int:
+        base_offset = self._base_offsets[-1]
+        try:
+            return self._next_offset(base_offset, self._last_position(base_offset))
+        except (TornBatchError, InvalidBatchHeaderError):
+            # Said to be closed in order, and is not: what an append would add here, nobody could read.
+            return self._recover(base_offset).next_offset
+
+    def _next_offset(self, base_offset: int, position: int) -> int:
+        """Walk over the last segment's headers from where a batch begins."""
+        end = base_offset
+        with LogFile.open(self._directory / file_name(FileKind.LOG, base_offset)) as log:
+            for batch in log.batches(min(position, log.size)):
+                end = batch.last_offset + 1
+        return end
 
     def _open_segments(self) -> list[LiveSegment]:
         """Load what is left, or begin a segment where nothing is."""
-        segments = [self._load_segment(base_offset) for base_offset in self._base_offsets]
-        if segments and segments[-1].next_offset < self._log_start_offset:
-            # The checkpointed start lies beyond the end: files were lost. Kafka starts over there too.
-            for segment in segments:
-                segment.close()
-            self._drop_everything()
-            segments = []
-        if not segments:
-            segments = [
-                LiveSegment.create(self._directory, self._log_start_offset, self._config, filesystem=self._filesystem)
-            ]
-        return segments
-
-    def _load_segment(self, base_offset: int) -> LiveSegment:
-        return LiveSegment.load(self._directory, base_offset, self._config, filesystem=self._filesystem)
+        load, bases = LiveSegment.load, self._base_offsets
+        if not bases:
+            load, bases = LiveSegment.create, [self._log_start_offset]
+        now, files = self._clock(), self._open_files
+        return [
+            load(self._directory, base_offset, self._config, self._filesystem, created_ms=now, open_files=files)
+            for base_offset in bases
+        ]
 
     def _drop_everything(self) -> None:
         for base_offset in list(self._base_offsets):
@@ -251,8 +284,8 @@ class _Loader:
             reason = f"the log ends before its checkpointed start {self._log_start_offset:,}"
             self._report.dropped.append(DroppedTail(log.name, 0, log.stat().st_size, reason))
             self._remove_segment(base_offset)
+            self._started_over = True
         self._epochs = []
-        self._started_over = True
 
     # --- leader epochs
 
@@ -280,7 +313,7 @@ class _Loader:
         return LeaderEpochFileCache(history, checkpoint)
 
     def _epochs_of_all_batches(self) -> list[tuple[int, int]]:
-        epochs = []
+        epochs: list[tuple[int, int]] = []
         for base_offset in self._base_offsets:
             with LogFile.open(self._directory / file_name(FileKind.LOG, base_offset)) as log:
                 for columns in log.scan(check_crc=False):
