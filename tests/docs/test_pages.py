@@ -83,3 +83,8 @@ def anchors_of(page: Path) -> set[str]:
 @pytest.mark.parametrize("page", sorted((DOCS).glob("*.md")), ids=lambda page: page.name)
 def test_the_readme_leads_to_every_page(page: Path) -> None:
     assert f"(docs/{page.name})" in (PROJECT / "README.md").read_text()
+
+
+@pytest.mark.parametrize("page", ALL_PAGES, ids=lambda page: page.name)
+def test_no_page_names_a_place_on_somebodys_machine(page: Path) -> None:
+    assert re.findall(r"/(?:home|root|work|Users)/", page.read_text()) == []
