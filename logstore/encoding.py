@@ -1,0 +1,116 @@
+"""Batches of magic 2 as producers build them, any codec: from records, from lists of bytes, from columns."""
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Final, cast
+
+from logstore.batch_template import BatchTemplate
+from logstore.codec import Codec
+from logstore.record import Record
+from logstore.record_encoder import encode_records
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from logstore.columns import RecordColumns
+    from logstore.kernels.encode import Encoder
+
+BATCH_BYTES: Final = 16 << 10
+"""Bytes that a batch of several records has at most before compression (Kafka: batch.size)."""
+
+
+def encode_batch(records: Sequence[Record], template: BatchTemplate | None = None) -> bytearray:
+    """Encode one batch. The records get consecutive offsets from the template's on; their own are not looked at.
+
+    Raises ValueError without records.
+
+    >>> data = encode_batch([Record(0, timestamp, b"key", b"value")], BatchTemplate(codec=Codec.ZSTD))
+    """
+    if not records:
+        raise ValueError("a batch without records cannot be appended")
+    base_timestamp = records[0].timestamp
+    section = encode_records(records, base_timestamp)
+    max_timestamp = max(record.timestamp for record in records)
+    return (template or BatchTemplate()).batch(section, len(records), base_timestamp, max_timestamp)
+
+
+def encode_values(
+    values: Sequence[bytes | None],
+    timestamps: "int | NDArray[np.int64]",
+    *,
+    keys: Sequence[bytes | None] | None = None,
+    template: BatchTemplate | None = None,
+    batch_bytes: int = BATCH_BYTES,
+) -> memoryview:
+    """Encode records without headers in bulk, millions a second: as many batches as they need, one after the other.
+
+    `timestamps` are milliseconds since 1970 UTC, one for all or one each. The template is the first batch's; offsets
+    and sequence numbers go on from it.
+
+    >>> data = encode_values([b"a", b"b"], now_ms)
+    """
+    import numpy as np  # noqa: PLC0415  plain writers do without
+
+    from logstore.columns import RecordColumns  # noqa: PLC0415  numpy again
+
+    count = len(values)
+    if keys is not None and len(keys) != count:
+        raise ValueError(f"{len(keys):,} keys do not belong to {count:,} values")
+    value_data, value_length = _join(values)
+    key_data, key_length = _join(keys) if keys is not None else (b"", np.full(count, -1, np.int32))
+    nowhere = np.zeros(count, np.int64)
+    columns = RecordColumns(
+        data=np.frombuffer(value_data + key_data if key_data else value_data, np.uint8),
+        batch=nowhere,
+        offset=nowhere,
+        timestamp=np.broadcast_to(np.asarray(timestamps, np.int64), count),
+        key_start=_starts(key_length) + len(value_data),
+        key_length=key_length,
+        value_start=_starts(value_length),
+        value_length=value_length,
+        headers_start=nowhere,
+        header_count=np.zeros(count, np.int32),
+    )
+    return encode_columns(columns, template=template, batch_bytes=batch_bytes)
+
+
+def encode_columns(
+    records: "RecordColumns", *, template: BatchTemplate | None = None, batch_bytes: int = BATCH_BYTES
+) -> memoryview:
+    """Encode as `encode_values` does, keys, values and headers from anywhere in the columns' data.
+
+    Columns `batch` and `offset` are not looked at. Raises ValueError where a record does not lie within the data.
+    """
+    from logstore.kernels.encode import Encoder  # noqa: PLC0415  numba loads on the first bulk operation
+
+    template = template or BatchTemplate()
+    template.after(len(records))
+    encoder = Encoder(records, batch_bytes)
+    if template.codec is Codec.NONE:
+        return encoder.batches(template)
+    return memoryview(b"".join(_compressed_batches(encoder, template)))
+
+
+def _compressed_batches(encoder: "Encoder", template: BatchTemplate) -> Iterator[bytearray]:
+    for section, count, base_timestamp, max_timestamp in encoder.sections():
+        yield template.batch(section, count, base_timestamp, max_timestamp)
+        template = template.after(count)
+
+
+def _join(contents: Sequence[bytes | None]) -> "tuple[bytes, NDArray[np.int32]]":
+    """Join the contents, and give their lengths, -1 for none."""
+    import numpy as np  # noqa: PLC0415  plain writers do without
+
+    if None in contents:
+        lengths = np.fromiter((-1 if each is None else len(each) for each in contents), np.int32, len(contents))
+        return b"".join(each for each in contents if each is not None), lengths
+    present = cast("Sequence[bytes]", contents)
+    return b"".join(present), np.fromiter(map(len, present), np.int32, len(present))
+
+
+def _starts(lengths: "NDArray[np.int32]") -> "NDArray[np.int64]":
+    """Give where each of the joined contents starts."""
+    import numpy as np  # noqa: PLC0415  plain writers do without
+
+    sizes = np.maximum(lengths, 0)
+    return np.cumsum(sizes, dtype=np.int64) - sizes
