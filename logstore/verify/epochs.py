@@ -47,7 +47,10 @@ def compare_epochs(partition: PartitionDirectory) -> EpochComparison:
     batches = tuple(EpochEntry(run.epoch, run.first_offset) for run in rising)
     checkpoint = _checkpoint(partition)
     rebuilt = EpochHistory(checkpoint or ()).reconcile(
-        batches, log_start_offset=partition.log_start_offset, log_end_offset=log_pass.log_end_offset
+        batches,
+        log_start_offset=partition.log_start_offset,
+        # An epoch that starts exactly at the log's end is a leader's that has not written yet: it stays in the file.
+        log_end_offset=log_pass.log_end_offset + 1,
     )
     return EpochComparison(partition, checkpoint, batches, findings, rebuilt)
 

@@ -9,7 +9,7 @@ import typer
 from replication.cli.output import EXIT_FINDINGS, JsonOption, print_json, print_table
 
 if TYPE_CHECKING:
-    from replication.planning import Advice
+    from replication.planning import Advice, Standing
 
 
 def advise(
@@ -32,29 +32,42 @@ def advise(
         print_json([each.as_json() for each in advice])
     else:
         _print(advice)
-    if any(loss.records_lost for each in advice for standing in each.replicas for loss in standing.lost.values()):
+    if any(map(_loses, advice)):
         raise typer.Exit(EXIT_FINDINGS)
 
 
 def _print(advice: Sequence["Advice"]) -> None:
-    print_table(
-        "Who should lead",
-        ("partition", "recommended", "if this leads", "last epoch", "end offset", "lost by the others"),
-        [
-            (
-                f"{each.topic}-{each.partition}",
-                each.recommended,
-                standing.replica,
-                standing.last_epoch,
-                standing.end_offset,
-                "; ".join(
-                    f"{other}: {loss.records_lost} records, {loss.bytes_lost} bytes from {loss.truncate_to} on"
-                    for other, loss in standing.lost.items()
-                    if loss.records_lost
+    disputed = [each for each in advice if _loses(each)]
+    agreed = [f"{each.topic}-{each.partition}" for each in advice if not _loses(each)]
+    if disputed:
+        print_table(
+            "Who should lead",
+            ("partition", "recommended", "if this leads", "last epoch", "end offset", "lost by the others"),
+            [
+                (
+                    f"{each.topic}-{each.partition}",
+                    each.recommended,
+                    standing.replica,
+                    standing.last_epoch,
+                    standing.end_offset,
+                    _losses(standing),
                 )
-                or "nothing",
-            )
-            for each in advice
-            for standing in each.replicas
-        ],
-    )
+                for each in disputed
+                for standing in each.replicas
+            ],
+        )
+    if agreed:
+        print(f"any replica may lead, nothing is lost: {', '.join(agreed)}")
+
+
+def _loses(advice: "Advice") -> bool:
+    return any(loss.records_lost for standing in advice.replicas for loss in standing.lost.values())
+
+
+def _losses(standing: "Standing") -> str:
+    lost = [
+        f"{other}: {loss.records_lost} records, {loss.bytes_lost} bytes from {loss.truncate_to} on"
+        for other, loss in standing.lost.items()
+        if loss.records_lost
+    ]
+    return "; ".join(lost) or "nothing"

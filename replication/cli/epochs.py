@@ -70,7 +70,7 @@ def _print(comparisons: Sequence["EpochComparison"]) -> None:
         [
             (
                 str(each.partition.topic_partition),
-                "unreadable or missing" if each.checkpoint is None else _in_words(each.checkpoint),
+                _checkpoint_in_words(each),
                 _in_words(each.batches),
             )
             for each in comparisons
@@ -79,6 +79,12 @@ def _print(comparisons: Sequence["EpochComparison"]) -> None:
     for each in comparisons:
         for finding in each.findings:
             print(f"{finding.severity.value}: {each.partition.topic_partition} {finding.file}: {finding.message}")
+
+
+def _checkpoint_in_words(comparison: "EpochComparison") -> str:
+    if comparison.checkpoint is not None:
+        return _in_words(comparison.checkpoint)
+    return "unreadable" if comparison.partition.epoch_checkpoint_path else "missing"
 
 
 def _in_words(entries: Sequence["EpochEntry"]) -> str:

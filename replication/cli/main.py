@@ -49,7 +49,7 @@ for command in COMMANDS:
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line."""
     try:
-        app(arguments)
+        app(arguments, prog_name="epochlog")
     except BrokenPipeError:
         # The reader of our output went away (`| head`): nobody is left to tell, and Python must not try at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -24,7 +24,8 @@ def plan(
 ) -> None:
     """Say what the follower would truncate, before it happens.
 
-    The leader is taken as just elected, with a fresh epoch at its log end. Exit status 1 where records would be lost.
+    The leader is taken as just elected, with a fresh epoch at its log end. Exit status 1 where records would be lost,
+    or the logs have forked.
 
     Example: epochlog plan --leader broker-1 --follower broker-2
     """
@@ -35,14 +36,14 @@ def plan(
     if json:
         print_json([each.as_json() for each in plans])
     else:
-        _print(plans, leader, follower)
-    if any(each.records_lost for each in plans):
+        _print(plans, leading.name, following.name)
+    if any(each.is_costly for each in plans):
         raise typer.Exit(EXIT_FINDINGS)
 
 
-def _print(plans: Sequence["TruncationPlan"], leader: Path, follower: Path) -> None:
+def _print(plans: Sequence["TruncationPlan"], leader: str, follower: str) -> None:
     print_table(
-        f"If {leader.name} leads, {follower.name} truncates",
+        f"If {leader} leads, {follower} truncates",
         ("partition", "relation", "log end", "truncate to", "records lost", "bytes lost", "questions and answers"),
         [
             (
@@ -52,12 +53,18 @@ def _print(plans: Sequence["TruncationPlan"], leader: Path, follower: Path) -> N
                 each.truncate_to,
                 each.records_lost,
                 each.bytes_lost,
-                "; ".join(
-                    f"epoch {round_.requested_epoch}? epoch {round_.answer.epoch} ends at {round_.answer.end_offset}"
-                    for round_ in each.rounds
-                )
-                or "none: no epochs are known, the high watermark decides",
+                _dialogue(each),
             )
             for each in plans
         ],
     )
+
+
+def _dialogue(plan: "TruncationPlan") -> str:
+    if plan.rounds:
+        return "; ".join(
+            f"epoch {round_.requested_epoch}? epoch {round_.answer.epoch} ends at {round_.answer.end_offset}"
+            for round_ in plan.rounds
+        )
+    by_design = plan.protocol is TruncationProtocol.HIGH_WATERMARK
+    return "none: " + ("" if by_design else "no epochs are known, so ") + "the high watermark decides"

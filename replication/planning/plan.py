@@ -37,6 +37,11 @@ class TruncationPlan:
     records_lost: int
     bytes_lost: int
 
+    @property
+    def is_costly(self) -> bool:
+        """Whether records are lost, or will be once a newer protocol finds the fork."""
+        return self.records_lost > 0 or self.relation is Relation.FORKED
+
     def as_json(self) -> dict[str, Any]:
         """Return the plan as `epochlog plan --json` prints it."""
         return {
