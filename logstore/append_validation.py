@@ -1,40 +1,47 @@
 """What an append must fulfil before the log takes it, and the bytes that it then writes (Kafka: LogValidator)."""
 
-from collections.abc import Container
 from dataclasses import dataclass
-from typing import Protocol
+from struct import Struct
+from typing import Final
 
 from logstore.append_origin import AppendOrigin
-from logstore.batch_attributes import TimestampType
-from logstore.batches import Batch
+from logstore.batch import CRC_START, HEADER_SIZE, RecordBatch
+from logstore.batch_attributes import (
+    CODEC_BITS,
+    CONTROL_BIT,
+    DELETE_HORIZON_BIT,
+    NO_PRODUCER_ID,
+    NO_TIMESTAMP,
+    TIMESTAMP_TYPE_BIT,
+    TRANSACTIONAL_BIT,
+    TimestampType,
+)
+from logstore.batch_template import BatchTemplate, seal
+from logstore.batches import Batch, read_batch
+from logstore.codec import Codec, decompress
+from logstore.errors import (
+    CorruptBatchError,
+    InvalidBatchHeaderError,
+    InvalidRecordError,
+    InvalidTimestampError,
+    OffsetsOutOfOrderError,
+    RecordTooLargeError,
+    TornBatchError,
+    UnexpectedAppendOffsetError,
+)
+from logstore.log_config import LogConfig
+from logstore.record_inspection import NO_RECORD, RecordInspection, inspect_records, renumber_records
 
+Buffer = bytes | bytearray | memoryview
 
-class AppendRules(Protocol):
-    """What validation asks of a log's configuration; `LogConfig` answers."""
-
-    @property
-    def max_message_bytes(self) -> int:
-        """The largest batch, compressed, in bytes."""
-
-    @property
-    def message_timestamp_type(self) -> TimestampType:
-        """Whether records keep the producer's time or get the leader's."""
-
-    @property
-    def message_timestamp_before_max_ms(self) -> int:
-        """How far a record's time may lie in the past."""
-
-    @property
-    def message_timestamp_after_max_ms(self) -> int:
-        """How far a record's time may lie in the future."""
-
-    @property
-    def compression_type(self) -> str:
-        """`producer` to keep the producer's, `uncompressed`, or a codec's name."""
-
-    @property
-    def cleanup_policy(self) -> Container[str]:
-        """Whether it contains `compact`, which makes keys a must."""
+_INT64: Final = Struct(">q")
+_INT32: Final = Struct(">i")
+_INT16: Final = Struct(">h")
+_LEADER_EPOCH_POSITION: Final = 12
+_MAX_TIMESTAMP_POSITION: Final = 35
+_KNOWN_ATTRIBUTES: Final = CODEC_BITS | TIMESTAMP_TYPE_BIT | TRANSACTIONAL_BIT | CONTROL_BIT | DELETE_HORIZON_BIT
+_ANY_TIME: Final = (-(2**63), 2**63 - 1)
+_CODECS: Final = {codec.name.lower(): codec for codec in Codec if codec} | {"uncompressed": Codec.NONE}
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +58,8 @@ class ValidatedAppend:
     def first_offset(self) -> int:
         """The first record's offset; of a message set of magic 0 or 1 the first message's last (Kafka does so)."""
         first = self.batches[0]
-        return first.base_offset if first.magic == 2 else first.last_offset
+        offset: int = first.base_offset if first.magic == 2 else first.last_offset
+        return offset
 
     @property
     def last_offset(self) -> int:
@@ -60,29 +68,219 @@ class ValidatedAppend:
         return last
 
 
+_NOTHING: Final = ValidatedAppend(memoryview(b""), (), NO_TIMESTAMP)
+
+
 def validate_for_leader(
-    data: bytes | bytearray | memoryview,
+    data: Buffer,
     *,
     next_offset: int,
     leader_epoch: int,
     now_ms: int,
-    config: AppendRules,
+    config: LogConfig,
     origin: AppendOrigin = AppendOrigin.CLIENT,
 ) -> ValidatedAppend:
     """Check one batch as a producer sends it, and give it its offsets, epoch, times and codec; `data` stays as it is.
 
-    Bytes of a second, incomplete batch are dropped. Raises CorruptBatchError, InvalidRecordError,
-    InvalidTimestampError, RecordTooLargeError and DecompressionError.
+    An incomplete batch is dropped. Raises CorruptBatchError, InvalidRecordError, InvalidTimestampError,
+    RecordTooLargeError and DecompressionError.
     """
-    raise NotImplementedError
+    batch = _only_batch(memoryview(data), config.max_message_bytes, origin)
+    if batch is None:
+        return _NOTHING
+    if origin is AppendOrigin.CLIENT:
+        _check_client_header(batch)
+    source = batch.codec
+    target = Codec(source) if config.compression_type == "producer" else _CODECS[config.compression_type]
+    # Kafka writes its own control records as they are.
+    target = Codec.NONE if batch.is_control and not source else target
+    section = _section(batch)
+    inspection = _inspect(batch, section, now_ms, config)
+    append_time = now_ms if config.message_timestamp_type is TimestampType.LOG_APPEND_TIME else None
+    if source == target and (inspection.is_consecutive or not source):
+        max_timestamp = inspection.max_timestamp if append_time is None else append_time
+        written = _patch(batch, next_offset, leader_epoch, max_timestamp, append_time=append_time is not None)
+    else:
+        template = _template(batch, next_offset, leader_epoch, target, append_time)
+        written = _rebuild(batch, section, inspection, template)
+        _check_size(len(written), config.max_message_bytes, next_offset)
+    view = memoryview(written).toreadonly()
+    stamped = RecordBatch(view)
+    return ValidatedAppend(view, (stamped,), stamped.max_timestamp)
 
 
-def validate_for_follower(
-    data: bytes | bytearray | memoryview, *, next_offset: int, leader_epoch: int
-) -> ValidatedAppend:
+def validate_for_follower(data: Buffer, *, next_offset: int, leader_epoch: int) -> ValidatedAppend:
     """Check batches as fetched from a leader of `leader_epoch`; they are written as they are.
 
     An incomplete batch at the end is dropped, and so is everything from the first batch of a higher epoch on
     (KAFKA-18723). Raises CorruptBatchError, OffsetsOutOfOrderError and UnexpectedAppendOffsetError.
     """
-    raise NotImplementedError
+    view = memoryview(data)
+    batches: list[Batch] = []
+    position, last_offset, max_timestamp = 0, -1, NO_TIMESTAMP
+    while (batch := _next_batch(view, position)) is not None and batch.leader_epoch <= leader_epoch:
+        if batch.last_offset <= last_offset:
+            raise OffsetsOutOfOrderError(
+                f"a batch up to offset {batch.last_offset:,} follows one up to {last_offset:,}",
+                position=position,
+                advice="the leader's log is damaged here, or the bytes were put together in the wrong order",
+            )
+        batch.ensure_valid()
+        batches.append(batch)
+        position += batch.size
+        last_offset = batch.last_offset
+        max_timestamp = max(max_timestamp, batch.max_timestamp)
+    append = ValidatedAppend(view[:position].toreadonly(), tuple(batches), max_timestamp)
+    if batches and append.first_offset < next_offset:
+        raise UnexpectedAppendOffsetError(
+            f"the batches begin below the log's end, {next_offset:,}",
+            offset=append.first_offset,
+            advice="fetch from the log's end on, or truncate the log first",
+        )
+    return append
+
+
+def _next_batch(view: memoryview, position: int) -> Batch | None:
+    """Read the next whole batch, or None."""
+    if position == len(view):
+        return None
+    try:
+        return read_batch(view, position)
+    except TornBatchError:
+        return None
+
+
+def _only_batch(view: memoryview, max_bytes: int, origin: AppendOrigin) -> RecordBatch | None:
+    """Return the one batch that is there, its checksum and size checked."""
+    try:
+        batch = _next_batch(view, 0)
+    except InvalidBatchHeaderError as error:
+        raise _refused_header(view, error) from error
+    if batch is None:
+        return None
+    if not isinstance(batch, RecordBatch):
+        raise InvalidRecordError(
+            f"the batch has magic {batch.magic}", advice="producers send magic 2 since Kafka 0.11: upgrade the client"
+        )
+    if origin is AppendOrigin.CLIENT and batch.base_offset:
+        raise InvalidRecordError("a producer's batch has a base offset, and must have 0", offset=batch.base_offset)
+    _check_size(batch.size, max_bytes, batch.base_offset)
+    batch.ensure_valid()
+    if _next_batch(view, batch.size) is not None:
+        raise InvalidRecordError("another batch follows the first", position=batch.size, advice="append one at a time")
+    return batch
+
+
+def _refused_header(view: memoryview, error: InvalidBatchHeaderError) -> CorruptBatchError | InvalidRecordError:
+    """Tell a header that was damaged from one that somebody wrote: its checksum holds, as far as there is one."""
+    size = int.from_bytes(view[8:12], "big", signed=True) + 12
+    if not HEADER_SIZE <= size <= len(view) or view[16] != 2:
+        return error
+    sealed = bytearray(view[:size])
+    seal(sealed)
+    return InvalidRecordError(error.what) if sealed == view[:size] else error
+
+
+def _check_size(size: int, max_bytes: int, offset: int) -> None:
+    if size > max_bytes:
+        raise RecordTooLargeError(
+            f"a batch has {size:,} bytes",
+            offset=offset,
+            advice=f"send smaller batches, or raise max_message_bytes, {max_bytes:,} now",
+        )
+
+
+def _check_client_header(batch: RecordBatch) -> None:
+    offsets = batch.last_offset - batch.base_offset + 1
+    if offsets != batch.record_count:
+        raise InvalidRecordError(f"the batch counts {batch.record_count:,} records and has {offsets:,} offsets")
+    if batch.is_control:
+        raise InvalidRecordError("a client sends control records", advice="only Kafka's own servers write those")
+    if batch.producer_id != NO_PRODUCER_ID and batch.base_sequence < 0:
+        raise InvalidRecordError(
+            f"producer {batch.producer_id} sends sequence number {batch.base_sequence}", advice="they begin with 0"
+        )
+
+
+def _section(batch: RecordBatch) -> memoryview:
+    """Return the records, decompressed."""
+    view = batch.data[batch.position + HEADER_SIZE : batch.position + batch.size]
+    codec = batch.attributes & CODEC_BITS
+    return memoryview(decompress(codec, view)) if codec else view
+
+
+def _inspect(batch: RecordBatch, section: memoryview, now_ms: int, config: LogConfig) -> RecordInspection:
+    """Check the records; raise for the first that is wrong, structure before keys and timestamps."""
+    producer_time = config.message_timestamp_type is TimestampType.CREATE_TIME
+    earliest, latest = (
+        (now_ms - config.message_timestamp_before_max_ms, now_ms + config.message_timestamp_after_max_ms)
+        if producer_time
+        else _ANY_TIME
+    )
+    found = inspect_records(section, batch.record_count, batch.base_timestamp, earliest=earliest, latest=latest)
+    if found.broken != NO_RECORD:
+        raise InvalidRecordError(f"record {found.broken} of {batch.record_count} cannot be read")
+    stamped = batch.timestamp_type is TimestampType.LOG_APPEND_TIME
+    if stamped:
+        found = _stamped(found, batch.max_timestamp, earliest, latest)
+    if found.untimely != NO_RECORD:
+        raise InvalidTimestampError(
+            f"the timestamp of record {found.untimely} is not within {earliest:,} to {latest:,}",
+            advice="set the producer's clock, or message_timestamp_before_max_ms and message_timestamp_after_max_ms",
+        )
+    if stamped and (not producer_time or batch.max_timestamp == NO_TIMESTAMP):
+        raise InvalidTimestampError("the producer sets LogAppendTime", advice="leave that to the leader")
+    if found.keyless != NO_RECORD and "compact" in config.cleanup_policy:
+        raise InvalidRecordError(f"record {found.keyless} has no key", advice="compaction works by key: set one")
+    return found
+
+
+def _stamped(found: RecordInspection, timestamp: int, earliest: int, latest: int) -> RecordInspection:
+    """Correct an inspection for a batch whose records all have the batch's time."""
+    untimely = timestamp != NO_TIMESTAMP and not earliest <= timestamp <= latest
+    return found._replace(untimely=0 if untimely else NO_RECORD, max_timestamp=timestamp)
+
+
+def _patch(
+    batch: RecordBatch, next_offset: int, leader_epoch: int, max_timestamp: int, *, append_time: bool
+) -> bytearray:
+    """Copy the batch and change its header; the checksum only where what it covers changes."""
+    data = bytearray(batch.data[batch.position : batch.position + batch.size])
+    _INT64.pack_into(data, 0, next_offset)
+    _INT32.pack_into(data, _LEADER_EPOCH_POSITION, leader_epoch)
+    if (batch.timestamp_type is TimestampType.LOG_APPEND_TIME) != append_time or batch.max_timestamp != max_timestamp:
+        attributes = batch.attributes & _KNOWN_ATTRIBUTES & ~TIMESTAMP_TYPE_BIT
+        _INT16.pack_into(data, CRC_START, attributes | (TIMESTAMP_TYPE_BIT if append_time else 0))
+        _INT64.pack_into(data, _MAX_TIMESTAMP_POSITION, max_timestamp)
+        seal(data)
+    return data
+
+
+def _template(
+    batch: RecordBatch, next_offset: int, leader_epoch: int, codec: Codec, append_timestamp: int | None
+) -> BatchTemplate:
+    return BatchTemplate(
+        base_offset=next_offset,
+        leader_epoch=leader_epoch,
+        codec=codec,
+        producer_id=batch.producer_id,
+        producer_epoch=batch.producer_epoch,
+        base_sequence=batch.base_sequence,
+        is_transactional=batch.is_transactional,
+        is_control=batch.is_control,
+        append_timestamp=append_timestamp,
+    )
+
+
+def _rebuild(
+    batch: RecordBatch, section: memoryview, inspection: RecordInspection, template: BatchTemplate
+) -> bytearray:
+    """Compress the records anew, their deltas from 0 on."""
+    base_timestamp = batch.base_timestamp + inspection.first_delta
+    stamped = batch.timestamp_type is TimestampType.LOG_APPEND_TIME
+    if stamped:
+        base_timestamp = batch.max_timestamp
+    content: bytes | memoryview = section
+    if stamped or inspection.first_delta or not inspection.is_consecutive:
+        content = renumber_records(section, batch.record_count, same_time=stamped)
+    return template.batch(content, batch.record_count, base_timestamp, inspection.max_timestamp)

@@ -5,7 +5,7 @@ value with varint lengths (negative: null), and the headers. All varints are zig
 """
 
 from collections.abc import Iterator
-from typing import Final
+from typing import Final, NamedTuple
 
 from logstore.errors import CorruptRecordError
 from logstore.record import Header, Record
@@ -13,6 +13,19 @@ from logstore.record import Header, Record
 _VARINT_BITS: Final = 35
 _VARLONG_BITS: Final = 70
 _RANGE: Final = 2**63
+
+
+class RecordFields(NamedTuple):
+    """A record as it is encoded."""
+
+    timestamp_delta: int
+    offset_delta: int
+    start: int
+    """Where the key begins, and with it what no leader changes."""
+    key: bytes | None
+    value: bytes | None
+    headers: tuple[Header, ...]
+    end: int
 
 
 def decode_records(
@@ -26,26 +39,26 @@ def decode_records(
     position = 0
     for number in range(count):
         try:
-            record, position = _decode_record(data, position, base_offset, base_timestamp, append_timestamp)
+            timestamp_delta, offset_delta, _, key, value, headers, position = read_fields(data, position)
         except IndexError:
             raise CorruptRecordError(f"record {number} of {count} ends beyond its batch") from None
         except CorruptRecordError as error:
             raise CorruptRecordError(f"record {number} of {count}: {error.what}") from None
-        yield record
+        timestamp = base_timestamp + timestamp_delta if append_timestamp is None else append_timestamp
+        yield Record(base_offset + offset_delta, timestamp, key, value, headers)
     if position != len(data):
         raise CorruptRecordError(f"{len(data) - position:,} bytes follow the last of {count} records")
 
 
-def _decode_record(
-    data: bytes, position: int, base_offset: int, base_timestamp: int, append_timestamp: int | None
-) -> tuple[Record, int]:
+def read_fields(data: bytes, position: int) -> RecordFields:
+    """Read the record at `position`. Raises CorruptRecordError, and IndexError where it ends beyond the data."""
     length, position = _read_varint(data, position, _VARINT_BITS)
     if not 0 <= length <= len(data) - position:
         raise CorruptRecordError(f"its length is {length:,}, but {len(data) - position:,} bytes are left")
     end = position + length
     timestamp_delta, position = _read_varint(data, position + 1, _VARLONG_BITS)
-    offset_delta, position = _read_varint(data, position, _VARINT_BITS)
-    key, position = _read_nullable(data, position, end)
+    offset_delta, start = _read_varint(data, position, _VARINT_BITS)
+    key, position = _read_nullable(data, start, end)
     value, position = _read_nullable(data, position, end)
     header_count, position = _read_varint(data, position, _VARINT_BITS)
     headers: tuple[Header, ...] = ()
@@ -53,13 +66,7 @@ def _decode_record(
         headers, position = _read_headers(data, position, end, header_count)
     if position != end:
         raise CorruptRecordError(f"its length is {length:,}, but its fields end {position - end:+,} bytes from there")
-    timestamp = _wrapping(base_timestamp + timestamp_delta) if append_timestamp is None else append_timestamp
-    return Record(_wrapping(base_offset + offset_delta), timestamp, key, value, headers), position
-
-
-def _wrapping(value: int) -> int:
-    """Keep a sum within 64 bits: damaged deltas wrap around, in Kafka and in the kernels too."""
-    return value if -_RANGE <= value < _RANGE else (value + _RANGE) % (2 * _RANGE) - _RANGE
+    return RecordFields(timestamp_delta, offset_delta, start, key, value, headers, end)
 
 
 def _read_headers(data: bytes, position: int, end: int, count: int) -> tuple[tuple[Header, ...], int]:
