@@ -6,7 +6,6 @@ batch's own checksum covers the same bytes.
 """
 
 from collections.abc import Iterator
-from mmap import mmap
 from struct import Struct
 from typing import Final
 
@@ -16,6 +15,8 @@ from logstore.errors import DecompressionError, DecompressionLimitError
 
 MAGIC: Final = b"\x04\x22\x4d\x18"
 _UINT32: Final = Struct("<I")
+_LARGEST_RATIO: Final = 256
+"""No byte of a block stands for more."""
 _CHECKSUM_SIZE: Final = 4
 _CONTENT_SIZE_SIZE: Final = 8
 _UNCOMPRESSED: Final = 1 << 31
@@ -33,14 +34,15 @@ _BLOCK_64_KIB: Final = 4 << 4
 def decompress_lz4(data: memoryview, limit: int, *, check_header: bool) -> bytes:
     """Decompress one frame to at most `limit` bytes; `check_header` is false for magic 0."""
     flags, block_size, position = _read_header(data, check_header=check_header)
-    # Untouched pages of an anonymous mapping cost nothing, so that room for the limit is free.
-    output = memoryview(mmap(-1, limit + block_size))
-    size = 0
+    parts: list[bytes] = []
+    left = limit
     for block, compressed in _blocks(data, position, block_checksums=bool(flags & _BLOCK_CHECKSUMS)):
-        size += _decompress_block(block, output[size : size + block_size], compressed=compressed)
-        if size > limit:
+        part = _decompress_block(block, block_size) if compressed else _stored_block(block, block_size)
+        left -= len(part)
+        if left < 0:
             raise DecompressionLimitError("an lz4 frame holds more than the limit")
-    return bytes(output[:size])
+        parts.append(part)
+    return parts[0] if len(parts) == 1 else b"".join(parts)
 
 
 def compress_lz4(data: memoryview) -> bytes:
@@ -101,16 +103,19 @@ def _blocks(data: memoryview, position: int, *, block_checksums: bool) -> Iterat
         position += length + (_CHECKSUM_SIZE if block_checksums else 0)
 
 
-def _decompress_block(block: memoryview, output: memoryview, *, compressed: bool) -> int:
-    if not compressed:
-        if len(block) > len(output):
-            raise DecompressionError("an lz4 block is larger than its frame allows")
-        output[: len(block)] = block
-        return len(block)
+def _decompress_block(block: memoryview, block_size: int) -> bytes:
+    output = bytearray(min(block_size, _LARGEST_RATIO * len(block)))
     try:
-        return int(cramjam.lz4.decompress_block_into(block, output, output_len=len(output)))
+        size = cramjam.lz4.decompress_block_into(block, output, output_len=len(output))
     except cramjam.DecompressionError as error:
         raise DecompressionError(f"invalid lz4 block ({error})") from error
+    return bytes(memoryview(output)[:size])
+
+
+def _stored_block(block: memoryview, block_size: int) -> bytes:
+    if len(block) > block_size:
+        raise DecompressionError("an lz4 block is larger than its frame allows")
+    return bytes(block)
 
 
 def _xxhash32_short(data: bytes) -> int:

@@ -7,7 +7,7 @@ from logstore.record_decoder import read_fields
 from logstore.record_encoder import frame_record
 
 NO_RECORD: Final = -1
-FEW_RECORDS: Final = 24
+FEW_RECORDS: Final = 8
 """Up to so many the plain Python walk is worth it, which does not load numba."""
 _INT64_MIN: Final = -(2**63)
 _INT64_MAX: Final = 2**63 - 1
