@@ -4,8 +4,13 @@ Tests put a recording or failing `FileSystem` in its place, and replay every pre
 """
 
 import os
+import shutil
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
+
+_LARGEST_COPY: Final = 1 << 30
+"""Bytes that one system call copies."""
 
 
 class FileSystem:
@@ -34,6 +39,14 @@ class FileSystem:
         """Put `source` in the place of `target`, atomically."""
         source.replace(target)
 
+    def copy(self, source: Path, target: Path) -> None:
+        """Make a new file with the content of another; where the file system can, both share the blocks on disk."""
+        with open(source, "rb", buffering=0) as original, open(target, "xb", buffering=0) as copied:
+            with suppress(AttributeError, OSError):  # macOS has no such call, and some file systems refuse it
+                while os.copy_file_range(original.fileno(), copied.fileno(), _LARGEST_COPY):
+                    pass
+            shutil.copyfileobj(original, copied)
+
     def truncate(self, path: Path, size: int) -> None:
         """Cut a file to its first `size` bytes."""
         os.truncate(path, size)
@@ -45,6 +58,10 @@ class FileSystem:
     def mkdir(self, path: Path) -> None:
         """Make a directory; its parent must exist."""
         path.mkdir()
+
+    def rmdir(self, path: Path) -> None:
+        """Remove an empty directory."""
+        path.rmdir()
 
     def fsync_directory(self, path: Path) -> None:
         """Return once the directory's names are on stable storage."""

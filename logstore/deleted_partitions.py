@@ -1,0 +1,56 @@
+"""Partition directories on their way out: renamed at once, removed a while later (Kafka: LogManager.asyncDelete)."""
+
+import os
+from pathlib import Path
+from typing import Final
+from uuid import uuid4
+
+from epoch.filesystem import REAL, FileSystem
+
+_MAX_NAME: Final = 255
+"""Characters of a file name."""
+
+
+class DeletedPartitions:
+    """The directories named `topic-partition.<id>-delete`, and when each is due to be removed (ms since 1970 UTC)."""
+
+    def __init__(self, filesystem: FileSystem = REAL) -> None:
+        """Begin with none."""
+        self._filesystem = filesystem
+        self._due: dict[Path, int] = {}
+
+    def __len__(self) -> int:
+        return len(self._due)
+
+    def add(self, directory: Path, due_ms: int) -> None:
+        """Take a directory that is renamed already: start-up finds them."""
+        self._due[directory] = due_ms
+
+    def rename(self, directory: Path, due_ms: int) -> Path:
+        """Take a live partition's directory out of the way, durably. Raises OSError."""
+        suffix = f".{uuid4().hex}-delete"
+        renamed = directory.with_name(directory.name[: _MAX_NAME - len(suffix)] + suffix)
+        self._filesystem.rename(directory, renamed)
+        self._filesystem.fsync_directory(directory.parent)
+        self.add(renamed, due_ms)
+        return renamed
+
+    def remove_due(self, now_ms: int) -> int:
+        """Remove the directories whose time has come; return how many. Raises OSError, the directory stays listed."""
+        due = [directory for directory, due_ms in self._due.items() if due_ms <= now_ms]
+        for directory in due:
+            if directory.exists():
+                _remove_tree(directory, self._filesystem)
+            del self._due[directory]
+        return len(due)
+
+
+def _remove_tree(directory: Path, filesystem: FileSystem) -> None:
+    with os.scandir(directory) as entries:
+        listed = [(Path(entry.path), entry.is_dir(follow_symlinks=False)) for entry in entries]
+    for path, is_directory in listed:
+        if is_directory:
+            _remove_tree(path, filesystem)
+        else:
+            filesystem.unlink(path)
+    filesystem.rmdir(directory)

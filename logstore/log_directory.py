@@ -1,0 +1,393 @@
+"""The logs of one log.dirs root, open for reading and writing (Kafka: LogManager, for one directory)."""
+
+import errno
+import os
+import time
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from threading import RLock
+from types import MappingProxyType, TracebackType
+from typing import Final, Self
+from uuid import UUID
+
+from epoch.filesystem import REAL, FileSystem
+from logstore.clean_shutdown import CLEAN_SHUTDOWN_NAME, UNKNOWN_BROKER_EPOCH, CleanShutdown
+from logstore.deleted_partitions import DeletedPartitions
+from logstore.directory_lock import DirectoryLock
+from logstore.errors import (
+    CorruptMetadataError,
+    LogStoreError,
+    OfflineDirectoryError,
+    PartitionExistsError,
+    UnknownPartitionError,
+)
+from logstore.log import Log
+from logstore.log_config import LogConfig
+from logstore.offset_checkpoint import (
+    HIGH_WATERMARK_CHECKPOINT,
+    LOG_START_OFFSET_CHECKPOINT,
+    RECOVERY_POINT_CHECKPOINT,
+    OffsetCheckpoint,
+)
+from logstore.open_files import DEFAULT_LIMIT, OpenFiles
+from logstore.partition_metadata import PARTITION_METADATA_NAME, PartitionMetadata
+from logstore.root_checkpoints import RootCheckpoints
+from logstore.schedule import Schedule
+from logstore.segment_recovery import OnBytes
+from logstore.topic_partition import DirectoryMark, TopicPartition, is_partition_directory_name, parse_directory_name
+
+METADATA_TOPIC: Final = "__cluster_metadata"
+"""The KRaft controller's own log may lie in the same root, and is none of the log manager's (as in Kafka)."""
+FULL: Final = frozenset({errno.ENOSPC, errno.EDQUOT})
+
+
+def system_clock() -> int:
+    """Milliseconds since 1970 UTC."""
+    return time.time_ns() // 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class DirectorySettings:
+    """How a root is kept; names and defaults are those of Kafka's broker configuration. Times are milliseconds."""
+
+    num_recovery_threads_per_data_dir: int = 2
+    log_flush_scheduler_interval_ms: int = 1_000
+    """How often logs are looked at whose `flush_ms` may have passed (in Kafka practically never, by default)."""
+    log_flush_offset_checkpoint_interval_ms: int = 60_000
+    """How often recovery points and log start offsets are written."""
+    replica_high_watermark_checkpoint_interval_ms: int = 5_000
+    log_retention_check_interval_ms: int = 300_000
+    max_open_files: int = DEFAULT_LIMIT
+    """How many segment files are open at once; those that nobody used lately are closed (not in Kafka)."""
+
+
+class LogDirectory:
+    """All partitions of one log.dirs root, behind its lock.
+
+    Nothing runs in the background: `run_periodic` does what is due, and is to be called every second or so.
+
+    >>> with LogDirectory.open(Path("/var/kafka-logs")) as directory:
+    ...     log = directory.create(TopicPartition("orders", 0))
+    ...     log.append([Record(value=b"...")], leader_epoch=0)
+    """
+
+    def __init__(
+        self,
+        root: Path,
+        lock: DirectoryLock,
+        *,
+        config_of: Callable[[TopicPartition], LogConfig],
+        settings: DirectorySettings,
+        filesystem: FileSystem,
+        clock: Callable[[], int],
+    ) -> None:
+        """Hold no logs yet; see `open`."""
+        self.root = root
+        self.broker_epoch = UNKNOWN_BROKER_EPOCH
+        """The epoch of the broker that stopped last, as the clean-shutdown file said; written again on close."""
+        self._lock = lock
+        self._config_of = config_of
+        self._settings = settings
+        self._filesystem = filesystem
+        self._clock = clock
+        self._open_files = OpenFiles(settings.max_open_files)
+        self._logs: dict[TopicPartition, Log] = {}
+        self._unreadable: dict[TopicPartition, LogStoreError] = {}
+        self._deleted = DeletedPartitions(filesystem)
+        self._failure: OSError | None = None
+        self._changes = RLock()
+        self._schedule = Schedule(
+            {
+                self.notice_poisoned_logs: 0,
+                self.flush_due_logs: settings.log_flush_scheduler_interval_ms,
+                self.checkpoint: settings.log_flush_offset_checkpoint_interval_ms,
+                self.checkpoint_high_watermarks: settings.replica_high_watermark_checkpoint_interval_ms,
+                self.enforce_retention: settings.log_retention_check_interval_ms,
+                self.remove_deleted: 0,
+            },
+            clock(),
+        )
+
+    @classmethod
+    def open(
+        cls,
+        root: Path | str,
+        config: LogConfig | Callable[[TopicPartition], LogConfig] | None = None,
+        *,
+        settings: DirectorySettings | None = None,
+        filesystem: FileSystem = REAL,
+        clock: Callable[[], int] = system_clock,
+        progress: OnBytes = lambda _: None,
+    ) -> Self:
+        """Lock the root, made where it is missing, and open all logs in it, recovering them after an unclean stop.
+
+        `config` is all logs' or tells each partition's. `progress` is told, by several threads, how many more bytes
+        are recovered: `RecoveryEstimate` says beforehand how many there are. A log that is damaged beyond recovery is
+        in `unreadable`, and the others go on. Raises DirectoryLockedError, and OSError where the disk fails.
+        """
+        root = Path(root).absolute()
+        if not root.is_dir():
+            filesystem.mkdir(root)
+        directory = cls(
+            root,
+            DirectoryLock.acquire(root),
+            config_of=config if callable(config) else lambda _: config or LogConfig(),
+            settings=settings or DirectorySettings(),
+            filesystem=filesystem,
+            clock=clock,
+        )
+        try:
+            directory._load(progress)
+        except BaseException:
+            directory._let_go()
+            raise
+        return directory
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+    # --- what is in it
+
+    @property
+    def partitions(self) -> Mapping[TopicPartition, Log]:
+        """The open logs, by partition. None once the disk has failed."""
+        return MappingProxyType(self._logs)
+
+    @property
+    def unreadable(self) -> Mapping[TopicPartition, LogStoreError]:
+        """The partitions that could not be opened, and why."""
+        return MappingProxyType(self._unreadable)
+
+    @property
+    def failure(self) -> OSError | None:
+        """What took the root offline; None while it is online."""
+        return self._failure
+
+    def log(self, partition: TopicPartition) -> Log:
+        """Return a partition's log. Raises OfflineDirectoryError, UnknownPartitionError, or why it is unreadable."""
+        self._ensure_online()
+        if partition in self._unreadable:
+            raise self._unreadable[partition]
+        if partition not in self._logs:
+            raise UnknownPartitionError(f"there is no partition {partition}", file=self.root, advice="create it first")
+        return self._logs[partition]
+
+    # --- partitions come and go
+
+    def create(self, partition: TopicPartition, *, topic_id: UUID | None = None) -> Log:
+        """Make a partition and open its empty log. Raises PartitionExistsError, OSError."""
+        parse_directory_name(str(partition))
+        with self._changes:
+            self._ensure_online()
+            path = self.root / str(partition)
+            if partition in self._logs or path.exists():
+                raise PartitionExistsError(f"there is a partition {partition} already", file=path)
+            with self._watched():
+                self._filesystem.mkdir(path)
+                self._filesystem.fsync_directory(self.root)
+                if topic_id is not None:
+                    PartitionMetadata(topic_id).write(path / PARTITION_METADATA_NAME, self._filesystem)
+                log = self._open_log(partition, RootCheckpoints(clean_shutdown=True))
+            self._logs[partition] = log
+            return log
+
+    def delete(self, partition: TopicPartition) -> None:
+        """Remove a partition: its directory is renamed now, and removed `file_delete_delay_ms` later.
+
+        Raises UnknownPartitionError, OSError.
+        """
+        with self._changes, self._watched():
+            self._ensure_online()
+            log = self.log(partition)
+            log.close()
+            due_ms = self._clock() + self._config_of(partition).file_delete_delay_ms
+            self._deleted.rename(self.root / str(partition), due_ms)
+            del self._logs[partition]
+            self.checkpoint()
+
+    # --- what is due from time to time
+
+    def run_periodic(self) -> None:
+        """Do what is due: flush by `flush_ms`, write checkpoints, enforce retention, remove what was deleted.
+
+        A failed disk takes the root offline, as `failure` tells then. On a full one what failed is tried again when
+        it is due next. Raises nothing.
+        """
+        with self._changes:
+            for task in self._schedule.due(self._clock()):
+                if self._failure is None:
+                    with suppress(OSError), self._watched():
+                        task()
+
+    def checkpoint(self) -> None:
+        """Write the recovery points and the log start offsets, durably. Raises OSError."""
+        with self._changes, self._watched():
+            self._write(RECOVERY_POINT_CHECKPOINT, {each: log.recovery_point for each, log in self._logs.items()})
+            # As Kafka does: the others start where their first segment does.
+            inside = {
+                each: log for each, log in self._logs.items() if log.log_start_offset > log.segments[0].base_offset
+            }
+            self._write(LOG_START_OFFSET_CHECKPOINT, {each: log.log_start_offset for each, log in inside.items()})
+
+    def checkpoint_high_watermarks(self) -> None:
+        """Write the high watermarks, durably. Raises OSError."""
+        with self._changes, self._watched():
+            self._write(HIGH_WATERMARK_CHECKPOINT, {each: log.high_watermark for each, log in self._logs.items()})
+
+    def flush_due_logs(self) -> None:
+        """Flush the logs whose `flush_ms` has passed since their last flush. Raises OSError."""
+        now_ms = self._clock()
+        for log in self._logs.values():
+            if now_ms - log.last_flush_ms >= log.config.flush_ms:
+                log.flush()
+
+    def enforce_retention(self) -> None:
+        """Delete segments by age and size in all logs. Raises OSError."""
+        for log in self._logs.values():
+            log.delete_old_segments()
+
+    def notice_poisoned_logs(self) -> None:
+        """Take the root offline where a log's write or fsync has failed."""
+        for log in self._logs.values():
+            if log.is_poisoned:
+                self._fail(OSError(errno.EIO, "a write to a log of this directory has failed", str(log.directory)))
+                return
+
+    def remove_deleted(self) -> None:
+        """Remove the directories of deleted partitions whose delay has passed. Raises OSError."""
+        self._deleted.remove_due(self._clock())
+
+    # --- the end
+
+    def close(self) -> None:
+        """Flush and close all logs, write the checkpoints and the clean-shutdown file, release the lock.
+
+        After a failure of the disk only the lock is released. Raises OSError; the logs are recovered at the next open
+        then.
+        """
+        with self._changes:
+            try:
+                if self._failure is None and self._lock.held:
+                    with self._watched():
+                        self._close_in_order()
+            finally:
+                self._let_go()
+
+    def abandon(self) -> None:
+        """Let go of everything and write nothing, as if the process had died."""
+        with self._changes:
+            self._let_go()
+
+    def _close_in_order(self) -> None:
+        self.checkpoint_high_watermarks()
+        for log in self._logs.values():
+            log.flush()
+            log.close()
+        self.checkpoint()
+        if not self._unreadable:
+            CleanShutdown(self.broker_epoch).write(self.root / CLEAN_SHUTDOWN_NAME, self._filesystem)
+        self._logs = {}
+
+    def _let_go(self) -> None:
+        for log in self._logs.values():
+            log.abandon()
+        self._logs = {}
+        self._lock.release()
+
+    # --- opening
+
+    def _load(self, progress: OnBytes) -> None:
+        checkpoints = RootCheckpoints.read(self.root)
+        self._take_clean_shutdown_file()
+        live = []
+        for name in self._directory_names():
+            parsed = parse_directory_name(name)
+            if parsed.mark is DirectoryMark.DELETE:
+                self._deleted.add(self.root / name, self._clock())
+            elif parsed.mark is DirectoryMark.NONE and parsed.topic_partition.topic != METADATA_TOPIC:
+                live.append(parsed.topic_partition)
+        if checkpoints.clean_shutdown:
+            for partition in live:
+                self._load_one(partition, checkpoints, progress)
+        else:
+            with ThreadPoolExecutor(self._settings.num_recovery_threads_per_data_dir) as threads:
+                for future in [threads.submit(self._load_one, each, checkpoints, progress) for each in live]:
+                    future.result()
+
+    def _take_clean_shutdown_file(self) -> None:
+        """Remove the file before any log is touched: what crashes from here on is no clean stop (KAFKA-10471)."""
+        path = self.root / CLEAN_SHUTDOWN_NAME
+        if path.exists():
+            with suppress(CorruptMetadataError):
+                self.broker_epoch = CleanShutdown.read(path).broker_epoch
+            self._filesystem.unlink(path)
+            self._filesystem.fsync_directory(self.root)
+
+    def _directory_names(self) -> list[str]:
+        with os.scandir(self.root) as entries:
+            names = [entry.name for entry in entries if entry.is_dir(follow_symlinks=False)]
+        return sorted(filter(is_partition_directory_name, names))
+
+    def _load_one(self, partition: TopicPartition, checkpoints: RootCheckpoints, progress: OnBytes) -> None:
+        try:
+            self._logs[partition] = self._open_log(partition, checkpoints, progress)
+        except LogStoreError as error:
+            self._unreadable[partition] = error
+
+    def _open_log(
+        self, partition: TopicPartition, checkpoints: RootCheckpoints, progress: OnBytes = lambda _: None
+    ) -> Log:
+        known = checkpoints.of(partition)
+        return Log.open(
+            self.root / str(partition),
+            self._config_of(partition),
+            log_start_offset=known.log_start_offset or 0,
+            recovery_point=known.recovery_point or 0,
+            high_watermark=known.high_watermark or 0,
+            clean_shutdown=known.clean_shutdown,
+            filesystem=self._filesystem,
+            clock=self._clock,
+            open_files=self._open_files,
+            progress=progress,
+        )
+
+    # --- the disk
+
+    def _write(self, name: str, offsets: dict[TopicPartition, int]) -> None:
+        OffsetCheckpoint(offsets).write(self.root / name, self._filesystem)
+
+    @contextmanager
+    def _watched(self) -> Iterator[None]:
+        """Take the root offline when the disk fails. A full disk has not failed: space may return."""
+        try:
+            yield
+        except LogStoreError:
+            raise
+        except OSError as error:
+            if error.errno not in FULL:
+                self._fail(error)
+            raise
+
+    def _fail(self, error: OSError) -> None:
+        """Let go of all logs; the other roots go on (Kafka: handleLogDirFailure)."""
+        self._failure = error
+        for log in self._logs.values():
+            log.abandon()
+        self._logs = {}
+
+    def _ensure_online(self) -> None:
+        self._lock.ensure_held()
+        if self._failure is not None:
+            raise OfflineDirectoryError(
+                f"the directory is offline since its disk failed: {self._failure}",
+                file=self.root,
+                advice="replace the disk, or open the directory again once it works",
+            ) from self._failure
