@@ -6,10 +6,10 @@ from typing import Final
 
 from epoch.errors import EpochError
 from logstore.clean_shutdown import CLEAN_SHUTDOWN_NAME
-from logstore.directory_listing import list_directory
+from logstore.directory_listing import DirectoryListing, list_directory
 from logstore.errors import LogStoreError
 from logstore.file_name import FileKind, FileName, parse_file_name
-from logstore.log_root import BOOTSTRAP_CHECKPOINT_NAME, LOCK_NAME, ROOT_FILES, open_log_directory
+from logstore.log_root import BOOTSTRAP_CHECKPOINT_NAME, LOCK_NAME, ROOT_FILES, LogRoot, open_log_directory
 from logstore.meta_properties import META_PROPERTIES_NAME
 from logstore.offset_checkpoint import OFFSET_CHECKPOINTS
 from logstore.topic_partition import is_partition_directory_name
@@ -67,8 +67,10 @@ class Dump:
         Raises LogStoreError where it is nothing that could be dumped, and OSError where it cannot be read.
         """
         if path.is_dir():
-            open_log_directory(path)
-            self._directory(path, root=path)
+            if isinstance(open_log_directory(path), LogRoot):
+                self._root(path)
+            else:
+                self._partition(path, root=path)
             return
         path.stat()
         kind = _kind_of(path.name)
@@ -82,19 +84,31 @@ class Dump:
             )
         self._file(path, kind)
 
-    def _directory(self, path: Path, root: Path) -> None:
+    def _root(self, path: Path) -> None:
+        listing = list_directory(path, root=path)
+        self._members(path, listing)
+        for name in listing.directories:
+            if is_partition_directory_name(name):
+                self._partition(path / name, root=path)
+            else:
+                self._unknown_directory(path / name)
+
+    def _partition(self, path: Path, root: Path) -> None:
         listing = list_directory(path, root=root)
+        self._members(path, listing)
+        for name in listing.directories:
+            self._unknown_directory(path / name)
+
+    def _members(self, path: Path, listing: DirectoryListing) -> None:
         for name in sorted({**listing.files, **listing.escaping_links, **listing.other}):
             if name in listing.escaping_links:
                 self._escaping_link(path / name)
             else:
                 self._member(path / name, _kind_of(name) if name in listing.files else FileKind.UNKNOWN)
-        for name in listing.directories:
-            if path == root and is_partition_directory_name(name):
-                self._directory(path / name, root)
-            else:
-                self._printer.begin(str(path / name))
-                self._printer.note("unknown_directory", {})
+
+    def _unknown_directory(self, path: Path) -> None:
+        self._printer.begin(str(path))
+        self._printer.note("unknown_directory", {})
 
     def _escaping_link(self, path: Path) -> None:
         self._printer.begin(str(path))

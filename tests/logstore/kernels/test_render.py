@@ -30,6 +30,8 @@ ODD_TEXT = st.sampled_from(
         b"\xf4\x8f\xbf\xbf",  # the last one
         b"\xed\x9f\xbf\xee\x80\x80",  # around the surrogates
         b"\xe2\x82",  # cut off
+        b"\xe2\x82\xc0",  # not continued
+        b"\xf0\x9f\x98\xff",
         b"\x80",
         b"text\xff",
         b'"\\/\b\f\n\r\t\x00\x1f\x7f',

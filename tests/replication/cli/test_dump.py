@@ -10,10 +10,11 @@ from typing import Any
 
 import pytest
 
+from logstore.batch_attributes import DELETE_HORIZON_BIT as DELETE_HORIZON
 from replication.cli.dumping import log_dump, record_runs
 from replication.cli.dumping.offset_range import OffsetRange
 from tests.data.replicas import replicas, truth
-from tests.logstore.batches import CONTROL, TRANSACTIONAL, batch, record
+from tests.logstore.batches import CONTROL, TRANSACTIONAL, batch, record, simple_batch
 from tests.logstore.golden import LABELS, LEGACY
 from tests.oracle.kafka import classpath
 from tests.replication.cli.command import epochlog
@@ -194,6 +195,14 @@ def test_text_names_each_field_of_a_batch_and_its_records(tmp_path: Path) -> Non
     ]
 
 
+def test_a_batch_that_compaction_will_drop_says_when(tmp_path: Path) -> None:
+    data = batch(records=[record(value=None)], base_timestamp=777, attributes=DELETE_HORIZON)
+    [line] = dump_json(written(tmp_path, data))
+    assert (line["delete_horizon_ms"], line["timestamp_type"]) == (777, "CreateTime")
+    [line] = dump_json(written(tmp_path, simple_batch()))
+    assert line["delete_horizon_ms"] is None
+
+
 def test_text_and_json_show_the_same_batches() -> None:
     text = epochlog("dump", CODECS).out.splitlines()
     for line, document in zip(text, dump_json(CODECS), strict=True):
@@ -291,6 +300,8 @@ def test_offsets_are_half_open() -> None:
     assert records == list(range(445, 525))
     batches = [(line["base_offset"], line["last_offset"]) for line in dump_json(CODECS, "--offsets", "450:520")]
     assert batches == [(450, 519)]
+    batches = [(line["base_offset"], line["last_offset"]) for line in dump_json(CODECS, "--offsets", "519:521")]
+    assert batches == [(450, 519), (520, 588)]
 
 
 @pytest.mark.parametrize("offsets", ["2300:", ":420", "1000:1001", "5000:"])

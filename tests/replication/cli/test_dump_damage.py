@@ -165,6 +165,7 @@ def test_files_that_are_not_kafkas_are_one_line_and_status_2(tmp_path: Path) -> 
 def test_in_a_directory_such_files_are_named(tmp_path: Path) -> None:
     directory = tmp_path / "orders-0"
     (directory / "lost+found").mkdir(parents=True)
+    (directory / "nested-0").mkdir()
     written(directory, simple_batch())
     written(directory, b"hello", "notes.txt")
     written(directory, b"0", "leader-epoch-checkpoint.tmp")
@@ -177,6 +178,7 @@ def test_in_a_directory_such_files_are_named(tmp_path: Path) -> None:
         ("leader-epoch-checkpoint.tmp", "temporary_file"),
         ("notes.txt", "unknown_file"),
         ("lost+found", "unknown_directory"),
+        ("nested-0", "unknown_directory"),
     ]
 
 
@@ -271,6 +273,8 @@ NAMES = (
     data=batch(records=[record(offset_delta=1, timestamp_delta=1)], base_offset=2**63 - 1, base_timestamp=2**63 - 1),
     offsets=":",
 )
+@example(data=batch(records=[record(), record(offset_delta=1)], base_sequence=2**31 - 1), offsets=":")
+@example(data=b"".join(map(simple_batch, (1, 9, 2, 3))), offsets="1:4")
 @example(data=batch(records=[record(headers=[(b"\xff", None)])]), offsets=":")
 @given(data=damaged_bytes(LOGS) | st.binary(max_size=200), offsets=st.sampled_from([":", "3:", ":2", "1:4"]))
 def test_any_bytes_are_dumped_the_same_with_and_without_kernels(
