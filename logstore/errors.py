@@ -149,6 +149,21 @@ class SegmentTooLargeError(LogStoreError, ValueError):
     """A segment is larger than its indexes can point into (Kafka: KafkaException)."""
 
 
+# A log in use ------------------------------------------------------------------------------------------------------
+
+
+class OffsetOutOfRangeError(LogStoreError, LookupError):
+    """An offset lies outside of the log, or above its high watermark (Kafka: OffsetOutOfRangeException)."""
+
+
+class LogClosedError(LogStoreError, ValueError):
+    """The log is closed."""
+
+
+class LogPoisonedError(LogStoreError, OSError):
+    """The disk failed before, and what is on it is unknown: open the log again (Kafka: KafkaStorageException)."""
+
+
 # Files beside the log ----------------------------------------------------------------------------------------------
 
 

@@ -1,6 +1,6 @@
 """One segment of a log that is in use: its `.log` file and the indexes beside it (Kafka: LogSegment)."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from struct import Struct
 from typing import Final, NamedTuple, Self
@@ -182,6 +182,7 @@ class LiveSegment:
         """Walk over the batches from `position` on. Raises as `read_batches` does, and OSError."""
         return read_batches(self.file.data()[: self.size], position, str(self.path))
 
+    @property
     def next_offset(self) -> int:
         """Return the offset after the last batch, reading from the last index entry on (Kafka: readNextOffset)."""
         end = self.base_offset
@@ -191,12 +192,14 @@ class LiveSegment:
 
     # --- appending
 
-    def should_roll(self, size: int, max_timestamp: int, last_offset: int, now_ms: int, jitter_ms: int) -> bool:
+    def should_roll(
+        self, size: int, max_timestamp: int, last_offset: int, clock: Callable[[], int], jitter_ms: int
+    ) -> bool:
         """Tell whether `size` more bytes up to `last_offset` belong into the next segment (Kafka: shouldRoll)."""
         mine = self.file.size
         if mine > self._config.segment_bytes - size:
             return True
-        if mine and self._age(max_timestamp, now_ms) > self._config.segment_ms - jitter_ms:
+        if mine and self._age(max_timestamp, clock) > self._config.segment_ms - jitter_ms:
             return True
         return (
             self.offset_index.is_full
@@ -225,12 +228,12 @@ class LiveSegment:
         self.time_index.append(*self.largest)
         self._bytes_since_index_entry = 0
 
-    def _age(self, timestamp: int, now_ms: int) -> int:
+    def _age(self, timestamp: int, clock: Callable[[], int]) -> int:
         """Return the time from the first batch to `timestamp`; without times, since the segment was made."""
         first = self._first_timestamp
         if first is None:
             first = self._first_timestamp = read_batch(self.file.data()).max_timestamp
-        return timestamp - first if first >= 0 else now_ms - self.created_ms
+        return timestamp - first if first >= 0 else clock() - self.created_ms
 
     # --- reading
 

@@ -23,7 +23,18 @@ class SegmentFile:
     Whoever holds a view of the bytes keeps them, whatever happens to the file: it is never cut under a mapping.
     """
 
-    __slots__ = ("_descriptor", "_filesystem", "_lock", "_mappings", "_open_files", "_view", "path", "size", "used")
+    __slots__ = (
+        "_descriptor",
+        "_filesystem",
+        "_lock",
+        "_mappings",
+        "_open_files",
+        "_view",
+        "is_torn",
+        "path",
+        "size",
+        "used",
+    )
 
     def __init__(
         self, path: Path, size: int = 0, *, filesystem: FileSystem = REAL, open_files: OpenFiles | None = None
@@ -33,6 +44,8 @@ class SegmentFile:
         self.size = size
         """Bytes that readers may look at: set once they are written."""
         self.used = False
+        self.is_torn = False
+        """Whether bytes beyond `size` may be in the file: a write failed, and so did taking them away."""
         self._filesystem = filesystem
         self._open_files = open_files
         # Guards the descriptor, the mapping, and which bytes are in the file; taken before the lock of OpenFiles.
@@ -56,7 +69,7 @@ class SegmentFile:
             try:
                 self._filesystem.write(descriptor, data)
             except OSError:
-                self._filesystem.truncate(self.path, self.size)
+                self._cut_back()
                 raise
             self.size += len(data)
         self.used = True
@@ -110,6 +123,12 @@ class SegmentFile:
             self.path = path
 
     # --- with the lock held
+
+    def _cut_back(self) -> None:
+        """Take away what a failed write has left."""
+        self.is_torn = True
+        self._filesystem.truncate(self.path, self.size)
+        self.is_torn = False
 
     def _open(self) -> int:
         self._descriptor = self._filesystem.open(self.path)

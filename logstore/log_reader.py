@@ -1,0 +1,101 @@
+"""Find records by offset in the segments of a log, without a lock."""
+
+from pathlib import Path
+from typing import NamedTuple
+
+from logstore.errors import OffsetOutOfRangeError
+from logstore.live_segment import LiveSegment
+from logstore.read_view import ReadView
+from logstore.segment_list import SegmentList
+from logstore.transaction_index import AbortedTransaction
+
+
+class LogPlace(NamedTuple):
+    """Where an offset is: all batches before `position` of the segment end below it (Kafka: LogOffsetMetadata)."""
+
+    offset: int
+    segment_base_offset: int
+    position: int
+
+
+class LogReader:
+    """What the writer has published, and how to read it.
+
+    Appending puts a new `end` in place once the bytes are written. Whatever takes bytes away makes `changes` odd
+    before and even after: who read meanwhile reads again.
+    """
+
+    __slots__ = ("_known_place", "changes", "directory", "end", "segments")
+
+    def __init__(self, directory: Path, segments: SegmentList, log_end_offset: int) -> None:
+        """Begin with what is on disk."""
+        self.directory = directory
+        self.segments = segments
+        self.end = LogPlace(log_end_offset, segments.active.base_offset, segments.active.size)
+        self.changes = 0
+        self._known_place = (-1, self.end)
+
+    def place_of(self, offset: int) -> LogPlace:
+        """Find the batch that holds `offset`; the log's end where none does (Kafka: convertToOffsetMetadata)."""
+        end, changes = self.end, self.changes
+        if offset >= end.offset:
+            return end
+        known_at, known = self._known_place
+        if known_at == changes and known.offset == offset:
+            return known
+        place = self._locate(offset, end)
+        self._known_place = (changes, place)
+        return place
+
+    def read(
+        self, offset: int, max_bytes: int, limit: LogPlace, min_one_batch: bool, *, with_aborted: bool = False
+    ) -> ReadView:
+        """Return whole batches from the one that holds `offset` on, before `limit`."""
+        if max_bytes < 0:
+            raise ValueError(f"{max_bytes} bytes cannot be read")
+        if offset >= limit.offset:
+            return ReadView(offset)
+        segments = self.segments
+        number = segments.floor(offset)
+        if number < 0:
+            raise OffsetOutOfRangeError("no segment holds this offset", file=self.directory, offset=offset)
+        _, limit_base, limit_position = limit
+        for segment in segments.segments[number:]:
+            base = segment.base_offset
+            if base > limit_base:
+                break
+            size = limit_position if base == limit_base else segment.file.size
+            place = segment.locate(offset, size)
+            if place is not None:
+                start, first_size, _ = place
+                wanted = first_size if min_one_batch and first_size > max_bytes else max_bytes
+                if wanted < first_size:
+                    return ReadView(offset, segment_base_offset=base, position=start, first_batch_incomplete=wanted > 0)
+                end = segment.whole_batches_end(start, start + wanted, size)
+                view = ReadView(offset, segment.file.data()[start:end], base, start)
+                if with_aborted:
+                    view.aborted_transactions = self._aborted(offset, segment, min(size, start + wanted))
+                return view
+        return ReadView(offset)
+
+    def _locate(self, offset: int, end: LogPlace) -> LogPlace:
+        for segment in self.segments.from_offset(offset):
+            size = end.position if segment.base_offset == end.segment_base_offset else segment.size
+            place = segment.locate(offset, size)
+            if place is not None:
+                return LogPlace(offset, segment.base_offset, place.position)
+        return LogPlace(offset, end.segment_base_offset, end.position)
+
+    def _aborted(self, offset: int, segment: LiveSegment, end_position: int) -> list[AbortedTransaction]:
+        """Collect the aborted transactions with records from `offset` up to `end_position` of `segment`, or later."""
+        later = self.segments.segments[self.segments.floor(segment.base_offset) + 1 :]
+        end = segment.offset_index.offset_from_position(end_position)
+        if end is None:
+            end = later[0].base_offset if later else self.end.offset
+        collected: list[AbortedTransaction] = []
+        for each in (segment, *later):
+            found, complete = each.transaction_index.overlapping(offset, end)
+            collected += found
+            if complete:
+                break
+        return collected

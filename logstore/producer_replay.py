@@ -1,0 +1,35 @@
+"""Bring the producers' state to the end of a log that was cut (Kafka: rebuildProducerState)."""
+
+from logstore.batch_attributes import NO_PRODUCER_ID
+from logstore.producer_state import ProducerState
+from logstore.segment_list import SegmentList
+
+
+def rebuild_producers(
+    producers: ProducerState, segments: SegmentList, *, log_start_offset: int, log_end_offset: int, now_ms: int
+) -> None:
+    """Load the latest snapshot within the log, replay what follows it, and take a snapshot at the log's end.
+
+    Where no producer was known before, none is afterwards, and nothing is read. Raises OSError.
+    """
+    knew_none = producers.is_empty() and producers.end_offset >= log_end_offset
+    producers.reload(log_start_offset, log_end_offset, now_ms)
+    if not knew_none:
+        _replay(producers, segments, log_start_offset, log_end_offset)
+    producers.end_offset = log_end_offset
+    producers.take_snapshot(sync=False)
+
+
+def _replay(producers: ProducerState, segments: SegmentList, log_start_offset: int, log_end_offset: int) -> None:
+    snapshots_at = segments.base_offsets[-2:]
+    for segment in segments.from_offset(producers.end_offset):
+        start = max(segment.base_offset, producers.end_offset, log_start_offset)
+        if start >= log_end_offset:
+            return
+        producers.end_offset = start
+        if segment.base_offset in snapshots_at:
+            producers.take_snapshot(sync=False)
+        place = segment.locate(start, segment.size)
+        for batch in segment.batches(place.position) if place else ():
+            if batch.producer_id != NO_PRODUCER_ID:
+                producers.replay(batch)

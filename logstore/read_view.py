@@ -1,0 +1,87 @@
+"""What a read of a log returns: bytes that stay where they are."""
+
+from collections.abc import Iterator
+from typing import Final
+
+from logstore.batches import Batch, read_batches
+from logstore.record import Record
+from logstore.transaction_index import AbortedTransaction
+
+_NO_BYTES: Final = memoryview(b"")
+
+
+class ReadView:
+    """Whole batches of one segment, zero-copy (Kafka: FetchDataInfo).
+
+    The bytes stay valid as long as somebody holds `data`, whatever happens to the log.
+
+    >>> for record in log.read(offset, 1 << 20).records():
+    ...     print(record.offset, record.value)
+    """
+
+    __slots__ = ("aborted_transactions", "data", "first_batch_incomplete", "offset", "position", "segment_base_offset")
+
+    def __init__(
+        self,
+        offset: int,
+        data: memoryview = _NO_BYTES,
+        segment_base_offset: int = -1,
+        position: int = -1,
+        *,
+        first_batch_incomplete: bool = False,
+    ) -> None:
+        """Take what was found for `offset`."""
+        self.offset = offset
+        """What was asked for: the first batch may begin before it."""
+        self.data = data
+        self.segment_base_offset = segment_base_offset
+        """The segment that the bytes are in; -1 where nothing was looked up."""
+        self.position = position
+        """Where `data` begins in the segment's file."""
+        self.first_batch_incomplete = first_batch_incomplete
+        """There is a batch, but it is larger than what was asked for (Kafka: firstEntryIncomplete)."""
+        self.aborted_transactions: list[AbortedTransaction] = []
+        """For reads of committed records: whose records to skip, and from which offset on."""
+
+    def __len__(self) -> int:
+        return len(self.data)
+
+    def __repr__(self) -> str:
+        return f"ReadView(offset={self.offset}, bytes={len(self.data)})"
+
+    def batches(self) -> Iterator[Batch]:
+        """Walk over the batches, the first of which may begin before `offset`."""
+        return read_batches(self.data)
+
+    def records(self) -> Iterator[Record]:
+        """Give the records from `offset` on: without control records, and without those of aborted transactions.
+
+        Which transactions were aborted is only known of a read with `Isolation.TXN_COMMITTED`. Raises as
+        `RecordBatch.records` does.
+        """
+        skipped = _AbortedProducers(self.aborted_transactions)
+        for batch in self.batches():
+            if skipped.covers(batch) or batch.is_control or batch.last_offset < self.offset:
+                continue
+            for record in batch.records():
+                if record.offset >= self.offset:
+                    yield record
+
+
+class _AbortedProducers:
+    """Which producers' records a reader of committed records skips, while it goes over the batches."""
+
+    def __init__(self, transactions: list[AbortedTransaction]) -> None:
+        self._ahead = sorted(transactions, key=lambda each: each.first_offset, reverse=True)
+        self._active: dict[int, int] = {}
+
+    def covers(self, batch: Batch) -> bool:
+        """Tell whether the batch belongs to an aborted transaction; call it once for each batch, in order."""
+        while self._ahead and self._ahead[-1].first_offset <= batch.last_offset:
+            begun = self._ahead.pop()
+            self._active[begun.producer_id] = begun.last_offset
+        end = self._active.get(batch.producer_id)
+        if end is not None and batch.base_offset >= end:
+            del self._active[batch.producer_id]
+            return False
+        return end is not None and batch.is_transactional
