@@ -90,11 +90,11 @@ def validate_for_leader(
         return _NOTHING
     if origin is AppendOrigin.CLIENT:
         _check_client_header(batch)
-    source = batch.codec
-    target = Codec(source) if config.compression_type == "producer" else _CODECS[config.compression_type]
+    section = _section(batch)
+    source = Codec(batch.codec)
+    target = source if config.compression_type == "producer" else _CODECS[config.compression_type]
     # Kafka writes its own control records as they are.
     target = Codec.NONE if batch.is_control and not source else target
-    section = _section(batch)
     inspection = _inspect(batch, section, now_ms, config)
     append_time = now_ms if config.message_timestamp_type is TimestampType.LOG_APPEND_TIME else None
     if source == target and (inspection.is_consecutive or not source):

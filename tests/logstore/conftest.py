@@ -1,0 +1,25 @@
+"""What the tests of logstore/ share."""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
+
+from tests.oracle.kafka import JavaProgram
+
+
+@pytest.fixture(scope="session")
+def memory_dir() -> Iterator[Path]:
+    """A directory in memory where there is one: thousands of synced writes take their time on a disk."""
+    memory = "/dev/shm"  # noqa: S108 - only the place; the name below it is fresh
+    with TemporaryDirectory(prefix="epochlog-", dir=memory if os.access(memory, os.W_OK) else None) as directory:
+        yield Path(directory)
+
+
+@pytest.fixture(scope="session")
+def log_oracle() -> Iterator[JavaProgram]:
+    """Kafka's UnifiedLog and LogLoader."""
+    with JavaProgram("LogOracle") as oracle:
+        yield oracle
