@@ -44,7 +44,7 @@ import org.apache.kafka.storage.internals.log.UnifiedLog;
 import org.apache.kafka.storage.internals.log.VerificationGuard;
 import org.apache.kafka.storage.log.metrics.BrokerTopicStats;
 
-/** One command a line on stdin, one result a line on stdout, over Kafka's own UnifiedLog. See REPORT.md. */
+/** One command a line on stdin, one result a line on stdout, over Kafka's own UnifiedLog. The commands are in README.md. */
 public final class LogOracle {
     private static UnifiedLog log;
     private static ManualScheduler scheduler;
@@ -154,12 +154,13 @@ public final class LogOracle {
         FetchDataInfo f = log.read(Long.parseLong(a[1]), Integer.parseInt(a[2]), iso, minOne);
         byte[] raw = bytes(f.records);
         long first = -1, last = -1;
-        int n = 0;
+        int n = 0, whole = 0;
         for (RecordBatch b : MemoryRecords.readableRecords(ByteBuffer.wrap(raw)).batches()) {
             if (n++ == 0) first = b.baseOffset();
             last = b.lastOffset();
+            whole += b.sizeInBytes();
         }
-        return first + " " + last + " bytes=" + raw.length + " crc=" + crc(raw) + " batches=" + n
+        return first + " " + last + " bytes=" + whole + " crc=" + crc(Arrays.copyOf(raw, whole)) + " batches=" + n
             + " segment=" + f.fetchOffsetMetadata.segmentBaseOffset + " pos=" + f.fetchOffsetMetadata.relativePositionInSegment
             + " partialFirst=" + f.firstEntryIncomplete
             + f.abortedTransactions.map(l -> " aborted=" + l.stream().map(t -> t.producerId() + ":" + t.firstOffset()).collect(Collectors.joining(","))).orElse("");
