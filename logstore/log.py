@@ -104,13 +104,14 @@ class Log(ReadableLog):
         observer: LogObserver | None = None,
         open_files: OpenFiles | None = None,
         run_later: RunLater = lambda task: task(),
+        progress: Callable[[int], object] = lambda _: None,
     ) -> Self:
         """Open the log in a directory named `topic-partition`, made where it is missing; recover it where needed.
 
         `checkpoints` is what a root's checkpoint files say (`LogDirectory` reads and writes them). Without them the
         log stands alone: it keeps such files itself, and nobody else may have it open. `clock` gives milliseconds
         since 1970 UTC. `run_later` may put flushes of completed segments into another thread; they are done at once
-        by default.
+        by default. `progress` is told how many more bytes are recovered.
 
         Raises InvalidDirectoryNameError, SegmentTooLargeError and OSError.
         """
@@ -129,6 +130,8 @@ class Log(ReadableLog):
             clean_shutdown=known.clean_shutdown,
             filesystem=filesystem,
             clock=clock,
+            open_files=open_files,
+            progress=progress,
         )
         if own is not None:
             own.mark_open()

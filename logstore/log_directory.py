@@ -96,12 +96,13 @@ class LogDirectory:
         self._open_files = OpenFiles(settings.max_open_files)
         self._logs: dict[TopicPartition, Log] = {}
         self._unreadable: dict[TopicPartition, LogStoreError] = {}
+        self._flushed_ms: dict[TopicPartition, int] = {}
         self._deleted = DeletedPartitions(filesystem)
         self._failure: OSError | None = None
         self._changes = RLock()
         self._schedule = Schedule(
             {
-                self.notice_poisoned_logs: 0,
+                self.notice_failures: 0,
                 self.flush_due_logs: settings.log_flush_scheduler_interval_ms,
                 self.checkpoint: settings.log_flush_offset_checkpoint_interval_ms,
                 self.checkpoint_high_watermarks: settings.replica_high_watermark_checkpoint_interval_ms,
@@ -211,6 +212,7 @@ class LogDirectory:
             due_ms = self._clock() + self._config_of(partition).file_delete_delay_ms
             self._deleted.rename(self.root / str(partition), due_ms)
             del self._logs[partition]
+            self._flushed_ms.pop(partition, None)
             self.checkpoint()
 
     # --- what is due from time to time
@@ -243,23 +245,25 @@ class LogDirectory:
             self._write(HIGH_WATERMARK_CHECKPOINT, {each: log.high_watermark for each, log in self._logs.items()})
 
     def flush_due_logs(self) -> None:
-        """Flush the logs whose `flush_ms` has passed since their last flush. Raises OSError."""
+        """Flush the logs whose `flush_ms` has passed since their last flush here. Raises OSError."""
         now_ms = self._clock()
-        for log in self._logs.values():
-            if now_ms - log.last_flush_ms >= log.config.flush_ms:
+        for partition, log in self._logs.items():
+            if now_ms - self._flushed_ms.setdefault(partition, now_ms) >= log.config.flush_ms:
                 log.flush()
+                self._flushed_ms[partition] = now_ms
 
     def enforce_retention(self) -> None:
-        """Delete segments by age and size in all logs. Raises OSError."""
+        """Delete segments by age and size in all logs, and forget idle producers. Raises OSError."""
         for log in self._logs.values():
             log.delete_old_segments()
+            log.expire_producers()
 
-    def notice_poisoned_logs(self) -> None:
-        """Take the root offline where a log's write or fsync has failed."""
-        for log in self._logs.values():
-            if log.is_poisoned:
-                self._fail(OSError(errno.EIO, "a write to a log of this directory has failed", str(log.directory)))
-                return
+    def notice_failures(self) -> None:
+        """Take the root offline where a log is poisoned: a write or fsync has failed. `run_periodic` looks first."""
+        with self._changes:
+            failed = next((log.failure for log in self._logs.values() if log.failure is not None), None)
+            if failed is not None:
+                self._fail(failed)
 
     def remove_deleted(self) -> None:
         """Remove the directories of deleted partitions whose delay has passed. Raises OSError."""
@@ -289,7 +293,6 @@ class LogDirectory:
     def _close_in_order(self) -> None:
         self.checkpoint_high_watermarks()
         for log in self._logs.values():
-            log.flush()
             log.close()
         self.checkpoint()
         if not self._unreadable:
@@ -345,14 +348,10 @@ class LogDirectory:
     def _open_log(
         self, partition: TopicPartition, checkpoints: RootCheckpoints, progress: OnBytes = lambda _: None
     ) -> Log:
-        known = checkpoints.of(partition)
         return Log.open(
             self.root / str(partition),
             self._config_of(partition),
-            log_start_offset=known.log_start_offset or 0,
-            recovery_point=known.recovery_point or 0,
-            high_watermark=known.high_watermark or 0,
-            clean_shutdown=known.clean_shutdown,
+            checkpoints=checkpoints.of(partition),
             filesystem=self._filesystem,
             clock=self._clock,
             open_files=self._open_files,

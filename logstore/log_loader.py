@@ -22,8 +22,6 @@ from epoch.checkpoint import LeaderEpochCheckpoint
 from epoch.errors import CheckpointError
 from epoch.filesystem import REAL, FileSystem
 from epoch.history import EpochHistory
-from logstore.batch_attributes import NO_PRODUCER_ID
-from logstore.batches import read_batch
 from logstore.errors import InvalidBatchHeaderError, TornBatchError
 from logstore.file_name import FileFate, FileKind, file_name, parse_file_name
 from logstore.left_over_files import orphaned_indexes, plan_left_overs
@@ -32,8 +30,10 @@ from logstore.log_config import LogConfig
 from logstore.log_file import LogFile
 from logstore.offset_index import OffsetIndex
 from logstore.open_files import OpenFiles
+from logstore.producer_replay import rebuild_producers
 from logstore.producer_state import ProducerState
 from logstore.recovery_report import DroppedTail, RecoveryReport
+from logstore.segment_list import SegmentList
 from logstore.segment_recovery import OnBytes, SegmentRecovery, recover_segment
 
 INDEX_SLOTS: Final = {FileKind.OFFSET_INDEX: 8, FileKind.TIME_INDEX: 12}
@@ -162,8 +162,9 @@ class _Loader:
         for base_offset in [base for base in self._base_offsets if base not in set(unflushed)]:
             if not self._has_indexes(base_offset):
                 self._report.rebuilt_indexes.append(file_name(FileKind.LOG, base_offset))
-                self._recover(base_offset)
-        producers = self._producers_before(unflushed[0]) if unflushed else None
+                before = [base for base in self._base_offsets if base < base_offset]
+                self._recover(base_offset, self._producers_at(base_offset, before))
+        producers = self._producers_at(unflushed[0], self._base_offsets) if unflushed else self._new_producers()
         for number, base_offset in enumerate(unflushed):
             found = self._recover(base_offset, producers)
             if found.dropped_bytes:
@@ -175,8 +176,7 @@ class _Loader:
         first = bisect_right(self._base_offsets, self._recovery_point) - 1
         return self._base_offsets[max(first, 0) :]
 
-    def _recover(self, base_offset: int, producers: ProducerState | None = None) -> SegmentRecovery:
-        producers = producers or self._producers_before(base_offset)
+    def _recover(self, base_offset: int, producers: ProducerState) -> SegmentRecovery:
         found = recover_segment(
             self._directory,
             base_offset,
@@ -257,7 +257,7 @@ class _Loader:
             return self._next_offset(base_offset, self._last_position(base_offset))
         except (TornBatchError, InvalidBatchHeaderError):
             # Said to be closed in order, and is not: what an append would add here, nobody could read.
-            return self._recover(base_offset).next_offset
+            return self._recover(base_offset, self._producers_at(base_offset, self._base_offsets)).next_offset
 
     def _next_offset(self, base_offset: int, position: int) -> int:
         """Walk over the last segment's headers from where a batch begins."""
@@ -269,14 +269,22 @@ class _Loader:
 
     def _open_segments(self) -> list[LiveSegment]:
         """Load what is left, or begin a segment where nothing is."""
-        load, bases = LiveSegment.load, self._base_offsets
-        if not bases:
-            load, bases = LiveSegment.create, [self._log_start_offset]
-        now, files = self._clock(), self._open_files
-        return [
-            load(self._directory, base_offset, self._config, self._filesystem, created_ms=now, open_files=files)
-            for base_offset in bases
-        ]
+        if self._base_offsets:
+            return [self._load_segment(base_offset) for base_offset in self._base_offsets]
+        return [self._begin_segment(LiveSegment.create, self._log_start_offset)]
+
+    def _load_segment(self, base_offset: int) -> LiveSegment:
+        return self._begin_segment(LiveSegment.load, base_offset)
+
+    def _begin_segment(self, begin: Callable[..., LiveSegment], base_offset: int) -> LiveSegment:
+        return begin(
+            self._directory,
+            base_offset,
+            self._config,
+            self._filesystem,
+            created_ms=self._clock(),
+            open_files=self._open_files,
+        )
 
     def _drop_everything(self) -> None:
         for base_offset in list(self._base_offsets):
@@ -326,15 +334,18 @@ class _Loader:
         expiration_ms = self._config.producer_id_expiration_ms
         return ProducerState(self._directory, filesystem=self._filesystem, expiration_ms=expiration_ms)
 
-    def _producers_before(self, offset: int) -> ProducerState:
-        """Bring the producers' state up to a segment's beginning, from the latest snapshot and the log before it."""
+    def _producers_at(self, offset: int, base_offsets: Sequence[int]) -> ProducerState:
+        """Bring the producers' state up to `offset`, from the latest snapshot and the segments after it."""
         producers = self._new_producers()
-        producers.reload(self._log_start_offset, offset, self._clock())
-        self._replay(producers, offset)
+        segments = [self._load_segment(base_offset) for base_offset in base_offsets]
+        if segments:
+            self._rebuild(producers, segments, offset, self._log_start_offset)
+        for segment in segments:
+            segment.abandon()
         return producers
 
     def _load_producers(
-        self, segments: Sequence[LiveSegment], log_start_offset: int, end: int, *, clean_shutdown: bool
+        self, segments: list[LiveSegment], log_start_offset: int, end: int, *, clean_shutdown: bool
     ) -> ProducerState:
         producers = self._new_producers()
         producers.remove_stray_snapshots([segment.base_offset for segment in segments])
@@ -343,22 +354,15 @@ class _Loader:
             for offset in (*(segment.base_offset for segment in segments[-2:]), end):
                 producers.end_offset = offset
                 producers.take_snapshot(sync=False)
-            return producers
-        producers.reload(log_start_offset, end, self._clock())
-        self._replay(producers, end)
-        producers.take_snapshot(sync=False)
+        else:
+            self._rebuild(producers, segments, end, log_start_offset)
         return producers
 
-    def _replay(self, producers: ProducerState, end: int) -> None:
-        """Take over the batches from where the producers' state stands up to `end`."""
-        first = max(bisect_right(self._base_offsets, producers.end_offset) - 1, 0)
-        for base_offset in self._base_offsets[first:]:
-            if max(base_offset, producers.end_offset) >= end:
-                break
-            with LogFile.open(self._directory / file_name(FileKind.LOG, base_offset)) as log:
-                for columns in log.scan(check_crc=False):
-                    inside = (columns.last_offset >= producers.end_offset) & (columns.base_offset < end)
-                    written = inside & (columns.producer_id != NO_PRODUCER_ID)
-                    for position in columns.position[written].tolist():
-                        producers.replay(read_batch(log.data, position, str(log.path)))
-        producers.end_offset = end
+    def _rebuild(self, producers: ProducerState, segments: list[LiveSegment], end: int, log_start_offset: int) -> None:
+        rebuild_producers(
+            producers,
+            SegmentList(segments),
+            log_start_offset=log_start_offset,
+            log_end_offset=end,
+            now_ms=self._clock(),
+        )

@@ -1,0 +1,202 @@
+"""After a crash, whatever it left, we open what Kafka's own LogLoader opens: same end, epochs, segments, indexes.
+
+Kafka writes a log (batches of several leaders and producers, rolls, truncations), stops in the middle, and its
+directory is damaged. Then both open a copy of it.
+"""
+
+import random
+import shutil
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from logstore.log_config import LogConfig
+from logstore.log_loader import LoadedLog, load_log
+from logstore.producer_snapshot import ProducerSnapshot
+from tests.campaign import Campaign
+from tests.oracle.kafka import JavaProgram
+
+SETTINGS = "segmentBytes=1500 indexInterval=150 indexBytes=4096"
+CONFIG = LogConfig(segment_bytes=1500, index_interval_bytes=150, segment_index_bytes=4096)
+NOW = time.time_ns() // 1_000_000
+"""Kafka forgets producers whose last record is more than a day old, by the system's clock."""
+CODECS = ("none", "none", "gzip", "lz4", "zstd", "snappy")
+
+CRASHES = Campaign("log loader against Kafka", full=3_000, share=60)
+
+
+@pytest.fixture(scope="module")
+def oracle() -> Iterator[JavaProgram]:
+    with JavaProgram("LogOracle") as program:
+        yield program
+
+
+class Producers:
+    """What idempotent and transactional producers would send next."""
+
+    def __init__(self, rng: random.Random) -> None:
+        self._rng = rng
+        self._sequences: dict[int, int] = {}
+        self._open: set[int] = set()
+
+    def command(self, epoch: int, moment: int) -> str:
+        """One append by one of them, or the end of a transaction."""
+        producer = self._rng.randrange(3)
+        if producer in self._open and self._rng.random() < 0.4:
+            self._open.remove(producer)
+            return f"endTxn {epoch} {producer} 0 {self._rng.choice(['commit', 'abort'])} {moment}"
+        transactional = producer == 2 or producer in self._open
+        if transactional:
+            self._open.add(producer)
+        count, sequence = self._rng.randint(1, 4), self._sequences.get(producer, 0)
+        self._sequences[producer] = sequence + count
+        return (
+            f"appendLeader {epoch} {count} {self._rng.randint(0, 120)} {moment} {self._rng.choice(CODECS)} "
+            f"pid={producer} pepoch=0 seq={sequence} txn={int(transactional)}"
+        )
+
+
+def a_life(rng: random.Random) -> list[str]:
+    """What happens to a log before it crashes. With a truncation there are no producers: their sequences would break."""
+    commands, epoch, moment = [], 0, NOW
+    producers = Producers(rng) if rng.random() < 0.5 else None
+    for _ in range(rng.randint(1, 25)):
+        moment += rng.randint(-3, 50)
+        kind = rng.random()
+        if kind < 0.15:
+            epoch += rng.randint(1, 3)
+        if kind < 0.65 or (producers and kind < 0.8):
+            plain = f"appendLeader {epoch} {rng.randint(1, 5)} {rng.randint(0, 150)} {moment} {rng.choice(CODECS)}"
+            commands.append(producers.command(epoch, moment) if producers and rng.random() < 0.6 else plain)
+        elif kind < 0.72 and not producers:
+            commands.append(f"truncateTo {rng.randint(0, 60)}")
+        elif kind < 0.8:
+            commands.append("roll")
+        elif kind < 0.88:
+            commands.append("flush true")
+        elif kind < 0.93:
+            commands.append(f"hw {rng.randint(0, 90)}")
+        elif kind < 0.96:
+            commands.append(f"deleteRecords {rng.randint(0, 30)}")
+    return commands
+
+
+def damage(directory: Path, recovery_point: int, rng: random.Random) -> str:
+    """Do to the directory what a crash may do; say what. What was flushed is only damaged by a bad disk."""
+    logs = sorted(directory.glob("*.log"))
+    victim = rng.choice([log for log in logs if int(log.stem) >= recovery_point] or logs[-1:])
+    data = victim.read_bytes()
+    # A time index that is missing alone stays empty in Kafka, and is built again here.
+    indexes = sorted(directory.glob("*.index"))
+    kind = rng.randrange(9)
+    if kind == 0 and data:
+        victim.write_bytes(data[: rng.randrange(len(data))])
+        return f"{victim.name} cut"
+    if kind == 1 and data:
+        # Neither the magic nor a base offset is under a checksum: there Kafka believes anything.
+        at = rng.randrange(len(data))
+        position = batch_at(data, at)
+        at = max(at, position + 17)
+        if at < len(data):
+            victim.write_bytes(data[:at] + bytes([data[at] ^ 0x40]) + data[at + 1 :])
+        return f"{victim.name} changed at {at}"
+    if kind == 2:
+        victim.write_bytes(data + rng.randbytes(rng.randint(1, 10)))
+        return f"{victim.name} with a few more bytes"
+    if kind == 3:
+        victim.write_bytes(data + bytes(rng.randint(1, 300)))
+        return f"{victim.name} with zeros behind"
+    if kind == 4 and indexes:
+        index = rng.choice(indexes)
+        index.unlink()
+        return f"{index.name} removed"
+    if kind == 5:
+        for snapshot in directory.glob("*.snapshot"):
+            if rng.random() < 0.5:
+                snapshot.unlink()
+        return "snapshots removed"
+    if kind == 6:
+        shutil.copy(victim, victim.with_suffix(".log.deleted"))
+        (directory / f"{9_999:020d}.index").write_bytes(b"")
+        shutil.copy(victim, victim.with_suffix(".log.cleaned"))
+        return "left-overs of deletion and cleaning"
+    if kind == 7:
+        for path in directory.glob(f"{victim.stem}.*"):
+            if path.suffix != ".snapshot":
+                shutil.copy(path, path.with_name(path.name + ".swap"))
+        return f"{victim.name} swapped"
+    return "nothing"
+
+
+def batch_at(data: bytes, position: int) -> int:
+    """Where the batch begins that this byte is part of."""
+    start = 0
+    while (end := start + 12 + int.from_bytes(data[start + 8 : start + 12])) <= position:
+        start = end
+    return start
+
+
+def test_we_open_what_a_crash_left_as_kafka_does(oracle: JavaProgram, tmp_path: Path) -> None:
+    for number in range(CRASHES.count):
+        seed = f"{CRASHES.seed}/{number}"
+        rng = random.Random(seed)
+        original = tmp_path / f"{number}/written/t-0"
+        ends = oracle.ask(
+            "autotasks true", f"open {original} {SETTINGS} clean=true recoveryPoint=0 logStart=0", *a_life(rng)
+        )
+        state = oracle.ask("state", "crash")[0]
+        was = dict(field.split("=") for field in state.split())
+        recovery_point, log_start = int(was["recoveryPoint"]), int(was["logStart"])
+        said = damage(original, recovery_point, rng)
+        ours, theirs = tmp_path / f"{number}/ours/t-0", tmp_path / f"{number}/theirs/t-0"
+        shutil.copytree(original, ours)
+        shutil.copytree(original, theirs)
+        loaded = load_log(ours, CONFIG, log_start_offset=log_start, recovery_point=recovery_point, clock=lambda: NOW)
+        opened, *told = oracle.ask(
+            f"open {theirs} {SETTINGS} clean=false recoveryPoint={recovery_point} logStart={log_start}",
+            "state",
+            "segments",
+            "epochs",
+        )
+        assert opened.startswith("ok"), (seed, said, opened)
+        assert in_their_words(loaded) == told, (seed, said)
+        index_answers = oracle.ask(
+            *(f"{kind} {each.base_offset}" for each in loaded.segments for kind in ("index", "timeindex"))
+        )
+        assert index_words(loaded) == index_answers, (seed, said)
+        oracle.ask("close")
+        assert snapshots(ours) == snapshots(theirs), (seed, said)
+        for segment in loaded.segments:
+            segment.close()
+        for path in theirs.glob("*.txnindex"):
+            assert (ours / path.name).read_bytes() == path.read_bytes(), (seed, said)
+        del ends
+        shutil.rmtree(tmp_path / str(number))
+    CRASHES.report(CRASHES.count)
+
+
+def in_their_words(loaded: LoadedLog) -> list[str]:
+    """The log as the oracle tells it."""
+    start, end = loaded.log_start_offset, loaded.log_end_offset
+    return [
+        f"logStart={start} leo={end} hw={start} recoveryPoint={max(loaded.recovery_point, 0)} "
+        f"segments={len(loaded.segments)}",
+        " ".join(f"{segment.base_offset}:{segment.size}" for segment in loaded.segments),
+        " ".join(f"{epoch}:{start}" for epoch, start in loaded.epochs.entries),
+    ]
+
+
+def index_words(loaded: LoadedLog) -> list[str]:
+    """All index entries as the oracle tells them."""
+    words = []
+    for segment in loaded.segments:
+        words.append(" ".join(f"{offset}:{position}" for offset, position in segment.offset_index.entries) or "empty")
+        words.append(" ".join(f"{timestamp}:{offset}" for timestamp, offset in segment.time_index.entries) or "empty")
+    return words
+
+
+def snapshots(directory: Path) -> dict[str, set[object]]:
+    """The producers' snapshots, whose order is of no meaning."""
+    return {path.name: set(ProducerSnapshot.read(path).entries) for path in directory.glob("*.snapshot")}
