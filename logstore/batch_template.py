@@ -54,15 +54,15 @@ class BatchTemplate:
 
         Sequence numbers start over after 2^31 - 1. Raises OverflowError for offsets beyond 2^63 - 1.
         """
-        if records > MAX_OFFSET - self.base_offset:
-            raise OverflowError(f"{records:,} records from offset {self.base_offset:,} on end beyond the last offset")
+        self._ensure_offsets(records)
         sequence = self.base_sequence
         if sequence != NO_SEQUENCE:
             sequence = (sequence + records) % _SEQUENCES
         return replace(self, base_offset=self.base_offset + records, base_sequence=sequence)
 
     def batch(self, section: bytes | memoryview, count: int, base_timestamp: int, max_timestamp: int) -> bytearray:
-        """Compress `count` encoded records and put the header before them."""
+        """Compress `count` encoded records and put the header before them. Raises OverflowError as `after` does."""
+        self._ensure_offsets(count)
         compressed = compress(self.codec, section)
         data = bytearray(HEADER_SIZE + len(compressed))
         data[HEADER_SIZE:] = compressed
@@ -85,6 +85,10 @@ class BatchTemplate:
         )
         seal(data)
         return data
+
+    def _ensure_offsets(self, records: int) -> None:
+        if records > MAX_OFFSET - self.base_offset:
+            raise OverflowError(f"{records:,} records from offset {self.base_offset:,} on end beyond the last offset")
 
 
 def seal(data: bytearray) -> None:

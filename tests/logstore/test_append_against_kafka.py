@@ -300,7 +300,7 @@ def play(oracle: JavaProgram, directory: Path, properties: dict[str, str], steps
 
 
 def test_every_append_is_taken_or_refused_as_kafka_does(log_oracle: JavaProgram, memory_dir: Path) -> None:
-    campaign = Campaign("appends against Kafka", full=3_000, share=60)
+    campaign = Campaign("appends against Kafka", full=3_000, share=150)
     appended = 0
     for number in range(campaign.count):
         rng = random.Random(f"{campaign.seed}/{number}")
