@@ -162,6 +162,11 @@ class Log(ReadableLog):
         else:
             self.abandon()
 
+    @property
+    def failure(self) -> OSError | None:
+        """What poisoned the log: a write or fsync that failed; None while it can be written."""
+        return self._failure
+
     # --- writing
 
     def append(
