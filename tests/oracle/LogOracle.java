@@ -180,7 +180,7 @@ public final class LogOracle {
     }
 
     private static String run(String[] a) throws Exception {
-        if (log == null && !List.of("open", "autotasks", "buildHex").contains(a[0])) throw new IllegalStateException("no log open");
+        if (log == null && !List.of("open", "autotasks", "buildHex", "endTxnHex").contains(a[0])) throw new IllegalStateException("no log open");
         switch (a[0]) {
             case "open": return open(a);
             case "buildHex": {               // buildHex BASE EPOCH N VALUE_BYTES TS [codec] [k=v...]
@@ -195,6 +195,9 @@ public final class LogOracle {
             }
             case "appendLeaderHex":
                 return appended(log.appendAsLeader(MemoryRecords.readableRecords(ByteBuffer.wrap(HexFormat.of().parseHex(a[2]))), Integer.parseInt(a[1])));
+            case "appendMarkerHex":          // appendMarkerHex EPOCH HEX  (as the coordinator, transaction version 1)
+                return appended(log.appendAsLeader(MemoryRecords.readableRecords(ByteBuffer.wrap(HexFormat.of().parseHex(a[2]))), Integer.parseInt(a[1]),
+                    AppendOrigin.COORDINATOR, RequestLocal.noCaching(), VerificationGuard.SENTINEL, (short) 1));
             case "appendFollowerHex":        // appendFollowerHex EPOCH HEX
                 return appended(log.appendAsFollower(MemoryRecords.readableRecords(ByteBuffer.wrap(HexFormat.of().parseHex(a[2]))), Integer.parseInt(a[1])));
             case "appendFollower":           // appendFollower EPOCH FILE  (raw batch bytes)
@@ -204,6 +207,10 @@ public final class LogOracle {
                 return appended(log.appendAsLeader(MemoryRecords.withEndTransactionMarker(0, Long.parseLong(a[5]), -1, Long.parseLong(a[2]), Short.parseShort(a[3]), m),
                     Integer.parseInt(a[1]), AppendOrigin.COORDINATOR, RequestLocal.noCaching(), VerificationGuard.SENTINEL,
                     a.length > 6 ? Short.parseShort(a[6]) : (short) 1));
+            }
+            case "endTxnHex": {              // endTxnHex PID PEPOCH commit|abort TS -> the marker's batch
+                EndTransactionMarker m = new EndTransactionMarker(a[3].equals("commit") ? ControlRecordType.COMMIT : ControlRecordType.ABORT, 0);
+                return HexFormat.of().formatHex(bytes(MemoryRecords.withEndTransactionMarker(0, Long.parseLong(a[4]), -1, Long.parseLong(a[1]), Short.parseShort(a[2]), m)));
             }
             case "assignEpoch": log.assignEpochStartOffset(Integer.parseInt(a[1]), Long.parseLong(a[2])); return "ok";
             case "truncateTo": return log.truncateTo(Long.parseLong(a[1])) + " " + state();

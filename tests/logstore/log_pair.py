@@ -1,0 +1,254 @@
+"""Our log and Kafka's, given the same commands: every answer must be the same, and so must the files."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import crc32c
+
+from epoch.errors import InvalidEpochEntryError
+from logstore.append_info import AppendInfo
+from logstore.append_origin import AppendOrigin
+from logstore.errors import AppendError, CorruptBatchError, LogStoreError, OffsetOutOfRangeError
+from logstore.file_name import FileKind, parse_file_name
+from logstore.isolation import Isolation
+from logstore.log import Log
+from logstore.log_config import LogConfig
+from logstore.producer_snapshot import ProducerSnapshot
+from logstore.root_checkpoints import PartitionCheckpoints
+from tests.oracle.kafka import JavaProgram
+
+COMPARED = {
+    FileKind.LOG,
+    FileKind.OFFSET_INDEX,
+    FileKind.TIME_INDEX,
+    FileKind.TRANSACTION_INDEX,
+    FileKind.PRODUCER_SNAPSHOT,
+    FileKind.LEADER_EPOCH_CHECKPOINT,
+}
+NO_EPOCHS = b"0\n0\n"
+
+KAFKAS_NAMES = {
+    "CorruptBatchError": "CorruptRecordException",
+    "InvalidBatchHeaderError": "CorruptRecordException",
+    "InvalidEpochEntryError": "IllegalArgumentException",
+}
+
+
+def kafkas_name(error: Exception) -> str:
+    """The exception that Kafka raises where we raise `error`."""
+    name = type(error).__name__
+    return KAFKAS_NAMES.get(name, name.removesuffix("Error") + "Exception")
+
+
+@dataclass
+class LogPair:
+    """One partition, twice."""
+
+    kafka: JavaProgram
+    root: Path
+    options: dict[str, int | str]
+    script: list[str] = field(default_factory=list)
+    """Everything that Kafka was asked: it repeats a failure."""
+
+    def __post_init__(self) -> None:
+        self.ours_dir, self.kafkas_dir = self.root / "ours/t-0", self.root / "kafka/t-0"
+        self.config = LogConfig(
+            segment_bytes=int(self.options["segmentBytes"]),
+            index_interval_bytes=int(self.options["indexInterval"]),
+            segment_index_bytes=int(self.options["indexBytes"]),
+            segment_ms=int(self.options["segmentMs"]),
+            retention_bytes=int(self.options["retentionBytes"]),
+            retention_ms=-1,
+            file_delete_delay_ms=0,
+            max_message_bytes=100 << 20,
+            message_timestamp_after_max_ms=2**63 - 1,
+        )
+        self.ours_dir.parent.mkdir(parents=True)
+        self.left = PartitionCheckpoints(recovery_point=0, log_start_offset=0, clean_shutdown=True)
+        self.open()
+
+    def ask(self, line: str) -> str:
+        self.script.append(line)
+        answer = self.kafka.ask(line)[0]
+        assert "TASKERR" not in answer
+        return answer
+
+    def check(self, ours: object, line: str) -> None:
+        """Compare our answer with Kafka's."""
+        theirs = self.ask(line)
+        assert str(ours) == theirs, self.context()
+
+    def context(self) -> str:
+        return "\n".join(["", *(line if len(line) < 200 else line[:200] + "..." for line in self.script)])
+
+    # --- opening and leaving
+
+    def open(self) -> None:
+        options = " ".join(f"{name}={value}" for name, value in self.options.items())
+        theirs = self.ask(f"open {self.kafkas_dir} {options}")
+        self.log = Log.open(self.ours_dir, self.config, checkpoints=self.left)
+        assert theirs == f"ok clean={str(self.left.clean_shutdown).lower()} {self.state()}", self.context()
+        self.check_content()
+
+    def close(self) -> None:
+        self.log.close()
+        self.left = PartitionCheckpoints(
+            recovery_point=self.log.log_end_offset,
+            log_start_offset=self.log.log_start_offset,
+            clean_shutdown=True,
+        )
+        self.ask("close")
+        assert contents(self.ours_dir) == contents(self.kafkas_dir), self.context()
+
+    def crash(self) -> None:
+        self.left = PartitionCheckpoints(
+            recovery_point=self.log.recovery_point,
+            log_start_offset=self.log.log_start_offset,
+            clean_shutdown=False,
+        )
+        self.log.abandon()
+        self.ask("crash")
+
+    # --- looking
+
+    def state(self) -> str:
+        log = self.log
+        return (
+            f"logStart={log.log_start_offset} leo={log.log_end_offset} hw={log.high_watermark} "
+            f"recoveryPoint={log.recovery_point} segments={len(log.segments)}"
+        )
+
+    def check_content(self) -> None:
+        log = self.log
+        self.check(self.state(), "state")
+        self.check(" ".join(f"{each.base_offset}:{each.size}" for each in log.segments), "segments")
+        self.check(" ".join(f"{epoch}:{start}" for epoch, start in log.epochs.entries), "epochs")
+
+    def check_indexes(self) -> None:
+        for segment in self.log.segments:
+            entries = " ".join(f"{offset}:{position}" for offset, position in segment.offset_index.entries)
+            self.check(entries or "empty", f"index {segment.base_offset}")
+            times = " ".join(f"{timestamp}:{offset}" for timestamp, offset in segment.time_index.entries)
+            self.check(times or "empty", f"timeindex {segment.base_offset}")
+
+    def read(self, offset: int, max_bytes: int, isolation: Isolation, *, min_one_batch: bool) -> None:
+        theirs = self.ask(f"read {offset} {max_bytes} {isolation.name} {str(min_one_batch).lower()}")
+        # Kafka's high watermark may have moved by the read: the one thing in which a log must not be like it.
+        self.ask(f"hw {self.log.high_watermark}")
+        try:
+            view = self.log.read(offset, max_bytes, isolation=isolation, min_one_batch=min_one_batch)
+        except OffsetOutOfRangeError:
+            assert theirs.startswith("ERR OffsetOutOfRangeException"), self.context()
+            return
+        batches = list(view.batches())
+        first, last = (batches[0].base_offset, batches[-1].last_offset) if batches else (-1, -1)
+        ours = f"{first} {last} bytes={len(view.data)} crc={crc32c.crc32c(view.data):08x} batches={len(batches)}"
+        assert theirs.startswith(ours + " "), f"{theirs} is not {ours}{self.context()}"
+        assert theirs.count("partialFirst=true") == view.first_batch_incomplete, self.context()
+        if batches:
+            assert f" segment={view.segment_base_offset} pos={view.position} " in theirs, self.context()
+            aborted = ",".join(f"{each.producer_id}:{each.first_offset}" for each in view.aborted_transactions)
+            assert theirs.partition(" aborted=")[2] == aborted, f"{theirs} is not {aborted}{self.context()}"
+
+    def offset_for_timestamp(self, timestamp: int) -> None:
+        found = self.log.offset_for_timestamp(timestamp)
+        epoch = "none" if found is None or found.leader_epoch is None else found.leader_epoch
+        self.check(f"{found.timestamp} {found.offset} {epoch}" if found else "none", f"offsetForTimestamp {timestamp}")
+
+    def end_offset_for_epoch(self, epoch: int) -> None:
+        answer = self.log.end_offset_for_epoch(epoch)
+        self.check(f"{answer.epoch} {answer.end_offset}" if answer else "none", f"endOffsetForEpoch {epoch}")
+
+    def last_stable_offset(self) -> None:
+        self.check(self.log.last_stable_offset, "lso")
+
+    # --- writing
+
+    def append_as_leader(self, data: bytes, epoch: int, origin: AppendOrigin = AppendOrigin.CLIENT) -> None:
+        version = 1 if origin is AppendOrigin.COORDINATOR else None
+        line = "appendLeaderHex" if origin is AppendOrigin.CLIENT else "appendMarkerHex"
+        self._append(
+            lambda: self.log.append(data, leader_epoch=epoch, origin=origin, transaction_version=version),
+            f"{line} {epoch} {data.hex()}",
+            epoch,
+        )
+
+    def append_as_follower(self, data: bytes, epoch: int) -> None:
+        append = lambda: self.log.append_batches(data, leader_epoch=epoch)  # noqa: E731  a name for a line
+        self._append(append, f"appendFollowerHex {epoch} {data.hex()}", epoch)
+
+    def _append(self, append: Callable[[], AppendInfo], line: str, epoch: int) -> None:
+        theirs = self.ask(line)
+        before = (self.state(), self.log.epochs.entries)
+        try:
+            info = append()
+        except (AppendError, CorruptBatchError, LogStoreError, InvalidEpochEntryError) as error:
+            assert theirs.startswith(f"ERR {kafkas_name(error)}"), f"{theirs} is not {error!r}{self.context()}"
+            assert (self.state(), self.log.epochs.entries) == before, "nothing may change"
+            self.follow_what_kafka_did_before_refusing(epoch)
+            return
+        if info.is_duplicate:
+            assert theirs.startswith(f"{info.first_offset} {info.last_offset} "), self.context()
+            self.follow_what_kafka_did_before_refusing(epoch)
+            return
+        ours = f"{info.first_offset} {info.last_offset} maxTs={info.max_timestamp} bytes={info.size}"
+        assert ours == theirs, f"{theirs} is not {ours}{self.context()}"
+
+    def follow_what_kafka_did_before_refusing(self, epoch: int) -> None:
+        """Kafka assigns the epoch and rolls before it looks at sequence numbers; we look at them first."""
+        epochs = " ".join(f"{known}:{start}" for known, start in self.log.epochs.entries)
+        if self.ask("epochs") != epochs:
+            self.log.assign_epoch(epoch, self.log.log_end_offset)
+        if len(self.ask("segments").split()) > len(self.log.segments):
+            self.log.roll()
+
+    def truncate_to(self, offset: int) -> None:
+        changed = str(self.log.truncate_to(offset)).lower()
+        self.check(f"{changed} {self.state()}", f"truncateTo {offset}")
+
+    def truncate_fully_and_start_at(self, offset: int, log_start_offset: int | None) -> None:
+        self.log.truncate_fully_and_start_at(offset, log_start_offset)
+        start = "" if log_start_offset is None else f" {log_start_offset}"
+        self.check(f"ok {self.state()}", f"truncateFullyAndStartAt {offset}{start}")
+
+    def roll(self) -> None:
+        if self.log.segments[-1].size:
+            self.log.roll()
+            self.check(self.log.segments[-1].base_offset, "roll")
+
+    def flush(self) -> None:
+        self.log.flush()
+        self.check(f"ok recoveryPoint={self.log.recovery_point}", "flush true")
+
+    def high_watermark(self, offset: int) -> None:
+        self.check(self.log.update_high_watermark(offset), f"hw {offset}")
+
+    def delete_records(self, before: int) -> None:
+        line = f"deleteRecords {before}"
+        try:
+            changed = str(self.log.delete_records(before)).lower()
+        except OffsetOutOfRangeError:
+            assert self.ask(line).startswith("ERR OffsetOutOfRangeException"), self.context()
+        else:
+            self.check(f"{changed} {self.state()}", line)
+
+    def delete_old_segments(self) -> None:
+        self.check(f"{self.log.delete_old_segments()} {self.state()}", "deleteOldSegments")
+
+
+def contents(directory: Path) -> dict[str, object]:
+    """What must be the same: a file without entries counts as missing, a snapshot as the set of its entries."""
+    found: dict[str, object] = {}
+    for path in directory.iterdir():
+        kind = parse_file_name(path.name).kind
+        data = path.read_bytes()
+        if kind is FileKind.PRODUCER_SNAPSHOT:
+            found[path.name] = set(ProducerSnapshot.parse(data).entries)
+        elif kind is FileKind.LEADER_EPOCH_CHECKPOINT:
+            found[path.name] = data or NO_EPOCHS
+        elif kind in COMPARED and (data or kind is FileKind.LOG):
+            found[path.name] = data
+        elif kind not in COMPARED:
+            found[path.name] = None
+    return {FileKind.LEADER_EPOCH_CHECKPOINT.value: NO_EPOCHS} | found

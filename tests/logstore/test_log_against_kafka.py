@@ -1,0 +1,219 @@
+"""Random sequences of everything that a log does, done by Kafka's own UnifiedLog too."""
+
+import random
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from shutil import rmtree
+from tempfile import TemporaryDirectory
+
+import pytest
+
+from logstore.append_origin import AppendOrigin
+from logstore.isolation import Isolation
+from tests.campaign import Campaign
+from tests.logstore.directories import assert_sound
+from tests.logstore.log_pair import LogPair
+from tests.oracle.kafka import JavaProgram
+
+SEQUENCES = Campaign("log-oracle", full=2_000, share=60)
+STEPS = 40
+CODECS = ["none", "none", "none", "gzip", "snappy", "lz4", "zstd"]
+PRODUCERS = [7, 8, 9]
+
+
+@pytest.fixture(scope="module")
+def log_oracle() -> Iterator[JavaProgram]:
+    """Kafka's UnifiedLog."""
+    with JavaProgram("LogOracle") as oracle:
+        yield oracle
+
+
+class Sequence:
+    """One random walk. Follower and leader appends alternate in phases, as a replica's roles do."""
+
+    def __init__(self, pair: LogPair, rng: random.Random) -> None:
+        self.pair = pair
+        self.rng = rng
+        self.epoch = 0
+        self.now = rng.choice([1_000, time.time_ns() // 1_000_000])
+        self.sequences = dict.fromkeys(PRODUCERS, 0)
+        self.in_transaction: dict[int, bool] = {}
+
+    def run(self, steps: int) -> None:
+        rng = self.rng
+        actions = {
+            self.append_as_follower: 10,
+            self.append_as_leader: 10,
+            self.append_of_producer: 8,
+            self.end_transaction: 4,
+            self.append_nonsense: 2,
+            self.read: 10,
+            self.ask_by_time: 3,
+            self.ask_by_epoch: 2,
+            self.new_epoch: 2,
+            self.high_watermark: 4,
+            self.truncate: 3,
+            self.truncate_fully: 0.3,
+            self.delete_records: 2,
+            self.delete_old_segments: 1,
+            self.pair.roll: 2,
+            self.pair.flush: 2,
+            self.pair.last_stable_offset: 2,
+            self.pair.check_indexes: 2,
+            self.reopen: 1,
+            self.crash: 1,
+        }
+        for action in rng.choices(list(actions), list(actions.values()), k=steps):
+            action()
+            self.pair.check_content()
+        self.pair.close()
+
+    @property
+    def end(self) -> int:
+        return self.pair.log.log_end_offset
+
+    def build(self, base_offset: int, epoch: int, options: str = "") -> bytes:
+        """Let Kafka encode a batch."""
+        rng = self.rng
+        self.now += rng.randrange(50)
+        timestamp = self.now - rng.choice([0, 0, 0, rng.randrange(500)])
+        codec = rng.choice(CODECS)
+        records, value_bytes = rng.choice([(1, 10), (2, 300), (5, 40), (rng.randrange(1, 20), rng.randrange(100))])
+        step = rng.choice([0, 1, 1, 7])
+        line = f"buildHex {base_offset} {epoch} {records} {value_bytes} {timestamp} {codec} tsStep={step} {options}"
+        return bytes.fromhex(self.pair.kafka.ask(line)[0])
+
+    def append_as_follower(self) -> None:
+        base_offset, data = self.end, b""
+        for _ in range(self.rng.choice([1, 1, 1, 2, 4])):
+            self.epoch += self.rng.random() < 0.1  # noqa: PLR2004
+            base_offset += self.rng.choice([0, 0, 0, 0, 0, 3])
+            batch = self.build(base_offset, self.epoch)
+            base_offset += int.from_bytes(batch[23:27]) + 1
+            data += batch
+        torn = self.rng.choice([0, 0, 0, self.rng.randrange(1, 30)])
+        leader_epoch = self.epoch - (self.rng.random() < 0.1)  # noqa: PLR2004
+        self.pair.append_as_follower(data[: len(data) - torn], max(leader_epoch, 0))
+
+    def append_as_leader(self) -> None:
+        self.epoch += self.rng.random() < 0.05  # noqa: PLR2004
+        self.pair.append_as_leader(self.build(0, -1), self.epoch)
+
+    def append_of_producer(self) -> None:
+        rng = self.rng
+        producer = rng.choice(PRODUCERS)
+        slip = rng.choice([0, 0, 0, 0, 0, -1, 1])
+        sequence = max(self.sequences[producer] + slip, 0)
+        transactional = self.in_transaction.get(producer, rng.random() < 0.5)  # noqa: PLR2004
+        data = self.build(0, -1, f"pid={producer} pepoch=0 seq={sequence} txn={int(transactional)}")
+        end_before = self.end
+        self.pair.append_as_leader(data, self.epoch)
+        if self.end > end_before:
+            self.sequences[producer] = sequence + self.end - end_before
+            if transactional:
+                self.in_transaction[producer] = True
+
+    def end_transaction(self) -> None:
+        producer = self.rng.choice(PRODUCERS)
+        kind = self.rng.choice(["commit", "abort"])
+        line = f"endTxnHex {producer} 0 {kind} {self.now}"
+        data = bytes.fromhex(self.pair.kafka.ask(line)[0])
+        self.pair.append_as_leader(data, self.epoch, AppendOrigin.COORDINATOR)
+        self.in_transaction.pop(producer, None)
+
+    def append_nonsense(self) -> None:
+        rng = self.rng
+        kind = rng.choice(["crc", "magic", "below the end", "base offset", "descending", "length"])
+        if kind == "base offset":
+            self.pair.append_as_leader(self.build(3, -1), self.epoch)
+            return
+        base_offset = self.end if kind != "below the end" else max(self.end - rng.randrange(1, 5), 0)
+        data = bytearray(self.build(base_offset, self.epoch))
+        if kind == "crc":
+            data[rng.randrange(61, len(data))] ^= 0x40
+        elif kind == "magic":
+            data[16] = 7
+        elif kind == "length":
+            data[8:12] = rng.choice([3, 0, 48]).to_bytes(4)
+        elif kind == "descending":
+            data += data
+        self.pair.append_as_follower(bytes(data), self.epoch)
+
+    def read(self) -> None:
+        rng = self.rng
+        start, end = self.pair.log.log_start_offset, self.end
+        offset = rng.randrange(max(start - 2, 0), end + 2)
+        max_bytes = rng.choice([0, 1, 100, 700, 5_000, 1 << 20])
+        self.pair.read(offset, max_bytes, rng.choice(list(Isolation)), min_one_batch=rng.random() < 0.8)  # noqa: PLR2004
+
+    def ask_by_time(self) -> None:
+        rng = self.rng
+        timestamp = rng.choice([-1, -2, -3, self.now + 1000, self.now - rng.randrange(1500)])
+        self.pair.offset_for_timestamp(timestamp)
+
+    def ask_by_epoch(self) -> None:
+        self.pair.end_offset_for_epoch(self.rng.randrange(-1, self.epoch + 2))
+
+    def new_epoch(self) -> None:
+        self.epoch += 1
+        self.pair.log.assign_epoch(self.epoch, self.end)
+        self.pair.check("ok", f"assignEpoch {self.epoch} {self.end}")
+
+    def high_watermark(self) -> None:
+        rng = self.rng
+        now = self.pair.log.high_watermark
+        self.pair.high_watermark(rng.choice([self.end, self.end + 5, rng.randrange(now, self.end + 1)]))
+
+    def truncate(self) -> None:
+        back = self.rng.choice([0, 1, 3, 10, 50, self.end])
+        self.pair.truncate_to(max(self.end - back, 0))
+
+    def truncate_fully(self) -> None:
+        offset = self.end + self.rng.choice([0, 100])
+        self.pair.truncate_fully_and_start_at(offset, self.rng.choice([None, None, max(offset - 10, 0)]))
+
+    def delete_records(self) -> None:
+        log = self.pair.log
+        self.pair.delete_records(self.rng.randrange(log.log_start_offset, log.high_watermark + 2))
+
+    def delete_old_segments(self) -> None:
+        self.pair.delete_old_segments()
+
+    def reopen(self) -> None:
+        self.pair.close()
+        assert_sound(self.pair.ours_dir)
+        self.pair.open()
+
+    def crash(self) -> None:
+        self.pair.crash()
+        self.pair.open()
+
+
+def options(rng: random.Random) -> dict[str, int | str]:
+    return {
+        "segmentBytes": rng.choice([1_500, 5_000, 50_000]),
+        "indexInterval": rng.choice([0, 100, 400, 4096]),
+        "indexBytes": rng.choice([64, 200, 4096]),
+        "segmentMs": rng.choice([300, 604_800_000]),
+        "retentionBytes": rng.choice([-1, 4_000]),
+    }
+
+
+def test_every_answer_and_every_file_is_kafkas(log_oracle: JavaProgram) -> None:
+    with TemporaryDirectory(prefix="epochlog-", dir="/dev/shm" if Path("/dev/shm").is_dir() else None) as directory:  # noqa: S108
+        for number in range(SEQUENCES.count):
+            seed = SEQUENCES.seed * 1_000_003 + number
+            rng = random.Random(seed)
+            root = Path(directory) / str(number)
+            root.mkdir()
+            pair = LogPair(log_oracle, root, options(rng))
+            try:
+                Sequence(pair, rng).run(STEPS)
+                assert_sound(pair.ours_dir)
+            except BaseException:
+                print(f"sequence {number}, seed {seed}")
+                log_oracle.ask("crash")
+                raise
+            rmtree(root)
+    SEQUENCES.report(SEQUENCES.count)
