@@ -1,0 +1,186 @@
+"""A real Kafka cluster on loopback: one controller and some brokers, from Maven's artifacts, on ports that are free.
+
+with KafkaCluster(directory, brokers=3) as cluster:
+    cluster.kill(2)
+    cluster.start(2)
+
+Only processes that were started here are ended, by their handles.
+"""
+
+import shutil
+import signal
+import socket
+import subprocess
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from tests.oracle.kafka import classpath
+
+CLUSTER_ID = "MkU3OEVBNTcwNTJENDM2Qg"
+CONTROLLER = 100
+SECONDS_TO_START = 90
+SECONDS_TO_STOP = 60
+
+BROKER_SETTINGS: Mapping[str, object] = {
+    "process.roles": "broker",
+    "inter.broker.listener.name": "PLAINTEXT",
+    "offsets.topic.num.partitions": 1,
+    "transaction.state.log.num.partitions": 1,
+    "transaction.state.log.min.isr": 1,
+    "group.initial.rebalance.delay.ms": 0,
+    "broker.session.timeout.ms": 3_000,
+    "broker.heartbeat.interval.ms": 500,
+    "replica.lag.time.max.ms": 3_000,
+    "log.index.size.max.bytes": 65_536,
+    "log.cleaner.backoff.ms": 1_000,
+    "log.segment.delete.delay.ms": 1_000,
+    "replica.high.watermark.checkpoint.interval.ms": 1_000,
+    "log.flush.offset.checkpoint.interval.ms": 1_000,
+    "log.flush.start.offset.checkpoint.interval.ms": 1_000,
+    "auto.leader.rebalance.enable": "false",
+    "log.message.timestamp.before.max.ms": 2**63 - 1,
+}
+
+
+def free_port() -> int:
+    """Ask the system for a port that nobody uses."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+@dataclass
+class KafkaCluster:
+    """Its nodes' log directories are `directory/broker-N`; the controller's is `directory/controller`."""
+
+    directory: Path
+    brokers: int = 1
+    settings: Mapping[str, object] = field(default_factory=dict)
+    """Broker settings beyond BROKER_SETTINGS."""
+
+    def __post_init__(self) -> None:
+        self.directory.mkdir(parents=True, exist_ok=True)
+        self.ports = {node: free_port() for node in (CONTROLLER, *self.ids)}
+        self._processes: dict[int, subprocess.Popen[bytes]] = {}
+
+    @property
+    def ids(self) -> range:
+        """The brokers' ids."""
+        return range(1, self.brokers + 1)
+
+    def bootstrap(self, *ids: int) -> str:
+        """Return addresses for clients: of these brokers, or of all."""
+        return ",".join(f"127.0.0.1:{self.ports[node]}" for node in ids or self.ids)
+
+    def log_dir(self, node: int) -> Path:
+        """Return a node's log directory."""
+        return self.directory / ("controller" if node == CONTROLLER else f"broker-{node}")
+
+    def __enter__(self) -> Self:
+        try:
+            for node in (CONTROLLER, *self.ids):
+                self._format(node)
+            for node in (CONTROLLER, *self.ids):
+                self.start(node, wait=False)
+            for node in (CONTROLLER, *self.ids):
+                self.wait_for(node)
+        except BaseException:
+            self.close()
+            raise
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End whatever still runs."""
+        for process in self._processes.values():
+            if process.poll() is None:
+                process.kill()
+            process.wait(SECONDS_TO_STOP)
+        self._processes.clear()
+
+    def start(self, node: int, *, wait: bool = True) -> None:
+        """Start a node, and wait until it listens."""
+        with open(self.directory / f"{node}.out", "ab") as output:
+            self._processes[node] = subprocess.Popen(
+                [*self._java(), "kafka.Kafka", self._configuration(node)], stdout=output, stderr=subprocess.STDOUT
+            )
+        if wait:
+            self.wait_for(node)
+
+    def stop(self, node: int) -> None:
+        """Shut a node down in order."""
+        self._processes[node].send_signal(signal.SIGTERM)
+        self._processes.pop(node).wait(SECONDS_TO_STOP)
+
+    def kill(self, node: int) -> None:
+        """End a node as a crash would."""
+        self._processes[node].kill()
+        self._processes.pop(node).wait(SECONDS_TO_STOP)
+
+    def wait_for(self, node: int) -> None:
+        """Wait until a node accepts connections."""
+        deadline = time.monotonic() + SECONDS_TO_START
+        while time.monotonic() < deadline and self._processes[node].poll() is None:
+            with socket.socket() as probe:
+                probe.settimeout(1)
+                if probe.connect_ex(("127.0.0.1", self.ports[node])) == 0:
+                    return
+            time.sleep(0.2)
+        tail = (self.directory / f"{node}.out").read_text(errors="replace")[-2_000:]
+        raise TimeoutError(f"node {node} does not listen on port {self.ports[node]}; it said last:\n{tail}")
+
+    def copy_logs(self, target: Path) -> None:
+        """Copy the brokers' log directories, without the metadata that every node keeps."""
+        for node in self.ids:
+            ignored = shutil.ignore_patterns("__cluster_metadata-0", "bootstrap.checkpoint")
+            shutil.copytree(self.log_dir(node), target / f"broker-{node}", ignore=ignored)
+
+    def run_tool(self, name: str, *arguments: object, text: str = "") -> str:
+        """Run one of Kafka's own tools, give it `text` to read, and return what it printed."""
+        done = subprocess.run(
+            [*self._java(), name, *map(str, arguments)],
+            input=text,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=SECONDS_TO_START,
+        )
+        if done.returncode:
+            raise RuntimeError(f"{name} {arguments} ended with {done.returncode}: {done.stdout}{done.stderr}")
+        return done.stdout
+
+    def _format(self, node: int) -> None:
+        if not self.log_dir(node).exists() or not (self.log_dir(node) / "meta.properties").exists():
+            self.run_tool("kafka.tools.StorageTool", "format", "-t", CLUSTER_ID, "-c", self._configuration(node))
+
+    def _configuration(self, node: int) -> Path:
+        controller = f"127.0.0.1:{self.ports[CONTROLLER]}"
+        settings: dict[str, object] = {
+            "node.id": node,
+            "log.dirs": self.log_dir(node),
+            "controller.quorum.voters": f"{CONTROLLER}@{controller}",
+            "controller.listener.names": "CONTROLLER",
+        }
+        if node == CONTROLLER:
+            settings |= {"process.roles": "controller", "listeners": f"CONTROLLER://{controller}"}
+        else:
+            address = f"PLAINTEXT://127.0.0.1:{self.ports[node]}"
+            replicas = {"offsets.topic.replication.factor": self.brokers}
+            replicas |= {"transaction.state.log.replication.factor": self.brokers}
+            settings |= {**BROKER_SETTINGS, **replicas, "listeners": address, "advertised.listeners": address}
+            settings |= self.settings
+        path = self.directory / f"{node}.properties"
+        path.write_text("".join(f"{key}={value}\n" for key, value in settings.items()))
+        return path
+
+    @staticmethod
+    def _java() -> list[str]:
+        return ["java", "-Xmx512m", "-Xms128m", "-XX:+UseSerialGC", "-cp", classpath()]
