@@ -1,8 +1,7 @@
 """What an append must fulfil before the log takes it, and the bytes that it then writes (Kafka: LogValidator)."""
 
-from dataclasses import dataclass
 from struct import Struct
-from typing import Final
+from typing import Final, NamedTuple
 
 from logstore.append_origin import AppendOrigin
 from logstore.batch import CRC_START, HEADER_SIZE, RecordBatch
@@ -40,12 +39,13 @@ _INT16: Final = Struct(">h")
 _LEADER_EPOCH_POSITION: Final = 12
 _MAX_TIMESTAMP_POSITION: Final = 35
 _KNOWN_ATTRIBUTES: Final = CODEC_BITS | TIMESTAMP_TYPE_BIT | TRANSACTIONAL_BIT | CONTROL_BIT | DELETE_HORIZON_BIT
+BULK_BYTES: Final = 64 << 10
+"""From so many on the compiled checksum is worth its loading."""
 _ANY_TIME: Final = (-(2**63), 2**63 - 1)
 _CODECS: Final = {codec.name.lower(): codec for codec in Codec if codec} | {"uncompressed": Codec.NONE}
 
 
-@dataclass(frozen=True, slots=True)
-class ValidatedAppend:
+class ValidatedAppend(NamedTuple):
     """What is to be written, batch by batch (Kafka: LogAppendInfo)."""
 
     data: memoryview
@@ -85,16 +85,16 @@ def validate_for_leader(
     An incomplete batch is dropped. Raises CorruptBatchError, InvalidRecordError, InvalidTimestampError,
     RecordTooLargeError and DecompressionError.
     """
-    batch = _only_batch(memoryview(data), config.max_message_bytes, origin)
+    batch = _only_batch(memoryview(data).toreadonly(), config.max_message_bytes, origin)
     if batch is None:
         return _NOTHING
     if origin is AppendOrigin.CLIENT:
         _check_client_header(batch)
     section = _section(batch)
-    source = Codec(batch.codec)
+    source = batch.attributes & CODEC_BITS
     target = source if config.compression_type == "producer" else _CODECS[config.compression_type]
     # Kafka writes its own control records as they are.
-    target = Codec.NONE if batch.is_control and not source else target
+    target = source if batch.attributes & CONTROL_BIT and not source else target
     inspection = _inspect(batch, section, now_ms, config)
     append_time = now_ms if config.message_timestamp_type is TimestampType.LOG_APPEND_TIME else None
     if source == target and (inspection.is_consecutive or not source):
@@ -115,22 +115,23 @@ def validate_for_follower(data: Buffer, *, next_offset: int, leader_epoch: int) 
     An incomplete batch at the end is dropped, and so is everything from the first batch of a higher epoch on
     (KAFKA-18723). Raises CorruptBatchError, OffsetsOutOfOrderError and UnexpectedAppendOffsetError.
     """
-    view = memoryview(data)
+    view = memoryview(data).toreadonly()
     batches: list[Batch] = []
     position, last_offset, max_timestamp = 0, -1, NO_TIMESTAMP
     while (batch := _next_batch(view, position)) is not None and batch.leader_epoch <= leader_epoch:
         if batch.last_offset <= last_offset:
+            _ensure_valid(view, [*batches, batch])
             raise OffsetsOutOfOrderError(
                 f"a batch up to offset {batch.last_offset:,} follows one up to {last_offset:,}",
                 position=position,
                 advice="the leader's log is damaged here, or the bytes were put together in the wrong order",
             )
-        batch.ensure_valid()
         batches.append(batch)
         position += batch.size
         last_offset = batch.last_offset
         max_timestamp = max(max_timestamp, batch.max_timestamp)
-    append = ValidatedAppend(view[:position].toreadonly(), tuple(batches), max_timestamp)
+    _ensure_valid(view, batches)
+    append = ValidatedAppend(view[:position], tuple(batches), max_timestamp)
     if batches and append.first_offset < next_offset:
         raise UnexpectedAppendOffsetError(
             f"the batches begin below the log's end, {next_offset:,}",
@@ -138,6 +139,23 @@ def validate_for_follower(data: Buffer, *, next_offset: int, leader_epoch: int) 
             advice="fetch from the log's end on, or truncate the log first",
         )
     return append
+
+
+def _ensure_valid(view: memoryview, batches: list[Batch]) -> None:
+    """Check the checksums of batches that follow each other from the start of `view` on."""
+    size = batches[-1].position + batches[-1].size if batches else 0
+    if size < BULK_BYTES or any(batch.magic != 2 for batch in batches):
+        for batch in batches:
+            batch.ensure_valid()
+        return
+    import numpy as np  # noqa: PLC0415  numba loads on the first bulk operation
+
+    from logstore.kernels.inspect import first_corrupt  # noqa: PLC0415  numba again
+
+    corrupt = first_corrupt(np.frombuffer(view, np.uint8), 0, size)
+    for batch in batches:
+        if batch.position == corrupt:
+            batch.ensure_valid()
 
 
 def _next_batch(view: memoryview, position: int) -> Batch | None:
@@ -194,7 +212,7 @@ def _check_client_header(batch: RecordBatch) -> None:
     offsets = batch.last_offset - batch.base_offset + 1
     if offsets != batch.record_count:
         raise InvalidRecordError(f"the batch counts {batch.record_count:,} records and has {offsets:,} offsets")
-    if batch.is_control:
+    if batch.attributes & CONTROL_BIT:
         raise InvalidRecordError("a client sends control records", advice="only Kafka's own servers write those")
     if batch.producer_id != NO_PRODUCER_ID and batch.base_sequence < 0:
         raise InvalidRecordError(
@@ -220,7 +238,7 @@ def _inspect(batch: RecordBatch, section: memoryview, now_ms: int, config: LogCo
     found = inspect_records(section, batch.record_count, batch.base_timestamp, earliest=earliest, latest=latest)
     if found.broken != NO_RECORD:
         raise InvalidRecordError(f"record {found.broken} of {batch.record_count} cannot be read")
-    stamped = batch.timestamp_type is TimestampType.LOG_APPEND_TIME
+    stamped = bool(batch.attributes & TIMESTAMP_TYPE_BIT)
     if stamped:
         found = _stamped(found, batch.max_timestamp, earliest, latest)
     if found.untimely != NO_RECORD:
@@ -248,7 +266,7 @@ def _patch(
     data = bytearray(batch.data[batch.position : batch.position + batch.size])
     _INT64.pack_into(data, 0, next_offset)
     _INT32.pack_into(data, _LEADER_EPOCH_POSITION, leader_epoch)
-    if (batch.timestamp_type is TimestampType.LOG_APPEND_TIME) != append_time or batch.max_timestamp != max_timestamp:
+    if bool(batch.attributes & TIMESTAMP_TYPE_BIT) != append_time or batch.max_timestamp != max_timestamp:
         attributes = batch.attributes & _KNOWN_ATTRIBUTES & ~TIMESTAMP_TYPE_BIT
         _INT16.pack_into(data, CRC_START, attributes | (TIMESTAMP_TYPE_BIT if append_time else 0))
         _INT64.pack_into(data, _MAX_TIMESTAMP_POSITION, max_timestamp)
@@ -257,12 +275,12 @@ def _patch(
 
 
 def _template(
-    batch: RecordBatch, next_offset: int, leader_epoch: int, codec: Codec, append_timestamp: int | None
+    batch: RecordBatch, next_offset: int, leader_epoch: int, codec: int, append_timestamp: int | None
 ) -> BatchTemplate:
     return BatchTemplate(
         base_offset=next_offset,
         leader_epoch=leader_epoch,
-        codec=codec,
+        codec=Codec(codec),
         producer_id=batch.producer_id,
         producer_epoch=batch.producer_epoch,
         base_sequence=batch.base_sequence,
@@ -277,7 +295,7 @@ def _rebuild(
 ) -> bytearray:
     """Compress the records anew, their deltas from 0 on."""
     base_timestamp = batch.base_timestamp + inspection.first_delta
-    stamped = batch.timestamp_type is TimestampType.LOG_APPEND_TIME
+    stamped = bool(batch.attributes & TIMESTAMP_TYPE_BIT)
     if stamped:
         base_timestamp = batch.max_timestamp
     content: bytes | memoryview = section

@@ -1,6 +1,7 @@
 """What a leader must know of the records in a producer's batch, found by walking over them once."""
 
-from typing import Final, NamedTuple
+from functools import cache
+from typing import Any, Final, NamedTuple
 
 from logstore.errors import CorruptRecordError
 from logstore.record_decoder import read_fields
@@ -33,17 +34,24 @@ class RecordInspection(NamedTuple):
 def inspect_records(
     section: memoryview, count: int, base_timestamp: int, *, earliest: int, latest: int
 ) -> RecordInspection:
-    """Walk over `count` uncompressed records that fill `section`. Bounds of timestamps are inclusive."""
+    """Walk over `count` uncompressed records that fill the read-only `section`; timestamps' bounds are inclusive."""
     earliest, latest = max(earliest, _INT64_MIN), min(latest, _INT64_MAX)
     if count <= FEW_RECORDS:
         return inspect_few(section, count, base_timestamp, earliest, latest)
+    kernel, frombuffer = _kernel()
+    return RecordInspection._make(
+        kernel(frombuffer(section, "u1"), 0, len(section), count, base_timestamp, earliest, latest)
+    )
+
+
+@cache
+def _kernel() -> tuple[Any, Any]:
+    """Load the kernel, and what makes an array of a view: an import statement costs as much as either."""
     import numpy as np  # noqa: PLC0415  numba loads on the first bulk operation
 
-    from logstore.kernels import inspect  # noqa: PLC0415  numba again
+    from logstore.kernels.inspect import inspect_records as kernel  # noqa: PLC0415  numba again
 
-    data = np.frombuffer(section, np.uint8)
-    data.flags.writeable = False
-    return RecordInspection(*inspect.inspect_records(data, 0, len(data), count, base_timestamp, earliest, latest))
+    return kernel, np.frombuffer
 
 
 def inspect_few(section: memoryview, count: int, base_timestamp: int, earliest: int, latest: int) -> RecordInspection:

@@ -1,8 +1,10 @@
-"""Check the records that a producer sends in one batch, before the leader takes them."""
+"""Check what is to be appended: the records of a producer's batch, the checksums of fetched batches."""
 
 from epoch.kernel import borrowed, kernel
-from logstore.kernels.bytes import Data, wrapping_add
+from logstore.kernels.bytes import Data, int32, uint32, wrapping_add
+from logstore.kernels.crc import crc32c
 from logstore.kernels.decode import fields, record_bounds
+from logstore.kernels.scan import CHECKED_FROM, OVERHEAD
 
 NONE = -1
 """No record."""
@@ -45,3 +47,19 @@ def inspect_records(
         largest = max(largest, timestamp)
         position = record_end
     return NONE if position == end else count, keyless, untimely, largest, first_delta, consecutive
+
+
+@kernel
+def first_corrupt(data: Data, start: int, end: int) -> int:
+    """Where the first batch begins whose checksum does not hold, -1 if all do.
+
+    The batches, all of magic 2, fill the bytes from `start` to `end`: their lengths are checked already.
+    """
+    data = borrowed(data)
+    position = start
+    while position < end:
+        following = position + OVERHEAD + int32(data, position + 8)
+        if crc32c(data, position + CHECKED_FROM, following) != uint32(data, position + 17):
+            return position
+        position = following
+    return -1
