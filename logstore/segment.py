@@ -2,12 +2,15 @@
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from logstore.file_name import FileKind
 from logstore.log_file import LogFile
-from logstore.offset_index import OffsetIndex
-from logstore.time_index import TimeIndex
 from logstore.transaction_index import TransactionIndex
+
+if TYPE_CHECKING:
+    from logstore.offset_index import OffsetIndex
+    from logstore.time_index import TimeIndex
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,13 +34,17 @@ class Segment:
         """Map the `.log` file."""
         return LogFile.open(self.log_path)
 
-    def offset_index(self) -> OffsetIndex | None:
+    def offset_index(self) -> "OffsetIndex | None":
         """Read the `.index` file."""
+        from logstore.offset_index import OffsetIndex  # noqa: PLC0415  NumPy loads with the first index
+
         path = self.files.get(FileKind.OFFSET_INDEX)
         return OffsetIndex.read(path, self.base_offset) if path else None
 
-    def time_index(self) -> TimeIndex | None:
+    def time_index(self) -> "TimeIndex | None":
         """Read the `.timeindex` file."""
+        from logstore.time_index import TimeIndex  # noqa: PLC0415  NumPy loads with the first index
+
         path = self.files.get(FileKind.TIME_INDEX)
         return TimeIndex.read(path, self.base_offset) if path else None
 

@@ -9,7 +9,6 @@ from logstore.batches import Batch
 from logstore.control import ControlRecord, ControlType
 from logstore.errors import CorruptControlRecordError, LogStoreError
 from logstore.record import Record
-from replication.cli.dumping.batch_fields import batch_values
 from replication.cli.dumping.log_reading import Damage, Item, ZeroTail, read_log
 from replication.cli.dumping.offset_range import OffsetRange
 from replication.cli.dumping.printer import Fields, Printer
@@ -63,7 +62,7 @@ def _batch_line(batch: Batch, printer: Printer) -> bytes:
     is_valid = batch.is_valid()
     if not is_valid:
         printer.found_damage = True
-    return printer.batch_line(batch_values(batch, is_valid=is_valid))
+    return printer.batch_line(batch, is_valid=is_valid)
 
 
 def _render_records(items: Iterable[Item], printer: Printer, offsets: OffsetRange) -> None:

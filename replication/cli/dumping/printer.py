@@ -6,10 +6,11 @@ from collections.abc import Mapping
 from typing import BinaryIO, Protocol
 
 from epoch.errors import EpochError
+from logstore.batches import Batch
 from logstore.errors import LogStoreError
 from logstore.record import Record
 from logstore.record_lines import escape, json_line, text_line
-from replication.cli.dumping.batch_fields import BATCH_FIELDS, TEXT_FIELDS
+from replication.cli.dumping.batch_lines import VARYING, BatchLines
 
 Fields = Mapping[str, object]
 Lines = bytes | bytearray | memoryview
@@ -39,8 +40,8 @@ class Printer(Protocol):
         """Write what is wrong where."""
         ...
 
-    def batch_line(self, values: tuple[object, ...]) -> bytes:
-        """Give the line of a batch from the values of its BATCH_FIELDS."""
+    def batch_line(self, batch: Batch, *, is_valid: bool) -> bytes:
+        """Give the line of a batch."""
         ...
 
     def record_line(self, record: Record, sequence: int) -> bytes:
@@ -57,13 +58,13 @@ class TextPrinter:
 
     is_json = False
     record_prefix = b"| offset: "
-    _BATCH = " ".join(f"{name}: %s" for name in BATCH_FIELDS) + "\n"
 
     def __init__(self, out: BinaryIO, *, headings: bool) -> None:
         """Write to `out`, each file under a heading if so wished."""
         self._out = out
         self._headings = headings
         self._files = 0
+        self._batches = BatchLines(lambda fields: _pairs(fields) + "\n")
         self.found_damage = False
 
     def begin(self, file: str) -> None:
@@ -85,9 +86,9 @@ class TextPrinter:
         self.found_damage = True
         self._line(f"damage: {_shown(str(error))}{remark and '; '}{remark}")
 
-    def batch_line(self, values: tuple[object, ...]) -> bytes:
+    def batch_line(self, batch: Batch, *, is_valid: bool) -> bytes:
         """See `Printer`."""
-        return (self._BATCH % values).encode()
+        return self._batches.line(batch, is_valid=is_valid)
 
     def record_line(self, record: Record, sequence: int) -> bytes:
         """See `Printer`."""
@@ -105,20 +106,19 @@ class JsonPrinter:
     """Writes one object a line, each with the `file` that it is about and its `kind`."""
 
     is_json = True
-    _BATCH = ", ".join(f'"{name}": "%s"' if name in TEXT_FIELDS else f'"{name}": %s' for name in BATCH_FIELDS) + "}\n"
 
     def __init__(self, out: BinaryIO) -> None:
         """Write to `out`."""
         self._out = out
         self._file = ""
-        self._batch_prefix = ""
+        self._batches = BatchLines(self._compose)
         self.record_prefix = b""
         self.found_damage = False
 
     def begin(self, file: str) -> None:
         """See `Printer`."""
         self._file = file
-        self._batch_prefix = f'{{"file": {json.dumps(file)}, "kind": "batch", '
+        self._batches = BatchLines(self._compose)
         self.record_prefix = f'{{"file": {json.dumps(file)}, "kind": "record", "offset": '.encode()
 
     def entry(self, kind: str, fields: Fields) -> None:
@@ -138,9 +138,9 @@ class JsonPrinter:
         message = f"{error}{remark and '; '}{remark}"
         self.entry("damage", {**where, **line, "message": message})
 
-    def batch_line(self, values: tuple[object, ...]) -> bytes:
+    def batch_line(self, batch: Batch, *, is_valid: bool) -> bytes:
         """See `Printer`."""
-        return (self._batch_prefix + self._BATCH % values).encode()
+        return self._batches.line(batch, is_valid=is_valid)
 
     def record_line(self, record: Record, sequence: int) -> bytes:
         """See `Printer`."""
@@ -149,6 +149,12 @@ class JsonPrinter:
     def write(self, lines: Lines) -> None:
         """See `Printer`."""
         self._out.write(lines)
+
+    def _compose(self, fields: Fields) -> str:
+        """Make the template of a batch's line; numbers take the place of the quoted placeholders."""
+        file = json.dumps(self._file).replace("%", "%%")
+        members = json.dumps(fields).replace(f'"{VARYING}"', VARYING)
+        return f'{{"file": {file}, "kind": "batch", {members[1:]}\n'
 
 
 def _json_member(name: str, value: object) -> tuple[str, object]:

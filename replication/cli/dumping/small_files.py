@@ -7,10 +7,7 @@ where the file is damaged, after the entries that can be read.
 import base64
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Final, NamedTuple
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from epoch.checkpoint import LeaderEpochCheckpoint
 from logstore.clean_shutdown import CleanShutdown
@@ -18,13 +15,15 @@ from logstore.errors import CorruptIndexError
 from logstore.file_name import FileName
 from logstore.meta_properties import MetaProperties
 from logstore.offset_checkpoint import OffsetCheckpoint
-from logstore.offset_index import OffsetIndex
 from logstore.partition_metadata import PartitionMetadata
 from logstore.producer_snapshot import ProducerSnapshot
 from logstore.quorum_state import QuorumState
-from logstore.time_index import TimeIndex
 from logstore.transaction_index import TransactionIndex
 from replication.cli.dumping.printer import Fields
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 OFFSET_INDEX_ENTRY_SIZE: Final = 8
 TIME_INDEX_ENTRY_SIZE: Final = 12
@@ -45,6 +44,8 @@ class Entry(NamedTuple):
 
 def offset_index_entries(path: Path, name: FileName) -> Iterator[Entry]:
     """Read an `.index`."""
+    from logstore.offset_index import OffsetIndex  # NumPy loads only where there is an index
+
     index = OffsetIndex.read(path, name.base_offset or 0)
     for last_offset, position in _rows(index.last_offset, index.position):
         fields = {"last_offset": last_offset, "position": position}
@@ -55,6 +56,8 @@ def offset_index_entries(path: Path, name: FileName) -> Iterator[Entry]:
 
 def time_index_entries(path: Path, name: FileName) -> Iterator[Entry]:
     """Read a `.timeindex`."""
+    from logstore.time_index import TimeIndex
+
     index = TimeIndex.read(path, name.base_offset or 0)
     for timestamp, offset in _rows(index.timestamp, index.offset):
         yield Entry("time_index_entry", {"timestamp": timestamp, "offset": offset}, (offset, offset))
@@ -129,7 +132,7 @@ def quorum_state_entries(path: Path, _name: FileName) -> Iterator[Entry]:
     )
 
 
-def _rows(first: NDArray[np.int64], second: NDArray[np.int64]) -> Iterator[tuple[int, int]]:
+def _rows(first: "NDArray[np.int64]", second: "NDArray[np.int64]") -> Iterator[tuple[int, int]]:
     """Give two columns as pairs, not all of them as Python objects at once."""
     for start in range(0, len(first), CHUNK):
         chunk = slice(start, start + CHUNK)
