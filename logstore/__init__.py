@@ -14,11 +14,24 @@ from typing import Any
 _NAMES_BY_MODULE = {
     "batch": ("RecordBatch",),
     "batch_attributes": ("TimestampType",),
-    "batches": ("Batch", "read_batch", "read_batches"),
+    "batches": (
+        "Batch",
+        "read_batch",
+        "read_batches",
+    ),
     "clean_shutdown": ("CleanShutdown",),
     "codec": ("Codec",),
-    "columns": ("BatchColumns", "RecordColumns", "StopReason"),
-    "control": ("ControlRecord", "ControlType", "EndTransactionMarker"),
+    "columns": (
+        "BatchColumns",
+        "RecordColumns",
+        "StopReason",
+    ),
+    "control": (
+        "ControlRecord",
+        "ControlType",
+        "EndTransactionMarker",
+    ),
+    "directory_lock": ("DirectoryLock",),
     "errors": (
         "CorruptBatchError",
         "CorruptCheckpointError",
@@ -41,22 +54,58 @@ _NAMES_BY_MODULE = {
         "TornBatchError",
         "UnknownPartitionError",
     ),
-    "file_name": ("FileFate", "FileKind", "FileName", "parse_file_name"),
+    "file_name": (
+        "FileFate",
+        "FileKind",
+        "FileName",
+        "parse_file_name",
+    ),
+    "log_directories": ("LogDirectories",),
+    "log_directory": (
+        "DirectorySettings",
+        "LogDirectory",
+    ),
     "log_file": ("LogFile",),
-    "log_root": ("LogRoot", "open_log_directory"),
+    "log_root": (
+        "LogRoot",
+        "open_log_directory",
+    ),
     "message_set": ("LegacyBatch",),
     "meta_properties": ("MetaProperties",),
     "offset_checkpoint": ("OffsetCheckpoint",),
-    "offset_index": ("OffsetIndex", "OffsetIndexEntry"),
+    "offset_index": (
+        "OffsetIndex",
+        "OffsetIndexEntry",
+    ),
     "partition_directory": ("PartitionDirectory",),
     "partition_metadata": ("PartitionMetadata",),
-    "producer_snapshot": ("ProducerSnapshot", "ProducerStateEntry"),
+    "producer_snapshot": (
+        "ProducerSnapshot",
+        "ProducerStateEntry",
+    ),
     "quorum_state": ("QuorumState",),
-    "record": ("Header", "Record"),
+    "record": (
+        "Header",
+        "Record",
+    ),
     "recovered_log": ("RecoveredLog",),
-    "time_index": ("TimeIndex", "TimeIndexEntry"),
-    "topic_partition": ("TopicPartition", "parse_directory_name"),
-    "transaction_index": ("AbortedTransaction", "TransactionIndex"),
+    "recovery_estimate": ("RecoveryEstimate",),
+    "recovery_report": (
+        "DroppedTail",
+        "RecoveryReport",
+    ),
+    "time_index": (
+        "TimeIndex",
+        "TimeIndexEntry",
+    ),
+    "topic_partition": (
+        "TopicPartition",
+        "parse_directory_name",
+    ),
+    "transaction_index": (
+        "AbortedTransaction",
+        "TransactionIndex",
+    ),
 }
 _MODULES = {name: module for module, names in _NAMES_BY_MODULE.items() for name in names}
 

@@ -12,6 +12,7 @@ from logstore.columns import StopReason as StopReason
 from logstore.control import ControlRecord as ControlRecord
 from logstore.control import ControlType as ControlType
 from logstore.control import EndTransactionMarker as EndTransactionMarker
+from logstore.directory_lock import DirectoryLock as DirectoryLock
 from logstore.errors import CorruptBatchError as CorruptBatchError
 from logstore.errors import CorruptCheckpointError as CorruptCheckpointError
 from logstore.errors import CorruptControlRecordError as CorruptControlRecordError
@@ -36,6 +37,9 @@ from logstore.file_name import FileFate as FileFate
 from logstore.file_name import FileKind as FileKind
 from logstore.file_name import FileName as FileName
 from logstore.file_name import parse_file_name as parse_file_name
+from logstore.log_directories import LogDirectories as LogDirectories
+from logstore.log_directory import DirectorySettings as DirectorySettings
+from logstore.log_directory import LogDirectory as LogDirectory
 from logstore.log_file import LogFile as LogFile
 from logstore.log_root import LogRoot as LogRoot
 from logstore.log_root import open_log_directory as open_log_directory
@@ -52,6 +56,9 @@ from logstore.quorum_state import QuorumState as QuorumState
 from logstore.record import Header as Header
 from logstore.record import Record as Record
 from logstore.recovered_log import RecoveredLog as RecoveredLog
+from logstore.recovery_estimate import RecoveryEstimate as RecoveryEstimate
+from logstore.recovery_report import DroppedTail as DroppedTail
+from logstore.recovery_report import RecoveryReport as RecoveryReport
 from logstore.time_index import TimeIndex as TimeIndex
 from logstore.time_index import TimeIndexEntry as TimeIndexEntry
 from logstore.topic_partition import TopicPartition as TopicPartition

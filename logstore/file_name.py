@@ -2,6 +2,7 @@
 
 import re
 from enum import Enum
+from functools import lru_cache
 from typing import NamedTuple
 
 _OFFSET_DIGITS = 20
@@ -58,6 +59,7 @@ _NAMED = {
 }
 
 
+@lru_cache(4096)  # thousands of partitions have files of the same names
 def parse_file_name(name: str) -> FileName:
     """Read a file's name; every name has an answer, if only `FileKind.UNKNOWN`.
 

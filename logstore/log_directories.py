@@ -1,0 +1,121 @@
+"""The several log.dirs roots of one broker: a disk that fails takes only its own partitions offline (KIP-112)."""
+
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+from uuid import UUID
+
+from logstore.errors import OfflineDirectoryError, PartitionExistsError, UnknownPartitionError
+from logstore.log import Log
+from logstore.log_config import LogConfig
+from logstore.log_directory import LogDirectory
+from logstore.topic_partition import TopicPartition
+
+
+class LogDirectories:
+    """Roots that are used as one; see `LogDirectory` for each.
+
+    >>> with LogDirectories.open([Path("/disk-1/kafka-logs"), Path("/disk-2/kafka-logs")]) as directories:
+    ...     directories.log(TopicPartition("orders", 0)).log_end_offset
+    """
+
+    def __init__(self, roots: Iterable[LogDirectory], offline: dict[Path, OSError]) -> None:
+        """Take roots that are open, and those that could not be opened; see `open`."""
+        self.roots = tuple(roots)
+        self._offline = offline
+
+    @classmethod
+    def open(
+        cls,
+        roots: Iterable[Path],
+        config: LogConfig | Callable[[TopicPartition], LogConfig] | None = None,
+        **options: Any,
+    ) -> Self:
+        """Open each root in a thread of its own, as `LogDirectory.open` does with the same options.
+
+        A root whose disk fails is offline from the beginning. Raises DirectoryLockedError, and the disk's OSError
+        where no root is left; all locks are free again then.
+        """
+        opened: list[LogDirectory] = []
+        offline: dict[Path, OSError] = {}
+        paths = [root.absolute() for root in roots]
+        with ThreadPoolExecutor(max(len(paths), 1)) as threads:
+            futures = {path: threads.submit(LogDirectory.open, path, config, **options) for path in paths}
+        failures = {path: future.exception() for path, future in futures.items()}
+        opened = [future.result() for path, future in futures.items() if failures[path] is None]
+        for path, failure in failures.items():
+            if isinstance(failure, OSError) and failure.errno is not None and opened:
+                offline[path] = failure
+            elif failure is not None:
+                for directory in opened:
+                    directory.abandon()
+                raise failure
+        return cls(opened, offline)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+    @property
+    def offline(self) -> dict[Path, OSError]:
+        """The roots that are offline, and why."""
+        return self._offline | {root.root: root.failure for root in self.roots if root.failure is not None}
+
+    @property
+    def partitions(self) -> dict[TopicPartition, Log]:
+        """The logs of all roots that are online."""
+        return {partition: log for root in self.roots for partition, log in root.partitions.items()}
+
+    def log(self, partition: TopicPartition) -> Log:
+        """Return a partition's log. Raises UnknownPartitionError; OfflineDirectoryError where it may be offline."""
+        return self._root_of(partition).log(partition)
+
+    def create(self, partition: TopicPartition, *, topic_id: UUID | None = None) -> Log:
+        """Make a partition in the root with the fewest, as Kafka does.
+
+        Raises PartitionExistsError, OfflineDirectoryError where no root is online, and OSError.
+        """
+        online = [root for root in self.roots if root.failure is None]
+        if not online:
+            raise OfflineDirectoryError("all log directories are offline", advice="replace the disks")
+        for root in online:
+            if partition in root.partitions or partition in root.unreadable:
+                raise PartitionExistsError(f"there is a partition {partition} already", file=root.root)
+        return min(online, key=lambda root: len(root.partitions)).create(partition, topic_id=topic_id)
+
+    def delete(self, partition: TopicPartition) -> None:
+        """Remove a partition, as `LogDirectory.delete` does."""
+        self._root_of(partition).delete(partition)
+
+    def run_periodic(self) -> None:
+        """Do what is due in each root. Raises nothing."""
+        for root in self.roots:
+            root.run_periodic()
+
+    def close(self) -> None:
+        """Close all roots, whatever becomes of each; the first error is raised at the end."""
+        failures: list[OSError] = []
+        for root in self.roots:
+            try:
+                root.close()
+            except OSError as error:
+                failures.append(error)
+        if failures:
+            raise failures[0]
+
+    def _root_of(self, partition: TopicPartition) -> LogDirectory:
+        for root in self.roots:
+            if partition in root.partitions or partition in root.unreadable:
+                return root
+        if self.offline:
+            roots = ", ".join(map(str, self.offline))
+            raise OfflineDirectoryError(
+                f"there is no partition {partition} in the roots that are online", advice=f"it may be in {roots}"
+            )
+        raise UnknownPartitionError(f"no root holds the partition {partition}", advice="create it first")

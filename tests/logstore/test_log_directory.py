@@ -1,0 +1,342 @@
+"""Many partitions under one root: its lock, its checkpoint files, recovery of all, deletion, and a failing disk."""
+
+import errno
+import os
+import shutil
+from pathlib import Path
+from uuid import uuid4
+
+import pytest
+
+from epoch.filesystem import FileSystem
+from logstore.errors import (
+    DirectoryLockedError,
+    InvalidDirectoryNameError,
+    OfflineDirectoryError,
+    PartitionExistsError,
+    SegmentTooLargeError,
+    UnknownPartitionError,
+)
+from logstore.log import Log
+from logstore.log_config import LogConfig
+from logstore.log_directory import DirectorySettings, LogDirectory
+from logstore.offset_checkpoint import OffsetCheckpoint
+from logstore.partition_metadata import PartitionMetadata
+from logstore.record import Record
+from logstore.topic_partition import TopicPartition
+
+ORDERS = TopicPartition("orders", 0)
+OTHERS = TopicPartition("orders", 1)
+NOW = 1_700_000_000_000
+
+
+class Clock:
+    """Stands still unless told."""
+
+    def __init__(self) -> None:
+        self.now = NOW
+
+    def __call__(self) -> int:
+        return self.now
+
+
+class FailingDisk(FileSystem):
+    """The real one, until it fails: all writes and flushes below one directory."""
+
+    def __init__(self) -> None:
+        self.error: int | None = None
+
+    def _step(self) -> None:
+        if self.error is not None:
+            raise OSError(self.error, os.strerror(self.error))
+
+    def write(self, descriptor: int, data: bytes | memoryview) -> None:
+        self._step()
+        super().write(descriptor, data)
+
+    def fsync(self, descriptor: int) -> None:
+        self._step()
+        super().fsync(descriptor)
+
+
+def records(count: int = 3) -> list[Record]:
+    return [Record(0, NOW, key=b"k", value=b"v" * 100) for _ in range(count)]
+
+
+def checkpoint(root: Path, name: str) -> dict[TopicPartition, int]:
+    return OffsetCheckpoint.read(root / f"{name}-checkpoint")
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    return tmp_path / "kafka-logs"
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+def filled(root: Path) -> LogDirectory:
+    """Two partitions of three records each."""
+    directory = LogDirectory.open(root)
+    for partition in (ORDERS, OTHERS):
+        directory.create(partition).append(records(), leader_epoch=0)
+    return directory
+
+
+class TestOpening:
+    def test_partitions_that_were_made_are_there_the_next_time(self, root: Path) -> None:
+        filled(root).close()
+        with LogDirectory.open(root) as directory:
+            assert set(directory.partitions) == {ORDERS, OTHERS}
+            assert directory.log(ORDERS).log_end_offset == 3
+
+    def test_a_root_is_locked_while_it_is_open(self, root: Path) -> None:
+        directory = LogDirectory.open(root)
+        with pytest.raises(DirectoryLockedError):
+            LogDirectory.open(root)
+        directory.close()
+        LogDirectory.open(root).close()
+
+    def test_a_root_that_could_not_be_opened_is_not_locked(self, root: Path) -> None:
+        filled(root).close()
+        (root / ".kafka_cleanshutdown").unlink()
+        disk = FailingDisk()
+        disk.error = errno.EIO
+        with pytest.raises(OSError, match="Input/output"):
+            LogDirectory.open(root, filesystem=disk)
+        LogDirectory.open(root).close()
+
+    def test_the_controller_s_own_log_is_left_alone(self, root: Path) -> None:
+        filled(root).close()
+        (root / "__cluster_metadata-0").mkdir()
+        with LogDirectory.open(root) as directory:
+            assert set(directory.partitions) == {ORDERS, OTHERS}
+        assert not list((root / "__cluster_metadata-0").iterdir())
+
+    def test_configurations_may_differ_by_partition(self, root: Path) -> None:
+        filled(root).close()
+        special = LogConfig(segment_bytes=5_000)
+        with LogDirectory.open(root, lambda each: special if each == ORDERS else LogConfig()) as directory:
+            assert directory.log(ORDERS).config is special
+            assert directory.log(OTHERS).config.segment_bytes == 1 << 30
+
+
+class TestStopping:
+    def test_a_clean_stop_is_marked_and_the_mark_is_gone_while_open(self, root: Path) -> None:
+        directory = filled(root)
+        marker = root / ".kafka_cleanshutdown"
+        assert not marker.exists()
+        directory.close()
+        assert marker.read_bytes() == b'{"version":0,"brokerEpoch":-1}'
+        with LogDirectory.open(root):
+            assert not marker.exists()
+
+    def test_the_broker_s_epoch_is_kept(self, root: Path) -> None:
+        filled(root).close()
+        (root / ".kafka_cleanshutdown").write_bytes(b'{"version":0,"brokerEpoch":257}')
+        LogDirectory.open(root).close()
+        assert (root / ".kafka_cleanshutdown").read_bytes() == b'{"version":0,"brokerEpoch":257}'
+
+    def test_checkpoints_say_what_a_broker_wants_to_know(self, root: Path) -> None:
+        directory = filled(root)
+        log = directory.log(ORDERS)
+        log.update_high_watermark(3)
+        log.delete_records(2)
+        directory.close()
+        assert checkpoint(root, "recovery-point-offset") == {ORDERS: 3, OTHERS: 3}
+        assert checkpoint(root, "replication-offset") == {ORDERS: 3, OTHERS: 0}
+        assert checkpoint(root, "log-start-offset") == {ORDERS: 2}
+        with LogDirectory.open(root) as again:
+            assert (again.log(ORDERS).log_start_offset, again.log(ORDERS).high_watermark) == (2, 3)
+
+    def test_after_an_unclean_stop_all_logs_are_recovered(self, root: Path) -> None:
+        directory = filled(root)
+        directory.log(OTHERS).flush()
+        directory.checkpoint()
+        directory.abandon()
+        with open(root / "orders-0/00000000000000000000.log", "ab") as log:
+            log.write(b"torn")
+        done: list[int] = []
+        with LogDirectory.open(root, progress=done.append) as again:
+            assert {each: log.log_end_offset for each, log in again.partitions.items()} == {ORDERS: 3, OTHERS: 3}
+            assert again.log(ORDERS).report.dropped_bytes == 4
+            assert again.log(OTHERS).report.dropped == []
+        assert sum(done) == sum(log.stat().st_size for log in root.rglob("*.log")) + 4
+
+    def test_an_unreadable_partition_keeps_the_others_open_and_the_stop_unclean(
+        self, root: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        filled(root).abandon()
+        monkeypatch.setattr("logstore.segment_recovery.MAX_SEGMENT_BYTES", 400)
+        with open(root / "orders-0/00000000000000000000.log", "ab") as log:
+            log.write(bytes(100))
+        with LogDirectory.open(root) as directory:
+            assert set(directory.unreadable) == {ORDERS}
+            assert directory.log(OTHERS).log_end_offset == 3
+            with pytest.raises(SegmentTooLargeError):
+                directory.log(ORDERS)
+        assert not (root / ".kafka_cleanshutdown").exists()
+
+
+class TestPartitions:
+    def test_a_partition_is_made_once(self, root: Path) -> None:
+        topic_id = uuid4()
+        with LogDirectory.open(root) as directory:
+            directory.create(ORDERS, topic_id=topic_id)
+            with pytest.raises(PartitionExistsError):
+                directory.create(ORDERS)
+            with pytest.raises(UnknownPartitionError, match="orders-1"):
+                directory.log(OTHERS)
+            with pytest.raises(InvalidDirectoryNameError):
+                directory.create(TopicPartition("no/such", 0))
+        assert PartitionMetadata.read(root / "orders-0/partition.metadata").topic_id == topic_id
+
+    def test_a_deleted_partition_is_renamed_and_removed_later(self, root: Path, clock: Clock) -> None:
+        filled(root).close()
+        with LogDirectory.open(root, clock=clock) as directory:
+            directory.delete(ORDERS)
+            assert set(directory.partitions) == {OTHERS}
+            assert checkpoint(root, "recovery-point-offset") == {OTHERS: 3}
+            (renamed,) = root.glob("orders-0.*-delete")
+            directory.run_periodic()
+            assert renamed.exists()
+            clock.now += 60_000
+            directory.run_periodic()
+            assert not renamed.exists()
+            directory.create(ORDERS)
+            assert directory.log(ORDERS).log_end_offset == 0
+
+    def test_a_deletion_that_a_crash_cut_off_is_finished(self, root: Path, clock: Clock) -> None:
+        filled(root).close()
+        with LogDirectory.open(root, clock=clock) as directory:
+            directory.delete(ORDERS)
+        with LogDirectory.open(root, clock=clock) as directory:
+            assert set(directory.partitions) == {OTHERS}
+            directory.run_periodic()
+        assert not list(root.glob("*-delete"))
+
+
+class TestWhatIsDue:
+    def test_checkpoints_are_written_at_their_intervals(self, root: Path, clock: Clock) -> None:
+        with LogDirectory.open(root, clock=clock) as directory:
+            log = directory.create(ORDERS)
+            log.append(records(), leader_epoch=0)
+            log.flush()
+            log.update_high_watermark(2)
+            clock.now += 4_999
+            directory.run_periodic()
+            assert not (root / "replication-offset-checkpoint").exists()
+            clock.now += 1
+            directory.run_periodic()
+            assert checkpoint(root, "replication-offset") == {ORDERS: 2}
+            assert not (root / "recovery-point-offset-checkpoint").exists()
+            clock.now += 55_000
+            directory.run_periodic()
+            assert checkpoint(root, "recovery-point-offset") == {ORDERS: 3}
+
+    def test_logs_are_flushed_after_flush_ms(self, root: Path, clock: Clock) -> None:
+        with LogDirectory.open(root, LogConfig(flush_ms=10_000), clock=clock) as directory:
+            log = directory.create(ORDERS)
+            log.append(records(), leader_epoch=0)
+            clock.now += 1_000
+            directory.run_periodic()
+            assert log.recovery_point == 0
+            clock.now += 10_000
+            directory.run_periodic()
+            assert log.recovery_point == 3
+
+    def test_retention_is_enforced(self, root: Path, clock: Clock) -> None:
+        config = LogConfig(retention_bytes=1, segment_bytes=500)
+        with LogDirectory.open(root, config, clock=clock) as directory:
+            log = directory.create(ORDERS)
+            for _ in range(4):
+                log.append(records(), leader_epoch=0)
+            log.update_high_watermark(12)
+            clock.now += DirectorySettings().log_retention_check_interval_ms
+            directory.run_periodic()
+            assert log.log_start_offset == 9
+
+
+class TestAFailingDisk:
+    def test_a_poisoned_log_takes_its_root_offline(self, root: Path, tmp_path: Path) -> None:
+        disk = FailingDisk()
+        healthy = LogDirectory.open(tmp_path / "other-disk")
+        directory = LogDirectory.open(root, filesystem=disk)
+        log = directory.create(ORDERS)
+        log.append(records(), leader_epoch=0)
+        disk.error = errno.EIO
+        with pytest.raises(OSError, match="Input/output"):
+            log.append(records(), leader_epoch=0)
+        directory.run_periodic()
+        assert directory.failure is not None
+        assert directory.failure.errno == errno.EIO
+        assert not directory.partitions
+        with pytest.raises(OfflineDirectoryError, match="offline since its disk failed"):
+            directory.log(ORDERS)
+        with pytest.raises(OfflineDirectoryError):
+            directory.create(OTHERS)
+        healthy.create(ORDERS).append(records(), leader_epoch=0)
+        healthy.close()
+        directory.close()
+        assert not (root / ".kafka_cleanshutdown").exists()
+        with LogDirectory.open(root) as again:
+            assert again.log(ORDERS).log_end_offset == 3
+
+    def test_a_full_disk_is_not_a_failed_one(self, root: Path, clock: Clock) -> None:
+        disk = FailingDisk()
+        directory = LogDirectory.open(root, filesystem=disk, clock=clock)
+        log = directory.create(ORDERS)
+        disk.error = errno.ENOSPC
+        with pytest.raises(OSError, match="No space"):
+            log.append(records(), leader_epoch=0)
+        clock.now += 60_000
+        directory.run_periodic()
+        assert directory.failure is None
+        disk.error = None
+        log.append(records(), leader_epoch=0)
+        clock.now += 60_000
+        directory.run_periodic()
+        assert checkpoint(root, "recovery-point-offset") == {ORDERS: 0}
+        directory.close()
+
+    def test_a_checkpoint_that_cannot_be_written_takes_the_root_offline(self, root: Path, clock: Clock) -> None:
+        disk = FailingDisk()
+        directory = LogDirectory.open(root, filesystem=disk, clock=clock)
+        directory.create(ORDERS)
+        disk.error = errno.EROFS
+        with pytest.raises(OSError, match="Read-only"):
+            directory.checkpoint()
+        assert directory.failure is not None
+        directory.close()
+
+    def test_a_vanished_directory_is_said_so(self, root: Path) -> None:
+        directory = filled(root)
+        shutil.rmtree(root)
+        with pytest.raises(FileNotFoundError):
+            directory.checkpoint()
+        with pytest.raises(OfflineDirectoryError, match="No such file"):
+            directory.log(ORDERS)
+        directory.close()
+
+
+def test_a_forked_child_may_not_write(root: Path) -> None:
+    with LogDirectory.open(root) as directory:
+        child = os.fork()
+        if child == 0:
+            try:
+                directory.log(ORDERS)
+            except DirectoryLockedError:
+                os._exit(0)
+            os._exit(1)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+
+def test_idle_logs_hold_no_descriptor_and_no_mapping(root: Path) -> None:
+    filled(root).close()
+    with LogDirectory.open(root) as directory:
+        assert isinstance(directory.log(ORDERS), Log)
+        numbers = [number for number in Path("/proc/self/fd").glob("*") if number.is_symlink()]
+        held = [str(number.readlink()) for number in numbers]
+        assert not [name for name in held if str(root) in name and not name.endswith(".lock")]
