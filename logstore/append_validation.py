@@ -1,5 +1,6 @@
 """What an append must fulfil before the log takes it, and the bytes that it then writes (Kafka: LogValidator)."""
 
+from contextlib import suppress
 from struct import Struct
 from typing import Final, NamedTuple
 
@@ -16,7 +17,7 @@ from logstore.batch_attributes import (
     TimestampType,
 )
 from logstore.batch_template import BatchTemplate, seal
-from logstore.batches import Batch, read_batch
+from logstore.batches import Batch, read_batch, read_batches
 from logstore.codec import Codec, decompress
 from logstore.errors import (
     CorruptBatchError,
@@ -117,21 +118,20 @@ def validate_for_follower(data: Buffer, *, next_offset: int, leader_epoch: int) 
     """
     view = memoryview(data).toreadonly()
     batches: list[Batch] = []
-    position, last_offset, max_timestamp = 0, -1, NO_TIMESTAMP
-    while (batch := _next_batch(view, position)) is not None and batch.leader_epoch <= leader_epoch:
-        if batch.last_offset <= last_offset:
-            _ensure_valid(view, [*batches, batch])
-            raise OffsetsOutOfOrderError(
-                f"a batch up to offset {batch.last_offset:,} follows one up to {last_offset:,}",
-                position=position,
-                advice="the leader's log is damaged here, or the bytes were put together in the wrong order",
-            )
-        batches.append(batch)
-        position += batch.size
-        last_offset = batch.last_offset
-        max_timestamp = max(max_timestamp, batch.max_timestamp)
+    last_offset = -1
+    with suppress(TornBatchError):
+        for batch in read_batches(view):
+            if batch.leader_epoch > leader_epoch:
+                break
+            batches.append(batch)
+            if batch.last_offset <= last_offset:
+                _ensure_valid(view, batches)
+                raise _out_of_order(batch, last_offset)
+            last_offset = batch.last_offset
     _ensure_valid(view, batches)
-    append = ValidatedAppend(view[:position], tuple(batches), max_timestamp)
+    end = batches[-1].position + batches[-1].size if batches else 0
+    max_timestamp = max((batch.max_timestamp for batch in batches), default=NO_TIMESTAMP)
+    append = ValidatedAppend(view[:end], tuple(batches), max_timestamp)
     if batches and append.first_offset < next_offset:
         raise UnexpectedAppendOffsetError(
             f"the batches begin below the log's end, {next_offset:,}",
@@ -139,6 +139,14 @@ def validate_for_follower(data: Buffer, *, next_offset: int, leader_epoch: int) 
             advice="fetch from the log's end on, or truncate the log first",
         )
     return append
+
+
+def _out_of_order(batch: Batch, last_offset: int) -> OffsetsOutOfOrderError:
+    return OffsetsOutOfOrderError(
+        f"a batch up to offset {batch.last_offset:,} follows one up to {last_offset:,}",
+        position=batch.position,
+        advice="the leader's log is damaged here, or the bytes were put together in the wrong order",
+    )
 
 
 def _ensure_valid(view: memoryview, batches: list[Batch]) -> None:
