@@ -15,12 +15,14 @@ from replication.cli.dump import dump
 from replication.cli.epochs import epochs
 from replication.cli.output import EXIT_FAILED
 from replication.cli.plan import plan
+from replication.cli.recover import recover
+from replication.cli.truncate import truncate
 from replication.cli.verify import verify
 from replication.cli.version import version
 from replication.cli.warm import warm
 from replication.errors import ReplicationError
 
-COMMANDS = (dump, verify, epochs, plan, advise, demo, warm, version)
+COMMANDS = (dump, verify, epochs, plan, advise, recover, truncate, demo, warm, version)
 
 
 class InOrder(TyperGroup):

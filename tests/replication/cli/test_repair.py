@@ -1,0 +1,141 @@
+"""`epochlog recover` and `epochlog truncate` repair a copy, or the directory itself where that is asked for."""
+
+import hashlib
+from pathlib import Path
+
+import pytest
+
+from logstore.directory_lock import DirectoryLock
+from logstore.log_directory import LogDirectory
+from logstore.log_root import open_log_directory
+from logstore.record import Record
+from logstore.topic_partition import TopicPartition
+from logstore.verify import verify
+from tests.replication.cli.command import epochlog
+
+ORDERS = TopicPartition("orders", 0)
+LOG = "orders-0/00000000000000000000.log"
+
+
+def root_with_a_torn_log(path: Path) -> Path:
+    """Two epochs of three batches each, of one record each, and a torn one; the broker was killed."""
+    directory = LogDirectory.open(path)
+    log = directory.create(ORDERS)
+    for epoch in (0, 2):
+        for _ in range(3):
+            log.append([Record(0, 1_000, b"k", b"v" * 50)], leader_epoch=epoch)
+    directory.abandon()
+    with open(path / LOG, "ab") as file:
+        file.write(b"torn")
+    return path
+
+
+def contents(path: Path) -> dict[str, str]:
+    return {
+        str(each.relative_to(path)): hashlib.sha256(each.read_bytes()).hexdigest()
+        for each in path.rglob("*")
+        if each.is_file()
+    }
+
+
+@pytest.fixture
+def broken(tmp_path: Path) -> Path:
+    return root_with_a_torn_log(tmp_path / "broken")
+
+
+def is_sound(path: Path) -> bool:
+    return not [finding for finding in verify(open_log_directory(path)) if finding.severity.is_damage]
+
+
+@pytest.mark.parametrize("arguments", [["recover"], ["truncate", "--to", 3]])
+def test_nothing_is_done_unless_it_is_said_where(arguments: list[object], broken: Path, tmp_path: Path) -> None:
+    before = contents(broken)
+    command, *rest = arguments
+    partition = broken / "orders-0"
+    assert "--in-place" in epochlog(command, partition, *rest).err
+    both = epochlog(command, partition, *rest, "--in-place", "--output", tmp_path / "new")
+    assert both.status == 2
+    assert contents(broken) == before
+
+
+class TestRecover:
+    def test_writes_a_whole_root_that_opens_cleanly_and_leaves_the_original(self, broken: Path, tmp_path: Path) -> None:
+        before = contents(broken)
+        outcome = epochlog("recover", broken, "--output", tmp_path / "new", "--json")
+        assert outcome.status == 1
+        (told,) = outcome.document["partitions"]
+        assert (told["topic"], told["log_end_offset"], told["dropped_bytes"]) == ("orders", 6, 4)
+        assert told["dropped"][0]["reason"] == "the file ends inside a batch"
+        assert contents(broken) == before
+        assert (tmp_path / "new/.kafka_cleanshutdown").exists()
+        assert is_sound(tmp_path / "new")
+        again = epochlog("recover", tmp_path / "new", "--in-place")
+        assert again.status == 0
+        assert "nothing was wrong" in again.out
+
+    def test_works_in_place_where_that_is_named(self, broken: Path) -> None:
+        outcome = epochlog("recover", broken, "--in-place")
+        assert outcome.status == 1
+        assert "cut at" in outcome.out
+        assert "bytes in 1 segments of 1 partitions to check" in outcome.err
+        assert is_sound(broken)
+
+    def test_recovers_a_single_partition(self, broken: Path, tmp_path: Path) -> None:
+        before = contents(broken)
+        outcome = epochlog("recover", broken / "orders-0", "--output", tmp_path / "new")
+        assert outcome.status == 1
+        assert contents(broken) == before
+        assert is_sound(tmp_path / "new/orders-0")
+
+    def test_checks_what_counts_as_clean_only_when_told_to(self, broken: Path, tmp_path: Path) -> None:
+        epochlog("recover", broken, "--in-place")
+        data = bytearray((broken / LOG).read_bytes())
+        data[100] ^= 1
+        (broken / LOG).write_bytes(data)
+        assert epochlog("recover", broken, "--output", tmp_path / "trusting").status == 0
+        outcome = epochlog("recover", broken, "--output", tmp_path / "new", "--all", "--json")
+        assert outcome.document["partitions"][0]["log_end_offset"] == 0
+        assert epochlog("recover", broken / "orders-0", "--output", tmp_path / "newer", "--all").status == 1
+
+    def test_refuses_a_root_that_is_in_use(self, broken: Path, tmp_path: Path) -> None:
+        with DirectoryLock.acquire(broken):
+            for where in (["--in-place"], ["--output", tmp_path / "new"]):
+                for directory in (broken, broken / "orders-0"):
+                    outcome = epochlog("recover", directory, *where)
+                    assert outcome.status == 2
+                    assert "locked by" in outcome.err
+
+    def test_writes_over_nothing(self, broken: Path, tmp_path: Path) -> None:
+        (tmp_path / "new").mkdir()
+        outcome = epochlog("recover", broken, "--output", tmp_path / "new")
+        assert outcome.status == 2
+        assert "does not exist yet" in outcome.err
+
+
+class TestTruncate:
+    def test_cuts_a_copy_with_all_that_belongs_to_it(self, broken: Path, tmp_path: Path) -> None:
+        before = contents(broken)
+        outcome = epochlog("truncate", broken / "orders-0", "--to", 2, "--output", tmp_path / "new", "--json")
+        assert outcome.status == 0
+        told = outcome.document
+        assert (told["log_end_offset_before"], told["log_end_offset"], told["records_removed"]) == (6, 2, 4)
+        assert (tmp_path / "new/orders-0/leader-epoch-checkpoint").read_text() == "0\n1\n0 0\n"
+        assert is_sound(tmp_path / "new/orders-0")
+        assert contents(broken) == before
+
+    def test_works_in_place_where_that_is_named(self, broken: Path) -> None:
+        outcome = epochlog("truncate", broken / "orders-0", "--to", 4, "--in-place")
+        assert outcome.status == 0
+        assert "ended at 6 and ends at 4" in outcome.out
+        assert "2 records in" in outcome.err
+        with LogDirectory.open(broken) as directory:
+            assert directory.log(ORDERS).log_end_offset == 4
+
+    def test_drops_nothing_beyond_the_end(self, broken: Path, tmp_path: Path) -> None:
+        outcome = epochlog("truncate", broken / "orders-0", "--to", 99, "--output", tmp_path / "new", "--json")
+        assert outcome.document["log_end_offset"] == 6
+
+    def test_takes_one_partition_only(self, broken: Path) -> None:
+        outcome = epochlog("truncate", broken, "--to", 0, "--in-place")
+        assert outcome.status == 2
+        assert "one partition's directory" in outcome.err
