@@ -9,7 +9,7 @@ from logstore.batches import Batch
 from logstore.control import ControlRecord, ControlType
 from logstore.errors import CorruptControlRecordError, LogStoreError
 from logstore.record import Record
-from replication.cli.dumping.log_reading import Damage, Item, ZeroTail, read_log
+from replication.cli.dumping.log_reading import Damage, Gap, read_log
 from replication.cli.dumping.offset_range import OffsetRange
 from replication.cli.dumping.printer import Fields, Printer
 
@@ -34,8 +34,8 @@ def dump_log(path: Path, printer: Printer, offsets: OffsetRange, *, records: boo
         _render_records(items, printer, offsets)
 
 
-def _is_wanted(item: Item, offsets: OffsetRange) -> bool:
-    if isinstance(item, Damage | ZeroTail):
+def _is_wanted(item: Batch | Gap, offsets: OffsetRange) -> bool:
+    if isinstance(item, Gap):
         return True
     try:
         return offsets.meets(item.base_offset, item.last_offset)
@@ -44,18 +44,15 @@ def _is_wanted(item: Item, offsets: OffsetRange) -> bool:
         return last_offset >= offsets.start
 
 
-def _write_item(item: Item, printer: Printer) -> None:
-    match item:
-        case Damage():
-            printer.damage(item.error, _what_follows(item))
-        case ZeroTail():
-            printer.note("zero_tail", item._asdict())
-        case _:
-            printer.write(_batch_line(item, printer))
-
-
-def _what_follows(damage: Damage) -> str:
-    return "no batch follows" if damage.resumes is None else f"the next batch begins at position {damage.resumes:,}"
+def _write_item(item: Batch | Gap, printer: Printer) -> None:
+    if isinstance(item, Damage):
+        end = item.position + item.size
+        remark = "no batch follows" if item.is_last else f"the next batch begins at position {end:,}"
+        printer.damage(item.error, remark)
+    elif isinstance(item, Gap):
+        printer.note("zero_tail", {"position": item.position, "size": item.size})
+    else:
+        printer.write(_batch_line(item, printer))
 
 
 def _batch_line(batch: Batch, printer: Printer) -> bytes:
@@ -65,7 +62,7 @@ def _batch_line(batch: Batch, printer: Printer) -> bytes:
     return printer.batch_line(batch, is_valid=is_valid)
 
 
-def _render_records(items: Iterable[Item], printer: Printer, offsets: OffsetRange) -> None:
+def _render_records(items: Iterable[Batch | Gap], printer: Printer, offsets: OffsetRange) -> None:
     """Print batches and records with the kernels, and in plain Python what they cannot take."""
     from replication.cli.dumping.record_runs import RunRenderer, split_runs
 
@@ -84,8 +81,8 @@ def _render_records(items: Iterable[Item], printer: Printer, offsets: OffsetRang
                 _write_records(batch, printer, offsets)
 
 
-def _write_records(item: Item, printer: Printer, offsets: OffsetRange) -> None:
-    if isinstance(item, Damage | ZeroTail):
+def _write_records(item: Batch | Gap, printer: Printer, offsets: OffsetRange) -> None:
+    if isinstance(item, Gap):
         return
     try:
         for record in item.records():

@@ -8,19 +8,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from logstore.batch import HEADER_SIZE, RecordBatch
+from logstore.batches import Batch
 from logstore.codec import Codec, decompress
 from logstore.columns import RecordColumns
 from logstore.kernels.decode import decode, decode_section
 from logstore.kernels.render import LineRenderer, Lines, sequences
 from logstore.kernels.scan import scan
-from replication.cli.dumping.log_reading import Item
+from replication.cli.dumping.log_reading import Gap
 from replication.cli.dumping.offset_range import OffsetRange
 
 RUN_BYTES: Final = 4 << 20
 """What is rendered at once, at most, so that memory stays flat."""
 
 
-def split_runs(items: Iterable[Item]) -> Iterator[list[RecordBatch] | Item]:
+def split_runs(items: Iterable[Batch | Gap]) -> Iterator[list[RecordBatch] | Batch | Gap]:
     """Put batches together that can be rendered at once; other items and unusual batches come alone, in order.
 
     A run is consecutive batches without compression, or one batch with.
@@ -42,7 +43,7 @@ def _is_usual(batch: RecordBatch) -> bool:
     return not batch.is_control and batch.size <= RUN_BYTES
 
 
-def _continues(run: Sequence[RecordBatch], item: Item) -> bool:
+def _continues(run: Sequence[RecordBatch], item: Batch | Gap) -> bool:
     first, last = run[0], run[-1]
     return (
         isinstance(item, RecordBatch)
