@@ -278,7 +278,6 @@ class LiveSegment:
         """Drop all batches that reach `offset`; return how many bytes that were. Raises OSError."""
         before = self.size
         place = self.locate(offset, before)
-        largest = self.largest
         self.offset_index.truncate_to(offset)
         self.time_index.truncate_to(offset)
         self.transaction_index.truncate_to(offset)
@@ -288,7 +287,7 @@ class LiveSegment:
             self.created_ms = now_ms
             self._first_timestamp = None
         self._bytes_since_index_entry = 0
-        if largest.timestamp >= 0:
+        if self.largest.timestamp >= 0:
             self._largest = self._find_largest()
         return before - self.size
 

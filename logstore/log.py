@@ -298,7 +298,13 @@ class Log(ReadableLog):
         old = segments.active
         if base_offset == old.base_offset:
             return old
-        old.deactivate()
+        if base_offset < old.base_offset:
+            # An append with a gap rolled, and then failed: the log goes on before the empty segment.
+            segments = SegmentList(segments.segments[:-1])
+            old.remove()
+            self._recovery_point = min(self._recovery_point, base_offset)
+        else:
+            old.deactivate()
         segment = self._create_segment(base_offset)
         # With the segment's own offset, so that recovery of the segment begins with this snapshot.
         self._producers.end_offset = base_offset
@@ -342,7 +348,7 @@ class Log(ReadableLog):
     def _flush_rolled(self, base_offset: int) -> None:
         """Flush the segments before the one that begins at `base_offset`, unless that was done meanwhile."""
         with self._changing():
-            self._flush(min(base_offset, self.log_end_offset), include_active=False)
+            self._flush(base_offset, include_active=False)
 
     def _flush(self, offset: int, *, include_active: bool) -> None:
         if offset < self._recovery_point or (offset == self._recovery_point and not include_active):

@@ -13,11 +13,21 @@ from logstore.append_origin import AppendOrigin
 from logstore.isolation import Isolation
 from tests.campaign import Campaign
 from tests.logstore.directories import assert_sound
-from tests.logstore.log_pair import LogPair
+from tests.logstore.log_pair import KafkaCannotOpenError, LogPair
 from tests.oracle.kafka import JavaProgram
 
 SEQUENCES = Campaign("log-oracle", full=2_000, share=60)
 STEPS = 40
+GAPS = {
+    "offset-gap",
+    "missing-segment",
+    "epoch-start-differs",
+    "epoch-without-batches",
+    "epoch-beyond-log-end",
+    "snapshot-beyond-log-end",
+}
+"""What `verify` says to offsets that a follower was never given, to those that a truncation inside a batch skips, and to
+leaders that wrote nothing."""
 CODECS = ["none", "none", "none", "gzip", "snappy", "lz4", "zstd"]
 PRODUCERS = [7, 8, 9]
 
@@ -86,7 +96,7 @@ class Sequence:
 
     def append_as_follower(self) -> None:
         base_offset, data = self.end, b""
-        for _ in range(self.rng.choice([1, 1, 1, 2, 4])):
+        for _ in range(1 if self.pair.has_small_indexes else self.rng.choice([1, 1, 1, 2, 4])):
             self.epoch += self.rng.random() < 0.1  # noqa: PLR2004
             base_offset += self.rng.choice([0, 0, 0, 0, 0, 3])
             batch = self.build(base_offset, self.epoch)
@@ -137,7 +147,7 @@ class Sequence:
         elif kind == "length":
             data[8:12] = rng.choice([3, 0, 48]).to_bytes(4)
         elif kind == "descending":
-            data += data
+            data *= 2
         self.pair.append_as_follower(bytes(data), self.epoch)
 
     def read(self) -> None:
@@ -149,7 +159,7 @@ class Sequence:
 
     def ask_by_time(self) -> None:
         rng = self.rng
-        timestamp = rng.choice([-1, -2, -3, self.now + 1000, self.now - rng.randrange(1500)])
+        timestamp = rng.choice([-1, -2, -3, self.now + 1000, max(self.now - rng.randrange(1500), 0)])
         self.pair.offset_for_timestamp(timestamp)
 
     def ask_by_epoch(self) -> None:
@@ -182,7 +192,7 @@ class Sequence:
 
     def reopen(self) -> None:
         self.pair.close()
-        assert_sound(self.pair.ours_dir)
+        assert_sound(self.pair.ours_dir, self.pair.log.log_start_offset, expected=GAPS)
         self.pair.open()
 
     def crash(self) -> None:
@@ -210,7 +220,9 @@ def test_every_answer_and_every_file_is_kafkas(log_oracle: JavaProgram) -> None:
             pair = LogPair(log_oracle, root, options(rng))
             try:
                 Sequence(pair, rng).run(STEPS)
-                assert_sound(pair.ours_dir)
+                assert_sound(pair.ours_dir, pair.log.log_start_offset, expected=GAPS)
+            except KafkaCannotOpenError:
+                pair.log.abandon()
             except BaseException:
                 print(f"sequence {number}, seed {seed}")
                 log_oracle.ask("crash")
