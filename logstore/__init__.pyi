@@ -1,6 +1,11 @@
 # What `import logstore` offers, for type checkers; `__init__.py` loads each name on first use.
+from logstore.append_origin import AppendOrigin as AppendOrigin
+from logstore.append_validation import ValidatedAppend as ValidatedAppend
+from logstore.append_validation import validate_for_follower as validate_for_follower
+from logstore.append_validation import validate_for_leader as validate_for_leader
 from logstore.batch import RecordBatch as RecordBatch
 from logstore.batch_attributes import TimestampType as TimestampType
+from logstore.batch_template import BatchTemplate as BatchTemplate
 from logstore.batches import Batch as Batch
 from logstore.batches import read_batch as read_batch
 from logstore.batches import read_batches as read_batches
@@ -13,6 +18,10 @@ from logstore.control import ControlRecord as ControlRecord
 from logstore.control import ControlType as ControlType
 from logstore.control import EndTransactionMarker as EndTransactionMarker
 from logstore.directory_lock import DirectoryLock as DirectoryLock
+from logstore.encoding import encode_batch as encode_batch
+from logstore.encoding import encode_columns as encode_columns
+from logstore.encoding import encode_values as encode_values
+from logstore.errors import AppendError as AppendError
 from logstore.errors import CorruptBatchError as CorruptBatchError
 from logstore.errors import CorruptCheckpointError as CorruptCheckpointError
 from logstore.errors import CorruptControlRecordError as CorruptControlRecordError
@@ -26,12 +35,22 @@ from logstore.errors import DecompressionLimitError as DecompressionLimitError
 from logstore.errors import DirectoryLockedError as DirectoryLockedError
 from logstore.errors import InvalidBatchHeaderError as InvalidBatchHeaderError
 from logstore.errors import InvalidDirectoryNameError as InvalidDirectoryNameError
+from logstore.errors import InvalidProducerEpochError as InvalidProducerEpochError
+from logstore.errors import InvalidRecordError as InvalidRecordError
+from logstore.errors import InvalidTimestampError as InvalidTimestampError
+from logstore.errors import InvalidTransactionStateError as InvalidTransactionStateError
 from logstore.errors import LogStoreError as LogStoreError
 from logstore.errors import NotALogDirectoryError as NotALogDirectoryError
 from logstore.errors import OfflineDirectoryError as OfflineDirectoryError
+from logstore.errors import OffsetsOutOfOrderError as OffsetsOutOfOrderError
+from logstore.errors import OutOfOrderSequenceError as OutOfOrderSequenceError
 from logstore.errors import PartitionExistsError as PartitionExistsError
+from logstore.errors import RecordBatchTooLargeError as RecordBatchTooLargeError
+from logstore.errors import RecordTooLargeError as RecordTooLargeError
 from logstore.errors import SegmentTooLargeError as SegmentTooLargeError
 from logstore.errors import TornBatchError as TornBatchError
+from logstore.errors import TransactionCoordinatorFencedError as TransactionCoordinatorFencedError
+from logstore.errors import UnexpectedAppendOffsetError as UnexpectedAppendOffsetError
 from logstore.errors import UnknownPartitionError as UnknownPartitionError
 from logstore.file_name import FileFate as FileFate
 from logstore.file_name import FileKind as FileKind
@@ -52,6 +71,7 @@ from logstore.partition_directory import PartitionDirectory as PartitionDirector
 from logstore.partition_metadata import PartitionMetadata as PartitionMetadata
 from logstore.producer_snapshot import ProducerSnapshot as ProducerSnapshot
 from logstore.producer_snapshot import ProducerStateEntry as ProducerStateEntry
+from logstore.producer_state import ProducerState as ProducerState
 from logstore.quorum_state import QuorumState as QuorumState
 from logstore.record import Header as Header
 from logstore.record import Record as Record

@@ -8,7 +8,10 @@ import numpy as np
 
 from epoch.bulk import EpochTable
 from epoch.history import EpochHistory
-from logstore.kernels import crc, decode, render, scan, search
+from logstore.batch_template import BatchTemplate
+from logstore.codec import Codec
+from logstore.encoding import encode_values
+from logstore.kernels import crc, decode, inspect, render, scan, search
 
 EMPTY_BATCH = bytes(8) + (49).to_bytes(4) + bytes(4) + b"\2" + bytes(44)
 OFFSET_ENTRY = bytes.fromhex("0000000500000064")
@@ -42,6 +45,10 @@ def first_calls() -> Iterator[tuple[str, Callable[[], object]]]:
     for form, json in (("render text", False), ("render JSON", True)):
         renderer = render.LineRenderer(b"", json=json)
         yield form, partial(renderer.render, records, render.sequences(records, batches))
+    yield "encode", lambda: encode_values([b""], 0)
+    yield "encode a section", lambda: encode_values([b""], 0, template=BatchTemplate(codec=Codec.GZIP))
+    yield "inspect_records", lambda: inspect.inspect_records(log, 0, 0, 0, 0, 0, 0)
+    yield "first_corrupt", lambda: inspect.first_corrupt(log, 0, len(log))
     yield "count_entries", lambda: search.count_entries(offsets, search.OFFSET_SLOT)
     yield "lookup_offset", lambda: search.lookup_offset(offsets, 1, 0, 7)
     yield "lookup_offsets", lambda: search.lookup_offsets(offsets, 1, 0, targets, found, at)
