@@ -37,10 +37,8 @@ class RecoveryEstimate:
 
     def __str__(self) -> str:
         best, worst = self.seconds
-        return (
-            f"{self.bytes:,} bytes in {self.segments:,} segments of {self.partitions:,} partitions to check: "
-            f"{best:.1f} to {worst:.1f} seconds"
-        )
+        time = f"{best:.1f} to {worst:.1f} seconds" if worst >= 1 else "less than a second"
+        return f"{self.bytes:,} bytes in {self.segments:,} segments of {self.partitions:,} partitions to check: {time}"
 
     def as_json(self) -> dict[str, Any]:
         """Return a document of plain values."""
