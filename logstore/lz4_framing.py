@@ -47,10 +47,10 @@ def decompress_lz4(data: memoryview, limit: int, *, check_header: bool) -> bytes
 
 def compress_lz4(data: memoryview) -> bytes:
     """Compress to one frame of blocks of 64 KiB, as Kafka's producers do."""
-    parts = [_HEADER]
+    parts: list[bytes | memoryview] = [_HEADER]
     for start in range(0, len(data), _BLOCK_SIZES[4]):
         block = data[start : start + _BLOCK_SIZES[4]]
-        compressed = cramjam.lz4.compress_block(block, store_size=False)
+        compressed = bytes(cramjam.lz4.compress_block(block, store_size=False))
         if len(compressed) < len(block):
             parts += _UINT32.pack(len(compressed)), compressed
         else:

@@ -34,7 +34,7 @@ def compress_snappy(data: memoryview) -> bytes:
     """Compress in blocks of 32 KiB."""
     parts = [_HEADER]
     for start in range(0, len(data), _BLOCK_SIZE):
-        block = cramjam.snappy.compress_raw(data[start : start + _BLOCK_SIZE])
+        block = bytes(cramjam.snappy.compress_raw(data[start : start + _BLOCK_SIZE]))
         parts += _LENGTH.pack(len(block)), block
     return b"".join(parts)
 
