@@ -112,7 +112,8 @@ class Story:
         """Create a topic on the given brokers."""
         config = {name.replace("_", "."): str(value) for name, value in settings.items()}
         new = NewTopic(topic, num_partitions=len(replicas), replica_assignment=replicas, config=config)
-        for future in AdminClient({"bootstrap.servers": self.cluster.bootstrap()}).create_topics([new]).values():
+        admin = AdminClient({"bootstrap.servers": self.cluster.bootstrap()})
+        for future in admin.create_topics([new]).values():
             future.result(30)
         time.sleep(1)
 
