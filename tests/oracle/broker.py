@@ -1,0 +1,91 @@
+"""A real broker, controller included, in one process, on ports that the system gives."""
+
+import socket
+import subprocess
+import time
+from contextlib import closing
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from tests.oracle.kafka import HERE, classpath
+
+CLUSTER = "MkU3OEVBNTcwNTJENDM2Qg"
+QUICK_START = ["-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto", "-Xmx512m"]
+START_SECONDS = 90
+
+
+class Broker:
+    """Node 1 of a cluster of its own; `root` is its log.dirs, the controller's log lies beside it.
+
+    with Broker(tmp_path) as broker:
+        ...  # broker.address, broker.root
+    """
+
+    def __init__(self, directory: Path) -> None:
+        """Format the directory on first use."""
+        self.root = directory / "logs"
+        self._output = directory / "broker.out"
+        self._properties = directory / "broker.properties"
+        port, controller_port = free_port(), free_port()
+        self.address = f"127.0.0.1:{port}"
+        self._properties.write_text(
+            f"process.roles=broker,controller\nnode.id=1\ncontroller.quorum.voters=1@127.0.0.1:{controller_port}\n"
+            f"listeners=PLAINTEXT://{self.address},CONTROLLER://127.0.0.1:{controller_port}\n"
+            f"advertised.listeners=PLAINTEXT://{self.address}\ncontroller.listener.names=CONTROLLER\n"
+            f"log.dirs={self.root}\nmetadata.log.dir={directory / 'metadata'}\n"
+            "offsets.topic.replication.factor=1\ntransaction.state.log.replication.factor=1\n"
+            "transaction.state.log.min.isr=1\nlog.index.size.max.bytes=65536\n"
+            "log.message.timestamp.before.max.ms=9223372036854775807\nlog.retention.ms=-1\n"
+        )
+        if not self.root.exists():
+            arguments = ["format", "-t", CLUSTER, "-c", self._properties]
+            subprocess.run([*_java(), "kafka.tools.StorageTool", *arguments], check=True, capture_output=True)
+
+    def __enter__(self) -> Self:
+        with open(self._output, "ab") as output:
+            self._process = subprocess.Popen(
+                [*_java(), "kafka.Kafka", self._properties], stdout=output, stderr=subprocess.STDOUT
+            )
+        deadline = time.monotonic() + START_SECONDS
+        while not self._answers():
+            if self._process.poll() is not None or time.monotonic() > deadline:
+                self._end()
+                raise OSError(f"the broker did not start: {self._output.read_text()[-2_000:]}")
+            time.sleep(0.2)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self._process.terminate()
+        try:
+            self._process.wait(60)
+        finally:
+            self._end()
+
+    def _answers(self) -> bool:
+        host, port = self.address.split(":")
+        try:
+            socket.create_connection((host, int(port)), 1).close()
+        except OSError:
+            return False
+        return True
+
+    def _end(self) -> None:
+        if self._process.poll() is None:
+            self._process.kill()
+            self._process.wait()
+
+
+def free_port() -> int:
+    """A port that nobody has now."""
+    with closing(socket.socket()) as listener:
+        listener.bind(("127.0.0.1", 0))
+        port: int = listener.getsockname()[1]
+        return port
+
+
+def _java() -> list[str]:
+    silent = f"-Dlog4j2.configurationFile={HERE / 'log4j2-off.properties'}"
+    return ["java", *QUICK_START, silent, "-cp", classpath()]
