@@ -3,17 +3,18 @@
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from struct import Struct
-from typing import Final, NamedTuple, Self
+from typing import Final, Self
 
 from epoch.filesystem import REAL, FileSystem
 from logstore.batch import LOG_OVERHEAD
-from logstore.batches import Batch, read_batch, read_batches
+from logstore.batches import MAGIC_POSITION, Batch, read_batch, read_batches
 from logstore.file_name import FileKind, file_name
 from logstore.live_offset_index import MAX_RELATIVE_OFFSET, LiveOffsetIndex
 from logstore.live_time_index import LiveTimeIndex
 from logstore.live_transaction_index import LiveTransactionIndex
 from logstore.log_config import LogConfig
 from logstore.open_files import OpenFiles
+from logstore.read_view import ReadView
 from logstore.segment_file import SegmentFile
 from logstore.time_index import TimeIndexEntry
 
@@ -23,14 +24,13 @@ DELETED_SUFFIX: Final = ".deleted"
 _HEADER: Final = Struct(">qi4xb6xi")
 _HEADER_BYTES: Final = _HEADER.size
 _unpack: Final = _HEADER.unpack_from
+_TIMES: Final = Struct(">qi4xb6xi8xq")
+"""As before, and the largest timestamp."""
+_unpack_times: Final = _TIMES.unpack_from
 
-
-class Place(NamedTuple):
-    """A batch in a segment's file; positions and sizes are bytes."""
-
-    position: int
-    size: int
-    base_offset: int
+_WALKED_BATCHES: Final = 4
+"""To find the end of more batches than these the index is asked first."""
+_NO_BYTES: Final = memoryview(b"")
 
 
 class LiveSegment:
@@ -211,13 +211,16 @@ class LiveSegment:
         """Write `data`, which consists of `batches`, and note them in the indexes. Raises OSError, nothing written."""
         position = self.file.size
         self.file.append(data)
+        interval = self._config.index_interval_bytes
         for batch in batches:
-            if self._largest is None or batch.max_timestamp > self._largest.timestamp:
+            largest = self._largest
+            if largest is None or batch.max_timestamp > largest.timestamp:
                 self._reach(batch.max_timestamp, batch.last_offset)
-            if self._bytes_since_index_entry > self._config.index_interval_bytes:
+            if self._bytes_since_index_entry > interval:
                 self._add_index_entries(batch.last_offset, position)
-            position += batch.size
-            self._bytes_since_index_entry += batch.size
+            size = batch.size
+            position += size
+            self._bytes_since_index_entry += size
 
     def _reach(self, timestamp: int, offset: int) -> None:
         if timestamp > self.largest.timestamp:
@@ -237,10 +240,11 @@ class LiveSegment:
 
     # --- reading
 
-    def locate(self, offset: int, size: int) -> Place | None:
-        """Find the first batch within the first `size` bytes that ends at or beyond `offset` (Kafka: translateOffset).
+    def locate(self, offset: int, size: int) -> tuple[int, int, int] | None:
+        """Find the first batch within the first `size` bytes that ends at or beyond `offset`.
 
-        Raises OSError, and ValueError where a truncation takes the bytes away meanwhile.
+        Return its position, size and base offset (Kafka: translateOffset). Raises OSError, and ValueError where a
+        truncation takes the bytes away meanwhile.
         """
         data = self.file.data()
         position = self.offset_index.lookup(offset)
@@ -249,28 +253,47 @@ class LiveSegment:
             if magic < 2:
                 break
             if base_offset + delta >= offset:
-                return Place(position, length + LOG_OVERHEAD, base_offset)
+                return position, length + LOG_OVERHEAD, base_offset
             position += length + LOG_OVERHEAD
         return self._locate_legacy(offset, position, size) if position < size else None
 
-    def _locate_legacy(self, offset: int, position: int, size: int) -> Place | None:
+    def _locate_legacy(self, offset: int, position: int, size: int) -> tuple[int, int, int] | None:
         for batch in read_batches(self.file.data()[:size], position, str(self.path)):
             if batch.last_offset >= offset:
-                return Place(batch.position, batch.size, batch.base_offset)
+                return batch.position, batch.size, batch.base_offset
         return None
 
-    def whole_batches_end(self, start: int, limit: int, size: int) -> int:
-        """Return the end of the last batch from `start` on that ends at or before `limit`; `start` is a batch's."""
-        if limit >= size:
-            return size
+    def read(self, offset: int, max_bytes: int, size: int, *, min_one_batch: bool) -> ReadView | None:
+        """Return whole batches from the one that holds `offset` on, within the first `size` bytes; None without any.
+
+        Raises as `locate` does.
+        """
+        place = self.locate(offset, size)
+        if place is None:
+            return None
+        start, first_size, _ = place
+        if first_size >= max_bytes:
+            if first_size > max_bytes and not min_one_batch:
+                return ReadView(offset, _NO_BYTES, self.base_offset, start, max_bytes > 0)
+            end = start + first_size
+        elif max_bytes >= size - start:
+            end = size
+        else:
+            end = self._last_end(start, first_size, start + max_bytes)
+        return ReadView(offset, self.file.data()[start:end], self.base_offset, start)
+
+    def _last_end(self, start: int, first_size: int, limit: int) -> int:
+        """Return where the last batch ends that ends at or before `limit`; the first one does."""
         data = self.file.data()
-        position = max(start, self.offset_index.floor_position(limit))
-        while True:
-            length: int = _unpack(data, position)[1]
-            following = position + length + LOG_OVERHEAD
-            if following > limit:
-                return position
-            position = following
+        position = start + first_size
+        if limit - position > _WALKED_BATCHES * first_size:
+            position = max(position, self.offset_index.floor_position(limit))
+        while limit - position >= _HEADER_BYTES:
+            end: int = position + _unpack(data, position)[1] + LOG_OVERHEAD
+            if end > limit:
+                break
+            position = end
+        return position
 
     # --- truncating, rolling, closing
 
@@ -282,7 +305,7 @@ class LiveSegment:
         self.time_index.truncate_to(offset)
         self.transaction_index.truncate_to(offset)
         if place is not None:
-            self.file.truncate_to(place.position)
+            self.file.truncate_to(place[0])
         if not self.size:
             self.created_ms = now_ms
             self._first_timestamp = None
@@ -293,11 +316,18 @@ class LiveSegment:
 
     def _find_largest(self) -> TimeIndexEntry:
         """Look for a larger timestamp after the last entry of the time index (Kafka: readLargestTimestamp)."""
-        largest = self.time_index.last
-        for batch in self.batches(self.offset_index.lookup(largest.offset)):
-            if batch.max_timestamp > largest.timestamp:
-                largest = TimeIndexEntry(batch.max_timestamp, batch.last_offset)
-        return largest
+        last = self.time_index.last
+        timestamp, offset = last
+        data, size, position = self.file.data(), self.size, self.offset_index.lookup(last.offset)
+        while position < size and data[position + MAGIC_POSITION] == 2:
+            base_offset, length, _, delta, reached = _unpack_times(data, position)
+            if reached > timestamp:
+                timestamp, offset = reached, base_offset + delta
+            position += length + LOG_OVERHEAD
+        for batch in self.batches(position):
+            if batch.max_timestamp > timestamp:
+                timestamp, offset = batch.max_timestamp, batch.last_offset
+        return TimeIndexEntry(timestamp, offset)
 
     def deactivate(self, *, sync: bool = False) -> None:
         """Complete the indexes as the log goes on in a new segment (Kafka: onBecomeInactiveSegment). Raises OSError."""

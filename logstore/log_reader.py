@@ -60,21 +60,15 @@ class LogReader:
         if number < 0:
             raise OffsetOutOfRangeError("no segment holds this offset", file=self.directory, offset=offset)
         _, limit_base, limit_position = limit
-        for segment in segments.segments[number:]:
+        for segment in segments.segments[number:] if number else segments.segments:
             base = segment.base_offset
             if base > limit_base:
                 break
             size = limit_position if base == limit_base else segment.file.size
-            place = segment.locate(offset, size)
-            if place is not None:
-                start, first_size, _ = place
-                wanted = first_size if min_one_batch and first_size > max_bytes else max_bytes
-                if wanted < first_size:
-                    return ReadView(offset, segment_base_offset=base, position=start, first_batch_incomplete=wanted > 0)
-                end = segment.whole_batches_end(start, start + wanted, size)
-                view = ReadView(offset, segment.file.data()[start:end], base, start)
+            view = segment.read(offset, max_bytes, size, min_one_batch=min_one_batch)
+            if view is not None:
                 if with_aborted:
-                    view.aborted_transactions = self._aborted(offset, segment, min(size, start + wanted))
+                    view.aborted_transactions = self._aborted(offset, segment, view.position + len(view.data))
                 return view
         return ReadView(offset)
 
@@ -83,7 +77,7 @@ class LogReader:
             size = end.position if segment.base_offset == end.segment_base_offset else segment.size
             place = segment.locate(offset, size)
             if place is not None:
-                return LogPlace(offset, segment.base_offset, place.position)
+                return LogPlace(offset, segment.base_offset, place[0])
         return LogPlace(offset, end.segment_base_offset, end.position)
 
     def _aborted(self, offset: int, segment: LiveSegment, end_position: int) -> list[AbortedTransaction]:

@@ -30,6 +30,6 @@ def _replay(producers: ProducerState, segments: SegmentList, log_start_offset: i
         if segment.base_offset in snapshots_at:
             producers.take_snapshot(sync=False)
         place = segment.locate(start, segment.size)
-        for batch in segment.batches(place.position) if place else ():
+        for batch in segment.batches(place[0]) if place else ():
             if batch.producer_id != NO_PRODUCER_ID:
                 producers.replay(batch)

@@ -1,6 +1,6 @@
 """What a read of a log returns: bytes that stay where they are."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from logstore.batches import Batch, read_batches
@@ -27,7 +27,6 @@ class ReadView:
         data: memoryview = _NO_BYTES,
         segment_base_offset: int = -1,
         position: int = -1,
-        *,
         first_batch_incomplete: bool = False,
     ) -> None:
         """Take what was found for `offset`."""
@@ -40,7 +39,7 @@ class ReadView:
         """Where `data` begins in the segment's file."""
         self.first_batch_incomplete = first_batch_incomplete
         """There is a batch, but it is larger than what was asked for (Kafka: firstEntryIncomplete)."""
-        self.aborted_transactions: list[AbortedTransaction] = []
+        self.aborted_transactions: Sequence[AbortedTransaction] = ()
         """For reads of committed records: whose records to skip, and from which offset on."""
 
     def __len__(self) -> int:
@@ -71,7 +70,7 @@ class ReadView:
 class _AbortedProducers:
     """Which producers' records a reader of committed records skips, while it goes over the batches."""
 
-    def __init__(self, transactions: list[AbortedTransaction]) -> None:
+    def __init__(self, transactions: Sequence[AbortedTransaction]) -> None:
         self._ahead = sorted(transactions, key=lambda each: each.first_offset, reverse=True)
         self._active: dict[int, int] = {}
 

@@ -8,9 +8,9 @@ import crc32c
 
 from epoch.entry import EpochEntry
 from epoch.errors import InvalidEpochEntryError
-from logstore.append_info import AppendInfo
+from logstore.append_info import NOTHING_APPENDED, AppendInfo
 from logstore.append_origin import AppendOrigin
-from logstore.errors import AppendError, CorruptBatchError, LogStoreError, OffsetOutOfRangeError
+from logstore.errors import LogStoreError, OffsetOutOfRangeError
 from logstore.file_name import FileKind, parse_file_name
 from logstore.isolation import Isolation
 from logstore.log import Log
@@ -136,7 +136,7 @@ class LogPair:
     @property
     def has_small_indexes(self) -> bool:
         """Whether one append of several batches could overflow an index: Kafka fails in the middle of it then."""
-        return self.config.segment_index_bytes < 4096  # noqa: PLR2004
+        return self.config.segment_index_bytes < 4096
 
     def check_content(self) -> None:
         log = self.log
@@ -209,13 +209,14 @@ class LogPair:
         before = (self.state(), self.log.epochs.entries)
         try:
             info = append()
-        except (AppendError, CorruptBatchError, LogStoreError, InvalidEpochEntryError) as error:
-            assert theirs.startswith(f"ERR {kafkas_name(error)}"), f"{error!r} is not Kafka's {theirs}{self.context()}"
+        except (LogStoreError, InvalidEpochEntryError) as error:
+            refusal, info = f"ERR {kafkas_name(error)}", NOTHING_APPENDED
+        else:
+            refusal = ""
+        if refusal or info.is_duplicate:
+            ours = refusal or f"{info.first_offset} {info.last_offset} "
+            assert theirs.startswith(ours), f"{ours} is not Kafka's {theirs}{self.context()}"
             assert (self.state(), self.log.epochs.entries) == before, "nothing may change"
-            self.follow_what_kafka_did_before_refusing()
-            return
-        if info.is_duplicate:
-            assert theirs.startswith(f"{info.first_offset} {info.last_offset} "), self.context()
             self.follow_what_kafka_did_before_refusing()
             return
         ours = f"{info.first_offset} {info.last_offset} maxTs={info.max_timestamp} bytes={info.size}"

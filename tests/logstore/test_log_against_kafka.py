@@ -97,17 +97,17 @@ class Sequence:
     def append_as_follower(self) -> None:
         base_offset, data = self.end, b""
         for _ in range(1 if self.pair.has_small_indexes else self.rng.choice([1, 1, 1, 2, 4])):
-            self.epoch += self.rng.random() < 0.1  # noqa: PLR2004
+            self.epoch += self.rng.random() < 0.1
             base_offset += self.rng.choice([0, 0, 0, 0, 0, 3])
             batch = self.build(base_offset, self.epoch)
             base_offset += int.from_bytes(batch[23:27]) + 1
             data += batch
         torn = self.rng.choice([0, 0, 0, self.rng.randrange(1, 30)])
-        leader_epoch = self.epoch - (self.rng.random() < 0.1)  # noqa: PLR2004
+        leader_epoch = self.epoch - (self.rng.random() < 0.1)
         self.pair.append_as_follower(data[: len(data) - torn], max(leader_epoch, 0))
 
     def append_as_leader(self) -> None:
-        self.epoch += self.rng.random() < 0.05  # noqa: PLR2004
+        self.epoch += self.rng.random() < 0.05
         self.pair.append_as_leader(self.build(0, -1), self.epoch)
 
     def append_of_producer(self) -> None:
@@ -115,7 +115,7 @@ class Sequence:
         producer = rng.choice(PRODUCERS)
         slip = rng.choice([0, 0, 0, 0, 0, -1, 1])
         sequence = max(self.sequences[producer] + slip, 0)
-        transactional = self.in_transaction.get(producer, rng.random() < 0.5)  # noqa: PLR2004
+        transactional = self.in_transaction.get(producer, rng.random() < 0.5)
         data = self.build(0, -1, f"pid={producer} pepoch=0 seq={sequence} txn={int(transactional)}")
         end_before = self.end
         self.pair.append_as_leader(data, self.epoch)
@@ -155,7 +155,7 @@ class Sequence:
         start, end = self.pair.log.log_start_offset, self.end
         offset = rng.randrange(max(start - 2, 0), end + 2)
         max_bytes = rng.choice([0, 1, 100, 700, 5_000, 1 << 20])
-        self.pair.read(offset, max_bytes, rng.choice(list(Isolation)), min_one_batch=rng.random() < 0.8)  # noqa: PLR2004
+        self.pair.read(offset, max_bytes, rng.choice(list(Isolation)), min_one_batch=rng.random() < 0.8)
 
     def ask_by_time(self) -> None:
         rng = self.rng
@@ -223,9 +223,9 @@ def test_every_answer_and_every_file_is_kafkas(log_oracle: JavaProgram) -> None:
                 assert_sound(pair.ours_dir, pair.log.log_start_offset, expected=GAPS)
             except KafkaCannotOpenError:
                 pair.log.abandon()
-            except BaseException:
-                print(f"sequence {number}, seed {seed}")
+            except BaseException as error:
                 log_oracle.ask("crash")
+                error.add_note(f"sequence {number}, seed {seed}")
                 raise
             rmtree(root)
     SEQUENCES.report(SEQUENCES.count)
