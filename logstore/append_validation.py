@@ -5,7 +5,7 @@ from struct import Struct
 from typing import Final, NamedTuple
 
 from logstore.append_origin import AppendOrigin
-from logstore.batch import CRC_START, HEADER_SIZE, RecordBatch
+from logstore.batch import CRC_START, HEADER_SIZE, LOG_OVERHEAD, RecordBatch
 from logstore.batch_attributes import (
     CODEC_BITS,
     CONTROL_BIT,
@@ -117,6 +117,10 @@ def validate_for_follower(data: Buffer, *, next_offset: int, leader_epoch: int) 
     (KAFKA-18723). Raises CorruptBatchError, OffsetsOutOfOrderError and UnexpectedAppendOffsetError.
     """
     view = memoryview(data).toreadonly()
+    single = _single_batch(view)
+    if single is not None and single.leader_epoch <= leader_epoch and single.base_offset >= next_offset:
+        single.ensure_valid()
+        return ValidatedAppend(view, (single,), single.max_timestamp)
     batches: list[Batch] = []
     last_offset = -1
     with suppress(TornBatchError):
@@ -139,6 +143,13 @@ def validate_for_follower(data: Buffer, *, next_offset: int, leader_epoch: int) 
             advice="fetch from the log's end on, or truncate the log first",
         )
     return append
+
+
+def _single_batch(view: memoryview) -> RecordBatch | None:
+    """Return the batch that is all of `view`: what a busy follower is given most often, at half the cost."""
+    if len(view) < HEADER_SIZE or len(view) != _INT32.unpack_from(view, 8)[0] + LOG_OVERHEAD or view[16] != 2:
+        return None
+    return RecordBatch(view)
 
 
 def _out_of_order(batch: Batch, last_offset: int) -> OffsetsOutOfOrderError:
