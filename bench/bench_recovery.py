@@ -1,0 +1,135 @@
+"""How fast a log is recovered after a crash, with Kafka's own LogLoader on the same files in the same run.
+
+One segment of 1 GiB, written in batches of 16 KiB as a broker does, so that the page cache holds it in the same
+pieces. A fresh mapping pays a page fault for each of them; a touched one has been read before. Without
+--benchmark-enable everything is small.
+"""
+
+import functools
+import os
+import shutil
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from pytest_benchmark.fixture import BenchmarkFixture
+
+from bench.replica import BATCH_BYTES, BUILD, log
+from logstore.file_name import FileKind, file_name
+from logstore.kernels.recover import RecoveryColumns, new_state, recover
+from logstore.log_config import LogConfig
+from logstore.log_directory import LogDirectory
+from logstore.log_file import LogFile
+from logstore.log_loader import load_log
+from logstore.record import Record
+from logstore.topic_partition import TopicPartition
+from tests.oracle.kafka import JavaProgram
+
+FULL, SMALL = 1 << 30, 1 << 20
+ROUNDS = 5
+PARTITIONS = 10_000
+CONFIG = LogConfig()
+
+
+@functools.cache
+def appended(size: int) -> Path:
+    """A log file that was written just now, 16 KiB at a time: one that the page cache has read back maps faster."""
+    path = BUILD / f"recovery-{size}.log"
+    content = log(size).read_bytes()
+    path.unlink(missing_ok=True)
+    with open(path, "wb", buffering=0) as file:
+        file.writelines(content[start : start + BATCH_BYTES] for start in range(0, len(content), BATCH_BYTES))
+    return path
+
+
+def crashed_log(size: int, place: str) -> Path:
+    """A partition directory with one segment, nothing flushed: its own for each side, hard-linked (nothing is torn)."""
+    directory = BUILD / place / "t-0"
+    shutil.rmtree(directory, ignore_errors=True)
+    directory.mkdir(parents=True)
+    os.link(appended(size), directory / file_name(FileKind.LOG, 0))
+    return directory
+
+
+def size_of(benchmark: BenchmarkFixture) -> int:
+    return SMALL if benchmark.disabled else FULL
+
+
+def measure(benchmark: BenchmarkFixture, call: Callable[[], object], size: int) -> None:
+    benchmark.pedantic(call, rounds=1 if benchmark.disabled else ROUNDS, warmup_rounds=1)
+    if not benchmark.disabled:
+        benchmark.extra_info["GB/s"] = round(size / benchmark.stats.stats.min / 1e9, 2)
+
+
+@pytest.fixture
+def kafka() -> Iterator[JavaProgram]:
+    with JavaProgram("LogOracle", heap="2g", measured=True) as program:
+        yield program
+
+
+def bench_recovery_by_kafka(benchmark: BenchmarkFixture, kafka: JavaProgram) -> None:
+    size = size_of(benchmark)
+    directory = crashed_log(size, "recovery-kafka")
+
+    def open_and_crash() -> None:
+        opened, _ = kafka.ask(f"open {directory} clean=false recoveryPoint=0 logStart=0", "crash")
+        assert opened.startswith("ok"), opened
+        for snapshot in directory.glob("*.snapshot"):
+            snapshot.unlink()
+
+    if not benchmark.disabled:
+        for _ in range(3):
+            open_and_crash()
+    measure(benchmark, open_and_crash, size)
+
+
+def bench_recovery_of_a_log(benchmark: BenchmarkFixture) -> None:
+    size = size_of(benchmark)
+    directory = crashed_log(size, "recovery-ours")
+
+    def load() -> None:
+        loaded = load_log(directory, CONFIG)
+        assert loaded.report.recovered_bytes >= size * 9 // 10
+        for path in directory.glob("*.snapshot"):
+            path.unlink()
+
+    measure(benchmark, load, size)
+
+
+@pytest.mark.parametrize("touched", [False, True], ids=["fresh", "touched"])
+def bench_recovery_kernel(benchmark: BenchmarkFixture, *, touched: bool) -> None:
+    path = appended(size_of(benchmark))
+    kept = LogFile.open(path)
+
+    def go_over() -> None:
+        log = kept if touched else LogFile.open(path)
+        data: np.ndarray[tuple[int], np.dtype[np.uint8]] = log.array
+        state, columns = new_state(0), RecoveryColumns()
+        while recover(data, len(data), base_offset=0, interval=4_096, state=state, columns=columns) == 1:
+            pass
+
+    measure(benchmark, go_over, size_of(benchmark))
+
+
+def bench_opening_a_root_of_many_partitions(benchmark: BenchmarkFixture, tmp_path: Path) -> None:
+    count = 20 if benchmark.disabled else PARTITIONS
+    records = [Record(0, time.time_ns() // 1_000_000, b"key", b"value" * 20)] * 3
+    with LogDirectory.open(tmp_path / "root") as directory:
+        for number in range(count):
+            directory.create(TopicPartition("topic", number)).append(records, leader_epoch=0)
+
+    before = resident_bytes()
+    opened = benchmark.pedantic(LogDirectory.open, (tmp_path / "root",), rounds=1)
+    benchmark.extra_info["bytes per partition"] = (resident_bytes() - before) // count
+    assert len(opened.partitions) == count
+    opened.abandon()
+
+
+def resident_bytes() -> int:
+    """What the process has in memory; 0 where the system does not tell."""
+    try:
+        return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    except OSError:
+        return 0
