@@ -166,9 +166,8 @@ class _Loader:
                 self._recover(base_offset, self._producers_at(base_offset, before))
         producers = self._producers_at(unflushed[0], self._base_offsets) if unflushed else self._new_producers()
         for number, base_offset in enumerate(unflushed):
-            found = self._recover(base_offset, producers)
-            if found.dropped_bytes:
-                self._drop(unflushed[number + 1 :])
+            later = unflushed[number + 1 :]
+            if self._recover(base_offset, producers, later).dropped_bytes:
                 return
 
     def _unflushed(self) -> Sequence[int]:
@@ -176,12 +175,14 @@ class _Loader:
         first = bisect_right(self._base_offsets, self._recovery_point) - 1
         return self._base_offsets[max(first, 0) :]
 
-    def _recover(self, base_offset: int, producers: ProducerState) -> SegmentRecovery:
+    def _recover(self, base_offset: int, producers: ProducerState, later: Sequence[int] = ()) -> SegmentRecovery:
+        """Recover a segment; `later` are those that go where it is damaged."""
         found = recover_segment(
             self._directory,
             base_offset,
             self._config,
             on_producer_batch=producers.replay,
+            on_damage=lambda: self._drop(later),
             progress=self._progress,
             filesystem=self._filesystem,
         )
@@ -193,15 +194,15 @@ class _Loader:
         self._report.recovered_bytes += found.size
         if found.dropped_bytes:
             name = file_name(FileKind.LOG, base_offset)
-            self._report.dropped.append(DroppedTail(name, found.valid_bytes, found.dropped_bytes, found.reason))
+            self._report.dropped.insert(0, DroppedTail(name, found.valid_bytes, found.dropped_bytes, found.reason))
         return found
 
     def _drop(self, base_offsets: Sequence[int]) -> None:
-        """Remove whole segments: what follows damage cannot be kept."""
-        for base_offset in base_offsets:
+        """Remove whole segments, the last first: what follows damage cannot be kept."""
+        for base_offset in reversed(base_offsets):
             log = self._directory / file_name(FileKind.LOG, base_offset)
             size = log.stat().st_size
-            self._report.dropped.append(DroppedTail(log.name, 0, size, "it follows a damaged segment"))
+            self._report.dropped.insert(0, DroppedTail(log.name, 0, size, "it follows a damaged segment"))
             self._remove_segment(base_offset)
 
     def _remove_segment(self, base_offset: int) -> None:

@@ -74,12 +74,14 @@ def recover_segment(
     config: LogConfig,
     *,
     on_producer_batch: OnProducerBatch,
+    on_damage: Callable[[], object] = lambda: None,
     progress: OnBytes = lambda _: None,
     filesystem: FileSystem = REAL,
 ) -> SegmentRecovery:
     """Check a segment's batches up to the end or the first that is not whole, cut the file there, and write indexes.
 
-    Raises OSError, and SegmentTooLargeError.
+    `on_damage` is called before anything is cut: what must go with the damage goes first, as long as the damage is
+    there to tell so after another crash. Raises OSError, and SegmentTooLargeError.
     """
     path = directory / file_name(FileKind.LOG, base_offset)
     with LogFile.open(path) as log:
@@ -93,6 +95,7 @@ def recover_segment(
         reason = walk.to_the_end(progress)
         found = walk.found(reason)
     if found.dropped_bytes:
+        on_damage()
         filesystem.truncate(path, found.valid_bytes)
     _replace(directory / file_name(FileKind.OFFSET_INDEX, base_offset), walk.indexes.offset_index(), filesystem)
     _replace(directory / file_name(FileKind.TIME_INDEX, base_offset), walk.time_index(), filesystem)
