@@ -23,9 +23,9 @@ class FileSystem:
 
     def write(self, descriptor: int, data: bytes | memoryview) -> None:
         """Append all of `data`."""
-        rest = memoryview(data)
-        while rest:
-            rest = rest[os.write(descriptor, rest) :]
+        written = os.write(descriptor, data)
+        while written < len(data):
+            written += os.write(descriptor, memoryview(data)[written:])
 
     def fsync(self, descriptor: int) -> None:
         """Return once the file's content is on stable storage."""

@@ -159,7 +159,7 @@ class RecordBatch:
         """
         append_time = self.timestamp_type is TimestampType.LOG_APPEND_TIME
         try:
-            data = self._records_data(limit)
+            data = bytes(self.section(limit=limit))
             yield from decode_records(
                 data,
                 count=self.record_count,
@@ -170,10 +170,11 @@ class RecordBatch:
         except (DecompressionError, CorruptRecordError) as error:
             raise error.placed(file=self.file, position=self.position, offset=self.base_offset) from error
 
-    def _records_data(self, limit: int | None) -> bytes:
+    def section(self, *, limit: int | None = None) -> memoryview:
+        """Return the records' bytes, decompressed as by `records`, else where they are. Raises DecompressionError."""
         view = self.data[self.position + HEADER_SIZE : self.position + self.size]
         codec = self.attributes & CODEC_BITS
-        return decompress(codec, view, limit=limit) if codec else bytes(view)
+        return memoryview(decompress(codec, view, limit=limit)) if codec else view
 
 
 REPLACE_ADVICE: Final = "Kafka truncates the log here when it recovers; what follows is only on other replicas"

@@ -196,16 +196,12 @@ class LiveSegment:
         self, size: int, max_timestamp: int, last_offset: int, clock: Callable[[], int], jitter_ms: int
     ) -> bool:
         """Tell whether `size` more bytes up to `last_offset` belong into the next segment (Kafka: shouldRoll)."""
-        mine = self.file.size
-        if mine > self._config.segment_bytes - size:
+        config, mine = self._config, self.file.size
+        if mine > config.segment_bytes - size or not 0 <= last_offset - self.base_offset <= MAX_RELATIVE_OFFSET:
             return True
-        if mine and self._age(max_timestamp, clock) > self._config.segment_ms - jitter_ms:
+        if mine and self._age(max_timestamp, clock) > config.segment_ms - jitter_ms:
             return True
-        return (
-            self.offset_index.is_full
-            or self.time_index.is_full
-            or not 0 <= last_offset - self.base_offset <= MAX_RELATIVE_OFFSET
-        )
+        return self.offset_index.is_full or self.time_index.is_full
 
     def append(self, data: bytes | memoryview, batches: Iterable[Batch]) -> None:
         """Write `data`, which consists of `batches`, and note them in the indexes. Raises OSError, nothing written."""

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
-from typing import Final, Self
+from typing import Final, NoReturn, Self
 
 from epoch.filesystem import REAL, FileSystem
 from logstore.append_info import NOTHING_APPENDED, AppendInfo
@@ -24,6 +24,7 @@ from logstore.log_observer import LogObserver
 from logstore.log_reader import LogPlace
 from logstore.open_files import OpenFiles
 from logstore.own_checkpoints import OwnCheckpoints
+from logstore.producer import AppendedBatch
 from logstore.producer_append import ProducerAppend
 from logstore.producer_replay import rebuild_producers
 from logstore.readable_log import ReadableLog
@@ -36,6 +37,9 @@ from logstore.segment_list import SegmentList
 from logstore.topic_partition import TopicPartition, parse_directory_name
 
 MAX_EPOCH: Final = 2**31 - 1
+
+# Half the cost of calling a NamedTuple's class, once an append.
+_build: Final = tuple.__new__
 
 RunLater = Callable[[Callable[[], object]], object]
 """Where work goes that an append need not wait for."""
@@ -209,60 +213,61 @@ class Log(ReadableLog):
         nothing appended.
         """
         with self._lock:
-            self._ensure_writable()
-            append = validate_for_follower(data, next_offset=self._reader.end.offset, leader_epoch=leader_epoch)
+            if self._closed or self._failure is not None:
+                self._refuse_write()
+            append = validate_for_follower(data, next_offset=self._reader.end[0], leader_epoch=leader_epoch)
             return self._append(append, AppendOrigin.REPLICATION, None)
 
     def _append(self, append: ValidatedAppend, origin: AppendOrigin, transaction_version: int | None) -> AppendInfo:
-        batches = append.batches
+        data, batches, max_timestamp = append
         if not batches:
             return NOTHING_APPENDED
-        data, last_offset = append.data, batches[-1].last_offset
-        if len(data) > self.config.segment_bytes:
-            raise RecordBatchTooLargeError(
-                f"{len(data):,} bytes at once are more than a segment of {self.config.segment_bytes:,} takes",
-                file=self.directory,
-                offset=append.first_offset,
-                advice="append fewer batches at once, or set segment_bytes higher",
-            )
-        producers = self._prepare_producers(append, origin, transaction_version)
+        config, size, last_offset = self.config, len(data), batches[-1].last_offset
+        if size > config.segment_bytes:
+            self._refuse_size(append)
+        producers: ProducerAppend | None = None
+        for batch in batches:
+            if batch.producer_id != NO_PRODUCER_ID:
+                producers = self._producers.prepare(batches, origin, transaction_version=transaction_version)
+                break
         if producers is not None and producers.duplicate is not None:
-            return self._tell_duplicate(producers)
+            return self._tell_duplicate(producers.duplicate)
         try:
             for batch in batches:
                 if batch.leader_epoch != self._current_epoch:
                     self._assign_epoch(batch.leader_epoch, batch.base_offset, magic=batch.magic)
             segment = self._reader.segments.active
-            if segment.should_roll(len(data), append.max_timestamp, last_offset, self._clock, self._jitter_ms):
+            if segment.should_roll(size, max_timestamp, last_offset, self._clock, self._jitter_ms):
                 segment = self._roll(append.first_offset if batches[0].magic == 2 else last_offset - MAX_EPOCH)
             segment.append(data, batches)
-            self._reader.end = LogPlace(last_offset + 1, segment.base_offset, segment.file.size)
+            end_offset = last_offset + 1
+            self._reader.end = _build(LogPlace, (end_offset, segment.base_offset, segment.file.size))
             if producers is not None:
                 for aborted in self._producers.update(producers):
                     segment.transaction_index.append(aborted)
-            self._producers.end_offset = last_offset + 1
-            if last_offset + 1 - self._recovery_point >= self.config.flush_messages:
-                self._flush(last_offset + 1, include_active=True)
+            self._producers.end_offset = end_offset
+            if end_offset - self._recovery_point >= config.flush_messages:
+                self._flush(end_offset, include_active=True)
         except OSError as error:
             self._poison_unless_full(error)
             raise
-        info = AppendInfo(append.first_offset, last_offset, append.max_timestamp, len(data))
+        info: AppendInfo = _build(AppendInfo, (append.first_offset, last_offset, max_timestamp, size, False))
         if self._observer is not None:
             self._observer.appended(self.directory, info)
         return info
 
-    def _prepare_producers(
-        self, append: ValidatedAppend, origin: AppendOrigin, transaction_version: int | None
-    ) -> ProducerAppend | None:
-        for batch in append.batches:
-            if batch.producer_id != NO_PRODUCER_ID:
-                return self._producers.prepare(append.batches, origin, transaction_version=transaction_version)
-        return None
+    def _refuse_size(self, append: ValidatedAppend) -> NoReturn:
+        raise RecordBatchTooLargeError(
+            f"{len(append.data):,} bytes at once are more than a segment of {self.config.segment_bytes:,} takes",
+            file=self.directory,
+            offset=append.first_offset,
+            advice="append fewer batches at once, or set segment_bytes higher",
+        )
 
-    def _tell_duplicate(self, producers: ProducerAppend) -> AppendInfo:
-        known = producers.duplicate
-        assert known is not None  # noqa: S101  the caller has looked
-        info = AppendInfo(known.last_offset - known.offset_delta, known.last_offset, known.timestamp, 0, True)
+    def _tell_duplicate(self, known: AppendedBatch) -> AppendInfo:
+        info = AppendInfo(
+            known.last_offset - known.offset_delta, known.last_offset, known.timestamp, 0, is_duplicate=True
+        )
         if self._observer is not None:
             self._observer.appended(self.directory, info)
         return info
@@ -599,12 +604,15 @@ class Log(ReadableLog):
                 self._reader.changes += 1
 
     def _ensure_writable(self) -> None:
+        if self._closed or self._failure is not None:
+            self._refuse_write()
+
+    def _refuse_write(self) -> NoReturn:
         if self._closed:
             raise LogClosedError("the log is closed", file=self.directory, advice="open it again")
-        if self._failure is not None:
-            raise LogPoisonedError(
-                f"the disk failed before ({self._failure})", file=self.directory, advice="open the log again"
-            ) from self._failure
+        raise LogPoisonedError(
+            f"the disk failed before ({self._failure})", file=self.directory, advice="open the log again"
+        ) from self._failure
 
     def _poison_unless_full(self, error: OSError) -> None:
         if error.errno not in OUT_OF_SPACE or self._reader.segments.active.file.is_torn:

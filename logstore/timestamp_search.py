@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
-from logstore.batch_attributes import NO_TIMESTAMP
+from logstore.batch import RecordBatch
+from logstore.batch_attributes import NO_TIMESTAMP, TIMESTAMP_TYPE_BIT
 from logstore.batches import Batch
 from logstore.live_segment import LiveSegment
 
@@ -13,6 +14,10 @@ EARLIEST: Final = -2
 """The log's start."""
 LARGEST: Final = -3
 """The record with the largest timestamp."""
+
+BULK_BYTES: Final = 8 << 10
+"""From so many on a batch is searched by the compiled kernel."""
+NOT_FOUND: Final = -1
 
 
 class TimestampedOffset(NamedTuple):
@@ -54,11 +59,35 @@ def _find_in_segment(segment: LiveSegment, timestamp: int, log_start_offset: int
 
 
 def _first_record(batch: Batch, timestamp: int, first_offset: int) -> TimestampedOffset | None:
+    epoch = batch.leader_epoch if batch.leader_epoch >= 0 else None
+    if isinstance(batch, RecordBatch) and batch.size >= BULK_BYTES and not batch.attributes & TIMESTAMP_TYPE_BIT:
+        found, offset = _search_records(batch, timestamp, first_offset)
+        if offset >= NOT_FOUND:
+            return TimestampedOffset(found, offset, epoch) if offset >= 0 else None
     for record in batch.records():
         if record.timestamp >= timestamp and record.offset >= first_offset:
-            epoch = batch.leader_epoch
-            return TimestampedOffset(record.timestamp, record.offset, epoch if epoch >= 0 else None)
+            return TimestampedOffset(record.timestamp, record.offset, epoch)
     return None
+
+
+def _search_records(batch: RecordBatch, timestamp: int, first_offset: int) -> tuple[int, int]:
+    """Search with the compiled kernel; below NOT_FOUND where records cannot be read, for the decoder to tell why."""
+    import numpy as np  # noqa: PLC0415  numba loads on the first bulk operation
+
+    from logstore.kernels.timestamp import first_record_from  # noqa: PLC0415  as above
+
+    section = batch.section()
+    found: tuple[int, int] = first_record_from(
+        np.frombuffer(section, np.uint8),
+        0,
+        len(section),
+        batch.record_count,
+        batch.base_offset,
+        batch.base_timestamp,
+        timestamp,
+        first_offset,
+    )
+    return found
 
 
 def at_log_end(offset: int, leader_epoch: int | None) -> TimestampedOffset:

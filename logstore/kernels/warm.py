@@ -11,7 +11,7 @@ from epoch.history import EpochHistory
 from logstore.batch_template import BatchTemplate
 from logstore.codec import Codec
 from logstore.encoding import encode_values
-from logstore.kernels import crc, decode, inspect, render, scan, search
+from logstore.kernels import crc, decode, inspect, recover, render, scan, search, timestamp
 
 EMPTY_BATCH = bytes(8) + (49).to_bytes(4) + bytes(4) + b"\2" + bytes(44)
 OFFSET_ENTRY = bytes.fromhex("0000000500000064")
@@ -38,6 +38,8 @@ def first_calls() -> Iterator[tuple[str, Callable[[], object]]]:
     yield f"crc32c ({crc.NAME})", lambda: crc.crc32c(log, 0, len(log))
     yield "scan", lambda: scan.scan(log, check_crc=True)
     yield "find_next_batch", lambda: scan.find_next_batch(log, 0, len(log), 0)
+    state, columns = recover.new_state(0), recover.RecoveryColumns()
+    yield "recover", lambda: recover.recover(log, len(log), base_offset=0, interval=0, state=state, columns=columns)
     batches = scan.scan(log, check_crc=False)
     yield "decode", lambda: decode.decode(log, batches)
     yield "check_records", lambda: decode.check_records(log, batches)
@@ -48,6 +50,7 @@ def first_calls() -> Iterator[tuple[str, Callable[[], object]]]:
     yield "encode", lambda: encode_values([b""], 0)
     yield "encode a section", lambda: encode_values([b""], 0, template=BatchTemplate(codec=Codec.GZIP))
     yield "inspect_records", lambda: inspect.inspect_records(log, 0, 0, 0, 0, 0, 0)
+    yield "first_record_from", lambda: timestamp.first_record_from(log, 0, 0, 0, 0, 0, 0, 0)
     yield "first_corrupt", lambda: inspect.first_corrupt(log, 0, len(log))
     yield "count_entries", lambda: search.count_entries(offsets, search.OFFSET_SLOT)
     yield "lookup_offset", lambda: search.lookup_offset(offsets, 1, 0, 7)

@@ -9,6 +9,17 @@ from logstore.topic_partition import parse_directory_name
 from logstore.verify.finding import Finding
 from logstore.verify.verify import verify_partition
 
+GAPS = {
+    "offset-gap",
+    "missing-segment",
+    "epoch-start-differs",
+    "epoch-without-batches",
+    "epoch-beyond-log-end",
+    "snapshot-beyond-log-end",
+}
+"""What `verify` says to offsets that a follower was never given or that a truncation inside a batch skips, and to
+leaders that wrote nothing."""
+
 
 def findings(directory: Path, log_start_offset: int = 0) -> list[Finding]:
     """What `verify` reports as damage in a directory that was closed in order."""

@@ -12,22 +12,12 @@ import pytest
 from logstore.append_origin import AppendOrigin
 from logstore.isolation import Isolation
 from tests.campaign import Campaign
-from tests.logstore.directories import assert_sound
+from tests.logstore.directories import GAPS, assert_sound
 from tests.logstore.log_pair import KafkaCannotOpenError, LogPair
 from tests.oracle.kafka import JavaProgram
 
 SEQUENCES = Campaign("log-oracle", full=2_000, share=60)
 STEPS = 40
-GAPS = {
-    "offset-gap",
-    "missing-segment",
-    "epoch-start-differs",
-    "epoch-without-batches",
-    "epoch-beyond-log-end",
-    "snapshot-beyond-log-end",
-}
-"""What `verify` says to offsets that a follower was never given, to those that a truncation inside a batch skips, and to
-leaders that wrote nothing."""
 CODECS = ["none", "none", "none", "gzip", "snappy", "lz4", "zstd"]
 PRODUCERS = [7, 8, 9]
 
