@@ -161,6 +161,14 @@ class TestAfterACleanStop:
         assert loaded.report.recovered_segments == 1
         assert loaded.log_end_offset == 60
 
+    def test_a_time_index_of_odd_size_is_rebuilt(self, directory: Path) -> None:
+        load(directory)
+        index = file(directory, 0, "timeindex")
+        right = index.read_bytes()
+        index.write_bytes(right + b"odd")
+        assert load(directory, clean_shutdown=True).report.rebuilt_indexes == [file(directory, 0).name]
+        assert index.read_bytes() == right
+
     def test_zeros_behind_the_entries_are_no_entries(self, directory: Path) -> None:
         load(directory)
         index = file(directory, 30, "index")
