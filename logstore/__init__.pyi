@@ -1,4 +1,5 @@
 # What `import logstore` offers, for type checkers; `__init__.py` loads each name on first use.
+from logstore.append_info import AppendInfo as AppendInfo
 from logstore.append_origin import AppendOrigin as AppendOrigin
 from logstore.append_validation import ValidatedAppend as ValidatedAppend
 from logstore.append_validation import validate_for_follower as validate_for_follower
@@ -39,9 +40,12 @@ from logstore.errors import InvalidProducerEpochError as InvalidProducerEpochErr
 from logstore.errors import InvalidRecordError as InvalidRecordError
 from logstore.errors import InvalidTimestampError as InvalidTimestampError
 from logstore.errors import InvalidTransactionStateError as InvalidTransactionStateError
+from logstore.errors import LogClosedError as LogClosedError
+from logstore.errors import LogPoisonedError as LogPoisonedError
 from logstore.errors import LogStoreError as LogStoreError
 from logstore.errors import NotALogDirectoryError as NotALogDirectoryError
 from logstore.errors import OfflineDirectoryError as OfflineDirectoryError
+from logstore.errors import OffsetOutOfRangeError as OffsetOutOfRangeError
 from logstore.errors import OffsetsOutOfOrderError as OffsetsOutOfOrderError
 from logstore.errors import OutOfOrderSequenceError as OutOfOrderSequenceError
 from logstore.errors import PartitionExistsError as PartitionExistsError
@@ -56,10 +60,14 @@ from logstore.file_name import FileFate as FileFate
 from logstore.file_name import FileKind as FileKind
 from logstore.file_name import FileName as FileName
 from logstore.file_name import parse_file_name as parse_file_name
+from logstore.isolation import Isolation as Isolation
+from logstore.log import Log as Log
+from logstore.log_config import LogConfig as LogConfig
 from logstore.log_directories import LogDirectories as LogDirectories
 from logstore.log_directory import DirectorySettings as DirectorySettings
 from logstore.log_directory import LogDirectory as LogDirectory
 from logstore.log_file import LogFile as LogFile
+from logstore.log_observer import LogObserver as LogObserver
 from logstore.log_root import LogRoot as LogRoot
 from logstore.log_root import open_log_directory as open_log_directory
 from logstore.message_set import LegacyBatch as LegacyBatch
@@ -67,12 +75,14 @@ from logstore.meta_properties import MetaProperties as MetaProperties
 from logstore.offset_checkpoint import OffsetCheckpoint as OffsetCheckpoint
 from logstore.offset_index import OffsetIndex as OffsetIndex
 from logstore.offset_index import OffsetIndexEntry as OffsetIndexEntry
+from logstore.open_files import OpenFiles as OpenFiles
 from logstore.partition_directory import PartitionDirectory as PartitionDirectory
 from logstore.partition_metadata import PartitionMetadata as PartitionMetadata
 from logstore.producer_snapshot import ProducerSnapshot as ProducerSnapshot
 from logstore.producer_snapshot import ProducerStateEntry as ProducerStateEntry
 from logstore.producer_state import ProducerState as ProducerState
 from logstore.quorum_state import QuorumState as QuorumState
+from logstore.read_view import ReadView as ReadView
 from logstore.record import Header as Header
 from logstore.record import Record as Record
 from logstore.recovered_log import RecoveredLog as RecoveredLog
@@ -81,6 +91,7 @@ from logstore.recovery_report import DroppedTail as DroppedTail
 from logstore.recovery_report import RecoveryReport as RecoveryReport
 from logstore.time_index import TimeIndex as TimeIndex
 from logstore.time_index import TimeIndexEntry as TimeIndexEntry
+from logstore.timestamp_search import TimestampedOffset as TimestampedOffset
 from logstore.topic_partition import TopicPartition as TopicPartition
 from logstore.topic_partition import parse_directory_name as parse_directory_name
 from logstore.transaction_index import AbortedTransaction as AbortedTransaction
