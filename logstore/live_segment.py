@@ -167,6 +167,13 @@ class LiveSegment:
             largest = self._largest = self.time_index.last
         return largest
 
+    def read_largest(self) -> None:
+        """Know the largest timestamp from now on, as after recovery: a truncation then looks for what is left of it.
+
+        Kafka does not look where it has not known it, which is so after an orderly start; neither do we.
+        """
+        self._largest = self.time_index.last
+
     @property
     def largest_timestamp(self) -> int:
         """In ms since 1970 UTC; without any, when the file was last written (Kafka: largestTimestamp)."""

@@ -101,6 +101,7 @@ class _Loader:
         self._report = RecoveryReport()
         self._base_offsets: list[int] = []
         self._epochs: list[tuple[int, int]] = []
+        self._recovered: set[int] = set()
         self._started_over = False
 
     def load(self, *, clean_shutdown: bool) -> LoadedLog:
@@ -177,6 +178,7 @@ class _Loader:
 
     def _recover(self, base_offset: int, producers: ProducerState, later: Sequence[int] = ()) -> SegmentRecovery:
         """Recover a segment; `later` are those that go where it is damaged."""
+        self._recovered.add(base_offset)
         found = recover_segment(
             self._directory,
             base_offset,
@@ -275,7 +277,10 @@ class _Loader:
         return [self._begin_segment(LiveSegment.create, self._log_start_offset)]
 
     def _load_segment(self, base_offset: int) -> LiveSegment:
-        return self._begin_segment(LiveSegment.load, base_offset)
+        segment = self._begin_segment(LiveSegment.load, base_offset)
+        if base_offset in self._recovered:
+            segment.read_largest()
+        return segment
 
     def _begin_segment(self, begin: Callable[..., LiveSegment], base_offset: int) -> LiveSegment:
         return begin(

@@ -16,9 +16,11 @@ GAPS = {
     "epoch-without-batches",
     "epoch-beyond-log-end",
     "snapshot-beyond-log-end",
+    "log-start-beyond-log-end",
+    "aborted-transaction-missing",
 }
-"""What `verify` says to offsets that a follower was never given or that a truncation inside a batch skips, and to
-leaders that wrote nothing."""
+"""What `verify` says to offsets that a follower was never given or that a truncation inside a batch skips, to leaders
+that wrote nothing, and to transactions that began below the log's start."""
 
 
 def findings(directory: Path, log_start_offset: int = 0) -> list[Finding]:

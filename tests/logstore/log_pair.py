@@ -184,6 +184,8 @@ class LogPair:
         self.check(f"{answer.epoch} {answer.end_offset}" if answer else "none", f"endOffsetForEpoch {epoch}")
 
     def last_stable_offset(self) -> None:
+        # After a truncation Kafka only looks for the first open transaction when the high watermark is told again.
+        self.ask(f"hw {self.log.high_watermark}")
         ours, theirs = self.log.last_stable_offset, int(self.ask("lso"))
         if ours != theirs:
             # Where the log starts inside an open transaction, Kafka answers with the base offset of the batch there.
