@@ -18,6 +18,7 @@ GAPS = {
     "snapshot-beyond-log-end",
     "log-start-beyond-log-end",
     "aborted-transaction-missing",
+    "aborted-transaction-differs",
 }
 """What `verify` says to offsets that a follower was never given or that a truncation inside a batch skips, to leaders
 that wrote nothing, and to transactions that began below the log's start."""
