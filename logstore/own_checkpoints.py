@@ -26,14 +26,22 @@ class OwnCheckpoints:
         self._directory = directory
         self._topic_partition = topic_partition
         self._filesystem = filesystem
-        self._written: dict[str, int] = {}
+        self._written: dict[str, int | None] = {}
 
     def read(self) -> PartitionCheckpoints:
         """Read what is there; a file that cannot be read counts as missing."""
-        return RootCheckpoints.read(self._directory).of(self._topic_partition)
+        known = RootCheckpoints.read(self._directory).of(self._topic_partition)
+        self._written = {
+            LOG_START_OFFSET_CHECKPOINT: known.log_start_offset,
+            RECOVERY_POINT_CHECKPOINT: known.recovery_point,
+            HIGH_WATERMARK_CHECKPOINT: known.high_watermark,
+        }
+        return known
 
     def write(self, *, recovery_point: int, high_watermark: int, log_start_offset: int) -> None:
         """Write those that have changed. Raises OSError."""
+        if not self._written:
+            self.read()
         self._write(LOG_START_OFFSET_CHECKPOINT, log_start_offset)
         self._write(RECOVERY_POINT_CHECKPOINT, recovery_point)
         self._write(HIGH_WATERMARK_CHECKPOINT, high_watermark)
