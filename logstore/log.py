@@ -17,7 +17,7 @@ from logstore.retention import Condition, exceeds_age, exceeds_size, is_before, 
 from logstore.root_checkpoints import PartitionCheckpoints
 from logstore.segment_list import SegmentList
 from logstore.topic_partition import parse_directory_name
-from logstore.writable_log import RunLater, WritableLog, now_ms
+from logstore.writable_log import WritableLog, now_ms
 
 
 class Log(WritableLog):
@@ -44,15 +44,13 @@ class Log(WritableLog):
         clock: Callable[[], int] = now_ms,
         observer: LogObserver | None = None,
         open_files: OpenFiles | None = None,
-        run_later: RunLater = lambda task: task(),
         progress: Callable[[int], object] = lambda _: None,
     ) -> Self:
         """Open the log in a directory named `topic-partition`, made where it is missing; recover it where needed.
 
         `checkpoints` is what a root's checkpoint files say (`LogDirectory` reads and writes them). Without them the
         log stands alone: it keeps such files itself, and nobody else may have it open. `clock` gives milliseconds
-        since 1970 UTC. `run_later` may put flushes of completed segments into another thread; they are done at once
-        by default. `progress` is told how many more bytes are recovered.
+        since 1970 UTC. `progress` is told how many more bytes are recovered.
 
         Raises InvalidDirectoryNameError, SegmentTooLargeError and OSError.
         """
@@ -62,6 +60,7 @@ class Log(WritableLog):
         own = OwnCheckpoints(path, topic_partition, filesystem) if checkpoints is None else None
         if not path.is_dir():
             filesystem.mkdir(path)
+            filesystem.fsync_directory(path.parent)
         known = checkpoints if checkpoints is not None else OwnCheckpoints(path, topic_partition, filesystem).read()
         loaded = load_log(
             path,
@@ -84,7 +83,6 @@ class Log(WritableLog):
             clock=clock,
             observer=observer,
             open_files=open_files,
-            run_later=run_later,
             own_checkpoints=own,
         )
         log.update_high_watermark(known.high_watermark or 0)
@@ -140,7 +138,10 @@ class Log(WritableLog):
         kept = [segment for segment in self.segments if segment.base_offset <= offset]
         dropped = self.segments[len(kept) :]
         self._reader.segments = SegmentList(kept)
-        self._deleted.add(dropped)
+        if dropped:
+            # The last first, and all before the cut: whatever a crash leaves of this has no hole.
+            self._deleted.add(reversed(dropped))
+            self._filesystem.fsync_directory(self.directory)
         for segment in dropped:
             self._producers.delete_snapshot(segment.base_offset)
         kept[-1].truncate_to(offset, self._clock())
@@ -156,7 +157,7 @@ class Log(WritableLog):
             raise ValueError(f"a log cannot start at offset {offset}")
         with self._changing_what_is_read():
             removed = self.size
-            self._deleted.add(self.segments)
+            self._deleted.add(reversed(self.segments))
             self._reader.segments = SegmentList([self._create_segment(offset)])
             self._epochs.clear_and_flush()
             self._producers.truncate_fully_and_start_at(offset)
@@ -200,8 +201,8 @@ class Log(WritableLog):
             return True
 
     def _start_at(self, offset: int) -> None:
+        self._flush(offset, include_active=False)
         self._log_start_offset = offset
-        self._recovery_point = max(self._recovery_point, offset)
         self._epochs.truncate_from_start(offset)
         self._producers.on_log_start_offset(offset)
 
@@ -253,8 +254,9 @@ class Log(WritableLog):
                 return
             self._ensure_writable()
             try:
+                self._producers.take_snapshot()
+                self.segments[-1].deactivate()
                 self._flush(self.log_end_offset, include_active=True)
-                self._producers.take_snapshot(sync=True)
                 for segment in self.segments:
                     segment.close()
                 self._write_own_checkpoints()
@@ -294,5 +296,4 @@ class Log(WritableLog):
             clock=self._clock,
             observer=self._observer,
             open_files=self._open_files,
-            run_later=self._run_later,
         )

@@ -189,7 +189,7 @@ class _Loader:
             filesystem=self._filesystem,
         )
         producers.end_offset = found.next_offset
-        producers.take_snapshot(sync=False)
+        producers.take_snapshot()
         self._epochs += found.epochs
         self._report.recovered_segments += 1
         self._report.recovered_batches += found.batches
@@ -359,7 +359,7 @@ class _Loader:
             # Nothing was ever written by an idempotent producer, or an older broker stopped: no need to read the log.
             for offset in (*(segment.base_offset for segment in segments[-2:]), end):
                 producers.end_offset = offset
-                producers.take_snapshot(sync=False)
+                producers.take_snapshot()
         else:
             self._rebuild(producers, segments, end, log_start_offset)
         return producers

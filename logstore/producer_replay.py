@@ -17,7 +17,7 @@ def rebuild_producers(
     if not knew_none:
         _replay(producers, segments, log_start_offset, log_end_offset)
     producers.end_offset = log_end_offset
-    producers.take_snapshot(sync=False)
+    producers.take_snapshot()
 
 
 def _replay(producers: ProducerState, segments: SegmentList, log_start_offset: int, log_end_offset: int) -> None:
@@ -28,7 +28,7 @@ def _replay(producers: ProducerState, segments: SegmentList, log_start_offset: i
             return
         producers.end_offset = start
         if segment.base_offset in snapshots_at:
-            producers.take_snapshot(sync=False)
+            producers.take_snapshot()
         place = segment.locate(start, segment.size)
         for batch in segment.batches(place[0]) if place else ():
             if batch.producer_id != NO_PRODUCER_ID:

@@ -41,14 +41,13 @@ class ProducerSnapshots:
         """Read one. Raises CorruptSnapshotError."""
         return ProducerSnapshot.read(self.path(offset))
 
-    def write(self, offset: int, snapshot: ProducerSnapshot, *, sync: bool) -> Path:
-        """Write one, and with `sync` put its content on stable storage. A torn one is found by its checksum."""
+    def write(self, offset: int, snapshot: ProducerSnapshot) -> Path:
+        """Write one, and put its content on stable storage. A torn one is found by its checksum."""
         path = self.path(offset)
         descriptor = self._filesystem.open(path, truncate=True)
         try:
             self._filesystem.write(descriptor, snapshot.encode())
-            if sync:
-                self._filesystem.fsync(descriptor)
+            self._filesystem.fsync(descriptor)
         finally:
             self._filesystem.close(descriptor)
         self._offsets = sorted({*self._offsets, offset})

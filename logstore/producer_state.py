@@ -147,11 +147,11 @@ class ProducerState:
         """Return the state as a snapshot keeps it."""
         return ProducerSnapshot(tuple(producer.entry() for producer in self._producers.values()))
 
-    def take_snapshot(self, *, sync: bool) -> Path | None:
+    def take_snapshot(self) -> Path | None:
         """Write the state to `{end_offset:020d}.snapshot`, unless the last snapshot is as new. Raises OSError."""
         if self.end_offset <= self._snapshot_offset:
             return None
-        path = self._snapshots.write(self.end_offset, self.snapshot(), sync=sync)
+        path = self._snapshots.write(self.end_offset, self.snapshot())
         self._snapshot_offset = self.end_offset
         return path
 

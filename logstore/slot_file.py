@@ -9,7 +9,7 @@ from epoch.filesystem import FileSystem
 class SlotFile:
     """A file of fixed slots that only grows at its end and is cut there."""
 
-    __slots__ = ("_bytes", "_filesystem", "_saved", "_slot", "path")
+    __slots__ = ("_bytes", "_filesystem", "_saved", "_slot", "_unsynced", "path")
 
     def __init__(self, path: Path, slot: int, filesystem: FileSystem, *, saved: int = 0, file_bytes: int = -1) -> None:
         """Take over a file of `file_bytes` bytes whose first `saved` slots are entries; -1 where there is no file."""
@@ -18,22 +18,27 @@ class SlotFile:
         self._filesystem = filesystem
         self._saved = saved
         self._bytes = file_bytes
+        self._unsynced = False
 
     def save(self, entries: int, encode: Callable[[int], bytes], *, sync: bool) -> None:
         """Let the file hold `entries` entries; `encode(first)` gives the bytes of those from `first` on.
 
-        Raises OSError. A failure in between leaves the file to be written anew by the next call.
+        With `sync` they are on stable storage then. Raises OSError. A failure in between leaves the file to be written
+        anew by the next call.
         """
-        if self._bytes >= 0 and self._bytes == self._saved * self._slot and self._saved == entries:
+        is_saved = self._bytes >= 0 and self._bytes == self._saved * self._slot and self._saved == entries
+        if is_saved and not (sync and self._unsynced):
             return
         whole = self._bytes != self._saved * self._slot or self._saved > entries
         first = 0 if whole else self._saved
-        self._bytes, self._saved = -1, 0
+        self._bytes, self._saved, self._unsynced = -1, 0, True
         descriptor = self._filesystem.open(self.path, truncate=whole)
         try:
-            self._filesystem.write(descriptor, encode(first))
+            if not is_saved:
+                self._filesystem.write(descriptor, encode(first))
             if sync:
                 self._filesystem.fsync(descriptor)
+                self._unsynced = False
         finally:
             self._filesystem.close(descriptor)
         self._saved, self._bytes = entries, entries * self._slot
@@ -42,7 +47,7 @@ class SlotFile:
         """Drop the saved slots after the first `entries`. Raises OSError."""
         if self._saved > entries:
             self._filesystem.truncate(self.path, entries * self._slot)
-            self._saved, self._bytes = entries, entries * self._slot
+            self._saved, self._bytes, self._unsynced = entries, entries * self._slot, True
 
     def renamed(self, path: Path) -> None:
         """Follow the file to its new name."""

@@ -37,9 +37,6 @@ MAX_EPOCH: Final = 2**31 - 1
 # Half the cost of calling a NamedTuple's class, once an append.
 _build: Final = tuple.__new__
 
-RunLater = Callable[[Callable[[], object]], object]
-"""Where work goes that an append need not wait for."""
-
 
 def now_ms() -> int:
     """Milliseconds since 1970 UTC."""
@@ -59,7 +56,6 @@ class WritableLog(ReadableLog):
         clock: Callable[[], int] = now_ms,
         observer: LogObserver | None = None,
         open_files: OpenFiles | None = None,
-        run_later: RunLater = lambda task: task(),
         own_checkpoints: OwnCheckpoints | None = None,
     ) -> None:
         """Take over what `load_log` found; see `Log.open`."""
@@ -72,7 +68,6 @@ class WritableLog(ReadableLog):
         self._clock = clock
         self._observer = observer
         self._open_files = open_files
-        self._run_later = run_later
         self._own_checkpoints = own_checkpoints
         self._deleted = DeletedSegments(config.file_delete_delay_ms, clock)
         self._failure: OSError | None = None
@@ -223,21 +218,22 @@ class WritableLog(ReadableLog):
             return old
         if base_offset < old.base_offset:
             # An append with a gap rolled, and then failed: the log goes on before the empty segment.
-            segments = SegmentList(segments.segments[:-1])
+            segments = self._reader.segments = SegmentList(segments.segments[:-1])
+            self._set_end(self.log_end_offset)
             old.remove()
-            self._recovery_point = min(self._recovery_point, base_offset)
         else:
             old.deactivate()
-        segment = self._create_segment(base_offset)
         # With the segment's own offset, so that recovery of the segment begins with this snapshot.
         self._producers.end_offset = base_offset
-        self._producers.take_snapshot(sync=False)
+        self._producers.take_snapshot()
+        # Before the next segment has a name: a crash could leave that, and a hole in the log before it.
+        self._flush(base_offset, include_active=True)
+        segment = self._create_segment(base_offset)
         self._reader.segments = segments.with_appended(segment)
         self._reader.end = LogPlace(self.log_end_offset, base_offset, 0)
         self._jitter_ms = self._draw_jitter()
         if self._observer is not None:
             self._observer.rolled(self.directory, base_offset)
-        self._run_later(lambda: self._flush_rolled(base_offset))
         return segment
 
     def _create_segment(self, base_offset: int) -> LiveSegment:
@@ -267,11 +263,6 @@ class WritableLog(ReadableLog):
             self._flush(self.log_end_offset, include_active=True)
             self._write_own_checkpoints()
             return self._recovery_point
-
-    def _flush_rolled(self, base_offset: int) -> None:
-        """Flush the segments before the one that begins at `base_offset`, unless that was done meanwhile."""
-        with self._changing():
-            self._flush(base_offset, include_active=False)
 
     def _flush(self, offset: int, *, include_active: bool) -> None:
         if offset < self._recovery_point or (offset == self._recovery_point and not include_active):

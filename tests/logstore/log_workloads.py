@@ -113,9 +113,10 @@ class Workload:
 
     def truncate_fully(self, offset: int) -> None:
         """Begin anew elsewhere."""
-        self._promise(version=len(self.versions), start=offset, end=offset)
+        self._promise(version=len(self.versions), start=0, end=0, deleted_before=0)
         self.versions.append([])
         self.log.truncate_fully_and_start_at(offset)
+        self._promise(start=offset, end=offset, deleted_before=offset)
 
     def delete_records(self, before: int) -> None:
         """Delete records, and rely on it."""

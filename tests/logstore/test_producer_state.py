@@ -140,8 +140,8 @@ def test_a_snapshot_brings_all_back_but_the_older_batches(tmp_path: Path) -> Non
     state = ProducerState(tmp_path)
     append(state, batch(0, 7, count=2, txn=True))
     append(state, batch(2, 0, producer=2))
-    assert state.take_snapshot(sync=True) == tmp_path / f"{3:020}.snapshot"
-    assert state.take_snapshot(sync=True) is None
+    assert state.take_snapshot() == tmp_path / f"{3:020}.snapshot"
+    assert state.take_snapshot() is None
     loaded = ProducerState(tmp_path)
     loaded.reload(0, 9, 3_000)
     assert loaded.end_offset == 3
@@ -154,7 +154,7 @@ def test_reloading_goes_back_to_the_latest_good_snapshot_within_the_log(tmp_path
     state = ProducerState(tmp_path)
     for offset in range(1, 6):
         append(state, batch(offset - 1, offset - 1))
-        state.take_snapshot(sync=False)
+        state.take_snapshot()
     (tmp_path / f"{3:020}.snapshot").write_bytes(b"damaged")
     state.reload(1, 4, 0)
     assert (state.end_offset, state.latest_snapshot_offset) == (4, 4)
@@ -170,7 +170,7 @@ def test_reloading_goes_back_to_the_latest_good_snapshot_within_the_log(tmp_path
 def test_without_a_snapshot_the_state_starts_at_the_log_start(tmp_path: Path) -> None:
     state = ProducerState(tmp_path)
     state.reload(40, 90, 0)
-    assert (state.end_offset, state.is_empty(), state.take_snapshot(sync=False)) == (40, True, None)
+    assert (state.end_offset, state.is_empty(), state.take_snapshot()) == (40, True, None)
 
 
 def test_a_producer_expires_after_a_day_unless_its_transaction_is_open(tmp_path: Path) -> None:
@@ -179,7 +179,7 @@ def test_a_producer_expires_after_a_day_unless_its_transaction_is_open(tmp_path:
     append(state, batch(1, producer=2, txn=True))
     state.expire(1_000 + DAY_MS - 1)
     assert set(state.producers) == {1, 2}
-    state.take_snapshot(sync=False)
+    state.take_snapshot()
     state.expire(1_000 + DAY_MS)
     assert set(state.producers) == {2}
     loaded = ProducerState(tmp_path)
@@ -207,7 +207,7 @@ def test_snapshots_without_a_segment_go_but_the_newest_beyond_all(
 def test_truncating_fully_forgets_all(tmp_path: Path) -> None:
     state = ProducerState(tmp_path)
     append(state, batch(0, txn=True))
-    state.take_snapshot(sync=False)
+    state.take_snapshot()
     state.truncate_fully_and_start_at(50)
     assert (state.is_empty(), state.end_offset, state.first_unstable_offset, snapshots(tmp_path)) == (
         True,
@@ -224,4 +224,4 @@ def test_the_state_follows_the_log_start(tmp_path: Path) -> None:
     state.on_log_start_offset(2)
     assert (state.first_unstable_offset, state.end_offset) == (None, 2)
     state.on_log_start_offset(8)
-    assert (state.end_offset, state.take_snapshot(sync=False)) == (8, None)
+    assert (state.end_offset, state.take_snapshot()) == (8, None)
