@@ -237,6 +237,7 @@ class Log(WritableLog):
                 self._producers.delete_snapshot(segment.base_offset)
                 if self._observer is not None:
                     self._observer.deleted(self.directory, segment.base_offset, segment.size)
+            self._filesystem.fsync_directory(self.directory)
             self._write_own_checkpoints()
         return len(expired)
 

@@ -132,6 +132,7 @@ class LogDirectory:
         root = Path(root).absolute()
         if not root.is_dir():
             filesystem.mkdir(root)
+            filesystem.fsync_directory(root.parent)
         directory = cls(
             root,
             DirectoryLock.acquire(root),

@@ -113,7 +113,7 @@ class _Loader:
         end = self._find_end()
         segments = self._open_segments()
         log_start_offset = max(self._log_start_offset, segments[0].base_offset)
-        epochs = self._reconcile_epochs(checkpoint, history, end)
+        epochs = self._reconcile_epochs(checkpoint, history, log_start_offset, end)
         producers = self._load_producers(segments, log_start_offset, end, clean_shutdown=clean_shutdown)
         recovery_point = end if clean_shutdown and not self._started_over else min(self._recovery_point, end)
         self._report.seconds = time.perf_counter() - start
@@ -314,13 +314,13 @@ class _Loader:
         return checkpoint, EpochHistory(self._report.epochs_before)
 
     def _reconcile_epochs(
-        self, checkpoint: LeaderEpochCheckpoint, history: EpochHistory, end: int
+        self, checkpoint: LeaderEpochCheckpoint, history: EpochHistory, start: int, end: int
     ) -> LeaderEpochFileCache:
         if self._started_over:
             history = EpochHistory()
         if self._report.damaged_epoch_checkpoint:
             self._epochs = self._epochs_of_all_batches()
-        history = history.reconcile(self._epochs, log_start_offset=self._log_start_offset, log_end_offset=end)
+        history = history.reconcile(self._epochs, log_start_offset=start, log_end_offset=end)
         self._report.epochs_after = history.entries
         if history.entries != self._report.epochs_before or self._report.damaged_epoch_checkpoint:
             checkpoint.write(history.entries)

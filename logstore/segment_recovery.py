@@ -58,7 +58,7 @@ class SegmentRecovery:
     """One beyond the last valid batch's last offset; the base offset without any batch."""
     batches: int
     epochs: tuple[tuple[int, int], ...]
-    """Leader epochs and base offsets: of the first batch and the last, and wherever the epoch changes in between."""
+    """Leader epochs and offsets: of the first record and the last, and wherever the epoch changes in between."""
     reason: str
     """Why the pass stopped at `valid_bytes`; empty where that is the end."""
 
@@ -139,7 +139,7 @@ class _Walk:
         from logstore.kernels.recover import Slot  # noqa: PLC0415  as in __init__
 
         state = self._state
-        last = [(int(state[Slot.EPOCH]), int(state[Slot.BASE_OFFSET]))] if self._epochs else []
+        last = [(int(state[Slot.EPOCH]), int(state[Slot.LAST_OFFSET]))] if self._epochs else []
         return SegmentRecovery(
             base_offset=self._base_offset,
             size=self._log.size,

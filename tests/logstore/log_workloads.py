@@ -1,10 +1,13 @@
 """What logs are used for, in short, on a disk that notes every step: what crashes are worked out from."""
 
+import random
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from logstore.append_info import AppendInfo
 from logstore.append_origin import AppendOrigin
 from logstore.batch_template import BatchTemplate
 from logstore.batches import read_batches
@@ -12,7 +15,9 @@ from logstore.codec import Codec
 from logstore.encoding import encode_batch
 from logstore.log import Log, now_ms
 from logstore.log_config import LogConfig
+from logstore.log_directory import LogDirectory
 from logstore.record import Record
+from logstore.topic_partition import TopicPartition
 from tests.recording_disk import RecordingDisk
 
 NOW = now_ms()
@@ -47,27 +52,25 @@ class Promise:
     """Offsets within which no record may be lost: they are flushed, and nobody has asked to remove them."""
     deleted_before: int = 0
     """Records below it have been deleted, and may not come back."""
-    clean: bool = False
-    """The log has been closed, and not been opened since."""
 
 
-class Workload:
-    """A log in use, what it has promised, and every version of its content: a truncation begins another."""
+class LogUse:
+    """One log in use, what it has promised, and every version of its content: a truncation begins another."""
 
-    def __init__(self, root: Path, config: LogConfig = CONFIG) -> None:
-        self.root = root
-        self.config = config
-        self.disk = RecordingDisk()
+    def __init__(self, name: str, log: Log, tell: Callable[[str, Promise], object]) -> None:
+        self.name = name
+        self.log = log
         self.versions: list[list[StoredBatch]] = [[]]
         self.promise = Promise()
+        self._tell = tell
         self._sequences: dict[int, int] = {}
-        self.log = self._open()
 
     # --- what is done
 
     def lead(self, records: int = 2, size: int = 200, *, epoch: int = 0, codec: Codec = Codec.NONE) -> None:
         """Append one batch as the leader."""
-        self._note(self.log.append(self._records(records, size), leader_epoch=epoch, template=BatchTemplate(codec=codec)))
+        template = BatchTemplate(codec=codec)
+        self._note(self.log.append(self._records(records, size), leader_epoch=epoch, template=template))
 
     def follow(self, *batches: tuple[int, int, int]) -> None:
         """Append batches as a follower, each given as records, their size, and epoch."""
@@ -82,61 +85,107 @@ class Workload:
         """Append as a transactional producer."""
         sequence = self._sequences.get(producer, 0)
         self._sequences[producer] = sequence + records
-        template = BatchTemplate(
-            producer_id=producer, producer_epoch=0, base_sequence=sequence, is_transactional=True
-        )
+        template = BatchTemplate(producer_id=producer, producer_epoch=0, base_sequence=sequence, is_transactional=True)
         self._note(self.log.append(self._records(records, size), leader_epoch=epoch, template=template))
 
     def end_transaction(self, producer: int, *, commit: bool, epoch: int = 0) -> None:
         """Append a transaction's marker, as its coordinator does."""
         marker = Record(0, NOW, struct.pack(">hh", 0, int(commit)), struct.pack(">hi", 0, 0))
         template = BatchTemplate(producer_id=producer, producer_epoch=0, is_transactional=True, is_control=True)
-        append = self.log.append(
-            [marker],
-            leader_epoch=epoch,
-            template=template,
-            origin=AppendOrigin.COORDINATOR,
-            transaction_version=1,
+        self._note(
+            self.log.append(
+                [marker],
+                leader_epoch=epoch,
+                template=template,
+                origin=AppendOrigin.COORDINATOR,
+                transaction_version=1,
+            )
         )
-        self._note(append)
 
     def flush(self) -> None:
         """Flush, and rely on it."""
         self.log.flush()
-        self._promise(version=len(self.versions) - 1, start=self.log.log_start_offset, end=self.log.log_end_offset)
+        self.rely_on_all()
+
+    def rely_on_all(self) -> None:
+        """Note that all that is in the log is promised: it has been flushed."""
+        self.promised(version=len(self.versions) - 1, start=self.log.log_start_offset, end=self.log.log_end_offset)
 
     def truncate_to(self, offset: int) -> None:
         """Truncate: what lies behind is not promised any more once that is asked for."""
-        self._promise(end=min(self.promise.end, offset))
+        self.promised(end=min(self.promise.end, offset))
         self.versions.append([batch for batch in self.versions[-1] if batch.last_offset < offset])
         self.log.truncate_to(offset)
 
     def truncate_fully(self, offset: int) -> None:
         """Begin anew elsewhere."""
-        self._promise(version=len(self.versions), start=0, end=0, deleted_before=0)
+        self.promised(version=len(self.versions), start=0, end=0, deleted_before=0)
         self.versions.append([])
         self.log.truncate_fully_and_start_at(offset)
-        self._promise(start=offset, end=offset, deleted_before=offset)
+
+    def delete_records(self, before: int) -> None:
+        """Delete records."""
+        self.log.update_high_watermark(self.log.log_end_offset)
+        self.promised(start=max(before, self.promise.start))
+        self.log.delete_records(before)
+
+    def delete_old_segments(self) -> None:
+        """Let retention do its work: at worst it removes all."""
+        self.log.update_high_watermark(self.log.log_end_offset)
+        self.promised(start=max(self.promise.start, self.log.segments[-1].base_offset, self.log.log_start_offset))
+        self.log.delete_old_segments()
+
+    def promised(self, **changes: int) -> None:
+        """Tell what holds from here on."""
+        self.promise = replace(self.promise, **changes)
+        self._tell(self.name, self.promise)
+
+    # --- what is known
+
+    @property
+    def ends(self) -> list[int]:
+        """Where batches end that are in the log."""
+        return [batch.last_offset + 1 for batch in self.versions[-1] if batch.last_offset >= self.log.log_start_offset]
+
+    def _note(self, _: AppendInfo) -> None:
+        known = self.versions[-1][-1].last_offset + 1 if self.versions[-1] else self.log.log_start_offset
+        while known < self.log.log_end_offset:
+            self.versions[-1] += stored(self.log, known)
+            known = self.versions[-1][-1].last_offset + 1
+
+    def _records(self, count: int, size: int) -> list[Record]:
+        number = sum(map(len, self.versions))
+        return [Record(i, NOW + number, None, (b"%d/%d " % (number, i) * size)[:size]) for i in range(count)]
+
+
+class Workload(LogUse):
+    """A log that stands alone. Its own checkpoint files make deletions durable."""
+
+    def __init__(self, root: Path, config: LogConfig = CONFIG) -> None:
+        self.root = root
+        self.config = config
+        self.disk = RecordingDisk()
+        super().__init__(PARTITION, self._open(), lambda name, promise: self.disk.tell({name: promise}))
+        self.uses: dict[str, LogUse] = {PARTITION: self}
+
+    def truncate_fully(self, offset: int) -> None:
+        """Begin anew elsewhere, and rely on it."""
+        super().truncate_fully(offset)
+        self.promised(start=offset, end=offset, deleted_before=offset)
 
     def delete_records(self, before: int) -> None:
         """Delete records, and rely on it."""
-        self.log.update_high_watermark(self.log.log_end_offset)
-        self._promise(start=before)
-        self.log.delete_records(before)
-        self._promise(deleted_before=before)
+        super().delete_records(before)
+        self.promised(deleted_before=self.log.log_start_offset)
 
-    def delete_old_segments(self, keeping: int) -> None:
-        """Let retention do its work; it must keep what is from offset `keeping` on."""
-        self.log.update_high_watermark(self.log.log_end_offset)
-        self._promise(start=keeping)
-        assert self.log.delete_old_segments()
-        assert self.log.log_start_offset <= keeping
-        self._promise(deleted_before=self.log.log_start_offset)
+    def delete_old_segments(self) -> None:
+        """Let retention do its work, and rely on it."""
+        super().delete_old_segments()
+        self.promised(deleted_before=self.log.log_start_offset)
 
     def close_and_open(self) -> None:
         """Stop and start in order."""
-        self.log.close()
-        self._promise(version=len(self.versions) - 1, start=self.log.log_start_offset, end=self.log.log_end_offset)
+        self.close()
         self.log = self._open()
 
     def die_and_open(self, *, torn: bytes = b"") -> None:
@@ -149,30 +198,76 @@ class Workload:
         self.log = self._open()
 
     def close(self) -> None:
+        """Stop in order, and rely on it."""
         self.log.close()
-        self._promise(version=len(self.versions) - 1, start=self.log.log_start_offset, end=self.log.log_end_offset)
+        self.rely_on_all()
 
-    def __repr__(self) -> str:
-        return f"Workload({self.log}, {len(self.disk.steps)} steps)"
-
-    # --- what is known
+    @contextmanager
+    def open_after_crash(self, root: Path) -> Iterator[dict[str, Log]]:
+        """Open what a crash has left, and close it in order."""
+        with Log.open(root / PARTITION, self.config, clock=lambda: NOW) as log:
+            yield {PARTITION: log}
 
     def _open(self) -> Log:
         return Log.open(self.root / PARTITION, self.config, filesystem=self.disk, clock=lambda: NOW)
 
-    def _promise(self, **changes: int) -> None:
-        self.promise = replace(self.promise, **changes)
-        self.disk.tell(self.promise)
 
-    def _note(self, info: object) -> None:
-        known = self.versions[-1][-1].last_offset + 1 if self.versions[-1] else self.log.log_start_offset
-        while known < self.log.log_end_offset:
-            self.versions[-1] += stored(self.log, known)
-            known = self.versions[-1][-1].last_offset + 1
+class DirectoryWorkload:
+    """Several partitions in one root, which keeps their checkpoints."""
 
-    def _records(self, count: int, size: int) -> list[Record]:
-        number = sum(map(len, self.versions))
-        return [Record(i, NOW + number, None, b"%d/%d " % (number, i) * (size // 4)) for i in range(count)]
+    def __init__(self, root: Path, config: LogConfig = CONFIG) -> None:
+        self.root = root
+        self.config = config
+        self.disk = RecordingDisk()
+        self.uses: dict[str, LogUse] = {}
+        self._promises: dict[str, Promise] = {}
+        self.directory = self._open(root)
+
+    def create(self, number: int) -> LogUse:
+        """Make a partition, and rely on it."""
+        partition = TopicPartition("t", number)
+        use = LogUse(str(partition), self.directory.create(partition), self._tell)
+        self.uses[use.name] = use
+        use.promised()
+        return use
+
+    def delete(self, use: LogUse) -> None:
+        """Delete a partition. It may be back after a crash only while that is under way."""
+        del self._promises[use.name]
+        self.disk.tell(dict(self._promises))
+        self.directory.delete(TopicPartition("t", int(use.name[2:])))
+
+    def close_and_open(self) -> None:
+        """Stop and start in order."""
+        self.directory.close()
+        for name in self._promises:
+            self.uses[name].rely_on_all()
+        self.directory = self._open(self.root)
+        self._take_logs()
+
+    def die_and_open(self) -> None:
+        """Stop without a word, and recover."""
+        self.directory.abandon()
+        self.directory = self._open(self.root)
+        self._take_logs()
+
+    @contextmanager
+    def open_after_crash(self, root: Path) -> Iterator[dict[str, Log]]:
+        """Open what a crash has left, and close it in order."""
+        with LogDirectory.open(root / "logs", self.config, clock=lambda: NOW) as directory:
+            assert not directory.unreadable
+            yield {f"logs/{partition}": log for partition, log in directory.partitions.items()}
+
+    def _open(self, root: Path) -> LogDirectory:
+        return LogDirectory.open(root / "logs", self.config, filesystem=self.disk, clock=lambda: NOW)
+
+    def _take_logs(self) -> None:
+        for partition, log in self.directory.partitions.items():
+            self.uses[str(partition)].log = log
+
+    def _tell(self, name: str, promise: Promise) -> None:
+        self._promises[name] = promise
+        self.disk.tell(dict(self._promises))
 
 
 def stored(log: Log, offset: int) -> list[StoredBatch]:
@@ -261,11 +356,11 @@ def deletion(work: Workload) -> None:
         work.lead(2, 300, epoch=number // 2)
     work.flush()
     work.delete_records(7)
-    work.delete_old_segments(keeping=7)
+    work.delete_old_segments()
     for number in range(4):
         work.lead(2, 300, epoch=4 + number)
     work.delete_records(work.log.log_end_offset)
-    work.delete_old_segments(keeping=work.log.log_end_offset)
+    work.delete_old_segments()
     work.lead(2, 300, epoch=9)
     work.flush()
 
@@ -305,7 +400,90 @@ def restarts(work: Workload) -> None:
     work.close()
 
 
-WORKLOADS: tuple[Callable[[Workload], None], ...] = (
+def random_life(work: Workload, rng: random.Random) -> None:
+    """Anything, in any order. Producers and truncations do not go together: sequence numbers would have holes."""
+    has_producers = rng.random() < 0.4
+    in_transaction: set[int] = set()
+    epoch = 0
+    for _ in range(rng.randrange(8, 22)):
+        epoch += rng.random() < 0.25
+        records, size = rng.randrange(1, 4), rng.choice([20, 100, 220])
+        action = rng.random()
+        if action < 0.35:
+            work.follow(*[(records, size // 2, epoch)] * rng.randrange(1, 3))
+        elif action < 0.5:
+            work.lead(records, size, epoch=epoch, codec=rng.choice(list(Codec)))
+        elif action < 0.6 and has_producers:
+            producer = rng.randrange(2)
+            work.produce(producer, records, size, epoch=epoch)
+            in_transaction.add(producer)
+        elif action < 0.65 and in_transaction:
+            work.end_transaction(in_transaction.pop(), commit=rng.random() < 0.3, epoch=epoch)
+        elif action < 0.75:
+            work.flush()
+        elif action < 0.82 and not has_producers and len(work.ends) > 1:
+            work.truncate_to(rng.choice(work.ends[:-1]))
+            epoch += 1
+        elif action < 0.83 and not has_producers:
+            work.truncate_fully(work.log.log_end_offset + rng.choice([0, 50]))
+        elif action < 0.87 and not has_producers and work.ends:
+            work.delete_records(rng.choice(work.ends) - rng.randrange(2))
+        elif action < 0.9 and not has_producers:
+            work.delete_old_segments()
+        elif action < 0.93:
+            work.log.roll()
+        elif action < 0.96:
+            work.close_and_open()
+        else:
+            work.die_and_open(torn=rng.choice([b"", rng.randbytes(70), bytes(600)]))
+
+
+def random_config(rng: random.Random) -> LogConfig:
+    """Segments of few batches."""
+    return LogConfig(
+        segment_bytes=rng.choice([1_000, 2_500, 6_000]),
+        index_interval_bytes=rng.choice([0, 300, 4_096]),
+        segment_index_bytes=rng.choice([40, 4_096]),
+        retention_ms=-1,
+        retention_bytes=rng.choice([-1, 3_000]),
+        flush_messages=rng.choice([7, 2**63 - 1]),
+        file_delete_delay_ms=rng.choice([0, 60_000]),
+    )
+
+
+def directory_life(work: DirectoryWorkload) -> None:
+    """Partitions come and go; the root's checkpoints are written, or are behind."""
+    first, second = work.create(0), work.create(1)
+    for number in range(4):
+        first.lead(2, 220, epoch=number)
+        second.follow((2, 300, number), (1, 100, number))
+    first.flush()
+    work.directory.checkpoint()
+    second.flush()
+    first.truncate_to(4)
+    first.follow((2, 300, 6), (2, 300, 7))
+    first.follow((2, 300, 8), (2, 300, 8))
+    second.delete_records(6)
+    second.delete_old_segments()
+    work.directory.checkpoint()
+    second.promised(deleted_before=6)
+    work.directory.checkpoint_high_watermarks()
+    work.close_and_open()
+    first.lead(2, 400, epoch=9)
+    work.delete(second)
+    first.truncate_to(2)
+    first.lead(2, 400, epoch=10)
+    work.die_and_open()
+    third = work.create(2)
+    third.lead(3, 100)
+    third.flush()
+    first.lead(2, 200, epoch=11)
+    work.directory.close()
+    for use in (first, third):
+        use.rely_on_all()
+
+
+LIVES: tuple[Callable[[Workload], None], ...] = (
     leader,
     follower,
     truncation,
@@ -315,3 +493,25 @@ WORKLOADS: tuple[Callable[[Workload], None], ...] = (
     transactions,
     restarts,
 )
+RANDOM_LIVES = 40
+
+
+def all_lives(root: Path) -> Iterator[Workload | DirectoryWorkload]:
+    """Live every life, each in a directory of its own."""
+    for life in LIVES:
+        work = Workload(_new(root / life.__name__))
+        life(work)
+        yield work
+    directory = DirectoryWorkload(_new(root / "directory"))
+    directory_life(directory)
+    yield directory
+    for number in range(RANDOM_LIVES):
+        rng = random.Random(number)
+        work = Workload(_new(root / str(number)), random_config(rng))
+        random_life(work, rng)
+        yield work
+
+
+def _new(directory: Path) -> Path:
+    directory.mkdir()
+    return directory

@@ -1,0 +1,183 @@
+"""At whatever step a crash falls, and whatever it leaves: what was flushed is there, and all that is there is whole.
+
+Every step that a workload does on the disk is noted. For each prefix of the steps all states are made that a power
+loss may leave (`tests/crash_states.py` says what is assumed of the disk), and the log is opened on each of them.
+"""
+
+import shutil
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+
+from epoch.entry import EpochEntry
+from epoch.history import EpochHistory
+from logstore.control import ControlRecord, ControlType
+from logstore.batches import read_batches
+from logstore.isolation import Isolation
+from logstore.log import Log
+from logstore.record import Record
+from logstore.root_checkpoints import RootCheckpoints
+from logstore.topic_partition import parse_directory_name
+from tests.campaign import Campaign
+from tests.crash_states import State, crash_states, write_state
+from tests.logstore.directories import assert_sound
+from tests.logstore.log_workloads import (
+    NOW,
+    DirectoryWorkload,
+    LogUse,
+    Promise,
+    StoredBatch,
+    Workload,
+    all_lives,
+    stored,
+)
+from tests.oracle.kafka import JavaProgram
+
+STATES = Campaign("log crash states", full=20_000, share=1_500)
+COMPARED = Campaign("log crash states, opened by Kafka", full=4_000, share=300)
+
+
+@dataclass
+class Crash:
+    """One state that a crash left, in a directory, and what had been promised before it."""
+
+    root: Path
+    workload: Workload | DirectoryWorkload
+    promises: Mapping[str, Promise]
+
+    def check(self) -> None:
+        """Open the logs as after any crash; look at all that is in them; use them; close them; verify their files."""
+        with self.workload.open_after_crash(self.root) as logs:
+            found = {path.rpartition("/")[2]: log for path, log in logs.items()}
+            assert set(found) >= set(self.promises), "a partition is lost"
+            for name, log in found.items():
+                check_log(log, self.workload.uses[name], self.promises.get(name, Promise()))
+            starts = {path: log.log_start_offset for path, log in logs.items()}
+        for path, start in starts.items():
+            assert_sound(self.root / path, start)
+
+
+def check_log(log: Log, use: LogUse, promise: Promise) -> None:
+    """Check one log after a crash."""
+    batches = whole_batches(log)
+    check_promise(log, batches, use.versions[promise.version], promise)
+    assert any(is_part(batches, version) for version in use.versions), "no such log ever was"
+    check_epochs(log, batches)
+    check_transactions(log, batches)
+    check_goes_on(log)
+
+
+def check_promise(log: Log, batches: list[StoredBatch], version: list[StoredBatch], promise: Promise) -> None:
+    """Nothing that was flushed is lost, and nothing that was deleted is back."""
+    promised = {each for each in version if promise.start <= each.last_offset < promise.end}
+    assert promised <= set(batches), "a flushed batch is lost"
+    assert not promised or log.log_start_offset <= max(promise.start, min(each.base_offset for each in promised))
+    assert log.log_start_offset >= promise.deleted_before, "deleted records are back"
+
+
+def check_epochs(log: Log, batches: list[StoredBatch]) -> None:
+    """The leader epochs are those of the batches."""
+    told = EpochHistory.from_batches((batch.leader_epoch, batch.base_offset) for batch in batches)
+    known = EpochHistory(log.epochs.entries)
+    start, end = log.log_start_offset, log.log_end_offset
+    expected, found = (each.truncate_from_start(start).truncate_to(end) for each in (told, known))
+    assert found == expected
+
+
+def check_transactions(log: Log, batches: list[StoredBatch]) -> None:
+    """Readers of committed records are told what was aborted, and stop where a transaction is open."""
+    aborted, begun = set(), dict[int, int]()
+    for stored_batch in batches:
+        [batch] = read_batches(memoryview(stored_batch.data))
+        if batch.is_control:
+            [marker] = batch.records()
+            start = begun.pop(batch.producer_id, None)
+            if start is not None and ControlRecord.of(marker).type is ControlType.ABORT:
+                aborted.add((batch.producer_id, start, batch.base_offset))
+        elif batch.is_transactional:
+            begun.setdefault(batch.producer_id, batch.base_offset)
+    told = {
+        (each.producer_id, each.first_offset, each.last_offset)
+        for segment in log.segments
+        for each in segment.transaction_index.entries
+    }
+    assert told == aborted
+    log.update_high_watermark(log.log_end_offset)
+    assert log.last_stable_offset == min(begun.values(), default=log.log_end_offset)
+
+
+def check_goes_on(log: Log) -> None:
+    """The log takes more, and has it."""
+    offset = log.log_end_offset
+    log.append([Record(0, NOW, None, b"after the crash")], leader_epoch=1_000)
+    [record] = log.read(offset, 1 << 20).records()
+    assert record.value == b"after the crash"
+    log.flush()
+
+
+def whole_batches(log: Log) -> list[StoredBatch]:
+    """All batches of a log; each is whole, and no offset is without one."""
+    found: list[StoredBatch] = []
+    offset = log.log_start_offset
+    while offset < log.log_end_offset:
+        batches = stored(log, offset)
+        assert batches, f"nothing at offset {offset}"
+        assert batches[0].base_offset <= offset
+        found += batches
+        offset = found[-1].last_offset + 1
+    return found
+
+
+def is_part(batches: list[StoredBatch], version: list[StoredBatch]) -> bool:
+    """Whether the batches stand in a version one after another."""
+    if not batches:
+        return True
+    first = version.index(batches[0]) if batches[0] in version else len(version)
+    return batches == version[first : first + len(batches)]
+
+
+@dataclass
+class StateOnDisk:
+    """A directory that holds one state after another."""
+
+    root: Path
+
+    def put(self, state: State) -> Path:
+        if self.root.exists():
+            shutil.rmtree(self.root)
+        self.root.mkdir()
+        write_state(state, self.root)
+        return self.root
+
+
+def states_of(workload: Workload | DirectoryWorkload) -> Iterator[tuple[Mapping[str, Promise], State]]:
+    """All states that crashes of one life may leave."""
+    for told, state in crash_states(workload.disk.steps, workload.root):
+        yield told if isinstance(told, dict) else {}, state
+
+
+def share_of(campaign: Campaign) -> tuple[int, int]:
+    """Which state to begin with, and how many to go on each time: by the run's seed."""
+    stride = max(campaign.full // campaign.count, 1)
+    return campaign.seed % stride, stride
+
+
+def test_nothing_flushed_is_lost_and_nothing_torn_is_served(memory_dir: Path) -> None:
+    first, stride = share_of(STATES)
+    number = checked = 0
+    place = StateOnDisk(memory_dir / "crashed")
+    for workload in all_lives(memory_dir):
+        for promises, state in states_of(workload):
+            number += 1
+            if (number + first) % stride:
+                continue
+            crash = Crash(place.put(state), workload, promises)
+            try:
+                crash.check()
+            except BaseException as error:
+                error.add_note(f"state {number}, {workload.root.name}, {promises}, {sorted(map(str, state))}")
+                raise
+            checked += 1
+    assert number >= STATES.full
+    STATES.report(checked, f"{number:,} states in all")
