@@ -12,7 +12,7 @@ What is assumed of the file system is what Linux's journalling ones promise, and
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from hashlib import blake2b
-from itertools import product
+from itertools import pairwise, product
 from pathlib import Path
 
 from tests.recording_disk import Cut, Made, Removed, Renamed, Step, Synced, SyncedDirectory, Told, Wrote
@@ -62,7 +62,7 @@ def torn(before: bytes, data: bytes) -> Iterator[bytes]:
     whole = before + data
     block = SMALL_BLOCK if len(whole) <= 2 * BLOCK else BLOCK
     bounds = [len(before), *range(len(before) // block * block + block, len(whole), block), len(whole)]
-    for start, end in zip(bounds, bounds[1:], strict=False):
+    for start, end in pairwise(bounds):
         yield whole[:start]
         yield whole[:start] + bytes(len(whole) - start)
         yield whole[:start] + bytes(end - start) + whole[end:]

@@ -10,7 +10,6 @@ from pathlib import Path
 from logstore.append_info import AppendInfo
 from logstore.append_origin import AppendOrigin
 from logstore.batch_template import BatchTemplate
-from logstore.batches import read_batches
 from logstore.codec import Codec
 from logstore.encoding import encode_batch
 from logstore.log import Log, now_ms
@@ -493,7 +492,7 @@ LIVES: tuple[Callable[[Workload], None], ...] = (
     transactions,
     restarts,
 )
-RANDOM_LIVES = 40
+RANDOM_LIVES = 80
 
 
 def all_lives(root: Path) -> Iterator[Workload | DirectoryWorkload]:

@@ -5,16 +5,14 @@ loss may leave (`tests/crash_states.py` says what is assumed of the disk), and t
 """
 
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from itertools import islice
 from pathlib import Path
 
 from epoch.entry import EpochEntry
 from epoch.history import EpochHistory
-from logstore.control import ControlRecord, ControlType
 from logstore.batches import read_batches
-from logstore.isolation import Isolation
+from logstore.control import ControlRecord, ControlType
 from logstore.log import Log
 from logstore.record import Record
 from logstore.root_checkpoints import RootCheckpoints
@@ -24,6 +22,7 @@ from tests.crash_states import State, crash_states, write_state
 from tests.logstore.directories import assert_sound
 from tests.logstore.log_workloads import (
     NOW,
+    PARTITION,
     DirectoryWorkload,
     LogUse,
     Promise,
@@ -78,11 +77,13 @@ def check_promise(log: Log, batches: list[StoredBatch], version: list[StoredBatc
 
 def check_epochs(log: Log, batches: list[StoredBatch]) -> None:
     """The leader epochs are those of the batches."""
-    told = EpochHistory.from_batches((batch.leader_epoch, batch.base_offset) for batch in batches)
-    known = EpochHistory(log.epochs.entries)
-    start, end = log.log_start_offset, log.log_end_offset
-    expected, found = (each.truncate_from_start(start).truncate_to(end) for each in (told, known))
-    assert found == expected
+    told = [(batch.leader_epoch, batch.base_offset) for batch in batches]
+    assert readable(log, log.epochs.entries) == readable(log, EpochHistory.from_batches(told).entries)
+
+
+def readable(log: Log, epochs: Iterable[EpochEntry]) -> EpochHistory:
+    """Who led the records that can be read."""
+    return EpochHistory(epochs).truncate_from_start(log.log_start_offset).truncate_to(log.log_end_offset)
 
 
 def check_transactions(log: Log, batches: list[StoredBatch]) -> None:
@@ -181,3 +182,48 @@ def test_nothing_flushed_is_lost_and_nothing_torn_is_served(memory_dir: Path) ->
             checked += 1
     assert number >= STATES.full
     STATES.report(checked, f"{number:,} states in all")
+
+
+def kafkas_answers(oracle: JavaProgram, directory: Path, workload: Workload | DirectoryWorkload) -> tuple[int, list[EpochEntry]] | str:
+    """Let Kafka's LogLoader open what a crash left: the log's end and epochs, or what it fails with."""
+    known = RootCheckpoints.read(directory).of(parse_directory_name(directory.name).topic_partition)
+    config = workload.config
+    opened = oracle.ask(
+        f"open {directory} segmentBytes={config.segment_bytes} indexInterval={config.index_interval_bytes} "
+        f"indexBytes={config.segment_index_bytes} clean={str(known.clean_shutdown).lower()} "
+        f"recoveryPoint={known.recovery_point or 0} logStart={known.log_start_offset or 0}"
+    )[0]
+    if not opened.startswith("ok"):
+        return opened
+    end, epochs, _ = oracle.ask("leo", "epochs", "crash")
+    return int(end), [EpochEntry(*map(int, entry.split(":"))) for entry in epochs.split()]
+
+
+def test_kafka_opens_what_a_crash_left_with_the_same_end_and_epochs(log_oracle: JavaProgram, memory_dir: Path) -> None:
+    """Kafka may keep an epoch whose truncation the crash undid, or whose batches it did not look at: ours never does.
+
+    Where recovery fills an index that takes few entries, Kafka gives up.
+    """
+    first, stride = share_of(COMPARED)
+    stride *= STATES.full // COMPARED.full
+    number = compared = refused = stale = 0
+    ours_place, kafkas_place = StateOnDisk(memory_dir / "ours"), StateOnDisk(memory_dir / "kafkas")
+    (memory_dir / "compared").mkdir()
+    for workload in all_lives(memory_dir / "compared"):
+        for _, state in states_of(workload) if isinstance(workload, Workload) else ():
+            number += 1
+            if (number + first) % stride or Path(PARTITION) not in state:
+                continue
+            theirs = kafkas_answers(log_oracle, kafkas_place.put(state) / PARTITION, workload)
+            if isinstance(theirs, str):
+                assert "Attempt to append to a full" in theirs
+                refused += 1
+                continue
+            end, epochs = theirs
+            with Log.open(ours_place.put(state) / PARTITION, workload.config, clock=lambda: NOW) as log:
+                assert log.log_end_offset == end, f"state {number}, {workload.root.name}"
+                if readable(log, epochs) != readable(log, log.epochs.entries):
+                    check_epochs(log, whole_batches(log))
+                    stale += 1
+            compared += 1
+    COMPARED.report(compared, f"Kafka gives up on {refused}, keeps a wrong epoch in {stale}")
