@@ -2,7 +2,7 @@
 
 import random
 import struct
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -495,8 +495,8 @@ LIVES: tuple[Callable[[Workload], None], ...] = (
 RANDOM_LIVES = 80
 
 
-def all_lives(root: Path) -> Iterator[Workload | DirectoryWorkload]:
-    """Live every life, each in a directory of its own."""
+def lives(root: Path, numbers: Iterable[int]) -> Iterator[Workload | DirectoryWorkload]:
+    """Live every life that has a name, and some random ones, each in a directory of its own."""
     for life in LIVES:
         work = Workload(_new(root / life.__name__))
         life(work)
@@ -504,7 +504,7 @@ def all_lives(root: Path) -> Iterator[Workload | DirectoryWorkload]:
     directory = DirectoryWorkload(_new(root / "directory"))
     directory_life(directory)
     yield directory
-    for number in range(RANDOM_LIVES):
+    for number in numbers:
         rng = random.Random(number)
         work = Workload(_new(root / str(number)), random_config(rng))
         random_life(work, rng)
