@@ -40,6 +40,13 @@ class LogStoreError(Exception):
         return type(self)(self.what, file=file, position=position, offset=offset, advice=self.advice)
 
 
+def complete(error: OSError, file: str | PathLike[str], advice: str) -> None:
+    """Add to a system's error what it does not say: the file, unknown to calls on a descriptor, and what to do next."""
+    if error.filename is None:
+        error.filename = fspath(file)
+    error.add_note(advice)
+
+
 # Names and places ------------------------------------------------------------------------------------------------
 
 

@@ -15,7 +15,7 @@ from logstore.batch_attributes import NO_PRODUCER_ID
 from logstore.batch_template import BatchTemplate
 from logstore.deleted_segments import DeletedSegments
 from logstore.encoding import encode_batch
-from logstore.errors import LogClosedError, LogPoisonedError, RecordBatchTooLargeError
+from logstore.errors import LogClosedError, LogPoisonedError, RecordBatchTooLargeError, complete
 from logstore.live_segment import LiveSegment
 from logstore.log_config import LogConfig
 from logstore.log_loader import LoadedLog
@@ -149,8 +149,7 @@ class WritableLog(ReadableLog):
             end_offset = last_offset + 1
             self._reader.end = _build(LogPlace, (end_offset, segment.base_offset, segment.file.size))
             if producers is not None:
-                for aborted in self._producers.update(producers):
-                    segment.transaction_index.append(aborted)
+                self._take_over(producers, segment)
             self._producers.end_offset = end_offset
             if end_offset - self._recovery_point >= config.flush_messages:
                 self._flush(end_offset, include_active=True)
@@ -161,6 +160,15 @@ class WritableLog(ReadableLog):
         if self._observer is not None:
             self._observer.appended(self.directory, info)
         return info
+
+    def _take_over(self, append: ProducerAppend, segment: LiveSegment) -> None:
+        try:
+            for aborted in self._producers.update(append):
+                segment.transaction_index.append(aborted)
+        except OSError as error:
+            # Even of a full disk: the batches are in the log already, and readers may have seen them.
+            self._poison(error)
+            raise
 
     def _refuse_size(self, append: ValidatedAppend) -> NoReturn:
         raise RecordBatchTooLargeError(
@@ -330,9 +338,12 @@ class WritableLog(ReadableLog):
     def _poison_unless_full(self, error: OSError) -> None:
         if error.errno not in OUT_OF_SPACE or self._reader.segments.active.file.is_torn:
             self._poison(error)
+        elif self._failure is None:
+            complete(error, self.directory, "nothing has changed in the log: make space, and do it again")
 
     def _poison(self, error: OSError) -> None:
         if self._failure is None:
             self._failure = error
+            complete(error, self.directory, "the log takes nothing more: recover it, or open it again")
             if self._observer is not None:
                 self._observer.failed(self.directory, error)

@@ -1,8 +1,7 @@
-"""A disk that can crash, and one that fails: both in the place of `epoch.filesystem.FileSystem`."""
+"""A disk that can crash, in the place of `epoch.filesystem.FileSystem`."""
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from itertools import count
 from typing import TYPE_CHECKING
@@ -90,35 +89,3 @@ class CrashingDisk(FileSystem):
         self.steps.append(step)
         for watcher in self.watchers:
             watcher()
-
-
-class FailingDisk(FileSystem):
-    """The real disk, whose n-th step fails."""
-
-    def __init__(self, fail_at: int) -> None:
-        self.steps_left = fail_at
-
-    def _step(self) -> None:
-        self.steps_left -= 1
-        if self.steps_left == 0:
-            raise OSError(28, os.strerror(28))
-
-    def open(self, path: Path, *, truncate: bool = False) -> int:
-        self._step()
-        return super().open(path, truncate=truncate)
-
-    def write(self, descriptor: int, data: bytes | memoryview) -> None:
-        self._step()
-        super().write(descriptor, data)
-
-    def fsync(self, descriptor: int) -> None:
-        self._step()
-        super().fsync(descriptor)
-
-    def rename(self, source: Path, target: Path) -> None:
-        self._step()
-        super().rename(source, target)
-
-    def fsync_directory(self, path: Path) -> None:
-        self._step()
-        super().fsync_directory(path)

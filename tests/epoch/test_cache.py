@@ -9,7 +9,7 @@ import pytest
 
 from epoch import CheckpointError, EndOffset, EpochHistory, InvalidEpochEntryError, LeaderEpochFileCache
 from epoch.filesystem import FileSystem
-from tests.epoch.disk import FailingDisk
+from tests.disk import FailingDisk
 
 FILE = "leader-epoch-checkpoint"
 

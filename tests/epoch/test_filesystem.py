@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from epoch.filesystem import REAL, FileSystem
-from tests.epoch.disk import CrashingDisk, FailingDisk
+from tests.disk import FailingDisk
+from tests.epoch.disk import CrashingDisk
 
 STEPS_OF_AN_ATOMIC_WRITE = 5
 

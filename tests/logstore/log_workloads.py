@@ -83,9 +83,9 @@ class LogUse:
     def produce(self, producer: int, records: int = 1, size: int = 120, *, epoch: int = 0) -> None:
         """Append as a transactional producer."""
         sequence = self._sequences.get(producer, 0)
-        self._sequences[producer] = sequence + records
         template = BatchTemplate(producer_id=producer, producer_epoch=0, base_sequence=sequence, is_transactional=True)
         self._note(self.log.append(self._records(records, size), leader_epoch=epoch, template=template))
+        self._sequences[producer] = sequence + records
 
     def end_transaction(self, producer: int, *, commit: bool, epoch: int = 0) -> None:
         """Append a transaction's marker, as its coordinator does."""

@@ -1,0 +1,98 @@
+"""A disk that fails: the real one, but for the steps that a test chooses."""
+
+import errno
+import os
+from enum import Enum
+from pathlib import Path
+
+from epoch.filesystem import FileSystem
+
+
+class Failure(Enum):
+    """What a failing step does."""
+
+    BROKEN = errno.EIO
+    FULL = errno.ENOSPC
+    READ_ONLY = errno.EROFS
+    SHORT = -errno.ENOSPC
+    """A write takes half of its bytes, and then there is no space; other steps just fail."""
+    SHORT_AND_BROKEN = -errno.EIO
+
+    @property
+    def number(self) -> int:
+        """The system's number of the error."""
+        return abs(self.value)
+
+    @property
+    def is_short(self) -> bool:
+        """Whether a part of what is written reaches the file."""
+        return self.value < 0
+
+
+class FailingDisk(FileSystem):
+    """The real disk, whose n-th step fails, once."""
+
+    def __init__(self, fail_at: int, failure: Failure = Failure.FULL) -> None:
+        self.steps_left = fail_at
+        self.failure = failure
+        self.failed = ""
+        """The step that failed, and the name of its file."""
+        self._paths: dict[int, Path] = {}
+
+    def open(self, path: Path, *, truncate: bool = False) -> int:
+        self._named_step("open", path)
+        descriptor = super().open(path, truncate=truncate)
+        self._paths[descriptor] = path
+        return descriptor
+
+    def write(self, descriptor: int, data: bytes | memoryview) -> None:
+        if self.steps_left == 1 and self.failure.is_short:
+            super().write(descriptor, memoryview(data)[: len(data) // 2])
+        self._step("write", self._paths[descriptor])
+        super().write(descriptor, data)
+
+    def fsync(self, descriptor: int) -> None:
+        self._step("fsync", self._paths[descriptor])
+        super().fsync(descriptor)
+
+    def rename(self, source: Path, target: Path) -> None:
+        self._named_step("rename", source)
+        super().rename(source, target)
+
+    def copy(self, source: Path, target: Path) -> None:
+        self._named_step("copy", target)
+        super().copy(source, target)
+
+    def truncate(self, path: Path, size: int) -> None:
+        self._named_step("truncate", path)
+        super().truncate(path, size)
+
+    def unlink(self, path: Path) -> None:
+        self._named_step("unlink", path)
+        super().unlink(path)
+
+    def mkdir(self, path: Path) -> None:
+        self._named_step("mkdir", path)
+        super().mkdir(path)
+
+    def rmdir(self, path: Path) -> None:
+        self._named_step("rmdir", path)
+        super().rmdir(path)
+
+    def fsync_directory(self, path: Path) -> None:
+        self._named_step("fsync directory", path)
+        super().fsync_directory(path)
+
+    def _named_step(self, name: str, path: Path) -> None:
+        try:
+            self._step(name, path)
+        except OSError as error:
+            error.filename = str(path)
+            raise
+
+    def _step(self, name: str, path: Path) -> None:
+        """Fail, or not; a system call on a descriptor names no file."""
+        self.steps_left -= 1
+        if self.steps_left == 0:
+            self.failed = f"{name} {path.name}"
+            raise OSError(self.failure.number, os.strerror(self.failure.number))
