@@ -23,7 +23,8 @@ def test_every_block_is_of_a_kind_that_is_run_or_is_plain_text(page: Path) -> No
 
 
 def test_the_guides_have_examples() -> None:
-    assert {"README.md", "embedding.md", "getting-started.md", "recipes.md", "truncation.md"} <= {page.name for page in WITH_EXAMPLES}
+    guides = {"README.md", "embedding.md", "getting-started.md", "recipes.md", "truncation.md"}
+    assert guides <= {page.name for page in WITH_EXAMPLES}
 
 
 def test_commands_may_go_on_in_the_next_line() -> None:
