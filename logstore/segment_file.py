@@ -68,7 +68,8 @@ class SegmentFile:
                 descriptor = self._open()
             try:
                 self._filesystem.write(descriptor, data)
-            except OSError:
+            except OSError as error:
+                error.filename = str(self.path)
                 self._cut_back()
                 raise
             self.size += len(data)

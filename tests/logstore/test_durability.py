@@ -1,0 +1,376 @@
+"""docs/durability.md, line by line: each promise has the test of its number, and each row of the table is compared."""
+
+import os
+import re
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+import pytest
+
+from logstore.errors import DirectoryLockedError, LogPoisonedError
+from logstore.log import Log
+from logstore.log_config import LogConfig
+from logstore.log_directory import LogDirectory
+from logstore.record import Record
+from logstore.topic_partition import TopicPartition
+from tests.crash_states import Replay, State, write_state
+from tests.data.replicas import PROJECT
+from tests.disk import FailingDisk, Failure
+from tests.logstore.log_workloads import CONFIG, NOW, PARTITION, DirectoryWorkload, LogUse, Workload, stored
+from tests.logstore.test_log_crash_states import check_epochs, is_part, whole_batches
+from tests.recording_disk import Made, Renamed, Step, Synced, SyncedDirectory
+
+PAGE = (PROJECT / "docs/durability.md").read_text()
+RECORD = Record(0, NOW, None, b"value")
+
+
+def after_process_death(work: Workload) -> Log:
+    """The log as the next process finds it."""
+    work.log.abandon()
+    return Log.open(work.root / PARTITION, work.config, clock=lambda: NOW)
+
+
+def after_power_loss(work: Workload, place: Path) -> Iterator[Log]:
+    """The log as it may be found when power is lost now: in each of the states that are left."""
+    for number, state in enumerate(power_loss(work)):
+        directory = place / str(number)
+        directory.mkdir(parents=True)
+        write_state(state, directory)
+        log = Log.open(directory / PARTITION, work.config, clock=lambda: NOW)
+        yield log
+        log.abandon()
+
+
+def power_loss(work: Workload) -> Iterator[State]:
+    replay = Replay(work.root)
+    for step in work.disk.steps:
+        replay.do(step)
+    yield from replay.crash_states()
+
+
+@pytest.fixture
+def work(memory_dir: Path, request: pytest.FixtureRequest) -> Workload:
+    root = memory_dir / request.node.name
+    root.mkdir()
+    return Workload(root)
+
+
+@pytest.fixture
+def place(memory_dir: Path, request: pytest.FixtureRequest) -> Path:
+    return memory_dir / f"{request.node.name}-crashed"
+
+
+def test_every_promise_has_a_test() -> None:
+    promised = {int(number) for number in re.findall(r"^- \*\*P(\d+)\*\*", PAGE, re.MULTILINE)}
+    tested = {int(match[1]) for name in globals() if (match := re.match(r"test_p(\d+)_", name))}
+    assert promised == tested
+
+
+# --- process death
+
+
+def test_p1_an_append_that_returned_is_there(work: Workload) -> None:
+    for epoch in range(6):
+        work.lead(2, 300, epoch=epoch)
+    assert whole_batches(after_process_death(work)) == work.versions[-1]
+
+
+def test_p2_an_append_is_there_as_whole_batches_or_not_at_all(work: Workload) -> None:
+    work.follow((1, 100, 0), (2, 100, 0), (1, 200, 0))
+    [path] = work.root.glob("*/*.log")
+    data = path.read_bytes()
+    for size in range(len(data)):
+        path.write_bytes(data[:size])
+        batches = whole_batches(after_process_death(work))
+        assert batches == work.versions[-1][: len(batches)]
+
+
+def test_p3_truncations_and_deletions_stay_done(work: Workload) -> None:
+    for _ in range(5):
+        work.lead(2, 300)
+    work.truncate_to(8)
+    work.delete_records(3)
+    again = after_process_death(work)
+    assert (again.log_start_offset, again.log_end_offset) == (3, 8)
+
+
+def test_p4_recovery_cuts_off_what_is_torn_and_says_so(work: Workload) -> None:
+    work.lead()
+    [path] = work.root.glob("*/*.log")
+    size = path.stat().st_size
+    path.write_bytes(path.read_bytes() + b"torn")
+    [dropped] = after_process_death(work).report.dropped
+    assert (dropped.position, dropped.bytes) == (size, 4)
+
+
+# --- power loss
+
+
+def test_p5_what_is_lost_is_the_end_of_what_was_not_flushed(work: Workload, place: Path) -> None:
+    work.lead(2, 300)
+    work.flush()
+    for _ in range(3):
+        work.lead(2, 100)
+    found = [whole_batches(log) for log in after_power_loss(work, place)]
+    assert all(batches == work.versions[-1][: len(batches)] for batches in found)
+    assert {len(batches) for batches in found} == {1, 2, 3, 4}
+
+
+def test_p6_what_is_flushed_or_closed_is_there(work: Workload, place: Path) -> None:
+    for epoch in range(4):
+        work.lead(2, 300, epoch=epoch)
+    end = work.log.flush()
+    work.lead(1, 100, epoch=4)
+    for log in after_power_loss(work, place):
+        assert whole_batches(log)[:4] == work.versions[-1][:4]
+        assert log.log_end_offset >= end
+    work.log.close()
+    for log in after_power_loss(work, place / "closed"):
+        assert whole_batches(log) == work.versions[-1]
+        assert log.report.recovered_segments == 0
+
+
+def test_p7_at_most_one_segment_is_unsynced(work: Workload, place: Path) -> None:
+    for _ in range(9):
+        work.lead(2, 300)
+    before = work.log.segments[-1].base_offset
+    assert before > 0
+    assert all(log.log_end_offset >= before for log in after_power_loss(work, place))
+
+
+def test_p8_epochs_are_those_of_the_batches(work: Workload, place: Path) -> None:
+    work.lead(epoch=0)
+    work.flush()
+    work.lead(epoch=3)
+    steps = work.disk.steps
+    written = next(n for n, step in enumerate(reversed(steps)) if step.__class__.__name__ == "Wrote")
+    assert "leader-epoch-checkpoint" in synced(steps[: len(steps) - written], 0)
+    for log in after_power_loss(work, place):
+        check_epochs(log, whole_batches(log))
+
+
+def test_p9_a_truncation_is_undone_as_a_whole_or_not(work: Workload, place: Path) -> None:
+    for epoch in range(5):
+        work.follow((2, 300, epoch))
+    work.flush()
+    work.truncate_to(4)
+    work.follow((2, 200, 7))
+    found = [whole_batches(log) for log in after_power_loss(work, place)]
+    assert all(any(is_part(batches, version) for version in work.versions) for batches in found)
+
+
+def test_p10_deleted_segments_stay_deleted(memory_dir: Path) -> None:
+    root = memory_dir / "p10"
+    root.mkdir()
+    directory = DirectoryWorkload(root)
+    use = directory.create(0)
+    for _ in range(6):
+        use.lead(2, 300)
+    use.flush()
+    use.log.update_high_watermark(12)
+    use.log.delete_records(9)
+    assert use.log.delete_old_segments()
+    replay = Replay(root)
+    for step in directory.disk.steps:
+        replay.do(step)
+    first = Path("logs/t-0") / f"{0:020}.log"
+    assert all(first not in state for state in replay.crash_states())
+
+
+# --- acknowledgements
+
+
+def test_p11_acks_0_promises_nothing(work: Workload) -> None:
+    assert after_process_death(work).log_end_offset == 0
+
+
+def test_p12_acks_1_survives_the_process_and_neither_power_loss_nor_an_election(work: Workload, place: Path) -> None:
+    work.lead()
+    assert any(log.log_end_offset == 0 for log in after_power_loss(work, place))
+    leader = after_process_death(work)
+    assert leader.log_end_offset == 2
+    leader.truncate_to(0)
+    assert leader.log_end_offset == 0
+
+
+def test_p13_acks_all_survives_power_loss_of_all_but_one(work: Workload, place: Path) -> None:
+    work.lead()
+    with Log.open(place.with_name("p13follower-0"), CONFIG) as follower:
+        follower.append_batches(work.versions[-1][0].data)
+        work.log.update_high_watermark(follower.log_end_offset)
+        assert work.log.high_watermark == 2
+        assert any(log.log_end_offset == 0 for log in after_power_loss(work, place))
+        assert stored(follower, 0) == work.versions[-1]
+
+
+def test_p14_with_flush_messages_1_an_append_survives_power_loss(memory_dir: Path, place: Path) -> None:
+    root = memory_dir / "p14"
+    root.mkdir()
+    work = Workload(root, LogConfig(flush_messages=1))
+    work.lead()
+    work.lead(epoch=1)
+    assert all(whole_batches(log) == work.versions[-1] for log in after_power_loss(work, place))
+
+
+# --- defaults
+
+
+def test_p15_nothing_is_flushed_by_default(work: Workload) -> None:
+    assert (LogConfig().flush_messages, LogConfig().flush_ms) == (2**63 - 1, 2**63 - 1)
+    work.lead()
+    assert ".log" not in synced(work.disk.steps, 0)
+
+
+def test_p16_flush_ms_is_done_by_run_periodic(tmp_path: Path) -> None:
+    now = [NOW]
+    with LogDirectory.open(tmp_path / "logs", LogConfig(flush_ms=5_000), clock=lambda: now[0]) as directory:
+        log = directory.create(TopicPartition("t", 0))
+        log.append([RECORD], leader_epoch=0)
+        for after, recovery_point in ((1_000, 0), (2_000, 0), (7_000, 1)):
+            now[0] = NOW + after
+            directory.run_periodic()
+            assert log.recovery_point == recovery_point
+
+
+# --- failures
+
+
+def test_p17_a_full_disk_leaves_a_log_that_goes_on(tmp_path: Path) -> None:
+    disk = FailingDisk(0, Failure.SHORT)
+    with Log.open(tmp_path / PARTITION, CONFIG, filesystem=disk) as log:
+        log.append([RECORD], leader_epoch=0)
+        disk.steps_left = 1
+        with pytest.raises(OSError, match=r"No space left on device: .*\.log"):
+            log.append([RECORD], leader_epoch=0)
+        assert log.log_end_offset == 1
+        assert log.append([RECORD], leader_epoch=0).first_offset == 1
+
+
+def test_p18_a_failed_fsync_poisons_the_log(tmp_path: Path) -> None:
+    disk = FailingDisk(0, Failure.BROKEN)
+    log = Log.open(tmp_path / PARTITION, CONFIG, filesystem=disk)
+    log.append([RECORD], leader_epoch=0)
+    disk.steps_left = 1
+    with pytest.raises(OSError, match="Input/output error"):
+        log.flush()
+    with pytest.raises(LogPoisonedError):
+        log.append([RECORD], leader_epoch=0)
+    assert len(stored(log, 0)) == 1
+    with log.recover() as recovered:
+        assert recovered.append([RECORD], leader_epoch=0).first_offset == 1
+
+
+def test_p19_a_failed_disk_takes_only_its_root_offline(tmp_path: Path) -> None:
+    disk = FailingDisk(0, Failure.BROKEN)
+    with (
+        LogDirectory.open(tmp_path / "bad", filesystem=disk) as bad,
+        LogDirectory.open(tmp_path / "good") as good,
+    ):
+        logs = [directory.create(TopicPartition("t", 0)) for directory in (bad, good)]
+        disk.steps_left = 1
+        with pytest.raises(OSError, match="Input/output error"):
+            logs[0].append([RECORD], leader_epoch=0)
+        bad.run_periodic()
+        assert bad.failure is not None
+        assert logs[1].append([RECORD], leader_epoch=0).first_offset == 0
+
+
+# --- the lock
+
+
+def test_p20_the_lock_stays_when_its_file_is_opened_and_closed(tmp_path: Path) -> None:
+    with LogDirectory.open(tmp_path / "logs") as directory:
+        (directory.root / ".lock").read_bytes()
+        with pytest.raises(DirectoryLockedError):
+            LogDirectory.open(tmp_path / "logs")
+        directory.create(TopicPartition("t", 0))
+
+
+def test_p21_a_forked_child_has_no_lock(tmp_path: Path) -> None:
+    with LogDirectory.open(tmp_path / "logs") as directory:
+        child = os.fork()
+        if not child:
+            try:
+                directory.create(TopicPartition("t", 0))
+            except DirectoryLockedError:
+                os._exit(7)
+            os._exit(0)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
+
+
+# --- what is synced when
+
+
+def synced(steps: Sequence[Step], first: int) -> set[str]:
+    """What is synced from a step on, in the page's words."""
+    names: dict[int, Path] = {}
+    found = set()
+    for number, step in enumerate(steps):
+        match step:
+            case Made(inode, path):
+                names[inode] = path
+            case Renamed(source, target):
+                names |= {inode: target for inode, path in names.items() if path == source}
+            case Synced(inode) if number >= first:
+                path = names[inode]
+                found.add(path.suffix if path.stem.isdigit() else path.name.removesuffix(".tmp"))
+            case SyncedDirectory(path) if number >= first:
+                found.add("names" if path.name.startswith("t-") else "names of the root")
+    return found
+
+
+def fill(use: LogUse) -> None:
+    """Two segments with something in the second, all flushed but the last batch."""
+    use.lead()
+    use.log.roll()
+    use.lead()
+    use.log.flush()
+    use.lead()
+    use.log.update_high_watermark(use.log.log_end_offset)
+
+
+def abort(use: LogUse) -> None:
+    use.produce(1)
+    use.end_transaction(1, commit=False)
+
+
+OPERATIONS: dict[str, Callable[[DirectoryWorkload, LogUse], object]] = {
+    "an append": lambda _, use: use.lead(),
+    "the first append of a leader epoch": lambda _, use: use.lead(epoch=1),
+    "an append that begins a segment, `roll`": lambda _, use: use.lead(2, 1_200),
+    "`flush`": lambda _, use: use.log.flush(),
+    "`flush` after aborted transactions": lambda _, use: (abort(use), use.log.flush()),
+    "`truncate_to` within the last segment": lambda _, use: use.log.truncate_to(4),
+    "`truncate_to` across segments": lambda _, use: use.log.truncate_to(1),
+    "`truncate_fully_and_start_at`": lambda _, use: use.log.truncate_fully_and_start_at(50),
+    "`delete_records` of what is flushed": lambda _, use: use.log.delete_records(3),
+    "`delete_records` of more": lambda _, use: use.log.delete_records(6),
+    "`delete_old_segments`": lambda _, use: (use.log.delete_records(3), use.log.delete_old_segments()),
+    "`LogDirectory.create`": lambda work, _: work.create(7),
+    "`LogDirectory.delete`": lambda work, use: work.delete(use),
+    "`LogDirectory.checkpoint`": lambda work, _: work.directory.checkpoint(),
+    "`LogDirectory.checkpoint_high_watermarks`": lambda work, _: work.directory.checkpoint_high_watermarks(),
+}
+
+
+def rows() -> dict[str, str]:
+    table = PAGE.split("## What is synced when")[1].split("## ")[0]
+    return dict(re.findall(r"^\| (.*?) \| (.*) \|$", table, re.MULTILINE)[1:])
+
+
+def test_every_row_is_tested() -> None:
+    assert set(rows()) == set(OPERATIONS)
+
+
+@pytest.mark.parametrize("operation", OPERATIONS)
+def test_what_is_synced_when(memory_dir: Path, operation: str) -> None:
+    root = memory_dir / re.sub(r"\W", "", operation)
+    root.mkdir()
+    work = DirectoryWorkload(root)
+    use = work.create(0)
+    fill(use)
+    first = len(work.disk.steps)
+    OPERATIONS[operation](work, use)
+    text = rows()[operation].replace("of the segment before: ", "")
+    expected = set() if text == "nothing" else {each.strip("` ") for each in re.split("[,;]", text)}
+    assert synced(work.disk.steps, first) == expected
