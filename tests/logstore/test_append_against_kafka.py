@@ -277,6 +277,13 @@ def content_of(directory: Path, suffix: str) -> bytes:
     return b"".join(path.read_bytes() for path in sorted(directory.glob(f"*.{suffix}")))
 
 
+LOST_TRANSACTION = "Attempted to complete transaction"
+"""Kafka keeps open transactions by their first offset: after a refused append two may share one, and one is lost.
+
+It then refuses the marker, and the sequence cannot go on. Ours goes on knowing both.
+"""
+
+
 def play(oracle: JavaProgram, directory: Path, properties: dict[str, str], steps: list[Step]) -> OurLog:
     """Run a script through both, and compare every answer and what is left on disk."""
     kafkas_dir, our_dir = directory / "kafka/t-0", directory / "ours/t-0"
@@ -287,6 +294,8 @@ def play(oracle: JavaProgram, directory: Path, properties: dict[str, str], steps
     assert opened.startswith("ok")
     assert answers.pop().startswith("ok")
     for number, (step, answer) in enumerate(zip(steps, answers, strict=True)):
+        if LOST_TRANSACTION in answer:
+            return log
         assert step.run(log, answer) == kafkas_answer(answer), f"step {number}: {step.command}"
     written = content_of(kafkas_dir, "log")
     assert contents(log.data) == contents(written)
