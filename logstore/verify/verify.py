@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 from logstore.file_name import FileKind
 from logstore.log_root import LogRoot
 from logstore.partition_directory import PartitionDirectory
+from logstore.verify.compaction import Compaction
 from logstore.verify.directory_check import check_directory
 from logstore.verify.epoch_check import EpochCheck
 from logstore.verify.finding import Finding, Reporter
@@ -15,9 +16,6 @@ from logstore.verify.producer_check import ProducerCheck, SnapshotFile
 from logstore.verify.record_check import RecordCheck
 from logstore.verify.root_check import check_claims, check_root
 from logstore.verify.transaction_check import TransactionCheck
-
-ALWAYS_COMPACTED = frozenset({"__consumer_offsets", "__transaction_state", "__share_group_state"})
-"""Kafka's own topics that are compacted, whatever the cleaner's checkpoint says."""
 
 Advance = Callable[[int], None]
 
@@ -60,12 +58,14 @@ def bytes_to_read(directory: LogRoot | PartitionDirectory) -> int:
 
 
 def _checks(partition: PartitionDirectory, report: Reporter, *, records: bool) -> list[Check]:
+    compaction = Compaction.of(partition)
     log_start = partition.log_start_offset
     snapshots = [
         SnapshotFile(name.base_offset or 0, path) for name, path in partition.named(FileKind.PRODUCER_SNAPSHOT)
     ]
     checks: list[Check] = [
-        OffsetCheck(report, compacted=is_compacted(partition)),
+        compaction,
+        OffsetCheck(report, compacted=compaction.found),
         OffsetIndexCheck(report),
         TimeIndexCheck(report),
         EpochCheck.of(partition, report),
@@ -75,8 +75,3 @@ def _checks(partition: PartitionDirectory, report: Reporter, *, records: bool) -
     if records:
         checks.append(RecordCheck(report))
     return checks
-
-
-def is_compacted(partition: PartitionDirectory) -> bool:
-    """Whether the cleaner has been over the log, as far as names and checkpoints tell."""
-    return partition.checkpoints.cleaner_offset is not None or partition.topic_partition.topic in ALWAYS_COMPACTED

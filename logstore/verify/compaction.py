@@ -1,0 +1,44 @@
+"""Whether the cleaner has been over a log: what the checks share, since a cleaned log lacks batches and offsets."""
+
+from collections.abc import Iterator
+from typing import Self
+
+from logstore.columns import BatchColumns
+from logstore.partition_directory import PartitionDirectory
+from logstore.verify.finding import Finding
+from logstore.verify.log_pass import Chunk, SilentCheck
+
+ALWAYS_COMPACTED = frozenset({"__consumer_offsets", "__transaction_state", "__share_group_state"})
+"""Kafka's own topics that are compacted, whatever the cleaner's checkpoint says."""
+
+
+class Compaction(SilentCheck):
+    """What is known of the cleaner's work: by names and checkpoints at first, then also by the batches that go by.
+
+    It stands before the checks that ask it. `found` may become true with any batch, so what a cleaned log excuses
+    is to be held back until the end.
+    """
+
+    def __init__(self, *, found: bool = False) -> None:
+        self.found = found
+
+    @classmethod
+    def of(cls, partition: PartitionDirectory) -> Self:
+        """Begin with what names and checkpoints tell of a partition."""
+        return cls(found=is_compacted(partition))
+
+    def batches(self, chunk: Chunk) -> Iterator[Finding]:
+        """Look for the cleaner's traces."""
+        self.found = self.found or has_holes(chunk.columns)
+        yield from ()
+
+
+def is_compacted(partition: PartitionDirectory) -> bool:
+    """Whether the cleaner has been over the log, as far as names and checkpoints tell."""
+    return partition.checkpoints.cleaner_offset is not None or partition.topic_partition.topic in ALWAYS_COMPACTED
+
+
+def has_holes(columns: BatchColumns) -> bool:
+    """Whether a sound batch has fewer records than offsets, as exists only where the cleaner was."""
+    holds_fewer = columns.record_count < columns.last_offset - columns.base_offset + 1
+    return bool((holds_fewer & columns.crc_valid).any())
