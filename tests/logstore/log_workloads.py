@@ -320,6 +320,12 @@ def truncation(work: Workload) -> None:
     work.truncate_to(4)
     work.follow((2, 400, 9), (2, 250, 9))
     work.follow((2, 400, 9), (2, 250, 10))
+    work.flush()
+    work.follow((3, 100, 11))
+    work.flush()
+    work.truncate_to(work.ends[-2])
+    work.follow((1, 100, 12))
+    work.follow((1, 100, 13))
 
 
 def truncation_of_what_is_read(work: Workload) -> None:

@@ -13,7 +13,7 @@ from logstore.log_config import LogConfig
 from logstore.log_directory import LogDirectory
 from logstore.record import Record
 from logstore.topic_partition import TopicPartition
-from tests.crash_states import Replay, State, write_state
+from tests.crash_states import Replay, State, fingerprint, write_state
 from tests.data.replicas import PROJECT
 from tests.disk import FailingDisk, Failure
 from tests.logstore.log_workloads import CONFIG, NOW, PARTITION, DirectoryWorkload, LogUse, Workload, stored
@@ -125,6 +125,7 @@ def test_p6_what_is_flushed_or_closed_is_there(work: Workload, place: Path) -> N
         assert whole_batches(log)[:4] == work.versions[-1][:4]
         assert log.log_end_offset >= end
     work.log.close()
+    assert len({fingerprint(state) for state in power_loss(work)}) == 1, "all that is in the directory is synced"
     for log in after_power_loss(work, place / "closed"):
         assert whole_batches(log) == work.versions[-1]
         assert log.report.recovered_segments == 0

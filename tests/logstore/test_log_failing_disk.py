@@ -20,7 +20,7 @@ from tests.campaign import Campaign
 from tests.disk import FailingDisk, Failure
 from tests.logstore.directories import assert_sound
 from tests.logstore.log_workloads import NOW, PARTITION, LogUse
-from tests.logstore.test_log_crash_states import check_log
+from tests.logstore.test_log_crash_states import check_log, check_transactions, whole_batches
 
 FAILURES = Campaign("log on a failing disk", full=1_500, share=250)
 CONFIG = LogConfig(
@@ -41,6 +41,7 @@ LIFE: tuple[Callable[[LogUse], object], ...] = (
     lambda use: use.lead(3, 200, epoch=2),
     lambda use: use.flush(),
     lambda use: use.end_transaction(2, commit=False, epoch=2),
+    lambda use: check_transactions(use.log, whole_batches(use.log)),
     lambda use: use.lead(2, 400, epoch=2),
     lambda use: use.log.roll(),
     lambda use: use.follow((2, 200, 3), (1, 300, 4)),
