@@ -52,17 +52,18 @@ class EpochRuns:
     def split(self) -> tuple[list[EpochRun], list[EpochRun]]:
         """Part the runs into those whose epochs rise along the log, and those that do not fit between the others.
 
-        Where two runs contradict each other, the one with more batches is believed.
+        Where a run contradicts those before it, the side with more batches is believed, and the earlier if equal.
         """
         rising: list[EpochRun] = []
         odd: list[EpochRun] = []
         for run in self.known():
-            weight = run.batches
-            while rising and rising[-1].epoch > run.epoch and rising[-1].batches < weight:
-                odd.append(rising.pop())
-            if rising and rising[-1].epoch > run.epoch:
+            kept = _outweighed_from(rising, run)
+            if kept is None:
                 odd.append(run)
-            elif rising and rising[-1].epoch == run.epoch:
+                continue
+            odd += reversed(rising[kept:])
+            del rising[kept:]
+            if rising and rising[-1].epoch == run.epoch:
                 rising[-1] = _joined(rising[-1], run)
             else:
                 rising.append(run)
@@ -73,6 +74,17 @@ class EpochRuns:
             self.runs[-1] = _joined(self.runs[-1], run)
         else:
             self.runs.append(run)
+
+
+def _outweighed_from(rising: list[EpochRun], run: EpochRun) -> int | None:
+    """Return how many of the runs before `run` may stay; None where those of higher epochs outweigh it."""
+    kept, weight = len(rising), 0
+    while kept and rising[kept - 1].epoch > run.epoch:
+        kept -= 1
+        weight += rising[kept].batches
+        if weight >= run.batches:
+            return None
+    return kept
 
 
 def _joined(first: EpochRun, second: EpochRun) -> EpochRun:

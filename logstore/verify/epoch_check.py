@@ -10,6 +10,8 @@ from epoch.checkpoint import LEADER_EPOCH_CHECKPOINT, LeaderEpochCheckpoint
 from epoch.errors import EpochError
 from logstore.epoch_runs import EpochRun, EpochRuns
 from logstore.partition_directory import PartitionDirectory
+from logstore.segment import Segment
+from logstore.verify.compaction import Compaction
 from logstore.verify.finding import Finding, Reporter
 from logstore.verify.log_pass import Chunk, SilentCheck
 
@@ -23,6 +25,7 @@ class EpochCheck(SilentCheck):
         self,
         report: Reporter,
         checkpoint: Path | None,
+        compaction: Compaction,
         *,
         log_start_offset: int,
         segment_bases: Sequence[int],
@@ -30,18 +33,20 @@ class EpochCheck(SilentCheck):
     ) -> None:
         self._report = report
         self._checkpoint = checkpoint
+        self._compaction = compaction
         self._log_start_offset = log_start_offset
         self._segment_bases = frozenset(segment_bases)
         self._clean_shutdown = clean_shutdown
         self.runs = EpochRuns()
-        self._compacted = False
+        self._read_up_to: tuple[Segment, int] | None = None
 
     @classmethod
-    def of(cls, partition: PartitionDirectory, report: Reporter) -> Self:
+    def of(cls, partition: PartitionDirectory, report: Reporter, compaction: Compaction) -> Self:
         """Make the check of one partition."""
         return cls(
             report,
             partition.epoch_checkpoint_path,
+            compaction,
             log_start_offset=partition.log_start_offset,
             segment_bases=[segment.base_offset for segment in partition.segments],
             clean_shutdown=partition.checkpoints.clean_shutdown,
@@ -50,8 +55,7 @@ class EpochCheck(SilentCheck):
     def batches(self, chunk: Chunk) -> Iterator[Finding]:
         """Collect the epochs."""
         self.runs.add(chunk.columns, chunk.segment.log_path.name)
-        spans = chunk.columns.last_offset - chunk.columns.base_offset + 1
-        self._compacted = self._compacted or bool((chunk.columns.record_count < spans).any())
+        self._read_up_to = chunk.segment, chunk.columns.next_position
         yield from ()
 
     def end(self, log_end_offset: int) -> Iterator[Finding]:
@@ -60,10 +64,9 @@ class EpochCheck(SilentCheck):
         for run in odd:
             yield self._report.error(
                 "epoch-not-monotonic",
-                f"the batches with offsets {run.first_offset}..{run.last_offset} carry leader epoch {run.epoch}, "
-                "which does "
-                "not fit between their neighbours': the field is not covered by the checksum, so it may have been "
-                "altered",
+                f"the batches with offsets {run.first_offset}..{run.last_offset} carry leader epoch {run.epoch}, which "
+                "does not fit between their neighbours': the checksum does not cover the field, so it may have been "
+                "altered; take the partition from another replica",
                 file=run.file,
                 position=run.position,
                 offset=run.first_offset,
@@ -79,7 +82,11 @@ class EpochCheck(SilentCheck):
             return
         try:
             if self._checkpoint.stat().st_size == 0:
-                yield self._error("epoch-checkpoint-empty", f"the file has 0 bytes: {REBUILD}")
+                # Kafka creates the file empty: a follower that nobody has written to yet has it so.
+                if rising:
+                    yield self._error(
+                        "epoch-checkpoint-empty", f"the file has 0 bytes although batches carry epochs: {REBUILD}"
+                    )
                 return
             entries = LeaderEpochCheckpoint(self._checkpoint.parent).read()
         except (OSError, EpochError) as error:
@@ -99,24 +106,40 @@ class EpochCheck(SilentCheck):
                     entry.start_offset,
                 )
         for entry in entries:
-            if entry.start_offset > log_end_offset:
-                yield self._error(
-                    "epoch-beyond-log-end",
-                    f"epoch {entry.epoch} starts at {entry.start_offset}, beyond the log's end at {log_end_offset}: "
-                    "records "
-                    "are gone, or the file is another log's",
-                    entry.start_offset,
-                )
+            if entry.start_offset > log_end_offset and not self._has_grown():
+                yield self._beyond_end(entry, log_end_offset)
+
+    def _beyond_end(self, entry: EpochEntry, log_end_offset: int) -> Finding:
+        what = f"epoch {entry.epoch} starts at {entry.start_offset}, beyond the log's end at {log_end_offset}"
+        kind, offset = "epoch-beyond-log-end", entry.start_offset
+        if self._clean_shutdown:
+            return self._error(kind, f"{what}: records are gone, or the file is another log's; {REBUILD}", offset)
+        return self._report.warning(
+            kind,
+            f"{what}, as a kill between a truncation and its flush leaves it: Kafka drops it when it loads the log",
+            file=LEADER_EPOCH_CHECKPOINT,
+            offset=offset,
+        )
+
+    def _has_grown(self) -> bool:
+        """Whether a broker has appended since the log was read, so that its end then says nothing of the file now."""
+        if self._clean_shutdown or self._read_up_to is None:
+            return False
+        segment, position = self._read_up_to
+        try:
+            return segment.size > position
+        except OSError:
+            return False
 
     def _runs_without_entry(
         self, rising: Sequence[EpochRun], entries: Sequence[EpochEntry], log_end_offset: int
     ) -> Iterator[Finding]:
-        cuts = self._segment_bases | {log_end_offset}
+        cut = self._is_cut_before_log_start(rising, entries, log_end_offset)
         known = {entry.epoch for entry in entries}
         for run in rising:
             if run.epoch in known or run.last_offset < self._log_start_offset:
                 continue
-            if entries and entries[0].start_offset in cuts and self._cut_before_log_start(run, entries[0].start_offset):
+            if cut and run.last_offset < entries[0].start_offset:
                 yield self._report.info(
                     "epochs-ahead-of-log-start",
                     f"epoch {run.epoch} (offsets {run.first_offset}..{run.last_offset}) has no entry: the history "
@@ -127,15 +150,27 @@ class EpochCheck(SilentCheck):
                 continue
             yield self._error(
                 "epoch-entry-missing",
-                f"epoch {run.epoch} has no entry, although the batches from offset {run.first_offset} to "
-                f"{run.last_offset} "
-                f"carry it: a follower would be told to truncate wrongly; {REBUILD}",
+                f"epoch {run.epoch} has no entry, although the batches with offsets {run.first_offset}.."
+                f"{run.last_offset} carry it: a follower would be told to truncate wrongly; {REBUILD}",
                 max(run.first_offset, self._log_start_offset),
             )
 
-    def _cut_before_log_start(self, run: EpochRun, history_start: int) -> bool:
-        """Retention cuts the history first and records the log's new start later: a kill may fall between."""
-        return not self._clean_shutdown and run.last_offset < history_start
+    def _is_cut_before_log_start(
+        self, rising: Sequence[EpochRun], entries: Sequence[EpochEntry], log_end_offset: int
+    ) -> bool:
+        """Whether the history begins where the log was about to start.
+
+        The history is cut first and the log's new start recorded up to a minute later: a kill may fall between.
+        Retention cuts where a segment begins, a deletion of records anywhere. A lost entry differs from the latter:
+        without it the history begins exactly where a run does.
+        """
+        if self._clean_shutdown or not entries:
+            return False
+        first = entries[0]
+        inside_its_run = any(
+            run.epoch == first.epoch and run.first_offset < first.start_offset <= run.last_offset for run in rising
+        )
+        return inside_its_run or first.start_offset == log_end_offset or first.start_offset in self._segment_bases
 
     def _entries_against_runs(
         self, rising: Sequence[EpochRun], entries: Sequence[EpochEntry], log_end_offset: int
@@ -144,14 +179,14 @@ class EpochCheck(SilentCheck):
         for number, entry in enumerate(entries):
             run = by_epoch.get(entry.epoch)
             if run is None:
-                if not self._may_be_without_batches(number, entry, rising, log_end_offset):
+                if not self._may_be_without_batches(entry, rising, log_end_offset):
                     yield self._error(
                         "epoch-without-batches",
                         f"epoch {entry.epoch} starts at {entry.start_offset} by the file, but no batch carries it; "
                         f"{REBUILD}",
                         entry.start_offset,
                     )
-            elif not self._start_fits(number, entry, run):
+            elif not self._start_fits(entry, run, is_first_entry=number == 0, is_first_run=run is rising[0]):
                 yield self._error(
                     "epoch-start-differs",
                     f"epoch {entry.epoch} starts at {entry.start_offset} by the file and at {run.first_offset} by the "
@@ -159,22 +194,22 @@ class EpochCheck(SilentCheck):
                     entry.start_offset,
                 )
 
-    def _may_be_without_batches(
-        self, number: int, entry: EpochEntry, rising: Sequence[EpochRun], log_end_offset: int
-    ) -> bool:
+    def _may_be_without_batches(self, entry: EpochEntry, rising: Sequence[EpochRun], log_end_offset: int) -> bool:
         """Tell apart what is normal: a leader without writes since, a history older than the log, a cleaned log."""
         first_offset = rising[0].first_offset if rising else log_end_offset
         at_or_beyond_end = entry.start_offset >= log_end_offset
-        before_the_log = number == 0 and entry.start_offset <= first_offset
-        return self._compacted or at_or_beyond_end or before_the_log
+        before_the_log = entry.start_offset <= first_offset
+        return self._compaction.found or at_or_beyond_end or before_the_log
 
-    def _start_fits(self, number: int, entry: EpochEntry, run: EpochRun) -> bool:
-        if entry.start_offset == run.first_offset:
+    def _start_fits(self, entry: EpochEntry, run: EpochRun, *, is_first_entry: bool, is_first_run: bool) -> bool:
+        start = entry.start_offset
+        if start == run.first_offset:
             return True
-        if self._compacted:
-            return entry.start_offset <= run.last_offset
-        # The first entry moves with the log's start, which may stand inside the run or before what is left of it.
-        return number == 0 and entry.start_offset <= run.last_offset + 1
+        if start < run.first_offset:
+            # The cleaner may have removed the epoch's first batches, or the log may begin inside the epoch.
+            return is_first_run or self._compaction.found
+        # The first entry moves with the log's start, which may stand inside the run or at its end.
+        return is_first_entry and start <= run.last_offset + 1
 
     def _error(self, kind: str, message: str, offset: int | None = None) -> Finding:
         return self._report.error(kind, message, file=LEADER_EPOCH_CHECKPOINT, offset=offset)

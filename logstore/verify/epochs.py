@@ -5,6 +5,7 @@ from typing import Any
 
 from epoch import EpochEntry, EpochError, EpochHistory, LeaderEpochCheckpoint
 from logstore.partition_directory import PartitionDirectory
+from logstore.verify.compaction import Compaction
 from logstore.verify.epoch_check import EpochCheck
 from logstore.verify.finding import Finding, Reporter
 from logstore.verify.log_pass import LogPass
@@ -40,8 +41,9 @@ class EpochComparison:
 def compare_epochs(partition: PartitionDirectory) -> EpochComparison:
     """Read the checkpoint and all batch headers of a partition, and compare them."""
     report = Reporter(partition.topic_partition)
-    check = EpochCheck.of(partition, report)
-    log_pass = LogPass(partition.segments, [check], report)
+    compaction = Compaction.of(partition)
+    check = EpochCheck.of(partition, report, compaction)
+    log_pass = LogPass(partition.segments, [compaction, check], report)
     findings = tuple(log_pass.run())
     rising, _ = check.runs.split()
     batches = tuple(EpochEntry(run.epoch, run.first_offset) for run in rising)

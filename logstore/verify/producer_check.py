@@ -12,6 +12,7 @@ from logstore.columns import BatchColumns
 from logstore.errors import LogStoreError
 from logstore.producer_snapshot import ProducerSnapshot
 from logstore.segment import Segment
+from logstore.verify.compaction import Compaction
 from logstore.verify.finding import Finding, Reporter
 from logstore.verify.log_pass import Chunk, SilentCheck
 
@@ -37,8 +38,9 @@ class ProducerCheck(SilentCheck):
     that was damaged or compacted lacks batches, and then only whether the snapshots can be read is checked.
     """
 
-    def __init__(self, report: Reporter, snapshots: list[SnapshotFile], log_start: int) -> None:
+    def __init__(self, report: Reporter, compaction: Compaction, snapshots: list[SnapshotFile], log_start: int) -> None:
         self._report = report
+        self._compaction = compaction
         self._waiting = sorted(snapshots, key=lambda snapshot: snapshot.offset)
         self._due: list[_Comparison] = []
         self._log_start = log_start
@@ -48,8 +50,7 @@ class ProducerCheck(SilentCheck):
     def batches(self, chunk: Chunk) -> Iterator[Finding]:
         """Follow the producers, and remember where they stood at each snapshot."""
         columns = chunk.columns
-        spans = columns.last_offset - columns.base_offset + 1
-        self._incomplete |= bool((~columns.crc_valid).any() or (columns.record_count < spans).any())
+        self._incomplete |= not columns.crc_valid.all()
         start = 0
         while self._waiting and self._waiting[0].offset <= int(columns.last_offset[-1]):
             snapshot = self._waiting.pop(0)
@@ -99,7 +100,7 @@ class ProducerCheck(SilentCheck):
             position = error.position if isinstance(error, LogStoreError) else None
             yield self._report.error("snapshot-unreadable", str(error), file=name, position=position)
             return
-        if self._incomplete:
+        if self._incomplete or self._compaction.found:
             return
         for entry in snapshot.entries:
             logged = comparison.last_offsets.get(entry.producer_id, -1)

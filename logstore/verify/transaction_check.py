@@ -12,6 +12,7 @@ from logstore.errors import LogStoreError
 from logstore.file_name import FileKind, file_name
 from logstore.segment import Segment
 from logstore.transaction_index import AbortedTransaction
+from logstore.verify.compaction import Compaction
 from logstore.verify.finding import Finding, Reporter
 from logstore.verify.log_pass import Chunk, SilentCheck
 
@@ -22,10 +23,14 @@ class TransactionCheck(SilentCheck):
     """Follows the transactions through the log and compares each segment's aborted ones with its index.
 
     A log that was damaged or compacted does not hold all batches of its transactions: then nothing is compared.
+    Transactions may also have begun before `first_segment`, the base offset of the oldest one that retention has left.
     """
 
-    def __init__(self, report: Reporter) -> None:
+    def __init__(self, report: Reporter, compaction: Compaction, first_segment: int) -> None:
         self._report = report
+        self._compaction = compaction
+        self._first_segment = first_segment
+        self._differences: list[Finding] = []  # held back, as later batches may show that the log was compacted
         self._open: dict[int, int] = {}  # first offset by producer id
         self._aborted: list[AbortedTransaction] = []
         self._unknown_start: set[int] = set()  # last offsets of aborts that began before the log
@@ -34,8 +39,7 @@ class TransactionCheck(SilentCheck):
     def batches(self, chunk: Chunk) -> Iterator[Finding]:
         """Follow the transactions."""
         columns = chunk.columns
-        spans = columns.last_offset - columns.base_offset + 1
-        self._incomplete |= bool((~columns.crc_valid).any() or (columns.record_count < spans).any())
+        self._incomplete |= self._compaction.found or not columns.crc_valid.all()
         for row in np.flatnonzero(columns.attributes & TRANSACTIONAL_BIT):
             if self._incomplete:
                 break
@@ -64,7 +68,13 @@ class TransactionCheck(SilentCheck):
         if self._incomplete:
             return
         entries = list(index.entries) if index else []
-        yield from self._compare(segment, expected, entries)
+        self._differences += self._compare(segment, expected, entries)
+
+    def end(self, log_end_offset: int) -> Iterator[Finding]:
+        """Report how the indexes differ, now that it is known whether the log was compacted."""
+        del log_end_offset
+        if not self._compaction.found:
+            yield from self._differences
 
     def _marker(self, chunk: Chunk, position: int, producer: int) -> Iterator[Finding]:
         batch = RecordBatch(chunk.log.data, position, chunk.segment.log_path.name)
@@ -105,7 +115,7 @@ class TransactionCheck(SilentCheck):
                     file=file,
                     offset=transaction.first_offset,
                 )
-            elif entry != transaction:
+            elif not self._agree(entry, transaction):
                 yield self._report.error(
                     "aborted-transaction-differs",
                     f"entry {number} says {_in_words(entry)}, the log says {_in_words(transaction)}",
@@ -122,6 +132,16 @@ class TransactionCheck(SilentCheck):
                     position=number * ENTRY_BYTES,
                     offset=entry.first_offset,
                 )
+
+    def _agree(self, entry: AbortedTransaction, transaction: AbortedTransaction) -> bool:
+        """Compare what index and log say, except of offsets that the log no longer has."""
+        return entry.producer_id == transaction.producer_id and all(
+            indexed == logged or indexed < self._first_segment
+            for indexed, logged in (
+                (entry.first_offset, transaction.first_offset),
+                (entry.last_stable_offset, transaction.last_stable_offset),
+            )
+        )
 
 
 def _in_words(entry: AbortedTransaction) -> str:

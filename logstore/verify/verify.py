@@ -60,6 +60,7 @@ def bytes_to_read(directory: LogRoot | PartitionDirectory) -> int:
 def _checks(partition: PartitionDirectory, report: Reporter, *, records: bool) -> list[Check]:
     compaction = Compaction.of(partition)
     log_start = partition.log_start_offset
+    first_segment = min((segment.base_offset for segment in partition.segments), default=0)
     snapshots = [
         SnapshotFile(name.base_offset or 0, path) for name, path in partition.named(FileKind.PRODUCER_SNAPSHOT)
     ]
@@ -68,9 +69,9 @@ def _checks(partition: PartitionDirectory, report: Reporter, *, records: bool) -
         OffsetCheck(report, compacted=compaction.found),
         OffsetIndexCheck(report),
         TimeIndexCheck(report),
-        EpochCheck.of(partition, report),
-        TransactionCheck(report),
-        ProducerCheck(report, snapshots, log_start),
+        EpochCheck.of(partition, report, compaction),
+        TransactionCheck(report, compaction, first_segment),
+        ProducerCheck(report, compaction, snapshots, log_start),
     ]
     if records:
         checks.append(RecordCheck(report))
