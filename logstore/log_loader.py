@@ -200,12 +200,14 @@ class _Loader:
         return found
 
     def _drop(self, base_offsets: Sequence[int]) -> None:
-        """Remove whole segments, the last first: what follows damage cannot be kept."""
+        """Remove whole segments, the last first, and durably: what follows damage cannot be kept."""
         for base_offset in reversed(base_offsets):
             log = self._directory / file_name(FileKind.LOG, base_offset)
             size = log.stat().st_size
             self._report.dropped.insert(0, DroppedTail(log.name, 0, size, "it follows a damaged segment"))
             self._remove_segment(base_offset)
+        if base_offsets:
+            self._filesystem.fsync_directory(self._directory)
 
     def _remove_segment(self, base_offset: int) -> None:
         """Remove a segment's files, the log last: indexes without it are removed at the next start."""

@@ -15,6 +15,7 @@ from logstore.encoding import encode_batch
 from logstore.log import Log, now_ms
 from logstore.log_config import LogConfig
 from logstore.log_directory import LogDirectory
+from logstore.offset_checkpoint import RECOVERY_POINT_CHECKPOINT
 from logstore.record import Record
 from logstore.topic_partition import TopicPartition
 from tests.recording_disk import RecordingDisk
@@ -488,6 +489,27 @@ def directory_life(work: DirectoryWorkload) -> None:
         use.rely_on_all()
 
 
+def damage(work: Workload) -> None:
+    """A disk has damaged a segment, and lost the recovery point: the segments behind the damage go too."""
+    for number in range(9):
+        work.lead(2, 300, epoch=number // 4)
+    work.flush()
+    first = work.log.segments[0]
+    kept = first.base_offset + 4
+    work.promised(end=kept)
+    work.log.abandon()
+    work.disk.unlink(work.log.directory / RECOVERY_POINT_CHECKPOINT)
+    work.disk.fsync_directory(work.log.directory)
+    descriptor = work.disk.open(first.path)
+    work.disk.truncate(first.path, first.size - 10)
+    work.disk.fsync(descriptor)
+    work.disk.close(descriptor)
+    work.die_and_open()
+    work.versions.append([batch for batch in work.versions[-1] if batch.last_offset < kept])
+    for number in range(4):
+        work.lead(2, 300, epoch=5 + number)
+
+
 LIVES: tuple[Callable[[Workload], None], ...] = (
     leader,
     follower,
@@ -497,6 +519,7 @@ LIVES: tuple[Callable[[Workload], None], ...] = (
     deletion,
     transactions,
     restarts,
+    damage,
 )
 RANDOM_LIVES = 80
 
