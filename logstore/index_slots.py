@@ -31,7 +31,9 @@ def parse_slots(data: bytes | memoryview, dtype: np.dtype[np.void], path: Path |
 def count_entries(slots: NDArray[np.void]) -> int:
     """Count the slots up to the last one that is not all zeros: what follows was only preallocated.
 
-    No real entry is all zeros: none is made for a segment's first batch, at position 0, nor for timestamp 0 at it.
+    An offset index has no such entry: none is made for a segment's first batch, at position 0. In a time index it is
+    that of timestamp 0 at the segment's first offset, made for a segment of one record, and is not told from a free
+    slot: to leave it out only makes a lookup begin at the segment's start, where it would lead as well.
     """
     size = slots.dtype.itemsize
     raw = slots.view(np.uint8)

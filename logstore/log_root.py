@@ -20,6 +20,8 @@ BOOTSTRAP_CHECKPOINT_NAME = "bootstrap.checkpoint"
 ROOT_FILES = frozenset(
     {*OFFSET_CHECKPOINTS, META_PROPERTIES_NAME, CLEAN_SHUTDOWN_NAME, LOCK_NAME, BOOTSTRAP_CHECKPOINT_NAME}
 )
+ROOT_DIRECTORIES = frozenset({"remote-log-index-cache"})
+"""What a broker with tiered storage keeps beside the partitions: copies of remote indexes (KIP-405)."""
 
 
 @dataclass(frozen=True)
@@ -51,10 +53,21 @@ class LogRoot:
         return self.path.name
 
     def partitions(self) -> Iterator[PartitionDirectory]:
-        """Open the live partitions, by name."""
-        for name, path in self.listing.directories.items():
+        """Open the live partitions, by name. Raises NotALogDirectoryError, and OSError, as `open_partition` does."""
+        return map(self.open_partition, self.live_names())
+
+    def live_names(self) -> Iterator[str]:
+        """Name the directories of the live partitions: those that are not being deleted, moved, or stray."""
+        for name in self.listing.directories:
             if is_partition_directory_name(name) and parse_directory_name(name).mark is DirectoryMark.NONE:
-                yield PartitionDirectory.open(path, root=self.path, checkpoints=self.checkpoints)
+                yield name
+
+    def open_partition(self, name: str) -> PartitionDirectory:
+        """Open the partition in the directory `name`.
+
+        Raises NotALogDirectoryError where it is gone since the root was listed, and OSError where it cannot be read.
+        """
+        return PartitionDirectory.open(self.path / name, root=self.path, checkpoints=self.checkpoints)
 
 
 def open_log_directory(path: Path) -> LogRoot | PartitionDirectory:

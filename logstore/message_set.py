@@ -147,9 +147,7 @@ class LegacyBatch:
             raise self._placed(error) from error
 
     def _record(self, shift: int, append_timestamp: int | None = None) -> Record:
-        offset = self.last_offset + shift
-        if not 0 <= offset <= _MAX_OFFSET:
-            raise CorruptRecordError(f"a wrapped message has offset {offset}")
+        offset = _possible(self.last_offset + shift)
         timestamp = self.max_timestamp if append_timestamp is None else append_timestamp
         return Record(offset, timestamp, *self._key_and_value())
 
@@ -165,8 +163,8 @@ class LegacyBatch:
         if self._summary is None:
             try:
                 summary = self._summarise(self._unwrap(None))
-                shift = self._shift(summary.last_offset)
-                self._summary = _WrappedSet(summary.first_offset + shift, self.last_offset, summary.size)
+                first = _possible(summary.first_offset + self._shift(summary.last_offset))
+                self._summary = _WrappedSet(first, self.last_offset, summary.size)
             except (DecompressionError, CorruptRecordError) as error:
                 raise self._placed(error) from error
         return self._summary
@@ -207,6 +205,12 @@ class _WrappedSet(NamedTuple):
     first_offset: int
     last_offset: int
     size: int
+
+
+def _possible(offset: int) -> int:
+    if not 0 <= offset <= _MAX_OFFSET:
+        raise CorruptRecordError(f"a wrapped message has offset {offset}")
+    return offset
 
 
 def _inner_messages(data: memoryview, magic: int) -> Iterator[LegacyBatch]:

@@ -11,7 +11,7 @@ from logstore.errors import NotALogDirectoryError
 from logstore.file_name import FileFate, FileKind, FileName, parse_file_name
 from logstore.root_checkpoints import PartitionCheckpoints, RootCheckpoints
 from logstore.segment import Segment
-from logstore.topic_partition import TopicPartition, is_partition_directory_name, parse_directory_name
+from logstore.topic_partition import DirectoryMark, TopicPartition, is_partition_directory_name, parse_directory_name
 
 SEGMENT_FILES = (FileKind.LOG, FileKind.OFFSET_INDEX, FileKind.TIME_INDEX, FileKind.TRANSACTION_INDEX)
 
@@ -39,8 +39,11 @@ class PartitionDirectory:
             raise NotALogDirectoryError(
                 "not a partition directory, whose name would be topic-partition such as orders-0", file=path
             )
-        topic_partition = parse_directory_name(path.name).topic_partition
+        topic_partition, mark = parse_directory_name(path.name)[:2]
         known = checkpoints or RootCheckpoints.read(path.parent)
+        if mark is not DirectoryMark.NONE:
+            # The checkpoints speak of the partition's live log, which is another directory's.
+            return cls(path, topic_partition, listing, PartitionCheckpoints(clean_shutdown=known.clean_shutdown))
         return cls(path, topic_partition, listing, known.of(topic_partition))
 
     def named(self, kind: FileKind, fate: FileFate = FileFate.LIVE) -> Iterator[tuple[FileName, Path]]:

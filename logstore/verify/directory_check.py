@@ -6,8 +6,12 @@ from logstore.errors import LogStoreError
 from logstore.file_name import FileFate, FileKind, parse_file_name
 from logstore.partition_directory import PartitionDirectory
 from logstore.partition_metadata import PARTITION_METADATA_NAME, PartitionMetadata
+from logstore.quorum_state import QuorumState
+from logstore.segment import Segment
 from logstore.verify.finding import Finding, Reporter
+from logstore.verify.snapshot_check import check_snapshot
 
+PARTIAL_SNAPSHOT = ".checkpoint.part"
 INDEX_KINDS = (FileKind.OFFSET_INDEX, FileKind.TIME_INDEX)
 
 
@@ -17,16 +21,23 @@ def check_directory(partition: PartitionDirectory) -> Iterator[Finding]:
     for name in partition.listing.escaping_links:
         yield report.error("link-leaves-root", "a symbolic link that leaves the root: it was not followed", file=name)
     for name in partition.listing.files:
-        yield from _left_over(name, report)
+        yield from _left_over(name, report, clean_shutdown=partition.checkpoints.clean_shutdown)
     for name in (*partition.listing.other, *partition.listing.directories):
         yield report.info("unknown-file", "not a file that Kafka writes in a partition directory", file=name)
     yield from _partners(partition, report)
     yield from _metadata(partition, report)
+    yield from _quorum_state(partition, report)
+    for _, path in partition.named(FileKind.METADATA_SNAPSHOT):
+        yield from check_snapshot(path, report)
 
 
-def _left_over(name: str, report: Reporter) -> Iterator[Finding]:
+def _left_over(name: str, report: Reporter, *, clean_shutdown: bool) -> Iterator[Finding]:
     parsed = parse_file_name(name)
-    if parsed.kind is FileKind.UNKNOWN:
+    if name.endswith(PARTIAL_SNAPSHOT):
+        yield report.info(
+            "left-over-tmp", "a metadata snapshot that is being fetched, or was when the broker stopped", file=name
+        )
+    elif parsed.kind is FileKind.UNKNOWN:
         yield report.info("unknown-file", "not a file that Kafka writes in a partition directory", file=name)
     elif parsed.kind is FileKind.TEMPORARY:
         yield report.info(
@@ -35,7 +46,11 @@ def _left_over(name: str, report: Reporter) -> Iterator[Finding]:
     elif parsed.fate is FileFate.DELETED:
         yield report.info("left-over-deleted", "to be deleted: a broker removes it at its next start", file=name)
     elif parsed.fate is FileFate.CLEANED:
-        yield report.warning("left-over-cleaned", "the cleaner was interrupted: removed at the next start", file=name)
+        # A cleaner that is at work always has some.
+        of_severity = report.warning if clean_shutdown else report.info
+        yield of_severity(
+            "left-over-cleaned", "the cleaner is at work or was interrupted: removed at the next start", file=name
+        )
     elif parsed.fate is FileFate.SWAP:
         yield report.warning(
             "left-over-swap",
@@ -49,13 +64,14 @@ def _partners(partition: PartitionDirectory, report: Reporter) -> Iterator[Findi
     bases = {segment.base_offset for segment in partition.segments}
     for segment in partition.segments:
         missing = [kind for kind in INDEX_KINDS if kind not in segment.files]
-        for kind in missing if segment.size else ():
-            name = segment.log_path.with_suffix(f".{kind.value}").name
-            if name not in partition.listing.escaping_links:
+        for kind in missing if _has_records(segment) else ():
+            path = segment.log_path.with_suffix(f".{kind.value}")
+            # A running broker may have made it since the directory was listed.
+            if path.name not in partition.listing.escaping_links and not path.exists():
                 yield report.warning(
                     "index-missing",
                     "the segment has records but no such index; Kafka rebuilds it at its next start",
-                    file=name,
+                    file=path.name,
                 )
     for kind in (*INDEX_KINDS, FileKind.TRANSACTION_INDEX):
         for parsed, path in partition.named(kind):
@@ -67,6 +83,13 @@ def _partners(partition: PartitionDirectory, report: Reporter) -> Iterator[Findi
                 )
 
 
+def _has_records(segment: Segment) -> bool:
+    try:
+        return segment.size > 0
+    except OSError:
+        return False
+
+
 def _metadata(partition: PartitionDirectory, report: Reporter) -> Iterator[Finding]:
     path = partition.listing.files.get(PARTITION_METADATA_NAME)
     if path is None:
@@ -75,3 +98,13 @@ def _metadata(partition: PartitionDirectory, report: Reporter) -> Iterator[Findi
         PartitionMetadata.read(path)
     except (LogStoreError, OSError) as error:
         yield report.error("partition-metadata-unparsable", str(error), file=path.name)
+
+
+def _quorum_state(partition: PartitionDirectory, report: Reporter) -> Iterator[Finding]:
+    path = partition.listing.files.get(FileKind.QUORUM_STATE.value)
+    if path is None:
+        return
+    try:
+        QuorumState.read(path)
+    except (LogStoreError, OSError) as error:
+        yield report.error("quorum-state-unparsable", str(error), file=path.name)

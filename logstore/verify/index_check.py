@@ -6,13 +6,15 @@ from typing import ClassVar, Final, Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from logstore.batch_attributes import NO_TIMESTAMP
+from logstore.columns import BatchColumns
 from logstore.errors import LogStoreError
 from logstore.file_name import FileKind
 from logstore.offset_index import OffsetIndex
 from logstore.segment import Segment
 from logstore.time_index import TimeIndex
 from logstore.verify.finding import Finding, Reporter
-from logstore.verify.log_pass import Chunk, SilentCheck
+from logstore.verify.log_pass import LARGEST_OFFSET, Chunk, SilentCheck, runs
 
 REBUILD: Final = "remove the file, and Kafka builds it anew from the log at its next start"
 
@@ -33,12 +35,17 @@ class IndexCheck(SilentCheck, Generic[Index]):
         self._good = np.empty(0, np.bool_)
         """Of each entry, whether it agrees with the log so far."""
         self._unreadable: list[Finding] = []
+        self._end_position = 0
+        """Where the segment's last batch ends."""
+        self._last_offset = -1
 
     def batches(self, chunk: Chunk) -> Iterator[Finding]:
         """Compare the entries that point into these batches."""
         self._begin(chunk.segment)
         if self._index is not None and len(self._index):
             self._compare(self._index, chunk, self._good)
+        self._end_position = chunk.columns.next_position
+        self._last_offset = max(self._last_offset, int(chunk.columns.last_offset.max()))
         yield from ()
 
     def end_segment(self, segment: Segment, *, is_active: bool) -> Iterator[Finding]:
@@ -53,8 +60,12 @@ class IndexCheck(SilentCheck, Generic[Index]):
         if segment is self._segment:
             return
         self._segment, self._index, self._unreadable = segment, None, []
+        self._end_position, self._last_offset = 0, segment.base_offset - 1
         try:
             self._index = self._read(segment)
+        except FileNotFoundError:
+            # Deleted with its segment, or put in place anew by the cleaner, since the directory was listed.
+            self._index = None
         except (LogStoreError, OSError) as error:
             name = segment.files[self.kind].name
             self._unreadable = [self._report.error("index-unreadable", str(error), file=name)]
@@ -63,6 +74,9 @@ class IndexCheck(SilentCheck, Generic[Index]):
 
     def _judge(self, index: Index, segment: Segment, *, is_active: bool) -> Iterator[Finding]:
         name = segment.files[self.kind].name
+        wrong = ~self._good
+        if is_active and _goes_on_after(segment, self._end_position):
+            wrong &= ~self._beyond(index)
         if index.odd_bytes:
             yield self._report.warning(
                 "index-odd-size",
@@ -73,13 +87,12 @@ class IndexCheck(SilentCheck, Generic[Index]):
         if index.zero_slots and not is_active:
             yield self._report.warning(
                 "index-zero-tail",
-                f"{index.zero_slots} empty entries at the end of the index of a segment that was rolled, which trims "
-                "them: "
-                f"Kafka may take them for entries; {REBUILD}",
+                f"{index.zero_slots} empty entries end the index of a segment that was rolled, which trims them: Kafka "
+                f"may take them for entries; {REBUILD}",
                 file=name,
                 position=len(index) * self.slot_bytes,
             )
-        for first, last in _runs(np.flatnonzero(~self._good)):
+        for first, last in runs(np.flatnonzero(wrong)):
             yield self._report.error(
                 "index-entry-wrong",
                 f"{_entries(first, last)} with {index[first]}{' and on' if last > first else ''}: {self._meaning()}; "
@@ -99,6 +112,10 @@ class IndexCheck(SilentCheck, Generic[Index]):
         """Mark the entries that agree with a batch of the chunk."""
         raise NotImplementedError
 
+    def _beyond(self, index: Index) -> Flags:
+        """Mark the entries for batches that a broker has appended since the log was read."""
+        raise NotImplementedError
+
     def _meaning(self) -> str:
         raise NotImplementedError
 
@@ -107,7 +124,11 @@ class IndexCheck(SilentCheck, Generic[Index]):
 
 
 class OffsetIndexCheck(IndexCheck[OffsetIndex]):
-    """Each entry must be the last offset of a batch and that batch's position, in rising order."""
+    """Each entry must be the last offset of a batch and that batch's position, in rising order.
+
+    Before 4.0.1 brokers made one entry for each append, which may be several batches: the first one's position with the
+    last one's last offset.
+    """
 
     kind = FileKind.OFFSET_INDEX
     slot_bytes = 8
@@ -115,13 +136,40 @@ class OffsetIndexCheck(IndexCheck[OffsetIndex]):
     def _read(self, segment: Segment) -> OffsetIndex | None:
         return segment.offset_index()
 
+    def _start(self) -> None:
+        positions = self._index.position if self._index is not None else np.empty(0, np.int64)
+        self._rising = np.ones(len(positions), np.bool_)
+        self._rising[1:] = np.diff(positions) > 0
+        self._next_entry = np.append(positions[1:], LARGEST_OFFSET)[: len(positions)]
+        self._appends: NDArray[np.int64] = np.empty(0, np.int64)
+        """Entries at the position of a batch with another last offset."""
+
     def _compare(self, index: OffsetIndex, chunk: Chunk, good: Flags) -> None:
         columns = chunk.columns
-        row = np.minimum(np.searchsorted(columns.position, index.position), len(columns) - 1)
-        found = (columns.position[row] == index.position) & (columns.last_offset[row] == index.last_offset)
-        rising = np.ones(len(index), np.bool_)
-        rising[1:] = np.diff(index.position) > 0
-        good |= found & rising
+        here = np.flatnonzero(
+            self._rising & (index.position >= columns.position[0]) & (index.position < columns.next_position)
+        )
+        row = np.searchsorted(columns.position, index.position[here])
+        begins = columns.position[np.minimum(row, len(columns) - 1)] == index.position[here]
+        here, row = here[begins], row[begins]
+        good[here] = columns.last_offset[row] == index.last_offset[here]
+        self._appends = np.concatenate([self._appends, here[~good[here]]])
+        self._end_appends(index, columns, good)
+
+    def _end_appends(self, index: OffsetIndex, columns: BatchColumns, good: Flags) -> None:
+        """Find the last batches of those appends whose first batch is known; they may end in a later chunk."""
+        if not len(self._appends):
+            return
+        target = index.last_offset[self._appends]
+        row = np.minimum(np.searchsorted(columns.last_offset, target), len(columns) - 1)
+        ends = columns.last_offset[row] == target
+        position = columns.position[row]
+        found = ends & (position > index.position[self._appends]) & (position < self._next_entry[self._appends])
+        good[self._appends[found]] = True
+        self._appends = self._appends[~found & (self._next_entry[self._appends] > columns.next_position)]
+
+    def _beyond(self, index: OffsetIndex) -> Flags:
+        return index.position >= self._end_position
 
     def _meaning(self) -> str:
         return "no batch with that last offset begins there, or entries do not rise, so a lookup may miss records"
@@ -140,15 +188,22 @@ class TimeIndexCheck(IndexCheck[TimeIndex]):
         return segment.time_index()
 
     def _start(self) -> None:
-        self._largest = -1
+        self._largest = NO_TIMESTAMP
 
     def _compare(self, index: TimeIndex, chunk: Chunk, good: Flags) -> None:
         columns = chunk.columns
-        row = np.minimum(np.searchsorted(columns.last_offset, index.offset), len(columns) - 1)
-        inside = (columns.base_offset[row] <= index.offset) & (index.offset <= columns.last_offset[row])
-        largest = np.maximum(np.maximum.accumulate(columns.max_timestamp), self._largest)
+        # What a batch with a wrong checksum says of time cannot be held against any entry.
+        timestamp = np.where(columns.crc_valid, columns.max_timestamp, NO_TIMESTAMP)
+        largest = np.maximum(np.maximum.accumulate(timestamp), self._largest)
         self._largest = int(largest[-1])
-        good |= inside & (columns.max_timestamp[row] == index.timestamp) & (largest[row] == index.timestamp)
+        here = np.flatnonzero((index.offset >= columns.base_offset.min()) & (index.offset <= columns.last_offset.max()))
+        row = np.minimum(np.searchsorted(columns.last_offset, index.offset[here]), len(columns) - 1)
+        inside = (columns.base_offset[row] <= index.offset[here]) & (index.offset[here] <= columns.last_offset[row])
+        agrees = (timestamp[row] == index.timestamp[here]) & (largest[row] == index.timestamp[here])
+        good[here] |= inside & (agrees | ~columns.crc_valid[row])
+
+    def _beyond(self, index: TimeIndex) -> Flags:
+        return index.offset > self._last_offset
 
     def _meaning(self) -> str:
         return "the batch at that offset has another largest timestamp, so a lookup by time may miss records"
@@ -157,12 +212,12 @@ class TimeIndexCheck(IndexCheck[TimeIndex]):
         return index.offset
 
 
-def _runs(rows: NDArray[np.int64]) -> Iterator[tuple[int, int]]:
-    """Group ascending row numbers into runs: the first and the last of each."""
-    if not len(rows):
-        return
-    for run in np.split(rows, np.flatnonzero(np.diff(rows) != 1) + 1):
-        yield int(run[0]), int(run[-1])
+def _goes_on_after(segment: Segment, position: int) -> bool:
+    """Whether the log file has more bytes now than were read as batches."""
+    try:
+        return segment.size > position
+    except OSError:
+        return True
 
 
 def _entries(first: int, last: int) -> str:

@@ -1,20 +1,23 @@
 """One pass over a partition's log that feeds every check: what is no batch is reported here, the rest by the checks."""
 
-import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from logstore.columns import BatchColumns, StopReason
+from logstore.growing_log import GrowingLog
 from logstore.log_file import LogFile
 from logstore.segment import Segment
 from logstore.verify.finding import Finding, Reporter
 
-TAIL_READS = 5
-"""How often the tail of a log that is being written is read again before it is called damaged."""
-TAIL_PAUSE_SECONDS = 0.05
+if TYPE_CHECKING:
+    from logstore.kernels.scan import BatchSearch
+
+LARGEST_OFFSET: Final = 2**63 - 1
+CURE: Final = "take the partition from another replica"
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +74,11 @@ class SilentCheck:
 
 
 class LogPass:
-    """Reads each segment once, in order, and after damage goes on at the next valid batch."""
+    """Reads each segment once, in order, and after damage goes on at the next valid batch.
+
+    Segments that a broker deletes meanwhile are passed over where only others before them, or only others after them,
+    are gone as well: retention deletes from the front, truncation from the end.
+    """
 
     def __init__(
         self,
@@ -79,109 +86,187 @@ class LogPass:
         checks: Sequence[Check],
         report: Reporter,
         progress: Callable[[int], None] = lambda _bytes: None,
+        *,
+        clean_shutdown: bool = False,
     ) -> None:
         self._segments = segments
         self._checks = checks
         self._report = report
         self._progress = progress
+        self._clean_shutdown = clean_shutdown
         self.log_end_offset = segments[0].base_offset if segments else 0
 
     def run(self) -> Iterator[Finding]:
         """Yield all findings."""
         for segment in self._segments:
             is_active = segment is self._segments[-1]
-            self.log_end_offset = max(self.log_end_offset, segment.base_offset)
-            yield from self._segment(segment, is_active=is_active)
+            try:
+                yield from self._segment(segment, is_active=is_active)
+            except OSError as error:
+                yield from self._unreadable(segment, error)
+                continue
             for check in self._checks:
                 yield from check.end_segment(segment, is_active=is_active)
         for check in self._checks:
             yield from check.end(self.log_end_offset)
 
     def _segment(self, segment: Segment, *, is_active: bool) -> Iterator[Finding]:
-        position = 0
-        rereads = TAIL_READS if is_active else 0
+        growing = GrowingLog(segment.log_path)
+        position, was_whole = 0, False
         while True:
-            with segment.open_log() as log:
-                for columns in log.scan(position):
-                    if len(columns):
-                        yield from self._chunk(Chunk(segment, is_active, log, columns))
-                    self._progress(columns.next_position - position)
-                    position, stop = columns.next_position, columns.stop
-                if position >= log.size:
-                    return
-                if rereads and _changed(segment, log):
-                    rereads -= 1
-                    time.sleep(TAIL_PAUSE_SECONDS)
+            with growing.open() as log:
+                self.log_end_offset = max(self.log_end_offset, segment.base_offset)
+                reading = _Reading(segment, log, is_active=is_active)
+                position = yield from self._read(reading, position)
+                at_end = position >= log.size
+                if at_end and is_active and not was_whole and growing.has_changed():
+                    # What was appended meanwhile belongs to the log that indexes and checkpoints will be read of.
+                    was_whole = True
                     continue
-                end = self._next_batch(log, position)
-                yield self._describe_damage(segment, log, position, end, stop, is_active=is_active)
-                for check in self._checks:
-                    check.damage(segment, position, end)
-                if end == log.size:
+                if at_end:
                     return
-                position = end
+                if is_active and growing.is_worth_another_read():
+                    continue
+                yield self._damage(reading, position, log.size)
+                return
+
+    def _read(self, reading: "_Reading", position: int) -> Generator[Finding, None, int]:
+        """Read from `position` on, over damage, as far as batches go; return where they end."""
+        while True:
+            for columns in reading.log.scan(position):
+                if len(columns):
+                    yield from self._chunk(Chunk(reading.segment, reading.is_active, reading.log, columns))
+                self._progress(columns.next_position - position)
+                position, reading.stop = columns.next_position, columns.stop
+            if position >= reading.log.size:
+                return position
+            end = reading.next_batch(position)
+            if end < 0:
+                return position
+            yield self._damage(reading, position, end)
+            self._progress(end - position)
+            position = end
 
     def _chunk(self, chunk: Chunk) -> Iterator[Finding]:
         columns = chunk.columns
-        for row in np.flatnonzero(~columns.crc_valid):
-            yield self._report.error(
-                "corrupt-batch",
-                f"the checksum of the batch with offsets {columns.base_offset[row]}..{columns.last_offset[row]} does "
-                "not "
-                f"hold over its {columns.size[row]:,} bytes: its records cannot be trusted; Kafka cuts the log off "
-                "here "
-                "when it recovers this segment, so fetch it again from another replica",
-                file=chunk.segment.log_path.name,
-                position=int(columns.position[row]),
-                offset=int(columns.base_offset[row]),
-            )
+        for first, last in runs(np.flatnonzero(~columns.crc_valid)):
+            yield self._corrupt(chunk, first, last)
         for check in self._checks:
             yield from check.batches(chunk)
-        self.log_end_offset = max(self.log_end_offset, int(columns.last_offset.max()) + 1)
+        self.log_end_offset = max(self.log_end_offset, end_after(int(columns.last_offset.max())))
 
-    def _next_batch(self, log: LogFile, position: int) -> int:
-        from logstore.kernels.scan import find_next_batch  # noqa: PLC0415  numba loads on the first bulk operation
-
-        found = int(find_next_batch(log.array, position + 1, log.size, 0))
-        return log.size if found < 0 else found
-
-    def _describe_damage(
-        self, segment: Segment, log: LogFile, start: int, end: int, stop: StopReason, *, is_active: bool
-    ) -> Finding:
-        file, missing = segment.log_path.name, end - start
-        rest = (
-            f"the rest of the file, {missing:,} bytes"
-            if end == log.size
-            else f"{missing:,} bytes up to position {end:,}"
+    def _corrupt(self, chunk: Chunk, first: int, last: int) -> Finding:
+        """Report consecutive batches as one finding: a log of nothing else would take the memory."""
+        columns = chunk.columns
+        base = int(columns.base_offset[first])
+        offsets = f"offsets {base}..{columns.last_offset[last]}"
+        size = int(columns.size[first : last + 1].sum())
+        what = (
+            f"the checksum of the batch with {offsets} does not hold over its {size:,} bytes"
+            if first == last
+            else f"the checksums of {last - first + 1:,} consecutive batches with {offsets} do not hold over their "
+            f"{size:,} bytes"
         )
-        if end == log.size and not log.array[start:end].any():
-            report = self._report.warning if is_active else self._report.error
-            return report(
-                "zero-tail",
-                f"{missing:,} zero bytes follow the last batch: preallocated, or never written before the power was "
-                "lost; "
-                "Kafka cuts them off when it recovers the log",
-                file=file,
-                position=start,
-                offset=self.log_end_offset,
-            )
-        if stop is StopReason.TORN and end == log.size:
+        return self._report.error(
+            "corrupt-batch",
+            f"{what}: the records cannot be trusted; Kafka cuts the log off here when it recovers this segment, so "
+            f"{CURE}",
+            file=chunk.segment.log_path.name,
+            position=int(columns.position[first]),
+            offset=base,
+        )
+
+    def _damage(self, reading: "_Reading", start: int, end: int) -> Finding:
+        for check in self._checks:
+            check.damage(reading.segment, start, end)
+        log, file = reading.log, reading.segment.log_path.name
+        offset = self.log_end_offset
+        to_the_end = end == log.size
+        if to_the_end and not log.array[start:].any():
+            return self._zero_tail(reading, start)
+        if to_the_end and reading.stop is StopReason.TORN:
             return self._report.error(
                 "torn-batch",
-                f"the file ends inside a batch ({missing:,} bytes of it are there): offsets from "
-                f"{self.log_end_offset} on "
-                "are lost on this replica; Kafka cuts it off when it recovers the log",
+                f"the file ends inside a batch ({end - start:,} bytes of it are there): offsets from {offset} on are "
+                "lost on this replica; Kafka cuts it off when it recovers the log",
                 file=file,
                 position=start,
-                offset=self.log_end_offset,
+                offset=offset,
             )
+        rest = f"the rest of the file, {end - start:,} bytes," if to_the_end else f"{end - start:,} bytes"
         return self._report.error(
             "unreadable-bytes",
-            f"{_REASONS[stop]}: {rest} cannot be read by Kafka, whose log ends here at offset {self.log_end_offset}",
+            f"{_REASONS[reading.stop]}: {rest} cannot be read by Kafka, whose log ends here at offset {offset}; {CURE}",
             file=file,
+            position=start,
+            offset=offset,
+        )
+
+    def _zero_tail(self, reading: "_Reading", start: int) -> Finding:
+        """Report zeros after the last batch: normal while a broker writes to preallocated segments (`preallocate`)."""
+        report = self._report.error
+        if reading.is_active:
+            report = self._report.warning if self._clean_shutdown else self._report.info
+        return report(
+            "zero-tail",
+            f"{reading.log.size - start:,} zero bytes follow the last batch: preallocated, or never written before "
+            "the power was lost; Kafka cuts them off when it recovers the log",
+            file=reading.segment.log_path.name,
             position=start,
             offset=self.log_end_offset,
         )
+
+    def _unreadable(self, segment: Segment, error: OSError) -> Iterator[Finding]:
+        for check in self._checks:
+            check.damage(segment, 0, 0)
+        if isinstance(error, FileNotFoundError) and self._at_a_deleted_edge(segment):
+            return
+        yield self._report.error(
+            "file-unreadable",
+            f"{error.strerror or error}: its batches were not checked; see that it is there and may be read, and "
+            "verify again",
+            file=segment.log_path.name,
+            offset=segment.base_offset,
+        )
+
+    def _at_a_deleted_edge(self, segment: Segment) -> bool:
+        number = self._segments.index(segment)
+        return not _any_left(self._segments[:number]) or not _any_left(self._segments[number + 1 :])
+
+
+class _Reading:
+    """One opening of a segment's log file."""
+
+    def __init__(self, segment: Segment, log: LogFile, *, is_active: bool) -> None:
+        self.segment = segment
+        self.log = log
+        self.is_active = is_active
+        self.stop = StopReason.END
+        self._search: BatchSearch | None = None
+
+    def next_batch(self, position: int) -> int:
+        """Find the next valid batch behind damage at `position`; -1 where there is none."""
+        from logstore.kernels.scan import BatchSearch  # noqa: PLC0415  numba loads on the first bulk operation
+
+        self._search = self._search or BatchSearch(self.log.array)
+        return self._search.find(position + 1)
+
+
+def runs(rows: NDArray[np.int64]) -> Iterator[tuple[int, int]]:
+    """Group ascending row numbers into runs: the first and the last of each."""
+    if not len(rows):
+        return
+    for run in np.split(rows, np.flatnonzero(np.diff(rows) != 1) + 1):
+        yield int(run[0]), int(run[-1])
+
+
+def end_after(last_offset: int) -> int:
+    """Return the offset after the last one, which the largest of all does not have."""
+    return min(last_offset + 1, LARGEST_OFFSET)
+
+
+def _any_left(segments: Sequence[Segment]) -> bool:
+    return any(segment.log_path.exists() for segment in segments)
 
 
 _REASONS = {
@@ -193,10 +278,3 @@ _REASONS = {
     StopReason.BAD_MAGIC: "the magic byte of a batch is unknown",
     StopReason.BAD_HEADER: "the offsets or the record count in a batch header cannot be",
 }
-
-
-def _changed(segment: Segment, log: LogFile) -> bool:
-    try:
-        return segment.size != log.size
-    except FileNotFoundError:
-        return False

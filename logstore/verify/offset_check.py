@@ -1,14 +1,22 @@
 """Offsets rise from batch to batch, without holes where nothing was compacted away."""
 
+from array import array
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 
+from logstore.columns import BatchColumns
 from logstore.file_name import FileKind, file_name
 from logstore.segment import Segment
+from logstore.verify.compaction import Compaction
 from logstore.verify.finding import Finding, Reporter
-from logstore.verify.log_pass import Chunk, SilentCheck
+from logstore.verify.log_pass import CURE, LARGEST_OFFSET, Chunk, SilentCheck, end_after
+
+MOST_GAPS: Final = 1_000
+"""Holes that are kept until the end, when it is known whether they matter; more are only counted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,76 +33,80 @@ class Gap:
 class OffsetCheck(SilentCheck):
     """Finds offsets that go backwards, come twice, or are missing."""
 
-    def __init__(self, report: Reporter, *, compacted: bool) -> None:
+    def __init__(self, report: Reporter, compaction: Compaction) -> None:
         self._report = report
-        self._compacted = compacted
+        self._compaction = compaction
         self._next_offset: int | None = None
         self._previous = (-1, -1, -1)  # base offset, last offset, stored checksum
         self._gaps: list[Gap] = []
-        self._misplaced: list[tuple[int, int]] = []
-        self._first_of_segment = True
+        self._further_gaps = 0
+        self._misplaced = Misplaced()
+        self._empty: list[Segment] = []
+        self._segment: Segment | None = None
         self._after_damage = False
 
     def batches(self, chunk: Chunk) -> Iterator[Finding]:
         """Compare each batch with all before it."""
         columns = chunk.columns
-        file = chunk.segment.log_path.name
-        if self._first_of_segment:
+        is_first = self._next_offset is None
+        opens_segment = chunk.segment is not self._segment
+        if opens_segment:
             yield from self._segment_base(chunk)
-        before = self._running_end(columns.last_offset, columns.base_offset)
+        self._segment = chunk.segment
+        before = self._running_end(columns)
         for row in np.flatnonzero(columns.base_offset < before):
             yield self._backwards(chunk, int(row))
-        for row in np.flatnonzero(columns.base_offset > before):
-            skipped = self._after_damage and row == 0
-            if not skipped:
-                start, end = int(before[row]), int(columns.base_offset[row])
-                between = self._first_of_segment and row == 0
-                self._gaps.append(Gap(start, end, file, int(columns.position[row]), between))
-        if self._has_holes(columns.base_offset, columns.last_offset, columns.record_count, columns.crc_valid):
-            self._compacted = True
+        gaps = np.flatnonzero(columns.base_offset > before)
+        if self._after_damage:
+            gaps = gaps[gaps > 0]
+        for row in gaps:
+            self._gap(chunk, int(row), int(before[row]), between=opens_segment and not is_first and row == 0)
         last = len(columns) - 1
         self._previous = (int(columns.base_offset[last]), int(columns.last_offset[last]), int(columns.crc[last]))
-        self._next_offset = max(int(before[last]), int(columns.last_offset[last]) + 1)
-        self._first_of_segment = False
+        self._next_offset = max(int(before[last]), end_after(int(columns.last_offset[last])))
         self._after_damage = False
 
     def damage(self, segment: Segment, start: int, end: int) -> None:
         """Expect a hole where bytes could not be read."""
-        del segment, start, end
+        del start, end
         self._after_damage = True
-        self._first_of_segment = False
+        self._segment = segment
 
     def end_segment(self, segment: Segment, *, is_active: bool) -> Iterator[Finding]:
-        """Report a segment without batches that is followed by others."""
-        if self._first_of_segment and not is_active and segment.size == 0:
+        """Remember a segment without batches that is followed by others."""
+        if segment is not self._segment and not is_active:
+            self._empty.append(segment)
+            self._after_damage = True
+        yield from ()
+
+    def end(self, log_end_offset: int) -> Iterator[Finding]:
+        """Report what is missing, now that it is known whether the log was compacted."""
+        del log_end_offset
+        if self._compaction.found:
+            return
+        for segment in self._empty:
             yield self._report.error(
                 "empty-segment",
-                "the file has 0 bytes although later segments go on: its records are lost on this replica",
+                f"the file has 0 bytes although later segments go on: its records are lost on this replica; {CURE}",
                 file=segment.log_path.name,
                 position=0,
                 offset=segment.base_offset,
             )
-            self._after_damage = True
-        else:
-            self._after_damage = False
-        self._first_of_segment = True
-
-    def end(self, log_end_offset: int) -> Iterator[Finding]:
-        """Report the holes, now that it is known whether the log was compacted."""
-        del log_end_offset
-        if self._compacted:
-            return
         for gap in self._gaps:
-            if not any(gap.start <= last and base < gap.end for base, last in self._misplaced):
+            if not self._misplaced.any_between(gap.start, gap.end):
                 yield self._describe(gap)
+        if self._further_gaps:
+            yield self._report.error(
+                "offset-gap", f"{self._further_gaps:,} further holes between offsets follow: {CURE}", file=None
+            )
 
-    def _running_end(self, last_offset: np.ndarray, base_offset: np.ndarray) -> np.ndarray:
+    def _running_end(self, columns: BatchColumns) -> NDArray[np.int64]:
         """For each batch, the offset after the highest one before it."""
-        first = self._next_offset if self._next_offset is not None else int(base_offset[0])
-        ends = np.empty(len(last_offset), np.int64)
-        ends[0] = first
-        ends[1:] = last_offset[:-1] + 1
-        return np.maximum.accumulate(ends)
+        ends = np.empty(len(columns), np.int64)
+        ends[0] = self._next_offset or 0
+        ends[1:] = np.minimum(columns.last_offset[:-1], LARGEST_OFFSET - 1) + 1
+        running: NDArray[np.int64] = np.maximum.accumulate(ends)
+        return running
 
     def _segment_base(self, chunk: Chunk) -> Iterator[Finding]:
         base = chunk.segment.base_offset
@@ -104,7 +116,8 @@ class OffsetCheck(SilentCheck):
         if first < base:
             yield self._report.error(
                 "batch-below-segment",
-                f"the first batch has offset {first}, below the {base} that the file's name says",
+                f"the first batch has offset {first}, below the {base} that the file's name says: the file was "
+                f"renamed, or is another partition's; {CURE}",
                 file=chunk.segment.log_path.name,
                 position=int(chunk.columns.position[0]),
                 offset=first,
@@ -113,51 +126,82 @@ class OffsetCheck(SilentCheck):
     def _backwards(self, chunk: Chunk, row: int) -> Finding:
         columns = chunk.columns
         base, last = int(columns.base_offset[row]), int(columns.last_offset[row])
-        before = self._batch_before(chunk, row)
+        before = self._batch_before(columns, row)
         file, position = chunk.segment.log_path.name, int(columns.position[row])
         if before == (base, last, int(columns.crc[row])):
             return self._report.error(
                 "duplicate-batch",
-                f"the batch with offsets {base}..{last} stands here a second time",
+                f"the batch with offsets {base}..{last} stands here a second time, and consumers may be given its "
+                f"records twice: {CURE}",
                 file=file,
                 position=position,
                 offset=base,
             )
-        self._misplaced.append((base, last))
+        self._misplaced.add(base, last)
         return self._report.error(
             "offsets-go-backwards",
-            f"the batch with offsets {base}..{last} follows one with offsets {before[0]}..{before[1]}: readers "
-            "that seek "
-            "will miss records",
+            f"the batch with offsets {base}..{last} stands behind offset {before[1]}: readers that seek will miss "
+            f"records; {CURE}",
             file=file,
             position=position,
             offset=base,
         )
 
-    def _batch_before(self, chunk: Chunk, row: int) -> tuple[int, int, int]:
+    def _batch_before(self, columns: BatchColumns, row: int) -> tuple[int, int, int]:
         if row == 0:
             return self._previous
-        columns = chunk.columns
         return int(columns.base_offset[row - 1]), int(columns.last_offset[row - 1]), int(columns.crc[row - 1])
 
-    @staticmethod
-    def _has_holes(base: np.ndarray, last: np.ndarray, count: np.ndarray, valid: np.ndarray) -> bool:
-        """Batches with fewer records than offsets exist only where the cleaner was."""
-        return bool(((count < last - base + 1) & valid).any())
+    def _gap(self, chunk: Chunk, row: int, start: int, *, between: bool) -> None:
+        if len(self._gaps) == MOST_GAPS:
+            self._further_gaps += 1
+            return
+        end, position = int(chunk.columns.base_offset[row]), int(chunk.columns.position[row])
+        self._gaps.append(Gap(start, end, chunk.segment.log_path.name, position, between))
 
     def _describe(self, gap: Gap) -> Finding:
         what = f"offsets {gap.start}..{gap.end - 1} are missing"
         if gap.between_segments:
             return self._report.error(
                 "missing-segment",
-                f"{what}: the log goes on in {gap.file}; a segment is gone",
+                f"{what}: the log goes on in {gap.file}; a segment is gone, so {CURE}",
                 file=file_name(FileKind.LOG, gap.start),
                 offset=gap.start,
             )
         return self._report.error(
             "offset-gap",
-            f"{what} in a log that was never compacted: lost, or skipped by a truncation inside a batch",
+            f"{what}, and nothing says that the log was ever compacted: lost, or skipped by a truncation inside a "
+            "batch; compare with another replica",
             file=gap.file,
             position=gap.position,
             offset=gap.start,
         )
+
+
+class Misplaced:
+    """The offsets of batches that stand behind higher ones: they are missing in one place and found in another."""
+
+    def __init__(self) -> None:
+        self._base = array("q")
+        self._last = array("q")
+        self._order: tuple[NDArray[np.int64], NDArray[np.int64]] | None = None
+
+    def add(self, base: int, last: int) -> None:
+        """Take a batch's offsets."""
+        self._base.append(base)
+        self._last.append(last)
+        self._order = None
+
+    def any_between(self, start: int, end: int) -> bool:
+        """Whether some batch has an offset from `start` on and before `end`."""
+        bases, highest = self._ordered()
+        number = int(np.searchsorted(bases, end)) - 1
+        return number >= 0 and bool(highest[number] >= start)
+
+    def _ordered(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Return first offsets in rising order, and the highest last offset of all batches up to each."""
+        if self._order is None:
+            base, last = np.array(self._base, np.int64), np.array(self._last, np.int64)
+            order = np.argsort(base, kind="stable")
+            self._order = base[order], np.maximum.accumulate(last[order])
+        return self._order

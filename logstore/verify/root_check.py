@@ -3,9 +3,9 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from logstore.clean_shutdown import CLEAN_SHUTDOWN_NAME
+from logstore.clean_shutdown import CLEAN_SHUTDOWN_NAME, CleanShutdown
 from logstore.errors import LogStoreError
-from logstore.log_root import ROOT_FILES, LogRoot
+from logstore.log_root import ROOT_DIRECTORIES, ROOT_FILES, LogRoot
 from logstore.meta_properties import META_PROPERTIES_NAME, MetaProperties
 from logstore.offset_checkpoint import (
     CLEANER_OFFSET_CHECKPOINT,
@@ -31,10 +31,15 @@ def check_root(root: LogRoot) -> Iterator[Finding]:
     for name, error in root.checkpoints.errors.items():
         yield report.error("checkpoint-unparsable", str(error), file=name)
     yield from _identity(root, report)
+    yield from _clean_shutdown(root, report)
     for name in root.listing.escaping_links:
         yield report.error("link-leaves-root", "a symbolic link that leaves the root: it was not followed", file=name)
     for name in root.listing.files:
-        if name not in ROOT_FILES:
+        if name.endswith(".tmp"):
+            yield report.info(
+                "left-over-tmp", "written but never put in place: a crash left it, it may be removed", file=name
+            )
+        elif name not in ROOT_FILES:
             yield report.info("unknown-file", "not a file that Kafka writes in a log.dirs root", file=name)
     for name in root.listing.directories:
         if is_partition_directory_name(name):
@@ -42,7 +47,7 @@ def check_root(root: LogRoot) -> Iterator[Finding]:
             if mark is not DirectoryMark.NONE:
                 partition = Reporter(parse_directory_name(name).topic_partition)
                 yield partition.info("left-over-directory", f"{name}: {_MARKS[mark]}", file=None)
-        else:
+        elif name not in ROOT_DIRECTORIES:
             yield report.info("unknown-directory", "not the name of a partition's directory", file=name)
     yield from _missing_partitions(root)
 
@@ -55,6 +60,18 @@ def _identity(root: LogRoot, report: Reporter) -> Iterator[Finding]:
         MetaProperties.read(path)
     except (LogStoreError, OSError) as error:
         yield report.error("meta-properties-unparsable", str(error), file=META_PROPERTIES_NAME)
+
+
+def _clean_shutdown(root: LogRoot, report: Reporter) -> Iterator[Finding]:
+    path = root.listing.files.get(CLEAN_SHUTDOWN_NAME)
+    if path is None:
+        return
+    try:
+        CleanShutdown.read(path)
+    except FileNotFoundError:
+        return  # a broker removes it when it starts
+    except (LogStoreError, OSError) as error:
+        yield report.warning("clean-shutdown-unparsable", str(error), file=CLEAN_SHUTDOWN_NAME)
 
 
 def _missing_partitions(root: LogRoot) -> Iterator[Finding]:
@@ -110,26 +127,27 @@ def _claims(checkpoints: PartitionCheckpoints) -> Iterator[_Claim]:
         "high-watermark-beyond-log-end",
         "high watermark",
         checkpoints.high_watermark,
-        "committed records are gone from this replica",
+        "committed records are gone from this replica; see that another one has them before this one leads",
     )
     yield _Claim(
         RECOVERY_POINT_CHECKPOINT,
         "recovery-point-beyond-log-end",
         "recovery point",
         checkpoints.recovery_point,
-        "flushed records are gone from this replica, and damage below it is not looked for",
+        "flushed records are gone from this replica, and damage below it is not looked for; see that another replica "
+        "has them before this one leads",
     )
     yield _Claim(
         LOG_START_OFFSET_CHECKPOINT,
         "log-start-beyond-log-end",
         "log start offset",
         checkpoints.log_start_offset,
-        "Kafka drops the whole log and starts an empty one there",
+        "Kafka drops the whole log and starts an empty one there; correct the file with the broker stopped",
     )
     yield _Claim(
         CLEANER_OFFSET_CHECKPOINT,
         "cleaner-beyond-log-end",
         "cleaned offset",
         checkpoints.cleaner_offset,
-        "the cleaner starts again from the log's beginning",
+        "the cleaner starts again from the log's beginning; see what cut the log",
     )

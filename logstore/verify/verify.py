@@ -1,10 +1,14 @@
 """Which checks a partition and a root go through."""
 
 from collections.abc import Callable, Iterator
+from itertools import repeat
 
+from logstore.errors import LogStoreError
 from logstore.file_name import FileKind
 from logstore.log_root import LogRoot
 from logstore.partition_directory import PartitionDirectory
+from logstore.segment import Segment
+from logstore.topic_partition import parse_directory_name
 from logstore.verify.compaction import Compaction
 from logstore.verify.directory_check import check_directory
 from logstore.verify.epoch_check import EpochCheck
@@ -32,8 +36,21 @@ def verify(
 def verify_root(root: LogRoot, *, records: bool = False, progress: Advance = lambda _bytes: None) -> Iterator[Finding]:
     """Check a root's own files and all its partitions."""
     yield from check_root(root)
-    for partition in root.partitions():
+    for name in root.live_names():
+        try:
+            partition = root.open_partition(name)
+        except (LogStoreError, OSError) as error:
+            yield from _unreadable(root, name, error)
+            continue
         yield from verify_partition(partition, records=records, progress=progress)
+
+
+def _unreadable(root: LogRoot, name: str, error: LogStoreError | OSError) -> Iterator[Finding]:
+    """Report a directory that cannot be listed, unless it is gone: deleted, or renamed to be."""
+    if (root.path / name).exists():
+        yield Reporter(parse_directory_name(name).topic_partition).error(
+            "file-unreadable", f"the directory {name} cannot be read, so nothing in it was checked: {error}", file=None
+        )
 
 
 def verify_partition(
@@ -41,20 +58,48 @@ def verify_partition(
 ) -> Iterator[Finding]:
     """Check a partition's files against each other and against what the root's checkpoints claim.
 
-    With `records` every record is decoded too, compressed ones included. The log is read once.
+    With `records` every record is decoded too, compressed ones included. The log is read once. A broker may be at work:
+    what it deletes meanwhile is not called missing, and of a partition that it deletes no more is said.
     """
+    for finding in _findings(partition, records=records, progress=progress):
+        if not partition.path.exists():
+            return
+        yield finding
+
+
+def _findings(partition: PartitionDirectory, *, records: bool, progress: Advance) -> Iterator[Finding]:
     yield from check_directory(partition)
     report = Reporter(partition.topic_partition)
-    log_pass = LogPass(partition.segments, _checks(partition, report, records=records), report, progress)
+    checks = _checks(partition, report, records=records)
+    clean = partition.checkpoints.clean_shutdown
+    log_pass = LogPass(partition.segments, checks, report, progress, clean_shutdown=clean)
     yield from log_pass.run()
     if partition.segments:
         yield from check_claims(partition, log_pass.log_end_offset)
 
 
 def bytes_to_read(directory: LogRoot | PartitionDirectory) -> int:
-    """Return the bytes of log that `verify` reads: the unit of its progress."""
-    partitions = directory.partitions() if isinstance(directory, LogRoot) else [directory]
-    return sum(segment.size for partition in partitions for segment in partition.segments)
+    """Return the bytes of log that `verify` reads: the unit of its progress.
+
+    What cannot be read counts as none.
+    """
+    if isinstance(directory, PartitionDirectory):
+        return sum(map(_size, directory.segments))
+    return sum(map(_partition_size, repeat(directory), directory.live_names()))
+
+
+def _partition_size(root: LogRoot, name: str) -> int:
+    try:
+        return sum(map(_size, root.open_partition(name).segments))
+    except (LogStoreError, OSError):
+        return 0
+
+
+def _size(segment: Segment) -> int:
+    try:
+        return segment.size
+    except OSError:
+        return 0
 
 
 def _checks(partition: PartitionDirectory, report: Reporter, *, records: bool) -> list[Check]:
@@ -66,7 +111,7 @@ def _checks(partition: PartitionDirectory, report: Reporter, *, records: bool) -
     ]
     checks: list[Check] = [
         compaction,
-        OffsetCheck(report, compacted=compaction.found),
+        OffsetCheck(report, compaction),
         OffsetIndexCheck(report),
         TimeIndexCheck(report),
         EpochCheck.of(partition, report, compaction),

@@ -3,14 +3,16 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from logstore.batches import Batch
 from logstore.errors import LogStoreError
+from logstore.growing_log import GrowingLog
 from logstore.log_file import LogFile
 
-TAIL_READS: Final = 5
-"""How often the tail of a log that is being written is read again before it is called damaged."""
+if TYPE_CHECKING:
+    from logstore.kernels.scan import BatchSearch
+
 _ZEROS: Final = bytes(1 << 16)
 
 
@@ -37,34 +39,48 @@ class Damage(Gap):
 
 def read_log(path: Path) -> Iterator[Batch | Gap]:
     """Read a log file to its end, over damage to the next valid batch. Raises OSError."""
-    position, reads = 0, 0
+    growing, position = GrowingLog(path), 0
     while True:
-        with LogFile.open(path) as log:
-            try:
-                yield from log.batches(position)
-            except LogStoreError as error:
-                position = error.position or 0
-                if reads < TAIL_READS and path.stat().st_size > log.size:
-                    reads += 1
-                    continue
-                gap = _gap(log, position, error)
+        with growing.open() as log:
+            for piece in _read_batches_and_gaps(log, position):
+                if isinstance(piece, Gap) and piece.position + piece.size == log.size:
+                    break
+                position = piece.position + piece.size
+                yield piece
             else:
                 return
-            yield gap
-            position += gap.size
-            if position == log.size:
+        # A broker may be in the middle of a write.
+        if not growing.is_worth_another_read():
+            yield piece
+            return
+
+
+def _read_batches_and_gaps(log: LogFile, position: int) -> Iterator[Batch | Gap]:
+    # numba loads only behind damage, which most files do not have.
+    search: BatchSearch | None = None
+    while True:
+        try:
+            yield from log.batches(position)
+        except LogStoreError as error:
+            position = error.position or 0
+            if _is_zero(log.data[position:]):
+                yield ZeroTail(position, log.size - position)
                 return
+            search = search or _search(log)
+            found = search.find(position + 1)
+            end = found if found >= 0 else log.size
+            yield Damage(position, end - position, error, is_last=found < 0)
+            position = end
+        else:
+            return
+        if position == log.size:
+            return
 
 
-def _gap(log: LogFile, position: int, error: LogStoreError) -> Gap:
-    if _is_zero(log.data[position:]):
-        return ZeroTail(position, log.size - position)
-    # numba loads only here: most files have no damage.
-    from logstore.kernels.scan import find_next_batch
+def _search(log: LogFile) -> "BatchSearch":
+    from logstore.kernels.scan import BatchSearch
 
-    found = find_next_batch(log.array, position + 1, log.size, 0)
-    end = found if found >= 0 else log.size
-    return Damage(position, end - position, error, is_last=found < 0)
+    return BatchSearch(log.array)
 
 
 def _is_zero(data: memoryview) -> bool:
