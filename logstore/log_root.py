@@ -53,8 +53,18 @@ class LogRoot:
         return self.path.name
 
     def partitions(self) -> Iterator[PartitionDirectory]:
-        """Open the live partitions, by name. Raises NotALogDirectoryError, and OSError, as `open_partition` does."""
-        return map(self.open_partition, self.live_names())
+        """Open the live partitions, by name; one that its broker removed since the root was listed is left out.
+
+        Raises OSError where a directory cannot be read.
+        """
+        for name in self.live_names():
+            try:
+                partition = self.open_partition(name)
+            except (NotALogDirectoryError, FileNotFoundError):
+                if (self.path / name).exists():
+                    raise
+                continue
+            yield partition
 
     def live_names(self) -> Iterator[str]:
         """Name the directories of the live partitions: those that are not being deleted, moved, or stray."""

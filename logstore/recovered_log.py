@@ -28,7 +28,8 @@ class RecoveredLog:
     partition: PartitionDirectory
     log_start_offset: int
     log_end_offset: int
-    high_watermark: int
+    high_watermark: int | None
+    """Within the log; None where no checkpoint tells it. Kafka then starts again from the log's start."""
     history: EpochHistory
     segments: tuple[Segment, ...]
     """The segments that are left; recovery removes those after the first damage."""
@@ -47,7 +48,9 @@ class RecoveredLog:
         start = partition.log_start_offset
         tail = _read_tail(partition)
         history = _history(partition, tail).truncate_to(tail.log_end_offset).truncate_from_start(start)
-        high_watermark = min(max(checkpoints.high_watermark or 0, start), tail.log_end_offset)
+        high_watermark = checkpoints.high_watermark
+        if high_watermark is not None:
+            high_watermark = min(max(high_watermark, start), tail.log_end_offset)
         return cls(
             partition, start, tail.log_end_offset, high_watermark, history, tuple(tail.segments), tail.valid_bytes
         )

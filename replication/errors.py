@@ -1,5 +1,12 @@
 """What can keep replicas from being compared or from working together."""
 
+from collections.abc import Mapping
+from os import PathLike, fspath
+from uuid import UUID
+
+from logstore.partition_metadata import format_uuid
+from logstore.topic_partition import TopicPartition
+
 
 class ReplicationError(Exception):
     """The base of all errors about more than one replica."""
@@ -12,4 +19,45 @@ class NothingInCommonError(ReplicationError, ValueError):
         super().__init__(
             f"{', '.join(names)}: no two of them hold the same partition; name log.dirs roots of one cluster, or "
             "directories of one partition"
+        )
+
+
+class SameReplicaError(ReplicationError, ValueError):
+    """A directory was given twice, where replicas are to be compared."""
+
+    def __init__(self, first: str | PathLike[str], second: str | PathLike[str]) -> None:
+        super().__init__(
+            f"{fspath(first)} and {fspath(second)} are the same replica; name the directories of different brokers"
+        )
+
+
+class TopicIdsDifferError(ReplicationError, ValueError):
+    """Replicas hold topics of one name that are not the same topic (Kafka: InconsistentTopicIdException)."""
+
+    def __init__(self, topic_ids: Mapping[str, UUID]) -> None:
+        """Name the topic id by replica."""
+        told = ", ".join(f"{format_uuid(topic_id)} on {replica}" for replica, topic_id in topic_ids.items())
+        super().__init__(
+            f"not one topic but two of the same name, by the ids in partition.metadata: {told}; the topic was deleted "
+            "and created again, so leave out the replicas that still hold the old one"
+        )
+
+
+class UnknownHighWatermarkError(ReplicationError, LookupError):
+    """What a follower truncates is up to its high watermark, which its root's files do not tell."""
+
+    def __init__(self, partition: TopicPartition, root: str | PathLike[str]) -> None:
+        super().__init__(
+            f"the high watermark is unknown, and it decides what is truncated: replication-offset-checkpoint in "
+            f"{fspath(root)} is missing, unreadable or without {partition}; copy that file from the broker too"
+        )
+
+
+class NoEpochLeftError(ReplicationError, OverflowError):
+    """The highest leader epoch that there can be is taken: nobody can be elected any more."""
+
+    def __init__(self, epoch: int) -> None:
+        super().__init__(
+            f"no leader can be elected after epoch {epoch}, the highest there is; the leader-epoch-checkpoint that "
+            "holds it is most likely damaged: see `epochlog epochs`"
         )

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from replication.cli.output import EXIT_FINDINGS, JsonOption, print_json, print_table
+from replication.cli.comparison import Failures, name_what_is_left_out
+from replication.cli.output import EXIT_FAILED, EXIT_FINDINGS, JsonOption, print_json, print_table
 
 if TYPE_CHECKING:
     from replication.planning import Advice, Standing
@@ -19,7 +20,7 @@ def advise(
 ) -> None:
     """Say which replica should lead each partition, and what each choice loses.
 
-    Exit status 1 where any choice loses records: the replicas do not agree.
+    Exit status 1 where any choice loses records: the replicas do not agree. 2 where a partition could not be judged.
 
     Example: epochlog advise broker-1 broker-2 broker-3
     """
@@ -27,11 +28,16 @@ def advise(
 
     if len(roots) < 2:
         raise typer.BadParameter("name at least two roots: advice compares replicas", param_hint="ROOT ROOT...")
-    advice = advise_replicas(open_replicas(roots))
+    failures = Failures()
+    replicas = open_replicas(roots)
+    advice = advise_replicas(replicas, on_error=failures)
+    name_what_is_left_out(replicas)
     if json:
         print_json([each.as_json() for each in advice])
     else:
         _print(advice)
+    if failures.any:
+        raise typer.Exit(EXIT_FAILED)
     if any(map(_loses, advice)):
         raise typer.Exit(EXIT_FINDINGS)
 

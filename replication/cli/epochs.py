@@ -6,10 +6,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from replication.cli.output import EXIT_FINDINGS, JsonOption, print_json, print_table
+from replication.cli.comparison import Failures
+from replication.cli.output import EXIT_FAILED, EXIT_FINDINGS, UNREADABLE, JsonOption, print_json, print_table, shown
 
 if TYPE_CHECKING:
     from epoch import EpochEntry
+    from logstore.partition_directory import PartitionDirectory
     from logstore.verify import EpochComparison
 
 
@@ -26,27 +28,57 @@ def epochs(
 ) -> None:
     """Say who led when, by the leader-epoch checkpoint and by the batches, and explain each difference.
 
-    Exit status 1 where they differ. DIR itself is never changed.
+    Exit status 1 where they differ, 2 where a file could not be read. DIR itself is never changed.
 
     Example: epochlog epochs /var/kafka-logs/orders-0 --rebuild --output /tmp/rebuilt
     """
     from logstore.log_root import LogRoot, open_log_directory
-    from logstore.verify import compare_epochs
 
     if rebuild != (output is not None):
         raise typer.BadParameter("--rebuild and --output DIR2 go together", param_hint="--rebuild")
     opened = open_log_directory(directory)
-    partitions = opened.partitions() if isinstance(opened, LogRoot) else [opened]
-    comparisons = [compare_epochs(partition) for partition in partitions]
+    partitions = list(opened.partitions()) if isinstance(opened, LogRoot) else [opened]
+    if output:
+        _ensure_apart(output, directory, partitions)
+    failures = Failures()
+    comparisons = _compare(partitions, failures)
     written = _rebuild(comparisons, output) if output else []
     if json:
         print_json([each.as_json() for each in comparisons])
     else:
         _print(comparisons)
         for path in written:
-            print(f"rebuilt {path}")
+            print(shown(f"rebuilt {path}"))
+    if failures.any or any(finding.kind == UNREADABLE for each in comparisons for finding in each.findings):
+        raise typer.Exit(EXIT_FAILED)
     if any(finding.severity.is_damage for each in comparisons for finding in each.findings):
         raise typer.Exit(EXIT_FINDINGS)
+
+
+def _ensure_apart(output: Path, directory: Path, partitions: Iterable["PartitionDirectory"]) -> None:
+    """Refuse to write where something was read: in DIR, around it, or through a link that leads there."""
+    read = directory.resolve()
+    places = [output, *(output / partition.path.name for partition in partitions)]
+    for place in (each.resolve() for each in places):
+        if place.is_relative_to(read) or read.is_relative_to(place):
+            raise typer.BadParameter(
+                f"{output} is, holds or lies in {directory}, which is never changed; name a directory apart from it",
+                param_hint="--output",
+            )
+
+
+def _compare(partitions: Iterable["PartitionDirectory"], failures: Failures) -> "list[EpochComparison]":
+    from epoch.errors import EpochError
+    from logstore.errors import LogStoreError
+    from logstore.verify import compare_epochs
+
+    comparisons = []
+    for partition in partitions:
+        try:
+            comparisons.append(compare_epochs(partition))
+        except (EpochError, LogStoreError, OSError) as error:
+            failures(partition.topic_partition, error)
+    return comparisons
 
 
 def _rebuild(comparisons: Iterable["EpochComparison"], output: Path) -> list[Path]:
@@ -78,7 +110,8 @@ def _print(comparisons: Sequence["EpochComparison"]) -> None:
     )
     for each in comparisons:
         for finding in each.findings:
-            print(f"{finding.severity.value}: {each.partition.topic_partition} {finding.file}: {finding.message}")
+            where = f"{each.partition.topic_partition} {finding.file}"
+            print(shown(f"{finding.severity.value}: {where}: {finding.message}"))
 
 
 def _checkpoint_in_words(comparison: "EpochComparison") -> str:

@@ -1,5 +1,6 @@
 """The `epochlog` command: its commands, and how errors become one line and exit status 2."""
 
+import io
 import os
 import sys
 from collections.abc import Sequence
@@ -13,7 +14,7 @@ from replication.cli.advise import advise
 from replication.cli.demo import demo
 from replication.cli.dump import dump
 from replication.cli.epochs import epochs
-from replication.cli.output import EXIT_FAILED
+from replication.cli.output import EXIT_FAILED, shown
 from replication.cli.plan import plan
 from replication.cli.recover import recover
 from replication.cli.truncate import truncate
@@ -50,6 +51,9 @@ for command in COMMANDS:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line."""
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        # File names may be no text at all, and the terminal may know less of Unicode than they do.
+        sys.stdout.reconfigure(errors="backslashreplace")
     try:
         app(arguments, prog_name="epochlog")
     except BrokenPipeError:
@@ -57,5 +61,5 @@ def main(arguments: Sequence[str] | None = None) -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(EXIT_FAILED)
     except (EpochError, LogStoreError, ReplicationError, OSError) as error:
-        print(f"epochlog: {error}", file=sys.stderr)
+        print(shown(f"epochlog: {error}"), file=sys.stderr)
         sys.exit(EXIT_FAILED)

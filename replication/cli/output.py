@@ -2,23 +2,45 @@
 
 import json
 import sys
+import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Annotated, Any, Protocol
 
 import typer
 
+from logstore.record_lines import escape
+
 EXIT_CLEAN = 0
 EXIT_FINDINGS = 1
 EXIT_FAILED = 2
 
+UNREADABLE = "file-unreadable"
+"""The kind of the findings that leave open whether there is damage: the command could not do all of it."""
+
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
+
+
+def shown(text: str) -> str:
+    """Keep text, such as a file's name, on its line and off the terminal's controls."""
+    return text if text.isprintable() else escape(text.encode(errors="surrogateescape")).decode()
 
 
 def print_json(document: object) -> None:
     """Print one JSON document."""
     json.dump(document, sys.stdout, indent=2)
     sys.stdout.write("\n")
+
+
+def print_json_array(documents: Iterable[dict[str, Any]]) -> None:
+    """Print one JSON array as its elements come, so that it may be long; it is closed whatever ends it."""
+    before = "["
+    try:
+        for document in documents:
+            sys.stdout.write(f"{before}\n{textwrap.indent(json.dumps(document, indent=2), '  ')}")
+            before = ","
+    finally:
+        sys.stdout.write("[]\n" if before == "[" else "\n]\n")
 
 
 def print_json_lines(documents: Iterable[dict[str, Any]]) -> None:
@@ -30,9 +52,9 @@ def print_json_lines(documents: Iterable[dict[str, Any]]) -> None:
 def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
     """Print a table: drawn on a terminal, tab-separated without frills in a pipe."""
     if not sys.stdout.isatty():
-        print("\t".join(columns))
+        print_row(columns)
         for row in rows:
-            print("\t".join(map(_cell, row)))
+            print_row(row)
         return
     from rich.console import Console
     from rich.table import Table
@@ -47,8 +69,13 @@ def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[obje
     Console().print(table)
 
 
+def print_row(row: Iterable[object]) -> None:
+    """Print one tab-separated line, now."""
+    print("\t".join(map(_cell, row)), flush=True)
+
+
 def _cell(value: object) -> str:
-    return "" if value is None else str(value)
+    return "" if value is None else shown(str(value))
 
 
 class Advance(Protocol):
@@ -60,15 +87,21 @@ class Advance(Protocol):
 
 
 @contextmanager
-def progress_bar(description: str, total: int) -> Iterator[Advance]:
-    """Show progress in bytes on a terminal's error stream; nothing in a pipe."""
-    if not sys.stderr.isatty():
+def progress_bar(description: str, total: int, *, wanted: bool = True) -> Iterator[Advance]:
+    """Show progress in bytes on a terminal's error stream; nothing in a pipe.
+
+    What is printed meanwhile is wrapped to the terminal where it goes there too: a bar is not wanted beside JSON.
+    """
+    if not (wanted and sys.stderr.isatty()):
         yield lambda _amount, /: None
         return
     from rich.console import Console
     from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
 
     columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+    # The bar lets what is printed to the same terminal pass above itself; it must not draw what goes to a file there.
+    beside = sys.stdout.isatty()
+    console = Console(stderr=True)
+    with Progress(*columns, console=console, transient=True, redirect_stdout=beside) as bar:
         task = bar.add_task(description, total=total)
         yield lambda amount, /: bar.advance(task, amount)

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from epoch import TruncationProtocol
-from replication.cli.output import EXIT_FINDINGS, JsonOption, print_json, print_table
+from replication.cli.comparison import Failures, name_what_is_left_out
+from replication.cli.output import EXIT_FAILED, EXIT_FINDINGS, JsonOption, print_json, print_table
 
 if TYPE_CHECKING:
     from replication.planning import TruncationPlan
@@ -25,18 +26,22 @@ def plan(
     """Say what the follower would truncate, before it happens.
 
     The leader is taken as just elected, with a fresh epoch at its log end. Exit status 1 where records would be lost,
-    or the logs have forked.
+    or the logs have forked; 2 where a partition could not be judged.
 
     Example: epochlog plan --leader broker-1 --follower broker-2
     """
     from replication.planning import open_replicas, plan_replicas
 
+    failures = Failures()
     leading, following = open_replicas([leader, follower])
-    plans = plan_replicas(leading, following, protocol)
+    plans = plan_replicas(leading, following, protocol, on_error=failures)
+    name_what_is_left_out([leading, following])
     if json:
         print_json([each.as_json() for each in plans])
     else:
         _print(plans, leading.name, following.name)
+    if failures.any:
+        raise typer.Exit(EXIT_FAILED)
     if any(each.is_costly for each in plans):
         raise typer.Exit(EXIT_FINDINGS)
 

@@ -3,13 +3,23 @@
 import shutil
 import sys
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from replication.cli.output import EXIT_FINDINGS, JsonOption, print_json, print_table, progress_bar
+from replication.cli.output import (
+    EXIT_CLEAN,
+    EXIT_FAILED,
+    EXIT_FINDINGS,
+    UNREADABLE,
+    JsonOption,
+    print_json_array,
+    print_row,
+    progress_bar,
+    shown,
+)
 
 if TYPE_CHECKING:
     from logstore.verify import Finding
@@ -29,7 +39,7 @@ def verify(
 ) -> None:
     """Check every file of a replica against every other, and report all that is wrong.
 
-    Exit status 1 where there is damage. Nothing is changed.
+    Exit status 1 where there is damage, 2 where a file could not be read. Nothing is changed.
 
     Example: epochlog verify /var/kafka-logs --records
     """
@@ -39,42 +49,81 @@ def verify(
 
     opened = {directory: open_log_directory(directory) for directory in directories}
     size = sum(map(bytes_to_read, opened.values()))
-    with progress_bar("verifying", size) as advance:
-        findings = [
+    tally = Tally()
+    with progress_bar("verifying", size, wanted=not (json and sys.stdout.isatty())) as advance:
+        findings = tally.counted(
             (directory, finding)
             for directory, each in opened.items()
             for finding in findings_of(each, records=records, progress=advance)
+        )
+        if json:
+            print_json_array(finding.as_json() for _, finding in findings)
+        elif sys.stdout.isatty():
+            _print_blocks(findings)
+        else:
+            _print_rows(findings)
+    if not json:
+        print(f"{size:,} bytes of log read: {tally}")
+    if tally.exit_status != EXIT_CLEAN:
+        raise typer.Exit(tally.exit_status)
+
+
+class Tally:
+    """Counts findings as they pass, so that none need be kept."""
+
+    def __init__(self) -> None:
+        self.damage = self.notes = self.unreadable = 0
+
+    def counted(self, findings: Iterable[tuple[Path, "Finding"]]) -> Iterator[tuple[Path, "Finding"]]:
+        """Pass the findings on."""
+        for directory, finding in findings:
+            if finding.kind == UNREADABLE:
+                self.unreadable += 1
+            elif finding.severity.is_damage:
+                self.damage += 1
+            else:
+                self.notes += 1
+            yield directory, finding
+
+    @property
+    def exit_status(self) -> int:
+        """What could not be read might be damaged too: that it was not all looked at goes first."""
+        if self.unreadable:
+            return EXIT_FAILED
+        return EXIT_FINDINGS if self.damage else EXIT_CLEAN
+
+    def __str__(self) -> str:
+        parts = [
+            _counted(self.damage, "finding of damage", "findings of damage") if self.damage else "no damage",
+            _counted(self.unreadable, "file unreadable", "files unreadable") if self.unreadable else "",
+            f"{self.notes:,} worth knowing" if self.notes else "",
         ]
-    damage = sum(finding.severity.is_damage for _, finding in findings)
-    if json:
-        print_json([finding.as_json() for _, finding in findings])
-    else:
-        _print(findings)
-        print(_summary(size, damage, len(findings) - damage))
-    if damage:
-        raise typer.Exit(EXIT_FINDINGS)
+        return ", ".join(filter(None, parts))
 
 
-def _print(findings: Sequence[tuple[Path, "Finding"]]) -> None:
-    """Print a block for each finding on a terminal, and tab-separated columns in a pipe."""
-    if not sys.stdout.isatty():
-        if findings:
-            print_table("Findings", COLUMNS, [_row(directory, finding) for directory, finding in findings])
-        return
+def _counted(number: int, one: str, many: str) -> str:
+    return f"{number:,} {one if number == 1 else many}"
+
+
+def _print_rows(findings: Iterable[tuple[Path, "Finding"]]) -> None:
+    """Print tab-separated columns under a heading, if there is anything to tell."""
+    for number, (directory, finding) in enumerate(findings):
+        if number == 0:
+            print_row(COLUMNS)
+        place = (finding.file, finding.position, finding.offset)
+        print_row((finding.severity.value, directory, _partition(finding), *place, finding.kind, finding.message))
+
+
+def _print_blocks(findings: Iterable[tuple[Path, "Finding"]]) -> None:
+    """Print a block for each finding."""
     for directory, finding in findings:
         place = "/".join(part for part in (str(directory), _partition(finding), finding.file) if part)
         if finding.position is not None:
             place += f", position {finding.position:,}"
         if finding.offset is not None:
             place += f", offset {finding.offset:,}"
-        print(
-            f"{finding.severity.value}: {finding.kind}\n  {place}\n{textwrap.indent(_wrapped(finding.message), '  ')}\n"
-        )
-
-
-def _row(directory: Path, finding: "Finding") -> tuple[object, ...]:
-    place = (finding.file, finding.position, finding.offset)
-    return finding.severity.value, directory, _partition(finding), *place, finding.kind, finding.message
+        message = textwrap.indent(_wrapped(shown(finding.message)), "  ")
+        print(f"{finding.severity.value}: {finding.kind}\n  {shown(place)}\n{message}\n", flush=True)
 
 
 def _partition(finding: "Finding") -> str:
@@ -83,8 +132,3 @@ def _partition(finding: "Finding") -> str:
 
 def _wrapped(message: str) -> str:
     return "\n".join(textwrap.wrap(message, shutil.get_terminal_size().columns - 4, break_on_hyphens=False))
-
-
-def _summary(size: int, damage: int, notes: int) -> str:
-    found = f"{damage} findings of damage" if damage else "no damage"
-    return f"{size:,} bytes of log read: {found}" + (f", {notes} worth knowing" if notes else "")

@@ -7,8 +7,9 @@ from typing import Any
 from epoch import UNDEFINED_EPOCH, TruncationProtocol
 from logstore.recovered_log import RecoveredLog
 from logstore.topic_partition import TopicPartition
+from replication.planning.failures import PARTITION_ERRORS, OnError, stop
 from replication.planning.plan import plan
-from replication.planning.replica import Replica, holding, in_common
+from replication.planning.replica import Replica, ensure_same_topic, holding, in_common
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,19 +51,24 @@ def advise(partition: TopicPartition, logs: Mapping[str, RecoveredLog]) -> Advic
 
     The recommended leader is the one whose log is most up to date: the highest last epoch, then the highest end
     offset, the order in which Raft and Kafka's unclean recovery (KIP-966) judge. Between equals the one under whom the
-    others lose fewest records, then the first by name.
+    others lose fewest records, then the first by name. A log whose epochs were lost from its checkpoint (KAFKA-15046)
+    counts by those in its batches.
     """
     standings = tuple(_standing(name, log, logs) for name, log in sorted(logs.items()))
     best = min(standings, key=_rank)
     return Advice(partition.topic, partition.partition, best.replica, standings)
 
 
-def advise_replicas(replicas: Sequence[Replica]) -> list[Advice]:
-    """Compare all partitions that at least two of the replicas hold."""
+def advise_replicas(replicas: Sequence[Replica], *, on_error: OnError = stop) -> list[Advice]:
+    """Compare all partitions that two replicas hold; `on_error` decides whether one that cannot be is left out."""
     advice = []
     for partition in in_common(replicas):
         copies = holding(replicas, partition)
-        advice.append(advise(partition, {name: RecoveredLog.load(copy) for name, copy in copies.items()}))
+        try:
+            ensure_same_topic(copies)
+            advice.append(advise(partition, {name: RecoveredLog.load(copy) for name, copy in copies.items()}))
+        except PARTITION_ERRORS as error:
+            on_error(partition, error)
     return advice
 
 
@@ -72,7 +78,7 @@ def _standing(name: str, log: RecoveredLog, logs: Mapping[str, RecoveredLog]) ->
         if other != name:
             truncation = plan(log, follower, TruncationProtocol.KIP_320)
             lost[other] = Loss(truncation.truncate_to, truncation.records_lost, truncation.bytes_lost)
-    last_epoch = log.history.latest_epoch
+    last_epoch = log.lineage().latest_epoch
     return Standing(name, UNDEFINED_EPOCH if last_epoch is None else last_epoch, log.log_end_offset, lost)
 
 

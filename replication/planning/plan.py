@@ -5,9 +5,12 @@ from enum import StrEnum
 from typing import Any
 
 from epoch import EpochHistory, Truncation, TruncationProtocol
+from epoch.history import MAX_EPOCH
 from epoch.truncation import Round, TruncationOutcome, truncate_against
 from logstore.recovered_log import RecoveredLog
-from replication.planning.replica import Replica, in_common
+from replication.errors import NoEpochLeftError, UnknownHighWatermarkError
+from replication.planning.failures import PARTITION_ERRORS, OnError, stop
+from replication.planning.replica import Replica, ensure_same_topic, holding, in_common
 
 
 class Relation(StrEnum):
@@ -72,6 +75,9 @@ def plan(
     The leader is taken as just elected: it starts a fresh epoch at its log end, as Kafka's leaders do. `relation` is
     judged by epochs, whatever `protocol` says; that records of one epoch and offset are the same is the protocol's
     own promise, which only a comparison of bytes can check.
+
+    Raises UnknownHighWatermarkError where the follower's high watermark decides and no file tells it, and
+    NoEpochLeftError where no epoch is left for the leader.
     """
     outcome = _decide(leader, follower, protocol)
     removed = follower.removed_by_truncation(outcome.truncate_to)
@@ -90,25 +96,46 @@ def plan(
 
 
 def plan_replicas(
-    leader: Replica, follower: Replica, protocol: TruncationProtocol = TruncationProtocol.KIP_320
+    leader: Replica,
+    follower: Replica,
+    protocol: TruncationProtocol = TruncationProtocol.KIP_320,
+    *,
+    on_error: OnError = stop,
 ) -> list[TruncationPlan]:
-    """Plan every partition that both replicas hold. NothingInCommonError where there is none."""
-    return [
-        plan(RecoveredLog.load(leader.partitions[each]), RecoveredLog.load(follower.partitions[each]), protocol)
-        for each in in_common([leader, follower])
-    ]
+    """Plan every partition that both replicas hold; `on_error` decides whether one that cannot be is left out."""
+    plans = []
+    for partition in in_common([leader, follower]):
+        try:
+            ensure_same_topic(holding([leader, follower], partition))
+            leading, following = (RecoveredLog.load(replica.partitions[partition]) for replica in (leader, follower))
+            plans.append(plan(leading, following, protocol))
+        except PARTITION_ERRORS as error:
+            on_error(partition, error)
+    return plans
 
 
 def _decide(leader: RecoveredLog, follower: RecoveredLog, protocol: TruncationProtocol) -> TruncationOutcome:
     elected = elected_history(leader.history, follower.history, leader.log_end_offset)
-    truncation = Truncation(protocol, follower.history, follower.log_end_offset, follower.high_watermark)
-    return truncate_against(elected, leader.log_end_offset, truncation)
+
+    def outcome(high_watermark: int) -> TruncationOutcome:
+        truncation = Truncation(protocol, follower.history, follower.log_end_offset, high_watermark)
+        return truncate_against(elected, leader.log_end_offset, truncation)
+
+    if follower.high_watermark is not None:
+        return outcome(follower.high_watermark)
+    lowest, highest = outcome(follower.log_start_offset), outcome(follower.log_end_offset)
+    if lowest.truncate_to != highest.truncate_to:
+        raise UnknownHighWatermarkError(follower.partition.topic_partition, follower.partition.path.parent)
+    return lowest
 
 
 def elected_history(leader: EpochHistory, follower: EpochHistory, log_end_offset: int) -> EpochHistory:
     """Return the leader's history right after its election: an epoch that nobody has seen starts at its log end."""
     known = [epoch for epoch in (leader.latest_epoch, follower.latest_epoch) if epoch is not None]
-    return leader.assign(max(known, default=-1) + 1, log_end_offset)
+    newest = max(known, default=-1)
+    if newest == MAX_EPOCH:
+        raise NoEpochLeftError(newest)
+    return leader.assign(newest + 1, log_end_offset)
 
 
 def relation(leader: RecoveredLog, follower: RecoveredLog) -> Relation:
@@ -127,5 +154,6 @@ def _common_end(leader: RecoveredLog, follower: RecoveredLog) -> int:
         # Without epochs nothing tells the logs apart but where they end.
         return min(leader.log_end_offset, follower.log_end_offset)
     elected = elected_history(*lineages, leader.log_end_offset)
-    truncation = Truncation(TruncationProtocol.KIP_320, lineages[1], follower.log_end_offset, follower.high_watermark)
+    # Where both have epochs, these decide, so that any high watermark will do.
+    truncation = Truncation(TruncationProtocol.KIP_320, lineages[1], follower.log_end_offset, follower.log_end_offset)
     return truncate_against(elected, leader.log_end_offset, truncation).truncate_to

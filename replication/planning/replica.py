@@ -1,14 +1,17 @@
 """The partitions that one broker's copy of the logs holds."""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from pathlib import Path
 
+from logstore.file_name import FileKind
 from logstore.log_root import LogRoot, open_log_directory
 from logstore.partition_directory import PartitionDirectory
+from logstore.partition_metadata import PartitionMetadata
 from logstore.topic_partition import TopicPartition
-from replication.errors import NothingInCommonError
+from replication.errors import NothingInCommonError, SameReplicaError, TopicIdsDifferError
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,8 +26,10 @@ def open_replicas(paths: Sequence[Path]) -> list[Replica]:
     """Open log.dirs roots, or single partition directories, as replicas of one cluster.
 
     A replica is called like its root directory; where two roots share a name, by as much of their paths as tells
-    them apart. NothingInCommonError where no two of them hold the same partition.
+    them apart. NothingInCommonError where no two of them hold the same partition, SameReplicaError where one of them is
+    given twice.
     """
+    _ensure_different(paths)
     opened = [open_log_directory(path) for path in paths]
     names = _distinct_names([each.path if isinstance(each, LogRoot) else each.path.parent for each in opened])
     replicas = [Replica(name, _partitions(each)) for name, each in zip(names, opened, strict=True)]
@@ -42,6 +47,33 @@ def in_common(replicas: Sequence[Replica]) -> list[TopicPartition]:
 def holding(replicas: Iterable[Replica], partition: TopicPartition) -> dict[str, PartitionDirectory]:
     """Return the copies of one partition by replica name."""
     return {replica.name: replica.partitions[partition] for replica in replicas if partition in replica.partitions}
+
+
+def held_by_one(replicas: Sequence[Replica]) -> dict[str, list[TopicPartition]]:
+    """Return the partitions that cannot be compared, since only one replica holds them, by that replica's name."""
+    shared = set(in_common(replicas))
+    alone = {replica.name: sorted(set(replica.partitions) - shared) for replica in replicas}
+    return {name: partitions for name, partitions in alone.items() if partitions}
+
+
+def ensure_same_topic(copies: Mapping[str, PartitionDirectory]) -> None:
+    """Raise TopicIdsDifferError where the copies, by replica name, are of topics that only share their name.
+
+    Copies without `partition.metadata`, as before Kafka 2.8, are taken for the same. CorruptMetadataError where one
+    cannot be parsed.
+    """
+    files = {name: copy.listing.files.get(FileKind.PARTITION_METADATA.value) for name, copy in copies.items()}
+    topic_ids = {name: PartitionMetadata.read(path).topic_id for name, path in files.items() if path}
+    if len(set(topic_ids.values())) > 1:
+        raise TopicIdsDifferError(topic_ids)
+
+
+def _ensure_different(paths: Sequence[Path]) -> None:
+    """Raise SameReplicaError where a path is another one, or lies in it."""
+    for one, other in combinations(paths, 2):
+        first, second = one.resolve(), other.resolve()
+        if first.is_relative_to(second) or second.is_relative_to(first):
+            raise SameReplicaError(one, other)
 
 
 def _partitions(opened: LogRoot | PartitionDirectory) -> dict[TopicPartition, PartitionDirectory]:

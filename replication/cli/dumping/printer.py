@@ -11,6 +11,7 @@ from logstore.errors import LogStoreError
 from logstore.record import Record
 from logstore.record_lines import escape, json_line, text_line
 from replication.cli.dumping.batch_lines import VARYING, BatchLines
+from replication.cli.output import shown
 
 Fields = Mapping[str, object]
 Lines = bytes | bytearray | memoryview
@@ -70,7 +71,7 @@ class TextPrinter:
     def begin(self, file: str) -> None:
         """See `Printer`."""
         if self._headings:
-            self._line(f"{chr(10) if self._files else ''}file: {_shown(file)}")
+            self._line(f"{chr(10) if self._files else ''}file: {shown(file)}")
         self._files += 1
 
     def entry(self, kind: str, fields: Fields) -> None:
@@ -84,7 +85,7 @@ class TextPrinter:
     def damage(self, error: Exception, remark: str = "") -> None:
         """See `Printer`."""
         self.found_damage = True
-        self._line(f"damage: {_shown(str(error))}{remark and '; '}{remark}")
+        self._line(f"damage: {shown(str(error))}{remark and '; '}{remark}")
 
     def batch_line(self, batch: Batch, *, is_valid: bool) -> bytes:
         """See `Printer`."""
@@ -174,9 +175,4 @@ def _pairs(fields: Fields) -> str:
 def _spelled(value: object) -> str:
     if value is None or isinstance(value, bool):
         return json.dumps(value)
-    return escape(value).decode() if isinstance(value, bytes) else _shown(str(value))
-
-
-def _shown(text: str) -> str:
-    """Keep text on its line, and off the terminal's controls."""
-    return text if text.isprintable() else escape(text.encode(errors="surrogateescape")).decode()
+    return escape(value).decode() if isinstance(value, bytes) else shown(str(value))

@@ -60,7 +60,7 @@ def test_a_file_in_place_of_a_directory_is_one_line_and_status_2(tmp_path: Path)
     assert "not a directory" in outcome.err
 
 
-def test_a_file_that_cannot_be_opened_is_one_line_and_status_2(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_that_cannot_be_opened_is_a_finding_and_status_2(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     damaged("unknown_file", tmp_path)
 
     def refuse(path: Path) -> None:
@@ -69,8 +69,9 @@ def test_a_file_that_cannot_be_opened_is_one_line_and_status_2(tmp_path: Path, m
     monkeypatch.setattr(LogFile, "open", refuse)  # root may open everything, and tests may run as root
     outcome = epochlog("verify", tmp_path / "broker-2/steady-1")
     assert outcome.status == 2
-    assert "Permission denied" in outcome.err
-    assert outcome.err.count("\n") == 1
+    assert "file-unreadable" in outcome.out
+    assert "Permission denied" in outcome.out
+    assert "file unreadable" in outcome.out.splitlines()[-1]
 
 
 def test_links_in_a_loop_are_reported(tmp_path: Path) -> None:
@@ -90,7 +91,7 @@ def test_verify_exits_1_on_damage_and_prints_each_finding(tmp_path: Path) -> Non
     text = epochlog("verify", tmp_path / "broker-2")
     assert text.status == 1
     assert "corrupt-batch" in text.out
-    assert "1 findings of damage" in text.out
+    assert "1 finding of damage\n" in text.out
 
 
 def test_verify_exits_0_on_sound_replicas() -> None:

@@ -1,0 +1,21 @@
+"""What keeps one partition from being judged, while the others go on."""
+
+from collections.abc import Callable
+from typing import NoReturn
+
+from epoch import EpochError
+from logstore.errors import LogStoreError
+from logstore.topic_partition import TopicPartition
+from replication.errors import ReplicationError
+
+PARTITION_ERRORS = (EpochError, LogStoreError, ReplicationError, OSError)
+"""What is wrong with one partition's files: unreadable, damaged, gone, or not to be compared."""
+
+OnError = Callable[[TopicPartition, Exception], object]
+"""Is told why a partition could not be judged; what it raises ends everything, else the next partition follows."""
+
+
+def stop(partition: TopicPartition, error: Exception) -> NoReturn:
+    """Let the first partition that cannot be judged end everything."""
+    error.add_note(f"while looking at {partition}")
+    raise error
