@@ -1,0 +1,108 @@
+"""What verify says of the files in a partition's directory."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from logstore.clean_shutdown import CLEAN_SHUTDOWN_NAME
+from logstore.partition_directory import PartitionDirectory
+from logstore.verify import Finding, Severity, verify_partition
+from tests.logstore.batches import simple_batch
+
+SNAPSHOT = f"{7:020d}-{2:010d}.checkpoint"
+QUORUM_STATE = {"leaderId": 3, "leaderEpoch": 5, "votedId": -1, "data_version": 1}
+
+
+def found(directory: Path, name: str, content: bytes, *, clean: bool = False) -> list[tuple[str, Severity, str | None]]:
+    """What is said of a partition with nothing in it but one file."""
+    return [(each.kind, each.severity, each.file) for each in findings(directory, name, content, clean=clean)]
+
+
+def findings(directory: Path, name: str, content: bytes, *, clean: bool = False) -> list[Finding]:
+    partition = directory / "__cluster_metadata-0"
+    partition.mkdir()
+    (partition / name).write_bytes(content)
+    if clean:
+        (directory / CLEAN_SHUTDOWN_NAME).touch()
+    return list(verify_partition(PartitionDirectory.open(partition)))
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        ("notes.txt", "unknown-file"),
+        ("leader-epoch-checkpoint.tmp", "left-over-tmp"),
+        (f"{SNAPSHOT}.part", "left-over-tmp"),
+        (f"{0:020d}.log.deleted", "left-over-deleted"),
+        (f"{0:020d}.log.cleaned", "left-over-cleaned"),
+        (f"{0:020d}.index", "index-without-log"),
+        (f"{0:020d}.txnindex", "index-without-log"),
+    ],
+)
+def test_what_is_left_over_is_worth_knowing(name: str, kind: str, tmp_path: Path) -> None:
+    assert found(tmp_path, name, b"x") == [(kind, Severity.INFO, name)]
+
+
+def test_a_swap_file_waits_for_the_next_start(tmp_path: Path) -> None:
+    name = f"{0:020d}.log.swap"
+    assert found(tmp_path, name, b"x") == [("left-over-swap", Severity.WARNING, name)]
+
+
+def test_after_a_clean_stop_no_cleaner_is_at_work(tmp_path: Path) -> None:
+    name = f"{0:020d}.log.cleaned"
+    assert found(tmp_path, name, b"", clean=True) == [("left-over-cleaned", Severity.WARNING, name)]
+
+
+@pytest.mark.parametrize("content", [b"", b"version: 0\n", b"\xff"])
+def test_partition_metadata_can_be_parsed(content: bytes, tmp_path: Path) -> None:
+    expected = [("partition-metadata-unparsable", Severity.ERROR, "partition.metadata")]
+    assert found(tmp_path, "partition.metadata", content) == expected
+
+
+def test_quorum_state_can_be_parsed(tmp_path: Path) -> None:
+    (tmp_path / "sound").mkdir()
+    assert found(tmp_path / "sound", "quorum-state", json.dumps(QUORUM_STATE).encode()) == []
+    expected = [("quorum-state-unparsable", Severity.ERROR, "quorum-state")]
+    assert found(tmp_path, "quorum-state", b"{") == expected
+
+
+def test_metadata_snapshots_are_read_to_their_end(tmp_path: Path) -> None:
+    first, second = simple_batch(0), simple_batch(1)
+    contents = {
+        "sound": (first + second, []),
+        "torn": (first + second[:-1], [("metadata-snapshot-corrupt", len(first))]),
+        "corrupt": (first[:-1] + b"\xff" + second, [("metadata-snapshot-corrupt", 0)]),
+        "junk": (first + b"\x55" * 70, [("metadata-snapshot-corrupt", len(first))]),
+    }
+    for label, (content, expected) in contents.items():
+        (tmp_path / label).mkdir()
+        said = findings(tmp_path / label, SNAPSHOT, content)
+        assert [(each.kind, each.position) for each in said] == expected, label
+
+
+def test_links_are_followed_inside_only_and_a_name_that_begins_alike_is_outside(tmp_path: Path) -> None:
+    outside = tmp_path / "t-00"
+    partition = tmp_path / "t-0"
+    outside.mkdir()
+    partition.mkdir()
+    (outside / "secret").write_bytes(b"")
+    (partition / f"{0:020d}.log").symlink_to(outside / "secret")
+    (partition / "partition.metadata").symlink_to(partition / "own")
+    (partition / "own").write_bytes(b"")
+    said = [(each.kind, each.file) for each in verify_partition(PartitionDirectory.open(partition))]
+    assert ("link-leaves-root", f"{0:020d}.log") in said
+    assert ("partition-metadata-unparsable", "partition.metadata") in said
+
+
+def test_a_copy_on_the_move_is_not_judged_by_the_live_log_s_checkpoints(tmp_path: Path) -> None:
+    (tmp_path / "recovery-point-offset-checkpoint").write_text("0\n1\nt 0 10\n")
+    for name in ("t-0", "t-0.0123456789abcdef-future"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / f"{0:020d}.log").write_bytes(b"")
+    kinds = {
+        path.name: [each.kind for each in verify_partition(PartitionDirectory.open(path))]
+        for path in tmp_path.iterdir()
+        if path.is_dir()
+    }
+    assert kinds == {"t-0": ["recovery-point-beyond-log-end"], "t-0.0123456789abcdef-future": []}

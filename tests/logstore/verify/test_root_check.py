@@ -1,0 +1,109 @@
+"""What verify says of a root's own files, and of what its checkpoints claim."""
+
+from pathlib import Path
+
+import pytest
+
+from logstore.log_root import LogRoot
+from logstore.verify import Finding, Severity, verify_root
+from tests.logstore.batches import simple_batch
+
+CHECKPOINTS = {
+    "replication-offset-checkpoint": "high-watermark-beyond-log-end",
+    "recovery-point-offset-checkpoint": "recovery-point-beyond-log-end",
+    "log-start-offset-checkpoint": "log-start-beyond-log-end",
+    "cleaner-offset-checkpoint": "cleaner-beyond-log-end",
+}
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    """A root with one partition whose log ends at 5."""
+    (tmp_path / "t-0").mkdir()
+    (tmp_path / "t-0" / f"{0:020d}.log").write_bytes(simple_batch(0, [b"v"] * 5))
+    return tmp_path
+
+
+def found(root: Path) -> list[Finding]:
+    # The log has neither indexes nor epochs beside it.
+    ours = ("index-missing", "epoch-checkpoint-missing")
+    return [each for each in verify_root(LogRoot.open(root)) if each.kind not in ours]
+
+
+def kinds(root: Path) -> list[tuple[str, Severity, str | None]]:
+    return [(each.kind, each.severity, each.file) for each in found(root)]
+
+
+@pytest.mark.parametrize("name", CHECKPOINTS)
+def test_no_checkpoint_may_claim_more_than_the_log_has(name: str, root: Path) -> None:
+    (root / name).write_text("0\n1\nt 0 5\n")
+    assert kinds(root) == []
+    (root / name).write_text("0\n1\nt 0 6\n")
+    findings = found(root)
+    assert [(each.kind, each.file, each.offset) for each in findings] == [(CHECKPOINTS[name], name, 6)]
+    assert findings[0].severity is Severity.ERROR
+
+
+@pytest.mark.parametrize("name", CHECKPOINTS)
+def test_a_checkpoint_that_cannot_be_parsed_is_reported(name: str, root: Path) -> None:
+    (root / name).write_text("0\n2\nt 0 5\n")
+    assert kinds(root) == [("checkpoint-unparsable", Severity.ERROR, name)]
+
+
+def test_a_partition_that_only_checkpoints_know_is_missing(root: Path) -> None:
+    for name in ("replication-offset-checkpoint", "recovery-point-offset-checkpoint"):
+        (root / name).write_text("0\n1\nu 3 5\n")
+    (missing,) = found(root)
+    assert (missing.kind, missing.topic, missing.partition) == ("partition-missing", "u", 3)
+    assert "recovery-point-offset-checkpoint" in missing.message
+    assert "replication-offset-checkpoint" in missing.message
+
+
+def test_meta_properties_can_be_parsed(root: Path) -> None:
+    (root / "meta.properties").write_text("version=nonsense\n")
+    assert kinds(root) == [("meta-properties-unparsable", Severity.ERROR, "meta.properties")]
+
+
+@pytest.mark.parametrize(
+    ("content", "expected"), [("", []), ('{"version":0,"brokerEpoch":7}', []), ("{", ["clean-shutdown-unparsable"])]
+)
+def test_the_clean_shutdown_file_can_be_parsed(content: str, expected: list[str], root: Path) -> None:
+    (root / ".kafka_cleanshutdown").write_text(content)
+    assert kinds(root) == [(kind, Severity.WARNING, ".kafka_cleanshutdown") for kind in expected]
+
+
+def test_the_recovery_point_tells_whether_a_clean_stop_is_to_be_believed(root: Path) -> None:
+    (root / ".kafka_cleanshutdown").touch()
+    (root / "recovery-point-offset-checkpoint").write_text("0\n1\nt 0 4\n")
+    assert kinds(root) == [("clean-shutdown-doubtful", Severity.WARNING, ".kafka_cleanshutdown")]
+    (root / "recovery-point-offset-checkpoint").write_text("0\n1\nt 0 5\n")
+    assert kinds(root) == []
+
+
+def test_what_does_not_belong_in_a_root_is_worth_knowing(root: Path) -> None:
+    (root / "notes.txt").touch()
+    (root / "recovery-point-offset-checkpoint.tmp").touch()
+    (root / "lost+found").mkdir()
+    (root / "remote-log-index-cache").mkdir()
+    assert kinds(root) == [
+        ("unknown-file", Severity.INFO, "notes.txt"),
+        ("left-over-tmp", Severity.INFO, "recovery-point-offset-checkpoint.tmp"),
+        ("unknown-directory", Severity.INFO, "lost+found"),
+    ]
+
+
+def test_directories_with_a_mark_are_named_and_not_opened_as_live(root: Path) -> None:
+    for mark in ("delete", "future", "stray"):
+        (root / f"u-1.0123456789abcdef-{mark}").mkdir()
+        (root / f"u-1.0123456789abcdef-{mark}" / f"{0:020d}.log").write_bytes(b"junk" * 50)
+    findings = found(root)
+    assert [(each.kind, each.severity, each.topic, each.partition) for each in findings] == [
+        ("left-over-directory", Severity.INFO, "u", 1)
+    ] * 3
+
+
+def test_checkpoints_that_are_links_are_not_followed(root: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
+    outside = tmp_path_factory.mktemp("outside") / "checkpoint"
+    outside.write_text("0\n1\nt 0 99\n")
+    (root / "replication-offset-checkpoint").symlink_to(outside)
+    assert kinds(root) == [("link-leaves-root", Severity.ERROR, "replication-offset-checkpoint")]
