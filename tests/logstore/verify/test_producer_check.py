@@ -1,0 +1,91 @@
+"""Which producer snapshots contradict the log."""
+
+from pathlib import Path
+
+import pytest
+
+from logstore.producer_snapshot import ProducerSnapshot, ProducerStateEntry
+from logstore.transaction_index import AbortedTransaction
+from logstore.verify import Severity
+from tests.logstore.batches import batch, record
+from tests.logstore.verify.logs import COMPACTED, findings, kinds, marker, thinned, transactional, write_log
+
+LOG = [transactional(7, 0, 5), transactional(8, 5, 5), transactional(7, 10, 5), marker(8, 15), transactional(8, 16, 4)]
+
+
+def write(root: Path, snapshots: dict[int, dict[int, int]], log: list[bytes] = LOG, *, name: str = "t-0") -> Path:
+    """Snapshots, by offset, of each producer's last offset."""
+    directory = write_log(root, {0: log}, name=name)
+    # The transaction that the log aborts, so that there is nothing to say of its index.
+    (directory / f"{0:020d}.txnindex").write_bytes(AbortedTransaction(8, 5, 15, 0).encode())
+    for offset, last_offsets in snapshots.items():
+        write_snapshot(directory, offset, last_offsets)
+    return directory
+
+
+def write_snapshot(directory: Path, offset: int, last_offsets: dict[int, int]) -> None:
+    entries = tuple(ProducerStateEntry(producer, 0, 0, last, 0, 0, 0, -1) for producer, last in last_offsets.items())
+    (directory / f"{offset:020d}.snapshot").write_bytes(ProducerSnapshot(entries).encode())
+
+
+@pytest.mark.parametrize(
+    ("offset", "last_offsets"),
+    [(0, {}), (5, {7: 4}), (10, {7: 4, 8: 9}), (15, {7: 14, 8: 9}), (16, {7: 14, 8: 9}), (20, {7: 14, 8: 19})],
+)
+def test_a_snapshot_is_of_the_producers_before_its_offset(
+    tmp_path: Path, offset: int, last_offsets: dict[int, int]
+) -> None:
+    assert findings(write(tmp_path, {offset: last_offsets})) == []
+
+
+def test_all_snapshots_are_compared_each_with_its_own_offset(tmp_path: Path) -> None:
+    directory = write(tmp_path, {5: {7: 4}, 10: {7: 3}, 15: {7: 14, 8: 9}, 20: {7: 14, 8: 9}})
+    assert [(each.kind, each.file, each.offset) for each in findings(directory)] == [
+        ("snapshot-differs", f"{10:020d}.snapshot", 3),
+        ("snapshot-differs", f"{20:020d}.snapshot", 9),
+    ]
+
+
+def test_producers_that_a_snapshot_lacks_have_expired(tmp_path: Path) -> None:
+    assert findings(write(tmp_path, {20: {8: 19}})) == []
+
+
+def test_a_producer_that_the_log_does_not_know(tmp_path: Path) -> None:
+    assert kinds(write(tmp_path, {20: {7: 14, 8: 19, 9: 3}})) == ["snapshot-differs"]
+
+
+def test_a_producer_that_wrote_before_the_log_starts(tmp_path: Path) -> None:
+    directory = write_log(tmp_path, {20: [transactional(7, 20)]})
+    write_snapshot(directory, 21, {7: 20, 9: 19})
+    assert findings(directory) == []
+    write_snapshot(directory, 21, {7: 20, 9: 20})
+    assert kinds(directory) == ["snapshot-differs"]
+
+
+def test_a_snapshot_beyond_the_end_is_removed_by_kafka(tmp_path: Path) -> None:
+    found = findings(write(tmp_path, {21: {9: 20}}))
+    assert [(each.kind, each.severity, each.offset) for each in found] == [
+        ("snapshot-beyond-log-end", Severity.WARNING, 21)
+    ]
+
+
+def test_a_snapshot_that_cannot_be_read(tmp_path: Path) -> None:
+    directory = write(tmp_path, {10: {7: 4, 8: 9}})
+    path = directory / f"{10:020d}.snapshot"
+    path.write_bytes(path.read_bytes()[:-1] + b"\x01")
+    assert [(each.kind, each.position) for each in findings(directory)] == [("snapshot-unreadable", 2)]
+
+
+def test_after_damage_nothing_is_compared(tmp_path: Path) -> None:
+    damaged = batch(records=[record()], base_offset=20, crc=0)
+    assert kinds(write(tmp_path, {10: {7: 3}}, [*LOG, damaged])) == ["corrupt-batch"]
+    (tmp_path / "torn").mkdir()
+    assert kinds(write(tmp_path / "torn", {10: {7: 3}}, [*LOG, LOG[0][:30]])) == ["torn-batch"]
+
+
+def test_nothing_is_compared_where_the_topic_is_compacted(tmp_path: Path) -> None:
+    assert kinds(write(tmp_path, {10: {7: 3}}, name=COMPACTED)) == []
+
+
+def test_nothing_is_compared_where_batches_show_the_cleaner(tmp_path: Path) -> None:
+    assert kinds(write(tmp_path, {10: {7: 3}}, [*LOG, thinned(20)])) == []

@@ -1,0 +1,115 @@
+"""Which transaction indexes contradict the log."""
+
+from pathlib import Path
+
+import pytest
+
+from logstore.transaction_index import AbortedTransaction
+from logstore.verify import Finding
+from tests.logstore.batches import CONTROL, TRANSACTIONAL, batch, record
+from tests.logstore.verify.logs import COMMIT, COMPACTED, findings, kinds, marker, thinned, transactional, write_log
+
+LOG = [
+    transactional(7, 0, 5),
+    transactional(8, 5, 5),
+    marker(7, 10),
+    marker(8, 11, COMMIT),
+    transactional(8, 12),
+    marker(8, 13),
+]
+ABORTED = [AbortedTransaction(7, 0, 10, 5), AbortedTransaction(8, 12, 13, 14)]
+
+
+def write(root: Path, aborted: list[AbortedTransaction], log: list[bytes] = LOG, *, base: int = 0) -> Path:
+    directory = write_log(root, {base: log})
+    write_index(directory, aborted, base=base)
+    return directory
+
+
+def write_index(directory: Path, aborted: list[AbortedTransaction], *, base: int = 0) -> None:
+    (directory / f"{base:020d}.txnindex").write_bytes(b"".join(entry.encode() for entry in aborted))
+
+
+def summary(found: list[Finding]) -> list[tuple[str, int | None, int | None]]:
+    return [(each.kind, each.position, each.offset) for each in found]
+
+
+def test_an_index_that_agrees_has_no_findings(tmp_path: Path) -> None:
+    assert findings(write(tmp_path, ABORTED)) == []
+
+
+def test_a_transaction_that_the_index_lacks(tmp_path: Path) -> None:
+    assert summary(findings(write(tmp_path, ABORTED[1:]))) == [("aborted-transaction-missing", None, 0)]
+
+
+def test_no_index_at_all(tmp_path: Path) -> None:
+    assert kinds(write_log(tmp_path, {0: LOG})) == ["aborted-transaction-missing"] * 2
+
+
+def test_a_transaction_that_only_the_index_knows(tmp_path: Path) -> None:
+    index = [*ABORTED, AbortedTransaction(9, 3, 4, 5)]
+    assert summary(findings(write(tmp_path, index))) == [("aborted-transaction-unknown", 68, 3)]
+
+
+@pytest.mark.parametrize("field", ["producer_id", "first_offset", "last_stable_offset"])
+@pytest.mark.parametrize("change", [-1, 1])
+def test_every_field_is_compared(tmp_path: Path, field: str, change: int) -> None:
+    first, second = ABORTED
+    altered = second._replace(**{field: getattr(second, field) + change})
+    assert summary(findings(write(tmp_path, [first, altered]))) == [("aborted-transaction-differs", 34, 12)]
+
+
+def test_the_last_stable_offset_is_the_first_of_those_still_open(tmp_path: Path) -> None:
+    log = [transactional(1, 0), transactional(2, 1), transactional(3, 2), marker(3, 3), marker(1, 4), marker(2, 5)]
+    index = [AbortedTransaction(3, 2, 3, 0), AbortedTransaction(1, 0, 4, 1), AbortedTransaction(2, 1, 5, 6)]
+    assert findings(write(tmp_path, index, log)) == []
+
+
+def test_an_index_that_cannot_be_read(tmp_path: Path) -> None:
+    directory = write(tmp_path, ABORTED)
+    (directory / f"{0:020d}.txnindex").write_bytes(b"\xff" * 34)
+    assert kinds(directory) == ["transaction-index-unreadable"]
+
+
+def test_a_marker_that_cannot_be_read_ends_the_comparison(tmp_path: Path) -> None:
+    void = batch(
+        records=[record(key=b"\0", value=bytes(6))], base_offset=14, attributes=TRANSACTIONAL | CONTROL, producer_id=7
+    )
+    assert kinds(write(tmp_path, [], [*LOG, void])) == ["control-record-unreadable"]
+
+
+def test_after_damage_nothing_is_compared(tmp_path: Path) -> None:
+    damaged = batch(records=[record()], base_offset=14, crc=0)
+    assert kinds(write(tmp_path, [], [*LOG, damaged])) == ["corrupt-batch"]
+
+
+class TestRetention:
+    """The first segments were deleted, and with them where some transactions began."""
+
+    LOG = (transactional(7, 20), transactional(8, 21), marker(8, 22), marker(7, 23), transactional(8, 24))
+
+    def test_transactions_that_cross_the_beginning_are_sound(self, tmp_path: Path) -> None:
+        # Producer 7 began at 15, so that 8's abort left the log undecided from there on.
+        index = [AbortedTransaction(8, 21, 22, 15), AbortedTransaction(7, 15, 23, 24)]
+        assert findings(write(tmp_path, index, list(self.LOG), base=20)) == []
+
+    def test_transactions_of_which_only_the_marker_is_left_are_sound(self, tmp_path: Path) -> None:
+        assert findings(write(tmp_path, [AbortedTransaction(9, 3, 20, 21)], [marker(9, 20)], base=20)) == []
+
+    def test_offsets_that_the_log_has_must_be_right(self, tmp_path: Path) -> None:
+        index = [AbortedTransaction(8, 20, 22, 20), AbortedTransaction(7, 20, 23, 23)]
+        assert kinds(write(tmp_path, index, list(self.LOG), base=20)) == ["aborted-transaction-differs"] * 2
+
+    def test_the_producer_must_be_right(self, tmp_path: Path) -> None:
+        index = [AbortedTransaction(9, 15, 22, 15), AbortedTransaction(7, 15, 23, 24)]
+        assert kinds(write(tmp_path, index, list(self.LOG), base=20)) == ["aborted-transaction-differs"]
+
+
+class TestCompaction:
+    """The cleaner removes the batches of transactions, and sometimes their markers."""
+
+    def test_nothing_is_compared_where_the_topic_is_compacted(self, tmp_path: Path) -> None:
+        assert kinds(write_log(tmp_path, {0: LOG}, name=COMPACTED)) == []
+
+    def test_nothing_is_compared_where_a_later_segment_shows_the_cleaner(self, tmp_path: Path) -> None:
+        assert kinds(write_log(tmp_path, {0: LOG, 14: [thinned(14)]})) == []
