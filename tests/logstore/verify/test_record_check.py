@@ -1,0 +1,77 @@
+"""Records that cannot be decoded although their batch's checksum holds."""
+
+import struct
+import zlib
+from collections.abc import Callable
+from pathlib import Path
+
+import cramjam
+import pytest
+
+from tests.logstore.batches import GZIP, batch, record
+from tests.logstore.golden import LEGACY
+from tests.logstore.verify.logs import findings, kinds, write_log
+
+SOUND = batch(records=[record()])
+CODECS: list[tuple[int, Callable[[bytes], bytes]]] = [
+    (0, bytes),
+    (GZIP, lambda section: bytes(cramjam.gzip.compress(section))),
+]
+
+
+def message(offset: int, value: bytes, attributes: int = 0) -> bytes:
+    """A message of magic 1."""
+    checked = struct.pack(">bbqii", 1, attributes, 5, -1, len(value)) + value
+    return struct.pack(">qiI", offset, 4 + len(checked), zlib.crc32(checked)) + checked
+
+
+@pytest.mark.parametrize(("codec", "compress"), CODECS, ids=["plain", "compressed"])
+@pytest.mark.parametrize(
+    ("records", "meaning"),
+    [
+        ([record(), record(offset_delta=1, length=50)], "length cannot be"),
+        ([record(), record(offset_delta=1, header_count=1)], "do not fill its length"),
+        ([record()], "not as many as the header counts"),
+        ([record(), record(offset_delta=2)], "outside its batch"),
+        ([record(offset_delta=1), record(offset_delta=1)], "does not rise"),
+    ],
+)
+def test_each_fault_is_found_compressed_or_not(
+    tmp_path: Path, codec: int, compress: Callable[[bytes], bytes], records: list[bytes], meaning: str
+) -> None:
+    section = compress(b"".join(records))
+    bad = batch(section=section, attributes=codec, base_offset=1, record_count=2, last_offset_delta=1)
+    directory = write_log(tmp_path, {0: [SOUND, bad]})
+    assert kinds(directory) == []
+    (found,) = findings(directory, records=True)
+    assert (found.kind, found.offset) == ("record-unreadable", 1)
+    assert meaning in found.message
+    position = found.position or 0
+    assert position == len(SOUND) if codec else len(SOUND) <= position <= len(SOUND + bad)
+
+
+def test_records_that_do_not_decompress(tmp_path: Path) -> None:
+    bad = batch(section=b"no gzip", attributes=GZIP, base_offset=1, record_count=1)
+    found = findings(write_log(tmp_path, {0: [SOUND, bad]}), records=True)
+    assert [(each.kind, each.position, each.offset) for each in found] == [("record-unreadable", len(SOUND), 1)]
+
+
+def test_records_of_a_batch_whose_checksum_fails_are_not_looked_at(tmp_path: Path) -> None:
+    bad = batch(records=[record(length=50)], base_offset=1, crc=0)
+    assert kinds(write_log(tmp_path, {0: [SOUND, bad]}), records=True) == ["corrupt-batch"]
+
+
+@pytest.mark.parametrize("file", sorted(LEGACY.glob("*.log")), ids=lambda path: path.stem)
+def test_old_message_sets_of_kafkas_own_client_are_sound(tmp_path: Path, file: Path) -> None:
+    directory = write_log(tmp_path, {0: [file.read_bytes()]})
+    assert [each for each in findings(directory, records=True) if each.kind == "record-unreadable"] == []
+
+
+def test_an_old_message_whose_fields_do_not_fit_is_found(tmp_path: Path) -> None:
+    sound = message(0, b"value")
+    checked = struct.pack(">bbqii", 1, 0, 5, -1, 90) + b"short"
+    bad = struct.pack(">qiI", 1, 4 + len(checked), zlib.crc32(checked)) + checked
+    directory = write_log(tmp_path, {0: [sound, bad]})
+    assert "record-unreadable" not in kinds(directory)
+    found = [each for each in findings(directory, records=True) if each.kind == "record-unreadable"]
+    assert [(each.position, each.offset) for each in found] == [(len(sound), 1)]
