@@ -60,7 +60,7 @@ def test_a_file_in_place_of_a_directory_is_one_line_and_status_2(tmp_path: Path)
     assert "not a directory" in outcome.err
 
 
-def test_a_file_that_cannot_be_opened_is_a_finding_and_status_2(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_that_cannot_be_read_is_a_finding_and_status_2(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     damaged("unknown_file", tmp_path)
 
     def refuse(path: Path) -> None:

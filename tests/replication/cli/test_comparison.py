@@ -1,0 +1,131 @@
+"""`plan`, `advise` and `epochs` go on after what cannot be judged, and never touch what they read."""
+
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+from logstore.topic_partition import TopicPartition
+from logstore.verify.finding import Reporter
+from tests.replication.cli.command import epochlog
+from tests.replication.partitions import ABatch, write_partition
+
+SOUND = [ABatch(0, 5, 0), ABatch(5, 5, 1)]
+EPOCHS = [(0, 0), (1, 5)]
+PLAIN_ID, OTHER_ID = "Br8snZJcSrSaMIBVoJX3aw", "Br8snZJcSrSaMIBVoJX3ag"
+
+
+@pytest.fixture
+def roots(tmp_path: Path) -> list[Path]:
+    """Two brokers that both hold the partitions a-0 and b-0, which agree."""
+    brokers = [tmp_path / "broker-1", tmp_path / "broker-2"]
+    for broker in brokers:
+        for name in ("a-0", "b-0"):
+            write_partition(broker, SOUND, EPOCHS, name=name)
+    return brokers
+
+
+def compare(command: str, roots: list[Path], *options: str) -> tuple[int, list[str], str]:
+    """Run it; give the status, the partitions that were judged, and what was complained of."""
+    places: list[object] = ["--leader", roots[0], "--follower", roots[1]] if command == "plan" else [*roots]
+    outcome = epochlog(command, *places, *options, "--json")
+    return outcome.status, [each["topic"] for each in outcome.document], outcome.err
+
+
+@pytest.mark.parametrize("command", ["plan", "advise"])
+class TestWhatIsWrongWithOnePartition:
+    @pytest.mark.parametrize("checkpoint", ["nonsense", "0\n1\n2147483647 0\n"])
+    def test_leaves_out_that_partition_only(self, command: str, checkpoint: str, roots: list[Path]) -> None:
+        (roots[1] / "a-0/leader-epoch-checkpoint").write_text(checkpoint)
+        status, judged, complaint = compare(command, roots)
+        assert (status, judged) == (2, ["b"])
+        assert complaint.startswith("epochlog: a-0: ")
+        assert complaint.count("\n") == 1
+
+    def test_may_be_that_the_topic_was_made_again(self, command: str, roots: list[Path]) -> None:
+        for root, topic_id in zip(roots, (PLAIN_ID, OTHER_ID), strict=True):
+            (root / "a-0/partition.metadata").write_text(f"version: 0\ntopic_id: {topic_id}")
+            (root / "b-0/partition.metadata").write_text(f"version: 0\ntopic_id: {PLAIN_ID}")
+        status, judged, complaint = compare(command, roots)
+        assert (status, judged) == (2, ["b"])
+        assert f"{PLAIN_ID} on broker-1, {OTHER_ID} on broker-2" in complaint
+
+    def test_may_be_that_only_one_replica_holds_it(self, command: str, roots: list[Path]) -> None:
+        write_partition(roots[1], SOUND, EPOCHS, name="c-0")
+        status, judged, complaint = compare(command, roots)
+        assert (status, judged) == (0, ["a", "b"])
+        assert complaint == "epochlog: not compared, since only broker-2 holds them: c-0\n"
+
+
+@pytest.mark.parametrize("command", ["plan", "advise"])
+def test_a_replica_is_not_compared_with_itself(command: str, roots: list[Path], tmp_path: Path) -> None:
+    link = tmp_path / "link"
+    link.symlink_to(roots[0])
+    for other in (roots[0], link, roots[0] / "a-0"):
+        places = ["--leader", roots[0], "--follower", other] if command == "plan" else [roots[0], other]
+        outcome = epochlog(command, *places)
+        assert outcome.status == 2
+        assert "are the same replica" in outcome.err
+
+
+class TestAnUnknownHighWatermark:
+    def test_is_said_where_it_decides(self, roots: list[Path]) -> None:
+        status, judged, complaint = compare("plan", roots, "--protocol", "high-watermark")
+        assert (status, judged) == (2, [])
+        assert "the high watermark is unknown" in complaint
+
+    def test_is_no_matter_where_epochs_decide(self, roots: list[Path]) -> None:
+        assert compare("plan", roots, "--protocol", "kip-320") == (0, ["a", "b"], "")
+
+    def test_decides_where_a_follower_lost_its_epochs(self, roots: list[Path]) -> None:
+        (roots[1] / "a-0/leader-epoch-checkpoint").write_text("0\n0\n")
+        (roots[1] / ".kafka_cleanshutdown").write_text("")
+        status, judged, complaint = compare("plan", roots)
+        assert (status, judged) == (2, ["b"])
+        assert "a-0: the high watermark is unknown" in complaint
+
+
+class TestARebuildNeverWritesWhereItReads:
+    @pytest.mark.parametrize("output", ["", "..", "a-0", "../broker-1/new"])
+    def test_not_in_the_directory_nor_around_it(self, output: str, roots: list[Path]) -> None:
+        outcome = epochlog("epochs", roots[0], "--rebuild", "--output", roots[0] / output)
+        assert outcome.status == 2
+        assert "never changed" in outcome.err.replace("\n", " ")
+        assert not (roots[0] / "new").exists()
+
+    def test_not_by_naming_the_root_of_a_partition(self, roots: list[Path]) -> None:
+        checkpoint = roots[0] / "a-0/leader-epoch-checkpoint"
+        checkpoint.write_text("0\n1\n0 0\n")
+        assert epochlog("epochs", roots[0] / "a-0", "--rebuild", "--output", roots[0]).status == 2
+        assert checkpoint.read_text() == "0\n1\n0 0\n"
+
+    def test_not_through_a_link(self, roots: list[Path], tmp_path: Path) -> None:
+        (tmp_path / "new").mkdir()
+        (tmp_path / "new/a-0").symlink_to(roots[0] / "a-0")
+        assert epochlog("epochs", roots[0], "--rebuild", "--output", tmp_path / "new").status == 2
+
+
+def test_hostile_file_names_stay_on_their_line_and_off_the_terminal(tmp_path: Path) -> None:
+    partition = write_partition(tmp_path / "broker-1", SOUND, EPOCHS)
+    for name in (b"\x1b[31mred\tand more", b"\xff\xfe"):
+        Path(os.fsdecode(bytes(partition) + b"/" + name)).write_text("")
+    outcome = epochlog("verify", partition)
+    assert outcome.out.isascii()
+    assert "\x1b" not in outcome.out
+    assert {line.count("\t") for line in outcome.out.splitlines()[:-1]} == {7}
+
+
+def test_findings_are_printed_as_they_come(roots: list[Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    lengths = []
+
+    def findings(*_: object, **__: object) -> object:
+        for number in range(3):
+            yield Reporter(TopicPartition("a", 0)).error("torn", f"number {number}", file="x")
+            sys.stdout.flush()
+            lengths.append(sys.stdout.buffer.getvalue().count(b"number"))  # type: ignore[attr-defined]
+
+    monkeypatch.setattr("logstore.verify.verify", findings)
+    assert epochlog("verify", roots[0]).status == 1
+    assert len(epochlog("verify", roots[0], "--json").document) == 3
+    assert lengths == [1, 2, 3] * 2
