@@ -168,3 +168,13 @@ def test_a_value_that_does_not_decompress_is_an_error() -> None:
     batch = LegacyBatch(memoryview(message(9, b"no gzip", attributes=GZIP)))
     with pytest.raises(DecompressionError):
         _ = batch.record_count
+
+
+@pytest.mark.parametrize("inner", [(2**62, 0), (0, 2**62)])
+def test_wrapped_offsets_that_cannot_be_are_refused(inner: tuple[int, int]) -> None:
+    batch = wrapped(2**63 - 1 if inner[0] else 5, *(message(offset, b"v") for offset in inner))
+    with pytest.raises(CorruptRecordError, match="offset"):
+        _ = batch.base_offset
+    columns = next(LogFile(batch.data).scan())
+    assert columns.base_offset.tolist() == [batch.last_offset]
+    assert columns.record_count.tolist() == [0]

@@ -120,6 +120,7 @@ def test_of_a_partition_that_is_deleted_meanwhile_nothing_is_said(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     one, other = write(tmp_path, simple_batch(3)), tmp_path / "u-0"
+    (one / "partition.metadata").write_text("version: 0\ntopic_id: AAAAAAAAAAAAAAAAAAAAAQ\n")
     shutil.copytree(one, other)
     root = LogRoot.open(tmp_path)
     assert {each.topic for each in verify_root(root)} == {"t", "u"}

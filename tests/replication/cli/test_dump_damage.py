@@ -12,6 +12,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from logstore import growing_log
 from logstore.log_file import LogFile
 from replication.cli.dumping import log_dump
 from tests.data.replicas import damage_kinds, damaged
@@ -144,6 +145,15 @@ def test_the_tail_of_a_log_that_grows_is_read_again(tmp_path: Path, monkeypatch:
         return batches(log_file, position)
 
     monkeypatch.setattr(LogFile, "batches", while_growing)
+    outcome = epochlog("dump", path)
+    assert outcome.status == 0
+    assert len(outcome.out.splitlines()) == 2
+
+
+def test_the_tail_of_a_log_is_given_time_to_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    data = simple_batch() + simple_batch(1)
+    path = written(tmp_path, data[:-5])
+    monkeypatch.setattr(growing_log.time, "sleep", lambda _pause: path.write_bytes(data))
     outcome = epochlog("dump", path)
     assert outcome.status == 0
     assert len(outcome.out.splitlines()) == 2
