@@ -1,11 +1,14 @@
 """`plan`, `advise` and `epochs` go on after what cannot be judged, and never touch what they read."""
 
+import io
 import os
+import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from logstore.log_root import LogRoot
 from logstore.topic_partition import TopicPartition
 from logstore.verify.finding import Reporter
 from tests.replication.cli.command import epochlog
@@ -116,6 +119,31 @@ def test_hostile_file_names_stay_on_their_line_and_off_the_terminal(tmp_path: Pa
     assert {line.count("\t") for line in outcome.out.splitlines()[:-1]} == {7}
 
 
+def test_a_file_name_that_the_terminal_cannot_show_is_no_traceback(tmp_path: Path) -> None:
+    partition = write_partition(tmp_path / "broker-1", SOUND, EPOCHS)
+    (partition / "grün").write_text("")
+    command = [sys.executable, "-m", "replication.cli", "verify", str(partition)]
+    strict = {**os.environ, "PYTHONIOENCODING": "ascii:strict", "PYTHONUTF8": "1"}
+    done = subprocess.run(command, env=strict, capture_output=True, text=True, check=False)
+    assert "Traceback" not in done.stderr
+    assert "gr\\xfcn" in done.stdout
+
+
+def test_a_partition_that_vanishes_after_the_listing_is_left_out(
+    roots: list[Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = LogRoot.open
+
+    def vanishing(path: Path) -> LogRoot:
+        opened = real(path)
+        (roots[0] / "a-0").rename(roots[0] / "a-0.0123456789abcdef0123456789abcdef-delete")
+        return opened
+
+    monkeypatch.setattr(LogRoot, "open", vanishing)
+    outcome = epochlog("epochs", roots[0], "--json")
+    assert (outcome.status, [each["topic"] for each in outcome.document]) == (0, ["b"])
+
+
 def test_findings_are_printed_as_they_come(roots: list[Path], monkeypatch: pytest.MonkeyPatch) -> None:
     lengths = []
 
@@ -123,7 +151,9 @@ def test_findings_are_printed_as_they_come(roots: list[Path], monkeypatch: pytes
         for number in range(3):
             yield Reporter(TopicPartition("a", 0)).error("torn", f"number {number}", file="x")
             sys.stdout.flush()
-            lengths.append(sys.stdout.buffer.getvalue().count(b"number"))  # type: ignore[attr-defined]
+            printed = sys.stdout.buffer
+            assert isinstance(printed, io.BytesIO)
+            lengths.append(printed.getvalue().count(b"number"))
 
     monkeypatch.setattr("logstore.verify.verify", findings)
     assert epochlog("verify", roots[0]).status == 1
