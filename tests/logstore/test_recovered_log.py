@@ -118,6 +118,12 @@ class TestAfterACleanStop:
         assert log.lineage().entries == [(0, 0), (2, 10), (3, 15)]
 
 
+def test_an_epoch_in_which_nothing_was_written_yet_belongs_to_the_lineage(tmp_path: Path) -> None:
+    path = written(tmp_path)
+    (path / "leader-epoch-checkpoint").write_bytes(format_checkpoint([(0, 0), (1, 7), (3, 15)]))
+    assert open_with(path, clean_shutdown=True).lineage().entries == [(0, 0), (1, 7), (3, 15)]
+
+
 @pytest.mark.parametrize(("told", "known"), [(3, 7), (12, 12), (99, 20)])
 def test_the_high_watermark_is_kept_within_the_log(told: int, known: int, tmp_path: Path) -> None:
     path = written(tmp_path)

@@ -39,6 +39,16 @@ def test_between_equal_epochs_the_longer_log_leads(tmp_path: Path) -> None:
     assert judge(a=shorter, b=longer).recommended == "b"
 
 
+def test_the_longer_log_leads_even_where_the_others_lose_more_under_it(tmp_path: Path) -> None:
+    third = [OLD, ABatch(5, 5, 3)]
+    longer = log(tmp_path / "1", [OLD, ABatch(5, 20, 5)])
+    shorter = log(tmp_path / "2", [*third, ABatch(10, 10, 5)])
+    advice = judge(a=shorter, b=longer, c=log(tmp_path / "3", third), d=log(tmp_path / "4", third))
+    lost = {each.replica: sum(loss.records_lost for loss in each.lost.values()) for each in advice.replicas}
+    assert lost["b"] > lost["a"]
+    assert advice.recommended == "b"
+
+
 def test_between_equal_logs_the_one_leads_under_which_least_is_lost(tmp_path: Path) -> None:
     # Both end at 20 in epoch 5; what a third wrote in epoch 3 only one of them shares.
     third = [OLD, ABatch(5, 5, 3)]
