@@ -43,7 +43,8 @@ def test_the_longer_log_leads_even_where_the_others_lose_more_under_it(tmp_path:
     third = [OLD, ABatch(5, 5, 3)]
     longer = log(tmp_path / "1", [OLD, ABatch(5, 20, 5)])
     shorter = log(tmp_path / "2", [*third, ABatch(10, 10, 5)])
-    advice = judge(a=shorter, b=longer, c=log(tmp_path / "3", third), d=log(tmp_path / "4", third))
+    others = {name: log(tmp_path / name, third) for name in "cdefg"}
+    advice = judge(a=shorter, b=longer, **others)
     lost = {each.replica: sum(loss.records_lost for loss in each.lost.values()) for each in advice.replicas}
     assert lost["b"] > lost["a"]
     assert advice.recommended == "b"
