@@ -84,7 +84,7 @@ class IndexCheck(SilentCheck, Generic[Index]):
                 file=name,
                 position=index.slots * self.slot_bytes,
             )
-        if index.zero_slots and not is_active:
+        if self._has_zero_tail(index) and not is_active:
             yield self._report.warning(
                 "index-zero-tail",
                 f"{index.zero_slots} empty entries end the index of a segment that was rolled, which trims them: Kafka "
@@ -101,6 +101,9 @@ class IndexCheck(SilentCheck, Generic[Index]):
                 position=first * self.slot_bytes,
                 offset=max(index.base_offset, int(self._offsets(index)[first])),
             )
+
+    def _has_zero_tail(self, index: Index) -> bool:
+        return index.zero_slots > 0
 
     def _read(self, segment: Segment) -> Index | None:
         raise NotImplementedError
@@ -179,7 +182,11 @@ class OffsetIndexCheck(IndexCheck[OffsetIndex]):
 
 
 class TimeIndexCheck(IndexCheck[TimeIndex]):
-    """Each entry must be the largest timestamp so far and an offset in the batch that has it."""
+    """No record up to an entry's offset may be later than its timestamp, and entries must rise.
+
+    The timestamp may be larger than any record's: Kafka keeps the largest it has seen when a truncation takes that
+    record away. Lookups by time then begin earlier than they need to, and miss nothing.
+    """
 
     kind = FileKind.TIME_INDEX
     slot_bytes = 12
@@ -189,6 +196,9 @@ class TimeIndexCheck(IndexCheck[TimeIndex]):
 
     def _start(self) -> None:
         self._largest = NO_TIMESTAMP
+        timestamps = self._index.timestamp if self._index is not None else np.empty(0, np.int64)
+        self._rising = np.ones(len(timestamps), np.bool_)
+        self._rising[1:] = np.diff(timestamps) > 0
 
     def _compare(self, index: TimeIndex, chunk: Chunk, good: Flags) -> None:
         columns = chunk.columns
@@ -199,14 +209,17 @@ class TimeIndexCheck(IndexCheck[TimeIndex]):
         here = np.flatnonzero((index.offset >= columns.base_offset.min()) & (index.offset <= columns.last_offset.max()))
         row = np.minimum(np.searchsorted(columns.last_offset, index.offset[here]), len(columns) - 1)
         inside = (columns.base_offset[row] <= index.offset[here]) & (index.offset[here] <= columns.last_offset[row])
-        agrees = (timestamp[row] == index.timestamp[here]) & (largest[row] == index.timestamp[here])
-        good[here] |= inside & (agrees | ~columns.crc_valid[row])
+        good[here] |= inside & self._rising[here] & (largest[row] <= index.timestamp[here])
+
+    def _has_zero_tail(self, index: TimeIndex) -> bool:
+        # A single entry of zeros is one for timestamp 0 at the segment's first offset.
+        return index.zero_slots > 0 and not (index.slots == 1 and self._largest == 0)
 
     def _beyond(self, index: TimeIndex) -> Flags:
         return index.offset > self._last_offset
 
     def _meaning(self) -> str:
-        return "the batch at that offset has another largest timestamp, so a lookup by time may miss records"
+        return "a record up to that offset is later, or entries do not rise, so a lookup by time may miss records"
 
     def _offsets(self, index: TimeIndex) -> NDArray[np.int64]:
         return index.offset

@@ -83,10 +83,15 @@ def test_offset_entries_rise(tmp_path: Path) -> None:
     assert places(found(tmp_path, LOG, index, time_index(*TIMES))) == [("index-entry-wrong", ".index", 8)]
 
 
-@pytest.mark.parametrize("wrong", [(1_031, 3), (1_030, 2), (1_030, 99)])
-def test_a_time_entry_is_the_largest_timestamp_and_its_batch(tmp_path: Path, wrong: tuple[int, int]) -> None:
+@pytest.mark.parametrize("wrong", [(1_029, 3), (1_030, 99), (900, 3)])
+def test_no_record_up_to_a_time_entry_is_later(tmp_path: Path, wrong: tuple[int, int]) -> None:
     index = time_index(TIMES[0], wrong, TIMES[2])
     assert places(found(tmp_path, LOG, offset_index(*OFFSETS), index)) == [("index-entry-wrong", ".timeindex", 12)]
+
+
+def test_a_time_entry_may_be_later_than_all_records(tmp_path: Path) -> None:
+    index = time_index(TIMES[0], (1_031, 3), TIMES[2])
+    assert found(tmp_path, LOG, offset_index(*OFFSETS), index) == []
 
 
 def test_a_timestamp_below_an_earlier_one_is_no_time_entry(tmp_path: Path) -> None:
