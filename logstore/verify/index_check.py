@@ -213,7 +213,7 @@ class TimeIndexCheck(IndexCheck[TimeIndex]):
 
     def _has_zero_tail(self, index: TimeIndex) -> bool:
         # A single entry of zeros is one for timestamp 0 at the segment's first offset.
-        return index.zero_slots > 0 and not (index.slots == 1 and self._largest == 0)
+        return index.zero_slots > 0 and index.slots > 1
 
     def _beyond(self, index: TimeIndex) -> Flags:
         return index.offset > self._last_offset
