@@ -38,12 +38,13 @@ class LogRoot:
         path = path.absolute()
         listing = list_directory(path, root=path)
         known = ROOT_FILES.intersection(listing.files)
-        if not known and not any(map(is_partition_directory_name, listing.directories)):
+        if not known and not any(map(_may_be_partition, listing.directories.values())):
             raise NotALogDirectoryError(
                 "neither a log.dirs root nor a partition directory: it holds no topic-partition directories and no "
                 "checkpoint files",
                 file=path,
-                advice="name the directory that holds directories such as orders-0",
+                advice="name the directory that holds directories such as orders-0; of several brokers' copies, "
+                "name each",
             )
         return cls(path, listing, RootCheckpoints.read(path))
 
@@ -84,6 +85,13 @@ def open_log_directory(path: Path) -> LogRoot | PartitionDirectory:
     """Open a partition directory or a whole log.dirs root, whichever `path` is."""
     path = path.absolute()
     return PartitionDirectory.open(path) if _looks_like_partition(path) else LogRoot.open(path)
+
+
+def _may_be_partition(path: Path) -> bool:
+    """Tell a partition from a broker's root that is called like one, such as `broker-1`."""
+    return is_partition_directory_name(path.name) and not ROOT_FILES.intersection(
+        entry.name for entry in path.iterdir()
+    )
 
 
 def _looks_like_partition(path: Path) -> bool:

@@ -33,7 +33,7 @@ def replicas(label: str) -> Path:
         shutil.rmtree(partial, ignore_errors=True)
         with tarfile.open(archive) as tar:
             # "tar", not "data": one damaged replica holds a symbolic link that leaves it, on purpose.
-            tar.extractall(partial, filter="tar")
+            tar.extractall(partial, **({"filter": "tar"} if hasattr(tarfile, "tar_filter") else {}))  # noqa: S202
         partial.rename(target)
     return target / label
 

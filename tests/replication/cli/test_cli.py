@@ -53,6 +53,12 @@ def test_a_directory_without_logs_is_one_line_and_status_2(name: str, content: s
     assert outcome.err.count("\n") == 1
 
 
+def test_a_directory_that_holds_several_roots_is_refused() -> None:
+    outcome = epochlog("verify", replicas("diverged"))
+    assert (outcome.status, outcome.out) == (2, "")
+    assert "name each" in outcome.err
+
+
 def test_a_file_in_place_of_a_directory_is_one_line_and_status_2(tmp_path: Path) -> None:
     (tmp_path / "orders-0").write_text("")
     outcome = epochlog("verify", tmp_path / "orders-0")
