@@ -151,7 +151,10 @@ def _history(partition: PartitionDirectory, tail: _Tail) -> EpochHistory:
     history = EpochHistory(LeaderEpochCheckpoint(path.parent).read() if path else ())
     if partition.checkpoints.clean_shutdown:
         return history
+    latest = history.latest_epoch
+    newer: list[tuple[int, int]] = []
     for run in tail.epochs.known():
-        if history.latest_epoch is None or run.epoch > history.latest_epoch:
-            history = history.assign(run.epoch, run.first_offset)
-    return history
+        if latest is None or run.epoch > latest:
+            newer.append((run.epoch, run.first_offset))
+            latest = run.epoch
+    return history.assign_many(newer)
