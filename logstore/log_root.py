@@ -88,15 +88,19 @@ def open_log_directory(path: Path) -> LogRoot | PartitionDirectory:
 
 
 def _may_be_partition(path: Path) -> bool:
-    """Tell a partition from a broker's root that is called like one, such as `broker-1`."""
-    return is_partition_directory_name(path.name) and not ROOT_FILES.intersection(
-        entry.name for entry in path.iterdir()
-    )
+    """Tell a partition, be all its files links, from a broker's root or anything else with a name like `broker-1`."""
+    if not is_partition_directory_name(path.name):
+        return False
+    names = [entry.name for entry in path.iterdir()]
+    return any(map(_is_kafkas, names)) and not ROOT_FILES.intersection(names)
 
 
 def _looks_like_partition(path: Path) -> bool:
     """Judge by what is in it too, since a root may be called `disk-1`."""
     if not is_partition_directory_name(path.name) or not path.is_dir():
         return False
-    names = map(parse_file_name, list_directory(path, root=path).files)
-    return any(name.kind not in {FileKind.UNKNOWN, FileKind.TEMPORARY} for name in names)
+    return any(map(_is_kafkas, list_directory(path, root=path).files))
+
+
+def _is_kafkas(name: str) -> bool:
+    return parse_file_name(name).kind not in {FileKind.UNKNOWN, FileKind.TEMPORARY}

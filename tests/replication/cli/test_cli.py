@@ -59,6 +59,12 @@ def test_a_directory_that_holds_several_roots_is_refused() -> None:
     assert "name each" in outcome.err
 
 
+def test_directories_that_are_only_called_like_partitions_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "dbus-1").mkdir()
+    (tmp_path / "dbus-1/session.conf").write_text("")
+    assert [epochlog(name, tmp_path).status for name in ("verify", "epochs", "dump")] == [2, 2, 2]
+
+
 def test_a_file_in_place_of_a_directory_is_one_line_and_status_2(tmp_path: Path) -> None:
     (tmp_path / "orders-0").write_text("")
     outcome = epochlog("verify", tmp_path / "orders-0")
