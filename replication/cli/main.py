@@ -51,6 +51,9 @@ for command in COMMANDS:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line."""
+    if sys.stdout is None:
+        # Closed by the caller, who wants the exit status alone.
+        sys.stdout = open(os.devnull, "w")  # noqa: SIM115  it is the process's own
     if isinstance(sys.stdout, io.TextIOWrapper):
         # File names may be no text at all, and the terminal may know less of Unicode than they do.
         sys.stdout.reconfigure(errors="backslashreplace")

@@ -232,6 +232,19 @@ def test_a_reader_that_goes_away_is_no_traceback() -> None:
     assert "Traceback" not in done.stderr
 
 
+def test_a_closed_output_leaves_the_exit_status() -> None:
+    command = f"{sys.executable} -m replication.cli verify {replicas('reconciled') / 'broker-1'} >&-"
+    done = subprocess.run(command, shell=True, stderr=subprocess.PIPE, text=True, check=False)  # noqa: S602  as above
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_without_the_command_lines_libraries_one_line_says_what_to_install() -> None:
+    code = "import sys\nsys.modules['typer'] = None\nfrom replication.cli.__main__ import run\nrun()"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert done.stderr == "epochlog: the command line needs typer: pip install 'epochlog[cli]'\n"
+
+
 def test_help_and_version_load_no_kernels() -> None:
     for arguments in (["--help"], ["version"]):
         code = (
