@@ -56,13 +56,22 @@ def epochs(
 
 
 def _ensure_apart(output: Path, directory: Path, partitions: Iterable["PartitionDirectory"]) -> None:
-    """Refuse to write where something was read: in DIR, around it, or through a link that leads there."""
+    """Refuse to write where something was read, in DIR, around it, or through a link, and over other checkpoints."""
+    from epoch.checkpoint import LEADER_EPOCH_CHECKPOINT
+
     read = directory.resolve()
-    places = [output, *(output / partition.path.name for partition in partitions)]
+    targets = [output / partition.path.name for partition in partitions]
+    places = [output, *targets]
     for place in (each.resolve() for each in places):
         if place.is_relative_to(read) or read.is_relative_to(place):
             raise typer.BadParameter(
                 f"{output} is, holds or lies in {directory}, which is never changed; name a directory apart from it",
+                param_hint="--output",
+            )
+    for target in targets:
+        if (target / LEADER_EPOCH_CHECKPOINT).exists():
+            raise typer.BadParameter(
+                f"{target} has a {LEADER_EPOCH_CHECKPOINT} already, which is never replaced; name an empty directory",
                 param_hint="--output",
             )
 

@@ -205,6 +205,15 @@ def test_epochs_tells_both_accounts_and_rebuilds(tmp_path: Path) -> None:
     assert (partition / "leader-epoch-checkpoint").read_bytes() == before
 
 
+def test_epochs_replaces_no_other_checkpoint(tmp_path: Path) -> None:
+    arguments = ("epochs", replicas("diverged") / "broker-2/diverge-0", "--rebuild", "--output", tmp_path)
+    assert epochlog(*arguments).status == 0
+    before = (tmp_path / "diverge-0/leader-epoch-checkpoint").read_bytes()
+    (tmp_path / "diverge-0/leader-epoch-checkpoint").write_bytes(before + b"\n")
+    assert epochlog(*arguments).status == 2
+    assert (tmp_path / "diverge-0/leader-epoch-checkpoint").read_bytes() == before + b"\n"
+
+
 def test_epochs_never_rebuilds_in_place() -> None:
     assert epochlog("epochs", replicas("diverged") / "broker-1", "--rebuild").status == 2
 
