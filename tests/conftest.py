@@ -26,6 +26,13 @@ def require(*, available: bool, what: str) -> None:
     pytest.skip(f"{what} is missing")
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_configure(config: pytest.Config) -> None:
+    """Let Hypothesis draw from the run's seed too, so that a failure anywhere can be repeated from it."""
+    if config.option.hypothesis_seed is None:
+        config.option.hypothesis_seed = str(run_seed())
+
+
 def pytest_report_header() -> str:
     """Name the seed that repeats this run."""
     return f"campaigns: CAMPAIGN_SEED={run_seed()} CAMPAIGN={os.environ.get('CAMPAIGN', 'share')}"

@@ -31,6 +31,7 @@ class Written(NamedTuple):
     base_offset: int
     end_offset: int
     values: list[bytes]
+    epoch: int
 
 
 class LogMachine(RuleBasedStateMachine):
@@ -64,7 +65,7 @@ class LogMachine(RuleBasedStateMachine):
             rmtree(self.root)
 
     def add(self, base_offset: int, values: list[bytes]) -> None:
-        self.batches.append(Written(base_offset, base_offset + len(values), values))
+        self.batches.append(Written(base_offset, base_offset + len(values), values, self.epoch))
         self.end = base_offset + len(values)
         self.epochs = self.epochs.assign(self.epoch, base_offset)
 
@@ -127,10 +128,12 @@ class LogMachine(RuleBasedStateMachine):
         # A gap at the end is not on disk; where that takes the end below the start, the log begins anew at the start.
         last = self.batches[-1].end_offset if self.batches else self.log.segments[0].base_offset
         self.end = max(last, self.log.segments[-1].base_offset, self.start)
-        before, self.epochs = self.epochs, self.epochs.truncate_to(self.end)
-        if not clean and self.start == self.end and self.log.epochs.entries == before.entries:
-            # Recovery may learn from batches below the log's start who led up to its end.
-            self.epochs = before
+        self.epochs = self.epochs.truncate_to(self.end)
+        if not clean and self.start == self.end and self.batches:
+            # Recovery learns from a batch below the log's start, where its file is still there, who led up to the end.
+            learnt = EpochHistory().assign(self.batches[-1].epoch, self.start)
+            if self.log.epochs.entries == learnt.entries:
+                self.epochs = learnt
 
     @rule(offset=st.integers(0, 60), max_bytes=st.sampled_from([0, 100, 1_000, 1 << 20]))
     def read(self, offset: int, max_bytes: int) -> None:
