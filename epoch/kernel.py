@@ -17,6 +17,7 @@ from typing import Any, TypeVar, cast
 import numpy as np
 from numba import config, njit, types
 from numba.core.caching import FunctionCache, IndexDataCacheFile
+from numba.core.runtime.nrt import rtsys
 from numba.extending import lower_builtin, type_callable
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -79,6 +80,14 @@ class KernelCache(FunctionCache):
             filename_base=self._impl.filename_base,
             source_stamp=fingerprint(Path(inspect.getfile(function)).parent),
         )
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        """Load the machine code without first loading all that compiling needs, which numba does: 0.1 s a process.
+
+        Whatever has to be compiled after all makes numba load it then.
+        """
+        rtsys.initialize(target_context)
+        return self._load_overload(sig, target_context)  # type: ignore[no-untyped-call]
 
 
 @cache

@@ -105,6 +105,29 @@ def test_an_edit_of_the_decorator_is_noticed(run: Run, package: Path) -> None:
 
 
 @compiled_only
+def test_machine_code_loads_without_what_only_compiling_needs(python: Python, run: Run) -> None:
+    run()
+    program = "import sys; from package.kernels import add_one; print(add_one(5), 'numba.np.linalg' in sys.modules)"
+    assert python(program) == "6 False"
+
+
+@compiled_only
+def test_a_kernel_may_be_compiled_into_another_after_it_came_from_disk(python: Python, run: Run, package: Path) -> None:
+    run()
+    (package.parent / "later").mkdir()
+    (package.parent / "later/kernels.py").write_text(
+        "from epoch.kernel import kernel\nfrom package.kernels import add_one\n"
+        "@kernel\ndef add_two(x: int) -> int:\n    return add_one(add_one(x))\n"
+    )
+    program = (
+        "from package.kernels import add_one; from later.kernels import add_two;"
+        "print(add_one(5), sum(add_one.stats.cache_hits.values()), add_two(5), sum(add_two.stats.cache_hits.values()))"
+    )
+    assert python(program) == "6 1 7 0"
+    assert python(program) == "6 1 7 1"
+
+
+@compiled_only
 def test_numba_s_own_choice_of_directory_holds(run: Run, tmp_path: Path) -> None:
     chosen = tmp_path / "chosen"
     assert run(NUMBA_CACHE_DIR=str(chosen))[2].parent == chosen
