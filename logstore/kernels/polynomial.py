@@ -69,7 +69,9 @@ def shift_tables(length: int) -> NDArray[np.uint32]:
     """Tables that move a CRC over `length` zero bytes: row n holds the effect of each value of the CRC's byte n."""
     factor = power_of_x(8 * length)
     tables = np.zeros((4, 256), np.uint32)
-    for n in range(4):
-        for value in range(256):
-            tables[n, value] = reflect(multiply(reflect(value << 8 * n), factor))
+    for bit in range(32):
+        effect = np.uint32(reflect(multiply(reflect(1 << bit), factor)))
+        table, lowest = tables[bit // 8], 1 << bit % 8
+        # The effect of several bits is the sum of each one's.
+        table[lowest : 2 * lowest] = table[:lowest] ^ effect
     return tables
