@@ -77,7 +77,11 @@ class FileSystem:
         Once this returns, the new content survives a crash (Kafka: CheckpointFile.write). A failure on the way
         may leave `<path>.tmp` behind; the next write replaces it.
         """
-        temporary = path.with_name(f"{path.name}.tmp")
+        self.replace(path, data, path.with_name(f"{path.name}.tmp"))
+        self.fsync_directory(path.parent)
+
+    def replace(self, path: Path, data: bytes, temporary: Path) -> None:
+        """Do so by way of a file named `temporary`; once the directory is synced too, the new content is durable."""
         descriptor = self.open(temporary, truncate=True)
         try:
             self.write(descriptor, data)
@@ -85,7 +89,6 @@ class FileSystem:
         finally:
             self.close(descriptor)
         self.rename(temporary, path)
-        self.fsync_directory(path.parent)
 
 
 REAL: Final = FileSystem()

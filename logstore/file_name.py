@@ -84,6 +84,7 @@ def parse_file_name(name: str) -> FileName:
     )
 
 
-def file_name(kind: FileKind, base_offset: int) -> str:
-    """Name the file of this kind with this base offset: 20 digits and the kind's suffix."""
-    return f"{base_offset:0{_OFFSET_DIGITS}d}.{kind.value}"
+def file_name(kind: FileKind, base_offset: int, fate: FileFate = FileFate.LIVE) -> str:
+    """Name the file of this kind with this base offset: 20 digits and the kind's suffix, then its fate's."""
+    name = f"{base_offset:0{_OFFSET_DIGITS}d}.{kind.value}"
+    return f"{name}.{fate.value}" if fate is not FileFate.LIVE else name

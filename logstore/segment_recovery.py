@@ -12,7 +12,7 @@ from epoch.filesystem import REAL, FileSystem
 from logstore.batch import RecordBatch
 from logstore.columns import StopReason
 from logstore.errors import LogStoreError, SegmentTooLargeError
-from logstore.file_name import FileKind, file_name
+from logstore.file_name import FileFate, FileKind, file_name
 from logstore.log_config import LogConfig
 from logstore.log_file import LogFile
 from logstore.message_set import LegacyBatch
@@ -97,11 +97,7 @@ def recover_segment(
     if found.dropped_bytes:
         on_damage()
         filesystem.truncate(path, found.valid_bytes)
-    _replace(directory / file_name(FileKind.OFFSET_INDEX, base_offset), walk.indexes.offset_index(), filesystem)
-    _replace(directory / file_name(FileKind.TIME_INDEX, base_offset), walk.time_index(), filesystem)
-    transactions = directory / file_name(FileKind.TRANSACTION_INDEX, base_offset)
-    if walk.aborted or transactions.exists():
-        _replace(transactions, TransactionIndex(tuple(walk.aborted), 0).encode(), filesystem)
+    _replace_indexes(directory, walk, filesystem)
     return found
 
 
@@ -117,7 +113,7 @@ class _Walk:
         self.indexes = RebuiltIndexes(base_offset, config.segment_index_bytes)
         self.aborted: list[AbortedTransaction] = []
         self._log = log
-        self._base_offset = base_offset
+        self.base_offset = base_offset
         self._interval = config.index_interval_bytes
         self._on_producer_batch = on_producer_batch
         self._epochs: list[tuple[int, int]] = []
@@ -141,7 +137,7 @@ class _Walk:
         state = self._state
         last = [(int(state[Slot.EPOCH]), int(state[Slot.LAST_OFFSET]))] if self._epochs else []
         return SegmentRecovery(
-            base_offset=self._base_offset,
+            base_offset=self.base_offset,
             size=self._log.size,
             valid_bytes=int(state[Slot.POSITION]),
             next_offset=int(state[Slot.LAST_OFFSET]) + 1,
@@ -167,7 +163,7 @@ class _Walk:
             stop = recover(
                 self._log.array,
                 end,
-                base_offset=self._base_offset,
+                base_offset=self.base_offset,
                 interval=self._interval,
                 state=self._state,
                 columns=self._columns,
@@ -199,7 +195,7 @@ class _Walk:
             return StopReason.BAD_HEADER
         if not message.is_valid():
             return BAD_CRC
-        if not 0 <= message.last_offset - self._base_offset <= MAX_RELATIVE_OFFSET:
+        if not 0 <= message.last_offset - self.base_offset <= MAX_RELATIVE_OFFSET:
             return OUT_OF_RANGE
         if message.max_timestamp > state[Slot.MAX_TIMESTAMP]:
             state[Slot.MAX_TIMESTAMP], state[Slot.MAX_TIMESTAMP_OFFSET] = message.max_timestamp, message.last_offset
@@ -213,11 +209,16 @@ class _Walk:
         return StopReason.MORE
 
 
-def _replace(path: Path, data: bytes, filesystem: FileSystem) -> None:
-    """Write an index file anew, down to the disk: the recovery point may soon pass it, and nobody looks again."""
-    descriptor = filesystem.open(path, truncate=True)
-    try:
-        filesystem.write(descriptor, data)
-        filesystem.fsync(descriptor)
-    finally:
-        filesystem.close(descriptor)
+def _replace_indexes(directory: Path, walk: _Walk, filesystem: FileSystem) -> None:
+    """Put new index files in place, down to the disk: below the recovery point nobody looks again.
+
+    The offset index is last. Where it was what was missing, another crash before that leaves it missing.
+    """
+    made = {FileKind.TIME_INDEX: walk.time_index(), FileKind.OFFSET_INDEX: walk.indexes.offset_index()}
+    if walk.aborted or (directory / file_name(FileKind.TRANSACTION_INDEX, walk.base_offset)).exists():
+        made = {FileKind.TRANSACTION_INDEX: TransactionIndex(tuple(walk.aborted), 0).encode(), **made}
+    for kind, data in made.items():
+        # A start removes left-over files with that suffix; Kafka's does too.
+        temporary = directory / file_name(kind, walk.base_offset, FileFate.CLEANED)
+        filesystem.replace(directory / file_name(kind, walk.base_offset), data, temporary)
+    filesystem.fsync_directory(directory)

@@ -29,7 +29,11 @@ class SlotFile:
         is_saved = self._bytes >= 0 and self._bytes == self._saved * self._slot and self._saved == entries
         if is_saved and not (sync and self._unsynced):
             return
-        whole = self._bytes != self._saved * self._slot or self._saved > entries
+        if self._bytes > self._saved * self._slot:
+            # Zeros follow the entries. They are cut off, as a crash must not take the entries along.
+            self._filesystem.truncate(self.path, self._saved * self._slot)
+            self._bytes = self._saved * self._slot
+        whole = self._bytes < 0
         first = 0 if whole else self._saved
         self._bytes, self._saved, self._unsynced = -1, 0, True
         descriptor = self._filesystem.open(self.path, truncate=whole)

@@ -510,6 +510,21 @@ def damage(work: Workload) -> None:
         work.lead(2, 300, epoch=5 + number)
 
 
+def lost_indexes(work: Workload) -> None:
+    """Indexes below the recovery point are lost: while they are built anew, what they lead to counts as safe."""
+    for number in range(4):
+        work.produce(1, size=300)
+        work.lead(2, 250, epoch=0)
+        work.end_transaction(1, commit=bool(number % 2))
+    work.flush()
+    work.lead(1, 100, epoch=1)
+    for segment in work.log.segments[:-1]:
+        work.disk.unlink(segment.offset_index.path)
+    work.disk.fsync_directory(work.log.directory)
+    work.die_and_open()
+    work.lead(2, 300, epoch=2)
+
+
 LIVES: tuple[Callable[[Workload], None], ...] = (
     leader,
     follower,
@@ -520,6 +535,7 @@ LIVES: tuple[Callable[[Workload], None], ...] = (
     transactions,
     restarts,
     damage,
+    lost_indexes,
 )
 RANDOM_LIVES = 80
 

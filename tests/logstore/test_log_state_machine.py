@@ -129,11 +129,11 @@ class LogMachine(RuleBasedStateMachine):
         last = self.batches[-1].end_offset if self.batches else self.log.segments[0].base_offset
         self.end = max(last, self.log.segments[-1].base_offset, self.start)
         self.epochs = self.epochs.truncate_to(self.end)
-        if not clean and self.start == self.end and self.batches:
-            # Recovery learns from a batch below the log's start, where its file is still there, who led up to the end.
-            learnt = EpochHistory().assign(self.batches[-1].epoch, self.start)
-            if self.log.epochs.entries == learnt.entries:
-                self.epochs = learnt
+        if not clean:
+            # Recovery goes over the last segment, and learns from batches below the log's start too who led there.
+            recovered = self.log.segments[-1].base_offset
+            told = [(batch.epoch, batch.base_offset) for batch in self.batches if batch.base_offset >= recovered]
+            self.epochs = self.epochs.reconcile(told, log_start_offset=self.start, log_end_offset=self.end)
 
     @rule(offset=st.integers(0, 60), max_bytes=st.sampled_from([0, 100, 1_000, 1 << 20]))
     def read(self, offset: int, max_bytes: int) -> None:
