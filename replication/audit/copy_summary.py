@@ -1,0 +1,114 @@
+"""What is known of one copy of a partition once it was examined: small, whatever the size of its log."""
+
+import json
+from dataclasses import asdict, dataclass
+from typing import NamedTuple, Self
+
+from epoch import EpochEntry
+from logstore.topic_partition import TopicPartition
+
+
+class SegmentExtent(NamedTuple):
+    """One segment's `.log` file: its base offset, and its bytes when it was listed."""
+
+    base_offset: int
+    size: int
+
+
+class OffsetRange(NamedTuple):
+    """The offsets from `first` to `last`, both included."""
+
+    first: int
+    last: int
+
+
+class ProducerEnd(NamedTuple):
+    """The last data batch of a producer with idempotence in the log."""
+
+    producer_id: int
+    producer_epoch: int
+    last_sequence: int
+    last_offset: int
+
+
+class OpenTransaction(NamedTuple):
+    """A transaction that has records in the log, but no marker behind them."""
+
+    producer_id: int
+    producer_epoch: int
+    first_offset: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CopySummary:
+    """Offsets are Kafka's: ends are exclusive. None is what no file tells."""
+
+    replica: str
+    topic: str
+    partition: int
+    topic_id: str | None
+    """As `partition.metadata` writes it."""
+    clean_shutdown: bool
+    log_start_offset: int
+    log_end_offset: int
+    """Where the log ends once its broker has loaded it, and cut it off at damage where that is what recovery does."""
+    readable_end_offset: int
+    """Where the last batch ends that can be read, damage before it or not."""
+    high_watermark: int | None
+    """Within the log."""
+    recovery_point: int | None
+    cleaner_offset: int | None
+    """The checkpointed one (Kafka: first dirty offset)."""
+    cleaned_to: int
+    """Offsets below it may lack records that the cleaner removed; 0 where it never was at work."""
+    history: tuple[EpochEntry, ...]
+    """The leader epochs as its broker would load them."""
+    lineage: tuple[EpochEntry, ...]
+    """Who led when: the history, or where that is lost what the batches tell."""
+    misfit_epochs: tuple[OffsetRange, ...]
+    """Batches whose leader epoch contradicts their neighbours', so that the field must have been altered."""
+    segments: tuple[SegmentExtent, ...]
+    kept_segments: int
+    """How many of the segments are left when the broker has loaded the log."""
+    valid_bytes: int
+    """Bytes of the last of those that are left."""
+    damage: str | None
+    """What stands where the log ends although files go on."""
+    log_errors: int
+    """Findings of severity error about `.log` files."""
+    errors: int
+    """All findings of severity error."""
+    batches: int
+    records: int
+    log_bytes: int
+    """Of the `.log` files."""
+    open_transactions: tuple[OpenTransaction, ...]
+    producers: tuple[ProducerEnd, ...]
+    """By producer id."""
+
+    @property
+    def topic_partition(self) -> TopicPartition:
+        """Of which partition this is a copy."""
+        return TopicPartition(self.topic, self.partition)
+
+    def to_bytes(self) -> bytes:
+        """Return the summary for another process."""
+        return json.dumps(asdict(self), separators=(",", ":")).encode()
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> Self:
+        """Take a summary from another process."""
+        fields = json.loads(data)
+        for name, entry in _TUPLES.items():
+            fields[name] = tuple(entry(*values) for values in fields[name])
+        return cls(**fields)
+
+
+_TUPLES = {
+    "history": EpochEntry,
+    "lineage": EpochEntry,
+    "misfit_epochs": OffsetRange,
+    "segments": SegmentExtent,
+    "open_transactions": OpenTransaction,
+    "producers": ProducerEnd,
+}

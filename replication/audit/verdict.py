@@ -1,0 +1,173 @@
+"""Which copies of a partition agree, what the differences would cost, and which copy should lead."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from epoch import EpochEntry
+from replication.audit.comparison import Comparison
+from replication.audit.examined_copy import ExaminedCopy
+from replication.audit.replica_finding import ReplicaFinding
+from replication.planning import Relation
+
+
+class Verdict(StrEnum):
+    """How copies of a partition stand to each other, the worst first."""
+
+    SILENT_DIVERGENCE = "silent-divergence"
+    """Other bytes under the same offset and epoch, all checksums good: what truncation promises never to happen."""
+    DAMAGED = "damaged"
+    """Files of a copy have errors."""
+    FORKED = "forked"
+    """Two leaders wrote the same offsets."""
+    MISSING = "missing"
+    """A copy, or offsets within one, are not there."""
+    LAGGING = "lagging"
+    """One only lacks a tail."""
+    COMPACTION = "compaction"
+    """The cleaner has been further in one, or through other segments; what each key says last is the same."""
+    RETENTION = "retention"
+    """One starts at an older offset."""
+    IDENTICAL = "identical"
+
+    @property
+    def rank(self) -> int:
+        """0 for the worst."""
+        return list(Verdict).index(self)
+
+
+def worst_first(verdicts: set[Verdict]) -> tuple[Verdict, ...]:
+    """Sort verdicts; nothing at all is `identical`, and with anything else that is left out."""
+    told = verdicts - {Verdict.IDENTICAL} or {Verdict.IDENTICAL}
+    return tuple(sorted(told, key=lambda verdict: verdict.rank))
+
+
+@dataclass(frozen=True, slots=True)
+class PairVerdict:
+    """What becomes of a follower once the leader is elected, and how the two copies differ."""
+
+    leader: str
+    follower: str
+    relation: Relation
+    truncate_to: int | None
+    """None, with the losses, where the high watermark decides and no file tells it."""
+    records_lost: int | None
+    bytes_lost: int | None
+    """Records and bytes are of whole batches, control batches included."""
+    verdicts: tuple[Verdict, ...]
+    first_difference: int | None
+    """The first offset that differs."""
+
+    @property
+    def verdict(self) -> Verdict:
+        """The worst."""
+        return self.verdicts[0]
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the pair as `epochlog audit --json` prints it."""
+        return {
+            "leader": self.leader,
+            "follower": self.follower,
+            "relation": self.relation.value,
+            "truncate_to": self.truncate_to,
+            "records_lost": self.records_lost,
+            "bytes_lost": self.bytes_lost,
+            "verdict": self.verdict.value,
+            "verdicts": [verdict.value for verdict in self.verdicts],
+            "first_difference": self.first_difference,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Branch:
+    """One copy's log, as a picture of the partition needs it."""
+
+    replica: str
+    log_start_offset: int
+    log_end_offset: int
+    high_watermark: int | None
+    records: int
+    bytes: int
+    lineage: tuple[EpochEntry, ...]
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the branch as `epochlog audit --json` prints it."""
+        return {
+            "replica": self.replica,
+            "log_start_offset": self.log_start_offset,
+            "log_end_offset": self.log_end_offset,
+            "high_watermark": self.high_watermark,
+            "records": self.records,
+            "bytes": self.bytes,
+            "lineage": [entry._asdict() for entry in self.lineage],
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class ForkedPair:
+    """Where two copies part: the first offset that two leaders wrote, and the epoch of each."""
+
+    left: str
+    right: str
+    offset: int
+    left_epoch: int
+    right_epoch: int
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the fork as `epochlog audit --json` prints it."""
+        return {
+            "left": self.left,
+            "right": self.right,
+            "offset": self.offset,
+            "left_epoch": self.left_epoch,
+            "right_epoch": self.right_epoch,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionVerdict:
+    """All copies of one partition."""
+
+    topic: str
+    partition: int
+    verdicts: tuple[Verdict, ...]
+    pairs: tuple[PairVerdict, ...]
+    """Each copy as leader of each other one."""
+    recommended: str | None
+    """The replica that should lead; None where nothing tells."""
+    branches: tuple[Branch, ...]
+    """By replica."""
+    forks: tuple[ForkedPair, ...]
+    missing: tuple[str, ...]
+    """Replicas that should have a copy and have none."""
+    findings: tuple[ReplicaFinding, ...]
+    """What only the comparison of copies shows."""
+    comparisons: tuple[Comparison, ...]
+
+    @property
+    def verdict(self) -> Verdict:
+        """The worst."""
+        return self.verdicts[0]
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the verdict as `epochlog audit --json` prints it."""
+        return {
+            "topic": self.topic,
+            "partition": self.partition,
+            "verdict": self.verdict.value,
+            "verdicts": [verdict.value for verdict in self.verdicts],
+            "recommended": self.recommended,
+            "pairs": [pair.as_json() for pair in self.pairs],
+            "branches": [branch.as_json() for branch in self.branches],
+            "forks": [fork.as_json() for fork in self.forks],
+            "missing": list(self.missing),
+        }
+
+
+def judge(copies: Sequence[ExaminedCopy], *, missing: Sequence[str] = ()) -> PartitionVerdict:
+    """Compare all copies of one partition, of at least one; `missing` names the replicas that should have one too.
+
+    What cannot be read again is a finding, `file-unreadable`, and the pair is then not judged by its bytes.
+    """
+    raise NotImplementedError
