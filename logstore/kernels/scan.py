@@ -19,6 +19,8 @@ from logstore.kernels.prefetch import prefetch
 
 CAPACITY = 65_536
 """Rows of one chunk of columns."""
+CHUNK_BYTES = 1 << 26
+"""Bytes after which a chunk of columns ends too, so that one can be worked on while the next is read."""
 
 OVERHEAD = 12
 """Bytes before a batch's length counts: base offset and length."""
@@ -75,8 +77,12 @@ CRC_WORK = 16
 """How many times the bytes searched `find_next_batch` may checksum at most, however hostile they are."""
 
 
-def scan(data: Data, position: int = 0, *, check_crc: bool, capacity: int = CAPACITY) -> BatchColumns:
-    """Read the headers of consecutive batches from `position` (bytes) on, at most `capacity` of them.
+def scan(
+    data: Data, position: int = 0, *, check_crc: bool, capacity: int = CAPACITY, chunk_bytes: int = CHUNK_BYTES
+) -> BatchColumns:
+    """Read the headers of consecutive batches from `position` (bytes) on.
+
+    At most `capacity` of them, and as many as begin within `chunk_bytes`.
 
     With `check_crc` each batch's bytes are checked against its checksum; one that fails is a row like any other, with
     `crc_valid` false. The scan stops at the first position where no batch of magic 2 can be, and says why in `stop`.
@@ -85,9 +91,12 @@ def scan(data: Data, position: int = 0, *, check_crc: bool, capacity: int = CAPA
     """
     if not 0 <= position <= len(data):
         raise ValueError(f"Position {position} is not within the {len(data)} bytes given")
-    rows = max(1, min(capacity, (len(data) - position) // HEADER))
+    chunk_bytes = min(chunk_bytes, len(data) - position)
+    rows = max(1, min(capacity, chunk_bytes // HEADER + 1))
     columns: dict[str, Any] = {name: np.empty(rows, dtype) for name, dtype in COLUMNS.items()}
-    count, next_position, stop = scan_batches(read_only(data), position, len(data), check_crc, *columns.values())
+    count, next_position, stop = scan_batches(
+        read_only(data), position, len(data), position + chunk_bytes, check_crc, *columns.values()
+    )
     filled = {name: column[:count] for name, column in columns.items()}
     return BatchColumns(**filled, next_position=next_position, stop=StopReason(stop))
 
@@ -133,6 +142,7 @@ def scan_batches(
     data: Data,
     start: int,
     end: int,
+    limit: int,
     check_crc: bool,
     position: NDArray[np.int64],
     size: NDArray[np.int64],
@@ -150,14 +160,17 @@ def scan_batches(
     crc: NDArray[np.uint32],
     crc_valid: NDArray[np.bool_],
 ) -> tuple[int, int, int]:
-    """Fill the columns of `BatchColumns` from the batches in `data[start:end]`: rows filled, next position, reason."""
+    """Fill the columns of `BatchColumns` from the batches in `data[start:end]` that begin before `limit`.
+
+    Rows filled, next position, reason.
+    """
     data = borrowed(data)
     at, row = start, 0
     while True:
         stop = what_follows(data, at, end)
         if stop != COMPLETE:
             return row, at, stop
-        if row == position.size:
+        if row == position.size or at >= limit:
             return row, at, MORE
         whole = OVERHEAD + int32(data, at + 8)
         prefetch(data, at + AHEAD * whole)

@@ -11,6 +11,7 @@ from logstore.columns import BatchColumns, StopReason
 from logstore.growing_log import GrowingLog
 from logstore.log_file import LogFile
 from logstore.segment import Segment
+from logstore.verify.ahead import ahead
 from logstore.verify.finding import Finding, Reporter
 
 if TYPE_CHECKING:
@@ -133,7 +134,7 @@ class LogPass:
     def _read(self, reading: "_Reading", position: int) -> Generator[Finding, None, int]:
         """Read from `position` on, over damage, as far as batches go; return where they end."""
         while True:
-            for columns in reading.log.scan(position):
+            for columns in ahead(reading.log.scan(position)):
                 if len(columns):
                     yield from self._chunk(Chunk(reading.segment, reading.is_active, reading.log, columns))
                 self._progress(columns.next_position - position)

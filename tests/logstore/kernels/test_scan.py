@@ -22,11 +22,13 @@ def rows(columns: BatchColumns) -> list[twins.BatchRow]:
 
 
 @settings(max_examples=EXAMPLES)
-@given(damaged(), st.booleans(), st.integers(1, 5), st.data())
-def test_scan_equals_its_twin(data: bytes, check_crc: bool, capacity: int, draw: st.DataObject) -> None:
+@given(damaged(), st.booleans(), st.integers(1, 5), st.integers(1, 300), st.data())
+def test_scan_equals_its_twin(
+    data: bytes, check_crc: bool, capacity: int, chunk_bytes: int, draw: st.DataObject
+) -> None:
     start = draw.draw(st.just(0) | st.integers(0, len(data)))
-    columns = scan(guarded(data), start, check_crc=check_crc, capacity=capacity)
-    expected = twins.scan(data, start, check_crc=check_crc, capacity=capacity)
+    columns = scan(guarded(data), start, check_crc=check_crc, capacity=capacity, chunk_bytes=chunk_bytes)
+    expected = twins.scan(data, start, check_crc=check_crc, capacity=capacity, chunk_bytes=chunk_bytes)
     assert (rows(columns), columns.next_position, columns.stop) == expected
 
 
@@ -84,6 +86,15 @@ def test_chunks_add_up_to_the_whole() -> None:
         chunks.append(scan(data, chunks[-1].next_position, check_crc=True, capacity=4))
     assert [len(chunk) for chunk in chunks] == [4, 4, 2]
     assert chunks[-1].stop is StopReason.END
+
+
+def test_a_chunk_ends_where_it_has_bytes_enough() -> None:
+    one = simple_batch()
+    data = np.frombuffer(one * 3, np.uint8)
+    for chunk_bytes, batches in ((1, 1), (len(one), 1), (len(one) + 1, 2), (3 * len(one), 3)):
+        columns = scan(data, check_crc=True, chunk_bytes=chunk_bytes)
+        assert (len(columns), columns.next_position) == (batches, batches * len(one))
+        assert columns.stop is (StopReason.END if batches == 3 else StopReason.MORE)
 
 
 @pytest.mark.parametrize("position", [-1, 11])

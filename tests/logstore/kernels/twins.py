@@ -52,11 +52,14 @@ class BadRecordError(Exception):
     """A record that cannot be: its position and the reason."""
 
 
-def scan(data: bytes, position: int, *, check_crc: bool, capacity: int) -> tuple[list[BatchRow], int, StopReason]:
+def scan(
+    data: bytes, position: int, *, check_crc: bool, capacity: int, chunk_bytes: int
+) -> tuple[list[BatchRow], int, StopReason]:
     rows: list[BatchRow] = []
+    start = position
     while True:
         stop = what_follows(data, position)
-        if stop is None and len(rows) == capacity:
+        if stop is None and (len(rows) == capacity or position - start >= chunk_bytes):
             stop = StopReason.MORE
         if stop is not None:
             return rows, position, stop
