@@ -1,7 +1,9 @@
 """What stands in a directory, without following links that leave it."""
 
+import os
 from dataclasses import dataclass
 from pathlib import Path
+from stat import S_ISDIR, S_ISREG
 
 from logstore.errors import NotALogDirectoryError
 
@@ -30,17 +32,24 @@ def list_directory(path: Path, *, root: Path) -> DirectoryListing:
     listing = DirectoryListing({}, {}, {}, {})
     inside = root.resolve()
     for entry in sorted(path.iterdir()):
-        _kind_of(entry, inside, listing)[entry.name] = entry
+        kind = _kind_of(entry, inside, listing)
+        if kind is not None:
+            kind[entry.name] = entry
     return listing
 
 
-def _kind_of(entry: Path, inside: Path, listing: DirectoryListing) -> dict[str, Path]:
+def _kind_of(entry: Path, inside: Path, listing: DirectoryListing) -> dict[str, Path] | None:
+    """Tell where the entry belongs; None where it is gone by now."""
     try:
         escapes = entry.is_symlink() and not entry.resolve().is_relative_to(inside)
     except (OSError, RuntimeError):  # a loop of links, which Python reports as either
         return listing.other
     if escapes:
         return listing.escaping_links
-    if entry.is_file():
+    try:
+        mode = entry.stat().st_mode
+    except OSError:
+        return listing.other if os.path.lexists(entry) else None
+    if S_ISREG(mode):
         return listing.files
-    return listing.directories if entry.is_dir() else listing.other
+    return listing.directories if S_ISDIR(mode) else listing.other

@@ -5,6 +5,7 @@ itself has files of the same names and formats beside its segments, where Kafka 
 """
 
 from pathlib import Path
+from typing import Final
 
 from epoch.filesystem import REAL, FileSystem
 from logstore.clean_shutdown import CLEAN_SHUTDOWN_NAME, CleanShutdown
@@ -16,6 +17,11 @@ from logstore.offset_checkpoint import (
 )
 from logstore.root_checkpoints import PartitionCheckpoints, RootCheckpoints
 from logstore.topic_partition import TopicPartition
+
+OWN_CHECKPOINTS: Final = frozenset(
+    {HIGH_WATERMARK_CHECKPOINT, LOG_START_OFFSET_CHECKPOINT, RECOVERY_POINT_CHECKPOINT, CLEAN_SHUTDOWN_NAME}
+)
+"""The names of these files."""
 
 
 class OwnCheckpoints:

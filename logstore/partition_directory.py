@@ -9,6 +9,7 @@ from typing import Self
 from logstore.directory_listing import DirectoryListing, list_directory
 from logstore.errors import NotALogDirectoryError
 from logstore.file_name import FileFate, FileKind, FileName, parse_file_name
+from logstore.own_checkpoints import OWN_CHECKPOINTS
 from logstore.root_checkpoints import PartitionCheckpoints, RootCheckpoints
 from logstore.segment import Segment
 from logstore.topic_partition import DirectoryMark, TopicPartition, is_partition_directory_name, parse_directory_name
@@ -24,14 +25,18 @@ class PartitionDirectory:
     topic_partition: TopicPartition
     listing: DirectoryListing
     checkpoints: PartitionCheckpoints
+    root: Path | None = None
+    """What symbolic links may not leave; the directory itself where that is None."""
+    own_checkpoints: RootCheckpoints | None = None
+    """The files of a log that stands alone (`Log.open`), which keeps its checkpoints beside its segments."""
 
     @classmethod
     def open(cls, path: Path, *, root: Path | None = None, checkpoints: RootCheckpoints | None = None) -> Self:
         """List the directory.
 
         `root` bounds which symbolic links are followed: the partition directory itself unless given. Without
-        `checkpoints`, those in the parent directory count. NotALogDirectoryError where the name is not
-        `topic-partition` or nothing in the directory is Kafka's.
+        `checkpoints`, those in the parent directory count; of a log that stands alone, its own. NotALogDirectoryError
+        where the name is not `topic-partition` or nothing in the directory is Kafka's.
         """
         path = path.absolute()
         listing = list_directory(path, root=root or path)
@@ -41,10 +46,21 @@ class PartitionDirectory:
             )
         topic_partition, mark = parse_directory_name(path.name)[:2]
         known = checkpoints or RootCheckpoints.read(path.parent)
+        if topic_partition not in known.partitions() and OWN_CHECKPOINTS.intersection(listing.files):
+            own = RootCheckpoints.read(path)
+            return cls(path, topic_partition, listing, own.of(topic_partition), root, own)
         if mark is not DirectoryMark.NONE:
             # The checkpoints speak of the partition's live log, which is another directory's.
-            return cls(path, topic_partition, listing, PartitionCheckpoints(clean_shutdown=known.clean_shutdown))
-        return cls(path, topic_partition, listing, known.of(topic_partition))
+            only_clean_shutdown = PartitionCheckpoints(clean_shutdown=known.clean_shutdown)
+            return cls(path, topic_partition, listing, only_clean_shutdown, root)
+        return cls(path, topic_partition, listing, known.of(topic_partition), root)
+
+    def listed_again(self) -> Self:
+        """List the directory, and read the checkpoints, as they are by now: a broker may be at work.
+
+        Raises NotALogDirectoryError where the directory is gone, and OSError.
+        """
+        return self.open(self.path, root=self.root)
 
     def named(self, kind: FileKind, fate: FileFate = FileFate.LIVE) -> Iterator[tuple[FileName, Path]]:
         """Find the files of one kind, by name."""

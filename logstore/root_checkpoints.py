@@ -27,6 +27,8 @@ class PartitionCheckpoints:
     cleaner_offset: int | None = None
     clean_shutdown: bool = False
     """Whether the broker stopped in order, so that nothing needs recovery."""
+    unread: frozenset[str] = frozenset()
+    """The files that could not be read or parsed: what they say of the partition is unknown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +63,7 @@ class RootCheckpoints:
             log_start_offset=self._offset(LOG_START_OFFSET_CHECKPOINT, topic_partition),
             cleaner_offset=self._offset(CLEANER_OFFSET_CHECKPOINT, topic_partition),
             clean_shutdown=self.clean_shutdown,
+            unread=frozenset(self.errors),
         )
 
     def partitions(self) -> set[TopicPartition]:

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from typing import Self
 
 from logstore.columns import BatchColumns
+from logstore.offset_checkpoint import CLEANER_OFFSET_CHECKPOINT
 from logstore.partition_directory import PartitionDirectory
 from logstore.verify.finding import Finding
 from logstore.verify.log_pass import Chunk, SilentCheck
@@ -34,8 +35,10 @@ class Compaction(SilentCheck):
 
 
 def is_compacted(partition: PartitionDirectory) -> bool:
-    """Whether the cleaner has been over the log, as far as names and checkpoints tell."""
-    return partition.checkpoints.cleaner_offset is not None or partition.topic_partition.topic in ALWAYS_COMPACTED
+    """Whether the cleaner has been over the log, or may have been, as far as names and checkpoints tell."""
+    checkpoints = partition.checkpoints
+    may_be = checkpoints.cleaner_offset is not None or CLEANER_OFFSET_CHECKPOINT in checkpoints.unread
+    return may_be or partition.topic_partition.topic in ALWAYS_COMPACTED
 
 
 def has_holes(columns: BatchColumns) -> bool:

@@ -1,14 +1,19 @@
 """Every file in a partition directory has its place and its partners."""
 
 from collections.abc import Iterator
+from functools import partial
 
-from logstore.errors import LogStoreError
+from logstore.clean_shutdown import CLEAN_SHUTDOWN_NAME
 from logstore.file_name import FileFate, FileKind, parse_file_name
+from logstore.own_checkpoints import OWN_CHECKPOINTS
 from logstore.partition_directory import PartitionDirectory
 from logstore.partition_metadata import PARTITION_METADATA_NAME, PartitionMetadata
 from logstore.quorum_state import QuorumState
+from logstore.root_checkpoints import RootCheckpoints
 from logstore.segment import Segment
 from logstore.verify.finding import Finding, Reporter
+from logstore.verify.reading import read_file
+from logstore.verify.root_check import check_checkpoints, check_clean_shutdown
 from logstore.verify.snapshot_check import check_snapshot
 
 PARTIAL_SNAPSHOT = ".checkpoint.part"
@@ -20,13 +25,15 @@ def check_directory(partition: PartitionDirectory) -> Iterator[Finding]:
     report = Reporter(partition.topic_partition)
     for name in partition.listing.escaping_links:
         yield report.error("link-leaves-root", "a symbolic link that leaves the root: it was not followed", file=name)
-    for name in partition.listing.files:
+    own = OWN_CHECKPOINTS if partition.own_checkpoints is not None else frozenset[str]()
+    for name in sorted(partition.listing.files.keys() - own):
         yield from _left_over(name, report, clean_shutdown=partition.checkpoints.clean_shutdown)
     for name in (*partition.listing.other, *partition.listing.directories):
         yield report.info("unknown-file", "not a file that Kafka writes in a partition directory", file=name)
     yield from _partners(partition, report)
-    yield from _metadata(partition, report)
-    yield from _quorum_state(partition, report)
+    yield from _small_files(partition, report)
+    if partition.own_checkpoints is not None:
+        yield from _own_checkpoints(partition, partition.own_checkpoints, report)
     for _, path in partition.named(FileKind.METADATA_SNAPSHOT):
         yield from check_snapshot(path, report)
 
@@ -63,6 +70,8 @@ def _left_over(name: str, report: Reporter, *, clean_shutdown: bool) -> Iterator
 def _partners(partition: PartitionDirectory, report: Reporter) -> Iterator[Finding]:
     bases = {segment.base_offset for segment in partition.segments}
     for segment in partition.segments:
+        if segment is partition.segments[-1] and _writes_indexes_later(partition):
+            continue
         missing = [kind for kind in INDEX_KINDS if kind not in segment.files]
         for kind in missing if _has_records(segment) else ():
             path = segment.log_path.with_suffix(f".{kind.value}")
@@ -83,6 +92,11 @@ def _partners(partition: PartitionDirectory, report: Reporter) -> Iterator[Findi
                 )
 
 
+def _writes_indexes_later(partition: PartitionDirectory) -> bool:
+    """Whether it is a log that stands alone and is open: its last segment's indexes are in memory until it rolls."""
+    return partition.own_checkpoints is not None and not partition.checkpoints.clean_shutdown
+
+
 def _has_records(segment: Segment) -> bool:
     try:
         return segment.size > 0
@@ -90,21 +104,31 @@ def _has_records(segment: Segment) -> bool:
         return False
 
 
-def _metadata(partition: PartitionDirectory, report: Reporter) -> Iterator[Finding]:
-    path = partition.listing.files.get(PARTITION_METADATA_NAME)
-    if path is None:
-        return
-    try:
-        PartitionMetadata.read(path)
-    except (LogStoreError, OSError) as error:
-        yield report.error("partition-metadata-unparsable", str(error), file=path.name)
+def _own_checkpoints(
+    partition: PartitionDirectory, checkpoints: RootCheckpoints, report: Reporter
+) -> Iterator[Finding]:
+    """Check the files that a log keeps for itself: they parse, and are this log's."""
+    yield from check_checkpoints(checkpoints, report)
+    if CLEAN_SHUTDOWN_NAME in partition.listing.files:
+        yield from check_clean_shutdown(partition.path / CLEAN_SHUTDOWN_NAME, report)
+    for name, offsets in checkpoints.offsets.items():
+        for other in sorted(offsets.keys() - {partition.topic_partition}):
+            yield report.warning(
+                "checkpoint-of-another-log",
+                f"the file speaks of {other}, whose log this is not: the directory was renamed, or the file is from "
+                "another one, and its offsets do not count here",
+                file=name,
+                offset=offsets[other],
+            )
 
 
-def _quorum_state(partition: PartitionDirectory, report: Reporter) -> Iterator[Finding]:
-    path = partition.listing.files.get(FileKind.QUORUM_STATE.value)
-    if path is None:
-        return
-    try:
-        QuorumState.read(path)
-    except (LogStoreError, OSError) as error:
-        yield report.error("quorum-state-unparsable", str(error), file=path.name)
+def _small_files(partition: PartitionDirectory, report: Reporter) -> Iterator[Finding]:
+    files = partition.listing.files
+    metadata = files.get(PARTITION_METADATA_NAME)
+    if metadata is not None:
+        read_metadata = partial(PartitionMetadata.read, metadata)
+        yield from read_file(read_metadata, metadata.name, "partition-metadata-unparsable", report)
+    quorum_state = files.get(FileKind.QUORUM_STATE.value)
+    if quorum_state is not None:
+        read_state = partial(QuorumState.read, quorum_state)
+        yield from read_file(read_state, quorum_state.name, "quorum-state-unparsable", report)

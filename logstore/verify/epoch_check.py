@@ -1,19 +1,20 @@
 """The leader-epoch checkpoint agrees with the epochs that the batches carry."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import Self
 
 from epoch import EpochEntry
 from epoch.checkpoint import LEADER_EPOCH_CHECKPOINT, LeaderEpochCheckpoint
-from epoch.errors import EpochError
 from logstore.epoch_runs import EpochRun, EpochRuns
+from logstore.offset_checkpoint import LOG_START_OFFSET_CHECKPOINT
 from logstore.partition_directory import PartitionDirectory
 from logstore.segment import Segment
 from logstore.verify.compaction import Compaction
 from logstore.verify.finding import Finding, Reporter
 from logstore.verify.log_pass import Chunk, SilentCheck
+from logstore.verify.reading import read_file
 
 REBUILD = "`epochlog epochs DIR --rebuild --output DIR2` makes it anew from the batches"
 
@@ -30,6 +31,7 @@ class EpochCheck(SilentCheck):
         log_start_offset: int,
         segment_bases: Sequence[int],
         clean_shutdown: bool,
+        log_start_is_known: bool = True,
     ) -> None:
         self._report = report
         self._checkpoint = checkpoint
@@ -37,8 +39,10 @@ class EpochCheck(SilentCheck):
         self._log_start_offset = log_start_offset
         self._segment_bases = frozenset(segment_bases)
         self._clean_shutdown = clean_shutdown
+        self._log_start_is_known = log_start_is_known
         self.runs = EpochRuns()
         self._read_up_to: tuple[Segment, int] | None = None
+        self._has_unread = False
 
     @classmethod
     def of(cls, partition: PartitionDirectory, report: Reporter, compaction: Compaction) -> Self:
@@ -50,6 +54,7 @@ class EpochCheck(SilentCheck):
             log_start_offset=partition.log_start_offset,
             segment_bases=[segment.base_offset for segment in partition.segments],
             clean_shutdown=partition.checkpoints.clean_shutdown,
+            log_start_is_known=LOG_START_OFFSET_CHECKPOINT not in partition.checkpoints.unread,
         )
 
     def batches(self, chunk: Chunk) -> Iterator[Finding]:
@@ -57,6 +62,11 @@ class EpochCheck(SilentCheck):
         self.runs.add(chunk.columns, chunk.segment.log_path.name)
         self._read_up_to = chunk.segment, chunk.columns.next_position
         yield from ()
+
+    def unread(self, segment: Segment) -> None:
+        """Remember that epochs may begin where nobody could look."""
+        del segment
+        self._has_unread = True
 
     def end(self, log_end_offset: int) -> Iterator[Finding]:
         """Compare them with the checkpoint."""
@@ -88,13 +98,23 @@ class EpochCheck(SilentCheck):
                         "epoch-checkpoint-empty", f"the file has 0 bytes although batches carry epochs: {REBUILD}"
                     )
                 return
-            entries = LeaderEpochCheckpoint(self._checkpoint.parent).read()
-        except (OSError, EpochError) as error:
-            yield self._error("epoch-checkpoint-unparsable", f"{error}; {REBUILD}")
+        except OSError:
+            pass  # reading it says why
+        entries = yield from self._entries_in_file(self._checkpoint)
+        if entries is None:
             return
         yield from self._entries(entries, log_end_offset)
         yield from self._runs_without_entry(rising, entries, log_end_offset)
-        yield from self._entries_against_runs(rising, entries, log_end_offset)
+        if not self._has_unread:
+            yield from self._entries_against_runs(rising, entries, log_end_offset)
+
+    def _entries_in_file(self, checkpoint: Path) -> Generator[Finding, None, list[EpochEntry] | None]:
+        file = LeaderEpochCheckpoint(checkpoint.parent)
+        return (
+            yield from read_file(
+                file.read, checkpoint.name, "epoch-checkpoint-unparsable", self._report, advice=REBUILD
+            )
+        )
 
     def _entries(self, entries: Sequence[EpochEntry], log_end_offset: int) -> Iterator[Finding]:
         for previous, entry in pairwise(entries):
@@ -138,6 +158,8 @@ class EpochCheck(SilentCheck):
         known = {entry.epoch for entry in entries}
         for run in rising:
             if run.epoch in known or run.last_offset < self._log_start_offset:
+                continue
+            if not self._log_start_is_known and entries and run.last_offset < entries[0].start_offset:
                 continue
             if cut and run.last_offset < entries[0].start_offset:
                 yield self._report.info(

@@ -1,5 +1,6 @@
 """Who led when, told twice: by the leader-epoch checkpoint and by the batches."""
 
+import time
 from dataclasses import dataclass
 from typing import Any
 
@@ -8,7 +9,8 @@ from logstore.partition_directory import PartitionDirectory
 from logstore.verify.compaction import Compaction
 from logstore.verify.epoch_check import EpochCheck
 from logstore.verify.finding import Finding, Reporter
-from logstore.verify.log_pass import LogPass
+from logstore.verify.log_pass import LARGEST_OFFSET, LogPass
+from logstore.verify.settling import LOOKS, PAUSE_SECONDS, changes, state_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +41,22 @@ class EpochComparison:
 
 
 def compare_epochs(partition: PartitionDirectory) -> EpochComparison:
-    """Read the checkpoint and all batch headers of a partition, and compare them."""
+    """Read the checkpoint and all batch headers of a partition, and compare them.
+
+    Where a broker exchanges files meanwhile and something seems wrong, they are read again, some times at most.
+    """
+    for _ in range(LOOKS - 1):
+        before = state_of(partition)
+        comparison = _compare(partition)
+        seems_damaged = any(finding.severity.is_damage for finding in comparison.findings)
+        if not seems_damaged or not changes(partition, before):
+            return comparison
+        time.sleep(PAUSE_SECONDS)
+        partition = partition.listed_again()
+    return _compare(partition)
+
+
+def _compare(partition: PartitionDirectory) -> EpochComparison:
     report = Reporter(partition.topic_partition)
     compaction = Compaction.of(partition)
     check = EpochCheck.of(partition, report, compaction)
@@ -52,7 +69,7 @@ def compare_epochs(partition: PartitionDirectory) -> EpochComparison:
         batches,
         log_start_offset=partition.log_start_offset,
         # An epoch that starts exactly at the log's end is a leader's that has not written yet: it stays in the file.
-        log_end_offset=log_pass.log_end_offset + 1,
+        log_end_offset=log_pass.log_end_offset + 1 if log_pass.end_is_known else LARGEST_OFFSET,
     )
     return EpochComparison(partition, checkpoint, batches, findings, rebuilt)
 

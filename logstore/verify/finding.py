@@ -2,9 +2,12 @@
 
 from dataclasses import asdict, dataclass
 from enum import StrEnum
-from typing import Any
+from typing import Any, Final
 
 from logstore.topic_partition import TopicPartition
+
+UNREADABLE: Final = "file-unreadable"
+"""The kind of what could not be looked at, which is not damage."""
 
 
 class Severity(StrEnum):
@@ -68,6 +71,18 @@ class Reporter:
     ) -> Finding:
         """Report what is worth knowing."""
         return self._finding(kind, Severity.INFO, message, file, position, offset)
+
+    def unreadable(
+        self,
+        error: OSError,
+        unchecked: str,
+        *,
+        file: str | None,
+        offset: int | None = None,
+    ) -> Finding:
+        """Report what the system refuses to give: it may be sound or damaged, so what depends on it is not judged."""
+        what = f"{error.strerror or error}: {unchecked}; see that it is there and may be read, and verify again"
+        return self.error(UNREADABLE, what, file=file, offset=offset)
 
     def _finding(
         self, kind: str, severity: Severity, message: str, file: str | None, position: int | None, offset: int | None

@@ -1,6 +1,7 @@
 """The offset and time indexes point at the batches that they were made from."""
 
 from collections.abc import Iterator
+from functools import partial
 from typing import ClassVar, Final, Generic, TypeVar
 
 import numpy as np
@@ -8,13 +9,13 @@ from numpy.typing import NDArray
 
 from logstore.batch_attributes import NO_TIMESTAMP
 from logstore.columns import BatchColumns
-from logstore.errors import LogStoreError
-from logstore.file_name import FileKind
+from logstore.file_name import FileKind, file_name
 from logstore.offset_index import OffsetIndex
 from logstore.segment import Segment
 from logstore.time_index import TimeIndex
 from logstore.verify.finding import Finding, Reporter
 from logstore.verify.log_pass import LARGEST_OFFSET, Chunk, SilentCheck, runs
+from logstore.verify.reading import collected, read_file
 
 REBUILD: Final = "remove the file, and Kafka builds it anew from the log at its next start"
 
@@ -61,14 +62,9 @@ class IndexCheck(SilentCheck, Generic[Index]):
             return
         self._segment, self._index, self._unreadable = segment, None, []
         self._end_position, self._last_offset = 0, segment.base_offset - 1
-        try:
-            self._index = self._read(segment)
-        except FileNotFoundError:
-            # Deleted with its segment, or put in place anew by the cleaner, since the directory was listed.
-            self._index = None
-        except (LogStoreError, OSError) as error:
-            name = segment.files[self.kind].name
-            self._unreadable = [self._report.error("index-unreadable", str(error), file=name)]
+        name = file_name(self.kind, segment.base_offset)
+        reading = read_file(partial(self._read, segment), name, "index-unreadable", self._report)
+        self._unreadable, self._index = collected(reading)
         self._good = np.zeros(len(self._index) if self._index is not None else 0, np.bool_)
         self._start()
 

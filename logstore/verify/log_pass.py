@@ -43,12 +43,16 @@ class Check(Protocol):
         """Learn that the bytes from `start` to `end` hold no readable batches."""
         ...
 
+    def unread(self, segment: Segment) -> None:
+        """Learn that a segment's file could not be opened: what it would tell is unknown."""
+        ...
+
     def end_segment(self, segment: Segment, *, is_active: bool) -> Iterator[Finding]:
         """Look at a segment once all its batches were seen."""
         ...
 
     def end(self, log_end_offset: int) -> Iterator[Finding]:
-        """Look at the log as a whole."""
+        """Look at the log as a whole; its end is the largest offset of all where nobody could read where it is."""
         ...
 
 
@@ -62,6 +66,10 @@ class SilentCheck:
 
     def damage(self, segment: Segment, start: int, end: int) -> None:
         """See `Check`."""
+
+    def unread(self, segment: Segment) -> None:
+        """See `Check`: to most checks it is damage."""
+        self.damage(segment, 0, 0)
 
     def end_segment(self, segment: Segment, *, is_active: bool) -> Iterator[Finding]:
         """See `Check`."""
@@ -96,11 +104,15 @@ class LogPass:
         self._progress = progress
         self._clean_shutdown = clean_shutdown
         self.log_end_offset = segments[0].base_offset if segments else 0
+        """Where the batches end that were read."""
+        self.end_is_known = True
+        """False where the last segment could not be read."""
 
     def run(self) -> Iterator[Finding]:
         """Yield all findings."""
         for segment in self._segments:
             is_active = segment is self._segments[-1]
+            self.end_is_known = True
             try:
                 yield from self._segment(segment, is_active=is_active)
             except OSError as error:
@@ -109,7 +121,7 @@ class LogPass:
             for check in self._checks:
                 yield from check.end_segment(segment, is_active=is_active)
         for check in self._checks:
-            yield from check.end(self.log_end_offset)
+            yield from check.end(self.log_end_offset if self.end_is_known else LARGEST_OFFSET)
 
     def _segment(self, segment: Segment, *, is_active: bool) -> Iterator[Finding]:
         growing = GrowingLog(segment.log_path)
@@ -219,15 +231,12 @@ class LogPass:
 
     def _unreadable(self, segment: Segment, error: OSError) -> Iterator[Finding]:
         for check in self._checks:
-            check.damage(segment, 0, 0)
+            check.unread(segment)
         if isinstance(error, FileNotFoundError) and self._at_a_deleted_edge(segment):
             return
-        yield self._report.error(
-            "file-unreadable",
-            f"{error.strerror or error}: its batches were not checked; see that it is there and may be read, and "
-            "verify again",
-            file=segment.log_path.name,
-            offset=segment.base_offset,
+        self.end_is_known = False
+        yield self._report.unreadable(
+            error, "its batches were not checked", file=segment.log_path.name, offset=segment.base_offset
         )
 
     def _at_a_deleted_edge(self, segment: Segment) -> bool:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -9,12 +10,12 @@ from numpy.typing import NDArray
 
 from logstore.batch_attributes import CONTROL_BIT
 from logstore.columns import BatchColumns
-from logstore.errors import LogStoreError
 from logstore.producer_snapshot import ProducerSnapshot
 from logstore.segment import Segment
 from logstore.verify.compaction import Compaction
 from logstore.verify.finding import Finding, Reporter
 from logstore.verify.log_pass import Chunk, SilentCheck
+from logstore.verify.reading import read_file
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,13 +95,9 @@ class ProducerCheck(SilentCheck):
 
     def _compare(self, comparison: _Comparison) -> Iterator[Finding]:
         name = comparison.file.path.name
-        try:
-            snapshot = ProducerSnapshot.read(comparison.file.path)
-        except (LogStoreError, OSError) as error:
-            position = error.position if isinstance(error, LogStoreError) else None
-            yield self._report.error("snapshot-unreadable", str(error), file=name, position=position)
-            return
-        if self._incomplete or self._compaction.found:
+        read = partial(ProducerSnapshot.read, comparison.file.path)
+        snapshot = yield from read_file(read, name, "snapshot-unreadable", self._report)
+        if snapshot is None or self._incomplete or self._compaction.found:
             return
         for entry in snapshot.entries:
             logged = comparison.last_offsets.get(entry.producer_id, -1)

@@ -1,7 +1,9 @@
 """The checkpoint files of a log.dirs root agree with the logs under it."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
 
 from logstore.clean_shutdown import CLEAN_SHUTDOWN_NAME, CleanShutdown
 from logstore.errors import LogStoreError
@@ -14,9 +16,10 @@ from logstore.offset_checkpoint import (
     RECOVERY_POINT_CHECKPOINT,
 )
 from logstore.partition_directory import PartitionDirectory
-from logstore.root_checkpoints import PartitionCheckpoints
+from logstore.root_checkpoints import PartitionCheckpoints, RootCheckpoints
 from logstore.topic_partition import DirectoryMark, is_partition_directory_name, parse_directory_name
-from logstore.verify.finding import Finding, Reporter
+from logstore.verify.finding import UNREADABLE, Finding, Reporter, Severity
+from logstore.verify.reading import collected, read_file
 
 _MARKS = {
     DirectoryMark.DELETE: "marked for deletion; a broker removes it at its next start",
@@ -28,10 +31,8 @@ _MARKS = {
 def check_root(root: LogRoot) -> Iterator[Finding]:
     """Check what stands beside the partitions: checkpoint files, identity, what is missing, what is left over."""
     report = Reporter(None)
-    for name, error in root.checkpoints.errors.items():
-        yield report.error("checkpoint-unparsable", str(error), file=name)
-    yield from _identity(root, report)
-    yield from _clean_shutdown(root, report)
+    yield from check_checkpoints(root.checkpoints, report)
+    yield from _small_files(root, report)
     for name in root.listing.escaping_links:
         yield report.error("link-leaves-root", "a symbolic link that leaves the root: it was not followed", file=name)
     for name in root.listing.files:
@@ -52,26 +53,32 @@ def check_root(root: LogRoot) -> Iterator[Finding]:
     yield from _missing_partitions(root)
 
 
-def _identity(root: LogRoot, report: Reporter) -> Iterator[Finding]:
-    path = root.listing.files.get(META_PROPERTIES_NAME)
-    if path is None:
-        return
-    try:
-        MetaProperties.read(path)
-    except (LogStoreError, OSError) as error:
-        yield report.error("meta-properties-unparsable", str(error), file=META_PROPERTIES_NAME)
+def check_checkpoints(checkpoints: RootCheckpoints, report: Reporter) -> Iterator[Finding]:
+    """Report the checkpoint files that could not be read."""
+    for name, error in checkpoints.errors.items():
+        if isinstance(error, LogStoreError):
+            yield report.error("checkpoint-unparsable", str(error), file=name)
+        else:
+            yield report.unreadable(error, "what it says of the partitions was not checked", file=name)
 
 
-def _clean_shutdown(root: LogRoot, report: Reporter) -> Iterator[Finding]:
-    path = root.listing.files.get(CLEAN_SHUTDOWN_NAME)
-    if path is None:
-        return
-    try:
-        CleanShutdown.read(path)
-    except FileNotFoundError:
-        return  # a broker removes it when it starts
-    except (LogStoreError, OSError) as error:
-        yield report.warning("clean-shutdown-unparsable", str(error), file=CLEAN_SHUTDOWN_NAME)
+def _small_files(root: LogRoot, report: Reporter) -> Iterator[Finding]:
+    meta_properties = root.listing.files.get(META_PROPERTIES_NAME)
+    if meta_properties is not None:
+        read_properties = partial(MetaProperties.read, meta_properties)
+        yield from read_file(read_properties, META_PROPERTIES_NAME, "meta-properties-unparsable", report)
+    clean_shutdown = root.listing.files.get(CLEAN_SHUTDOWN_NAME)
+    if clean_shutdown is not None:
+        yield from check_clean_shutdown(clean_shutdown, report)
+
+
+def check_clean_shutdown(path: Path, report: Reporter) -> Iterator[Finding]:
+    """Check the file that a broker leaves when it stops and removes when it starts."""
+    read = partial(CleanShutdown.read, path)
+    findings, _ = collected(read_file(read, path.name, "clean-shutdown-unparsable", report))
+    for finding in findings:
+        # Kafka takes its presence for enough.
+        yield finding if finding.kind == UNREADABLE else replace(finding, severity=Severity.WARNING)
 
 
 def _missing_partitions(root: LogRoot) -> Iterator[Finding]:
@@ -80,7 +87,12 @@ def _missing_partitions(root: LogRoot) -> Iterator[Finding]:
         for name in root.listing.directories
         if is_partition_directory_name(name)
     }
-    for partition in sorted(root.checkpoints.partitions() - present):
+    missing = sorted(root.checkpoints.partitions() - present)
+    # A broker may have made or deleted it since the root was listed.
+    still_named = RootCheckpoints.read(root.path).partitions() if missing else set()
+    for partition in missing:
+        if partition not in still_named or (root.path / str(partition)).exists():
+            continue
         named_in = [name for name, offsets in root.checkpoints.offsets.items() if partition in offsets]
         yield Reporter(partition).warning(
             "partition-missing",

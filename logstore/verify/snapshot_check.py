@@ -23,9 +23,7 @@ def check_snapshot(path: Path, report: Reporter) -> Iterator[Finding]:
     except FileNotFoundError:
         return  # a later snapshot took its place since the directory was listed
     except OSError as error:
-        yield report.error(
-            "file-unreadable", f"{error.strerror or error}: its batches were not checked", file=path.name
-        )
+        yield report.unreadable(error, "its batches were not checked", file=path.name)
 
 
 def _first_fault(log: LogFile, name: str, report: Reporter) -> Iterator[Finding]:

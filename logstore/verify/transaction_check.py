@@ -15,6 +15,7 @@ from logstore.transaction_index import AbortedTransaction
 from logstore.verify.compaction import Compaction
 from logstore.verify.finding import Finding, Reporter
 from logstore.verify.log_pass import Chunk, SilentCheck
+from logstore.verify.reading import collected, read_file
 
 ENTRY_BYTES: Final = 34
 
@@ -58,14 +59,12 @@ class TransactionCheck(SilentCheck):
         """Compare the segment's index with what its markers aborted."""
         del is_active
         expected, self._aborted = self._aborted, []
-        try:
-            index = segment.transaction_index()
-        except (LogStoreError, OSError) as error:
-            yield self._report.error(
-                "transaction-index-unreadable", str(error), file=segment.files[FileKind.TRANSACTION_INDEX].name
-            )
-            return
-        if self._incomplete:
+        name = file_name(FileKind.TRANSACTION_INDEX, segment.base_offset)
+        findings, index = collected(
+            read_file(segment.transaction_index, name, "transaction-index-unreadable", self._report)
+        )
+        yield from findings
+        if self._incomplete or findings:
             return
         entries = list(index.entries) if index else []
         self._differences += self._compare(segment, expected, entries)

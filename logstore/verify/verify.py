@@ -1,6 +1,7 @@
 """Which checks a partition and a root go through."""
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from itertools import repeat
 
 from logstore.errors import LogStoreError
@@ -12,13 +13,14 @@ from logstore.topic_partition import parse_directory_name
 from logstore.verify.compaction import Compaction
 from logstore.verify.directory_check import check_directory
 from logstore.verify.epoch_check import EpochCheck
-from logstore.verify.finding import Finding, Reporter
+from logstore.verify.finding import UNREADABLE, Finding, Reporter
 from logstore.verify.index_check import OffsetIndexCheck, TimeIndexCheck
 from logstore.verify.log_pass import Check, LogPass
 from logstore.verify.offset_check import OffsetCheck
 from logstore.verify.producer_check import ProducerCheck, SnapshotFile
 from logstore.verify.record_check import RecordCheck
 from logstore.verify.root_check import check_claims, check_root
+from logstore.verify.settling import settled
 from logstore.verify.transaction_check import TransactionCheck
 
 Advance = Callable[[int], None]
@@ -49,7 +51,7 @@ def _unreadable(root: LogRoot, name: str, error: LogStoreError | OSError) -> Ite
     """Report a directory that cannot be listed, unless it is gone: deleted, or renamed to be."""
     if (root.path / name).exists():
         yield Reporter(parse_directory_name(name).topic_partition).error(
-            "file-unreadable", f"the directory {name} cannot be read, so nothing in it was checked: {error}", file=None
+            UNREADABLE, f"the directory {name} cannot be read, so nothing in it was checked: {error}", file=None
         )
 
 
@@ -59,9 +61,12 @@ def verify_partition(
     """Check a partition's files against each other and against what the root's checkpoints claim.
 
     With `records` every record is decoded too, compressed ones included. The log is read once. A broker may be at work:
-    what it deletes meanwhile is not called missing, and of a partition that it deletes no more is said.
+    what it deletes or exchanges meanwhile is not called missing or damaged (the partition is looked at again then), and
+    of a partition that it deletes no more is said.
     """
-    for finding in _findings(partition, records=records, progress=progress):
+    look = partial(_findings, records=records, progress=progress)
+    look_again = partial(_findings, records=records, progress=lambda _bytes: None)
+    for finding in settled(partition, look, look_again):
         if not partition.path.exists():
             return
         yield finding
@@ -74,7 +79,7 @@ def _findings(partition: PartitionDirectory, *, records: bool, progress: Advance
     clean = partition.checkpoints.clean_shutdown
     log_pass = LogPass(partition.segments, checks, report, progress, clean_shutdown=clean)
     yield from log_pass.run()
-    if partition.segments:
+    if partition.segments and log_pass.end_is_known:
         yield from check_claims(partition, log_pass.log_end_offset)
 
 

@@ -1,11 +1,13 @@
 """When the leader-epoch checkpoint and the batches contradict each other, and when they only seem to."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
 
 from epoch.checkpoint import LEADER_EPOCH_CHECKPOINT, format_checkpoint
+from logstore.columns import BatchColumns
+from logstore.log_file import LogFile
 from logstore.partition_directory import PartitionDirectory
 from logstore.verify import Severity, verify_partition
 from logstore.verify.epochs import compare_epochs
@@ -143,17 +145,22 @@ class TestTheEnd:
             ("epoch-beyond-log-end", Severity.WARNING)
         ]
 
-    def test_a_log_that_grew_while_it_was_read_ends_nowhere_yet(self, tmp_path: Path) -> None:
+    def test_a_log_that_grew_while_it_was_read_ends_nowhere_yet(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         directory = write(tmp_path, EPOCHS)
         log = max(directory.glob("*.log"))
+        real = LogFile.scan
 
-        def append(_read: int) -> None:
-            """The broker appends after each read, and was elected in between."""
+        def append_and_scan(mapped: LogFile, position: int = 0) -> Iterator[BatchColumns]:
+            """The broker appends before each read of what was mapped, and was elected in between."""
             with log.open("ab") as file:
                 file.write(ABatch(log.stat().st_size, 10, 2).encoded())
             (directory / LEADER_EPOCH_CHECKPOINT).write_bytes(format_checkpoint([*EPOCHS, (3, 100_000)]))
+            return real(mapped, position)
 
-        found = verify_partition(PartitionDirectory.open(directory), progress=append)
+        monkeypatch.setattr(LogFile, "scan", append_and_scan)
+        found = verify_partition(PartitionDirectory.open(directory))
         assert "epoch-beyond-log-end" not in [each.kind for each in found]
 
 

@@ -1,6 +1,7 @@
 """What verify says of bytes that are no batches, and of files that vanish or cannot be read."""
 
 import shutil
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
@@ -38,7 +39,7 @@ def three_segments(directory: Path) -> PartitionDirectory:
     return PartitionDirectory.open(write(directory, *(simple_batch(offset) for offset in range(3))))
 
 
-def kinds(findings: list[Finding]) -> list[tuple[str, str | None]]:
+def kinds(findings: Iterable[Finding]) -> list[tuple[str, str | None]]:
     return [(each.kind, each.file) for each in findings]
 
 
@@ -80,7 +81,10 @@ def test_a_segment_gone_from_the_middle_is_reported_and_the_rest_checked(tmp_pat
     )
     assert len(partition.segments) == 3
     (partition.path / NAMES[1]).unlink()
-    assert kinds(found(partition)) == [("file-unreadable", NAMES[1]), ("corrupt-batch", NAMES[2])]
+    log_pass = LogPass(partition.segments, [], Reporter(partition.topic_partition))
+    assert kinds(log_pass.run()) == [("file-unreadable", NAMES[1]), ("corrupt-batch", NAMES[2])]
+    # The directory is listed again, and then it is only the records that are missing.
+    assert kinds(found(partition)) == [("corrupt-batch", NAMES[2]), ("missing-segment", NAMES[1])]
 
 
 def test_a_segment_that_may_not_be_read_is_reported_and_the_rest_checked(

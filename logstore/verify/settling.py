@@ -1,0 +1,95 @@
+"""Looks at a partition again that a broker changes meanwhile: what vanished or moved under the reader is no damage."""
+
+import os
+import time
+from collections.abc import Callable, Iterator
+from itertools import islice
+from pathlib import Path
+from typing import Final
+
+from logstore.errors import NotALogDirectoryError
+from logstore.partition_directory import PartitionDirectory
+from logstore.verify.finding import Finding
+
+LOOKS: Final = 4
+"""How often a partition is looked at in the end: a busy cleaner may change it each time."""
+PAUSE_SECONDS: Final = 0.05
+"""What a broker that is exchanging files is given to end it."""
+MOST_HELD: Final = 1_000
+"""Findings of one look that are kept back until its end; what has more is damaged, whatever changes."""
+
+Look = Callable[[PartitionDirectory], Iterator[Finding]]
+State = dict[str, tuple[int, int] | None]
+
+
+def settled(partition: PartitionDirectory, look: Look, look_again: Look) -> Iterator[Finding]:
+    """Yield what `look` finds, if no file was exchanged or removed meanwhile, else what `look_again` does.
+
+    Where files are exchanged during every look, the damage that all of them have found is reported: it stays, and what
+    a reader sees between two steps of a broker does not.
+    """
+    confirmed: set[object] | None = None
+    for number in range(LOOKS):
+        before = state_of(partition)
+        findings = (look_again if number else look)(partition)
+        held = list(islice(findings, MOST_HELD))
+        if len(held) == MOST_HELD:
+            yield from held
+            yield from findings
+            return
+        damage = {_identity(finding) for finding in held if finding.severity.is_damage}
+        changed = changes(partition, before) if damage else set()
+        if not changed:
+            confirmed = damage
+            break
+        steady = {_identity(finding) for finding in held if finding.file not in changed}
+        confirmed = damage & steady if confirmed is None else damage & steady & confirmed
+        if number + 1 < LOOKS:
+            time.sleep(PAUSE_SECONDS)
+            try:
+                partition = partition.listed_again()
+            except (NotALogDirectoryError, FileNotFoundError):
+                return
+    for finding in held:
+        if _identity(finding) in (confirmed or ()) or (
+            not finding.severity.is_damage and _is_there(partition.path, finding)
+        ):
+            yield finding
+
+
+def state_of(partition: PartitionDirectory) -> State:
+    """Tell which files have the names that were listed, to see later whether others do."""
+    # A broker appends to the files of the last segment: they stay the same files.
+    last = f"{partition.segments[-1].base_offset:020d}" if partition.segments else "none"
+    return {
+        name: _file_at(path, growing=name.startswith(last))
+        for name, path in partition.listing.files.items()
+        if not name.endswith((".deleted", ".tmp"))
+    }
+
+
+def changes(partition: PartitionDirectory, before: State) -> set[str]:
+    """Name the files that were added, removed or exchanged since `before`."""
+    try:
+        added = set(state_of(partition.listed_again())) - set(before)
+    except (NotALogDirectoryError, OSError):
+        return set(before)
+    after = state_of(partition)
+    return added | {name for name in before if after[name] != before[name] or after[name] is None}
+
+
+def _file_at(path: Path, *, growing: bool) -> tuple[int, int] | None:
+    try:
+        stat = path.stat()
+    except OSError:
+        return None
+    # The number of a file that was removed may be another's soon: the time of its renaming tells them apart.
+    return stat.st_ino, 0 if growing else stat.st_ctime_ns
+
+
+def _identity(finding: Finding) -> object:
+    return finding.kind, finding.file, finding.position, finding.offset
+
+
+def _is_there(directory: Path, finding: Finding) -> bool:
+    return finding.file is None or os.path.lexists(directory / finding.file)

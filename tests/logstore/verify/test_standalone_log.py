@@ -1,0 +1,62 @@
+"""What verify says of the directory of a log that stands alone, which keeps its own checkpoints."""
+
+from pathlib import Path
+
+import pytest
+
+from logstore.log import Log
+from logstore.log_root import open_log_directory
+from logstore.partition_directory import PartitionDirectory
+from logstore.record import Record
+from logstore.verify import verify_partition
+
+OFFSETS = ("recovery-point-offset-checkpoint", "replication-offset-checkpoint", "log-start-offset-checkpoint")
+
+
+@pytest.fixture
+def queue(tmp_path: Path) -> Path:
+    """A log of ten records that was closed in order, and begins at its third."""
+    with Log.open(tmp_path / "queue-0") as log:
+        log.append([Record(0, offset, b"k", b"v") for offset in range(10)], leader_epoch=0)
+        log.update_high_watermark(10)
+        log.delete_records(3)
+    return tmp_path / "queue-0"
+
+
+def found(directory: Path) -> list[tuple[str, str | None]]:
+    return [(each.kind, each.file) for each in verify_partition(PartitionDirectory.open(directory), records=True)]
+
+
+def test_its_files_are_known(queue: Path) -> None:
+    names = {file.name for file in queue.iterdir()}
+    assert {*OFFSETS, ".kafka_cleanshutdown"} < names
+    assert found(queue) == []
+    opened = open_log_directory(queue)
+    assert isinstance(opened, PartitionDirectory)
+    assert opened.log_start_offset == 3
+
+
+def test_its_files_are_not_known_in_a_broker_s_partition(queue: Path) -> None:
+    (queue.parent / OFFSETS[0]).write_text("0\n1\nqueue 0 10\n")
+    assert {kind for kind, _ in found(queue)} >= {"unknown-file"}
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"), list(zip(OFFSETS, ("recovery-point", "high-watermark", "log-start"), strict=True))
+)
+def test_its_checkpoints_may_not_claim_more_than_the_log_has(name: str, kind: str, queue: Path) -> None:
+    (queue / name).write_text("0\n1\nqueue 0 11\n")
+    assert (f"{kind}-beyond-log-end", name) in found(queue)
+
+
+@pytest.mark.parametrize("name", OFFSETS)
+def test_its_checkpoints_can_be_parsed_and_are_its_own(name: str, queue: Path) -> None:
+    (queue / name).write_text("0\n2\nqueue 0 3\n")
+    assert ("checkpoint-unparsable", name) in found(queue)
+    (queue / name).write_text("0\n1\nother 1 3\n")
+    assert ("checkpoint-of-another-log", name) in found(queue)
+
+
+def test_its_clean_shutdown_file_can_be_parsed(queue: Path) -> None:
+    (queue / ".kafka_cleanshutdown").write_text("{")
+    assert found(queue) == [("clean-shutdown-unparsable", ".kafka_cleanshutdown")]
