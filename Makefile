@@ -14,18 +14,22 @@ help: ## list the targets
 
 setup: $(VENV)/.done ## make .venv with everything, at the versions of constraints.txt
 
-$(VENV)/.done: pyproject.toml constraints.txt
+$(VENV)/.done: $(VENV)/.cli
+	$(BIN)/python -m pip install --quiet -c constraints.txt --editable '.[all]' --group dev
+	@touch $@
+
+$(VENV)/.cli: pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
 	  || { echo "epochlog needs Python 3.11 or later; run make PYTHON=/path/to/python3.11"; exit 1; }
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade 'pip>=25.1' -c constraints.txt
-	$(BIN)/python -m pip install --quiet -c constraints.txt --editable '.[all]' --group dev
+	$(BIN)/python -m pip install --quiet -c constraints.txt --editable '.[cli]'
 	@touch $@
 
 java: ## see that Java 17+ and Maven are there; on Debian as root, install them
 	@tests/oracle/install-java
 
-demo: setup ## the main job, on replicas of a real Kafka cluster
+demo: $(VENV)/.cli ## the main job, on replicas of a real Kafka cluster
 	@$(BIN)/epochlog demo
 
 test: setup java ## the test suite, with a rotating share of each campaign

@@ -91,7 +91,10 @@ def _may_be_partition(path: Path) -> bool:
     """Tell a partition, be all its files links, from a broker's root or anything else with a name like `broker-1`."""
     if not is_partition_directory_name(path.name):
         return False
-    names = [entry.name for entry in path.iterdir()]
+    try:
+        names = [entry.name for entry in path.iterdir()]
+    except OSError:  # whoever opens it says why
+        return True
     return any(map(_is_kafkas, names)) and not ROOT_FILES.intersection(names)
 
 

@@ -7,8 +7,11 @@ import numpy as np
 
 from epoch import EpochHistory
 from epoch.checkpoint import LeaderEpochCheckpoint
-from logstore.columns import BatchColumns, StopReason
+from logstore.columns import BatchColumns
 from logstore.epoch_runs import EpochRuns
+from logstore.errors import InvalidBatchHeaderError, LogStoreError
+from logstore.growing_log import GrowingLog
+from logstore.log_file import LogFile
 from logstore.partition_directory import PartitionDirectory
 from logstore.segment import Segment
 
@@ -35,14 +38,18 @@ class RecoveredLog:
     """The segments that are left; recovery removes those after the first damage."""
     valid_bytes: int
     """Bytes of the last of them that recovery keeps."""
+    damage: LogStoreError | None
+    """What stands where the log ends although files go on, with its place; None where nothing does."""
 
     @classmethod
     def load(cls, partition: PartitionDirectory) -> "RecoveredLog":
         """Load a log as Kafka would.
 
         After a clean stop only the last segment's headers are read. Otherwise the segments from the recovery point on
-        are checked, batch by batch, and the log ends where the first of them is damaged. Raises epoch.EpochError where
-        the leader-epoch checkpoint cannot be parsed, as Kafka refuses to load the log then.
+        are checked, batch by batch, and the log ends where the first of them is damaged. A broker may be at work: a
+        tail that changes is read again before it is called damage. Raises epoch.EpochError where the leader-epoch
+        checkpoint cannot be parsed, as Kafka refuses to load the log then, and OSError: FileNotFoundError where a
+        segment was deleted since the directory was listed.
         """
         checkpoints = partition.checkpoints
         start = partition.log_start_offset
@@ -52,7 +59,14 @@ class RecoveredLog:
         if high_watermark is not None:
             high_watermark = min(max(high_watermark, start), tail.log_end_offset)
         return cls(
-            partition, start, tail.log_end_offset, high_watermark, history, tuple(tail.segments), tail.valid_bytes
+            partition,
+            start,
+            tail.log_end_offset,
+            high_watermark,
+            history,
+            tuple(tail.segments),
+            tail.valid_bytes,
+            tail.damage,
         )
 
     def lineage(self) -> EpochHistory:
@@ -97,6 +111,7 @@ class _Tail:
     log_end_offset: int
     valid_bytes: int
     epochs: EpochRuns
+    damage: LogStoreError | None = None
 
 
 def _read_tail(partition: PartitionDirectory) -> _Tail:
@@ -107,9 +122,10 @@ def _read_tail(partition: PartitionDirectory) -> _Tail:
     for number, segment in enumerate(segments):
         tail.segments.append(segment)
         tail.log_end_offset = max(tail.log_end_offset, segment.base_offset)
-        if number >= first_read and not _read_segment(
-            segment, tail, check_crc=not partition.checkpoints.clean_shutdown
-        ):
+        if number >= first_read:
+            is_last = segment is segments[-1]
+            _read_segment(segment, tail, check_crc=not partition.checkpoints.clean_shutdown, is_last=is_last)
+        if tail.damage:
             break
     return tail
 
@@ -123,22 +139,40 @@ def _first_segment_to_read(partition: PartitionDirectory) -> int:
     return min(max(holding, default=0), last)
 
 
-def _read_segment(segment: Segment, tail: _Tail, *, check_crc: bool) -> bool:
-    """Take over a segment's batches up to the first damage; tell whether there was none."""
+def _read_segment(segment: Segment, tail: _Tail, *, check_crc: bool, is_last: bool) -> None:
+    """Take over a segment's batches up to the first damage."""
     tail.valid_bytes = 0
-    stop = StopReason.END
-    with segment.open_log() as log:
-        for columns in log.scan(check_crc=check_crc):
-            valid = int(np.argmin(columns.crc_valid)) if not columns.crc_valid.all() else len(columns)
+    growing = GrowingLog(segment.log_path)
+    while True:
+        with growing.open() as log:
+            _take_over_batches(log, tail, segment.log_path.name, check_crc=check_crc)
+            tail.damage = _damage_at(log, tail.valid_bytes, is_last=is_last)
+        if not (tail.damage and is_last and growing.is_worth_another_read()):
+            return
+
+
+def _take_over_batches(log: LogFile, tail: _Tail, file: str, *, check_crc: bool) -> None:
+    """Go on behind the batches that are known already, up to the first that is not valid."""
+    for columns in log.scan(tail.valid_bytes, check_crc=check_crc):
+        valid = int(np.argmin(columns.crc_valid)) if not columns.crc_valid.all() else len(columns)
+        if valid:
             good = columns.first(valid)
-            if valid:
-                tail.epochs.add(good, segment.log_path.name)
-                tail.log_end_offset = max(tail.log_end_offset, int(good.last_offset[-1]) + 1)
-                tail.valid_bytes = int(good.position[-1] + good.size[-1])
-            if valid < len(columns):
-                return False
-            stop = columns.stop
-    return stop is StopReason.END
+            tail.epochs.add(good, file)
+            tail.log_end_offset = max(tail.log_end_offset, int(good.last_offset[-1]) + 1)
+            tail.valid_bytes = int(good.position[-1] + good.size[-1])
+        if valid < len(columns):
+            return
+
+
+def _damage_at(log: LogFile, position: int, *, is_last: bool) -> LogStoreError | None:
+    """Say what is wrong where no valid batch follows; zeros after the whole log are only preallocated."""
+    if position == log.size or (is_last and not log.array[position:].any()):
+        return None
+    try:
+        next(log.batches(position)).ensure_valid()
+    except LogStoreError as error:
+        return error
+    return InvalidBatchHeaderError("no valid batch begins here", file=log.path, position=position)
 
 
 def _history(partition: PartitionDirectory, tail: _Tail) -> EpochHistory:

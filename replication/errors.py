@@ -43,6 +43,13 @@ class TopicIdsDifferError(ReplicationError, ValueError):
         )
 
 
+class PartitionVanishedError(ReplicationError, LookupError):
+    """A broker deleted a partition, or moved it away, while it was read."""
+
+    def __init__(self, path: str | PathLike[str]) -> None:
+        super().__init__(f"{fspath(path)}: deleted or renamed while it was looked at, so it is left out")
+
+
 class UnknownHighWatermarkError(ReplicationError, LookupError):
     """What a follower truncates is up to its high watermark, which its root's files do not tell."""
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from replication.cli.comparison import Failures, name_what_is_left_out
+from replication.cli.comparison import Failures, name_what_is_left_out, tell_of_damage
 from replication.cli.output import EXIT_FAILED, EXIT_FINDINGS, JsonOption, print_json, print_table
 
 if TYPE_CHECKING:
@@ -20,7 +20,8 @@ def advise(
 ) -> None:
     """Say which replica should lead each partition, and what each choice loses.
 
-    Exit status 1 where any choice loses records: the replicas do not agree. 2 where a partition could not be judged.
+    Exit status 1 where any choice loses records, for the replicas do not agree, or where one is damaged; 2 where a
+    partition could not be judged.
 
     Example: epochlog advise broker-1 broker-2 broker-3
     """
@@ -29,31 +30,39 @@ def advise(
     if len(roots) < 2:
         raise typer.BadParameter("name at least two roots: advice compares replicas", param_hint="ROOT ROOT...")
     failures = Failures()
-    replicas = open_replicas(roots)
+    replicas = open_replicas(roots, on_error=failures)
     advice = advise_replicas(replicas, on_error=failures)
     name_what_is_left_out(replicas)
+    for each in advice:
+        _tell_of_damage(each)
     if json:
         print_json([each.as_json() for each in advice])
     else:
         _print(advice)
-    if failures.any:
+    if failures.matter(advice):
         raise typer.Exit(EXIT_FAILED)
-    if any(map(_loses, advice)):
+    if any(_loses(each) or _damaged(each) for each in advice):
         raise typer.Exit(EXIT_FINDINGS)
 
 
+def _tell_of_damage(advice: "Advice") -> None:
+    for standing in advice.replicas:
+        leads = ", the recommended leader," if standing.replica == advice.recommended else ""
+        tell_of_damage(_partition(advice), f"{standing.replica}{leads}", standing.damage)
+
+
 def _print(advice: Sequence["Advice"]) -> None:
-    disputed = [each for each in advice if _loses(each)]
-    agreed = [f"{each.topic}-{each.partition}" for each in advice if not _loses(each)]
+    disputed = [each for each in advice if _loses(each) or _damaged(each)]
+    agreed = [_partition(each) for each in advice if each not in disputed]
     if disputed:
         print_table(
             "Who should lead",
             ("partition", "recommended", "if this leads", "last epoch", "end offset", "lost by the others"),
             [
                 (
-                    f"{each.topic}-{each.partition}",
+                    _partition(each),
                     each.recommended,
-                    standing.replica,
+                    standing.replica + (" (damaged)" if standing.damage else ""),
                     standing.last_epoch,
                     standing.end_offset,
                     _losses(standing),
@@ -64,6 +73,14 @@ def _print(advice: Sequence["Advice"]) -> None:
         )
     if agreed:
         print(f"any replica may lead, nothing is lost: {', '.join(agreed)}")
+
+
+def _partition(advice: "Advice") -> str:
+    return f"{advice.topic}-{advice.partition}"
+
+
+def _damaged(advice: "Advice") -> bool:
+    return any(standing.damage for standing in advice.replicas)
 
 
 def _loses(advice: "Advice") -> bool:

@@ -1,26 +1,36 @@
-"""What `plan` and `advise` share: they go on after a partition that cannot be judged, and name what they leave out."""
+"""What `plan`, `advise` and `epochs` share: they go on after a partition that cannot be judged, and tell of it."""
 
-import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from replication.cli.output import shown
+from replication.cli.output import complain, told
+from replication.errors import PartitionVanishedError
 
 if TYPE_CHECKING:
     from logstore.topic_partition import TopicPartition
-    from replication.planning import Replica
+    from replication.planning import Damage, Replica
 
 
 class Failures:
-    """Tells on the error stream, at once, which partitions could not be judged; `any` tells whether there were some."""
+    """Tells on the error stream, at once, which partitions could not be judged.
+
+    That a broker deletes partitions is in the nature of things: it counts only where nothing is left to be judged.
+    """
 
     def __init__(self) -> None:
-        self.any = False
+        self._failed = self._vanished = False
 
     def __call__(self, partition: "TopicPartition", error: Exception) -> None:
         """Take one failure."""
-        self.any = True
-        print(shown(f"epochlog: {partition}: {error}"), file=sys.stderr)
+        if isinstance(error, PartitionVanishedError):
+            self._vanished = True
+        else:
+            self._failed = True
+        complain(f"{partition}: {told(error)}")
+
+    def matter(self, judged: Sequence[object]) -> bool:
+        """Whether the command could not do all of it, with these partitions judged."""
+        return self._failed or (self._vanished and not judged)
 
 
 def name_what_is_left_out(replicas: Sequence["Replica"]) -> None:
@@ -28,5 +38,10 @@ def name_what_is_left_out(replicas: Sequence["Replica"]) -> None:
     from replication.planning import held_by_one
 
     for name, partitions in held_by_one(replicas).items():
-        told = ", ".join(map(str, partitions))
-        print(shown(f"epochlog: not compared, since only {name} holds them: {told}"), file=sys.stderr)
+        complain(f"not compared, since only {name} holds them: {', '.join(map(str, partitions))}")
+
+
+def tell_of_damage(partition: str, replica: str, damage: "Damage | None") -> None:
+    """Say on the error stream, if so, that a replica's log ends where it does for being damaged."""
+    if damage:
+        complain(f"{partition}: {replica} is damaged: {damage}")

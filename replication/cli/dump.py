@@ -1,19 +1,25 @@
 """`epochlog dump`."""
 
-import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from replication.cli.output import EXIT_FAILED, EXIT_FINDINGS, JsonOption
+from replication.cli.output import EXIT_FAILED, EXIT_FINDINGS, JsonOption, Output
 
 
 def dump(
     paths: Annotated[list[Path], typer.Argument(metavar="PATH...", help="Files or directories of a log.")],
     *,
     records: Annotated[bool, typer.Option("--records", help="Print the records of each batch too.")] = False,
-    offsets: Annotated[str, typer.Option(metavar="A:B", help="Only offsets from A up to, not including, B.")] = ":",
+    offsets: Annotated[
+        str,
+        typer.Option(
+            metavar="A:B",
+            help="Only offsets from A up to, not including, B; either may be left out.",
+            show_default=False,
+        ),
+    ] = ":",
     json: JsonOption = False,
 ) -> None:
     """Print what is in Kafka's log files: batches, records, index entries, snapshots, checkpoints.
@@ -23,8 +29,6 @@ def dump(
 
     Example: epochlog dump orders-0/00000000000000000000.log --records --offsets 100:200
     """
-    from epoch.errors import EpochError
-    from logstore.errors import LogStoreError
     from replication.cli.dumping.files import Dump
     from replication.cli.dumping.offset_range import OffsetRange
     from replication.cli.dumping.printer import JsonPrinter, Printer, TextPrinter
@@ -33,20 +37,11 @@ def dump(
         wanted = OffsetRange.parse(offsets)
     except ValueError as error:
         raise typer.BadParameter(str(error), param_hint="--offsets") from error
-    out = sys.stdout.buffer
+    out = Output()
     headings = len(paths) > 1 or any(path.is_dir() for path in paths)
     printer: Printer = JsonPrinter(out) if json else TextPrinter(out, headings=headings)
-    failures: list[Exception] = []
-    dumping = Dump(printer, wanted, records=records, complain=failures.append)
+    dumping = Dump(printer, wanted, records=records)
     for path in paths:
-        try:
-            dumping.dump(path)
-        except BrokenPipeError:  # is about the output
-            raise
-        except (EpochError, LogStoreError, OSError) as error:
-            failures.append(error)
-    out.flush()
-    for failure in failures:
-        print(f"epochlog: {failure}", file=sys.stderr)
-    if failures or printer.found_damage:
-        raise typer.Exit(EXIT_FAILED if failures else EXIT_FINDINGS)
+        dumping.dump(path)
+    if dumping.failed or printer.found_damage:
+        raise typer.Exit(EXIT_FAILED if dumping.failed else EXIT_FINDINGS)

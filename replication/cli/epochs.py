@@ -1,5 +1,7 @@
 """`epochlog epochs`."""
 
+import errno
+import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -28,19 +30,19 @@ def epochs(
 ) -> None:
     """Say who led when, by the leader-epoch checkpoint and by the batches, and explain each difference.
 
-    Exit status 1 where they differ, 2 where a file could not be read. DIR itself is never changed.
+    Exit status 1 where they differ, 2 where something could not be read. DIR itself is never changed.
 
     Example: epochlog epochs /var/kafka-logs/orders-0 --rebuild --output /tmp/rebuilt
     """
-    from logstore.log_root import LogRoot, open_log_directory
+    from logstore.log_root import open_log_directory
+    from replication.planning.replica import open_partitions
 
     if rebuild != (output is not None):
         raise typer.BadParameter("--rebuild and --output DIR2 go together", param_hint="--rebuild")
-    opened = open_log_directory(directory)
-    partitions = list(opened.partitions()) if isinstance(opened, LogRoot) else [opened]
+    failures = Failures()
+    partitions = open_partitions(open_log_directory(directory), failures).values()
     if output:
         _ensure_apart(output, directory, partitions)
-    failures = Failures()
     comparisons = _compare(partitions, failures)
     written = _rebuild(comparisons, output) if output else []
     if json:
@@ -49,7 +51,9 @@ def epochs(
         _print(comparisons)
         for path in written:
             print(shown(f"rebuilt {path}"))
-    if failures.any or any(finding.kind == UNREADABLE for each in comparisons for finding in each.findings):
+    if failures.matter(comparisons) or any(
+        finding.kind == UNREADABLE for each in comparisons for finding in each.findings
+    ):
         raise typer.Exit(EXIT_FAILED)
     if any(finding.severity.is_damage for each in comparisons for finding in each.findings):
         raise typer.Exit(EXIT_FINDINGS)
@@ -79,15 +83,28 @@ def _ensure_apart(output: Path, directory: Path, partitions: Iterable["Partition
 def _compare(partitions: Iterable["PartitionDirectory"], failures: Failures) -> "list[EpochComparison]":
     from epoch.errors import EpochError
     from logstore.errors import LogStoreError
-    from logstore.verify import compare_epochs
+    from replication.errors import ReplicationError
+    from replication.planning.rereading import reread
 
     comparisons = []
     for partition in partitions:
         try:
-            comparisons.append(compare_epochs(partition))
-        except (EpochError, LogStoreError, OSError) as error:
+            comparisons.append(reread(partition, _compare_all_of))
+        except (EpochError, LogStoreError, ReplicationError, OSError) as error:
             failures(partition.topic_partition, error)
     return comparisons
+
+
+def _compare_all_of(partition: "PartitionDirectory") -> "EpochComparison":
+    """Compare a partition's accounts. Raises FileNotFoundError where it, or one of its files, is gone by now."""
+    from logstore.verify import compare_epochs
+
+    comparison = compare_epochs(partition)
+    unread = [partition.path / str(each.file) for each in comparison.findings if each.kind == UNREADABLE]
+    for path in (*unread, partition.path):
+        if not path.exists():
+            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(path))
+    return comparison
 
 
 def _rebuild(comparisons: Iterable["EpochComparison"], output: Path) -> list[Path]:

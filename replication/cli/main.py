@@ -2,11 +2,13 @@
 
 import io
 import os
+import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Annotated, Final
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 
 from epoch.errors import EpochError
 from logstore.errors import LogStoreError
@@ -14,16 +16,20 @@ from replication.cli.advise import advise
 from replication.cli.demo import demo
 from replication.cli.dump import dump
 from replication.cli.epochs import epochs
-from replication.cli.output import EXIT_FAILED, shown
+from replication.cli.output import EXIT_FAILED, EXIT_OUTPUT_CLOSED, OutputError, complain, flush, let_go_of, told
 from replication.cli.plan import plan
 from replication.cli.recover import recover
 from replication.cli.truncate import truncate
 from replication.cli.verify import verify
-from replication.cli.version import version
+from replication.cli.version import print_version, version
 from replication.cli.warm import warm
 from replication.errors import ReplicationError
 
 COMMANDS = (dump, verify, epochs, plan, advise, recover, truncate, demo, warm, version)
+
+UsageError: Final[type[Exception]] = typer.BadParameter.mro()[1]
+"""What typer raises for wrong options and arguments: click's, or that of its own copy of click."""
+EMPTY_ARGUMENT: Final = re.compile("(--[a-z-]+=)?")
 
 
 class InOrder(TyperGroup):
@@ -35,34 +41,95 @@ class InOrder(TyperGroup):
         return [command.__name__ for command in COMMANDS]
 
 
+class PlainUsage(TyperCommand):
+    """Shows arguments in the usage line as they are called, without typer's braces."""
+
+    def collect_usage_pieces(self, ctx: typer.Context) -> list[str]:  # type: ignore[override]  # as above
+        """Give the parts of the usage line."""
+        return [piece.strip("{}") for piece in super().collect_usage_pieces(ctx)]
+
+
 app = typer.Typer(
     name="epochlog",
     cls=InOrder,
-    no_args_is_help=True,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
-    help="Read and explain the logs of Kafka replicas: what is in them, what is damaged, who led when, and what each "
-    "would truncate under which leader.\n\nExit status: 0 nothing wrong, 1 findings, 2 could not do it.",
 )
+
+
+@app.callback(invoke_without_command=True)
+def epochlog(
+    context: typer.Context,
+    *,
+    version: Annotated[bool, typer.Option("--version", help="Print the version and exit.")] = False,
+) -> None:
+    """Read and explain the logs of Kafka replicas: what is in them, what is damaged, who led when, and what each would
+    truncate under which leader.
+
+    Exit status: 0 nothing wrong, 1 findings, 2 could not do it.
+    """  # noqa: D205  typer takes the first paragraph whole
+    if version:
+        print_version()
+        raise typer.Exit
+    if context.invoked_subcommand is None:
+        print(context.get_help(), file=sys.stderr)
+        raise typer.Exit(EXIT_FAILED)
+
+
+def _first_sentence(command: Callable[..., None]) -> str:
+    return " ".join((command.__doc__ or "").partition("\n\n")[0].split())
+
+
 for command in COMMANDS:
-    app.command()(command)
+    # typer would cut the first sentence to a line.
+    app.command(cls=PlainUsage, short_help=_first_sentence(command))(command)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line."""
-    if sys.stdout is None:
-        # Closed by the caller, who wants the exit status alone.
-        sys.stdout = open(os.devnull, "w")  # noqa: SIM115  it is the process's own
-    if isinstance(sys.stdout, io.TextIOWrapper):
+    # Closed by the caller, who wants the exit status alone.
+    sys.stdout = sys.stdout or open(os.devnull, "w")  # noqa: SIM115  it is the process's own
+    sys.stderr = sys.stderr or open(os.devnull, "w")  # noqa: SIM115  as above
+    out = sys.stdout
+    if isinstance(out, io.TextIOWrapper):
         # File names may be no text at all, and the terminal may know less of Unicode than they do.
-        sys.stdout.reconfigure(errors="backslashreplace")
+        out.reconfigure(errors="backslashreplace")
     try:
-        app(arguments, prog_name="epochlog")
-    except BrokenPipeError:
-        # The reader of our output went away (`| head`): nobody is left to tell, and Python must not try at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(EXIT_FAILED)
+        status = _run(sys.argv[1:] if arguments is None else arguments)
+        flush()
+    except OutputError as error:
+        sys.stdout = out  # typer may have put another in its place
+        let_go_of(out)
+        if error.is_closed:
+            # The reader of our output went away (`| head`): nobody is left to tell.
+            sys.exit(EXIT_OUTPUT_CLOSED)
+        complain(str(error))
+        status = EXIT_FAILED
+    sys.exit(status)
+
+
+def _run(arguments: Sequence[str]) -> int:
+    """Run a command and return its exit status. Raises OutputError."""
+    if any(map(EMPTY_ARGUMENT.fullmatch, arguments)):
+        complain("an argument is empty; is it a shell variable that is not set?")
+        return EXIT_FAILED
+    try:
+        return app(arguments, prog_name="epochlog", standalone_mode=False) or 0
+    except UsageError as error:
+        complain(_usage_in_one_line(error))
+    except SystemExit as end:
+        # typer itself ends so where the reader of our output went away.
+        if isinstance(end.__context__, BrokenPipeError):
+            raise OutputError(end.__context__) from end
+        raise
     except (EpochError, LogStoreError, ReplicationError, OSError) as error:
-        print(shown(f"epochlog: {error}"), file=sys.stderr)
-        sys.exit(EXIT_FAILED)
+        complain(told(error))
+    return EXIT_FAILED
+
+
+def _usage_in_one_line(error: Exception) -> str:
+    """Say what is wrong with the arguments, and whose help tells more."""
+    context: typer.Context | None = getattr(error, "ctx", None)
+    message = " ".join(error.format_message().split()).rstrip(".")  # type: ignore[attr-defined]  # see UsageError
+    return f"{message} (see `{context.command_path if context else 'epochlog'} --help`)"

@@ -1,19 +1,23 @@
 """How commands print: tables on a terminal, plain text in a pipe, JSON where asked."""
 
 import json
+import os
 import sys
 import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Annotated, Any, Protocol
+from typing import Annotated, Any, Protocol, TextIO
 
 import typer
 
+from logstore.errors import LogStoreError
 from logstore.record_lines import escape
 
 EXIT_CLEAN = 0
 EXIT_FINDINGS = 1
 EXIT_FAILED = 2
+EXIT_OUTPUT_CLOSED = 141
+"""As a shell counts any command whose reader went away (128 + SIGPIPE)."""
 
 UNREADABLE = "file-unreadable"
 """The kind of the findings that leave open whether there is damage: the command could not do all of it."""
@@ -24,6 +28,58 @@ JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON instead of 
 def shown(text: str) -> str:
     """Keep text, such as a file's name, on its line and off the terminal's controls."""
     return text if text.isprintable() else escape(text.encode(errors="surrogateescape")).decode()
+
+
+def told(error: Exception) -> str:
+    """Give an error's message, a system's as `FILE: what is wrong`, with all that was noted."""
+    message = str(error)
+    if isinstance(error, OSError) and not isinstance(error, LogStoreError) and error.strerror:
+        message = f"{error.filename}: {error.strerror}" if error.filename else error.strerror
+    return "; ".join([message, *getattr(error, "__notes__", ())])
+
+
+class OutputError(Exception):
+    """Standard output cannot be written, as its cause says: no matter of the files that are read."""
+
+    def __init__(self, cause: OSError) -> None:
+        super().__init__(f"standard output: {cause.strerror}")
+        self.is_closed = isinstance(cause, BrokenPipeError)
+
+
+class Output:
+    """Standard output for bytes, whose failures are OutputError."""
+
+    def __init__(self) -> None:
+        self._out = sys.stdout.buffer
+
+    def write(self, data: bytes | bytearray | memoryview) -> None:
+        """Write all of it."""
+        try:
+            self._out.write(data)
+        except OSError as error:
+            raise OutputError(error) from error
+
+
+def flush() -> None:
+    """Write what was printed so far. Raises OutputError."""
+    try:
+        sys.stdout.flush()
+    except OSError as error:
+        raise OutputError(error) from error
+
+
+def complain(text: str) -> None:
+    """Say one line on the error stream, after what was printed so far. Raises OutputError."""
+    flush()
+    try:
+        print(shown(f"epochlog: {text}"), file=sys.stderr, flush=True)
+    except OSError:  # nobody can be told that nobody can be told
+        let_go_of(sys.stderr)
+
+
+def let_go_of(stream: TextIO) -> None:
+    """Write nothing more to a stream that failed: Python would try once more at its end, and speak of it."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def print_json(document: object) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from epoch import TruncationProtocol
-from replication.cli.comparison import Failures, name_what_is_left_out
+from replication.cli.comparison import Failures, name_what_is_left_out, tell_of_damage
 from replication.cli.output import EXIT_FAILED, EXIT_FINDINGS, JsonOption, print_json, print_table
 
 if TYPE_CHECKING:
@@ -19,30 +19,37 @@ def plan(
     leader: Annotated[Path, typer.Option(metavar="DIR", help="The leader's partition directory or log.dirs root.")],
     follower: Annotated[Path, typer.Option(metavar="DIR", help="The follower's.")],
     protocol: Annotated[
-        TruncationProtocol, typer.Option(help="The generation of Kafka's truncation protocol.")
+        TruncationProtocol,
+        typer.Option(
+            metavar="GENERATION",
+            help="The generation of Kafka's truncation protocol: high-watermark, kip-101 or kip-320.",
+        ),
     ] = TruncationProtocol.KIP_320,
     json: JsonOption = False,
 ) -> None:
     """Say what the follower would truncate, before it happens.
 
     The leader is taken as just elected, with a fresh epoch at its log end. Exit status 1 where records would be lost,
-    or the logs have forked; 2 where a partition could not be judged.
+    the logs have forked, or one is damaged; 2 where a partition could not be judged.
 
     Example: epochlog plan --leader broker-1 --follower broker-2
     """
     from replication.planning import open_replicas, plan_replicas
 
     failures = Failures()
-    leading, following = open_replicas([leader, follower])
+    leading, following = open_replicas([leader, follower], on_error=failures)
     plans = plan_replicas(leading, following, protocol, on_error=failures)
     name_what_is_left_out([leading, following])
+    for each in plans:
+        tell_of_damage(_partition(each), leading.name, each.leader_damage)
+        tell_of_damage(_partition(each), following.name, each.follower_damage)
     if json:
         print_json([each.as_json() for each in plans])
     else:
         _print(plans, leading.name, following.name)
-    if failures.any:
+    if failures.matter(plans):
         raise typer.Exit(EXIT_FAILED)
-    if any(each.is_costly for each in plans):
+    if any(each.is_costly or each.leader_damage or each.follower_damage for each in plans):
         raise typer.Exit(EXIT_FINDINGS)
 
 
@@ -52,8 +59,8 @@ def _print(plans: Sequence["TruncationPlan"], leader: str, follower: str) -> Non
         ("partition", "relation", "log end", "truncate to", "records lost", "bytes lost", "questions and answers"),
         [
             (
-                f"{each.topic}-{each.partition}",
-                str(each.relation.value),
+                _partition(each),
+                _relation(each),
                 each.log_end_offset,
                 each.truncate_to,
                 each.records_lost,
@@ -63,6 +70,16 @@ def _print(plans: Sequence["TruncationPlan"], leader: str, follower: str) -> Non
             for each in plans
         ],
     )
+
+
+def _partition(plan: "TruncationPlan") -> str:
+    return f"{plan.topic}-{plan.partition}"
+
+
+def _relation(plan: "TruncationPlan") -> str:
+    """Name the relation, which damage may be the cause of."""
+    damaged = [name for name, damage in (("leader", plan.leader_damage), ("follower", plan.follower_damage)) if damage]
+    return str(plan.relation.value) + (f" ({' and '.join(damaged)} damaged)" if damaged else "")
 
 
 def _dialogue(plan: "TruncationPlan") -> str:

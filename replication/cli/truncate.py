@@ -9,10 +9,16 @@ from replication.cli.output import JsonOption, print_json, progress_bar
 from replication.cli.repair import InPlaceOption, OutputOption, announce, ensure_named, workplace
 
 
+def _offset(text: str) -> int:
+    if not (text.isascii() and text.isdigit()):
+        raise typer.BadParameter(f"{text!r} is not an offset, which is a whole number from 0 on")
+    return int(text)
+
+
 def truncate(
     directory: Annotated[Path, typer.Argument(metavar="DIR", help="A partition directory.")],
     *,
-    to: Annotated[int, typer.Option(metavar="OFFSET", min=0, help="The new log end offset.")],
+    to: Annotated[int, typer.Option(metavar="OFFSET", parser=_offset, help="The new log end offset.")],
     output: OutputOption = None,
     in_place: InPlaceOption = False,
     json: JsonOption = False,

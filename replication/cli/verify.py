@@ -5,7 +5,7 @@ import sys
 import textwrap
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -57,7 +57,9 @@ def verify(
             for finding in findings_of(each, records=records, progress=advance)
         )
         if json:
-            print_json_array(finding.as_json() for _, finding in findings)
+            print_json_array(
+                _as_json(finding, directory, of_several=len(opened) > 1) for directory, finding in findings
+            )
         elif sys.stdout.isatty():
             _print_blocks(findings)
         else:
@@ -66,6 +68,12 @@ def verify(
         print(f"{size:,} bytes of log read: {tally}")
     if tally.exit_status != EXIT_CLEAN:
         raise typer.Exit(tally.exit_status)
+
+
+def _as_json(finding: "Finding", directory: Path, *, of_several: bool) -> dict[str, Any]:
+    """Give a finding as JSON; where several directories are verified, its message begins with the one that it is in."""
+    told = finding.as_json()
+    return {**told, "message": f"{directory}: {finding.message}"} if of_several else told
 
 
 class Tally:

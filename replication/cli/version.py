@@ -1,8 +1,22 @@
 """`epochlog version`."""
 
+from replication.cli.output import JsonOption, print_json
 
-def version() -> None:
-    """Print the version."""
+
+def version(*, json: JsonOption = False) -> None:
+    """Print the version.
+
+    Example: epochlog version
+    """
+    print_version(json=json)
+
+
+def print_version(*, json: bool = False) -> None:
+    """Print what was installed."""
     from importlib.metadata import version as version_of
 
-    print(f"epochlog {version_of('epochlog')}")
+    number = version_of("epochlog")
+    if json:
+        print_json({"version": number})
+    else:
+        print(f"epochlog {number}")

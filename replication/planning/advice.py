@@ -2,14 +2,17 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from typing import Any
 
 from epoch import UNDEFINED_EPOCH, TruncationProtocol
 from logstore.recovered_log import RecoveredLog
 from logstore.topic_partition import TopicPartition
+from replication.planning.damage import Damage
 from replication.planning.failures import PARTITION_ERRORS, OnError, stop
 from replication.planning.plan import plan
-from replication.planning.replica import Replica, ensure_same_topic, holding, in_common
+from replication.planning.replica import Replica, holding, in_common
+from replication.planning.rereading import judge_copies
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +33,16 @@ class Standing:
     end_offset: int
     lost: dict[str, Loss]
     """By the name of the replica that loses."""
+    damage: Damage | None = None
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the standing as `epochlog advise --json` prints it."""
+        return {
+            "replica": self.replica,
+            "last_epoch": self.last_epoch,
+            "end_offset": self.end_offset,
+            "lost": {other: asdict(loss) for other, loss in self.lost.items()},
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +56,12 @@ class Advice:
 
     def as_json(self) -> dict[str, Any]:
         """Return the advice as `epochlog advise --json` prints it."""
-        return asdict(self)
+        return {
+            "topic": self.topic,
+            "partition": self.partition,
+            "recommended": self.recommended,
+            "replicas": [standing.as_json() for standing in self.replicas],
+        }
 
 
 def advise(partition: TopicPartition, logs: Mapping[str, RecoveredLog]) -> Advice:
@@ -60,15 +78,19 @@ def advise(partition: TopicPartition, logs: Mapping[str, RecoveredLog]) -> Advic
 
 
 def advise_replicas(replicas: Sequence[Replica], *, on_error: OnError = stop) -> list[Advice]:
-    """Compare all partitions that two replicas hold; `on_error` decides whether one that cannot be is left out."""
+    """Compare all partitions that two replicas hold; `on_error` decides whether one that cannot be is left out.
+
+    Where one of several copies cannot be loaded, the others are compared.
+    """
     advice = []
     for partition in in_common(replicas):
-        copies = holding(replicas, partition)
         try:
-            ensure_same_topic(copies)
-            advice.append(advise(partition, {name: RecoveredLog.load(copy) for name, copy in copies.items()}))
+            judged = judge_copies(partition, holding(replicas, partition), partial(advise, partition), on_error)
         except PARTITION_ERRORS as error:
             on_error(partition, error)
+            continue
+        if judged:
+            advice.append(judged)
     return advice
 
 
@@ -79,7 +101,9 @@ def _standing(name: str, log: RecoveredLog, logs: Mapping[str, RecoveredLog]) ->
             truncation = plan(log, follower, TruncationProtocol.KIP_320)
             lost[other] = Loss(truncation.truncate_to, truncation.records_lost, truncation.bytes_lost)
     last_epoch = log.lineage().latest_epoch
-    return Standing(name, UNDEFINED_EPOCH if last_epoch is None else last_epoch, log.log_end_offset, lost)
+    return Standing(
+        name, UNDEFINED_EPOCH if last_epoch is None else last_epoch, log.log_end_offset, lost, Damage.of(log)
+    )
 
 
 def _rank(standing: Standing) -> tuple[int, int, int, str]:

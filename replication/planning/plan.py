@@ -9,8 +9,10 @@ from epoch.history import MAX_EPOCH
 from epoch.truncation import Round, TruncationOutcome, truncate_against
 from logstore.recovered_log import RecoveredLog
 from replication.errors import NoEpochLeftError, UnknownHighWatermarkError
+from replication.planning.damage import Damage
 from replication.planning.failures import PARTITION_ERRORS, OnError, stop
-from replication.planning.replica import Replica, ensure_same_topic, holding, in_common
+from replication.planning.replica import Replica, holding, in_common
+from replication.planning.rereading import judge_copies
 
 
 class Relation(StrEnum):
@@ -39,6 +41,8 @@ class TruncationPlan:
     relation: Relation
     records_lost: int
     bytes_lost: int
+    leader_damage: Damage | None = None
+    follower_damage: Damage | None = None
 
     @property
     def is_costly(self) -> bool:
@@ -92,6 +96,8 @@ def plan(
         relation(leader, follower),
         removed.records,
         removed.bytes,
+        Damage.of(leader),
+        Damage.of(follower),
     )
 
 
@@ -106,11 +112,17 @@ def plan_replicas(
     plans = []
     for partition in in_common([leader, follower]):
         try:
-            ensure_same_topic(holding([leader, follower], partition))
-            leading, following = (RecoveredLog.load(replica.partitions[partition]) for replica in (leader, follower))
-            plans.append(plan(leading, following, protocol))
+            planned = judge_copies(
+                partition,
+                holding([leader, follower], partition),
+                lambda logs: plan(logs[leader.name], logs[follower.name], protocol),
+                on_error,
+            )
         except PARTITION_ERRORS as error:
             on_error(partition, error)
+            continue
+        if planned:
+            plans.append(planned)
     return plans
 
 

@@ -10,8 +10,9 @@ from logstore.file_name import FileKind
 from logstore.log_root import LogRoot, open_log_directory
 from logstore.partition_directory import PartitionDirectory
 from logstore.partition_metadata import PartitionMetadata
-from logstore.topic_partition import TopicPartition
-from replication.errors import NothingInCommonError, SameReplicaError, TopicIdsDifferError
+from logstore.topic_partition import TopicPartition, parse_directory_name
+from replication.errors import NothingInCommonError, PartitionVanishedError, SameReplicaError, TopicIdsDifferError
+from replication.planning.failures import PARTITION_ERRORS, OnError, stop
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,28 +21,38 @@ class Replica:
 
     name: str
     partitions: dict[TopicPartition, PartitionDirectory]
+    left_out: frozenset[TopicPartition] = frozenset()
+    """Partitions that it holds too, but that could not be opened."""
+    is_root: bool = True
+    """Whether it is a whole log.dirs root, rather than one partition's directory that was named by itself."""
+
+    @property
+    def held(self) -> set[TopicPartition]:
+        """All partitions that it holds, whether they can be opened or not."""
+        return {*self.partitions, *self.left_out}
 
 
-def open_replicas(paths: Sequence[Path]) -> list[Replica]:
+def open_replicas(paths: Sequence[Path], *, on_error: OnError = stop) -> list[Replica]:
     """Open log.dirs roots, or single partition directories, as replicas of one cluster.
 
     A replica is called like its root directory; where two roots share a name, by as much of their paths as tells
-    them apart. NothingInCommonError where no two of them hold the same partition, SameReplicaError where one of them is
-    given twice.
+    them apart. `on_error` decides whether a partition of a root that cannot be opened is left out.
+    NothingInCommonError where no two of them hold the same partition, SameReplicaError where one of them is given
+    twice.
     """
     _ensure_different(paths)
     opened = [open_log_directory(path) for path in paths]
     names = _distinct_names([each.path if isinstance(each, LogRoot) else each.path.parent for each in opened])
-    replicas = [Replica(name, _partitions(each)) for name, each in zip(names, opened, strict=True)]
-    if not in_common(replicas):
+    replicas = [_open(name, each, on_error) for name, each in zip(names, opened, strict=True)]
+    if not _held_by_several(replicas):
         raise NothingInCommonError([str(path) for path in paths])
     return replicas
 
 
 def in_common(replicas: Sequence[Replica]) -> list[TopicPartition]:
     """Return the partitions that at least two of the replicas hold, in order."""
-    held = Counter(partition for replica in replicas for partition in replica.partitions)
-    return sorted(partition for partition, copies in held.items() if copies > 1)
+    copies = Counter(partition for replica in replicas for partition in replica.partitions)
+    return sorted(partition for partition, count in copies.items() if count > 1)
 
 
 def holding(replicas: Iterable[Replica], partition: TopicPartition) -> dict[str, PartitionDirectory]:
@@ -50,10 +61,32 @@ def holding(replicas: Iterable[Replica], partition: TopicPartition) -> dict[str,
 
 
 def held_by_one(replicas: Sequence[Replica]) -> dict[str, list[TopicPartition]]:
-    """Return the partitions that cannot be compared, since only one replica holds them, by that replica's name."""
-    shared = set(in_common(replicas))
-    alone = {replica.name: sorted(set(replica.partitions) - shared) for replica in replicas}
+    """Return the partitions that cannot be compared, since only one replica holds them, by that replica's name.
+
+    Those of a root that is compared only with single partitions, each named by itself, are not asked for.
+    """
+    shared = _held_by_several(replicas)
+    roots = sum(replica.is_root for replica in replicas)
+    asked_for = [replica for replica in replicas if roots > 1 or not replica.is_root]
+    alone = {replica.name: sorted(replica.held - shared) for replica in asked_for}
     return {name: partitions for name, partitions in alone.items() if partitions}
+
+
+def open_partitions(
+    opened: LogRoot | PartitionDirectory, on_error: OnError
+) -> dict[TopicPartition, PartitionDirectory]:
+    """Open a root's live partitions, or take the one; `on_error` is told of those that cannot be or have vanished."""
+    if isinstance(opened, PartitionDirectory):
+        return {opened.topic_partition: opened}
+    partitions = {}
+    for name in opened.live_names():
+        partition = parse_directory_name(name).topic_partition
+        try:
+            partitions[partition] = opened.open_partition(name)
+        except PARTITION_ERRORS as error:
+            path = opened.path / name
+            on_error(partition, error if path.exists() else PartitionVanishedError(path))
+    return partitions
 
 
 def ensure_same_topic(copies: Mapping[str, PartitionDirectory]) -> None:
@@ -76,9 +109,20 @@ def _ensure_different(paths: Sequence[Path]) -> None:
             raise SameReplicaError(one, other)
 
 
-def _partitions(opened: LogRoot | PartitionDirectory) -> dict[TopicPartition, PartitionDirectory]:
-    directories = opened.partitions() if isinstance(opened, LogRoot) else [opened]
-    return {directory.topic_partition: directory for directory in directories}
+def _open(name: str, opened: LogRoot | PartitionDirectory, on_error: OnError) -> Replica:
+    left_out = set()
+
+    def leave_out(partition: TopicPartition, error: Exception) -> None:
+        left_out.add(partition)
+        on_error(partition, error)
+
+    partitions = open_partitions(opened, leave_out)
+    return Replica(name, partitions, frozenset(left_out), is_root=isinstance(opened, LogRoot))
+
+
+def _held_by_several(replicas: Sequence[Replica]) -> set[TopicPartition]:
+    copies = Counter(partition for replica in replicas for partition in replica.held)
+    return {partition for partition, count in copies.items() if count > 1}
 
 
 def _distinct_names(paths: Sequence[Path]) -> list[str]:

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from epoch.checkpoint import format_checkpoint
+from logstore.errors import CorruptBatchError
 from logstore.partition_directory import PartitionDirectory
 from logstore.recovered_log import RecoveredLog, RemovedBatches
 from logstore.root_checkpoints import PartitionCheckpoints
@@ -90,6 +91,35 @@ class TestAfterAKill:
         last = path / f"{10:020d}.log"
         last.write_bytes(last.read_bytes()[:-1])
         assert open_with(path).log_end_offset == 15
+
+    def test_it_is_told_what_ends_the_log_and_where(self, tmp_path: Path) -> None:
+        path = written(tmp_path)
+        position = len(BATCHES[0].encoded())
+        flip(path / f"{0:020d}.log", position + 65)
+        damage = open_with(path, recovery_point=0).damage
+        assert isinstance(damage, CorruptBatchError)
+        assert (damage.file, damage.position, damage.offset) == (str(path / f"{0:020d}.log"), position, 5)
+
+    def test_preallocated_zeros_end_the_log_only_before_other_segments(self, tmp_path: Path) -> None:
+        path = written(tmp_path)
+        for base, end in ((10, 20), (0, 10)):
+            with open(path / f"{base:020d}.log", "ab") as file:
+                file.write(bytes(1_000))
+            log = open_with(path)
+            assert log.log_end_offset == end
+            assert (log.damage is None) == (base == 10)
+
+    def test_a_tail_that_a_broker_is_writing_is_read_again(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        path = written(tmp_path)
+        last = path / f"{10:020d}.log"
+        whole = last.read_bytes()
+        last.write_bytes(whole[:-1])
+        monkeypatch.setattr("logstore.growing_log.time.sleep", lambda _: last.write_bytes(whole))
+        log = open_with(path)
+        assert (log.log_end_offset, log.damage, log.valid_bytes) == (20, None, len(whole))
+        assert log.history.entries == [(0, 0), (2, 10), (3, 15)]
 
     def test_epochs_that_only_the_batches_tell_are_added(self, tmp_path: Path) -> None:
         path = written(tmp_path)

@@ -18,6 +18,8 @@ from replication.cli.dumping.log_dump import dump_log
 from replication.cli.dumping.offset_range import OffsetRange
 from replication.cli.dumping.printer import Printer
 from replication.cli.dumping.small_files import ZERO_TAIL, Entry
+from replication.cli.output import complain, told
+from replication.errors import PartitionVanishedError
 
 Kind = FileKind | str
 """The kind that a file's name says, or the whole name of a file that there is one of in a root."""
@@ -38,6 +40,8 @@ READERS: Final[dict[Kind, EntryReader]] = {
 }
 NOTES: Final[dict[Kind, str]] = {LOCK_NAME: "lock_file", FileKind.TEMPORARY: "temporary_file"}
 """What is said of files that are known and not read."""
+LISTINGS: Final = 5
+"""How often a directory is listed at most, whose files keep vanishing."""
 COPIES: Final = {
     f".{kind.value}": kind
     for kind in (FileKind.LOG, FileKind.METADATA_SNAPSHOT, FileKind.TRANSACTION_INDEX, FileKind.PRODUCER_SNAPSHOT)
@@ -50,22 +54,28 @@ class UnknownFileError(LogStoreError, ValueError):
 
 
 class Dump:
-    """Prints files and directories; `complain` is told of files in directories that cannot be read."""
+    """Prints files and directories. What cannot be read is told on the error stream, and the rest is printed.
 
-    def __init__(
-        self, printer: Printer, offsets: OffsetRange, *, records: bool, complain: Callable[[Exception], None]
-    ) -> None:
+    A broker may be at work: files that it deletes after they were listed are left out, those that take their place are
+    not, and a partition that it deletes is only mentioned.
+    """
+
+    def __init__(self, printer: Printer, offsets: OffsetRange, *, records: bool) -> None:
         """Limit what is printed to some offsets, and to batches unless the records are wished too."""
         self._printer = printer
         self._offsets = offsets
         self._records = records
-        self._complain = complain
+        self.failed = False
+        """Whether anything could not be read."""
 
     def dump(self, path: Path) -> None:
-        """Print a file, or all files of a partition directory or log.dirs root.
+        """Print a file, or all files of a partition directory or log.dirs root. Raises OutputError."""
+        try:
+            self._dump(path)
+        except (EpochError, LogStoreError, OSError) as error:
+            self._fail(error)
 
-        Raises LogStoreError where it is nothing that could be dumped, and OSError where it cannot be read.
-        """
+    def _dump(self, path: Path) -> None:
         if path.is_dir():
             if isinstance(open_log_directory(path), LogRoot):
                 self._root(path)
@@ -85,26 +95,48 @@ class Dump:
         self._file(path, kind)
 
     def _root(self, path: Path) -> None:
-        listing = list_directory(path, root=path)
-        self._members(path, listing)
-        for name in listing.directories:
+        for name in self._members(path, root=path).directories:
             if is_partition_directory_name(name):
-                self._partition(path / name, root=path)
+                self._partition_in_root(path / name, root=path)
             else:
                 self._unknown_directory(path / name)
 
+    def _partition_in_root(self, path: Path, root: Path) -> None:
+        try:
+            self._partition(path, root)
+        except (LogStoreError, OSError) as error:
+            if path.exists():
+                self._fail(error)
+            else:
+                complain(str(PartitionVanishedError(path)))
+
     def _partition(self, path: Path, root: Path) -> None:
-        listing = list_directory(path, root=root)
-        self._members(path, listing)
-        for name in listing.directories:
+        for name in self._members(path, root).directories:
             self._unknown_directory(path / name)
 
-    def _members(self, path: Path, listing: DirectoryListing) -> None:
-        for name in sorted({**listing.files, **listing.escaping_links, **listing.other}):
-            if name in listing.escaping_links:
-                self._escaping_link(path / name)
-            else:
-                self._member(path / name, _kind_of(name) if name in listing.files else FileKind.UNKNOWN)
+    def _members(self, path: Path, root: Path) -> DirectoryListing:
+        """Print what is in a directory, and list it again where some of it vanishes meanwhile; return the listing."""
+        printed: set[str] = set()
+        for _ in range(LISTINGS):
+            listing = list_directory(path, root=root)
+            names = sorted({*listing.files, *listing.escaping_links, *listing.other} - printed)
+            printed.update(names)
+            if all([self._member(path / name, listing) for name in names]):  # noqa: C419  each is to be printed
+                break
+        return listing
+
+    def _member(self, path: Path, listing: DirectoryListing) -> bool:
+        """Print a file or whatever it is. False where it is gone."""
+        if path.name in listing.escaping_links:
+            self._escaping_link(path)
+            return True
+        try:
+            self._file(path, _kind_of(path.name) if path.name in listing.files else FileKind.UNKNOWN)
+        except FileNotFoundError:
+            return False
+        except OSError as error:
+            self._fail(error)
+        return True
 
     def _unknown_directory(self, path: Path) -> None:
         self._printer.begin(str(path))
@@ -114,15 +146,12 @@ class Dump:
         self._printer.begin(str(path))
         self._printer.damage(LogStoreError("a symbolic link that leaves the root: it was not followed", file=path))
 
-    def _member(self, path: Path, kind: Kind) -> None:
-        try:
-            self._file(path, kind)
-        except BrokenPipeError:  # is about the output
-            raise
-        except OSError as error:
-            self._complain(error)
+    def _fail(self, error: Exception) -> None:
+        self.failed = True
+        complain(told(error))
 
     def _file(self, path: Path, kind: Kind) -> None:
+        path.lstat()  # no heading for what is gone
         self._printer.begin(str(path))
         try:
             if kind in LOGS:

@@ -23,7 +23,10 @@ class OffsetRange(NamedTuple):
         start, colon, stop = text.partition(":")
         if not colon or not all(side.isascii() and (side.isdigit() or not side) for side in (start, stop)):
             raise ValueError(f"{text!r} is not a range of offsets such as 100:200, 100: or :200")
-        return cls(int(start or FIRST), int(stop or END))
+        offsets = cls(int(start or FIRST), int(stop or END))
+        if offsets.start > offsets.stop:
+            raise ValueError(f"{text!r} ends before it starts: did you mean {stop}:{start}?")
+        return offsets
 
     def holds(self, offset: int) -> bool:
         """Whether an offset is within."""
@@ -31,4 +34,4 @@ class OffsetRange(NamedTuple):
 
     def meets(self, first: int, last: int) -> bool:
         """Whether any of the offsets from `first` to `last` is within."""
-        return self.start <= last and first < self.stop
+        return max(first, self.start) < min(last + 1, self.stop)

@@ -3,7 +3,7 @@
 import base64
 import json
 from collections.abc import Mapping
-from typing import BinaryIO, Protocol
+from typing import Protocol
 
 from epoch.errors import EpochError
 from logstore.batches import Batch
@@ -11,7 +11,7 @@ from logstore.errors import LogStoreError
 from logstore.record import Record
 from logstore.record_lines import escape, json_line, text_line
 from replication.cli.dumping.batch_lines import VARYING, BatchLines
-from replication.cli.output import shown
+from replication.cli.output import Output, shown
 
 Fields = Mapping[str, object]
 Lines = bytes | bytearray | memoryview
@@ -60,7 +60,7 @@ class TextPrinter:
     is_json = False
     record_prefix = b"| offset: "
 
-    def __init__(self, out: BinaryIO, *, headings: bool) -> None:
+    def __init__(self, out: Output, *, headings: bool) -> None:
         """Write to `out`, each file under a heading if so wished."""
         self._out = out
         self._headings = headings
@@ -108,7 +108,7 @@ class JsonPrinter:
 
     is_json = True
 
-    def __init__(self, out: BinaryIO) -> None:
+    def __init__(self, out: Output) -> None:
         """Write to `out`."""
         self._out = out
         self._file = ""

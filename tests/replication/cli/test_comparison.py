@@ -2,13 +2,17 @@
 
 import io
 import os
+import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from logstore.log_root import LogRoot
+from logstore.partition_directory import PartitionDirectory
 from logstore.topic_partition import TopicPartition
 from logstore.verify.finding import Reporter
 from tests.replication.cli.command import epochlog
@@ -32,6 +36,7 @@ def roots(tmp_path: Path) -> list[Path]:
 def compare(command: str, roots: list[Path], *options: str) -> tuple[int, list[str], str]:
     """Run it; give the status, the partitions that were judged, and what was complained of."""
     places: list[object] = ["--leader", roots[0], "--follower", roots[1]] if command == "plan" else [*roots]
+    places = places[:1] if command == "epochs" else places
     outcome = epochlog(command, *places, *options, "--json")
     return outcome.status, [each["topic"] for each in outcome.document], outcome.err
 
@@ -59,6 +64,120 @@ class TestWhatIsWrongWithOnePartition:
         status, judged, complaint = compare(command, roots)
         assert (status, judged) == (0, ["a", "b"])
         assert complaint == "epochlog: not compared, since only broker-2 holds them: c-0\n"
+
+
+@pytest.mark.parametrize("command", ["plan", "advise", "epochs"])
+@pytest.mark.parametrize("which", [0, 1])
+def test_a_partition_that_cannot_be_listed_leaves_out_that_partition_only(
+    command: str, which: int, roots: list[Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real, path = PartitionDirectory.open, roots[which] / "a-0"
+
+    def refusing(directory: Path, **told: Any) -> PartitionDirectory:
+        if directory == path:
+            raise PermissionError(13, "Permission denied", str(path))  # root may open everything
+        return real(directory, **told)
+
+    monkeypatch.setattr(PartitionDirectory, "open", refusing)
+    places = [roots[which]] if command == "epochs" else roots
+    assert compare(command, places) == (2, ["b"], f"epochlog: a-0: {path}: Permission denied\n")
+
+
+@pytest.mark.parametrize("command", ["plan", "advise", "epochs", "verify"])
+def test_a_root_without_checkpoints_may_hold_an_unreadable_directory(
+    command: str, roots: list[Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = Path.iterdir
+
+    def refusing(path: Path) -> Iterator[Path]:
+        if path.name == "a-0":
+            raise PermissionError(13, "Permission denied", str(path))
+        return real(path)
+
+    monkeypatch.setattr(Path, "iterdir", refusing)
+    if command == "verify":
+        outcome = epochlog("verify", roots[0], "--json")
+        assert (outcome.status, outcome.document[0]["kind"]) == (2, "file-unreadable")
+        return
+    status, judged, complaint = compare(command, roots)
+    assert (status, judged) == (2, ["b"])
+    assert {line.split(": ", 2)[1] for line in complaint.splitlines()} == {"a-0"}
+
+
+def test_the_other_copies_are_compared_where_one_cannot_be_read(roots: list[Path]) -> None:
+    write_partition(roots[0].with_name("broker-3"), SOUND, EPOCHS, name="a-0")
+    (roots[0] / "a-0/leader-epoch-checkpoint").write_text("nonsense")
+    outcome = epochlog("advise", *roots, roots[0].with_name("broker-3"), "--json")
+    [first, _] = outcome.document
+    assert outcome.status == 2
+    assert [standing["replica"] for standing in first["replicas"]] == ["broker-2", "broker-3"]
+    assert outcome.err.count("\n") == 1
+
+
+class TestDamageThatEndsALog:
+    @pytest.fixture
+    def damaged(self, roots: list[Path]) -> Path:
+        """Flip a bit in the second batch of broker-1's a-0."""
+        log = roots[0] / f"a-0/{0:020d}.log"
+        data = bytearray(log.read_bytes())
+        data[-1] ^= 1
+        log.write_bytes(data)
+        return log
+
+    def expected(self, log: Path, who: str) -> str:
+        position = len(SOUND[0].encoded())
+        return (
+            f"epochlog: a-0: {who} is damaged: its log counts as ending at offset 5: {log}: the checksum of the batch "
+            f"of {log.stat().st_size - position} bytes does not hold at position {position}, offset 5; "
+            "take offsets 5 to 9 from another replica\n"
+        )
+
+    def test_is_told_by_plan(self, damaged: Path, roots: list[Path]) -> None:
+        for places, marked in ((roots, "ahead (leader damaged)"), (roots[::-1], "lagging (follower damaged)")):
+            outcome = epochlog("plan", "--leader", places[0], "--follower", places[1])
+            assert (outcome.status, outcome.err) == (1, self.expected(damaged, "broker-1"))
+            assert outcome.out.splitlines()[1].split("\t")[1] == marked
+
+    def test_is_told_by_advise(self, damaged: Path, roots: list[Path]) -> None:
+        outcome = epochlog("advise", *roots)
+        assert (outcome.status, outcome.err) == (1, self.expected(damaged, "broker-1"))
+        assert [line.split("\t")[1:3] for line in outcome.out.splitlines()[1:3]] == [
+            ["broker-2", "broker-1 (damaged)"],
+            ["broker-2", "broker-2"],
+        ]
+
+    def test_of_the_recommended_leader_is_told_by_advise(self, damaged: Path, roots: list[Path]) -> None:
+        shutil.rmtree(roots[1] / "a-0")
+        write_partition(roots[1], [], [], name="a-0")
+        outcome = epochlog("advise", *roots)
+        assert outcome.err == self.expected(damaged, "broker-1, the recommended leader,")
+
+    @pytest.mark.usefixtures("damaged")
+    def test_adds_nothing_to_the_json(self, roots: list[Path]) -> None:
+        plan = epochlog("plan", "--leader", roots[0], "--follower", roots[1], "--json").document[0]
+        assert set(plan) == {
+            *("topic", "partition", "protocol", "rounds", "truncate_to", "log_end_offset", "relation"),
+            *("records_lost", "bytes_lost"),
+        }
+        advice = epochlog("advise", *roots, "--json").document[0]
+        assert set(advice) == {"topic", "partition", "recommended", "replicas"}
+        assert {key for standing in advice["replicas"] for key in standing} == {
+            *("replica", "last_epoch", "end_offset", "lost")
+        }
+
+
+def test_a_single_partition_leaves_the_rest_of_a_root_unmentioned(roots: list[Path]) -> None:
+    assert compare("plan", [roots[0], roots[1] / "a-0"]) == (0, ["a"], "")
+    assert compare("advise", [roots[0] / "a-0", roots[1]]) == (0, ["a"], "")
+
+
+def test_a_single_partition_that_nobody_else_holds_is_mentioned(roots: list[Path]) -> None:
+    alone = write_partition(roots[0].with_name("broker-3"), SOUND, EPOCHS, name="c-0")
+    assert compare("advise", [*roots, alone]) == (
+        0,
+        ["a", "b"],
+        "epochlog: not compared, since only broker-3 holds them: c-0\n",
+    )
 
 
 @pytest.mark.parametrize("command", ["plan", "advise"])

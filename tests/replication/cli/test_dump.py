@@ -304,6 +304,11 @@ def test_offsets_are_half_open() -> None:
     assert batches == [(450, 519), (520, 588)]
 
 
+@pytest.mark.parametrize("path", [CODECS, CODECS.with_suffix(".index"), CODECS.with_suffix(".timeindex")])
+def test_of_no_offsets_nothing_is_printed(path: Path) -> None:
+    assert [line for line in dump_json(path, "--records", "--offsets", "455:455") if line["kind"] != "zero_tail"] == []
+
+
 @pytest.mark.parametrize("offsets", ["2300:", ":420", "1000:1001", "5000:"])
 def test_index_entries_are_limited_too(offsets: str) -> None:
     wanted = OffsetRange.parse(offsets)
@@ -314,7 +319,7 @@ def test_index_entries_are_limited_too(offsets: str) -> None:
         assert limited == [line for line in everything if wanted.holds(line[name])]
 
 
-@pytest.mark.parametrize("offsets", ["7", "a:b", "-1:5", "1:2:3", "\u0661:"])
+@pytest.mark.parametrize("offsets", ["7", "a:b", "-1:5", "1:2:3", "\u0661:", "520:519"])
 def test_offsets_that_are_no_range_are_refused(offsets: str) -> None:
     outcome = epochlog("dump", CODECS, f"--offsets={offsets}")
     assert (outcome.status, outcome.out) == (2, "")

@@ -218,7 +218,7 @@ def test_a_file_in_a_directory_that_cannot_be_read_is_one_line_and_status_2(
     monkeypatch.setattr(LogFile, "open", refuse)
     outcome = epochlog("dump", "--json", directory)
     assert outcome.status == 2
-    assert outcome.err == f"epochlog: [Errno 13] Permission denied: '{path}'\n"
+    assert outcome.err == f"epochlog: {path}: Permission denied\n"
     assert [line["kind"] for line in lines(outcome)] == ["leader_epoch"]
 
 
