@@ -9,9 +9,8 @@ from epoch import EpochHistory
 from epoch.checkpoint import LeaderEpochCheckpoint
 from logstore.columns import BatchColumns
 from logstore.epoch_runs import EpochRuns
-from logstore.errors import InvalidBatchHeaderError, LogStoreError
-from logstore.growing_log import GrowingLog
-from logstore.log_file import LogFile
+from logstore.errors import LogStoreError
+from logstore.log_tail import LogTail
 from logstore.partition_directory import PartitionDirectory
 from logstore.segment import Segment
 
@@ -51,11 +50,15 @@ class RecoveredLog:
         checkpoint cannot be parsed, as Kafka refuses to load the log then, and OSError: FileNotFoundError where a
         segment was deleted since the directory was listed.
         """
-        checkpoints = partition.checkpoints
+        return cls.of(partition, LogTail.read(partition), checkpointed_history(partition))
+
+    @classmethod
+    def of(cls, partition: PartitionDirectory, tail: LogTail, checkpointed: EpochHistory) -> "RecoveredLog":
+        """Take a log whose tail and epoch checkpoint were read already."""
         start = partition.log_start_offset
-        tail = _read_tail(partition)
-        history = _history(partition, tail).truncate_to(tail.log_end_offset).truncate_from_start(start)
-        high_watermark = checkpoints.high_watermark
+        history = _with_tail(partition, checkpointed, tail)
+        history = history.truncate_to(tail.log_end_offset).truncate_from_start(start)
+        high_watermark = partition.checkpoints.high_watermark
         if high_watermark is not None:
             high_watermark = min(max(high_watermark, start), tail.log_end_offset)
         return cls(
@@ -105,84 +108,18 @@ class RecoveredLog:
                 yield columns if kept == len(columns) else columns.first(kept)
 
 
-@dataclass(slots=True)
-class _Tail:
-    segments: list[Segment]
-    log_end_offset: int
-    valid_bytes: int
-    epochs: EpochRuns
-    damage: LogStoreError | None = None
+def checkpointed_history(partition: PartitionDirectory) -> EpochHistory:
+    """Read the leader-epoch checkpoint; nothing where it is missing. Raises EpochError and OSError."""
+    path = partition.epoch_checkpoint_path
+    return EpochHistory(LeaderEpochCheckpoint(path.parent).read() if path else ())
 
 
-def _read_tail(partition: PartitionDirectory) -> _Tail:
-    """Read what opening the log reads: the last segment, or all from the recovery point on."""
-    segments = partition.segments
-    tail = _Tail([], partition.log_start_offset, 0, EpochRuns())
-    first_read = _first_segment_to_read(partition)
-    for number, segment in enumerate(segments):
-        tail.segments.append(segment)
-        tail.log_end_offset = max(tail.log_end_offset, segment.base_offset)
-        if number >= first_read:
-            is_last = segment is segments[-1]
-            _read_segment(segment, tail, check_crc=not partition.checkpoints.clean_shutdown, is_last=is_last)
-        if tail.damage:
-            break
-    return tail
-
-
-def _first_segment_to_read(partition: PartitionDirectory) -> int:
-    last = len(partition.segments) - 1
-    if partition.checkpoints.clean_shutdown:
-        return last
-    recovery_point = partition.checkpoints.recovery_point or 0
-    holding = [number for number, seg in enumerate(partition.segments) if seg.base_offset <= recovery_point]
-    return min(max(holding, default=0), last)
-
-
-def _read_segment(segment: Segment, tail: _Tail, *, check_crc: bool, is_last: bool) -> None:
-    """Take over a segment's batches up to the first damage."""
-    tail.valid_bytes = 0
-    growing = GrowingLog(segment.log_path)
-    while True:
-        with growing.open() as log:
-            _take_over_batches(log, tail, segment.log_path.name, check_crc=check_crc)
-            tail.damage = _damage_at(log, tail.valid_bytes, is_last=is_last)
-        if not (tail.damage and is_last and growing.is_worth_another_read()):
-            return
-
-
-def _take_over_batches(log: LogFile, tail: _Tail, file: str, *, check_crc: bool) -> None:
-    """Go on behind the batches that are known already, up to the first that is not valid."""
-    for columns in log.scan(tail.valid_bytes, check_crc=check_crc):
-        valid = int(np.argmin(columns.crc_valid)) if not columns.crc_valid.all() else len(columns)
-        if valid:
-            good = columns.first(valid)
-            tail.epochs.add(good, file)
-            tail.log_end_offset = max(tail.log_end_offset, int(good.last_offset[-1]) + 1)
-            tail.valid_bytes = int(good.position[-1] + good.size[-1])
-        if valid < len(columns):
-            return
-
-
-def _damage_at(log: LogFile, position: int, *, is_last: bool) -> LogStoreError | None:
-    """Say what is wrong where no valid batch follows; zeros after the whole log are only preallocated."""
-    if position == log.size or (is_last and not log.array[position:].any()):
-        return None
-    try:
-        next(log.batches(position)).ensure_valid()
-    except LogStoreError as error:
-        return error
-    return InvalidBatchHeaderError("no valid batch begins here", file=log.path, position=position)
-
-
-def _history(partition: PartitionDirectory, tail: _Tail) -> EpochHistory:
-    """Read the checkpoint and add, as Kafka's recovery does, the epochs above its latest that the batches carry.
+def _with_tail(partition: PartitionDirectory, history: EpochHistory, tail: LogTail) -> EpochHistory:
+    """Add, as Kafka's recovery does, the epochs above the checkpoint's latest that the batches carry.
 
     Nothing below the latest is restored, even where the latest starts at the log's end and so is dropped next: a
     follower that loaded such a file truncates to its high watermark. (`EpochHistory.reconcile` does better.)
     """
-    path = partition.epoch_checkpoint_path
-    history = EpochHistory(LeaderEpochCheckpoint(path.parent).read() if path else ())
     if partition.checkpoints.clean_shutdown:
         return history
     latest = history.latest_epoch

@@ -9,6 +9,10 @@ from logstore.columns import BatchColumns
 
 RANGE_BITS: Final = 16
 """A range is the 65,536 offsets that have all higher bits in common; a batch belongs to that of its base offset."""
+PENDING_ROWS: Final = 65_536
+"""Rows that are waiting to be summed up by range, at most: a hostile log has each batch in another range."""
+
+Rows = NDArray[np.void]
 
 ROW = np.dtype(
     [
@@ -22,7 +26,7 @@ ROW = np.dtype(
         ("last_offset", "<i8"),
     ]
 )
-"""One range. The sums are of two independent mixes of each batch's header fields, and so do not depend on order."""
+"""One range. The first two sums are of independent mixes of the batches' headers (see `logstore.kernels.digest`)."""
 
 
 class RangeDigests:
@@ -32,17 +36,38 @@ class RangeDigests:
     do not tell, and neither in what order the batches stand nor in which segments.
     """
 
-    def __init__(self, rows: NDArray[np.void] | None = None) -> None:
-        """Take rows of `ROW`, by range."""
-        self.rows: NDArray[np.void] = np.empty(0, ROW) if rows is None else rows
+    def __init__(self, rows: Rows | None = None) -> None:
+        """Take rows of `ROW`, in any order."""
+        self._rows: list[Rows] = [] if rows is None else [rows]
+        self._pending = 0
+
+    @property
+    def rows(self) -> Rows:
+        """One row of `ROW` a range, by range."""
+        if len(self._rows) != 1 or self._pending:
+            self._rows, self._pending = [_summed(self._rows)], 0
+        return self._rows[0]
 
     def add(self, columns: BatchColumns) -> None:
         """Count in the next batches."""
-        raise NotImplementedError
+        from logstore.kernels.digest import digest  # noqa: PLC0415  numba loads on the first bulk operation
+
+        if not len(columns):
+            return
+        starts, first, second = digest(columns, RANGE_BITS)
+        rows = np.empty(len(starts), ROW)
+        rows["range"] = columns.base_offset[starts] >> RANGE_BITS
+        rows["first_sum"], rows["second_sum"] = first, second
+        rows["batches"] = np.diff(starts, append=len(columns))
+        rows["records"] = np.add.reduceat(columns.record_count, starts, dtype=np.int64)
+        rows["bytes"] = np.add.reduceat(columns.size, starts)
+        rows["first_offset"] = np.minimum.reduceat(columns.base_offset, starts)
+        rows["last_offset"] = np.maximum.reduceat(columns.last_offset, starts)
+        self._add(rows)
 
     def merge(self, other: "RangeDigests") -> None:
         """Count in the batches of another part of the same log."""
-        raise NotImplementedError
+        self._add(other.rows)
 
     def to_bytes(self) -> bytes:
         """Return the digests for another process: 64 bytes a range."""
@@ -51,4 +76,45 @@ class RangeDigests:
     @classmethod
     def from_bytes(cls, data: bytes) -> Self:
         """Take digests from another process."""
-        return cls(np.frombuffer(data, ROW).copy())
+        return cls(np.frombuffer(data, ROW))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, RangeDigests) and np.array_equal(self.rows, other.rows)
+
+    __hash__ = None  # type: ignore[assignment]  # it changes
+
+    @property
+    def batches(self) -> int:
+        """All batches."""
+        return int(self.rows["batches"].sum())
+
+    @property
+    def records(self) -> int:
+        """All records that the batches count."""
+        return int(self.rows["records"].sum())
+
+    @property
+    def bytes(self) -> int:
+        """Bytes of all batches."""
+        return int(self.rows["bytes"].sum())
+
+    def _add(self, rows: Rows) -> None:
+        self._rows.append(rows)
+        self._pending += len(rows)
+        if self._pending > PENDING_ROWS:
+            self._rows, self._pending = [_summed(self._rows)], 0
+
+
+def _summed(parts: list[Rows]) -> Rows:
+    """Join rows of the same range."""
+    rows = np.concatenate(parts) if parts else np.empty(0, ROW)
+    if not len(rows):
+        return rows
+    rows = rows[np.argsort(rows["range"], kind="stable")]
+    starts = np.flatnonzero(np.diff(rows["range"], prepend=-1))
+    joined = rows[starts]
+    for name in ("first_sum", "second_sum", "batches", "records", "bytes"):
+        joined[name] = np.add.reduceat(rows[name], starts)
+    joined["first_offset"] = np.minimum.reduceat(rows["first_offset"], starts)
+    joined["last_offset"] = np.maximum.reduceat(rows["last_offset"], starts)
+    return joined

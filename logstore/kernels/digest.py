@@ -1,0 +1,159 @@
+"""Digests that tell whether copies of a log hold the same: of batches by range of offsets, and of records' fields.
+
+They find accidents, not forgeries: whoever chooses the bytes can make other ones with equal digests.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from epoch.kernel import borrowed, inlined, kernel
+from logstore.columns import BatchColumns, RecordColumns
+from logstore.kernels.bytes import Data, byte, little_endian_uint64
+from logstore.kernels.decode import skip_headers
+
+FIRST_SEED = np.uint64(0x9E3779B97F4A7C15)
+SECOND_SEED = np.uint64(0xC2B2AE3D27D4EB4F)
+
+Sums = NDArray[np.uint64]
+
+
+def digest(columns: BatchColumns, range_bits: int) -> tuple[NDArray[np.int64], Sums, Sums]:
+    """Sum up runs of batches whose base offsets have all but the lowest `range_bits` bits in common.
+
+    The row with which each run begins, and two sums of independent mixes of each batch's base offset, last offset,
+    leader epoch, size, magic, stored checksum and record count. The order of a run's batches does not matter.
+    """
+    count = len(columns)
+    starts, first, second = np.empty(count, np.int64), np.empty(count, np.uint64), np.empty(count, np.uint64)
+    runs = digest_batches(
+        columns.base_offset,
+        columns.last_offset,
+        columns.leader_epoch,
+        columns.size,
+        columns.magic,
+        columns.crc,
+        columns.record_count,
+        range_bits,
+        starts,
+        first,
+        second,
+    )
+    return starts[:runs], first[:runs], second[:runs]
+
+
+def digest_keys(records: RecordColumns) -> tuple[Sums, Sums]:
+    """Return two independent digests of each record's key. A null key is not an empty one."""
+    first, second = np.empty(len(records), np.uint64), np.empty(len(records), np.uint64)
+    digest_fields(records.data, records.key_start, records.key_length, FIRST_SEED, first)
+    digest_fields(records.data, records.key_start, records.key_length, SECOND_SEED, second)
+    return first, second
+
+
+def digest_contents(records: RecordColumns) -> Sums:
+    """Return a digest of each record's timestamp, key, value and headers."""
+    contents = np.empty(len(records), np.uint64)
+    digest_records(
+        records.data,
+        records.timestamp,
+        records.key_start,
+        records.key_length,
+        records.value_start,
+        records.value_length,
+        records.headers_start,
+        records.header_count,
+        contents,
+    )
+    return contents
+
+
+@kernel
+def digest_batches(
+    base_offset: NDArray[np.int64],
+    last_offset: NDArray[np.int64],
+    leader_epoch: NDArray[np.int32],
+    size: NDArray[np.int64],
+    magic: NDArray[np.int8],
+    crc: NDArray[np.uint32],
+    record_count: NDArray[np.int32],
+    range_bits: int,
+    starts: NDArray[np.int64],
+    first: Sums,
+    second: Sums,
+) -> int:
+    """Fill one row of the last three columns a run, and return how many runs there are."""
+    runs = 0
+    for row in range(base_offset.size):
+        if row == 0 or base_offset[row] >> range_bits != base_offset[row - 1] >> range_bits:
+            starts[runs] = row
+            first[runs] = np.uint64(0)
+            second[runs] = np.uint64(0)
+            runs += 1
+        of_first, of_second = FIRST_SEED, SECOND_SEED
+        for value in (
+            np.uint64(base_offset[row]),
+            np.uint64(last_offset[row] - base_offset[row]) << np.uint64(32) ^ np.uint64(np.int64(leader_epoch[row])),
+            np.uint64(size[row]) << np.uint64(8) ^ np.uint64(np.int64(magic[row])),
+            np.uint64(np.int64(record_count[row])) << np.uint64(32) ^ np.uint64(np.int64(crc[row])),
+        ):
+            of_first = mixed(of_first ^ value)
+            of_second = mixed(of_second + value)
+        first[runs - 1] += of_first
+        second[runs - 1] += of_second
+    return runs
+
+
+@kernel
+def digest_fields(
+    data: Data, starts: NDArray[np.int64], lengths: NDArray[np.int32], seed: np.uint64, digests: Sums
+) -> None:
+    """Digest one field of each record, which lies within the data; a length of -1 is null."""
+    data = borrowed(data)
+    for row in range(starts.size):
+        digests[row] = digest_bytes(data, starts[row], int(np.int64(lengths[row])), seed)
+
+
+@kernel
+def digest_records(
+    data: Data,
+    timestamp: NDArray[np.int64],
+    key_start: NDArray[np.int64],
+    key_length: NDArray[np.int32],
+    value_start: NDArray[np.int64],
+    value_length: NDArray[np.int32],
+    headers_start: NDArray[np.int64],
+    header_count: NDArray[np.int32],
+    digests: Sums,
+) -> None:
+    """Digest all that a producer gave to each record."""
+    data = borrowed(data)
+    for row in range(timestamp.size):
+        content = mixed(FIRST_SEED ^ np.uint64(timestamp[row]))
+        content = digest_bytes(data, key_start[row], int(np.int64(key_length[row])), content)
+        content = digest_bytes(data, value_start[row], int(np.int64(value_length[row])), content)
+        if header_count[row] != 0:
+            end = skip_headers(data, headers_start[row], data.size, header_count[row])
+            content = digest_bytes(data, headers_start[row], end - headers_start[row], content)
+        digests[row] = content
+
+
+@inlined
+def digest_bytes(data: Data, start: int, length: int, seed: np.uint64) -> np.uint64:
+    """Mix bytes into `seed`, eight at a time, and their length, -1 for null."""
+    digested = mixed(seed ^ np.uint64(length))
+    position, end = start, start + max(length, 0)
+    while end - position >= 8:
+        digested = mixed(digested ^ little_endian_uint64(data, position))
+        position += 8
+    rest = np.uint64(0)
+    while position < end:
+        rest = rest << np.uint64(8) | np.uint64(byte(data, position))
+        position += 1
+    return mixed(digested ^ rest)
+
+
+@inlined
+def mixed(value: np.uint64) -> np.uint64:
+    """Let every bit of 64 depend on every other one (the finalizer of splitmix64)."""
+    value = (value ^ value >> np.uint64(30)) * np.uint64(0xBF58476D1CE4E5B9)
+    value = (value ^ value >> np.uint64(27)) * np.uint64(0x94D049BB133111EB)
+    return value ^ value >> np.uint64(31)
