@@ -41,7 +41,11 @@ def plan_left_overs(names: Iterable[str], next_offset_of: Callable[[str], int]) 
             for name, file in parsed.items()
             if file.fate is FileFate.LIVE and file.base_offset is not None and first <= file.base_offset < end
         ]
-    return LeftOvers((*deleted, *cleaned, *invalid, *replaced), tuple(valid))
+    # What tells that others are invalid goes after them, and from the front on each renamed file leaves the range in
+    # which the rest replaces files: another crash in between changes nothing.
+    return LeftOvers(
+        (*deleted, *invalid, *cleaned, *replaced), tuple(sorted(valid, key=lambda name: _rank(parsed[name])))
+    )
 
 
 def orphaned_indexes(names: Iterable[str]) -> list[str]:
@@ -56,6 +60,10 @@ def _parse(name: str) -> FileName:
     """Read a name; the cluster's metadata snapshots are none of ours, deleted or not."""
     file = parse_file_name(name)
     return FileName(FileKind.UNKNOWN) if file.kind is FileKind.METADATA_SNAPSHOT else file
+
+
+def _rank(file: FileName) -> tuple[int, bool]:
+    return _offset(file), file.kind is not FileKind.LOG
 
 
 def _offset(file: FileName) -> int:

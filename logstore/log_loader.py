@@ -22,7 +22,7 @@ from epoch.checkpoint import LeaderEpochCheckpoint
 from epoch.errors import CheckpointError
 from epoch.filesystem import REAL, FileSystem
 from epoch.history import EpochHistory
-from logstore.errors import InvalidBatchHeaderError, TornBatchError
+from logstore.errors import CorruptIndexError, InvalidBatchHeaderError, TornBatchError
 from logstore.file_name import FileFate, FileKind, file_name, parse_file_name
 from logstore.left_over_files import orphaned_indexes, plan_left_overs
 from logstore.live_segment import LiveSegment
@@ -35,6 +35,8 @@ from logstore.producer_state import ProducerState
 from logstore.recovery_report import DroppedTail, RecoveryReport
 from logstore.segment_list import SegmentList
 from logstore.segment_recovery import OnBytes, SegmentRecovery, recover_segment
+from logstore.segment_split import Part, write_parts
+from logstore.transaction_index import TransactionIndex
 
 INDEX_SLOTS: Final = {FileKind.OFFSET_INDEX: 8, FileKind.TIME_INDEX: 12}
 
@@ -158,26 +160,34 @@ class _Loader:
     # --- segments
 
     def _recover_segments(self, *, clean_shutdown: bool) -> None:
-        """Recover the segments that need it; drop those behind the first damage."""
+        """Recover the segments that need it; drop those behind the first damage that was not flushed."""
         unflushed = self._unflushed() if not clean_shutdown else []
         for base_offset in [base for base in self._base_offsets if base not in set(unflushed)]:
             if not self._has_indexes(base_offset):
                 self._report.rebuilt_indexes.append(file_name(FileKind.LOG, base_offset))
-                before = [base for base in self._base_offsets if base < base_offset]
-                self._recover(base_offset, self._producers_at(base_offset, before))
-        producers = self._producers_at(unflushed[0], self._base_offsets) if unflushed else self._new_producers()
-        for number, base_offset in enumerate(unflushed):
-            later = unflushed[number + 1 :]
-            if self._recover(base_offset, producers, later).dropped_bytes:
-                return
+                self._recover_in_turn([base_offset])
+        self._recover_in_turn(unflushed)
+
+    def _recover_in_turn(self, base_offsets: Sequence[int]) -> None:
+        """Recover segments that follow one another, split where they must be, and drop those behind damage."""
+        waiting = list(base_offsets)
+        producers = self._producers_at(waiting[0]) if waiting else self._new_producers()
+        while waiting:
+            base_offset, *later = waiting
+            found = self._recover(base_offset, producers, later)
+            if found.parts:
+                waiting = sorted({*self._split(base_offset, found.parts), *later})
+                producers = self._producers_at(base_offset)
+            else:
+                waiting = later if not found.dropped_bytes else []
 
     def _unflushed(self) -> Sequence[int]:
         """Find the segments that may hold what was not flushed: those from the recovery point on."""
         first = bisect_right(self._base_offsets, self._recovery_point) - 1
         return self._base_offsets[max(first, 0) :]
 
-    def _recover(self, base_offset: int, producers: ProducerState, later: Sequence[int] = ()) -> SegmentRecovery:
-        """Recover a segment; `later` are those that go where it is damaged."""
+    def _recover(self, base_offset: int, producers: ProducerState, later: Sequence[int]) -> SegmentRecovery:
+        """Recover a segment, unless it must be split; `later` are those that go where it is damaged."""
         self._recovered.add(base_offset)
         found = recover_segment(
             self._directory,
@@ -188,6 +198,8 @@ class _Loader:
             progress=self._progress,
             filesystem=self._filesystem,
         )
+        if found.parts:
+            return found
         producers.end_offset = found.next_offset
         producers.take_snapshot()
         self._epochs += found.epochs
@@ -198,6 +210,14 @@ class _Loader:
             name = file_name(FileKind.LOG, base_offset)
             self._report.dropped.insert(0, DroppedTail(name, found.valid_bytes, found.dropped_bytes, found.reason))
         return found
+
+    def _split(self, base_offset: int, parts: Sequence[Part]) -> list[int]:
+        """Put a segment's parts in its place, without indexes; return their base offsets."""
+        write_parts(self._directory, base_offset, parts, self._filesystem)
+        self._remove_segment(base_offset)
+        self._finish_what_was_left_over()
+        self._report.split_segments.append(file_name(FileKind.LOG, base_offset))
+        return [part.base_offset for part in parts]
 
     def _drop(self, base_offsets: Sequence[int]) -> None:
         """Remove whole segments, the last first, and durably: what follows damage cannot be kept."""
@@ -229,7 +249,17 @@ class _Loader:
                 return size == 0
             if index_size % slot:
                 return False
-        return self._last_position(base_offset) < max(size, 1)
+        return self._last_position(base_offset) < max(size, 1) and self._has_good_transactions(base_offset)
+
+    def _has_good_transactions(self, base_offset: int) -> bool:
+        """Look at the aborted transactions; few segments have any."""
+        try:
+            index = TransactionIndex.read(self._directory / file_name(FileKind.TRANSACTION_INDEX, base_offset))
+        except FileNotFoundError:
+            return True
+        except CorruptIndexError:
+            return False
+        return not index.odd_bytes and all(entry.last_offset >= base_offset for entry in index.entries)
 
     def _last_position(self, base_offset: int) -> int:
         """Read where the batch of the offset index's last entry begins; 0 where there is none."""
@@ -262,7 +292,9 @@ class _Loader:
             return self._next_offset(base_offset, self._last_position(base_offset))
         except (TornBatchError, InvalidBatchHeaderError):
             # Said to be closed in order, and is not: what an append would add here, nobody could read.
-            return self._recover(base_offset, self._producers_at(base_offset, self._base_offsets)).next_offset
+            self._recover_in_turn([base_offset])
+            base_offset = self._base_offsets[-1]
+            return self._next_offset(base_offset, self._last_position(base_offset))
 
     def _next_offset(self, base_offset: int, position: int) -> int:
         """Walk over the last segment's headers from where a batch begins."""
@@ -342,12 +374,11 @@ class _Loader:
         expiration_ms = self._config.producer_id_expiration_ms
         return ProducerState(self._directory, filesystem=self._filesystem, expiration_ms=expiration_ms)
 
-    def _producers_at(self, offset: int, base_offsets: Sequence[int]) -> ProducerState:
+    def _producers_at(self, offset: int) -> ProducerState:
         """Bring the producers' state up to `offset`, from the latest snapshot and the segments after it."""
         producers = self._new_producers()
-        segments = [self._load_segment(base_offset) for base_offset in base_offsets]
-        if segments:
-            self._rebuild(producers, segments, offset, self._log_start_offset)
+        segments = [self._load_segment(base_offset) for base_offset in self._base_offsets]
+        self._rebuild(producers, segments, offset, self._log_start_offset)
         for segment in segments:
             segment.abandon()
         return producers
@@ -356,6 +387,8 @@ class _Loader:
         self, segments: list[LiveSegment], log_start_offset: int, end: int, *, clean_shutdown: bool
     ) -> ProducerState:
         producers = self._new_producers()
+        if self._started_over:
+            producers.truncate_fully_and_start_at(log_start_offset)
         producers.remove_stray_snapshots([segment.base_offset for segment in segments])
         if clean_shutdown and producers.latest_snapshot_offset is None:
             # Nothing was ever written by an idempotent producer, or an older broker stopped: no need to read the log.

@@ -27,6 +27,8 @@ class RecoveryReport:
     """Completed compaction, put in place of what it replaces: the `.swap` files."""
     rebuilt_indexes: list[str] = field(default_factory=list)
     """Segments whose missing or bad indexes were built anew, by the name of their `.log` file."""
+    split_segments: list[str] = field(default_factory=list)
+    """Segments whose offsets were too far apart for their indexes, by the name of their `.log` file."""
     recovered_segments: int = 0
     """Segments that were checked batch by batch."""
     recovered_batches: int = 0

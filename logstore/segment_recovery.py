@@ -1,7 +1,7 @@
 """Recover one segment: find what is valid, cut off the rest, build the indexes anew (Kafka: LogSegment.recover)."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -17,6 +17,7 @@ from logstore.log_config import LogConfig
 from logstore.log_file import LogFile
 from logstore.message_set import LegacyBatch
 from logstore.rebuilt_indexes import RebuiltIndexes
+from logstore.segment_split import Part, plan_split
 from logstore.transaction_index import AbortedTransaction, TransactionIndex
 
 if TYPE_CHECKING:
@@ -61,6 +62,8 @@ class SegmentRecovery:
     """Leader epochs and offsets: of the first record and the last, and wherever the epoch changes in between."""
     reason: str
     """Why the pass stopped at `valid_bytes`; empty where that is the end."""
+    parts: tuple[Part, ...] = ()
+    """Where the segment is to be split first, as its offsets are too far apart; then nothing was changed."""
 
     @property
     def dropped_bytes(self) -> int:
@@ -81,7 +84,8 @@ def recover_segment(
     """Check a segment's batches up to the end or the first that is not whole, cut the file there, and write indexes.
 
     `on_damage` is called before anything is cut: what must go with the damage goes first, as long as the damage is
-    there to tell so after another crash. Raises OSError, and SegmentTooLargeError.
+    there to tell so after another crash. A segment that must be split is left as it is. Raises OSError, and
+    SegmentTooLargeError.
     """
     path = directory / file_name(FileKind.LOG, base_offset)
     with LogFile.open(path) as log:
@@ -94,6 +98,10 @@ def recover_segment(
         walk = _Walk(log, base_offset, config, on_producer_batch)
         reason = walk.to_the_end(progress)
         found = walk.found(reason)
+        if reason == OUT_OF_RANGE:
+            parts = plan_split(log)
+            if parts and parts[0].base_offset >= base_offset:
+                return replace(found, parts=parts)
     if found.dropped_bytes:
         on_damage()
         filesystem.truncate(path, found.valid_bytes)

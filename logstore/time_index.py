@@ -45,7 +45,8 @@ class TimeIndex:
     def parse(cls, data: bytes | memoryview, base_offset: int, path: Path | None = None) -> "TimeIndex":
         """Read an index file's bytes."""
         slots, odd_bytes = parse_slots(data, _SLOT, path)
-        used = slots[: count_entries(slots)]
+        # Kafka preallocates more than one slot: a lone one is the entry of timestamp 0 at the segment's first offset.
+        used = slots[: count_entries(slots) or len(slots) == 1]
         offset = used["relative_offset"].astype(np.int64) + base_offset
         return cls(base_offset, used["timestamp"].astype(np.int64), offset, len(slots), odd_bytes)
 

@@ -122,6 +122,7 @@ def _print(logs: "list[Log]") -> None:
 def _deeds(log: "Log") -> list[str]:
     report = log.report
     deeds = [f"{tail.file} cut at {tail.position:,}: {tail.reason}" for tail in report.dropped]
+    deeds += [f"{name} split" for name in report.split_segments]
     deeds += [f"indexes of {name} rebuilt" for name in report.rebuilt_indexes]
     deeds += [f"{name} removed" for name in report.removed_files]
     deeds += [f"{name} put in place" for name in report.renamed_files]

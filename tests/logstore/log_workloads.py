@@ -18,6 +18,7 @@ from logstore.log_directory import LogDirectory
 from logstore.offset_checkpoint import RECOVERY_POINT_CHECKPOINT
 from logstore.record import Record
 from logstore.topic_partition import TopicPartition
+from tests.logstore.batches import batch, record
 from tests.recording_disk import RecordingDisk
 
 NOW = now_ms()
@@ -273,10 +274,10 @@ class DirectoryWorkload:
 def stored(log: Log, offset: int) -> list[StoredBatch]:
     """The batches of one read from `offset` on. Each must be whole."""
     found = []
-    for batch in log.read(offset, 1 << 20).batches():
-        batch.ensure_valid()
-        data = bytes(batch.data[batch.position : batch.position + batch.size])
-        found.append(StoredBatch(batch.base_offset, batch.last_offset, batch.leader_epoch, data))
+    for each in log.read(offset, 1 << 20).batches():
+        each.ensure_valid()
+        data = bytes(each.data[each.position : each.position + each.size])
+        found.append(StoredBatch(each.base_offset, each.last_offset, each.leader_epoch, data))
     return found
 
 
@@ -525,6 +526,27 @@ def lost_indexes(work: Workload) -> None:
     work.lead(2, 300, epoch=2)
 
 
+def overflow(work: Workload) -> None:
+    """Compaction has left a segment whose offsets are too far apart for its index: it is split."""
+    farthest, offset = 2**31 - 1, 0
+    for number, reach in enumerate([3, farthest - 4, 3, farthest - 9, 0, 5, farthest, 2]):
+        data = batch(
+            base_offset=offset, records=[record(value=b"kept" * 40)], last_offset_delta=reach, leader_epoch=number // 3
+        )
+        work.versions[-1].append(StoredBatch(offset, offset + reach, number // 3, data))
+        offset += reach + 1
+    work.log.abandon()
+    descriptor = work.disk.open(work.log.segments[0].path)
+    work.disk.write(descriptor, b"".join(each.data for each in work.versions[-1]))
+    work.disk.fsync(descriptor)
+    work.disk.close(descriptor)
+    work.disk.fsync_directory(work.log.directory)
+    work.promised(end=offset)
+    work.die_and_open()
+    work.lead(2, 300, epoch=5)
+    work.flush()
+
+
 LIVES: tuple[Callable[[Workload], None], ...] = (
     leader,
     follower,
@@ -536,6 +558,7 @@ LIVES: tuple[Callable[[Workload], None], ...] = (
     restarts,
     damage,
     lost_indexes,
+    overflow,
 )
 RANDOM_LIVES = 80
 

@@ -53,6 +53,20 @@ def test_a_split_that_did_not_complete_is_undone() -> None:
     assert renamed == {name(0, "log.swap")}
 
 
+def test_what_tells_that_a_split_did_not_complete_goes_last() -> None:
+    names = [name(0, "log"), name(0, "log.cleaned"), name(50, "log.swap"), name(90, "log.swap")]
+    removed = plan_left_overs(names, {}.__getitem__).remove
+    assert removed.index(name(0, "log.cleaned")) > max(removed.index(name(base, "log.swap")) for base in (50, 90))
+
+
+def test_parts_of_a_split_are_put_in_place_from_the_front() -> None:
+    """What is in place already must lie outside the range in which the others replace segments."""
+    names = [name(base, f"{kind}.swap") for base in (90, 0, 50) for kind in ("index", "log")]
+    ends = {name(0, "log.swap"): 9, name(50, "log.swap"): 60, name(90, "log.swap"): 99}
+    renamed = plan_left_overs(names, ends.__getitem__).rename
+    assert list(renamed) == [name(base, f"{kind}.swap") for base in (0, 50, 90) for kind in ("log", "index")]
+
+
 def test_indexes_without_a_log_are_orphans_and_snapshots_are_not() -> None:
     names = [name(0, "log"), name(0, "index"), name(9, "index"), name(9, "timeindex"), name(9, "snapshot")]
     assert orphaned_indexes(names) == [name(9, "index"), name(9, "timeindex")]

@@ -3,6 +3,7 @@
 import errno
 import os
 import shutil
+import struct
 from collections.abc import Callable
 from pathlib import Path
 
@@ -168,6 +169,17 @@ class TestAfterACleanStop:
         index.write_bytes(right + b"odd")
         assert load(directory, clean_shutdown=True).report.rebuilt_indexes == [file(directory, 0).name]
         assert index.read_bytes() == right
+
+    @pytest.mark.parametrize(
+        "content",
+        [b"odd", struct.pack(">hqqqq", 1, 5, 0, 3, 4), struct.pack(">hqqqq", 0, 5, 0, 3, 4)],
+        ids=["odd size", "another version", "an end before the segment"],
+    )
+    def test_a_bad_transaction_index_is_rebuilt(self, directory: Path, content: bytes) -> None:
+        load(directory)
+        file(directory, 30, "txnindex").write_bytes(content)
+        assert load(directory, clean_shutdown=True).report.rebuilt_indexes == [file(directory, 30).name]
+        assert file(directory, 30, "txnindex").read_bytes() == b""
 
     def test_zeros_behind_the_entries_are_no_entries(self, directory: Path) -> None:
         load(directory)

@@ -12,10 +12,12 @@ from pathlib import Path
 
 import pytest
 
+from epoch.history import EpochHistory
 from logstore.log_config import LogConfig
 from logstore.log_loader import LoadedLog, load_log
 from logstore.producer_snapshot import ProducerSnapshot, ProducerStateEntry
 from tests.campaign import Campaign
+from tests.logstore.batches import batch, record
 from tests.oracle.kafka import JavaProgram
 
 SETTINGS = "segmentBytes=1500 indexInterval=150 indexBytes=4096"
@@ -25,6 +27,7 @@ NOW = time.time_ns() // 1_000_000
 CODECS = ("none", "none", "gzip", "lz4", "zstd", "snappy")
 
 CRASHES = Campaign("log loader against Kafka", full=3_000, share=60)
+OVERFLOWS = Campaign("split segments against Kafka", full=1_000, share=20)
 
 
 @pytest.fixture(scope="module")
@@ -160,10 +163,7 @@ def test_we_open_what_a_crash_left_as_kafka_does(oracle: JavaProgram, tmp_path: 
         )
         assert opened.startswith("ok"), (seed, said, opened)
         assert in_their_words(loaded) == told, (seed, said)
-        index_answers = oracle.ask(
-            *(f"{kind} {each.base_offset}" for each in loaded.segments for kind in ("index", "timeindex"))
-        )
-        assert index_words(loaded) == index_answers, (seed, said)
+        assert index_words(loaded) == asked_indexes(oracle, loaded), (seed, said)
         oracle.ask("close")
         assert_same_snapshots(snapshots(ours), snapshots(theirs), log_start, (seed, said))
         for segment in loaded.segments:
@@ -174,9 +174,71 @@ def test_we_open_what_a_crash_left_as_kafka_does(oracle: JavaProgram, tmp_path: 
     CRASHES.report(CRASHES.count)
 
 
+def far_apart(rng: random.Random, base_offset: int) -> bytes:
+    """A segment as early versions of the log cleaner wrote it: too far from its first offset to its last."""
+    data, offset = b"", base_offset
+    for number in range(rng.randint(3, 12)):
+        # Where there is no batch at the segment's first offset, Kafka may leave it beside its parts.
+        offset += rng.choice([0, 0, 0, 5, 2**31 - 2, 2**31, 2**33]) if data else 0
+        reach = rng.choice([0, 0, 3, 2**31 - 1])
+        records = [record(value=rng.randbytes(rng.randint(0, 80)))]
+        moment = NOW + rng.randint(0, 50)
+        data += batch(
+            base_offset=offset,
+            records=records,
+            last_offset_delta=reach,
+            leader_epoch=number // 4,
+            base_timestamp=moment,
+            max_timestamp=moment,
+        )
+        offset += reach + 1
+    return data
+
+
+def test_segments_whose_offsets_are_too_far_apart_are_split_as_kafka_splits_them(
+    oracle: JavaProgram, tmp_path: Path
+) -> None:
+    for number in range(OVERFLOWS.count):
+        seed = f"{OVERFLOWS.seed}/overflow/{number}"
+        rng = random.Random(seed)
+        ours, theirs = tmp_path / f"{number}/ours/t-0", tmp_path / f"{number}/theirs/t-0"
+        ours.mkdir(parents=True)
+        base_offsets = [0, 2**40][: rng.randint(1, 2)]
+        for base_offset in base_offsets:
+            data = far_apart(rng, base_offset)
+            (ours / f"{base_offset:020d}.log").write_bytes(data[: len(data) - rng.choice([0, 0, 20])])
+        recovery_point = rng.choice([0, 2**40])
+        shutil.copytree(ours, theirs)
+        settings = f"{SETTINGS} clean=false recoveryPoint={recovery_point} logStart=0"
+        opened, *told = oracle.ask(f"open {theirs} {settings}", "state", "segments")
+        if not opened.startswith("ok"):
+            # It cannot split before a torn batch.
+            assert "NoSuchElement" in opened, (seed, opened)
+            continue
+        loaded = load_log(ours, CONFIG, recovery_point=recovery_point, clock=lambda: NOW)
+        assert in_their_words(loaded)[:2] == told, seed
+        # Kafka lets an epoch begin too late where it had to split a segment below the recovery point.
+        assert list(loaded.epochs.entries) == list(EpochHistory.from_batches(epochs_of(loaded)).entries), seed
+        assert index_words(loaded) == asked_indexes(oracle, loaded), seed
+        oracle.ask("close")
+        for segment in loaded.segments:
+            segment.close()
+            name = segment.path.name
+            assert (ours / name).read_bytes() == (theirs / name).read_bytes(), seed
+    OVERFLOWS.report(OVERFLOWS.count)
+
+
+def epochs_of(loaded: LoadedLog) -> Iterator[tuple[int, int]]:
+    """Who led each batch, and its offset."""
+    for segment in loaded.segments:
+        for each in segment.batches():
+            yield each.leader_epoch, each.base_offset
+
+
 def in_their_words(loaded: LoadedLog) -> list[str]:
-    """The log as the oracle tells it."""
-    start, end, recovery_point = loaded.log_start_offset, loaded.log_end_offset, loaded.recovery_point
+    """The log as the oracle tells it. UnifiedLog, like our Log, lets the recovery point begin at the log's start."""
+    start, end = loaded.log_start_offset, loaded.log_end_offset
+    recovery_point = max(loaded.recovery_point, start)
     return [
         f"logStart={start} leo={end} hw={start} recoveryPoint={recovery_point} segments={len(loaded.segments)}",
         " ".join(f"{segment.base_offset}:{segment.size}" for segment in loaded.segments),
@@ -191,6 +253,12 @@ def index_words(loaded: LoadedLog) -> list[str]:
         words.append(" ".join(f"{offset}:{position}" for offset, position in segment.offset_index.entries) or "empty")
         words.append(" ".join(f"{timestamp}:{offset}" for timestamp, offset in segment.time_index.entries) or "empty")
     return words
+
+
+def asked_indexes(oracle: JavaProgram, loaded: LoadedLog) -> list[str]:
+    """The same as the oracle has them."""
+    kinds = ("index", "timeindex")
+    return oracle.ask(*(f"{kind} {segment.base_offset}" for segment in loaded.segments for kind in kinds))
 
 
 def assert_same_snapshots(

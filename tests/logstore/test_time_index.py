@@ -4,7 +4,7 @@ import struct
 from bisect import bisect_right
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from logstore.time_index import TimeIndex, TimeIndexEntry
@@ -39,10 +39,15 @@ def test_indexes_hold_what_kafka_says(label: str) -> None:
 def test_zeros_after_the_last_entry_are_no_entries(
     entries: list[tuple[int, int]], base_offset: int, zeros: int, odd: int
 ) -> None:
+    assume(entries or zeros != 1)
     index = TimeIndex.parse(encode(entries) + bytes(12 * zeros + odd), base_offset)
     assert index.entries == [TimeIndexEntry(timestamp, base_offset + relative) for timestamp, relative in entries]
     assert (index.zero_slots, index.odd_bytes) == (zeros, odd)
     assert (index.first, index.last) == ((index.entries[0], index.entries[-1]) if entries else (None, None))
+
+
+def test_a_lone_slot_of_zeros_is_the_entry_of_timestamp_0() -> None:
+    assert TimeIndex.parse(bytes(12), 500).entries == [TimeIndexEntry(0, 500)]
 
 
 @given(ENTRIES, st.integers(0, 2**40), st.integers(-1, 2**62))
