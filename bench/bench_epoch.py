@@ -29,14 +29,21 @@ def measured(benchmark: BenchmarkFixture, full: int) -> int:
 
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("spread", [2, 997])
-@pytest.mark.parametrize("asked", ["known", "between", "latest"])
+@pytest.mark.parametrize("asked", ["known", "between", "latest", "below", "above"])
 def bench_end_offset_for_one_call(benchmark: BenchmarkFixture, size: int, asked: str, spread: int) -> None:
     size = measured(benchmark, size)
-    cache = LeaderEpochFileCache(history(size, spread))
+    first = CALLS
+    cache = LeaderEpochFileCache(EpochHistory((first + epoch, start) for epoch, start in history(size, spread).entries))
     random = Random(size)
     rows = [random.randrange(size - 1) for _ in range(CALLS)]
-    epochs = {"known": [spread * row for row in rows], "between": [spread * row + spread - 1 for row in rows]}
-    questions = epochs.get(asked, [spread * (size - 1)] * CALLS)
+    latest = first + spread * (size - 1)
+    questions = {
+        "known": [first + spread * row for row in rows],
+        "between": [first + spread * row + spread - 1 for row in rows],
+        "latest": [latest] * CALLS,
+        "below": [random.randrange(first) for _ in rows],
+        "above": [latest + 1 + row for row in rows],
+    }[asked]
     end_offset_for = cache.end_offset_for
 
     def ask() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
 from epoch.entry import UNDEFINED_END_OFFSET, UNDEFINED_EPOCH, EndOffset, EpochEntry
@@ -15,8 +14,8 @@ if TYPE_CHECKING:
 MAX_EPOCH: Final = 2**31 - 1
 MAX_OFFSET: Final = 2**63 - 1
 
-READY_EPOCHS: Final = 8
-"""How many requests one entry has its answer ready for: its own epoch, and those that follow without an entry."""
+_NO_EPOCH: Final = -(2**64)
+"""The earliest and latest epoch of an empty history: every request lies above it."""
 
 # Half the cost of EndOffset(...), for the answers that cannot stand ready.
 _build: Final = tuple.__new__
@@ -33,24 +32,22 @@ class EpochHistory:
     EndOffset(epoch=0, end_offset=50)
     """
 
-    __slots__ = ("_answers", "_epochs", "_starts")
+    __slots__ = ("_answers", "_earliest", "_ends", "_epochs", "_latest", "_starts")
 
+    # Every answer but the latest epoch's stands ready: building one costs more than finding it.
     _epochs: list[int]
     _starts: list[int]
-    _answers: dict[int, EndOffset]
+    _ends: list[EndOffset]  # of each entry but the last: also the answer to what is asked between it and the next
+    _answers: dict[int, EndOffset]  # the same by epoch, for who asks for one that has an entry
+    _earliest: int
+    _latest: int
 
     def __init__(self, entries: Iterable[tuple[int, int]] = ()) -> None:
         epochs: list[int] = []
         starts: list[int] = []
         for epoch, start_offset in entries:
             _put(epochs, starts, epoch, start_offset)
-        self._epochs = epochs
-        self._starts = starts
-        # Every answer but the latest epoch's stands ready: building one costs more than finding it.
-        self._answers = dict(zip(epochs, map(EndOffset, epochs, starts[1:]), strict=False))
-        for epoch, following in pairwise(epochs):
-            if following - epoch > 1:
-                _answer_gap(self._answers, epoch, following)
+        self._fill(epochs, starts, list(map(EndOffset, epochs, starts[1:])))
 
     @classmethod
     def from_batches(cls, batches: Iterable[tuple[int, int]]) -> EpochHistory:
@@ -123,13 +120,11 @@ class EpochHistory:
         answer = self._answers.get(epoch)
         if answer is not None:
             return answer
-        epochs = self._epochs
-        if epochs and epoch == epochs[-1]:
+        if self._earliest < epoch < self._latest:
+            return self._ends[bisect_right(self._epochs, epoch) - 1]
+        if epoch == self._latest:
             return _build(EndOffset, (epoch, log_end_offset))
-        position = bisect_right(epochs, epoch)
-        if 0 < position < len(epochs):
-            return self._answers[epochs[position - 1]]
-        if epoch == UNDEFINED_EPOCH or position == len(epochs):
+        if epoch > self._latest or epoch == UNDEFINED_EPOCH:
             return UNDEFINED_END_OFFSET
         return _build(EndOffset, (epoch, self._starts[0]))
 
@@ -153,12 +148,10 @@ class EpochHistory:
             return self
         _check(epoch, start_offset)
         kept = _below(epochs, starts, epoch, start_offset)
-        answers = self._answers_within(0, kept)
+        ends = self._ends[: max(kept - 1, 0)]
         if kept:
-            last = epochs[kept - 1]
-            answers[last] = EndOffset(last, start_offset)
-            _answer_gap(answers, last, epoch)
-        return _history([*epochs[:kept], epoch], [*starts[:kept], start_offset], answers)
+            ends.append(EndOffset(epochs[kept - 1], start_offset))
+        return _history([*epochs[:kept], epoch], [*starts[:kept], start_offset], ends)
 
     def assign_many(self, entries: Iterable[tuple[int, int]]) -> EpochHistory:
         """Assign one entry after another; none of them where one is invalid (Kafka: assign(List), up to there)."""
@@ -169,7 +162,7 @@ class EpochHistory:
         kept = bisect_left(self._starts, end_offset)
         if end_offset < 0 or kept == len(self._starts):
             return self
-        return _history(self._epochs[:kept], self._starts[:kept], self._answers_within(0, kept))
+        return _history(self._epochs[:kept], self._starts[:kept], self._ends[: max(kept - 1, 0)])
 
     def truncate_from_start(self, start_offset: int) -> EpochHistory:
         """Let the history begin at `start_offset`: the entry that covers it starts there, those before it go.
@@ -180,7 +173,7 @@ class EpochHistory:
         if dropped < 0:
             return self
         starts = [start_offset, *self._starts[dropped + 1 :]]
-        return _history(self._epochs[dropped:], starts, self._answers_within(dropped, len(starts) + dropped))
+        return _history(self._epochs[dropped:], starts, self._ends[dropped:])
 
     def reconcile(
         self, batches: Iterable[tuple[int, int]], *, log_start_offset: int, log_end_offset: int
@@ -221,31 +214,22 @@ class EpochHistory:
     def __repr__(self) -> str:
         return f"EpochHistory({list(zip(self._epochs, self._starts, strict=True))})"
 
-    def _answers_within(self, first: int, end: int) -> dict[int, EndOffset]:
-        """Copy the ready answers of the entries at positions [first, end), of which the last has none."""
-        if end - first == len(self._epochs):
-            return self._answers.copy()
-        if end == first:
-            return {}
-        earliest, latest = self._epochs[first], self._epochs[end - 1]
-        return {asked: answer for asked, answer in self._answers.items() if earliest <= asked < latest}
+    def _fill(self, epochs: list[int], starts: list[int], ends: list[EndOffset]) -> None:
+        self._epochs = epochs
+        self._starts = starts
+        self._ends = ends
+        self._answers = dict(zip(epochs, ends, strict=False))
+        self._earliest, self._latest = (epochs[0], epochs[-1]) if epochs else (_NO_EPOCH, _NO_EPOCH)
 
     def _entry(self, position: int) -> EpochEntry:
         return EpochEntry(self._epochs[position], self._starts[position])
 
 
-def _history(epochs: list[int], starts: list[int], answers: dict[int, EndOffset]) -> EpochHistory:
-    """Make a history of columns that are known to rise, and of their ready answers."""
+def _history(epochs: list[int], starts: list[int], ends: list[EndOffset]) -> EpochHistory:
+    """Make a history of columns that are known to rise, and of the ends of all entries but the last."""
     history = EpochHistory.__new__(EpochHistory)
-    history._epochs, history._starts, history._answers = epochs, starts, answers  # noqa: SLF001 - its constructor
+    history._fill(epochs, starts, ends)  # noqa: SLF001 - its constructor
     return history
-
-
-def _answer_gap(answers: dict[int, EndOffset], epoch: int, following: int) -> None:
-    """Let the first few requests between two entries find the answer of the former."""
-    answer = answers[epoch]
-    for asked in range(epoch + 1, min(following, epoch + READY_EPOCHS)):
-        answers[asked] = answer
 
 
 def _check(epoch: int, start_offset: int) -> None:
