@@ -21,8 +21,9 @@ from epoch.errors import CheckpointError
 from epoch.filesystem import REAL, FileSystem
 
 CHECKPOINT_VERSION: Final = 0
-MAX_CHECKPOINT_BYTES: Final = 256 << 20
-"""No checkpoint is that large; what is larger is not read into memory."""
+MAX_CHECKPOINT_BYTES: Final = 16 << 20
+"""No checkpoint is that large (60,000 partitions of topics with the longest names, or 500,000 epochs); what is larger
+is not read into memory."""
 
 LEADER_EPOCH_CHECKPOINT: Final = "leader-epoch-checkpoint"
 

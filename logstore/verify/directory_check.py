@@ -1,6 +1,6 @@
 """Every file in a partition directory has its place and its partners."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import partial
 
 from logstore.clean_shutdown import CLEAN_SHUTDOWN_NAME
@@ -20,8 +20,8 @@ PARTIAL_SNAPSHOT = ".checkpoint.part"
 INDEX_KINDS = (FileKind.OFFSET_INDEX, FileKind.TIME_INDEX)
 
 
-def check_directory(partition: PartitionDirectory) -> Iterator[Finding]:
-    """Check the names in a partition directory, and its `partition.metadata`."""
+def check_directory(partition: PartitionDirectory, segments: Sequence[Segment]) -> Iterator[Finding]:
+    """Check the names in a partition directory, the partners of its `segments`, and its small files."""
     report = Reporter(partition.topic_partition)
     for name in partition.listing.escaping_links:
         yield report.error("link-leaves-root", "a symbolic link that leaves the root: it was not followed", file=name)
@@ -30,7 +30,7 @@ def check_directory(partition: PartitionDirectory) -> Iterator[Finding]:
         yield from _left_over(name, report, clean_shutdown=partition.checkpoints.clean_shutdown)
     for name in (*partition.listing.other, *partition.listing.directories):
         yield report.info("unknown-file", "not a file that Kafka writes in a partition directory", file=name)
-    yield from _partners(partition, report)
+    yield from _partners(partition, segments, report)
     yield from _small_files(partition, report)
     if partition.own_checkpoints is not None:
         yield from _own_checkpoints(partition, partition.own_checkpoints, report)
@@ -67,10 +67,10 @@ def _left_over(name: str, report: Reporter, *, clean_shutdown: bool) -> Iterator
         )
 
 
-def _partners(partition: PartitionDirectory, report: Reporter) -> Iterator[Finding]:
-    bases = {segment.base_offset for segment in partition.segments}
-    for segment in partition.segments:
-        if segment is partition.segments[-1] and _writes_indexes_later(partition):
+def _partners(partition: PartitionDirectory, segments: Sequence[Segment], report: Reporter) -> Iterator[Finding]:
+    taken = {path for segment in segments for path in segment.files.values()}
+    for segment in segments:
+        if segment is segments[-1] and _writes_indexes_later(partition):
             continue
         missing = [kind for kind in INDEX_KINDS if kind not in segment.files]
         for kind in missing if _has_records(segment) else ():
@@ -83,8 +83,8 @@ def _partners(partition: PartitionDirectory, report: Reporter) -> Iterator[Findi
                     file=path.name,
                 )
     for kind in (*INDEX_KINDS, FileKind.TRANSACTION_INDEX):
-        for parsed, path in partition.named(kind):
-            if parsed.base_offset not in bases:
+        for _, path in partition.named(kind):
+            if path not in taken:
                 yield report.info(
                     "index-without-log",
                     "there is no segment for it; a broker removes it at its next start",

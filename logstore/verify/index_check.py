@@ -91,8 +91,7 @@ class IndexCheck(SilentCheck, Generic[Index]):
         for first, last in runs(np.flatnonzero(wrong)):
             yield self._report.error(
                 "index-entry-wrong",
-                f"{_entries(first, last)} with {index[first]}{' and on' if last > first else ''}: {self._meaning()}; "
-                f"{REBUILD}",
+                f"{_entries(first, last)} with {self._in_words(index, first)}: {self._meaning()}; {REBUILD}",
                 file=name,
                 position=first * self.slot_bytes,
                 offset=max(index.base_offset, int(self._offsets(index)[first])),
@@ -113,6 +112,10 @@ class IndexCheck(SilentCheck, Generic[Index]):
 
     def _beyond(self, index: Index) -> Flags:
         """Mark the entries for batches that a broker has appended since the log was read."""
+        raise NotImplementedError
+
+    def _in_words(self, index: Index, number: int) -> str:
+        """Say what an entry states."""
         raise NotImplementedError
 
     def _meaning(self) -> str:
@@ -170,6 +173,10 @@ class OffsetIndexCheck(IndexCheck[OffsetIndex]):
     def _beyond(self, index: OffsetIndex) -> Flags:
         return index.position >= self._end_position
 
+    def _in_words(self, index: OffsetIndex, number: int) -> str:
+        last_offset, position = index[number]
+        return f"last offset {last_offset} at position {position:,}"
+
     def _meaning(self) -> str:
         return "no batch with that last offset begins there, or entries do not rise, so a lookup may miss records"
 
@@ -213,6 +220,10 @@ class TimeIndexCheck(IndexCheck[TimeIndex]):
 
     def _beyond(self, index: TimeIndex) -> Flags:
         return index.offset > self._last_offset
+
+    def _in_words(self, index: TimeIndex, number: int) -> str:
+        timestamp, offset = index[number]
+        return f"timestamp {timestamp} up to offset {offset}"
 
     def _meaning(self) -> str:
         return "a record up to that offset is later, or entries do not rise, so a lookup by time may miss records"

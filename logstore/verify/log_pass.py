@@ -13,12 +13,15 @@ from logstore.log_file import LogFile
 from logstore.segment import Segment
 from logstore.verify.ahead import ahead
 from logstore.verify.finding import Finding, Reporter
+from logstore.verify.zeros import end_of_zeros
 
 if TYPE_CHECKING:
     from logstore.kernels.scan import BatchSearch
 
 LARGEST_OFFSET: Final = 2**63 - 1
 CURE: Final = "take the partition from another replica"
+LENGTH_END: Final = 12
+"""Where the length field of a batch ends, which is never zero."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,7 +198,7 @@ class LogPass:
         log, file = reading.log, reading.segment.log_path.name
         offset = self.log_end_offset
         to_the_end = end == log.size
-        if to_the_end and not log.array[start:].any():
+        if to_the_end and reading.is_zero_from(start):
             return self._zero_tail(reading, start)
         if to_the_end and reading.stop is StopReason.TORN:
             return self._report.error(
@@ -253,13 +256,23 @@ class _Reading:
         self.is_active = is_active
         self.stop = StopReason.END
         self._search: BatchSearch | None = None
+        self._zeros = (0, 0)
+        """Where zeros begin and end that were met last."""
+
+    def is_zero_from(self, position: int) -> bool:
+        """Whether nothing but zeros follows."""
+        if not self._zeros[0] <= position < self._zeros[1]:
+            self._zeros = position, end_of_zeros(self.log.array, position, self.segment.log_path)
+        return self._zeros[1] == self.log.size
 
     def next_batch(self, position: int) -> int:
         """Find the next valid batch behind damage at `position`; -1 where there is none."""
         from logstore.kernels.scan import BatchSearch  # noqa: PLC0415  numba loads on the first bulk operation
 
+        if self.is_zero_from(position):
+            return -1
         self._search = self._search or BatchSearch(self.log.array)
-        return self._search.find(position + 1)
+        return self._search.find(max(position, self._zeros[1] - LENGTH_END) + 1)
 
 
 def runs(rows: NDArray[np.int64]) -> Iterator[tuple[int, int]]:

@@ -113,6 +113,15 @@ class OffsetCheck(SilentCheck):
         first = int(chunk.columns.base_offset[0])
         if self._next_offset is None:
             self._next_offset = base
+        if base < self._next_offset <= first:
+            yield self._report.error(
+                "segment-name-wrong",
+                f"the segment before reaches offset {self._next_offset - 1}, beyond the {base} that the file's name says, "
+                f"and the first batch here has offset {first}: the file was renamed; {CURE}",
+                file=chunk.segment.log_path.name,
+                position=0,
+                offset=first,
+            )
         if first < base:
             yield self._report.error(
                 "batch-below-segment",

@@ -20,6 +20,7 @@ from logstore.verify.offset_check import OffsetCheck
 from logstore.verify.producer_check import ProducerCheck, SnapshotFile
 from logstore.verify.record_check import RecordCheck
 from logstore.verify.root_check import check_claims, check_root
+from logstore.verify.segment_names import NamedSegments
 from logstore.verify.settling import settled
 from logstore.verify.transaction_check import TransactionCheck
 
@@ -73,11 +74,13 @@ def verify_partition(
 
 
 def _findings(partition: PartitionDirectory, *, records: bool, progress: Advance) -> Iterator[Finding]:
-    yield from check_directory(partition)
     report = Reporter(partition.topic_partition)
+    named = NamedSegments.of(partition, report)
+    yield from check_directory(partition, named.segments)
+    yield from named.findings
     checks = _checks(partition, report, records=records)
     clean = partition.checkpoints.clean_shutdown
-    log_pass = LogPass(partition.segments, checks, report, progress, clean_shutdown=clean)
+    log_pass = LogPass(named.segments, checks, report, progress, clean_shutdown=clean)
     yield from log_pass.run()
     if partition.segments and log_pass.end_is_known:
         yield from check_claims(partition, log_pass.log_end_offset)

@@ -153,3 +153,14 @@ def test_an_index_made_since_the_directory_was_listed_is_not_missing(tmp_path: P
     assert [each.kind for each in verify_partition(listed) if each.kind in KINDS] == ["index-missing"]
     index.write_bytes(content)
     assert [each.kind for each in verify_partition(listed) if each.kind in KINDS] == []
+
+
+def test_entries_are_told_in_words(tmp_path: Path) -> None:
+    partition = tmp_path / "t-0"
+    partition.mkdir()
+    (partition / f"{0:020d}.log").write_bytes(at(0, 1_000))
+    (partition / f"{0:020d}.index").write_bytes(struct.pack(">ii", 7, 4_000))
+    (partition / f"{0:020d}.timeindex").write_bytes(struct.pack(">qi", 5, 9))
+    messages = [each.message for each in verify_partition(PartitionDirectory.open(partition))]
+    assert any("entry 0 with last offset 7 at position 4,000: " in message for message in messages)
+    assert any("entry 0 with timestamp 5 up to offset 9: " in message for message in messages)

@@ -97,7 +97,7 @@ def test_the_largest_offset_is_followed_by_no_other(tmp_path: Path) -> None:
     two_files = found(tmp_path / "two", (LARGEST - 1, simple_batch(LARGEST - 1)), (LARGEST, last + after))
     assert [each.kind for each in two_files] == ["offsets-go-backwards"]
     below = found(tmp_path / "below", (LARGEST - 1, last), (LARGEST, after))
-    assert [each.kind for each in below] == ["batch-below-segment", "offsets-go-backwards", "offset-gap"]
+    assert [each.kind for each in below] == ["batch-below-segment", "missing-segment"]
 
 
 def test_of_very_many_gaps_the_rest_is_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -155,7 +155,7 @@ def test_files_that_vanish_while_a_directory_is_listed_are_not_listed(
 
     monkeypatch.setattr(Path, "iterdir", list_and_remove)
     partition = PartitionDirectory.open(orders)
-    assert list(check_directory(partition)) == []
+    assert list(check_directory(partition, partition.segments)) == []
 
 
 def test_a_partition_made_or_deleted_after_the_root_was_listed_is_not_missing(orders: Path) -> None:
