@@ -304,6 +304,8 @@ class LiveSegment:
         """Drop all batches that reach `offset`; return how many bytes that were. Raises OSError."""
         before = self.size
         place = self.locate(offset, before)
+        # Kafka asks after the cut has taken the time index's only entry, and overlooks the records that are left.
+        had_times = self.largest.timestamp >= 0
         self.offset_index.truncate_to(offset)
         self.time_index.truncate_to(offset)
         self.transaction_index.truncate_to(offset)
@@ -313,7 +315,7 @@ class LiveSegment:
             self.created_ms = now_ms
             self._first_timestamp = None
         self._bytes_since_index_entry = 0
-        if self.largest.timestamp >= 0:
+        if had_times:
             self._largest = self._find_largest()
         return before - self.size
 

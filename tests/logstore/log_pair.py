@@ -97,6 +97,7 @@ class LogPair:
             raise KafkaCannotOpenError
         self.log = Log.open(self.ours_dir, self.config, checkpoints=self.left)
         assert theirs == f"ok clean={str(self.left.clean_shutdown).lower()} {self.state()}", self.context()
+        self.follow_what_recovery_keeps()
         self.check_content()
 
     def close(self) -> None:
@@ -123,6 +124,16 @@ class LogPair:
         self.log.epochs.flush()
         self.log.abandon()
         self.ask("crash")
+
+    def follow_what_recovery_keeps(self) -> None:
+        """Kafka forgets who led last where all records lie below the log's start; our recovery asks the batches."""
+        log = self.log
+        batches = [batch for segment in log.segments for batch in segment.batches()]
+        if self.left.clean_shutdown or not batches or log.log_start_offset < log.log_end_offset:
+            return
+        kept = EpochEntry(batches[-1].leader_epoch, log.log_end_offset)
+        if log.epochs.entries == [kept] and not self.ask("epochs"):
+            self.ask(f"assignEpoch {kept.epoch} {kept.start_offset}")
 
     # --- looking
 
@@ -236,8 +247,12 @@ class LogPair:
             self.log.roll()
 
     def truncate_to(self, offset: int) -> None:
+        # Kafka asks for it too late otherwise, and then makes time index entries that skip records.
+        self.ask("largest")
         changed = str(self.log.truncate_to(offset)).lower()
         self.check(f"{changed} {self.state()}", f"truncateTo {offset}")
+        # Kafka only looks for the first open transaction when the high watermark is told again.
+        self.ask(f"hw {self.log.high_watermark}")
 
     def truncate_fully_and_start_at(self, offset: int, log_start_offset: int | None) -> None:
         self.log.truncate_fully_and_start_at(offset, log_start_offset)

@@ -259,6 +259,8 @@ public final class LogOracle {
                 boolean changed = log.maybeIncrementLogStartOffset(Long.parseLong(a[1]), LogStartOffsetIncrementReason.ClientRecordDeletion);
                 return changed + " " + state();
             }
+            case "largest":                  // every segment's largest timestamp
+                return log.logSegments().stream().map(s -> { try { return Long.toString(s.maxTimestampSoFar()); } catch (java.io.IOException e) { throw new java.io.UncheckedIOException(e); } }).collect(Collectors.joining(" "));
             case "deleteOldSegments": return log.deleteOldSegments() + " " + state();
             case "tasks": return String.join(",", scheduler.runAll()) + " ran";
             case "autotasks": autoTasks = Boolean.parseBoolean(a[1]); return "ok";
