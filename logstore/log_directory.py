@@ -14,6 +14,7 @@ from typing import Final, Self
 from uuid import UUID
 
 from epoch.filesystem import REAL, FileSystem
+from logstore.checkpoint_files import CheckpointFiles
 from logstore.clean_shutdown import CLEAN_SHUTDOWN_NAME, UNKNOWN_BROKER_EPOCH, CleanShutdown
 from logstore.deleted_partitions import DeletedPartitions
 from logstore.directory_lock import DirectoryLock
@@ -26,12 +27,6 @@ from logstore.errors import (
 )
 from logstore.log import Log
 from logstore.log_config import LogConfig
-from logstore.offset_checkpoint import (
-    HIGH_WATERMARK_CHECKPOINT,
-    LOG_START_OFFSET_CHECKPOINT,
-    RECOVERY_POINT_CHECKPOINT,
-    OffsetCheckpoint,
-)
 from logstore.open_files import DEFAULT_LIMIT, OpenFiles
 from logstore.partition_metadata import PARTITION_METADATA_NAME, PartitionMetadata
 from logstore.root_checkpoints import RootCheckpoints
@@ -97,6 +92,9 @@ class LogDirectory:
         self._logs: dict[TopicPartition, Log] = {}
         self._unreadable: dict[TopicPartition, LogStoreError] = {}
         self._flushed_ms: dict[TopicPartition, int] = {}
+        self._set_aside: dict[str, DirectoryMark] = {}
+        self._may_be_torn = False
+        self._checkpoints = CheckpointFiles(root, filesystem)
         self._deleted = DeletedPartitions(filesystem)
         self._failure: OSError | None = None
         self._changes = RLock()
@@ -169,6 +167,14 @@ class LogDirectory:
         return MappingProxyType(self._unreadable)
 
     @property
+    def set_aside(self) -> Mapping[str, DirectoryMark]:
+        """The directories marked `-future` or `-stray`, by name: a broker's affair, and left as they are.
+
+        So is what the checkpoint files say of their partitions. Kafka opens such logs too.
+        """
+        return MappingProxyType(self._set_aside)
+
+    @property
     def failure(self) -> OSError | None:
         """What took the root offline; None while it is online."""
         return self._failure
@@ -214,6 +220,7 @@ class LogDirectory:
             self._deleted.rename(self.root / str(partition), due_ms)
             del self._logs[partition]
             self._flushed_ms.pop(partition, None)
+            self._checkpoints.forget(partition)
             self.checkpoint()
 
     # --- what is due from time to time
@@ -233,17 +240,12 @@ class LogDirectory:
     def checkpoint(self) -> None:
         """Write the recovery points and the log start offsets, durably. Raises OSError."""
         with self._changes, self._watched():
-            self._write(RECOVERY_POINT_CHECKPOINT, {each: log.recovery_point for each, log in self._logs.items()})
-            # As Kafka does: the others start where their first segment does.
-            inside = {
-                each: log for each, log in self._logs.items() if log.log_start_offset > log.segments[0].base_offset
-            }
-            self._write(LOG_START_OFFSET_CHECKPOINT, {each: log.log_start_offset for each, log in inside.items()})
+            self._checkpoints.write_recovery_points(self._logs)
 
     def checkpoint_high_watermarks(self) -> None:
         """Write the high watermarks, durably. Raises OSError."""
         with self._changes, self._watched():
-            self._write(HIGH_WATERMARK_CHECKPOINT, {each: log.high_watermark for each, log in self._logs.items()})
+            self._checkpoints.write_high_watermarks(self._logs)
 
     def flush_due_logs(self) -> None:
         """Flush the logs whose `flush_ms` has passed since their last flush here. Raises OSError."""
@@ -296,7 +298,7 @@ class LogDirectory:
         for log in self._logs.values():
             log.close()
         self.checkpoint()
-        if not self._unreadable:
+        if not self._unreadable and not self._may_be_torn:
             CleanShutdown(self.broker_epoch).write(self.root / CLEAN_SHUTDOWN_NAME, self._filesystem)
         self._logs = {}
 
@@ -309,15 +311,20 @@ class LogDirectory:
     # --- opening
 
     def _load(self, progress: OnBytes) -> None:
-        checkpoints = RootCheckpoints.read(self.root)
+        checkpoints = self._checkpoints.read()
         self._take_clean_shutdown_file()
         live = []
         for name in self._directory_names():
             parsed = parse_directory_name(name)
             if parsed.mark is DirectoryMark.DELETE:
                 self._deleted.add(self.root / name, self._clock())
-            elif parsed.mark is DirectoryMark.NONE and parsed.topic_partition.topic != METADATA_TOPIC:
+            elif parsed.mark is not DirectoryMark.NONE:
+                self._set_aside[name] = parsed.mark
+                self._checkpoints.keep(parsed.topic_partition)
+            elif parsed.topic_partition.topic != METADATA_TOPIC:
                 live.append(parsed.topic_partition)
+        # Nobody has recovered those that were set aside.
+        self._may_be_torn = bool(self._set_aside) and not checkpoints.clean_shutdown
         if checkpoints.clean_shutdown:
             for partition in live:
                 self._load_one(partition, checkpoints, progress)
@@ -342,9 +349,11 @@ class LogDirectory:
 
     def _load_one(self, partition: TopicPartition, checkpoints: RootCheckpoints, progress: OnBytes) -> None:
         try:
-            self._logs[partition] = self._open_log(partition, checkpoints, progress)
+            log = self._logs[partition] = self._open_log(partition, checkpoints, progress)
+            self._checkpoints.opened(partition, log)
         except LogStoreError as error:
             self._unreadable[partition] = error
+            self._checkpoints.keep(partition)
 
     def _open_log(
         self, partition: TopicPartition, checkpoints: RootCheckpoints, progress: OnBytes = lambda _: None
@@ -355,14 +364,12 @@ class LogDirectory:
             checkpoints=checkpoints.of(partition),
             filesystem=self._filesystem,
             clock=self._clock,
+            observer=self._checkpoints if self._checkpoints.is_cleaned(partition) else None,
             open_files=self._open_files,
             progress=progress,
         )
 
     # --- the disk
-
-    def _write(self, name: str, offsets: dict[TopicPartition, int]) -> None:
-        OffsetCheckpoint(offsets).write(self.root / name, self._filesystem)
 
     @contextmanager
     def _watched(self) -> Iterator[None]:
