@@ -9,7 +9,9 @@ from replication.cli.output import EXIT_FAILED, EXIT_FINDINGS, JsonOption, Outpu
 
 
 def dump(
-    paths: Annotated[list[Path], typer.Argument(metavar="PATH...", help="Files or directories of a log.")],
+    paths: Annotated[
+        list[Path], typer.Argument(metavar="PATH...", readable=False, help="Files or directories of a log.")
+    ],
     *,
     records: Annotated[bool, typer.Option("--records", help="Print the records of each batch too.")] = False,
     offsets: Annotated[

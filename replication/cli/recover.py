@@ -34,7 +34,7 @@ def recover(
     """
     from logstore import LogRoot, PartitionDirectory, RecoveryEstimate, open_log_directory
 
-    ensure_named(output, in_place=in_place)
+    ensure_named(directory, output, in_place=in_place)
     opened = open_log_directory(directory)
     partitions = [opened] if isinstance(opened, PartitionDirectory) else list(opened.partitions())
     if everything:

@@ -20,10 +20,15 @@ OutputOption = Annotated[
 InPlaceOption = Annotated[bool, typer.Option("--in-place", help="Change DIR itself.")]
 
 
-def ensure_named(output: Path | None, *, in_place: bool) -> None:
-    """Refuse to guess what may be changed."""
+def ensure_named(directory: Path, output: Path | None, *, in_place: bool) -> None:
+    """Refuse to guess what may be changed, and to write a copy into what is copied."""
     if (output is not None) == in_place:
         raise typer.BadParameter("name either --output DIR2 or --in-place", param_hint="--output")
+    if output is not None and output.resolve().is_relative_to(directory.resolve()):
+        raise typer.BadParameter(
+            f"{output} lies in {directory}, which is only read then; name a directory apart from it",
+            param_hint="--output",
+        )
 
 
 @contextmanager

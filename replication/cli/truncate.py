@@ -32,7 +32,7 @@ def truncate(
     from logstore import NotALogDirectoryError, PartitionDirectory, RecoveredLog, RecoveryEstimate, open_log_directory
     from logstore.log import Log
 
-    ensure_named(output, in_place=in_place)
+    ensure_named(directory, output, in_place=in_place)
     opened = open_log_directory(directory)
     if not isinstance(opened, PartitionDirectory):
         raise NotALogDirectoryError(

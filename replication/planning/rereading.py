@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import Final, TypeVar
 
-from logstore.errors import LogStoreError
+from logstore.errors import LogStoreError, NotALogDirectoryError
 from logstore.partition_directory import PartitionDirectory
 from logstore.recovered_log import RecoveredLog
 from logstore.topic_partition import TopicPartition
@@ -26,7 +26,7 @@ def reread(partition: PartitionDirectory, read: Callable[[PartitionDirectory], T
     for _ in range(RELISTINGS):
         try:
             return read(partition)
-        except FileNotFoundError:
+        except (FileNotFoundError, NotALogDirectoryError):
             partition = list_again(partition)
     return read(partition)
 

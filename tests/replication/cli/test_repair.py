@@ -47,6 +47,18 @@ def is_sound(path: Path) -> bool:
     return not [finding for finding in verify(open_log_directory(path)) if finding.severity.is_damage]
 
 
+@pytest.mark.parametrize("command", [["recover"], ["truncate", "--to", 3]])
+def test_a_copy_is_never_written_into_what_is_copied(command: list[object], broken: Path) -> None:
+    before = contents(broken)
+    name, *rest = command
+    for place in (broken / "orders-0", broken / "orders-0/new", broken / "other/../orders-0/new"):
+        outcome = epochlog(name, broken / "orders-0", *rest, "--output", place)
+        assert (outcome.status, outcome.err.count("\n")) == (2, 1)
+        assert "name a directory apart from it" in outcome.err
+    assert contents(broken) == before
+    assert [path.name for path in (broken / "orders-0").iterdir() if path.is_dir()] == []
+
+
 @pytest.mark.parametrize("arguments", [["recover"], ["truncate", "--to", 3]])
 def test_nothing_is_done_unless_it_is_said_where(arguments: list[object], broken: Path, tmp_path: Path) -> None:
     before = contents(broken)
