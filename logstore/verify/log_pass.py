@@ -18,6 +18,9 @@ from logstore.verify.zeros import end_of_zeros
 if TYPE_CHECKING:
     from logstore.kernels.scan import BatchSearch
 
+Scan = Callable[[LogFile, int], Iterator[BatchColumns]]
+"""Reads batches as `LogFile.scan` does, from a position on to the end or to what is no batch."""
+
 LARGEST_OFFSET: Final = 2**63 - 1
 CURE: Final = "take the partition from another replica"
 LENGTH_END: Final = 12
@@ -100,12 +103,14 @@ class LogPass:
         progress: Callable[[int], None] = lambda _bytes: None,
         *,
         clean_shutdown: bool = False,
+        scan: Scan = LogFile.scan,
     ) -> None:
         self._segments = segments
         self._checks = checks
         self._report = report
         self._progress = progress
         self._clean_shutdown = clean_shutdown
+        self._scan = scan
         self.log_end_offset = segments[0].base_offset if segments else 0
         """Where the batches end that were read."""
         self.end_is_known = True
@@ -149,7 +154,7 @@ class LogPass:
     def _read(self, reading: "_Reading", position: int) -> Generator[Finding, None, int]:
         """Read from `position` on, over damage, as far as batches go; return where they end."""
         while True:
-            for columns in ahead(reading.log.scan(position)):
+            for columns in ahead(self._scan(reading.log, position)):
                 if len(columns):
                     yield from self._chunk(Chunk(reading.segment, reading.is_active, reading.log, columns))
                 self._progress(columns.next_position - position)

@@ -1,21 +1,23 @@
 """Which checks a partition and a root go through."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from itertools import repeat
 
 from logstore.errors import LogStoreError
 from logstore.file_name import FileKind
+from logstore.log_file import LogFile
 from logstore.log_root import LogRoot
 from logstore.partition_directory import PartitionDirectory
 from logstore.segment import Segment
 from logstore.topic_partition import parse_directory_name
 from logstore.verify.compaction import Compaction
 from logstore.verify.directory_check import check_directory
+from logstore.verify.empty_segment_check import EmptySegmentCheck
 from logstore.verify.epoch_check import EpochCheck
 from logstore.verify.finding import UNREADABLE, Finding, Reporter
 from logstore.verify.index_check import OffsetIndexCheck, TimeIndexCheck
-from logstore.verify.log_pass import Check, LogPass
+from logstore.verify.log_pass import Check, LogPass, Scan
 from logstore.verify.offset_check import OffsetCheck
 from logstore.verify.producer_check import ProducerCheck, SnapshotFile
 from logstore.verify.record_check import RecordCheck
@@ -25,6 +27,12 @@ from logstore.verify.settling import settled
 from logstore.verify.transaction_check import TransactionCheck
 
 Advance = Callable[[int], None]
+Watch = Callable[[PartitionDirectory], Sequence[Check]]
+
+
+def no_watch(_partition: PartitionDirectory) -> Sequence[Check]:
+    """Add no checks."""
+    return ()
 
 
 def verify(
@@ -57,30 +65,38 @@ def _unreadable(root: LogRoot, name: str, error: LogStoreError | OSError) -> Ite
 
 
 def verify_partition(
-    partition: PartitionDirectory, *, records: bool = False, progress: Advance = lambda _bytes: None
+    partition: PartitionDirectory,
+    *,
+    records: bool = False,
+    progress: Advance = lambda _bytes: None,
+    watch: Watch = no_watch,
+    scan: Scan = LogFile.scan,
 ) -> Iterator[Finding]:
     """Check a partition's files against each other and against what the root's checkpoints claim.
 
     With `records` every record is decoded too, compressed ones included. The log is read once. A broker may be at work:
     what it deletes or exchanges meanwhile is not called missing or damaged (the partition is looked at again then), and
-    of a partition that it deletes no more is said.
+    of a partition that it deletes no more is said. Each look asks `watch` for further checks, and reads batches as
+    `scan` does.
     """
-    look = partial(_findings, records=records, progress=progress)
-    look_again = partial(_findings, records=records, progress=lambda _bytes: None)
+    look = partial(_findings, records=records, progress=progress, watch=watch, scan=scan)
+    look_again = partial(look, progress=lambda _bytes: None)
     for finding in settled(partition, look, look_again):
         if not partition.path.exists():
             return
         yield finding
 
 
-def _findings(partition: PartitionDirectory, *, records: bool, progress: Advance) -> Iterator[Finding]:
+def _findings(
+    partition: PartitionDirectory, *, records: bool, progress: Advance, watch: Watch, scan: Scan
+) -> Iterator[Finding]:
     report = Reporter(partition.topic_partition)
     named = NamedSegments.of(partition, report)
     yield from check_directory(partition, named.segments)
     yield from named.findings
-    checks = _checks(partition, report, records=records)
+    checks = [*_checks(partition, report, records=records), *watch(partition)]
     clean = partition.checkpoints.clean_shutdown
-    log_pass = LogPass(named.segments, checks, report, progress, clean_shutdown=clean)
+    log_pass = LogPass(named.segments, checks, report, progress, clean_shutdown=clean, scan=scan)
     yield from log_pass.run()
     if partition.segments and log_pass.end_is_known:
         yield from check_claims(partition, log_pass.log_end_offset)
@@ -110,16 +126,19 @@ def _size(segment: Segment) -> int:
         return 0
 
 
-def _checks(partition: PartitionDirectory, report: Reporter, *, records: bool) -> list[Check]:
+def _checks(
+    partition: PartitionDirectory, segments: Sequence[Segment], report: Reporter, *, records: bool
+) -> list[Check]:
     compaction = Compaction.of(partition)
     log_start = partition.log_start_offset
-    first_segment = min((segment.base_offset for segment in partition.segments), default=0)
+    first_segment = min((segment.base_offset for segment in segments), default=0)
     snapshots = [
         SnapshotFile(name.base_offset or 0, path) for name, path in partition.named(FileKind.PRODUCER_SNAPSHOT)
     ]
     checks: list[Check] = [
         compaction,
         OffsetCheck(report, compaction),
+        EmptySegmentCheck(report, compaction, partition, segments),
         OffsetIndexCheck(report),
         TimeIndexCheck(report),
         EpochCheck.of(partition, report, compaction),

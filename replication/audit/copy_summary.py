@@ -9,9 +9,10 @@ from logstore.topic_partition import TopicPartition
 
 
 class SegmentExtent(NamedTuple):
-    """One segment's `.log` file: its base offset, and its bytes when it was listed."""
+    """One segment's `.log` file: its base offset, its name, and its bytes when it was read."""
 
     base_offset: int
+    file: str
     size: int
 
 

@@ -1,12 +1,20 @@
 """One pass over a copy of a partition that tells all there is to tell of it alone."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
+from epoch import EpochError, EpochHistory
+from logstore.log_file import LogFile
 from logstore.partition_directory import PartitionDirectory
+from logstore.recovered_log import checkpointed_history
+from logstore.verify import verify_partition
+from logstore.verify.log_pass import Check, Scan
 from replication.audit.copy_summary import CopySummary
+from replication.audit.copy_watch import CopyWatch
 from replication.audit.range_digests import RangeDigests
 from replication.audit.replica_finding import ReplicaFinding
+from replication.audit.summarizing import summarize
+from replication.errors import PartitionVanishedError
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,10 +92,9 @@ def examine(
 ) -> Examination:
     """Read a copy once. With `records` every record is decoded; `progress` is told the bytes that were read.
 
-    Damage is what is found, never an error that is raised; only PartitionVanishedError, where the directory is gone by
-    the end.
+    Damage is what is found, never an error that is raised. Raises PartitionVanishedError where the directory is gone.
     """
-    raise NotImplementedError
+    return _examine(partition, replica, records=records, progress=progress, scan=LogFile.scan)
 
 
 def examine_piece(
@@ -108,3 +115,74 @@ def examine_piece(
 def examine_lineage(partition: PartitionDirectory, replica: str, pieces: Sequence[PieceExamination]) -> Examination:
     """Finish the examination of a copy whose parts, taken together, were all read: only headers are read again."""
     raise NotImplementedError
+
+
+def _examine(
+    partition: PartitionDirectory, replica: str, *, records: bool, progress: Callable[[int], None], scan: Scan
+) -> Examination:
+    watches: list[CopyWatch] = []
+
+    def watch(listed: PartitionDirectory) -> Sequence[Check]:
+        watches.append(CopyWatch(listed))
+        return watches[-1:]
+
+    found = tuple(verify_partition(partition, records=records, progress=progress, watch=watch, scan=scan))
+    if not partition.path.exists():
+        raise PartitionVanishedError(partition.path)
+    findings = tuple(ReplicaFinding(replica, finding) for finding in found)
+    seen = watches[-1]
+    history = _checkpointed(seen.partition)
+    return Examination(
+        summarize(seen, history, replica, found),
+        seen.digests,
+        findings,
+        tuple(_segment_rows(seen, replica)),
+        tuple(_epoch_rows(seen, history, replica)),
+    )
+
+
+def _checkpointed(partition: PartitionDirectory) -> EpochHistory | None:
+    """Read the leader-epoch checkpoint; None where that cannot be."""
+    try:
+        return checkpointed_history(partition)
+    except (EpochError, OSError):
+        return None
+
+
+def _segment_rows(watch: CopyWatch, replica: str) -> Iterator[SegmentRow]:
+    topic, partition = watch.partition.topic_partition
+    for tally in watch.segments:
+        yield SegmentRow(
+            replica=replica,
+            topic=topic,
+            partition=partition,
+            base_offset=tally.segment.base_offset,
+            file=tally.segment.log_path.name,
+            bytes=tally.size,
+            batches=tally.batches,
+            records=tally.records,
+            first_offset=tally.first_offset,
+            last_offset=tally.last_offset,
+            min_timestamp=tally.min_timestamp,
+            max_timestamp=tally.max_timestamp,
+            corrupt_batches=tally.corrupt_batches,
+        )
+
+
+def _epoch_rows(watch: CopyWatch, history: EpochHistory | None, replica: str) -> Iterator[EpochRow]:
+    topic, partition = watch.partition.topic_partition
+    rising, _ = watch.runs.split()
+    runs = {run.epoch: run for run in rising}
+    starts = {entry.epoch: entry.start_offset for entry in history.entries} if history else {}
+    for epoch in sorted({*runs, *starts}):
+        run = runs.get(epoch)
+        yield EpochRow(
+            replica=replica,
+            topic=topic,
+            partition=partition,
+            epoch=epoch,
+            checkpoint_start_offset=starts.get(epoch),
+            first_offset=run.first_offset if run else None,
+            last_offset=run.last_offset if run else None,
+            batches=run.batches if run else 0,
+        )

@@ -1,0 +1,137 @@
+"""What the pass over a copy's log is watched for besides damage."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from logstore.columns import BatchColumns
+from logstore.epoch_runs import EpochRuns
+from logstore.errors import LogStoreError
+from logstore.log_tail import LogTail, first_segment_to_read
+from logstore.partition_directory import PartitionDirectory
+from logstore.segment import Segment
+from logstore.verify import Finding
+from logstore.verify.log_pass import Chunk, SilentCheck, end_after
+from replication.audit.producer_tally import ProducerTally
+from replication.audit.range_digests import RangeDigests
+
+NO_OFFSET = -1
+NO_TIMESTAMP = -1
+
+
+@dataclass(slots=True)
+class SegmentTally:
+    """What one segment holds. Offsets and timestamps are -1 where there are no batches."""
+
+    segment: Segment
+    size: int
+    batches: int = 0
+    records: int = 0
+    first_offset: int = NO_OFFSET
+    last_offset: int = NO_OFFSET
+    min_timestamp: int = NO_TIMESTAMP
+    max_timestamp: int = NO_TIMESTAMP
+    corrupt_batches: int = 0
+
+    def add(self, columns: BatchColumns) -> None:
+        """Count in the next batches, of which there are some."""
+        first, earliest = int(columns.base_offset.min()), int(columns.base_timestamp.min())
+        self.first_offset = min(self.first_offset, first) if self.batches else first
+        self.min_timestamp = min(self.min_timestamp, earliest) if self.batches else earliest
+        self.last_offset = max(self.last_offset, int(columns.last_offset.max()))
+        self.max_timestamp = max(self.max_timestamp, int(columns.max_timestamp.max()))
+        self.batches += len(columns)
+        self.records += int(columns.record_count.sum(dtype=np.int64))
+        self.corrupt_batches += len(columns) - int(np.count_nonzero(columns.crc_valid))
+
+
+class CopyWatch(SilentCheck):
+    """Finds nothing by itself: it keeps what a summary of the copy and its comparison with others need."""
+
+    def __init__(self, partition: PartitionDirectory) -> None:
+        self.partition = partition
+        self.digests = RangeDigests()
+        self.runs = EpochRuns()
+        self.producers = ProducerTally()
+        self.tail = LogTail(partition.log_start_offset)
+        """What the broker would take over of the log when it loads it."""
+        self.segments: list[SegmentTally] = []
+        self.holes_end = 0
+        """Where the last batch ends from which the cleaner removed records."""
+        self.readable_end_offset = partition.log_start_offset
+        unchecked = partition.segments[: first_segment_to_read(partition)]
+        self._unchecked = frozenset(segment.log_path for segment in unchecked)
+
+    def batches(self, chunk: Chunk) -> Iterator[Finding]:
+        """See `Check`."""
+        columns = chunk.columns
+        self._begin(chunk.segment)
+        self.segments[-1].add(columns)
+        self.digests.add(columns)
+        self.runs.add(columns, chunk.segment.log_path.name)
+        self.producers.add(columns)
+        self.holes_end = max(self.holes_end, _end_of_holes(columns))
+        self.readable_end_offset = max(self.readable_end_offset, end_after(int(columns.last_offset.max())))
+        if self._is_loaded(chunk.segment) and not self.tail.take_over(self._as_loaded(columns)):
+            self._find_damage(chunk.segment)
+        yield from ()
+
+    def damage(self, segment: Segment, start: int, end: int) -> None:
+        """See `Check`."""
+        del start, end
+        self._begin(segment)
+        if self._is_loaded(segment):
+            self._find_damage(segment)
+
+    def unread(self, segment: Segment) -> None:
+        """See `Check`."""
+        if segment.log_path.exists():
+            self._begin(segment)
+            if self._is_loaded(segment):
+                self.tail.damage = LogStoreError("the file cannot be read", file=segment.log_path)
+
+    def end_segment(self, segment: Segment, *, is_active: bool) -> Iterator[Finding]:
+        """See `Check`."""
+        del is_active
+        self._begin(segment)
+        yield from ()
+
+    def _begin(self, segment: Segment) -> None:
+        if self.segments and self.segments[-1].segment is segment:
+            return
+        self.segments.append(SegmentTally(segment, _size(segment)))
+        if not self.tail.damage:
+            self.tail.begin(segment)
+            self.readable_end_offset = max(self.readable_end_offset, segment.base_offset)
+
+    def _is_loaded(self, segment: Segment) -> bool:
+        """Whether the broker reads the segment when it loads the log, and gets as far as here."""
+        return not self.tail.damage and segment.log_path not in self._unchecked
+
+    def _as_loaded(self, columns: BatchColumns) -> BatchColumns:
+        """Leave checksums aside where the broker does: after a stop in order."""
+        if not self.partition.checkpoints.clean_shutdown:
+            return columns
+        return replace(columns, crc_valid=np.ones(len(columns), np.bool_))
+
+    def _find_damage(self, segment: Segment) -> None:
+        is_last = segment.log_path == self.partition.segments[-1].log_path
+        try:
+            with segment.open_log() as log:
+                self.tail.find_damage(log, is_last=is_last)
+        except OSError as error:
+            self.tail.damage = LogStoreError(f"the file cannot be read any more: {error}", file=segment.log_path)
+
+
+def _end_of_holes(columns: BatchColumns) -> int:
+    """Return where the last sound batch ends that has fewer records than offsets; 0 without one."""
+    holes = (columns.record_count < columns.last_offset - columns.base_offset + 1) & columns.crc_valid
+    return end_after(int(columns.last_offset[holes].max())) if holes.any() else 0
+
+
+def _size(segment: Segment) -> int:
+    try:
+        return segment.size
+    except OSError:
+        return 0

@@ -1,0 +1,68 @@
+"""Where each producer stands at the end of a log, and which transactions are still open there."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from logstore.batch_attributes import CONTROL_BIT, TRANSACTIONAL_BIT
+from logstore.columns import BatchColumns
+from replication.audit.copy_summary import OpenTransaction, ProducerEnd
+
+LAST_SEQUENCE = 2**31 - 1
+"""After which sequence numbers start over."""
+
+
+class ProducerTally:
+    """Follows the producers with an id through a log; batches whose checksum does not hold are passed over."""
+
+    def __init__(self) -> None:
+        self._producers: dict[int, ProducerEnd] = {}
+        self._open: dict[int, OpenTransaction] = {}
+
+    @property
+    def producers(self) -> tuple[ProducerEnd, ...]:
+        """By producer id."""
+        return tuple(sorted(self._producers.values()))
+
+    @property
+    def open_transactions(self) -> tuple[OpenTransaction, ...]:
+        """By producer id."""
+        return tuple(sorted(self._open.values()))
+
+    def add(self, columns: BatchColumns) -> None:
+        """Take the next batches."""
+        rows = np.flatnonzero((columns.producer_id >= 0) & columns.crc_valid)
+        if not len(rows):
+            return
+        rows = rows[np.argsort(columns.producer_id[rows], kind="stable")]
+        starts = np.flatnonzero(np.diff(columns.producer_id[rows], prepend=-1))
+        for of_producer in np.split(rows, starts[1:]):
+            self._add_rows(columns, of_producer)
+
+    def _add_rows(self, columns: BatchColumns, rows: NDArray[np.int64]) -> None:
+        """Take the batches of one producer."""
+        attributes = columns.attributes[rows]
+        is_data = attributes & CONTROL_BIT == 0
+        self._add_data(columns, rows[is_data])
+        transactional = attributes & TRANSACTIONAL_BIT != 0
+        self._add_transactions(columns, rows[transactional & is_data], rows[transactional & ~is_data])
+
+    def _add_data(self, columns: BatchColumns, rows: NDArray[np.int64]) -> None:
+        if len(rows):
+            last = rows[-1]
+            length = int(columns.last_offset[last] - columns.base_offset[last])
+            self._producers[int(columns.producer_id[last])] = ProducerEnd(
+                int(columns.producer_id[last]),
+                int(columns.producer_epoch[last]),
+                int(columns.base_sequence[last]) + length & LAST_SEQUENCE,
+                int(columns.last_offset[last]),
+            )
+
+    def _add_transactions(self, columns: BatchColumns, data: NDArray[np.int64], markers: NDArray[np.int64]) -> None:
+        if len(markers):
+            self._open.pop(int(columns.producer_id[markers[-1]]), None)
+            data = data[data > markers[-1]]
+        if len(data):
+            first = data[0]
+            producer = int(columns.producer_id[first])
+            begun = OpenTransaction(producer, int(columns.producer_epoch[first]), int(columns.base_offset[first]))
+            self._open.setdefault(producer, begun)

@@ -1,0 +1,92 @@
+"""Makes the summary of a copy from what its pass has shown."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from epoch import EpochHistory
+from logstore.epoch_runs import EpochRun
+from logstore.errors import LogStoreError
+from logstore.file_name import FileKind
+from logstore.partition_directory import PartitionDirectory
+from logstore.partition_metadata import PartitionMetadata, format_uuid
+from logstore.recovered_log import RecoveredLog
+from logstore.verify import Finding, Severity
+from logstore.verify.compaction import ALWAYS_COMPACTED
+from replication.audit.copy_summary import CopySummary, OffsetRange, SegmentExtent
+from replication.audit.copy_watch import CopyWatch
+
+MOST_MISFITS: Final = 1_000
+"""Misfit runs of epochs that are named one by one; a log with more is taken as misfit from there on."""
+
+
+def summarize(
+    watch: CopyWatch, checkpointed: EpochHistory | None, replica: str, findings: Sequence[Finding]
+) -> CopySummary:
+    """Summarize a copy; `checkpointed` is None where its leader-epoch checkpoint cannot be read."""
+    partition = watch.partition
+    rising, misfit = watch.runs.split()
+    by_batches = EpochHistory((run.epoch, run.first_offset) for run in rising)
+    # Kafka refuses a log whose checkpoint cannot be read: what can be judged is the log that a rebuilt one gives.
+    loaded = RecoveredLog.of(partition, watch.tail, by_batches if checkpointed is None else checkpointed)
+    errors = [finding for finding in findings if finding.severity is Severity.ERROR]
+    return CopySummary(
+        replica=replica,
+        topic=partition.topic_partition.topic,
+        partition=partition.topic_partition.partition,
+        topic_id=_topic_id(partition),
+        clean_shutdown=partition.checkpoints.clean_shutdown,
+        log_start_offset=loaded.log_start_offset,
+        log_end_offset=loaded.log_end_offset,
+        readable_end_offset=watch.readable_end_offset,
+        high_watermark=loaded.high_watermark,
+        recovery_point=partition.checkpoints.recovery_point,
+        cleaner_offset=partition.checkpoints.cleaner_offset,
+        cleaned_to=_cleaned_to(watch),
+        history=tuple(loaded.history.entries),
+        lineage=tuple((loaded.history or by_batches).entries),
+        misfit_epochs=_ranges(misfit, watch.readable_end_offset),
+        segments=tuple(
+            SegmentExtent(tally.segment.base_offset, tally.segment.log_path.name, tally.size)
+            for tally in watch.segments
+        ),
+        kept_segments=len(loaded.segments),
+        valid_bytes=loaded.valid_bytes,
+        damage=str(loaded.damage) if loaded.damage else None,
+        log_errors=sum(1 for error in errors if (error.file or "").endswith(".log")),
+        errors=len(errors),
+        batches=watch.digests.batches,
+        records=watch.digests.records,
+        log_bytes=sum(tally.size for tally in watch.segments),
+        open_transactions=watch.producers.open_transactions,
+        producers=watch.producers.producers,
+    )
+
+
+def _topic_id(partition: PartitionDirectory) -> str | None:
+    path = partition.listing.files.get(FileKind.PARTITION_METADATA.value)
+    try:
+        return format_uuid(PartitionMetadata.read(path).topic_id) if path else None
+    except (LogStoreError, OSError):
+        return None
+
+
+def _cleaned_to(watch: CopyWatch) -> int:
+    """Tell how far the cleaner has been: by its checkpoint, which may be older than the log, or by what it left.
+
+    Where no checkpoint tells, it may have been anywhere but in the active segment.
+    """
+    partition = watch.partition
+    checkpointed = partition.checkpoints.cleaner_offset
+    if checkpointed is not None:
+        return max(checkpointed, watch.holes_end)
+    if watch.holes_end or partition.topic_partition.topic in ALWAYS_COMPACTED:
+        active = partition.segments[-1].base_offset if partition.segments else 0
+        return max(active, watch.holes_end)
+    return 0
+
+
+def _ranges(misfit: Sequence[EpochRun], end_offset: int) -> tuple[OffsetRange, ...]:
+    ranges = [OffsetRange(run.first_offset, run.last_offset) for run in misfit[:MOST_MISFITS]]
+    if len(misfit) > MOST_MISFITS:
+        ranges.append(OffsetRange(misfit[MOST_MISFITS].first_offset, end_offset))
+    return tuple(ranges)
