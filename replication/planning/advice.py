@@ -69,8 +69,8 @@ def advise(partition: TopicPartition, logs: Mapping[str, RecoveredLog]) -> Advic
 
     The recommended leader is the one whose log is most up to date: the highest last epoch, then the highest end
     offset, the order in which Raft and Kafka's unclean recovery (KIP-966) judge. Between equals the one under whom the
-    others lose fewest records, then the first by name. A log whose epochs were lost from its checkpoint (KAFKA-15046)
-    counts by those in its batches.
+    others lose fewest records, then one that is not damaged, then the first by name. A log whose epochs were lost from
+    its checkpoint (KAFKA-15046) counts by those in its batches.
     """
     standings = tuple(_standing(name, log, logs) for name, log in sorted(logs.items()))
     best = min(standings, key=_rank)
@@ -106,6 +106,6 @@ def _standing(name: str, log: RecoveredLog, logs: Mapping[str, RecoveredLog]) ->
     )
 
 
-def _rank(standing: Standing) -> tuple[int, int, int, str]:
+def _rank(standing: Standing) -> tuple[int, int, int, bool, str]:
     lost = sum(loss.records_lost for loss in standing.lost.values())
-    return -standing.last_epoch, -standing.end_offset, lost, standing.replica
+    return -standing.last_epoch, -standing.end_offset, lost, standing.damage is not None, standing.replica

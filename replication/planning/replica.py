@@ -5,14 +5,19 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
+from typing import Final
 
-from logstore.file_name import FileKind
+from logstore.errors import LogStoreError
+from logstore.file_name import FileKind, parse_file_name
 from logstore.log_root import LogRoot, open_log_directory
 from logstore.partition_directory import PartitionDirectory
 from logstore.partition_metadata import PartitionMetadata
-from logstore.topic_partition import TopicPartition, parse_directory_name
+from logstore.topic_partition import TopicPartition, is_partition_directory_name, parse_directory_name
 from replication.errors import NothingInCommonError, PartitionVanishedError, SameReplicaError, TopicIdsDifferError
 from replication.planning.failures import PARTITION_ERRORS, OnError, stop
+
+NEEDED: Final = frozenset({FileKind.LOG, FileKind.LEADER_EPOCH_CHECKPOINT, FileKind.PARTITION_METADATA})
+"""The files by which replicas are judged."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,14 +80,23 @@ def held_by_one(replicas: Sequence[Replica]) -> dict[str, list[TopicPartition]]:
 def open_partitions(
     opened: LogRoot | PartitionDirectory, on_error: OnError
 ) -> dict[TopicPartition, PartitionDirectory]:
-    """Open a root's live partitions, or take the one; `on_error` is told of those that cannot be or have vanished."""
+    """Open a root's live partitions, or take the one; `on_error` is told of those that cannot be or have vanished.
+
+    Symbolic links that leave the root are not followed: a partition that is one, or needs one, cannot be opened.
+    """
     if isinstance(opened, PartitionDirectory):
+        _refuse_links(opened)
         return {opened.topic_partition: opened}
+    for name, path in opened.listing.escaping_links.items():
+        if is_partition_directory_name(name):
+            on_error(parse_directory_name(name).topic_partition, _leaves_the_root(path))
     partitions = {}
     for name in opened.live_names():
         partition = parse_directory_name(name).topic_partition
         try:
-            partitions[partition] = opened.open_partition(name)
+            directory = opened.open_partition(name)
+            _refuse_links(directory)
+            partitions[partition] = directory
         except PARTITION_ERRORS as error:
             path = opened.path / name
             on_error(partition, error if path.exists() else PartitionVanishedError(path))
@@ -107,6 +121,19 @@ def _ensure_different(paths: Sequence[Path]) -> None:
         first, second = one.resolve(), other.resolve()
         if first.is_relative_to(second) or second.is_relative_to(first):
             raise SameReplicaError(one, other)
+
+
+def _refuse_links(partition: PartitionDirectory) -> None:
+    """Raise LogStoreError where a file that tells of the log is a link that was not followed."""
+    for name, path in partition.listing.escaping_links.items():
+        if parse_file_name(name).kind in NEEDED:
+            raise _leaves_the_root(path)
+
+
+def _leaves_the_root(path: Path) -> LogStoreError:
+    return LogStoreError(
+        "a symbolic link that leaves the root: it was not followed", file=path, advice="copy what it leads to"
+    )
 
 
 def _open(name: str, opened: LogRoot | PartitionDirectory, on_error: OnError) -> Replica:

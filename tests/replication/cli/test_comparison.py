@@ -104,6 +104,20 @@ def test_a_root_without_checkpoints_may_hold_an_unreadable_directory(
     assert {line.split(": ", 2)[1] for line in complaint.splitlines()} == {"a-0"}
 
 
+@pytest.mark.parametrize("command", ["plan", "advise", "epochs"])
+@pytest.mark.parametrize("name", ["a-0", f"a-0/{0:020d}.log", "a-0/leader-epoch-checkpoint"])
+def test_a_link_that_leaves_the_root_is_told_and_not_followed(
+    command: str, name: str, roots: list[Path], tmp_path: Path
+) -> None:
+    link = roots[0] / name
+    link.rename(tmp_path / "elsewhere")
+    link.symlink_to(tmp_path / "elsewhere")
+    complaint = (
+        f"epochlog: a-0: {link}: a symbolic link that leaves the root: it was not followed; copy what it leads to\n"
+    )
+    assert compare(command, roots) == (2, ["b"], complaint)
+
+
 def test_the_other_copies_are_compared_where_one_cannot_be_read(roots: list[Path]) -> None:
     write_partition(roots[0].with_name("broker-3"), SOUND, EPOCHS, name="a-0")
     (roots[0] / "a-0/leader-epoch-checkpoint").write_text("nonsense")

@@ -58,6 +58,20 @@ def test_between_equal_logs_the_one_leads_under_which_least_is_lost(tmp_path: Pa
     assert judge(a=alone, b=shared, c=log(tmp_path / "3", third)).recommended == "b"
 
 
+def test_between_equal_logs_a_sound_one_leads(tmp_path: Path) -> None:
+    batches = [OLD, ABatch(5, 5, 0)]
+    damaged, sound = (write_partition(tmp_path / name, batches, [(0, 0)]) for name in "12")
+    with open(damaged / f"{0:020d}.log", "ab") as file:
+        file.write(b"torn")
+    logs = [RecoveredLog.load(PartitionDirectory.open(path)) for path in (damaged, sound)]
+    advice = judge(a=logs[0], b=logs[1])
+    assert advice.recommended == "b"
+    assert [str(each.damage).partition(" at position")[0] for each in advice.replicas] == [
+        f"its log counts as ending at offset 10: {damaged}/{0:020d}.log: the file ends 4 bytes into a batch of 26",
+        "None",
+    ]
+
+
 def test_a_log_that_lost_its_epochs_counts_by_its_batches(tmp_path: Path) -> None:
     newer = log(tmp_path / "1", [OLD, ABatch(5, 5, 4)], checkpoint=False, high_watermark=5)
     older = log(tmp_path / "2", [OLD])
