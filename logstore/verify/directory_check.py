@@ -5,6 +5,7 @@ from functools import partial
 
 from logstore.clean_shutdown import CLEAN_SHUTDOWN_NAME
 from logstore.file_name import FileFate, FileKind, parse_file_name
+from logstore.directory_lock import LOCK_NAME
 from logstore.own_checkpoints import OWN_CHECKPOINTS
 from logstore.partition_directory import PartitionDirectory
 from logstore.partition_metadata import PARTITION_METADATA_NAME, PartitionMetadata
@@ -26,7 +27,7 @@ def check_directory(partition: PartitionDirectory, segments: Sequence[Segment]) 
     for name in partition.listing.escaping_links:
         yield report.error("link-leaves-root", "a symbolic link that leaves the root: it was not followed", file=name)
     own = OWN_CHECKPOINTS if partition.own_checkpoints is not None else frozenset[str]()
-    for name in sorted(partition.listing.files.keys() - own):
+    for name in sorted(partition.listing.files.keys() - own - {LOCK_NAME}):
         yield from _left_over(name, report, clean_shutdown=partition.checkpoints.clean_shutdown)
     for name in (*partition.listing.other, *partition.listing.directories):
         yield report.info("unknown-file", "not a file that Kafka writes in a partition directory", file=name)

@@ -41,7 +41,6 @@ class OffsetCheck(SilentCheck):
         self._gaps: list[Gap] = []
         self._further_gaps = 0
         self._misplaced = Misplaced()
-        self._empty: list[Segment] = []
         self._segment: Segment | None = None
         self._after_damage = False
 
@@ -73,9 +72,8 @@ class OffsetCheck(SilentCheck):
         self._segment = segment
 
     def end_segment(self, segment: Segment, *, is_active: bool) -> Iterator[Finding]:
-        """Remember a segment without batches that is followed by others."""
+        """Expect a hole behind a segment without batches, which is another check's to judge."""
         if segment is not self._segment and not is_active:
-            self._empty.append(segment)
             self._after_damage = True
         yield from ()
 
@@ -84,14 +82,6 @@ class OffsetCheck(SilentCheck):
         del log_end_offset
         if self._compaction.found:
             return
-        for segment in self._empty:
-            yield self._report.error(
-                "empty-segment",
-                f"the file has 0 bytes although later segments go on: its records are lost on this replica; {CURE}",
-                file=segment.log_path.name,
-                position=0,
-                offset=segment.base_offset,
-            )
         for gap in self._gaps:
             if not self._misplaced.any_between(gap.start, gap.end):
                 yield self._describe(gap)
@@ -116,8 +106,8 @@ class OffsetCheck(SilentCheck):
         if base < self._next_offset <= first:
             yield self._report.error(
                 "segment-name-wrong",
-                f"the segment before reaches offset {self._next_offset - 1}, beyond the {base} that the file's name says, "
-                f"and the first batch here has offset {first}: the file was renamed; {CURE}",
+                f"the segment before reaches offset {self._next_offset - 1}, beyond the {base} of the file's name, and "
+                f"the first batch here has offset {first}: the file was renamed; {CURE}",
                 file=chunk.segment.log_path.name,
                 position=0,
                 offset=first,

@@ -19,7 +19,7 @@ MOST_HELD: Final = 1_000
 """Findings of one look that are kept back until its end; what has more is damaged, whatever changes."""
 
 Look = Callable[[PartitionDirectory], Iterator[Finding]]
-State = dict[str, tuple[int, int] | None]
+State = dict[str, tuple[int, ...] | None]
 
 
 def settled(partition: PartitionDirectory, look: Look, look_again: Look) -> Iterator[Finding]:
@@ -60,9 +60,9 @@ def settled(partition: PartitionDirectory, look: Look, look_again: Look) -> Iter
 def state_of(partition: PartitionDirectory) -> State:
     """Tell which files have the names that were listed, to see later whether others do."""
     # A broker appends to the files of the last segment: they stay the same files.
-    last = f"{partition.segments[-1].base_offset:020d}" if partition.segments else "none"
+    growing = set(partition.segments[-1].files.values()) if partition.segments else set()
     return {
-        name: _file_at(path, growing=name.startswith(last))
+        name: _file_at(path, growing=path in growing)
         for name, path in partition.listing.files.items()
         if not name.endswith((".deleted", ".tmp"))
     }
@@ -78,13 +78,13 @@ def changes(partition: PartitionDirectory, before: State) -> set[str]:
     return added | {name for name in before if after[name] != before[name] or after[name] is None}
 
 
-def _file_at(path: Path, *, growing: bool) -> tuple[int, int] | None:
+def _file_at(path: Path, *, growing: bool) -> tuple[int, ...] | None:
     try:
         stat = path.stat()
     except OSError:
         return None
     # The number of a file that was removed may be another's soon: the time of its renaming tells them apart.
-    return stat.st_ino, 0 if growing else stat.st_ctime_ns
+    return (stat.st_ino,) if growing else (stat.st_ino, stat.st_ctime_ns, stat.st_size)
 
 
 def _identity(finding: Finding) -> object:

@@ -94,7 +94,7 @@ def _findings(
     named = NamedSegments.of(partition, report)
     yield from check_directory(partition, named.segments)
     yield from named.findings
-    checks = [*_checks(partition, report, records=records), *watch(partition)]
+    checks = [*_checks(partition, named.segments, report, records=records), *watch(partition)]
     clean = partition.checkpoints.clean_shutdown
     log_pass = LogPass(named.segments, checks, report, progress, clean_shutdown=clean, scan=scan)
     yield from log_pass.run()

@@ -12,7 +12,6 @@ from logstore.verify.verify import verify_partition
 GAPS = {
     "offset-gap",
     "missing-segment",
-    "empty-segment",
     "epoch-start-differs",
     "epoch-without-batches",
     "epoch-beyond-log-end",

@@ -84,12 +84,6 @@ def test_a_batch_with_a_wrong_checksum_does_not_pass_for_the_cleaner_s_work(tmp_
     ]
 
 
-def test_an_empty_segment_is_damage_unless_the_log_was_compacted(tmp_path: Path) -> None:
-    segments = ((0, b""), (5, simple_batch(5)))
-    assert places(found(tmp_path, *segments)) == [("empty-segment", f"{0:020d}.log", 0, 0)]
-    assert found(tmp_path, *segments, name="__consumer_offsets-0") == []
-
-
 def test_the_largest_offset_is_followed_by_no_other(tmp_path: Path) -> None:
     last, after = simple_batch(LARGEST), simple_batch(3)
     one_file = found(tmp_path / "one", (LARGEST, last + after))
