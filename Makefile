@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 PYTEST := $(BIN)/python -m pytest
 
 .DEFAULT_GOAL := help
-.PHONY: help setup java demo test test-long test-nojit lint format bench clean
+.PHONY: help setup java browser demo test test-long test-nojit lint format bench clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -32,14 +32,14 @@ java: ## see that Java 17+ and Maven are there; on Debian as root, install them
 demo: $(VENV)/.cli ## the main job, on replicas of a real Kafka cluster
 	@$(BIN)/epochlog demo
 
-test: setup java ## the test suite, with a rotating share of each campaign
+test: setup java browser ## the test suite, with a rotating share of each campaign
 	$(PYTEST) tests bench
 	$(MAKE) --no-print-directory test-nojit
 
 test-nojit: setup ## the kernels once more, as plain Python
 	NUMBA_DISABLE_JIT=1 $(PYTEST) tests/logstore/kernels tests/epoch/test_bulk.py
 
-test-long: setup java ## every campaign at its full count (hours)
+test-long: setup java browser ## every campaign at its full count (hours)
 	CAMPAIGN=full $(PYTEST) tests
 
 lint: setup ## ruff, mypy, import contracts

@@ -1,0 +1,286 @@
+"""The page: what was audited, how it stands, a picture of each fork, and all findings in a table."""
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from html import escape
+from importlib.resources import files
+from typing import Any, Final
+
+from replication.audit.report.lineage import draw
+from replication.audit.verdict import Verdict
+
+MOST_PICTURES: Final = 100
+"""Forks drawn on the page, those that cost most first; the table has all."""
+
+COLOURS: Final = {
+    Verdict.SILENT_DIVERGENCE: "bad",
+    Verdict.DAMAGED: "bad",
+    Verdict.FORKED: "bad",
+    Verdict.MISSING: "warn",
+    Verdict.LAGGING: "warn",
+    Verdict.COMPACTION: "mild",
+    Verdict.RETENTION: "mild",
+    Verdict.IDENTICAL: "good",
+}
+SEVERITIES: Final = {"error": "bad", "warning": "warn", "info": "mild"}
+
+Json = Mapping[str, Any]
+
+
+def render(document: Json) -> str:
+    """Make the page of an audit, from the object that `epochlog audit --json` prints.
+
+    The page needs nothing beside itself: styles, script, pictures and data are in it. It says of partitions that are
+    identical only how many they are.
+    """
+    partitions: Sequence[Json] = document["partitions"]
+    title = f"Audit of {', '.join(each['name'] for each in document['snapshots'])}"
+    body = [
+        f"<h1>{escape(title)}</h1>",
+        *_summary(document),
+        *_tiles(partitions),
+        *_snapshots(document["snapshots"]),
+        *_new(document.get("history")),
+        *_forks(partitions),
+        *_differing(partitions),
+        *_consumers(document.get("consumer_offsets", ())),
+        *_findings(document["findings"]),
+        *_metrics(document["metrics"]),
+    ]
+    return "\n".join(
+        [
+            '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">',
+            '<meta name="viewport" content="width=device-width, initial-scale=1">',
+            '<link rel="icon" href="data:,">',
+            f"<title>{escape(title)}</title>\n<style>\n{_resource('style.css')}</style>\n</head>\n<body>",
+            *body,
+            f"<script>\n{_resource('page.js')}</script>\n</body>\n</html>\n",
+        ]
+    )
+
+
+def _resource(name: str) -> str:
+    return files(__package__).joinpath(name).read_text(encoding="utf-8")
+
+
+def _summary(document: Json) -> Iterator[str]:
+    partitions, findings = document["partitions"], document["findings"]
+    worst = min((Verdict(each["verdict"]) for each in partitions), key=lambda verdict: verdict.rank, default=None)
+    when = datetime.fromtimestamp(document["metrics"]["time"], UTC)
+    errors = sum(finding["severity"] == "error" for finding in findings)
+    yield (
+        f'<p class="soft">{when:%Y-%m-%d %H:%M} UTC · {len(partitions):,} partitions · '
+        f"{_bytes(document['metrics']['bytes'])} of log read</p>"
+    )
+    if worst is None or (worst is Verdict.IDENTICAL and not errors):
+        yield '<p class="good">All copies agree, and nothing is damaged.</p>'
+    else:
+        yield f"<p>{_SENTENCES[worst]}</p>"
+
+
+def _tiles(partitions: Sequence[Json]) -> Iterator[str]:
+    counts = Counter(each["verdict"] for each in partitions)
+    yield '<div class="tiles">'
+    for verdict in Verdict:
+        if counts[verdict]:
+            yield f'<div class="tile"><b class="{COLOURS[verdict]}">{counts[verdict]:,}</b>{verdict}</div>'
+    yield "</div>"
+
+
+def _snapshots(snapshots: Sequence[Json]) -> Iterator[str]:
+    yield "<h2>Snapshots</h2>"
+    columns = ("replica", "from", "broker", "cluster", "partitions", "bytes of log")
+    rows = [
+        (
+            each["name"],
+            ", ".join(each["roots"]),
+            each["node_id"],
+            each["cluster_id"],
+            each["partitions"],
+            each["bytes"],
+        )
+        for each in snapshots
+    ]
+    yield from _table("snapshots", columns, rows, numbers=(4, 5))
+
+
+def _new(history: Json | None) -> Iterator[str]:
+    """Say what an earlier run did not see."""
+    if history is None:
+        return
+    yield "<h2>Since the last audit</h2>"
+    changes = [("new", finding) for finding in history["new"]] + [("gone", finding) for finding in history["gone"]]
+    if not changes:
+        yield "<p>The same findings and verdicts as before.</p>"
+        return
+    rows = [(change, text) for change, text in changes]
+    yield from _table("changes", ("change", "what"), rows)
+
+
+def _forks(partitions: Sequence[Json]) -> Iterator[str]:
+    forked = sorted((each for each in partitions if each["forks"]), key=_cost, reverse=True)
+    if not forked:
+        return
+    yield "<h2>Forked partitions</h2>"
+    yield (
+        "<p>Each bar is one replica's log, each colour one leader epoch; bars that show other colours at the same "
+        "offset hold other records there. Hatched is what the replica loses if the recommended leader is elected. "
+        "The triangle is the high watermark.</p>"
+    )
+    yield (
+        '<svg class="pattern" width="0" height="0" aria-hidden="true"><defs><pattern id="hatch" width="7" height="7" '
+        'patternUnits="userSpaceOnUse"><path d="M0 7L7 0"/></pattern></defs></svg>'
+    )
+    for partition in forked[:MOST_PICTURES]:
+        yield from _fork(partition)
+    if len(forked) > MOST_PICTURES:
+        yield f"<p>{len(forked) - MOST_PICTURES:,} more forked partitions, of lower cost, are in the table below.</p>"
+
+
+def _fork(partition: Json) -> Iterator[str]:
+    yield f'<section class="fork"><h3>{escape(_name(partition))}</h3>'
+    for fork in partition["forks"]:
+        yield (
+            f"<p>{escape(fork['left'])} and {escape(fork['right'])} part at offset {fork['offset']:,}: epoch "
+            f"{fork['left_epoch']} on {escape(fork['left'])}, {fork['right_epoch']} on {escape(fork['right'])}.</p>"
+        )
+    yield draw(partition)
+    columns = ("if this leads", "this follows", "relation", "cut at", "records lost", "bytes lost")
+    rows = [
+        (
+            pair["leader"] + (" (recommended)" if pair["leader"] == partition["recommended"] else ""),
+            pair["follower"],
+            pair["relation"],
+            pair["truncate_to"],
+            pair["records_lost"],
+            pair["bytes_lost"],
+        )
+        for pair in partition["pairs"]
+    ]
+    yield _plain_table(columns, rows, numbers=(3, 4, 5))
+    yield "</section>"
+
+
+def _differing(partitions: Sequence[Json]) -> Iterator[str]:
+    rows = [
+        (
+            _name(each),
+            each["verdict"],
+            ", ".join(each["verdicts"][1:]),
+            each["recommended"],
+            ", ".join(each["missing"]),
+            min((pair["truncate_to"] for pair in each["pairs"] if pair["truncate_to"] is not None), default=None),
+            _cost(each),
+        )
+        for each in partitions
+        if each["verdict"] != Verdict.IDENTICAL
+    ]
+    yield "<h2>Partitions that differ</h2>"
+    if not rows:
+        yield "<p>None.</p>"
+        return
+    columns = ("partition", "verdict", "also", "should lead", "missing on", "lowest cut", "most records lost")
+    yield from _table("partitions", columns, rows, numbers=(5, 6))
+
+
+def _consumers(offsets: Sequence[Json]) -> Iterator[str]:
+    if not offsets:
+        return
+    yield "<h2>Consumers beyond a truncation</h2>"
+    yield (
+        "<p>These groups have committed offsets that the recommended leader does not have: they would skip what is "
+        "written there next, or be reset.</p>"
+    )
+    columns = ("group", "partition", "committed offset", "cut at", "replica")
+    rows = [
+        (each["group"], _name(each), each["committed_offset"], each["truncate_to"], each["replica"]) for each in offsets
+    ]
+    yield from _table("consumers", columns, rows, numbers=(2, 3))
+
+
+def _findings(findings: Sequence[Json]) -> Iterator[str]:
+    yield "<h2>Findings</h2>"
+    if not findings:
+        yield "<p>None.</p>"
+        return
+    columns = ("severity", "kind", "replica", "partition", "file", "position", "offset", "what it means")
+    rows = [
+        (
+            each["severity"],
+            each["kind"],
+            each["replica"],
+            _name(each) if each["topic"] is not None else None,
+            each["file"],
+            each["position"],
+            each["offset"],
+            each["message"],
+        )
+        for each in findings
+    ]
+    yield from _table("findings", columns, rows, numbers=(5, 6))
+
+
+def _metrics(metrics: Json) -> Iterator[str]:
+    yield "<h2>Sizes and timings</h2>"
+    rows = [(name.replace("_", " "), value) for name, value in metrics.items() if name != "time"]
+    yield _plain_table(("", ""), rows, numbers=(1,))
+
+
+def _table(
+    name: str, columns: Sequence[str], rows: Sequence[Sequence[object]], numbers: Sequence[int] = ()
+) -> Iterator[str]:
+    """Yield a table that the script draws, sorts and searches, for it may be long."""
+    colours = {**{verdict.value: colour for verdict, colour in COLOURS.items()}, **SEVERITIES}
+    data = {"columns": columns, "rows": rows, "numbers": numbers, "colours": colours}
+    yield f'<script type="application/json" id="{name}-data">{_for_script(data)}</script>'
+    yield f'<div id="{name}" data-table="{name}-data"></div>'
+
+
+def _for_script(data: object) -> str:
+    """Keep whatever a file was called from ending the script element."""
+    return json.dumps(data, ensure_ascii=True).replace("<", "\\u003c")
+
+
+def _plain_table(columns: Sequence[str], rows: Iterable[Sequence[object]], numbers: Sequence[int]) -> str:
+    def cell(tag: str, number: int, value: object) -> str:
+        text = f"{value:,}" if isinstance(value, (int, float)) else "" if value is None else escape(str(value))
+        return f'<{tag} class="number">{text}</{tag}>' if number in numbers else f"<{tag}>{text}</{tag}>"
+
+    head = "".join(cell("th", number, column) for number, column in enumerate(columns))
+    lines = ("".join(cell("td", number, value) for number, value in enumerate(row)) for row in rows)
+    body = "".join(f"<tr>{line}</tr>" for line in lines)
+    return f'<div class="scroll"><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>'
+
+
+def _cost(partition: Json) -> int:
+    """Return the most records that a follower would lose."""
+    return max((pair["records_lost"] or 0 for pair in partition["pairs"]), default=0)
+
+
+def _name(place: Json) -> str:
+    return f"{place['topic']}-{place['partition']}"
+
+
+def _bytes(count: float) -> str:
+    for unit in ("bytes", "KiB", "MiB", "GiB", "TiB"):
+        if count < 1024:
+            return f"{count:,.0f} {unit}" if unit == "bytes" else f"{count:,.1f} {unit}"
+        count /= 1024
+    return f"{count:,.1f} PiB"
+
+
+_SENTENCES: Final = {
+    Verdict.SILENT_DIVERGENCE: (
+        "Some copies hold other bytes under the same offset and leader epoch. Replication promises that this never "
+        "happens: no truncation will heal it, so find out which copy is right before any of them is thrown away."
+    ),
+    Verdict.DAMAGED: "Some copies are damaged: see the findings, and take what is lost from another replica.",
+    Verdict.FORKED: "Some partitions have forked: two leaders wrote the same offsets, and one branch will be cut off.",
+    Verdict.MISSING: "Some copies, or parts of them, are missing.",
+    Verdict.LAGGING: "No copy contradicts another; some only lack a tail that they will fetch.",
+    Verdict.COMPACTION: "No copy contradicts another; some were compacted further than others.",
+    Verdict.RETENTION: "No copy contradicts another; some start at older offsets than others.",
+    Verdict.IDENTICAL: "All copies agree with each other, but files beside the logs have errors: see the findings.",
+}

@@ -1,0 +1,111 @@
+"""Documents as `epochlog audit --json` prints them, of clusters of any size."""
+
+from typing import Any
+
+
+def entry(epoch: int, start_offset: int) -> dict[str, int]:
+    return {"epoch": epoch, "start_offset": start_offset}
+
+
+def branch(replica: str, end: int, *lineage: dict[str, int], start: int = 0, hw: int | None = None) -> dict[str, Any]:
+    return {
+        "replica": replica,
+        "log_start_offset": start,
+        "log_end_offset": end,
+        "high_watermark": hw,
+        "records": end - start,
+        "bytes": 70 * (end - start),
+        "lineage": list(lineage),
+    }
+
+
+def pair(leader: str, follower: str, relation: str, truncate_to: int | None, lost: int | None) -> dict[str, Any]:
+    verdict = {"forked": "forked", "lagging": "lagging", "ahead": "lagging"}.get(relation, "identical")
+    return {
+        "leader": leader,
+        "follower": follower,
+        "relation": relation,
+        "truncate_to": truncate_to,
+        "records_lost": lost,
+        "bytes_lost": None if lost is None else 70 * lost,
+        "verdict": verdict,
+        "verdicts": [verdict],
+        "first_difference": truncate_to,
+    }
+
+
+def forked(topic: str = "payments", partition: int = 0) -> dict[str, Any]:
+    """Two branches from 300 on: broker-1 wrote 120 records of epoch 1, broker-2 50 of epoch 2."""
+    return {
+        "topic": topic,
+        "partition": partition,
+        "verdict": "forked",
+        "verdicts": ["forked", "lagging"],
+        "recommended": "broker-2",
+        "pairs": [
+            pair("broker-1", "broker-2", "forked", 300, 50),
+            pair("broker-2", "broker-1", "forked", 300, 120),
+            pair("broker-1", "broker-3", "lagging", 300, 0),
+            pair("broker-2", "broker-3", "lagging", 300, 0),
+            pair("broker-3", "broker-1", "ahead", 300, 120),
+            pair("broker-3", "broker-2", "ahead", 300, 50),
+        ],
+        "branches": [
+            branch("broker-1", 420, entry(0, 0), entry(1, 200), hw=420),
+            branch("broker-2", 350, entry(0, 0), entry(1, 200), entry(2, 300), hw=300),
+            branch("broker-3", 300, entry(0, 0), entry(1, 200), hw=300),
+        ],
+        "forks": [{"left": "broker-1", "right": "broker-2", "offset": 300, "left_epoch": 1, "right_epoch": 2}],
+        "missing": [],
+    }
+
+
+def agreeing(topic: str, partition: int, verdict: str = "identical") -> dict[str, Any]:
+    return {
+        "topic": topic,
+        "partition": partition,
+        "verdict": verdict,
+        "verdicts": [verdict],
+        "recommended": "broker-1",
+        "pairs": [pair("broker-1", "broker-2", verdict, 100, 0), pair("broker-2", "broker-1", verdict, 100, 0)],
+        "branches": [branch("broker-1", 100, entry(0, 0)), branch("broker-2", 100, entry(0, 0))],
+        "forks": [],
+        "missing": [],
+    }
+
+
+def finding(kind: str = "corrupt-batch", severity: str = "error", partition: int = 0, **fields: Any) -> dict[str, Any]:
+    return {
+        "replica": "broker-1",
+        "kind": kind,
+        "severity": severity,
+        "topic": "payments",
+        "partition": partition,
+        "file": "00000000000000000000.log",
+        "position": 4096,
+        "offset": 17,
+        "message": "the checksum of the batch does not hold",
+        **fields,
+    }
+
+
+def document(*partitions: dict[str, Any], findings: tuple[dict[str, Any], ...] = (), **more: Any) -> dict[str, Any]:
+    snapshots = [
+        {
+            "name": f"broker-{number}",
+            "roots": [f"/copies/broker-{number}"],
+            "node_id": number,
+            "cluster_id": "5L6g3nShT-eMCtK--X86sw",
+            "partitions": len(partitions),
+            "bytes": 1 << 20,
+        }
+        for number in (1, 2, 3)
+    ]
+    metrics = {"time": 1_700_000_000, "bytes": 3 << 20, "seconds": 12.5}
+    return {
+        "snapshots": snapshots,
+        "partitions": list(partitions),
+        "findings": list(findings),
+        "metrics": metrics,
+        **more,
+    }

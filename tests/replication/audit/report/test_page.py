@@ -1,0 +1,116 @@
+"""The report: one page that needs nothing beside itself, and that a browser shows as it is meant."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from selenium.webdriver.chrome.webdriver import WebDriver
+from selenium.webdriver.common.by import By
+
+from replication.audit.report import render
+from replication.audit.report.page import MOST_PICTURES
+from tests.browser.chromium import chromium, prefer_dark
+from tests.replication.audit.report.documents import agreeing, document, finding, forked
+
+HOSTILE = "</script><img src=x onerror=alert(1)>"
+
+
+def test_the_page_asks_for_nothing_from_elsewhere() -> None:
+    page = render(document(forked(), findings=(finding(),)))
+    assert not re.findall(r"(?:src|href)=[\"'](?!data:)|url\((?!#)|@import|https?://", page)
+
+
+def test_names_from_files_stay_text() -> None:
+    page = render(document(forked(topic=HOSTILE), findings=(finding(file=HOSTILE, message=HOSTILE),)))
+    assert "<img" not in page
+    assert page.count("</script>") == page.count("<script")
+
+
+def test_agreement_is_said_in_a_sentence() -> None:
+    page = render(document(agreeing("orders", 0)))
+    assert "All copies agree, and nothing is damaged." in page
+    assert "Forked partitions" not in page
+
+
+def test_an_identical_partition_with_an_error_is_not_called_sound() -> None:
+    assert "nothing is damaged" not in render(document(agreeing("orders", 0), findings=(finding(),)))
+
+
+def test_what_is_new_since_the_last_audit_is_listed() -> None:
+    history = {"new": ["payments-0 is forked"], "gone": []}
+    assert "payments-0 is forked" in render(document(forked(), history=history))
+
+
+def test_consumers_beyond_a_cut_are_listed() -> None:
+    offset = {
+        "group": "billing",
+        "topic": "payments",
+        "partition": 0,
+        "committed_offset": 410,
+        "truncate_to": 300,
+        "replica": "broker-1",
+    }
+    assert "billing" in render(document(forked(), consumer_offsets=[offset]))
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[WebDriver]:
+    with chromium() as started:
+        yield started
+
+
+def show(browser: WebDriver, page: str, directory: Path) -> None:
+    file = directory / "report.html"
+    file.write_text(page)
+    browser.get(file.as_uri())
+
+
+def console(browser: WebDriver) -> list[str]:
+    return [entry["message"] for entry in browser.get_log("browser")]
+
+
+@pytest.mark.parametrize("dark", [False, True])
+def test_forks_are_seen_in_light_and_dark(browser: WebDriver, tmp_path: Path, dark: bool) -> None:
+    prefer_dark(browser, dark=dark)
+    show(browser, render(document(forked(), findings=(finding(),))), tmp_path)
+    background = browser.find_element(By.TAG_NAME, "body").value_of_css_property("background-color")
+    assert ("255, 255, 255" in background) is not dark
+    for part in ("svg.lineage", "svg .epoch", "svg .lost", "svg .replica"):
+        size = browser.find_element(By.CSS_SELECTOR, part).rect
+        assert size["width"] > 5
+        assert size["height"] > 5
+    colours = {bar.value_of_css_property("fill") for bar in browser.find_elements(By.CSS_SELECTOR, "svg .epoch")}
+    assert len(colours) == 3
+    assert console(browser) == []
+
+
+def test_findings_can_be_sorted_and_searched(browser: WebDriver, tmp_path: Path) -> None:
+    findings = tuple(finding(kind=f"kind-{number}", offset=(number * 7) % 11) for number in range(11))
+    show(browser, render(document(forked(), findings=findings)), tmp_path)
+
+    def column(number: int) -> list[str]:
+        return [cell.text for cell in browser.find_elements(By.CSS_SELECTOR, f"#findings td:nth-child({number})")]
+
+    offset = browser.find_element(By.CSS_SELECTOR, "#findings th:nth-child(7) button")
+    offset.click()
+    assert column(7) == [str(number) for number in range(11)]
+    offset.click()
+    assert column(7) == [str(number) for number in reversed(range(11))]
+    browser.find_element(By.CSS_SELECTOR, "#findings input").send_keys("KIND-4")
+    assert column(2) == ["kind-4"]
+    assert console(browser) == []
+
+
+def test_ten_thousand_partitions_stay_readable(browser: WebDriver, tmp_path: Path) -> None:
+    forks = [forked("ledger", number) for number in range(MOST_PICTURES + 20)]
+    others = [agreeing("orders", number, "lagging") for number in range(4_000)]
+    same = [agreeing("steady", number) for number in range(6_000)]
+    findings = tuple(finding(partition=number) for number in range(5_000))
+    page = render(document(*forks, *others, *same, findings=findings))
+    assert len(page) < 4 << 20
+    show(browser, page, tmp_path)
+    assert len(browser.find_elements(By.CSS_SELECTOR, "svg.lineage")) == MOST_PICTURES
+    assert "20 more forked partitions" in browser.find_element(By.TAG_NAME, "body").text
+    assert len(browser.find_elements(By.CSS_SELECTOR, "#partitions tbody tr")) == 100
+    assert console(browser) == []
