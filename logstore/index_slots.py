@@ -9,6 +9,12 @@ from numpy.typing import NDArray
 
 from logstore.errors import CorruptIndexError
 
+OFFSET_SLOT: Final[np.dtype[np.void]] = np.dtype([("relative_offset", ">i4"), ("position", ">i4")])
+"""An entry of a `.index` file."""
+TIME_SLOT: Final[np.dtype[np.void]] = np.dtype([("timestamp", ">i8"), ("relative_offset", ">i4")])
+"""An entry of a `.timeindex` file."""
+MAX_RELATIVE_OFFSET: Final = 2**31 - 1
+"""What a slot can hold: an offset less its segment's first."""
 MAX_INDEX_BYTES: Final = 512 << 20
 """More than any index takes: a segment of 2 GiB holds at most 35 million batches, with one entry of 12 bytes each."""
 _CHUNK: Final = 1 << 16

@@ -24,6 +24,7 @@ from epoch.filesystem import REAL, FileSystem
 from epoch.history import EpochHistory
 from logstore.errors import CorruptIndexError, InvalidBatchHeaderError, TornBatchError
 from logstore.file_name import FileFate, FileKind, file_name, parse_file_name
+from logstore.index_slots import OFFSET_SLOT, TIME_SLOT
 from logstore.left_over_files import orphaned_indexes, plan_left_overs
 from logstore.live_segment import LiveSegment
 from logstore.log_config import LogConfig
@@ -38,7 +39,7 @@ from logstore.segment_recovery import OnBytes, SegmentRecovery, recover_segment
 from logstore.segment_split import Part, write_parts
 from logstore.transaction_index import TransactionIndex
 
-INDEX_SLOTS: Final = {FileKind.OFFSET_INDEX: 8, FileKind.TIME_INDEX: 12}
+SLOTS: Final = {FileKind.OFFSET_INDEX: OFFSET_SLOT, FileKind.TIME_INDEX: TIME_SLOT}
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,14 +241,14 @@ class _Loader:
     def _has_indexes(self, base_offset: int) -> bool:
         """Check what costs nothing: that the index files are there, of whole slots, and end within the log."""
         size = (self._directory / file_name(FileKind.LOG, base_offset)).stat().st_size
-        for kind, slot in INDEX_SLOTS.items():
+        for kind, slot in SLOTS.items():
             path = self._directory / file_name(kind, base_offset)
             try:
                 index_size = path.stat().st_size
             except FileNotFoundError:
                 # A new segment has no index files until something is written to it.
                 return size == 0
-            if index_size % slot:
+            if index_size % slot.itemsize:
                 return False
         return self._last_position(base_offset) < max(size, 1) and self._has_good_transactions(base_offset)
 
@@ -267,7 +268,7 @@ class _Loader:
         if not path.exists() or not path.stat().st_size:
             return 0
         with open(path, "rb") as file:
-            file.seek(-INDEX_SLOTS[FileKind.OFFSET_INDEX], os.SEEK_END)
+            file.seek(-OFFSET_SLOT.itemsize, os.SEEK_END)
             slot = file.read()
         if any(slot):
             return int.from_bytes(slot[4:], "big")

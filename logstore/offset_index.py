@@ -2,14 +2,12 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from logstore.index_slots import count_entries, parse_slots, read_index
-
-_SLOT: Final[np.dtype[np.void]] = np.dtype([("relative_offset", ">i4"), ("position", ">i4")])
+from logstore.index_slots import OFFSET_SLOT, count_entries, parse_slots, read_index
 
 
 class OffsetIndexEntry(NamedTuple):
@@ -43,7 +41,7 @@ class OffsetIndex:
     @classmethod
     def parse(cls, data: bytes | memoryview, base_offset: int, path: Path | None = None) -> "OffsetIndex":
         """Read an index file's bytes."""
-        slots, odd_bytes = parse_slots(data, _SLOT, path)
+        slots, odd_bytes = parse_slots(data, OFFSET_SLOT, path)
         used = slots[: count_entries(slots)]
         last_offset = used["relative_offset"].astype(np.int64) + base_offset
         return cls(base_offset, last_offset, used["position"].astype(np.int64), len(slots), odd_bytes)

@@ -1,17 +1,15 @@
 """The offset and time index of a segment, built anew from its batches (Kafka: the index part of LogSegment.recover)."""
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from logstore.batch_attributes import NO_TIMESTAMP
+from logstore.index_slots import OFFSET_SLOT, TIME_SLOT
 
 if TYPE_CHECKING:
     from logstore.kernels.recover import RecoveryColumns
-
-_OFFSET_SLOT: Final = np.dtype([("relative_offset", ">i4"), ("position", ">i4")])
-_TIME_SLOT: Final = np.dtype([("timestamp", ">i8"), ("relative_offset", ">i4")])
 
 Column = NDArray[np.int64]
 
@@ -22,9 +20,9 @@ class RebuiltIndexes:
     def __init__(self, base_offset: int, segment_index_bytes: int) -> None:
         """Begin with no entries; `segment_index_bytes` bounds each file, as it does while a segment is written."""
         self._base_offset = base_offset
-        self._max_offsets = segment_index_bytes // _OFFSET_SLOT.itemsize
+        self._max_offsets = segment_index_bytes // OFFSET_SLOT.itemsize
         # Kafka keeps the last slot for the entry that it appends when the segment is rolled or closed.
-        self._max_times = segment_index_bytes // _TIME_SLOT.itemsize - 1
+        self._max_times = segment_index_bytes // TIME_SLOT.itemsize - 1
         self._rows: list[tuple[Column, Column, Column, Column]] = []
 
     def add(self, columns: "RecoveryColumns", rows: int) -> None:
@@ -47,7 +45,7 @@ class RebuiltIndexes:
 
     def offset_index(self) -> bytes:
         """Return the `.index` file's bytes."""
-        slots = np.empty(min(len(self._column(0)), self._max_offsets), _OFFSET_SLOT)
+        slots = np.empty(min(len(self._column(0)), self._max_offsets), OFFSET_SLOT)
         slots["relative_offset"] = self._column(0)[: len(slots)] - self._base_offset
         slots["position"] = self._column(1)[: len(slots)]
         return slots.tobytes()
@@ -59,7 +57,7 @@ class RebuiltIndexes:
         timestamps, offsets = timestamps[rising][: self._max_times], offsets[rising][: self._max_times]
         if largest_timestamp > (timestamps[-1] if len(timestamps) else NO_TIMESTAMP):
             timestamps, offsets = np.append(timestamps, largest_timestamp), np.append(offsets, its_offset)
-        slots = np.empty(len(timestamps), _TIME_SLOT)
+        slots = np.empty(len(timestamps), TIME_SLOT)
         slots["timestamp"] = timestamps
         slots["relative_offset"] = offsets - self._base_offset
         return slots.tobytes()

@@ -13,6 +13,7 @@ from logstore.batch import RecordBatch
 from logstore.columns import StopReason
 from logstore.errors import LogStoreError, SegmentTooLargeError
 from logstore.file_name import FileFate, FileKind, file_name
+from logstore.index_slots import MAX_RELATIVE_OFFSET
 from logstore.log_config import LogConfig
 from logstore.log_file import LogFile
 from logstore.message_set import LegacyBatch
@@ -109,10 +110,24 @@ def recover_segment(
     return found
 
 
+def check_part(log: LogFile, base_offset: int, start: int, end: int) -> int:
+    """Check what recovery would, from where a batch begins to `end`; return how many bytes are valid. For estimates."""
+    walk = _Walk(log, base_offset, LogConfig(), lambda _: [], start)
+    walk.go_to(min(end, log.size))
+    return walk.position - start
+
+
 class _Walk:
     """The pass over one segment's bytes: the kernel, and plain Python for messages of magic 0 and 1."""
 
-    def __init__(self, log: LogFile, base_offset: int, config: LogConfig, on_producer_batch: OnProducerBatch) -> None:
+    def __init__(
+        self,
+        log: LogFile,
+        base_offset: int,
+        config: LogConfig,
+        on_producer_batch: OnProducerBatch,
+        position: int = 0,
+    ) -> None:
         from logstore.kernels.recover import (  # noqa: PLC0415  numba loads on the first bulk operation
             RecoveryColumns,
             new_state,
@@ -125,7 +140,7 @@ class _Walk:
         self._interval = config.index_interval_bytes
         self._on_producer_batch = on_producer_batch
         self._epochs: list[tuple[int, int]] = []
-        self._state = new_state(base_offset)
+        self._state = new_state(base_offset, position=position)
         self._columns = RecoveryColumns()
 
     def to_the_end(self, progress: OnBytes) -> int:
@@ -133,10 +148,17 @@ class _Walk:
         done, stop = 0, int(StopReason.END)
         while done < self._log.size and stop in {StopReason.END, StopReason.TORN}:
             end = min(self._log.size, done + STEP_BYTES)
-            stop = self._to(end)
+            stop = self.go_to(end)
             progress(end - done)
             done = end
         return stop
+
+    @property
+    def position(self) -> int:
+        """The end of what is valid."""
+        from logstore.kernels.recover import Slot  # noqa: PLC0415  as in __init__
+
+        return int(self._state[Slot.POSITION])
 
     def found(self, stop: int) -> SegmentRecovery:
         """Sum up."""
@@ -147,7 +169,7 @@ class _Walk:
         return SegmentRecovery(
             base_offset=self.base_offset,
             size=self._log.size,
-            valid_bytes=int(state[Slot.POSITION]),
+            valid_bytes=self.position,
             next_offset=int(state[Slot.LAST_OFFSET]) + 1,
             batches=int(state[Slot.BATCHES]),
             epochs=(*self._epochs, *last),
@@ -162,8 +184,8 @@ class _Walk:
             int(self._state[Slot.MAX_TIMESTAMP]), int(self._state[Slot.MAX_TIMESTAMP_OFFSET])
         )
 
-    def _to(self, end: int) -> int:
-        """Check what ends before `end`."""
+    def go_to(self, end: int) -> int:
+        """Check what ends before `end`; return the reason to stop there."""
         from logstore.kernels.recover import recover  # noqa: PLC0415  as in __init__
 
         stop = int(StopReason.MORE)
@@ -193,7 +215,7 @@ class _Walk:
 
     def _message(self, end: int) -> int:
         """Check the one message of magic 0 or 1 that follows; MORE when it is whole."""
-        from logstore.kernels.recover import MAX_RELATIVE_OFFSET, Slot  # noqa: PLC0415  as in __init__
+        from logstore.kernels.recover import Slot  # noqa: PLC0415  as in __init__
 
         state = self._state
         position = int(state[Slot.POSITION])

@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 from epoch.filesystem import FileSystem
 from logstore.errors import InvalidBatchHeaderError, TornBatchError
 from logstore.file_name import FileFate, FileKind, file_name
-from logstore.live_offset_index import MAX_RELATIVE_OFFSET
+from logstore.index_slots import MAX_RELATIVE_OFFSET
 from logstore.log_file import LogFile
 
 MAX_OFFSET: Final = 2**63 - 1

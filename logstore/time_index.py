@@ -2,15 +2,13 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from logstore.batch_attributes import NO_TIMESTAMP
-from logstore.index_slots import count_entries, parse_slots, read_index
-
-_SLOT: Final[np.dtype[np.void]] = np.dtype([("timestamp", ">i8"), ("relative_offset", ">i4")])
+from logstore.index_slots import TIME_SLOT, count_entries, parse_slots, read_index
 
 
 class TimeIndexEntry(NamedTuple):
@@ -44,7 +42,7 @@ class TimeIndex:
     @classmethod
     def parse(cls, data: bytes | memoryview, base_offset: int, path: Path | None = None) -> "TimeIndex":
         """Read an index file's bytes."""
-        slots, odd_bytes = parse_slots(data, _SLOT, path)
+        slots, odd_bytes = parse_slots(data, TIME_SLOT, path)
         # Kafka preallocates more than one slot: a lone one is the entry of timestamp 0 at the segment's first offset.
         used = slots[: count_entries(slots) or len(slots) == 1]
         offset = used["relative_offset"].astype(np.int64) + base_offset

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from epoch.kernel import borrowed, kernel
+from logstore.index_slots import MAX_RELATIVE_OFFSET
 from logstore.kernels.bytes import Data, int32, int64, read_only, uint32
 from logstore.kernels.crc import crc32c
 from logstore.kernels.prefetch import prefetch
@@ -20,8 +21,6 @@ CAPACITY = 4_096
 """Rows of each column."""
 
 NO_TIMESTAMP = -1
-MAX_RELATIVE_OFFSET = 2**31 - 1
-"""Indexes hold offsets relative to their segment's first, in 32 bits."""
 
 BAD_CRC = 100
 """Stop: a batch's checksum does not hold. Beyond the reasons of `StopReason`, as a plain scan goes on there."""

@@ -1,7 +1,6 @@
 """The transaction index names exactly the transactions that markers in the log abort."""
 
 from collections.abc import Iterator
-from typing import Final
 
 import numpy as np
 
@@ -11,13 +10,11 @@ from logstore.control import ControlRecord, ControlType
 from logstore.errors import LogStoreError
 from logstore.file_name import FileKind, file_name
 from logstore.segment import Segment
-from logstore.transaction_index import AbortedTransaction
+from logstore.transaction_index import ENTRY_BYTES, AbortedTransaction
 from logstore.verify.compaction import Compaction
 from logstore.verify.finding import Finding, Reporter
 from logstore.verify.log_pass import Chunk, SilentCheck
 from logstore.verify.reading import collected, read_file
-
-ENTRY_BYTES: Final = 34
 
 
 class TransactionCheck(SilentCheck):

@@ -214,9 +214,9 @@ def kafkas_answers(
 def test_kafka_opens_what_a_crash_left_with_the_same_end_and_epochs(log_oracle: JavaProgram, memory_dir: Path) -> None:
     """Kafka may keep an epoch whose truncation the crash undid, or whose batches it did not look at: ours never does.
 
-    Kafka gives up where recovery fills an index that takes few entries, where a segment must be split whose end is torn,
-    and where the first bytes of a batch are zeros, but for which it would be whole: they are its base offset, which no
-    checksum covers.
+    Kafka gives up where recovery fills an index that takes few entries, where a segment must be split that has a torn
+    end, and where the first bytes of a batch are zeros, but for which it would be whole: they are its base offset, and
+    no checksum covers that.
     """
     stride = 6 if is_full(COMPARED) else 5 * STRIDE
     number = compared = refused = stale = 0
