@@ -3,7 +3,7 @@
 import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from epoch.filesystem import REAL, FileSystem
 from logstore.errors import CorruptMetadataError
@@ -11,6 +11,7 @@ from logstore.errors import CorruptMetadataError
 CLEAN_SHUTDOWN_NAME: Final = ".kafka_cleanshutdown"
 UNKNOWN_BROKER_EPOCH: Final = -1
 _MAX_BYTES: Final = 4096
+_FIELDS: Final = ("version", "brokerEpoch")
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,11 +33,12 @@ class CleanShutdown:
         if not data:
             return cls()
         try:
-            content = json.loads(data[:_MAX_BYTES])
-            version, broker_epoch = content["version"], content["brokerEpoch"]
+            content = json.loads(data[: _MAX_BYTES + 1], object_pairs_hook=unique)
+            version, broker_epoch = (content[name] for name in _FIELDS)
+            is_known = type(version) is int and version == 0 and len(content) == len(_FIELDS)
         except (ValueError, KeyError, TypeError, RecursionError) as error:
             raise CorruptMetadataError("this is not a clean-shutdown file", file=path, advice=_ADVICE) from error
-        if version != 0 or type(broker_epoch) is not int:
+        if not is_known or type(broker_epoch) is not int or not UNKNOWN_BROKER_EPOCH <= broker_epoch < 1 << 63:
             raise CorruptMetadataError("the version or broker epoch cannot be", file=path, advice=_ADVICE)
         return cls(broker_epoch)
 
@@ -47,6 +49,14 @@ class CleanShutdown:
     def write(self, path: Path, filesystem: FileSystem = REAL) -> None:
         """Say that all logs are flushed and closed, durably. Raises OSError."""
         filesystem.write_atomically(path, self.encode())
+
+
+def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Make a JSON object's dictionary. Raises ValueError where a name comes twice."""
+    content = dict(pairs)
+    if len(content) != len(pairs):
+        raise ValueError("a name comes twice")
+    return content
 
 
 _ADVICE = "the broker stopped in order all the same; its epoch is unknown"

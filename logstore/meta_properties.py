@@ -1,17 +1,22 @@
 """`meta.properties`: whose a log.dirs root is (KIP-631, KIP-858; Kafka: MetaProperties)."""
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from logstore.errors import CorruptMetadataError
+from logstore.partition_metadata import parse_uuid
 
 META_PROPERTIES_NAME: Final = "meta.properties"
 _MAX_BYTES: Final = 1 << 20
 _NODE_ID_KEYS: Final = {0: "broker.id", 1: "node.id"}
 _LINE: Final = re.compile(r"[ \t\f]*(?P<key>[^#!=: \t\f][^=: \t\f]*)[ \t\f]*[=: \t\f][ \t\f]*(?P<value>.*)")
 _ESCAPE: Final = re.compile(r"\\(.)")
+_AS_WRITTEN: Final = re.compile(r"[\w.-]+[ \t]*[=:].*", re.ASCII)
+_CLUSTER_ID: Final = re.compile(r"[!-~]{1,256}")
+_LAST_RESERVED: Final = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,16 +29,20 @@ class MetaProperties:
     """`broker.id` of version 0."""
     directory_id: str | None
     """Which of a broker's several log.dirs this is; None before Kafka 3.7."""
+    doubts: tuple[str, ...] = ()
+    """What Kafka reads past, though it never writes it."""
 
     @classmethod
     def read(cls, path: Path) -> "MetaProperties":
         """Read the file. Raises CorruptMetadataError, and OSError where it cannot be read."""
         with open(path, "rb") as file:
-            return cls.parse(file.read(_MAX_BYTES), path)
+            return cls.parse(file.read(_MAX_BYTES + 1), path)
 
     @classmethod
     def parse(cls, data: bytes, path: Path = Path(META_PROPERTIES_NAME)) -> "MetaProperties":
         """Read the file's bytes, Java properties."""
+        if len(data) > _MAX_BYTES:
+            raise CorruptMetadataError(f"more than {_MAX_BYTES:,} bytes are no properties", file=path, advice=_ADVICE)
         properties = parse_properties(data)
         version = _number(properties, "version", path) or 0
         if version not in _NODE_ID_KEYS:
@@ -41,7 +50,14 @@ class MetaProperties:
         node_id = _number(properties, _NODE_ID_KEYS[version], path)
         if version == 1 and (node_id is None or "cluster.id" not in properties):
             raise CorruptMetadataError("cluster.id or node.id is missing", file=path, advice=_ADVICE)
-        return cls(version, properties.get("cluster.id"), node_id, properties.get("directory.id"))
+        cluster_id, directory_id = properties.get("cluster.id"), properties.get("directory.id")
+        if node_id is not None and not 0 <= node_id < 1 << 31:
+            raise CorruptMetadataError(f"node {node_id} cannot be", file=path, advice=_ADVICE)
+        if cluster_id is not None and _CLUSTER_ID.fullmatch(cluster_id) is None:
+            raise CorruptMetadataError(f"cluster.id is {cluster_id!r:.60}", file=path, advice=_ADVICE)
+        if directory_id is not None and not _is_directory_id(directory_id):
+            raise CorruptMetadataError(f"directory.id is {directory_id!r:.60}", file=path, advice=_ADVICE)
+        return cls(version, cluster_id, node_id, directory_id, tuple(_doubts(data)))
 
 
 _ADVICE = "compare with the other log.dirs of the same broker, which state the same cluster and node"
@@ -55,6 +71,29 @@ def parse_properties(data: bytes) -> dict[str, str]:
     """
     lines = data.decode("latin-1").splitlines()
     return {match["key"]: _ESCAPE.sub(r"\1", match["value"]) for line in lines if (match := _LINE.fullmatch(line))}
+
+
+def _doubts(data: bytes) -> Iterator[str]:
+    """Find lines that are no properties as Kafka writes them, and keys that come twice."""
+    seen: set[str] = set()
+    for number, line in enumerate(data.decode("latin-1").splitlines(), start=1):
+        if not line.strip() or line.lstrip().startswith(("#", "!")):
+            continue
+        match = _LINE.fullmatch(line)
+        if match is None or _AS_WRITTEN.fullmatch(line) is None:
+            yield f"line {number} is {line!r:.60}"
+        elif match["key"] in seen:
+            yield f"line {number} states {match['key']} again"
+        else:
+            seen.add(match["key"])
+
+
+def _is_directory_id(text: str) -> bool:
+    """Whether it is an id; the first hundred stand for no directory (Kafka: DirectoryId.reserved)."""
+    try:
+        return parse_uuid(text).int > _LAST_RESERVED
+    except ValueError:
+        return False
 
 
 def _number(properties: dict[str, str], key: str, path: Path) -> int | None:

@@ -5,7 +5,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from logstore.clean_shutdown import unique
 from logstore.errors import CorruptMetadataError
+from logstore.partition_metadata import parse_uuid
 
 QUORUM_STATE_NAME: Final = "quorum-state"
 UNKNOWN_NODE: Final = -1
@@ -29,13 +31,13 @@ class QuorumState:
     def read(cls, path: Path) -> "QuorumState":
         """Read the file. Raises CorruptMetadataError, and OSError where it cannot be read."""
         with open(path, "rb") as file:
-            return cls.parse(file.read(_MAX_BYTES), path)
+            return cls.parse(file.read(_MAX_BYTES + 1), path)
 
     @classmethod
     def parse(cls, data: bytes, path: Path = Path(QUORUM_STATE_NAME)) -> "QuorumState":
         """Read the file's bytes: JSON."""
         try:
-            return cls._from_json(json.loads(data))
+            return cls._from_json(json.loads(data, object_pairs_hook=unique))
         except (ValueError, KeyError, TypeError, RecursionError) as error:
             raise CorruptMetadataError(
                 "this is not a quorum-state file",
@@ -49,9 +51,9 @@ class QuorumState:
         if version not in {0, 1}:
             raise ValueError(f"version {version} is not 0 or 1")
         directory_id = content.get("votedDirectoryId")
-        if directory_id is not None and not isinstance(directory_id, str):
-            raise TypeError("a directory id is text")
-        return cls(
+        if directory_id is not None:
+            parse_uuid(directory_id)
+        state = cls(
             leader_id=_integer(content.get("leaderId", UNKNOWN_NODE)),
             leader_epoch=_integer(content["leaderEpoch"]),
             voted_id=_integer(content.get("votedId", UNKNOWN_NODE)),
@@ -59,6 +61,13 @@ class QuorumState:
             current_voters=tuple(_integer(voter["voterId"]) for voter in content.get("currentVoters") or ()),
             version=version,
         )
+        nodes = (state.leader_id, state.voted_id)
+        if min(*nodes, state.leader_epoch - 1) < UNKNOWN_NODE or any(voter < 0 for voter in state.current_voters):
+            raise ValueError("a node or an epoch is negative")
+        voters = {UNKNOWN_NODE, *state.current_voters}
+        if len(voters) <= len(state.current_voters) or (state.current_voters and not voters.issuperset(nodes)):
+            raise ValueError("a voter comes twice, or a node that is none leads or was voted for")
+        return state
 
 
 def _integer(value: object) -> int:

@@ -4,8 +4,8 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 
 from logstore.clean_shutdown import CLEAN_SHUTDOWN_NAME
-from logstore.file_name import FileFate, FileKind, parse_file_name
 from logstore.directory_lock import LOCK_NAME
+from logstore.file_name import FileFate, FileKind, parse_file_name
 from logstore.own_checkpoints import OWN_CHECKPOINTS
 from logstore.partition_directory import PartitionDirectory
 from logstore.partition_metadata import PARTITION_METADATA_NAME, PartitionMetadata
@@ -35,8 +35,8 @@ def check_directory(partition: PartitionDirectory, segments: Sequence[Segment]) 
     yield from _small_files(partition, report)
     if partition.own_checkpoints is not None:
         yield from _own_checkpoints(partition, partition.own_checkpoints, report)
-    for _, path in partition.named(FileKind.METADATA_SNAPSHOT):
-        yield from check_snapshot(path, report)
+    for parsed, path in partition.named(FileKind.METADATA_SNAPSHOT):
+        yield from check_snapshot(path, report, epoch=parsed.epoch or 0)
 
 
 def _left_over(name: str, report: Reporter, *, clean_shutdown: bool) -> Iterator[Finding]:

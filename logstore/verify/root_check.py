@@ -7,7 +7,7 @@ from pathlib import Path
 
 from logstore.clean_shutdown import CLEAN_SHUTDOWN_NAME, CleanShutdown
 from logstore.errors import LogStoreError
-from logstore.log_root import ROOT_DIRECTORIES, ROOT_FILES, LogRoot
+from logstore.log_root import BOOTSTRAP_CHECKPOINT_NAME, ROOT_DIRECTORIES, ROOT_FILES, LogRoot
 from logstore.meta_properties import META_PROPERTIES_NAME, MetaProperties
 from logstore.offset_checkpoint import (
     CLEANER_OFFSET_CHECKPOINT,
@@ -20,6 +20,7 @@ from logstore.root_checkpoints import PartitionCheckpoints, RootCheckpoints
 from logstore.topic_partition import DirectoryMark, is_partition_directory_name, parse_directory_name
 from logstore.verify.finding import UNREADABLE, Finding, Reporter, Severity
 from logstore.verify.reading import collected, read_file
+from logstore.verify.snapshot_check import check_snapshot
 
 _MARKS = {
     DirectoryMark.DELETE: "marked for deletion; a broker removes it at its next start",
@@ -66,10 +67,19 @@ def _small_files(root: LogRoot, report: Reporter) -> Iterator[Finding]:
     meta_properties = root.listing.files.get(META_PROPERTIES_NAME)
     if meta_properties is not None:
         read_properties = partial(MetaProperties.read, meta_properties)
-        yield from read_file(read_properties, META_PROPERTIES_NAME, "meta-properties-unparsable", report)
+        properties = yield from read_file(read_properties, META_PROPERTIES_NAME, "meta-properties-unparsable", report)
+        for doubt in properties.doubts if properties is not None else ():
+            yield report.warning(
+                "meta-properties-doubtful",
+                f"{doubt}: Kafka never writes it so, and reads past it; compare with the broker's other log.dirs",
+                file=META_PROPERTIES_NAME,
+            )
     clean_shutdown = root.listing.files.get(CLEAN_SHUTDOWN_NAME)
     if clean_shutdown is not None:
         yield from check_clean_shutdown(clean_shutdown, report)
+    bootstrap = root.listing.files.get(BOOTSTRAP_CHECKPOINT_NAME)
+    if bootstrap is not None:
+        yield from check_snapshot(bootstrap, report, epoch=0)
 
 
 def check_clean_shutdown(path: Path, report: Reporter) -> Iterator[Finding]:

@@ -1,6 +1,7 @@
 """What verify says of the files in a partition's directory."""
 
 import json
+import struct
 from pathlib import Path
 
 import pytest
@@ -8,7 +9,7 @@ import pytest
 from logstore.clean_shutdown import CLEAN_SHUTDOWN_NAME
 from logstore.partition_directory import PartitionDirectory
 from logstore.verify import Finding, Severity, verify_partition
-from tests.logstore.batches import simple_batch
+from tests.logstore.batches import CONTROL, batch, record, simple_batch
 
 SNAPSHOT = f"{7:020d}-{2:010d}.checkpoint"
 QUORUM_STATE = {"leaderId": 3, "leaderEpoch": 5, "votedId": -1, "data_version": 1}
@@ -67,10 +68,51 @@ def test_quorum_state_can_be_parsed(tmp_path: Path) -> None:
     assert found(tmp_path, "quorum-state", b"{") == expected
 
 
+@pytest.mark.parametrize(
+    "content",
+    [
+        QUORUM_STATE | {"leaderId": -2},
+        QUORUM_STATE | {"leaderEpoch": -1},
+        QUORUM_STATE | {"votedId": -2},
+        QUORUM_STATE | {"votedDirectoryId": "short"},
+        QUORUM_STATE | {"data_version": 2},
+        QUORUM_STATE | {"data_version": 0, "currentVoters": [{"voterId": 3}, {"voterId": 3}]},
+        QUORUM_STATE | {"data_version": 0, "currentVoters": [{"voterId": 1}]},
+    ],
+)
+def test_what_a_quorum_state_may_not_say(content: dict[str, object], tmp_path: Path) -> None:
+    expected = [("quorum-state-unparsable", Severity.ERROR, "quorum-state")]
+    assert found(tmp_path, "quorum-state", json.dumps(content).encode()) == expected
+
+
+def snapshot_batches(*, epoch: int, version: int = 0, footer_at: int = 2) -> tuple[bytes, bytes, bytes]:
+    """What begins a snapshot, a batch of it, and what ends it."""
+
+    def control(offset: int, kind: int, value: bytes) -> bytes:
+        key = struct.pack(">hh", 0, kind)
+        return batch(base_offset=offset, leader_epoch=epoch, attributes=CONTROL, records=[record(key=key, value=value)])
+
+    header, footer = struct.pack(">hqB", version, 1_000, 0), struct.pack(">hB", version, 0)
+    return control(0, 3, header), simple_batch(1, leader_epoch=epoch), control(footer_at, 4, footer)
+
+
 def test_metadata_snapshots_are_read_to_their_end(tmp_path: Path) -> None:
-    first, second = simple_batch(0), simple_batch(1)
+    first, second, last = snapshot_batches(epoch=2)
     contents = {
-        "sound": (first + second, []),
+        "sound": (first + second + last, []),
+        "empty": (b"", [("metadata-snapshot-corrupt", 0)]),
+        "no header": (second + last, [("metadata-snapshot-corrupt", 0)]),
+        "no footer": (first + second, [("metadata-snapshot-corrupt", len(first + second))]),
+        "going on": (first + last + second, [("metadata-snapshot-corrupt", len(first))]),
+        "after its end": (
+            first + snapshot_batches(epoch=2, footer_at=1)[2] + second,
+            [("metadata-snapshot-corrupt", len(first + last))],
+        ),
+        "of another epoch": (b"".join(snapshot_batches(epoch=3)), [("metadata-snapshot-corrupt", 0)]),
+        "another version": (
+            snapshot_batches(epoch=2, version=1)[0] + second + last,
+            [("metadata-snapshot-corrupt", 0)],
+        ),
         "torn": (first + second[:-1], [("metadata-snapshot-corrupt", len(first))]),
         "corrupt": (first[:-1] + b"\xff" + second, [("metadata-snapshot-corrupt", 0)]),
         "junk": (first + b"\x55" * 70, [("metadata-snapshot-corrupt", len(first))]),

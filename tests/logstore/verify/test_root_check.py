@@ -7,6 +7,7 @@ import pytest
 from logstore.log_root import LogRoot
 from logstore.verify import Finding, Severity, verify_root
 from tests.logstore.batches import simple_batch
+from tests.logstore.verify.test_directory_check import snapshot_batches
 
 CHECKPOINTS = {
     "replication-offset-checkpoint": "high-watermark-beyond-log-end",
@@ -62,6 +63,57 @@ def test_a_partition_that_only_checkpoints_know_is_missing(root: Path) -> None:
 def test_meta_properties_can_be_parsed(root: Path) -> None:
     (root / "meta.properties").write_text("version=nonsense\n")
     assert kinds(root) == [("meta-properties-unparsable", Severity.ERROR, "meta.properties")]
+
+
+SOUND = "version=1\nnode.id=3\ncluster.id=MkU3OEVBNTcwNTJENDM2Qg\ndirectory.id=OqDBOaBNZ_K0bWPGKF_qmg\n"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "kind"),
+    [
+        ("node.id=3", "node.id=-3", "unparsable"),
+        ("node.id=3", "node.id=4294967299", "unparsable"),
+        ("node.id=3", "broker.id=3", "unparsable"),
+        ("MkU3OEVBNTcwNTJENDM2Qg", "", "unparsable"),
+        ("MkU3OEVBNTcwNTJENDM2Qg", "\0\1", "unparsable"),
+        ("OqDBOaBNZ_K0bWPGKF_qmg", "OqDBOaBNZ_K0bWPGKF_qm", "unparsable"),
+        ("OqDBOaBNZ_K0bWPGKF_qmg", "AAAAAAAAAAAAAAAAAAAAAQ", "unparsable"),
+        ("version=1", "version=2", "unparsable"),
+        ("node.id=3", "node.id=2\nnode.id=3", "doubtful"),
+        ("version=1", "version=1\n\xff\xfe garbage", "doubtful"),
+        ("version=1", "version=1\nadded.by=somebody", None),
+    ],
+)
+def test_what_meta_properties_may_not_say(old: str, new: str, kind: str | None, root: Path) -> None:
+    (root / "meta.properties").write_text(SOUND)
+    assert kinds(root) == []
+    assert old in SOUND
+    (root / "meta.properties").write_text(SOUND.replace(old, new))
+    assert [each.kind for each in found(root)] == ([f"meta-properties-{kind}"] if kind else [])
+
+
+def test_a_bootstrap_checkpoint_is_a_snapshot(root: Path) -> None:
+    path = root / "bootstrap.checkpoint"
+    path.write_bytes(b"".join(snapshot_batches(epoch=0)))
+    assert kinds(root) == []
+    path.write_bytes(b"garbage")
+    assert kinds(root) == [("metadata-snapshot-corrupt", Severity.ERROR, path.name)]
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        '{"version":0,"brokerEpoch":-2}',
+        '{"version":false,"brokerEpoch":1}',
+        '{"version":0,"brokerEpoch":1,"more":2}',
+        '{"version":0,"brokerEpoch":1,"brokerEpoch":2}',
+        '{"version":0,"brokerEpoch":1}' + " " * 4096 + "x",
+        '{"version":0,"brokerEpoch":9223372036854775808}',
+    ],
+)
+def test_what_a_clean_shutdown_file_may_not_say(content: str, root: Path) -> None:
+    (root / ".kafka_cleanshutdown").write_text(content)
+    assert kinds(root) == [("clean-shutdown-unparsable", Severity.WARNING, ".kafka_cleanshutdown")]
 
 
 @pytest.mark.parametrize(
