@@ -52,8 +52,9 @@ format: setup ## rewrite the code in the house style
 	$(BIN)/ruff check --fix
 	$(BIN)/ruff format
 
-bench: setup ## the benchmarks, measured
+bench: setup java ## the benchmarks, measured, with Kafka's own log beside ours
 	$(PYTEST) bench --benchmark-enable --benchmark-only
+	$(BIN)/python -m bench.peer
 
 clean: ## remove everything that can be made again
 	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis

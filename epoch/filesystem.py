@@ -21,7 +21,7 @@ class FileSystem:
         emptied = os.O_TRUNC if truncate else 0
         return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | emptied, 0o644)
 
-    def write(self, descriptor: int, data: bytes | memoryview) -> None:
+    def write(self, descriptor: int, data: bytes | bytearray | memoryview) -> None:
         """Append all of `data`."""
         written = os.write(descriptor, data)
         while written < len(data):

@@ -6,6 +6,9 @@ from pathlib import Path
 from sys import byteorder
 from typing import Final, Self
 
+import numpy as np
+from numpy.typing import NDArray
+
 from epoch.filesystem import REAL, FileSystem
 from logstore.index_slots import read_index
 from logstore.offset_index import OffsetIndex, OffsetIndexEntry
@@ -59,9 +62,9 @@ class LiveOffsetIndex:
         return self._file.path
 
     @property
-    def is_full(self) -> bool:
-        """Whether the segment must be rolled before the next batch."""
-        return len(self._slots) >= self.max_entries
+    def room(self) -> int:
+        """How many entries fit in: without any left the segment must be rolled before the next batch."""
+        return self.max_entries - len(self._slots)
 
     @property
     def entries(self) -> list[OffsetIndexEntry]:
@@ -78,6 +81,10 @@ class LiveOffsetIndex:
         """Note that the batch at `position` ends with `last_offset`; a full index takes no more."""
         if len(self._slots) < self.max_entries:
             self._slots.append((last_offset - self.base_offset) << 32 | position)
+
+    def extend(self, slots: NDArray[np.int64]) -> None:
+        """Take entries as they are kept here: offset from the segment's first, and position. There must be room."""
+        self._slots.frombytes(slots.tobytes())
 
     def lookup(self, offset: int) -> int:
         """Return where to start reading for `offset`: the position of the last entry at or below it, 0 below all."""

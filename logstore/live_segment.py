@@ -14,6 +14,7 @@ from logstore.live_time_index import LiveTimeIndex
 from logstore.live_transaction_index import LiveTransactionIndex
 from logstore.log_config import LogConfig
 from logstore.open_files import OpenFiles
+from logstore.plain_append import Buffer, IndexedBatches, plain_batches
 from logstore.read_view import ReadView
 from logstore.segment_file import SegmentFile
 from logstore.time_index import TimeIndexEntry
@@ -46,6 +47,7 @@ class LiveSegment:
         "_directory",
         "_filesystem",
         "_first_timestamp",
+        "_index_room",
         "_largest",
         "_offset_index",
         "_suffix",
@@ -82,6 +84,8 @@ class LiveSegment:
         self._bytes_since_index_entry = 0
         self._largest: TimeIndexEntry | None = None
         self._first_timestamp: int | None = None
+        self._index_room = 0
+        """At least so many entries fit into both indexes; 0 where nobody has counted."""
 
     @classmethod
     def create(
@@ -206,24 +210,66 @@ class LiveSegment:
         config, mine = self._config, self.file.size
         if mine > config.segment_bytes - size or not 0 <= last_offset - self.base_offset <= MAX_RELATIVE_OFFSET:
             return True
-        if mine and self._age(max_timestamp, clock) > config.segment_ms - jitter_ms:
-            return True
-        return self.offset_index.is_full or self.time_index.is_full
+        if mine:
+            first = self._first_timestamp
+            age = self._age(max_timestamp, clock) if first is None or first < 0 else max_timestamp - first
+            if age > config.segment_ms - jitter_ms:
+                return True
+        return self._index_room <= 0 and self._is_index_full()
 
-    def append(self, data: bytes | memoryview, batches: Iterable[Batch]) -> None:
-        """Write `data`, which consists of `batches`, and note them in the indexes. Raises OSError, nothing written."""
+    def _is_index_full(self) -> bool:
+        """Count how many entries both indexes take: so many batches need not ask."""
+        self._index_room = min(self.offset_index.room, self.time_index.room)
+        return self._index_room <= 0
+
+    def append(self, data: Buffer, batches: Iterable[tuple[int, int, int]]) -> None:
+        """Write `data`, and note its batches in the indexes: size, last offset and largest timestamp of each.
+
+        Raises OSError, nothing written.
+        """
         position = self.file.size
         self.file.append(data)
-        interval = self._config.index_interval_bytes
-        for batch in batches:
+        interval, unindexed = self._config.index_interval_bytes, self._bytes_since_index_entry
+        for size, last_offset, max_timestamp in batches:
             largest = self._largest
-            if largest is None or batch.max_timestamp > largest.timestamp:
-                self._reach(batch.max_timestamp, batch.last_offset)
-            if self._bytes_since_index_entry > interval:
-                self._add_index_entries(batch.last_offset, position)
-            size = batch.size
+            if largest is None or max_timestamp > largest[0]:
+                self._reach(max_timestamp, last_offset)
+            if unindexed > interval:
+                self._add_index_entries(last_offset, position)
+                unindexed = 0
             position += size
-            self._bytes_since_index_entry += size
+            unindexed += size
+        self._bytes_since_index_entry = unindexed
+
+    def index(self, data: Buffer, next_offset: int, epoch: int) -> IndexedBatches | None:
+        """Work out what plain batches would add to the indexes here: see `plain_batches`."""
+        position = self.file.size
+        return plain_batches(
+            data,
+            next_offset,
+            epoch,
+            base_offset=self.base_offset,
+            position=position,
+            indexed=position - self._bytes_since_index_entry,
+            interval=self._config.index_interval_bytes,
+            largest=self.largest,
+        )
+
+    def append_indexed(self, data: Buffer, batches: IndexedBatches) -> bool:
+        """Write `data` with what `index` has found in it; False where the indexes cannot take it all.
+
+        Raises OSError, nothing written.
+        """
+        added = len(batches.slots)
+        if added > self._index_room:
+            return False
+        self.file.append(data)
+        self.offset_index.extend(batches.slots)
+        self.time_index.extend(batches.timestamps.tolist(), batches.offsets.tolist())
+        self._index_room -= added
+        self._bytes_since_index_entry = self.file.size - batches.indexed
+        self._largest = batches.largest
+        return True
 
     def _reach(self, timestamp: int, offset: int) -> None:
         if timestamp > self.largest.timestamp:
@@ -231,8 +277,9 @@ class LiveSegment:
 
     def _add_index_entries(self, last_offset: int, position: int) -> None:
         self.offset_index.append(last_offset, position)
-        self.time_index.append(*self.largest)
-        self._bytes_since_index_entry = 0
+        timestamp, offset = self.largest
+        self.time_index.append(timestamp, offset)
+        self._index_room -= 1
 
     def _age(self, timestamp: int, clock: Callable[[], int]) -> int:
         """Return the time from the first batch to `timestamp`; without times, since the segment was made."""
@@ -309,6 +356,7 @@ class LiveSegment:
         self.offset_index.truncate_to(offset)
         self.time_index.truncate_to(offset)
         self.transaction_index.truncate_to(offset)
+        self._index_room = 0
         if place is not None:
             self.file.truncate_to(place[0])
         if not self.size:

@@ -57,9 +57,9 @@ class LiveTimeIndex:
         return self._file.path
 
     @property
-    def is_full(self) -> bool:
-        """Whether the segment must be rolled: one slot is kept for the entry made then."""
-        return len(self._timestamps) >= self.max_entries - 1
+    def room(self) -> int:
+        """How many entries fit in before the segment must be rolled: one slot is kept for the entry made then."""
+        return self.max_entries - 1 - len(self._timestamps)
 
     @property
     def entries(self) -> list[TimeIndexEntry]:
@@ -79,6 +79,13 @@ class LiveTimeIndex:
         if timestamp > (timestamps[-1] if timestamps else NO_TIMESTAMP) and len(timestamps) < self.max_entries:
             self._offsets.append(offset)
             timestamps.append(timestamp)
+
+    def extend(self, timestamps: list[int], offsets: list[int]) -> None:
+        """Note many at once, whose timestamps do not fall, as `append` notes one."""
+        last = self._timestamps[-1] if self._timestamps else NO_TIMESTAMP
+        if timestamps and timestamps[-1] > last:
+            for timestamp, offset in zip(timestamps, offsets, strict=True):
+                self.append(timestamp, offset)
 
     def lookup(self, timestamp: int) -> int:
         """Return the offset of the last entry at or before `timestamp`, the segment's first before all."""

@@ -15,6 +15,7 @@ SMALLEST_INDEX: Final = 4
 """Bytes; Kafka's own lower bounds."""
 
 COMPRESSION_TYPES: Final = ("producer", "uncompressed", "gzip", "snappy", "lz4", "zstd")
+_UNCHANGED: Final = ("producer", "uncompressed")
 CLEANUP_POLICIES: Final = frozenset({"delete", "compact"})
 _TIMESTAMP_TYPES: Final = {"CreateTime": TimestampType.CREATE_TIME, "LogAppendTime": TimestampType.LOG_APPEND_TIME}
 
@@ -103,6 +104,15 @@ class LogConfig:
     def is_deleted_by_retention(self) -> bool:
         """Whether retention by time and size applies."""
         return "delete" in self.cleanup_policy
+
+    @property
+    def takes_as_sent(self) -> bool:
+        """Whether a leader changes no more of an uncompressed batch than offset and epoch, and asks for no keys."""
+        return (
+            self.compression_type in _UNCHANGED
+            and self.message_timestamp_type is TimestampType.CREATE_TIME
+            and "compact" not in self.cleanup_policy
+        )
 
 
 def _parse(name: str, text: str) -> Any:

@@ -60,7 +60,7 @@ class SegmentFile:
             self._descriptor = self._filesystem.open(self.path, truncate=True)
             self._register()
 
-    def append(self, data: bytes | memoryview) -> None:
+    def append(self, data: bytes | bytearray | memoryview) -> None:
         """Write all of `data` at the end, or nothing: what a full disk took of it is cut off again. Raises OSError."""
         with self._lock:
             descriptor = self._descriptor

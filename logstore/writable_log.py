@@ -10,9 +10,10 @@ from typing import Final, NoReturn
 from epoch.filesystem import REAL, FileSystem
 from logstore.append_info import NOTHING_APPENDED, AppendInfo
 from logstore.append_origin import AppendOrigin
-from logstore.append_validation import ValidatedAppend, validate_for_follower, validate_for_leader
+from logstore.append_validation import Buffer, ValidatedAppend, validate_for_follower, validate_for_leader
 from logstore.batch_attributes import NO_PRODUCER_ID
 from logstore.batch_template import BatchTemplate
+from logstore.clock import now_ms
 from logstore.deleted_segments import DeletedSegments
 from logstore.encoding import encode_batch
 from logstore.errors import LogClosedError, LogPoisonedError, RecordBatchTooLargeError, complete
@@ -23,6 +24,7 @@ from logstore.log_observer import LogObserver
 from logstore.log_reader import LogPlace
 from logstore.open_files import OpenFiles
 from logstore.own_checkpoints import OwnCheckpoints
+from logstore.plain_append import BULK_BYTES, IndexedBatches, plain_batch, plain_producer_batch
 from logstore.producer import AppendedBatch
 from logstore.producer_append import ProducerAppend
 from logstore.readable_log import ReadableLog
@@ -36,11 +38,6 @@ MAX_EPOCH: Final = 2**31 - 1
 
 # Half the cost of calling a NamedTuple's class, once an append.
 _build: Final = tuple.__new__
-
-
-def now_ms() -> int:
-    """Milliseconds since 1970 UTC."""
-    return time.time_ns() // 1_000_000
 
 
 class WritableLog(ReadableLog):
@@ -99,11 +96,16 @@ class WritableLog(ReadableLog):
         data = records if isinstance(records, bytes | bytearray | memoryview) else encode_batch(records, template)
         with self._lock:
             self._ensure_writable()
+            next_offset, now = self._reader.end[0], self._clock()
+            if leader_epoch == self._current_epoch and origin is AppendOrigin.CLIENT:
+                plain = plain_producer_batch(data, next_offset, leader_epoch, now, self.config)
+                if plain is not None and self._write_plain(*plain):
+                    return plain[1]
             append = validate_for_leader(
                 data,
-                next_offset=self.log_end_offset,
+                next_offset=next_offset,
                 leader_epoch=leader_epoch,
-                now_ms=self._clock(),
+                now_ms=now,
                 config=self.config,
                 origin=origin,
             )
@@ -121,15 +123,47 @@ class WritableLog(ReadableLog):
         with self._lock:
             if self._closed or self._failure is not None:
                 self._refuse_write()
-            append = validate_for_follower(data, next_offset=self._reader.end[0], leader_epoch=leader_epoch)
+            next_offset = self._reader.end[0]
+            if self._current_epoch <= leader_epoch:
+                appended = self._append_plain(data, next_offset)
+                if appended is not None:
+                    return appended
+            append = validate_for_follower(data, next_offset=next_offset, leader_epoch=leader_epoch)
             return self._append(append, AppendOrigin.REPLICATION, None)
+
+    def _append_plain(self, data: Buffer, next_offset: int) -> AppendInfo | None:
+        """Append what needs nothing but writing; None where that must be looked at closer, or a new segment begin."""
+        if len(data) < BULK_BYTES:
+            plain = plain_batch(data, next_offset, self._current_epoch)
+            return plain if plain is not None and self._write_plain(data, plain) else None
+        indexed = self._reader.segments.active.index(data, next_offset, self._current_epoch)
+        return indexed.info if indexed is not None and self._write_plain(data, indexed.info, indexed) else None
+
+    def _write_plain(self, data: Buffer, plain: AppendInfo, indexed: IndexedBatches | None = None) -> bool:
+        """Write what was found to be plain, unless a new segment must begin."""
+        _, last_offset, max_timestamp, size, _ = plain
+        segment = self._reader.segments.active
+        if segment.should_roll(size, max_timestamp, last_offset, self._clock, self._jitter_ms):
+            return False
+        try:
+            if indexed is None:
+                segment.append(data, ((size, last_offset, max_timestamp),))
+            elif not segment.append_indexed(data, indexed):
+                return False
+            self._publish(segment, last_offset + 1)
+        except OSError as error:
+            self._poison_unless_full(error)
+            raise
+        if self._observer is not None:
+            self._observer.appended(self.directory, plain)
+        return True
 
     def _append(self, append: ValidatedAppend, origin: AppendOrigin, transaction_version: int | None) -> AppendInfo:
         data, batches, max_timestamp = append
         if not batches:
             return NOTHING_APPENDED
-        config, size, last_offset = self.config, len(data), batches[-1].last_offset
-        if size > config.segment_bytes:
+        size, last_offset = len(data), batches[-1].last_offset
+        if size > self.config.segment_bytes:
             self._refuse_size(append)
         producers: ProducerAppend | None = None
         for batch in batches:
@@ -145,14 +179,8 @@ class WritableLog(ReadableLog):
             segment = self._reader.segments.active
             if segment.should_roll(size, max_timestamp, last_offset, self._clock, self._jitter_ms):
                 segment = self._roll(append.first_offset if batches[0].magic == 2 else last_offset - MAX_EPOCH)
-            segment.append(data, batches)
-            end_offset = last_offset + 1
-            self._reader.end = _build(LogPlace, (end_offset, segment.base_offset, segment.file.size))
-            if producers is not None:
-                self._take_over(producers, segment)
-            self._producers.end_offset = end_offset
-            if end_offset - self._recovery_point >= config.flush_messages:
-                self._flush(end_offset, include_active=True)
+            segment.append(data, [(batch.size, batch.last_offset, batch.max_timestamp) for batch in batches])
+            self._publish(segment, last_offset + 1, producers)
         except OSError as error:
             self._poison_unless_full(error)
             raise
@@ -160,6 +188,15 @@ class WritableLog(ReadableLog):
         if self._observer is not None:
             self._observer.appended(self.directory, info)
         return info
+
+    def _publish(self, segment: LiveSegment, end_offset: int, producers: ProducerAppend | None = None) -> None:
+        """Let readers see what was written; flush where so much was."""
+        self._reader.end = _build(LogPlace, (end_offset, segment.base_offset, segment.file.size))
+        if producers is not None:
+            self._take_over(producers, segment)
+        self._producers.end_offset = end_offset
+        if end_offset - self._recovery_point >= self.config.flush_messages:
+            self._flush(end_offset, include_active=True)
 
     def _take_over(self, append: ProducerAppend, segment: LiveSegment) -> None:
         try:

@@ -11,7 +11,7 @@ from epoch.history import EpochHistory
 from logstore.batch_template import BatchTemplate
 from logstore.codec import Codec
 from logstore.encoding import encode_values
-from logstore.kernels import crc, decode, inspect, recover, render, scan, search, timestamp
+from logstore.kernels import crc, decode, follow, inspect, recover, render, scan, search, timestamp
 
 EMPTY_BATCH = bytes(8) + (49).to_bytes(4) + bytes(4) + b"\2" + bytes(44)
 OFFSET_ENTRY = bytes.fromhex("0000000500000064")
@@ -51,6 +51,7 @@ def first_calls() -> Iterator[tuple[str, Callable[[], object]]]:
     yield "encode a section", lambda: encode_values([b""], 0, template=BatchTemplate(codec=Codec.GZIP))
     yield "inspect_records", lambda: inspect.inspect_records(log, 0, 0, 0, 0, 0, 0)
     yield "first_record_from", lambda: timestamp.first_record_from(log, 0, 0, 0, 0, 0, 0, 0)
+    yield "follow", lambda: follow.follow(log, 0, 0, 0, 0, 0, 0, 0, 0, targets.copy(), found, at)
     yield "first_corrupt", lambda: inspect.first_corrupt(log, 0, len(log))
     yield "count_entries", lambda: search.count_entries(offsets, search.OFFSET_SLOT)
     yield "lookup_offset", lambda: search.lookup_offset(offsets, 1, 0, 7)

@@ -19,6 +19,7 @@ from typing import Self
 from tests.conftest import require
 
 HERE = Path(__file__).parent
+TIMERS = HERE.parent.parent / "bench/peer/kafka"
 BUILD = HERE.parent.parent / "build/kafka"
 OLDEST_JAVA = 17
 
@@ -71,9 +72,9 @@ def _resolve() -> Path:
 
 
 def _compile(lib: Path) -> Path:
-    """Compile all Java programs of this directory into build/kafka/classes when one of them changed."""
+    """Compile all Java programs, those of the benchmarks too, into build/kafka/classes when one of them changed."""
     classes = BUILD / "classes"
-    sources = sorted(HERE.glob("*.java"))
+    sources = sorted([*HERE.glob("*.java"), *TIMERS.glob("*.java")])
     stamp = _digest([HERE / "pom.xml", *sources])
     if not _is_current(classes, stamp):
         _start_over(classes)

@@ -1,0 +1,177 @@
+"""The short way of plain appends leads where the long way leads: to the same answers, errors and files."""
+
+from collections.abc import Iterator
+from contextlib import AbstractContextManager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import NamedTuple
+from unittest.mock import patch
+
+from hypothesis import event, given, settings
+from hypothesis import strategies as st
+
+from logstore import writable_log
+from logstore.append_info import AppendInfo
+from logstore.errors import LogStoreError
+from logstore.log import Log
+from logstore.log_config import LogConfig
+from logstore.root_checkpoints import PartitionCheckpoints
+from tests.logstore.batches import batch, record
+
+NOW = 10_000
+BULK_BYTES = 250
+"""Small, so that the compiled pass is tried with few batches."""
+OFTEN = 30
+MEMORY = "/dev/shm" if Path("/dev/shm").is_dir() else None  # noqa: S108  a private directory is made in it
+
+
+def mostly(usual: int, *others: int) -> st.SearchStrategy[int]:
+    return st.sampled_from([usual] * OFTEN + list(others))
+
+
+CONFIGS = st.builds(
+    LogConfig,
+    segment_bytes=mostly(100_000, *[400, 2_000] * 5),
+    segment_index_bytes=mostly(100_000, *[40] * 5),
+    index_interval_bytes=st.sampled_from([0, 150, 1_000]),
+    segment_ms=mostly(10**9, *[100] * 5),
+    message_timestamp_before_max_ms=mostly(10**9, *[500] * 5),
+    message_timestamp_after_max_ms=mostly(10**9, *[0] * 5),
+    max_message_bytes=mostly(1_000, *[120] * 5),
+    cleanup_policy=st.sampled_from([frozenset({"delete"})] * 5 + [frozenset({"compact"})]),
+)
+
+
+class Sent(NamedTuple):
+    """A batch, but for its place in the log; most are sound and plain."""
+
+    times: list[int]
+    value: bytes
+    keyed: bool
+    gap: int
+    epoch_step: int
+    producer_id: int
+    attributes: int
+    magic: int
+    lie: dict[str, int]
+
+    def encode(self, base_offset: int, leader_epoch: int) -> bytes:
+        """Place it."""
+        records = [
+            record(offset_delta=number, timestamp_delta=time, key=b"k" if self.keyed else None, value=self.value)
+            for number, time in enumerate(self.times)
+        ]
+        header = {"base_timestamp": NOW, "max_timestamp": NOW + max(self.times), "producer_id": self.producer_id}
+        placed = {"base_offset": base_offset, "leader_epoch": leader_epoch, "attributes": self.attributes}
+        return batch(records=records, **(header | placed | {"magic": self.magic} | self.lie))
+
+
+SENT = st.builds(
+    Sent,
+    times=st.lists(st.integers(-600, 2), min_size=1, max_size=12),
+    value=st.binary(max_size=20),
+    keyed=st.booleans(),
+    gap=mostly(0, 1, 5, -1),
+    epoch_step=mostly(0, 0, 1),
+    producer_id=mostly(-1, -1, 7),
+    attributes=mostly(0, 0x08, 0x20),
+    magic=mostly(2, 2, 3),
+    lie=st.sampled_from(
+        [{}] * 3 * OFTEN
+        + [{"crc": 1}, {"length": 70}, {"last_offset_delta": -1}, {"record_count": 1}, {"max_timestamp": NOW + 1}]
+    ),
+)
+FETCHES = st.lists(st.lists(SENT, min_size=1, max_size=6), min_size=1, max_size=12)
+
+
+def short_way() -> AbstractContextManager[object]:
+    return patch.object(writable_log, "BULK_BYTES", BULK_BYTES)
+
+
+def long_way() -> AbstractContextManager[object]:
+    nothing = lambda *_: None  # noqa: E731  in three places
+    return patch.multiple(writable_log, plain_batch=nothing, plain_producer_batch=nothing, BULK_BYTES=2**62)
+
+
+def append_all(log: Log, appends: list[tuple[bytes, int]], *, lead: bool) -> Iterator[AppendInfo | str]:
+    """Append each; give what was answered, or what was wrong."""
+    for data, epoch in appends:
+        try:
+            yield log.append(data, leader_epoch=epoch) if lead else log.append_batches(data, leader_epoch=epoch)
+        except LogStoreError as error:
+            yield f"{type(error).__name__} {error}".replace(str(log.directory), "")
+
+
+def open_log(directory: Path, config: LogConfig) -> Log:
+    """Without checkpoint files of its own, which cost time."""
+    return Log.open(directory, config, clock=lambda: NOW, checkpoints=PartitionCheckpoints(clean_shutdown=True))
+
+
+def files(directory: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in directory.iterdir()}
+
+
+def compare(config: LogConfig, appends: list[tuple[bytes, int]], *, lead: bool) -> int:
+    """Append on both ways; return how many appends took the short one."""
+    taken = []
+    write = Log._write_plain
+
+    def count(self: Log, *arguments: object) -> bool:
+        taken.append(write(self, *arguments))  # type: ignore[arg-type]  passed on
+        return taken[-1]
+
+    found = []
+    with TemporaryDirectory(prefix="epochlog-", dir=MEMORY) as root:
+        for way in (short_way, long_way):
+            directory = Path(root, way.__name__, "t-0")
+            directory.parent.mkdir()
+            with way(), patch.object(Log, "_write_plain", count), open_log(directory, config) as log:
+                answers = list(append_all(log, appends, lead=lead))
+                segments = [(each.base_offset, each.size, each.largest) for each in log.segments]
+                state = (log.log_end_offset, log.epochs.entries, segments)
+                rolls = [each.should_roll(1, NOW, log.log_end_offset, lambda: NOW, 0) for each in log.segments]
+            found.append((answers, state, rolls, files(directory)))
+    assert found[0] == found[1]
+    return sum(taken)
+
+
+@settings(max_examples=60)
+@given(CONFIGS, FETCHES)
+def test_a_follower_takes_plain_batches_as_it_takes_all_others(config: LogConfig, fetches: list[list[Sent]]) -> None:
+    appends, offset, epoch = [], 0, 0
+    for fetch in fetches:
+        data = b""
+        for sent in fetch:
+            offset, epoch = max(offset + sent.gap, 0), epoch + sent.epoch_step
+            data += sent.encode(offset, epoch)
+            offset += len(sent.times)
+        appends.append((data, epoch))
+    event(f"short ways: {min(compare(config, appends, lead=False), 3)}")
+
+
+@settings(max_examples=60)
+@given(CONFIGS, st.lists(SENT, min_size=1, max_size=20))
+def test_a_leader_takes_plain_batches_as_it_takes_all_others(config: LogConfig, batches: list[Sent]) -> None:
+    appends, epoch = [], 0
+    for sent in batches:
+        epoch += sent.epoch_step
+        appends.append((sent.encode(max(0, sent.gap), -1), epoch))
+    event(f"short ways: {min(compare(config, appends, lead=True), 3)}")
+
+
+def test_most_appends_take_the_short_way() -> None:
+    plain = Sent([0, 1], b"value", keyed=True, gap=0, epoch_step=0, producer_id=-1, attributes=0, magic=2, lie={})
+    one = [(plain.encode(2 * number, 0), 0) for number in range(10)]
+    many = [(b"".join(plain.encode(20 * call + 2 * each, 0) for each in range(10)), 0) for call in range(10)]
+    sent = [(plain.encode(0, -1), 0) for _ in range(10)]
+    # The first batch of an epoch goes the long way: the epoch must be noted.
+    assert compare(LogConfig(), one, lead=False) == 9
+    assert compare(LogConfig(), many, lead=False) == 9
+    assert compare(LogConfig(), sent, lead=True) == 9
+
+
+def test_a_batch_that_is_too_large_is_refused_on_either_way() -> None:
+    plain = Sent([0, 1], b"value", keyed=True, gap=0, epoch_step=0, producer_id=-1, attributes=0, magic=2, lie={})
+    large = plain._replace(value=bytes(90)).encode(0, -1)
+    appends = [(plain.encode(0, -1), 0), (plain.encode(0, -1), 0), (large, 0)]
+    assert compare(LogConfig(max_message_bytes=len(large) - 1), appends, lead=True) == 1
