@@ -34,7 +34,9 @@ def find_timestamp(segments: Sequence[LiveSegment], timestamp: int, log_start_of
     """Find the first record from `log_start_offset` on that is not before `timestamp`. Raises OSError."""
     for segment in segments:
         if segment.largest_timestamp >= timestamp:
-            return _find_in_segment(segment, timestamp, log_start_offset)
+            found = _find_in_segment(segment, timestamp, log_start_offset)
+            if found:
+                return found
     return None
 
 

@@ -252,6 +252,15 @@ class TestSeldomMet:
         assert pair.log.offset_for_timestamp(150) is not None
         pair.check_indexes()
 
+    def test_what_is_deleted_hides_no_later_record_from_a_lookup_by_time(self, pair: LogPair) -> None:
+        self.append(pair, 200)
+        pair.high_watermark(1)
+        pair.delete_records(1)
+        pair.roll()
+        self.append(pair, 100)
+        pair.offset_for_timestamp(50)
+        assert pair.log.offset_for_timestamp(50) == (100, 1, 0)
+
     def test_a_log_that_starts_over_begins_with_an_empty_snapshot(self, pair: LogPair) -> None:
         self.append(pair, LATER, 4, "pid=7 pepoch=0 seq=0")
         pair.high_watermark(4)
