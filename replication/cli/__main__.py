@@ -15,6 +15,8 @@ def run() -> None:
     atexit.register(gc.freeze)
     try:
         from replication.cli.main import main
+    except KeyboardInterrupt:  # once it runs, the command line sees to that itself
+        sys.exit(130)
     except ModuleNotFoundError as error:
         if error.name not in {"typer", "rich"}:
             raise

@@ -1,5 +1,6 @@
 """What holds for all commands: wrong arguments are one line, and so is an output that fails."""
 
+import operator
 import os
 import subprocess
 import sys
@@ -13,6 +14,7 @@ from tests.replication.cli.command import epochlog
 ROOT = replicas("diverged") / "broker-1"
 COMMAND = f"{sys.executable} -m replication.cli"
 DUMP, VERIFY, PLAN = f"dump {ROOT}", f"verify --json {ROOT}", f"plan --leader {ROOT} --follower {ROOT.parent}/broker-2"
+FIRST_WORD = operator.itemgetter(slice(4))
 BUFFERING = pytest.mark.parametrize("unbuffered", ["", "1"])
 
 
@@ -109,7 +111,7 @@ def test_the_version_is_told_in_every_way_it_is_asked_for() -> None:
 
 class TestOutputThatFails:
     @BUFFERING
-    @pytest.mark.parametrize("arguments", [DUMP, VERIFY, PLAN, "version", "--help"])
+    @pytest.mark.parametrize("arguments", [DUMP, VERIFY, PLAN, "version", "--help"], ids=FIRST_WORD)
     def test_a_full_disk_is_one_line_and_status_2(self, arguments: str, unbuffered: str) -> None:
         done = shell(f"{COMMAND} {arguments} > /dev/full", unbuffered)
         assert done.returncode == 2
@@ -117,7 +119,9 @@ class TestOutputThatFails:
         assert done.stderr.count("\n") == 1
 
     @BUFFERING
-    @pytest.mark.parametrize("arguments", [DUMP, f"{DUMP} --json --records", VERIFY, "version", "--help"])
+    @pytest.mark.parametrize(
+        "arguments", [DUMP, f"{DUMP} --json --records", VERIFY, "version", "--help"], ids=FIRST_WORD
+    )
     def test_a_reader_that_goes_away_is_as_with_any_command(self, arguments: str, unbuffered: str) -> None:
         done = shell(f"{COMMAND} {arguments} | true", unbuffered)
         assert (done.returncode, done.stderr) == (141, "")
@@ -134,3 +138,15 @@ class TestOutputThatFails:
     @BUFFERING
     def test_an_error_stream_that_fails_leaves_the_exit_status(self, unbuffered: str) -> None:
         assert shell(f"{COMMAND} dump nope 2> /dev/full", unbuffered).returncode == 2
+
+
+@pytest.mark.parametrize("module", ["typer", "replication.cli.dump"])
+def test_an_interrupt_while_it_is_loaded_is_no_traceback(module: str) -> None:
+    code = (
+        "import builtins, sys\nreal = builtins.__import__\n"
+        f"def interrupted(name, *rest):\n    if name == {module!r}:\n        raise KeyboardInterrupt\n"
+        "    return real(name, *rest)\n"
+        "builtins.__import__ = interrupted\nfrom replication.cli.__main__ import run\nrun()"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "")
