@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from os import PathLike, fspath
+from pathlib import Path
 from uuid import UUID
 
 from logstore.partition_metadata import format_uuid
@@ -50,6 +51,17 @@ class PartitionVanishedError(ReplicationError, LookupError):
         super().__init__(f"{fspath(path)}: deleted or renamed while it was looked at, so it is left out")
 
 
+class CopyUnreadableError(ReplicationError, OSError):
+    """A replica's copy of a partition could be examined, but can no longer be read: it was changed or taken away."""
+
+    def __init__(self, replica: str, partition: TopicPartition, error: OSError) -> None:
+        self.replica = replica
+        super().__init__(
+            f"{partition} of {replica} could be examined but not be read again: {error}; audit copies that nobody "
+            "changes or removes meanwhile"
+        )
+
+
 class UnknownHighWatermarkError(ReplicationError, LookupError):
     """What a follower truncates is up to its high watermark, which its root's files do not tell."""
 
@@ -68,3 +80,24 @@ class NoEpochLeftError(ReplicationError, OverflowError):
             f"no leader can be elected after epoch {epoch}, the highest there is; the leader-epoch-checkpoint that "
             "holds it is most likely damaged: see `epochlog epochs`"
         )
+
+
+class JavaMissingError(ReplicationError, FileNotFoundError):
+    """There is no Java that Spark runs on."""
+
+    def __init__(self, rejected: Mapping[Path, str]) -> None:
+        """Name what was found instead, and what it lacks."""
+        found = "; ".join(f"{home}: {fault}" for home, fault in rejected.items())
+        super().__init__(
+            "Spark needs Java 17 or later, complete with the module jdk.incubator.vector, and none was found"
+            f"{f' ({found})' if found else ''}; install one, as `apt-get install openjdk-17-jre-headless` or "
+            "`brew install openjdk` do, and name it in JAVA_HOME unless it is on the PATH"
+        )
+
+
+class HistoryError(ReplicationError, ValueError):
+    """A file among those of earlier audits cannot be used."""
+
+    def __init__(self, path: Path, fault: str) -> None:
+        self.path = path
+        super().__init__(f"{path}: {fault}; move it away, or keep the history in another directory")
