@@ -100,8 +100,8 @@ def recover_segment(
         reason = walk.to_the_end(progress)
         found = walk.found(reason)
         if reason == OUT_OF_RANGE:
-            parts = plan_split(log)
-            if parts and parts[0].base_offset >= base_offset:
+            parts = plan_split(log, base_offset)
+            if parts:
                 return replace(found, parts=parts)
     if found.dropped_bytes:
         on_damage()

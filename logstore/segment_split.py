@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from epoch.filesystem import FileSystem
-from logstore.errors import InvalidBatchHeaderError, TornBatchError
+from logstore.errors import LogStoreError
 from logstore.file_name import FileFate, FileKind, file_name
 from logstore.index_slots import MAX_RELATIVE_OFFSET
 from logstore.log_file import LogFile
@@ -26,10 +26,11 @@ class Part(NamedTuple):
     """Where that batch begins. The last part takes all that follows, whole or not."""
 
 
-def plan_split(log: LogFile) -> tuple[Part, ...]:
-    """Divide a segment so that each part's offsets fit its index; the fewest parts, one where all fit.
+def plan_split(log: LogFile, base_offset: int) -> tuple[Part, ...]:
+    """Divide a segment so that each part's offsets fit its index: into the fewest parts.
 
-    None at all where offsets do not rise throughout: then it is damage that makes them too far apart.
+    There is one where they would fit if the segment were only called by its first batch's offset, and none where it
+    need not or cannot be split: where offsets do not rise throughout, it is damage that makes them too far apart.
     """
     parts: list[Part] = []
     last_offset = -1
@@ -40,9 +41,10 @@ def plan_split(log: LogFile) -> tuple[Part, ...]:
             if not parts or batch.last_offset - parts[-1].base_offset > MAX_RELATIVE_OFFSET:
                 parts.append(Part(batch.base_offset, batch.position))
             last_offset = batch.last_offset
-    except (TornBatchError, InvalidBatchHeaderError):
-        pass  # recovery of the last part cuts it there
-    return tuple(parts)
+    except LogStoreError:
+        pass  # all that follows stays with the last part
+    first = parts[0].base_offset if parts else base_offset
+    return tuple(parts) if first > base_offset or (first == base_offset and len(parts) > 1) else ()
 
 
 def write_parts(directory: Path, base_offset: int, parts: Sequence[Part], filesystem: FileSystem) -> None:

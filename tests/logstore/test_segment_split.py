@@ -1,5 +1,6 @@
 """A segment whose offsets are too far apart is divided so that each part's offsets fit its index."""
 
+import zlib
 from pathlib import Path
 
 import pytest
@@ -29,8 +30,14 @@ def a_batch(base_offset: int, reach: int = 0, *, producer: int = -1) -> bytes:
     )
 
 
-def plan(data: bytes) -> tuple[Part, ...]:
-    return plan_split(LogFile(memoryview(data)))
+def plan(data: bytes, base_offset: int = 0) -> tuple[Part, ...]:
+    return plan_split(LogFile(memoryview(data)), base_offset)
+
+
+def a_message_that_wraps_nonsense(offset: int) -> bytes:
+    """Of magic 1: its checksum holds, but nobody can tell the first offset in it."""
+    checked = bytes([1, 1]) + bytes(8) + (-1).to_bytes(4, signed=True) + (3).to_bytes(4) + b"odd"
+    return offset.to_bytes(8) + (4 + len(checked)).to_bytes(4) + zlib.crc32(checked).to_bytes(4) + checked
 
 
 @given(st.lists(st.tuples(DISTANCES, st.sampled_from([0, 3, FARTHEST - 4, FARTHEST])), min_size=1, max_size=12))
@@ -42,6 +49,10 @@ def test_each_part_fits_its_index_and_reaches_as_far_as_it_can(batches: list[tup
         data += a_batch(base_offset, reach)
         end = base_offset + reach + 1
     parts = plan(data)
+    if not parts:
+        assert first_last[0][0] == 0
+        assert max(last for _, last in first_last.values()) <= FARTHEST
+        return
     starts = [position for _, position in parts]
     assert starts[0] == 0
     for part, following in zip(parts, [*starts[1:], len(data)], strict=True):
@@ -55,6 +66,17 @@ def test_each_part_fits_its_index_and_reaches_as_far_as_it_can(batches: list[tup
 def test_a_torn_end_stays_with_the_last_part() -> None:
     whole = a_batch(5) + a_batch(2**33)
     assert plan(whole + a_batch(2**33 + 1)[:-3]) == (Part(5, 0), Part(2**33, len(whole) // 2))
+
+
+def test_what_cannot_be_read_stays_with_the_last_part() -> None:
+    nonsense = a_message_that_wraps_nonsense(2**40)
+    assert plan(a_batch(5) + a_batch(2**33) + nonsense) == (Part(5, 0), Part(2**33, len(a_batch(5))))
+    assert plan(a_batch(5) + nonsense, 5) == ()
+
+
+def test_a_segment_may_only_need_another_name() -> None:
+    assert plan(a_batch(2**40), 7) == (Part(2**40, 0),)
+    assert plan(a_batch(2**40), 2**40) == ()
 
 
 @pytest.mark.parametrize("offsets", [(0, 2**40, 1), (0, 2**40, 2**40), (2**40, 0)])
@@ -124,6 +146,11 @@ class TestLoading:
         loaded = load_log(directory, CONFIG)
         assert shape(loaded) == [(100, 101)]
         assert loaded.report.dropped[0].reason == "a batch's offsets do not fit the segment"
+
+    def test_a_segment_of_which_nobody_can_tell_how_to_split_it_is_cut(self, directory: Path) -> None:
+        write(directory, 100, a_batch(100) + a_message_that_wraps_nonsense(FAR))
+        loaded = load_log(directory, CONFIG)
+        assert shape(loaded) == [(100, 101)]
 
     def test_a_second_segment_is_split_as_well(self, directory: Path) -> None:
         write(directory, 0, a_batch(0) + a_batch(50 * FAR, producer=7))
