@@ -21,10 +21,11 @@ _NAMES_BY_MODULE = {
     "batches": ("Batch", "read_batch", "read_batches"),
     "clean_shutdown": ("CleanShutdown",),
     "codec": ("Codec",),
+    "clock": ("now_ms",),
     "columns": ("BatchColumns", "RecordColumns", "StopReason"),
     "control": ("ControlRecord", "ControlType", "EndTransactionMarker"),
     "directory_lock": ("DirectoryLock",),
-    "encoding": ("encode_batch", "encode_columns", "encode_values"),
+    "encoding": ("encode_batch", "encode_columns", "encode_end_transaction", "encode_values"),
     "errors": (
         "AppendError",
         "CorruptBatchError",

@@ -11,6 +11,7 @@ from logstore.batches import Batch as Batch
 from logstore.batches import read_batch as read_batch
 from logstore.batches import read_batches as read_batches
 from logstore.clean_shutdown import CleanShutdown as CleanShutdown
+from logstore.clock import now_ms as now_ms
 from logstore.codec import Codec as Codec
 from logstore.columns import BatchColumns as BatchColumns
 from logstore.columns import RecordColumns as RecordColumns
@@ -21,6 +22,7 @@ from logstore.control import EndTransactionMarker as EndTransactionMarker
 from logstore.directory_lock import DirectoryLock as DirectoryLock
 from logstore.encoding import encode_batch as encode_batch
 from logstore.encoding import encode_columns as encode_columns
+from logstore.encoding import encode_end_transaction as encode_end_transaction
 from logstore.encoding import encode_values as encode_values
 from logstore.errors import AppendError as AppendError
 from logstore.errors import CorruptBatchError as CorruptBatchError

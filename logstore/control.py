@@ -31,6 +31,11 @@ class EndTransactionMarker(NamedTuple):
     coordinator_epoch: int
     """How often the transaction's coordinator had moved: markers of an older one are void."""
 
+    def record(self, timestamp: int) -> Record:
+        """Encode the record that says so, at `timestamp` in milliseconds since 1970 UTC."""
+        key = _KEY.pack(self.version, self.type)
+        return Record(0, timestamp, key, _END_TRANSACTION.pack(self.version, self.coordinator_epoch))
+
 
 class ControlRecord(NamedTuple):
     """A control record's key, and its value still encoded."""

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from epoch.filesystem import REAL, FileSystem
-from logstore.log_root import LOCK_NAME
+from logstore.directory_lock import LOCK_NAME
 
 OnBytes = Callable[[int], object]
 

@@ -1,5 +1,7 @@
 """The `.lock` of a log.dirs root: one process at a time, be it Python or a JVM (Kafka: FileLock).
 
+A log that is opened by itself has one in its own directory, where Kafka does not mind it.
+
 A JVM locks the file with a POSIX record lock, which an flock does not exclude. Such a lock has a trap: it belongs to
 the process, and is gone as soon as any descriptor of the file is closed in it, be it by a backup that only reads it.
 Where the system has them (Linux), this lock is an open file description lock instead. Those exclude POSIX locks and
@@ -13,13 +15,15 @@ A forked child has no lock, as with POSIX locks: its copy of the descriptor is c
 import fcntl
 import os
 import struct
+from collections.abc import Callable
 from pathlib import Path
 from threading import Lock
 from types import TracebackType
 from typing import Final, Self
 
 from logstore.errors import DirectoryLockedError
-from logstore.log_root import LOCK_NAME
+
+LOCK_NAME: Final = ".lock"
 
 _OFD_SETLK: Final[int | None] = getattr(fcntl, "F_OFD_SETLK", None)
 _OFD_GETLK: Final[int] = getattr(fcntl, "F_OFD_GETLK", 0)
@@ -39,9 +43,11 @@ class DirectoryLock:
     ...     ...
     """
 
-    def __init__(self, path: Path, descriptor: int) -> None:
+    def __init__(self, path: Path, descriptor: int, on_fork: Callable[[], object] = lambda: None) -> None:
         """Take over a descriptor that holds the lock; see `acquire`."""
         self.path = path
+        self.on_fork = on_fork
+        """Called in a forked child, which does not hold the lock."""
         self._descriptor: int | None = descriptor
         self._owner = os.getpid()
 
@@ -56,6 +62,28 @@ class DirectoryLock:
             lock = cls(path, descriptor)
             _held[_identity(os.fstat(descriptor))] = lock
         return lock
+
+    @staticmethod
+    def ensure_free(root: Path) -> None:
+        """Raise DirectoryLockedError where somebody has locked this directory; nothing is made, and nothing is locked.
+
+        Where only POSIX locks exist, other processes' are not noticed. Raises OSError.
+        """
+        path = root / LOCK_NAME
+        if not path.exists():
+            return
+        with _held_lock:
+            if _identity(path.stat()) in _held:
+                raise _locked(path, os.getpid())
+            if _OFD_SETLK is None:
+                return
+            descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+            try:
+                kind, *_, holder = _FLOCK.unpack(fcntl.fcntl(descriptor, _OFD_GETLK, _EXCLUSIVE))
+            finally:
+                os.close(descriptor)
+            if kind != fcntl.F_UNLCK:
+                raise _locked(path, holder if holder > 0 else None)
 
     @property
     def held(self) -> bool:
@@ -93,6 +121,7 @@ class DirectoryLock:
         if self._descriptor is not None and _OFD_SETLK is not None:
             os.close(self._descriptor)
         self._descriptor = None
+        self.on_fork()
 
 
 def _locked_descriptor(path: Path) -> int | None:

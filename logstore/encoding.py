@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Final, cast
 
 from logstore.batch_template import BatchTemplate
 from logstore.codec import Codec
+from logstore.control import EndTransactionMarker
 from logstore.record import Record
 from logstore.record_encoder import encode_records
 
@@ -24,7 +25,7 @@ def encode_batch(records: Sequence[Record], template: BatchTemplate | None = Non
 
     Raises ValueError without records.
 
-    >>> data = encode_batch([Record(0, timestamp, b"key", b"value")], BatchTemplate(codec=Codec.ZSTD))
+    >>> data = encode_batch([Record.of(b"value", b"key")], BatchTemplate(codec=Codec.ZSTD))
     """
     if not records:
         raise ValueError("a batch without records cannot be appended")
@@ -32,6 +33,20 @@ def encode_batch(records: Sequence[Record], template: BatchTemplate | None = Non
     section = encode_records(records, base_timestamp)
     max_timestamp = max(record.timestamp for record in records)
     return (template or BatchTemplate()).batch(section, len(records), base_timestamp, max_timestamp)
+
+
+def encode_end_transaction(
+    marker: EndTransactionMarker, producer_id: int, producer_epoch: int, timestamp: int
+) -> bytearray:
+    """Encode the batch that ends a producer's transaction, as the coordinator sends it to the leader.
+
+    `timestamp` is in milliseconds since 1970 UTC. Kafka: MemoryRecords.withEndTransactionMarker. `Log` appends such a
+    batch by `append_end_transaction`.
+    """
+    template = BatchTemplate(
+        producer_id=producer_id, producer_epoch=producer_epoch, is_transactional=True, is_control=True
+    )
+    return encode_batch([marker.record(timestamp)], template)
 
 
 def encode_values(

@@ -1,11 +1,19 @@
 """One partition's log, open for writing and reading (Kafka: UnifiedLog)."""
 
+import os
 from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
 from epoch.filesystem import REAL, FileSystem
+from logstore.append_info import AppendInfo
+from logstore.append_origin import AppendOrigin
+from logstore.clock import now_ms
+from logstore.control import ControlType, EndTransactionMarker
+from logstore.directory_lock import DirectoryLock
+from logstore.encoding import encode_end_transaction
 from logstore.errors import OffsetOutOfRangeError
 from logstore.log_config import LogConfig
 from logstore.log_loader import load_log
@@ -17,7 +25,7 @@ from logstore.retention import Condition, exceeds_age, exceeds_size, is_before, 
 from logstore.root_checkpoints import PartitionCheckpoints
 from logstore.segment_list import SegmentList
 from logstore.topic_partition import parse_directory_name
-from logstore.writable_log import WritableLog, now_ms
+from logstore.writable_log import WritableLog
 
 
 class Log(WritableLog):
@@ -28,15 +36,18 @@ class Log(WritableLog):
     again. A full disk only fails the append that it fails; nothing of that is left in the log.
 
     >>> with Log.open("queue-0") as log:
-    ...     log.append([Record(0, now_ms(), key=None, value=b"first")], leader_epoch=0)
+    ...     log.append([Record.of(b"first")], leader_epoch=0)
     ...     [record.value for record in log.read(0, 1 << 20).records()]
     [b'first']
     """
 
+    _directory_lock: DirectoryLock | None = None
+    """A log that stands alone has one; `LogDirectory` locks the whole root."""
+
     @classmethod
     def open(
         cls,
-        directory: str | Path,
+        directory: str | os.PathLike[str],
         config: LogConfig | None = None,
         *,
         checkpoints: PartitionCheckpoints | None = None,
@@ -49,10 +60,11 @@ class Log(WritableLog):
         """Open the log in a directory named `topic-partition`, made where it is missing; recover it where needed.
 
         `checkpoints` is what a root's checkpoint files say (`LogDirectory` reads and writes them). Without them the
-        log stands alone: it keeps such files itself, and nobody else may have it open. `clock` gives milliseconds
-        since 1970 UTC. `progress` is told how many more bytes are recovered.
+        log stands alone: it keeps such files itself, and locks the directory. `clock` gives milliseconds since 1970
+        UTC. `progress` is told how many more bytes are recovered.
 
-        Raises InvalidDirectoryNameError, SegmentTooLargeError and OSError.
+        Raises InvalidDirectoryNameError, SegmentTooLargeError and OSError; DirectoryLockedError where a log that stands
+        alone is open already, or its parent directory is locked as a root.
         """
         path = Path(directory).absolute()
         config = config or LogConfig()
@@ -61,33 +73,37 @@ class Log(WritableLog):
         if not path.is_dir():
             filesystem.mkdir(path)
             filesystem.fsync_directory(path.parent)
-        known = checkpoints if checkpoints is not None else OwnCheckpoints(path, topic_partition, filesystem).read()
-        loaded = load_log(
-            path,
-            config,
-            log_start_offset=known.log_start_offset or 0,
-            recovery_point=known.recovery_point or 0,
-            clean_shutdown=known.clean_shutdown,
-            filesystem=filesystem,
-            clock=clock,
-            open_files=open_files,
-            progress=progress,
-        )
-        if own is not None:
-            own.mark_open()
-        log = cls(
-            path,
-            config,
-            loaded,
-            filesystem=filesystem,
-            clock=clock,
-            observer=observer,
-            open_files=open_files,
-            own_checkpoints=own,
-        )
-        log.update_high_watermark(known.high_watermark or 0)
-        if observer is not None:
-            observer.recovered(path, loaded.report)
+        with ExitStack() as on_failure:
+            lock = on_failure.enter_context(_lock_alone(path)) if own is not None else None
+            known = checkpoints if checkpoints is not None else OwnCheckpoints(path, topic_partition, filesystem).read()
+            loaded = load_log(
+                path,
+                config,
+                log_start_offset=known.log_start_offset or 0,
+                recovery_point=known.recovery_point or 0,
+                clean_shutdown=known.clean_shutdown,
+                filesystem=filesystem,
+                clock=clock,
+                open_files=open_files,
+                progress=progress,
+            )
+            if own is not None:
+                own.mark_open()
+            log = cls(
+                path,
+                config,
+                loaded,
+                filesystem=filesystem,
+                clock=clock,
+                observer=observer,
+                open_files=open_files,
+                own_checkpoints=own,
+            )
+            log._hold(lock)
+            log.update_high_watermark(known.high_watermark or 0)
+            if observer is not None:
+                observer.recovered(path, loaded.report)
+            on_failure.pop_all()
         return log
 
     def __enter__(self) -> Self:
@@ -105,6 +121,37 @@ class Log(WritableLog):
     def failure(self) -> OSError | None:
         """What poisoned the log: a write or fsync that failed; None while it can be written."""
         return self._failure
+
+    # --- transactions
+
+    def append_end_transaction(
+        self,
+        producer_id: int,
+        producer_epoch: int,
+        *,
+        commit: bool,
+        leader_epoch: int,
+        coordinator_epoch: int = 0,
+        transaction_version: int = 1,
+    ) -> AppendInfo:
+        """Append the marker that commits or aborts a producer's transaction, as the transaction coordinator does.
+
+        `coordinator_epoch` is how often the coordinator has moved: the log refuses markers of an older one. With
+        `transaction_version` 2 each transaction has a producer epoch of its own (KIP-890). Kafka: WriteTxnMarkers.
+
+        Raises InvalidProducerEpochError, TransactionCoordinatorFencedError, and what `append` raises.
+
+        >>> log.append_end_transaction(7, 0, commit=True, leader_epoch=3)
+        """
+        kind = ControlType.COMMIT if commit else ControlType.ABORT
+        return self.append(
+            encode_end_transaction(
+                EndTransactionMarker(kind, 0, coordinator_epoch), producer_id, producer_epoch, self._clock()
+            ),
+            leader_epoch=leader_epoch,
+            origin=AppendOrigin.COORDINATOR,
+            transaction_version=transaction_version,
+        )
 
     # --- moving the ends
 
@@ -267,7 +314,7 @@ class Log(WritableLog):
                 self._poison(error)
                 raise
             self._deleted.close()
-            self._closed = True
+            self._let_go()
 
     def abandon(self) -> None:
         """Let go of the files and write nothing, as if the process had died (Kafka: closeHandlers).
@@ -275,10 +322,21 @@ class Log(WritableLog):
         For a log whose disk has failed: the next `open` recovers it.
         """
         with self._lock:
-            self._closed = True
+            self._let_go()
             for segment in self.segments:
                 segment.abandon()
             self._deleted.close()
+
+    def _hold(self, lock: DirectoryLock | None) -> None:
+        """Keep the lock until the log is closed. A forked process has a copy of the log, and not the lock."""
+        self._directory_lock = lock
+        if lock is not None:
+            lock.on_fork = self._let_go
+
+    def _let_go(self) -> None:
+        self._closed = True
+        if self._directory_lock is not None:
+            self._directory_lock.release()
 
     def recover(self) -> "Log":
         """Let go of a poisoned log and open it again: checked from the recovery point on, as after a crash."""
@@ -298,3 +356,9 @@ class Log(WritableLog):
             observer=self._observer,
             open_files=self._open_files,
         )
+
+
+def _lock_alone(directory: Path) -> DirectoryLock:
+    """Lock the directory of a log that stands alone, and not in a root that is somebody's."""
+    DirectoryLock.ensure_free(directory.parent)
+    return DirectoryLock.acquire(directory)

@@ -1,5 +1,6 @@
 """The several log.dirs roots of one broker: a disk that fails takes only its own partitions offline (KIP-112)."""
 
+import os
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -17,7 +18,7 @@ from logstore.topic_partition import TopicPartition
 class LogDirectories:
     """Roots that are used as one; see `LogDirectory` for each.
 
-    >>> with LogDirectories.open([Path("/disk-1/kafka-logs"), Path("/disk-2/kafka-logs")]) as directories:
+    >>> with LogDirectories.open(["/disk-1/kafka-logs", "/disk-2/kafka-logs"]) as directories:
     ...     directories.log(TopicPartition("orders", 0)).log_end_offset
     """
 
@@ -29,7 +30,7 @@ class LogDirectories:
     @classmethod
     def open(
         cls,
-        roots: Iterable[Path],
+        roots: Iterable[str | os.PathLike[str]],
         config: LogConfig | Callable[[TopicPartition], LogConfig] | None = None,
         **options: Any,
     ) -> Self:
@@ -40,7 +41,7 @@ class LogDirectories:
         """
         opened: list[LogDirectory] = []
         offline: dict[Path, OSError] = {}
-        paths = [root.absolute() for root in roots]
+        paths = [Path(root).absolute() for root in roots]
         with ThreadPoolExecutor(max(len(paths), 1)) as threads:
             futures = {path: threads.submit(LogDirectory.open, path, config, **options) for path in paths}
         failures = {path: future.exception() for path, future in futures.items()}

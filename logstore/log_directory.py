@@ -2,7 +2,6 @@
 
 import errno
 import os
-import time
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
@@ -16,10 +15,12 @@ from uuid import UUID
 from epoch.filesystem import REAL, FileSystem
 from logstore.checkpoint_files import CheckpointFiles
 from logstore.clean_shutdown import CLEAN_SHUTDOWN_NAME, UNKNOWN_BROKER_EPOCH, CleanShutdown
+from logstore.clock import now_ms
 from logstore.deleted_partitions import DeletedPartitions
 from logstore.directory_lock import DirectoryLock
 from logstore.errors import (
     CorruptMetadataError,
+    LogClosedError,
     LogStoreError,
     OfflineDirectoryError,
     PartitionExistsError,
@@ -27,8 +28,10 @@ from logstore.errors import (
 )
 from logstore.log import Log
 from logstore.log_config import LogConfig
+from logstore.log_observer import LogObserver, LogObservers
 from logstore.open_files import DEFAULT_LIMIT, OpenFiles
 from logstore.partition_metadata import PARTITION_METADATA_NAME, PartitionMetadata
+from logstore.periodic_thread import PeriodicThread
 from logstore.root_checkpoints import RootCheckpoints
 from logstore.schedule import Schedule
 from logstore.segment_recovery import OnBytes
@@ -37,11 +40,6 @@ from logstore.topic_partition import DirectoryMark, TopicPartition, is_partition
 METADATA_TOPIC: Final = "__cluster_metadata"
 """The KRaft controller's own log may lie in the same root, and is none of the log manager's (as in Kafka)."""
 FULL: Final = frozenset({errno.ENOSPC, errno.EDQUOT})
-
-
-def system_clock() -> int:
-    """Milliseconds since 1970 UTC."""
-    return time.time_ns() // 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,15 +56,26 @@ class DirectorySettings:
     max_open_files: int = DEFAULT_LIMIT
     """How many segment files are open at once; those that nobody used lately are closed (not in Kafka)."""
 
+    @property
+    def shortest_interval_ms(self) -> int:
+        """How often something may be due."""
+        return min(
+            self.log_flush_scheduler_interval_ms,
+            self.log_flush_offset_checkpoint_interval_ms,
+            self.replica_high_watermark_checkpoint_interval_ms,
+            self.log_retention_check_interval_ms,
+        )
+
 
 class LogDirectory:
     """All partitions of one log.dirs root, behind its lock.
 
-    Nothing runs in the background: `run_periodic` does what is due, and is to be called every second or so.
+    Nothing runs in the background, unless it is opened with `periodic=True`: `run_periodic` does what is due, and is to
+    be called every second or so.
 
-    >>> with LogDirectory.open(Path("/var/kafka-logs")) as directory:
+    >>> with LogDirectory.open("/var/kafka-logs", periodic=True) as directory:
     ...     log = directory.create(TopicPartition("orders", 0))
-    ...     log.append([Record(value=b"...")], leader_epoch=0)
+    ...     log.append([Record.of(b"...")], leader_epoch=0)
     """
 
     def __init__(
@@ -78,6 +87,7 @@ class LogDirectory:
         settings: DirectorySettings,
         filesystem: FileSystem,
         clock: Callable[[], int],
+        observer: LogObserver | None = None,
     ) -> None:
         """Hold no logs yet; see `open`."""
         self.root = root
@@ -88,6 +98,7 @@ class LogDirectory:
         self._settings = settings
         self._filesystem = filesystem
         self._clock = clock
+        self._observer = observer
         self._open_files = OpenFiles(settings.max_open_files)
         self._logs: dict[TopicPartition, Log] = {}
         self._unreadable: dict[TopicPartition, LogStoreError] = {}
@@ -109,23 +120,29 @@ class LogDirectory:
             },
             clock(),
         )
+        self._thread = PeriodicThread(self.run_periodic, settings.shortest_interval_ms, f"epochlog {root.name}")
 
     @classmethod
     def open(
         cls,
-        root: Path | str,
+        root: str | os.PathLike[str],
         config: LogConfig | Callable[[TopicPartition], LogConfig] | None = None,
         *,
         settings: DirectorySettings | None = None,
         filesystem: FileSystem = REAL,
-        clock: Callable[[], int] = system_clock,
+        clock: Callable[[], int] = now_ms,
+        observer: LogObserver | None = None,
+        periodic: bool = False,
         progress: OnBytes = lambda _: None,
     ) -> Self:
         """Lock the root, made where it is missing, and open all logs in it, recovering them after an unclean stop.
 
-        `config` is all logs' or tells each partition's. `progress` is told, by several threads, how many more bytes
-        are recovered: `RecoveryEstimate` says beforehand how many there are. A log that is damaged beyond recovery is
-        in `unreadable`, and the others go on. Raises DirectoryLockedError, and OSError where the disk fails.
+        `config` is all logs' or tells each partition's. `observer` hears of all logs, from several threads. With
+        `periodic` a thread calls `run_periodic` until the directory is closed. `progress` is told, from several
+        threads, how many more bytes are recovered: `RecoveryEstimate` says beforehand how many there are.
+
+        A log that is damaged beyond recovery, or that somebody has opened by itself, is in `unreadable`, and the others
+        go on. Raises DirectoryLockedError, and OSError where the disk fails.
         """
         root = Path(root).absolute()
         if not root.is_dir():
@@ -138,12 +155,15 @@ class LogDirectory:
             settings=settings or DirectorySettings(),
             filesystem=filesystem,
             clock=clock,
+            observer=observer,
         )
         try:
             directory._load(progress)
         except BaseException:
             directory._let_go()
             raise
+        if periodic:
+            directory._thread.start()
         return directory
 
     def __enter__(self) -> Self:
@@ -249,17 +269,19 @@ class LogDirectory:
 
     def flush_due_logs(self) -> None:
         """Flush the logs whose `flush_ms` has passed since their last flush here. Raises OSError."""
-        now_ms = self._clock()
+        now = self._clock()
         for partition, log in self._logs.items():
-            if now_ms - self._flushed_ms.setdefault(partition, now_ms) >= log.config.flush_ms:
-                log.flush()
-                self._flushed_ms[partition] = now_ms
+            if now - self._flushed_ms.setdefault(partition, now) >= log.config.flush_ms:
+                with suppress(LogClosedError):
+                    log.flush()
+                self._flushed_ms[partition] = now
 
     def enforce_retention(self) -> None:
         """Delete segments by age and size in all logs, and forget idle producers. Raises OSError."""
         for log in self._logs.values():
-            log.delete_old_segments()
-            log.expire_producers()
+            with suppress(LogClosedError):
+                log.delete_old_segments()
+                log.expire_producers()
 
     def notice_failures(self) -> None:
         """Take the root offline where a log is poisoned: a write or fsync has failed. `run_periodic` looks first."""
@@ -280,6 +302,7 @@ class LogDirectory:
         After a failure of the disk only the lock is released. Raises OSError; the logs are recovered at the next open
         then.
         """
+        self._thread.stop()
         with self._changes:
             try:
                 if self._failure is None and self._lock.held:
@@ -290,6 +313,7 @@ class LogDirectory:
 
     def abandon(self) -> None:
         """Let go of everything and write nothing, as if the process had died."""
+        self._thread.stop()
         with self._changes:
             self._let_go()
 
@@ -349,6 +373,7 @@ class LogDirectory:
 
     def _load_one(self, partition: TopicPartition, checkpoints: RootCheckpoints, progress: OnBytes) -> None:
         try:
+            DirectoryLock.ensure_free(self.root / str(partition))
             log = self._logs[partition] = self._open_log(partition, checkpoints, progress)
             self._checkpoints.opened(partition, log)
         except LogStoreError as error:
@@ -364,10 +389,15 @@ class LogDirectory:
             checkpoints=checkpoints.of(partition),
             filesystem=self._filesystem,
             clock=self._clock,
-            observer=self._checkpoints if self._checkpoints.is_cleaned(partition) else None,
+            observer=self._observer_of(partition),
             open_files=self._open_files,
             progress=progress,
         )
+
+    def _observer_of(self, partition: TopicPartition) -> LogObserver | None:
+        if not self._checkpoints.is_cleaned(partition):
+            return self._observer
+        return LogObservers(self._checkpoints, self._observer) if self._observer else self._checkpoints
 
     # --- the disk
 

@@ -32,3 +32,46 @@ class LogObserver:
 
     def failed(self, log: Path, error: OSError) -> None:
         """Hear that the disk failed, and that the log takes no more writes."""
+
+
+class LogObservers(LogObserver):
+    """Several observers of one log, told in turn."""
+
+    def __init__(self, *observers: LogObserver) -> None:
+        """Take the observers."""
+        self._observers = observers
+
+    def appended(self, log: Path, info: AppendInfo) -> None:
+        """Tell all."""
+        for each in self._observers:
+            each.appended(log, info)
+
+    def flushed(self, log: Path, recovery_point: int, seconds: float) -> None:
+        """Tell all."""
+        for each in self._observers:
+            each.flushed(log, recovery_point, seconds)
+
+    def rolled(self, log: Path, base_offset: int) -> None:
+        """Tell all."""
+        for each in self._observers:
+            each.rolled(log, base_offset)
+
+    def truncated(self, log: Path, log_end_offset: int, bytes_removed: int) -> None:
+        """Tell all."""
+        for each in self._observers:
+            each.truncated(log, log_end_offset, bytes_removed)
+
+    def deleted(self, log: Path, base_offset: int, size: int) -> None:
+        """Tell all."""
+        for each in self._observers:
+            each.deleted(log, base_offset, size)
+
+    def recovered(self, log: Path, report: RecoveryReport) -> None:
+        """Tell all."""
+        for each in self._observers:
+            each.recovered(log, report)
+
+    def failed(self, log: Path, error: OSError) -> None:
+        """Tell all."""
+        for each in self._observers:
+            each.failed(log, error)

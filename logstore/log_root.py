@@ -1,5 +1,6 @@
 """One entry of a broker's log.dirs, read-only (the reading side of Kafka's LogManager)."""
 
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -7,6 +8,7 @@ from typing import Self
 
 from logstore.clean_shutdown import CLEAN_SHUTDOWN_NAME
 from logstore.directory_listing import DirectoryListing, list_directory
+from logstore.directory_lock import LOCK_NAME
 from logstore.errors import NotALogDirectoryError
 from logstore.file_name import FileKind, parse_file_name
 from logstore.meta_properties import META_PROPERTIES_NAME
@@ -15,7 +17,6 @@ from logstore.partition_directory import PartitionDirectory
 from logstore.root_checkpoints import RootCheckpoints
 from logstore.topic_partition import DirectoryMark, is_partition_directory_name, parse_directory_name
 
-LOCK_NAME = ".lock"
 BOOTSTRAP_CHECKPOINT_NAME = "bootstrap.checkpoint"
 ROOT_FILES = frozenset(
     {*OFFSET_CHECKPOINTS, META_PROPERTIES_NAME, CLEAN_SHUTDOWN_NAME, LOCK_NAME, BOOTSTRAP_CHECKPOINT_NAME}
@@ -33,9 +34,9 @@ class LogRoot:
     checkpoints: RootCheckpoints
 
     @classmethod
-    def open(cls, path: Path) -> Self:
+    def open(cls, path: str | os.PathLike[str]) -> Self:
         """List the root. NotALogDirectoryError where there is neither a partition nor a file of Kafka's in it."""
-        path = path.absolute()
+        path = Path(path).absolute()
         listing = list_directory(path, root=path)
         known = ROOT_FILES.intersection(listing.files)
         if not known and not any(map(_may_be_partition, listing.directories.values())):
@@ -81,9 +82,9 @@ class LogRoot:
         return PartitionDirectory.open(self.path / name, root=self.path, checkpoints=self.checkpoints)
 
 
-def open_log_directory(path: Path) -> LogRoot | PartitionDirectory:
+def open_log_directory(path: str | os.PathLike[str]) -> LogRoot | PartitionDirectory:
     """Open a partition directory or a whole log.dirs root, whichever `path` is."""
-    path = path.absolute()
+    path = Path(path).absolute()
     return PartitionDirectory.open(path) if _looks_like_partition(path) else LogRoot.open(path)
 
 

@@ -1,5 +1,6 @@
 """One partition's directory, read-only (the reading side of Kafka's UnifiedLog)."""
 
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -31,14 +32,16 @@ class PartitionDirectory:
     """The files of a log that stands alone (`Log.open`), which keeps its checkpoints beside its segments."""
 
     @classmethod
-    def open(cls, path: Path, *, root: Path | None = None, checkpoints: RootCheckpoints | None = None) -> Self:
+    def open(
+        cls, path: str | os.PathLike[str], *, root: Path | None = None, checkpoints: RootCheckpoints | None = None
+    ) -> Self:
         """List the directory.
 
         `root` bounds which symbolic links are followed: the partition directory itself unless given. Without
         `checkpoints`, those in the parent directory count; of a log that stands alone, its own. NotALogDirectoryError
         where the name is not `topic-partition` or nothing in the directory is Kafka's.
         """
-        path = path.absolute()
+        path = Path(path).absolute()
         listing = list_directory(path, root=root or path)
         if not is_partition_directory_name(path.name):
             raise NotALogDirectoryError(

@@ -15,8 +15,10 @@ class ReadView:
 
     The bytes stay valid as long as somebody holds `data`, whatever happens to the log.
 
-    >>> for record in log.read(offset, 1 << 20).records():
+    >>> view = log.read(offset, 1 << 20)
+    >>> for record in view.records():
     ...     print(record.offset, record.value)
+    >>> offset = view.next_offset
     """
 
     __slots__ = ("aborted_transactions", "data", "first_batch_incomplete", "offset", "position", "segment_base_offset")
@@ -47,6 +49,17 @@ class ReadView:
 
     def __repr__(self) -> str:
         return f"ReadView(offset={self.offset}, bytes={len(self.data)})"
+
+    @property
+    def next_offset(self) -> int:
+        """Where to read on: the offset after the last batch, or what was asked for where there is none.
+
+        The last record may lie before it: control records and aborted transactions have offsets too.
+        """
+        offset = self.offset
+        for batch in self.batches():
+            offset = batch.last_offset + 1
+        return offset
 
     def batches(self) -> Iterator[Batch]:
         """Walk over the batches, the first of which may begin before `offset`."""

@@ -1,7 +1,10 @@
 """One record: what a producer sent and the offset and time that the log gave it."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, Self
+
+from logstore.clock import now_ms
 
 
 class Header(NamedTuple):
@@ -13,10 +16,12 @@ class Header(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """One record of a log.
+    """One record of a log: of one that is read, or by `of`, one to be written.
 
     `timestamp` is in milliseconds since 1970 UTC, -1 where the format has none (magic 0). A `value` of None is a
     tombstone: compaction removes the key.
+
+    >>> log.append([Record.of(b"value"), Record.of(b"value", b"key")], leader_epoch=0)
     """
 
     offset: int
@@ -24,3 +29,16 @@ class Record:
     key: bytes | None
     value: bytes | None
     headers: tuple[Header, ...] = ()
+
+    @classmethod
+    def of(
+        cls,
+        value: bytes | None,
+        key: bytes | None = None,
+        *,
+        timestamp: int | None = None,
+        headers: Iterable[tuple[str, bytes | None]] = (),
+    ) -> Self:
+        """Make a record to be written: its offset is -1 until the log gives it one, and its time is now by default."""
+        written = now_ms() if timestamp is None else timestamp
+        return cls(-1, written, key, value, tuple(Header(*each) for each in headers))

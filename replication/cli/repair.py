@@ -46,6 +46,7 @@ def workplace(opened: "LogRoot | PartitionDirectory", output: Path | None) -> It
             # LogDirectory locks the root itself.
             if not isinstance(opened, LogRoot):
                 locks.enter_context(_lock(root))
+                locks.enter_context(_lock(opened.path))
             yield opened.path
             return
         with _lock(root), progress_bar("copying", bytes_to_copy(opened.path)) as advance:
@@ -63,8 +64,7 @@ def announce(what: str, *, json: bool) -> None:
 @contextmanager
 def _lock(root: Path) -> Iterator[None]:
     """Keep brokers out, by the lock file that they leave; where there is none, none has ever been here."""
-    from logstore.directory_lock import DirectoryLock
-    from logstore.log_root import LOCK_NAME
+    from logstore.directory_lock import LOCK_NAME, DirectoryLock
 
     if not (root / LOCK_NAME).exists():
         yield

@@ -10,9 +10,10 @@ from pathlib import Path
 from logstore.append_info import AppendInfo
 from logstore.append_origin import AppendOrigin
 from logstore.batch_template import BatchTemplate
+from logstore.clock import now_ms
 from logstore.codec import Codec
 from logstore.encoding import encode_batch
-from logstore.log import Log, now_ms
+from logstore.log import Log
 from logstore.log_config import LogConfig
 from logstore.log_directory import LogDirectory
 from logstore.offset_checkpoint import RECOVERY_POINT_CHECKPOINT

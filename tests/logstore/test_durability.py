@@ -2,12 +2,14 @@
 
 import os
 import re
+import subprocess
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import pytest
 
-from logstore.errors import DirectoryLockedError, LogPoisonedError
+from logstore.errors import DirectoryLockedError, LogClosedError, LogPoisonedError
 from logstore.log import Log
 from logstore.log_config import LogConfig
 from logstore.log_directory import LogDirectory
@@ -81,7 +83,9 @@ def test_p2_an_append_is_there_as_whole_batches_or_not_at_all(work: Workload) ->
     data = path.read_bytes()
     for size in range(len(data)):
         path.write_bytes(data[:size])
-        batches = whole_batches(after_process_death(work))
+        again = after_process_death(work)
+        batches = whole_batches(again)
+        again.abandon()
         assert batches == work.versions[-1][: len(batches)]
 
 
@@ -297,6 +301,42 @@ def test_p21_a_forked_child_has_no_lock(tmp_path: Path) -> None:
                 os._exit(7)
             os._exit(0)
         assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
+
+
+def test_p22_a_log_that_stands_alone_keeps_others_out_and_out_of_their_roots(tmp_path: Path) -> None:
+    with Log.open(tmp_path / "t-0"):
+        with pytest.raises(DirectoryLockedError, match="this process itself"):
+            Log.open(tmp_path / "t-0")
+        with LogDirectory.open(tmp_path) as directory:
+            assert isinstance(directory.unreadable[TopicPartition("t", 0)], DirectoryLockedError)
+    with LogDirectory.open(tmp_path) as directory:
+        assert not directory.unreadable
+        with pytest.raises(DirectoryLockedError):
+            Log.open(tmp_path / "t-0")
+    Log.open(tmp_path / "t-0").abandon()
+    Log.open(tmp_path / "t-0").close()
+
+
+def test_p22_another_process_cannot_open_it_either(tmp_path: Path) -> None:
+    program = (
+        "import sys, logstore\ntry: logstore.Log.open(sys.argv[1])\nexcept logstore.DirectoryLockedError: print('no')"
+    )
+    with Log.open(tmp_path / "t-0"):
+        run = subprocess.run([sys.executable, "-c", program, tmp_path / "t-0"], capture_output=True, check=True)
+    assert run.stdout == b"no\n"
+
+
+def test_p22_a_forked_child_cannot_write_to_it(tmp_path: Path) -> None:
+    with Log.open(tmp_path / "t-0") as log:
+        child = os.fork()
+        if not child:
+            try:
+                log.append([RECORD], leader_epoch=0)
+            except LogClosedError:
+                os._exit(7)
+            os._exit(0)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
+        assert log.append([RECORD], leader_epoch=0).first_offset == 0
 
 
 # --- what is synced when

@@ -10,7 +10,13 @@ import pytest
 
 from epoch.entry import EpochEntry
 from logstore.append_origin import AppendOrigin
+from logstore.batch_template import BatchTemplate
+from logstore.control import ControlType, EndTransactionMarker
+from logstore.encoding import encode_end_transaction
+from logstore.errors import InvalidProducerEpochError, TransactionCoordinatorFencedError
 from logstore.isolation import Isolation
+from logstore.log import Log
+from logstore.record import Record
 from tests.campaign import Campaign
 from tests.logstore.directories import GAPS, assert_sound
 from tests.logstore.log_pair import KafkaCannotOpenError, LogPair
@@ -226,6 +232,39 @@ def test_every_answer_and_every_file_is_kafkas(log_oracle: JavaProgram) -> None:
                 raise
             rmtree(root)
     SEQUENCES.report(SEQUENCES.count)
+
+
+@pytest.mark.parametrize("kind", [ControlType.COMMIT, ControlType.ABORT])
+def test_transactions_end_with_the_marker_that_kafka_makes(
+    log_oracle: JavaProgram, tmp_path: Path, kind: ControlType
+) -> None:
+    kafkas = bytes.fromhex(log_oracle.ask(f"endTxnHex 7 3 {kind.name.lower()} {LATER} 5")[0])
+    assert encode_end_transaction(EndTransactionMarker(kind, 0, 5), 7, 3, LATER) == kafkas
+    written = []
+    for name in ("t-0", "t-1"):
+        with Log.open(tmp_path / name, clock=lambda: LATER) as log:
+            template = BatchTemplate(producer_id=7, producer_epoch=3, base_sequence=0, is_transactional=True)
+            log.append([Record.of(b"v", timestamp=LATER)], leader_epoch=2, template=template)
+            if name == "t-0":
+                log.append(kafkas, leader_epoch=2, origin=AppendOrigin.COORDINATOR, transaction_version=1)
+            else:
+                commit = kind is ControlType.COMMIT
+                log.append_end_transaction(7, 3, commit=commit, leader_epoch=2, coordinator_epoch=5)
+            log.update_high_watermark(2)
+            assert log.last_stable_offset == 2
+            assert len(log.read(0, 1 << 20, isolation=Isolation.TXN_COMMITTED).aborted_transactions) == (kind == 0)
+            written.append(bytes(log.read(0, 1 << 20).data))
+    assert written[0] == written[1]
+
+
+def test_a_marker_of_a_coordinator_that_has_moved_is_refused(tmp_path: Path) -> None:
+    with Log.open(tmp_path / "t-0") as log:
+        log.append_end_transaction(7, 3, commit=True, leader_epoch=0, coordinator_epoch=5)
+        with pytest.raises(TransactionCoordinatorFencedError):
+            log.append_end_transaction(7, 3, commit=True, leader_epoch=0, coordinator_epoch=4)
+        with pytest.raises(InvalidProducerEpochError):
+            log.append_end_transaction(7, 2, commit=True, leader_epoch=0, coordinator_epoch=5)
+        assert log.log_end_offset == 1
 
 
 class TestSeldomMet:

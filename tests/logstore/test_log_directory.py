@@ -3,12 +3,16 @@
 import errno
 import os
 import shutil
+import threading
+import time
+from collections.abc import Callable
 from pathlib import Path
 from uuid import uuid4
 
 import pytest
 
 from epoch.filesystem import FileSystem
+from logstore.append_info import AppendInfo
 from logstore.errors import (
     DirectoryLockedError,
     InvalidDirectoryNameError,
@@ -20,9 +24,11 @@ from logstore.errors import (
 from logstore.log import Log
 from logstore.log_config import LogConfig
 from logstore.log_directory import DirectorySettings, LogDirectory
+from logstore.log_observer import LogObserver
 from logstore.offset_checkpoint import OffsetCheckpoint
 from logstore.partition_metadata import PartitionMetadata
 from logstore.record import Record
+from logstore.recovery_report import RecoveryReport
 from logstore.topic_partition import TopicPartition
 
 ORDERS = TopicPartition("orders", 0)
@@ -340,3 +346,98 @@ def test_idle_logs_hold_no_descriptor_and_no_mapping(root: Path) -> None:
         numbers = [number for number in Path("/proc/self/fd").glob("*") if number.is_symlink()]
         held = [str(number.readlink()) for number in numbers]
         assert not [name for name in held if str(root) in name and not name.endswith(".lock")]
+
+
+class Heard(LogObserver):
+    """Notes what it hears."""
+
+    def __init__(self) -> None:
+        self.heard: list[tuple[str, str]] = []
+
+    def recovered(self, log: Path, report: RecoveryReport) -> None:
+        del report
+        self.heard.append((log.name, "recovered"))
+
+    def appended(self, log: Path, info: AppendInfo) -> None:
+        del info
+        self.heard.append((log.name, "appended"))
+
+    def truncated(self, log: Path, log_end_offset: int, bytes_removed: int) -> None:
+        del log_end_offset, bytes_removed
+        self.heard.append((log.name, "truncated"))
+
+
+class TestObserving:
+    def test_an_observer_hears_of_all_logs(self, root: Path) -> None:
+        filled(root).close()
+        observer = Heard()
+        with LogDirectory.open(root, observer=observer) as directory:
+            directory.log(OTHERS).append(records(), leader_epoch=0)
+            directory.create(TopicPartition("new", 0)).append(records(), leader_epoch=0)
+        assert observer.heard == [
+            ("orders-0", "recovered"),
+            ("orders-1", "recovered"),
+            ("orders-1", "appended"),
+            ("new-0", "recovered"),
+            ("new-0", "appended"),
+        ]
+
+    def test_it_hears_of_compacted_logs_whose_cleaner_s_checkpoint_is_taken_back_too(self, root: Path) -> None:
+        directory = filled(root)
+        for _ in range(2):
+            directory.log(ORDERS).roll()
+            directory.log(ORDERS).append(records(), leader_epoch=0)
+        directory.close()
+        OffsetCheckpoint({ORDERS: 3}).write(root / "cleaner-offset-checkpoint")
+        observer = Heard()
+        with LogDirectory.open(root, observer=observer) as directory:
+            directory.log(ORDERS).truncate_to(1)
+        assert ("orders-0", "truncated") in observer.heard
+        assert checkpoint(root, "cleaner-offset") == {ORDERS: 1}
+
+
+class TestTheThread:
+    SETTINGS = DirectorySettings(replica_high_watermark_checkpoint_interval_ms=10)
+
+    def test_there_is_none_unless_asked_for(self, root: Path) -> None:
+        threads = threading.active_count()
+        with LogDirectory.open(root):
+            assert threading.active_count() == threads
+
+    @pytest.mark.parametrize("leave", [LogDirectory.close, LogDirectory.abandon])
+    def test_it_does_what_is_due_until_the_directory_is_left(
+        self, root: Path, leave: Callable[[LogDirectory], None]
+    ) -> None:
+        threads = threading.active_count()
+        directory = LogDirectory.open(root, settings=self.SETTINGS, periodic=True)
+        log = directory.create(ORDERS)
+        log.append(records(), leader_epoch=0)
+        log.update_high_watermark(2)
+        wait_for((root / "replication-offset-checkpoint").exists)
+        wait_for(lambda: checkpoint(root, "replication-offset") == {ORDERS: 2})
+        leave(directory)
+        assert threading.active_count() == threads
+
+    def test_it_goes_on_when_a_log_was_closed_by_hand(self, root: Path) -> None:
+        settings = DirectorySettings(log_flush_scheduler_interval_ms=10, log_retention_check_interval_ms=10)
+        config = LogConfig(flush_ms=0)
+        with LogDirectory.open(root, config, settings=settings, periodic=True) as directory:
+            directory.create(ORDERS).close()
+            log = directory.create(OTHERS)
+            log.append(records(), leader_epoch=0)
+            wait_for(lambda: log.recovery_point == 3)
+
+    def test_a_disk_that_fails_meanwhile_takes_the_root_offline(self, root: Path) -> None:
+        disk = FailingDisk()
+        with LogDirectory.open(root, filesystem=disk, settings=self.SETTINGS, periodic=True) as directory:
+            directory.create(ORDERS)
+            disk.error = errno.EIO
+            wait_for(lambda: directory.failure is not None)
+
+
+def wait_for(condition: Callable[[], bool]) -> None:
+    """Give another thread time, and not for ever."""
+    until = time.monotonic() + 10
+    while not condition():
+        assert time.monotonic() < until
+        time.sleep(0.005)

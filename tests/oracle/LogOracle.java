@@ -208,8 +208,8 @@ public final class LogOracle {
                     Integer.parseInt(a[1]), AppendOrigin.COORDINATOR, RequestLocal.noCaching(), VerificationGuard.SENTINEL,
                     a.length > 6 ? Short.parseShort(a[6]) : (short) 1));
             }
-            case "endTxnHex": {              // endTxnHex PID PEPOCH commit|abort TS -> the marker's batch
-                EndTransactionMarker m = new EndTransactionMarker(a[3].equals("commit") ? ControlRecordType.COMMIT : ControlRecordType.ABORT, 0);
+            case "endTxnHex": {              // endTxnHex PID PEPOCH commit|abort TS [COORDINATOR_EPOCH] -> the marker's batch
+                EndTransactionMarker m = new EndTransactionMarker(a[3].equals("commit") ? ControlRecordType.COMMIT : ControlRecordType.ABORT, a.length > 5 ? Integer.parseInt(a[5]) : 0);
                 return HexFormat.of().formatHex(bytes(MemoryRecords.withEndTransactionMarker(0, Long.parseLong(a[4]), -1, Long.parseLong(a[1]), Short.parseShort(a[2]), m)));
             }
             case "assignEpoch": log.assignEpochStartOffset(Integer.parseInt(a[1]), Long.parseLong(a[2])); return "ok";
