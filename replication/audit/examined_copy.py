@@ -7,6 +7,7 @@ from pathlib import Path
 
 from replication.audit.copy_summary import CopySummary
 from replication.audit.range_digests import RangeDigests
+from replication.errors import CopyUnreadableError
 
 OpenLogs = Callable[[Collection[str]], AbstractContextManager[Path]]
 """Is given the names of `.log` files; the directory that it opens holds at least those as long as it is entered."""
@@ -24,6 +25,18 @@ class ExaminedCopy:
     def replica(self) -> str:
         """Whose copy it is."""
         return self.summary.replica
+
+    @contextmanager
+    def logs(self, names: Collection[str]) -> Iterator[Path]:
+        """Open the directory of the copy's `.log` files, of these at least.
+
+        Raises CopyUnreadableError where that cannot be, or what is done with it raises OSError.
+        """
+        try:
+            with self.open_logs(names) as directory:
+                yield directory
+        except OSError as error:
+            raise CopyUnreadableError(self.replica, self.summary.topic_partition, error) from error
 
 
 def in_place(directory: Path) -> OpenLogs:

@@ -1,13 +1,11 @@
 """Which copies of a partition agree, what the differences would cost, and which copy should lead."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
 from epoch import EpochEntry
 from replication.audit.comparison import Comparison
-from replication.audit.examined_copy import ExaminedCopy
 from replication.audit.replica_finding import ReplicaFinding
 from replication.planning import Relation
 
@@ -163,11 +161,3 @@ class PartitionVerdict:
             "forks": [fork.as_json() for fork in self.forks],
             "missing": list(self.missing),
         }
-
-
-def judge(copies: Sequence[ExaminedCopy], *, missing: Sequence[str] = ()) -> PartitionVerdict:
-    """Compare all copies of one partition, of at least one; `missing` names the replicas that should have one too.
-
-    What cannot be read again is a finding, `file-unreadable`, and the pair is then not judged by its bytes.
-    """
-    raise NotImplementedError

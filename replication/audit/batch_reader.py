@@ -1,0 +1,151 @@
+"""Reads the batches of a copy again, where digests say that they differ from another copy's."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from logstore.columns import BatchColumns
+from logstore.file_name import FileKind
+from logstore.log_file import LogFile
+from logstore.segment import Segment
+from logstore.verify import Finding
+from logstore.verify.finding import Reporter
+from logstore.verify.log_pass import Chunk, LogPass, SilentCheck
+from replication.audit.copy_summary import SegmentExtent
+from replication.audit.examined_copy import ExaminedCopy
+from replication.audit.range_digests import RANGE_BITS
+
+COMPARED: Final = ("base_offset", "last_offset", "leader_epoch", "size", "magic", "crc", "record_count")
+"""What makes two batches the same, as the digests have it."""
+ROW = np.dtype(
+    [
+        ("base_offset", np.int64),
+        ("last_offset", np.int64),
+        ("leader_epoch", np.int32),
+        ("size", np.int64),
+        ("magic", np.int8),
+        ("crc", np.uint32),
+        ("record_count", np.int32),
+        ("position", np.int64),
+        ("segment", np.int32),
+        ("is_sound", np.bool_),
+    ]
+)
+"""One batch; `segment` is a number in the copy's list of segments. Sound is what its header can be believed to say."""
+
+Batches = NDArray[np.void]
+
+
+@dataclass(slots=True)
+class BatchReader:
+    """Reads batches of one copy by their offsets, and counts what it reads."""
+
+    copy: ExaminedCopy
+    batches_read: int = 0
+    bytes_read: int = 0
+
+    def read(self, first: int, end: int) -> Batches:
+        """Return the batches whose base offset is from `first` on and below `end`, by offset, each once.
+
+        Raises CopyUnreadableError.
+        """
+        rows = self._rows(self._holding(first, end), first, end)
+        if len(rows) < self._expected(first, end):
+            # Batches that stand where their offsets do not belong.
+            rows = self._rows(range(len(self.copy.summary.segments)), first, end)
+        self.batches_read += len(rows)
+        self.bytes_read += int(rows["size"].sum())
+        return _ordered(rows)
+
+    def file(self, number: int) -> str:
+        """Name the segment with this number."""
+        return self.copy.summary.segments[number].file
+
+    def _holding(self, first: int, end: int) -> Sequence[int]:
+        bases = np.array([segment.base_offset for segment in self.copy.summary.segments], np.int64)
+        start = max(int(np.searchsorted(bases, first, "right")) - 1, 0)
+        return range(start, int(np.searchsorted(bases, end)))
+
+    def _expected(self, first: int, end: int) -> int:
+        """Return how many batches the digests count, of whole ranges at least."""
+        rows = self.copy.digests.rows
+        whole = (rows["range"] << RANGE_BITS >= first) & (rows["range"] + 1 << RANGE_BITS <= end)
+        return int(rows["batches"][whole].sum())
+
+    def _rows(self, numbers: Sequence[int], first: int, end: int) -> Batches:
+        segments = {number: self.copy.summary.segments[number] for number in numbers}
+        collected = _Collected(first, end, {segment.file: number for number, segment in segments.items()})
+        with self.copy.logs([segment.file for segment in segments.values()]) as directory:
+            listed = [_segment(segment, directory) for segment in segments.values()]
+            for segment in listed:
+                segment.size  # noqa: B018  raises OSError where it is gone, which the pass would only report
+            reading = LogPass(listed, [collected], Reporter(None), scan=collected.scan)
+            for _ in reading.run():
+                pass  # damage was reported when the copy was examined
+        rows = np.concatenate(collected.parts) if collected.parts else np.empty(0, ROW)
+        for misfit in self.copy.summary.misfit_epochs:
+            rows["is_sound"] &= (rows["base_offset"] > misfit.last) | (rows["last_offset"] < misfit.first)
+        return rows
+
+
+@dataclass(slots=True)
+class _Collected(SilentCheck):
+    """Keeps the batches with base offsets from `first` on and below `until`; only their checksums are computed."""
+
+    first: int
+    until: int
+    numbers: dict[str, int]
+    parts: list[Batches] = field(default_factory=list)
+
+    def batches(self, chunk: Chunk) -> Iterator[Finding]:
+        """See `Check`."""
+        columns = chunk.columns
+        chosen = self._chosen(columns)
+        rows = np.empty(len(chosen), ROW)
+        for name in (*COMPARED, "position"):
+            rows[name] = getattr(columns, name)[chosen]
+        rows["is_sound"] = columns.crc_valid[chosen]
+        rows["segment"] = self.numbers[chunk.segment.log_path.name]
+        self.parts.append(rows)
+        yield from ()
+
+    def scan(self, log: LogFile, position: int) -> Iterator[BatchColumns]:
+        """Read headers, and check the checksums of those batches that count."""
+        for columns in log.scan(position, check_crc=False):
+            chosen = self._chosen(columns)
+            yield _checked(log, columns, chosen) if len(chosen) else columns
+
+    def _chosen(self, columns: BatchColumns) -> NDArray[np.int64]:
+        return np.flatnonzero((columns.base_offset >= self.first) & (columns.base_offset < self.until))
+
+
+def _checked(log: LogFile, columns: BatchColumns, chosen: NDArray[np.int64]) -> BatchColumns:
+    """Compute the checksums from the first to the last of the rows chosen."""
+    row, last = int(chosen[0]), int(chosen[-1])
+    valid = columns.crc_valid.copy()
+    while row <= last:
+        checked = next(log.scan(int(columns.position[row])))
+        count = min(len(checked), last + 1 - row)
+        valid[row : row + count] = checked.crc_valid[:count]
+        row += max(count, 1)
+    return replace(columns, crc_valid=valid)
+
+
+def _segment(extent: SegmentExtent, directory: Path) -> Segment:
+    return Segment(extent.base_offset, {FileKind.LOG: directory / extent.file})
+
+
+def _ordered(rows: Batches) -> Batches:
+    """Sort batches by offset, and drop those that stand in the log twice."""
+    rows = rows[np.argsort(rows["base_offset"], kind="stable")]
+    if len(rows) < 2:
+        return rows
+    same = np.ones(len(rows) - 1, np.bool_)
+    for name in COMPARED:
+        same &= rows[name][1:] == rows[name][:-1]
+    kept: Batches = rows[np.concatenate([[True], ~same])]
+    return kept

@@ -1,0 +1,180 @@
+"""Judges the copies of one partition: by their bytes how they differ, by `plan` and `advise` what that would cost."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import combinations, permutations
+
+from logstore.topic_partition import TopicPartition
+from logstore.verify.finding import UNREADABLE, Reporter
+from replication.audit.comparison import Comparison, compare
+from replication.audit.copy_summary import CopySummary
+from replication.audit.difference_findings import difference_findings, odd_replicas
+from replication.audit.examined_copy import ExaminedCopy
+from replication.audit.examined_log import ExaminedLog
+from replication.audit.replica_finding import ReplicaFinding
+from replication.audit.verdict import Branch, ForkedPair, PairVerdict, PartitionVerdict, Verdict, worst_first
+from replication.errors import CopyUnreadableError, ReplicationError
+from replication.planning import Relation, advise, plan
+from replication.planning.advice import Advice, Loss
+from replication.planning.plan import relation
+
+Logs = Mapping[str, ExaminedLog]
+
+
+def judge(copies: Sequence[ExaminedCopy], *, missing: Sequence[str] = ()) -> PartitionVerdict:
+    """Compare all copies of one partition, of at least one; `missing` names the replicas that should have one too.
+
+    What cannot be read again is a finding, `file-unreadable`, and the pair is then not judged by its bytes.
+    """
+    copies = sorted(copies, key=lambda copy: copy.replica)
+    partition = copies[0].summary.topic_partition
+    comparisons: dict[frozenset[str], Comparison] = {}
+    findings: list[ReplicaFinding] = []
+    for left, right in combinations(copies, 2):
+        try:
+            comparisons[frozenset((left.replica, right.replica))] = compare(left, right)
+        except CopyUnreadableError as error:
+            findings.append(_unreadable(partition, error))
+    logs = {copy.replica: ExaminedLog.of_copy(copy) for copy in copies}
+    advice, costs = _advice(partition, logs)
+    pairs = tuple(
+        _pair(
+            logs[leader], logs[follower], comparisons.get(frozenset((leader, follower))), costs.get((leader, follower))
+        )
+        for leader, follower in permutations(logs, 2)
+    )
+    summaries = [copy.summary for copy in copies]
+    return PartitionVerdict(
+        topic=partition.topic,
+        partition=partition.partition,
+        verdicts=worst_first(set(_verdicts(pairs, summaries, missing))),
+        pairs=pairs,
+        recommended=_recommended(advice, logs, list(comparisons.values())),
+        branches=tuple(map(_branch, summaries)),
+        forks=tuple(_forks(comparisons.values())),
+        missing=tuple(sorted(missing)),
+        findings=(*dict.fromkeys(findings), *difference_findings(partition, summaries, list(comparisons.values()))),
+        comparisons=tuple(comparisons.values()),
+    )
+
+
+def _unreadable(partition: TopicPartition, error: CopyUnreadableError) -> ReplicaFinding:
+    return ReplicaFinding(error.replica, Reporter(partition).error(UNREADABLE, str(error), file=None))
+
+
+def _advice(partition: TopicPartition, logs: Logs) -> tuple[Advice | None, dict[tuple[str, str], Loss]]:
+    """Advise, and tell what each follower loses under each leader, as far as that can be known."""
+    if len(logs) < 2:
+        return None, {}
+    try:
+        advice = advise(partition, logs)
+    except (ReplicationError, OSError):
+        return None, dict(_costs(logs))
+    return advice, {
+        (standing.replica, follower): loss for standing in advice.replicas for follower, loss in standing.lost.items()
+    }
+
+
+def _costs(logs: Logs) -> Iterator[tuple[tuple[str, str], Loss]]:
+    for leader, follower in permutations(logs, 2):
+        try:
+            planned = plan(logs[leader], logs[follower])
+        except (ReplicationError, OSError):
+            continue
+        yield (leader, follower), Loss(planned.truncate_to, planned.records_lost, planned.bytes_lost)
+
+
+def _recommended(advice: Advice | None, logs: Logs, comparisons: Sequence[Comparison]) -> str | None:
+    """Return who should lead: what `advise` says, unless a copy that goes as far has nothing wrong with its log."""
+    if advice is None:
+        return next(iter(logs)) if len(logs) == 1 else None
+    standings = {standing.replica: standing for standing in advice.replicas}
+    suspect = odd_replicas(comparisons) | {name for name, log in logs.items() if log.copy.summary.log_errors}
+    best = standings[advice.recommended]
+    equals = [
+        name
+        for name, standing in standings.items()
+        if (standing.last_epoch, standing.end_offset) == (best.last_epoch, best.end_offset)
+    ]
+    sound = [name for name in equals if name not in suspect]
+    if best.replica not in suspect or not sound:
+        return best.replica
+    return min(sound, key=lambda name: (sum(loss.records_lost for loss in standings[name].lost.values()), name))
+
+
+def _pair(leader: ExaminedLog, follower: ExaminedLog, comparison: Comparison | None, cost: Loss | None) -> PairVerdict:
+    related = _relation(leader, follower)
+    return PairVerdict(
+        leader=leader.copy.replica,
+        follower=follower.copy.replica,
+        relation=related,
+        truncate_to=cost.truncate_to if cost else None,
+        records_lost=cost.records_lost if cost else None,
+        bytes_lost=cost.bytes_lost if cost else None,
+        verdicts=worst_first(set(_pair_verdicts(leader.copy.summary, follower.copy.summary, related, comparison))),
+        first_difference=comparison.first_difference if comparison else None,
+    )
+
+
+def _relation(leader: ExaminedLog, follower: ExaminedLog) -> Relation:
+    try:
+        return relation(leader, follower)
+    except ReplicationError:  # no epoch is left for the leader: only where the logs end tells them apart
+        ends = leader.log_end_offset, follower.log_end_offset
+        return Relation.IDENTICAL if ends[0] == ends[1] else Relation.AHEAD if ends[0] < ends[1] else Relation.LAGGING
+
+
+def _pair_verdicts(
+    leader: CopySummary, follower: CopySummary, related: Relation, comparison: Comparison | None
+) -> Iterator[Verdict]:
+    if leader.errors or follower.errors or comparison is None or _topic_ids_differ(leader, follower):
+        yield Verdict.DAMAGED
+    if leader.log_start_offset != follower.log_start_offset:
+        yield Verdict.RETENTION
+    # Where the copies have offsets in common, bytes tell of a fork; else what is left of the epochs does.
+    forked = comparison.fork is not None if comparison and comparison.ranges else related is Relation.FORKED
+    if forked:
+        yield Verdict.FORKED
+    elif leader.log_end_offset != follower.log_end_offset:
+        yield Verdict.LAGGING
+    if comparison is None:
+        return
+    if comparison.divergences:
+        yield Verdict.SILENT_DIVERGENCE
+    if comparison.missing_left or comparison.missing_right:
+        yield Verdict.MISSING
+    if comparison.compacted_differently:
+        yield Verdict.COMPACTION
+
+
+def _topic_ids_differ(leader: CopySummary, follower: CopySummary) -> bool:
+    return None not in {leader.topic_id, follower.topic_id} and leader.topic_id != follower.topic_id
+
+
+def _verdicts(
+    pairs: Sequence[PairVerdict], summaries: Sequence[CopySummary], missing: Sequence[str]
+) -> Iterator[Verdict]:
+    for pair in pairs:
+        yield from pair.verdicts
+    if missing:
+        yield Verdict.MISSING
+    if any(summary.errors for summary in summaries):
+        yield Verdict.DAMAGED
+
+
+def _forks(comparisons: Iterable[Comparison]) -> Iterator[ForkedPair]:
+    for comparison in comparisons:
+        if comparison.fork:
+            fork = comparison.fork
+            yield ForkedPair(comparison.left, comparison.right, fork.offset, fork.left_epoch, fork.right_epoch)
+
+
+def _branch(summary: CopySummary) -> Branch:
+    return Branch(
+        summary.replica,
+        summary.log_start_offset,
+        summary.log_end_offset,
+        summary.high_watermark,
+        summary.records,
+        summary.log_bytes,
+        summary.lineage,
+    )

@@ -1,0 +1,32 @@
+"""Snapshots on disk, examined and judged in one process, as the audit does in many."""
+
+from pathlib import Path
+
+from logstore.log_root import LogRoot
+from logstore.partition_directory import PartitionDirectory
+from logstore.topic_partition import TopicPartition
+from replication.audit.examination import Examination, examine
+from replication.audit.examined_copy import ExaminedCopy, in_place
+from replication.audit.judgement import judge
+from replication.audit.verdict import PartitionVerdict
+
+
+def examine_all(roots: Path, *, records: bool = False) -> list[tuple[PartitionDirectory, Examination]]:
+    """Examine every partition of the brokers whose roots stand in a directory."""
+    return [
+        (partition, examine(partition, root.name, records=records))
+        for root in sorted(place for place in roots.iterdir() if place.is_dir())
+        for partition in LogRoot.open(root).partitions()
+    ]
+
+
+def copy_of(partition: PartitionDirectory, examination: Examination) -> ExaminedCopy:
+    return ExaminedCopy(examination.summary, examination.digests, in_place(partition.path))
+
+
+def judge_all(examined: list[tuple[PartitionDirectory, Examination]]) -> dict[TopicPartition, PartitionVerdict]:
+    """Judge every partition."""
+    copies: dict[TopicPartition, list[ExaminedCopy]] = {}
+    for partition, examination in examined:
+        copies.setdefault(partition.topic_partition, []).append(copy_of(partition, examination))
+    return {partition: judge(of_partition) for partition, of_partition in sorted(copies.items())}
