@@ -2,64 +2,29 @@
 
 from array import array
 from bisect import bisect_left, bisect_right
-from pathlib import Path
 from sys import byteorder
-from typing import Final, Self
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from epoch.filesystem import REAL, FileSystem
-from logstore.index_slots import read_index
+from logstore.index_slots import OFFSET_SLOT
+from logstore.live_index import LiveIndex
 from logstore.offset_index import OffsetIndex, OffsetIndexEntry
-from logstore.slot_file import SlotFile
 
-SLOT_BYTES: Final = 8
-MAX_RELATIVE_OFFSET: Final = 2**31 - 1
 _POSITION: Final = 0xFFFF_FFFF
 # A method of int runs without the interpreter, so that no other thread can come in between while bisect runs.
 _position_of: Final = _POSITION.__and__
 
 
-class LiveOffsetIndex:
-    """Entries as 64-bit numbers: the relative last offset of a batch above its position, as in the file.
+class LiveOffsetIndex(LiveIndex):
+    """Entries as 64-bit numbers: the relative last offset of a batch above its position, as in the file."""
 
-    One thread changes it; others may look things up meanwhile.
-    """
-
-    __slots__ = ("_file", "_slots", "base_offset", "max_entries")
-
-    def __init__(self, file: SlotFile, base_offset: int, max_bytes: int, slots: "array[int] | None" = None) -> None:
-        """Begin with `slots`; `max_bytes` is `segment_index_bytes`."""
-        self._file = file
-        self.base_offset = base_offset
-        self.max_entries = max_bytes // SLOT_BYTES
-        self._slots = array("q") if slots is None else slots
-
-    @classmethod
-    def open(cls, path: Path, base_offset: int, max_bytes: int, filesystem: FileSystem = REAL) -> Self:
-        """Read the file; one that is missing counts as empty. Zeros after the entries count for nothing.
-
-        Raises OSError, CorruptIndexError.
-        """
-        try:
-            data = read_index(path)
-        except FileNotFoundError:
-            return cls(SlotFile(path, SLOT_BYTES, filesystem), base_offset, max_bytes)
-        entries = len(OffsetIndex.parse(data, base_offset, path)) if data else 0
-        slots = array("q")
-        slots.frombytes(memoryview(data)[: entries * SLOT_BYTES])
-        _to_or_from_big_endian(slots)
-        file = SlotFile(path, SLOT_BYTES, filesystem, saved=entries, file_bytes=len(data))
-        return cls(file, base_offset, max_bytes, slots)
+    __slots__ = ("_slots",)
+    _slot = OFFSET_SLOT.itemsize
 
     def __len__(self) -> int:
         return len(self._slots)
-
-    @property
-    def path(self) -> Path:
-        """Where the entries are kept."""
-        return self._file.path
 
     @property
     def room(self) -> int:
@@ -108,15 +73,14 @@ class LiveOffsetIndex:
         """Drop the entries of batches that reach `offset`. Raises OSError."""
         kept = bisect_left(self._slots, (offset - self.base_offset) << 32)
         del self._slots[kept:]
-        self._file.cut(kept)
+        self._cut()
 
-    def save(self, *, sync: bool) -> None:
-        """Bring the file up to date. Raises OSError."""
-        self._file.save(len(self._slots), self._encode, sync=sync)
-
-    def renamed(self, path: Path) -> None:
-        """Follow the file to its new name."""
-        self._file.renamed(path)
+    def _take(self, data: bytes) -> int:
+        self._slots = array("q")
+        entries = len(OffsetIndex.parse(data, self.base_offset, self.path))
+        self._slots.frombytes(memoryview(data)[: entries * self._slot])
+        _to_or_from_big_endian(self._slots)
+        return entries
 
     def _encode(self, first: int) -> bytes:
         slots = self._slots[first:]

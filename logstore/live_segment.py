@@ -9,7 +9,8 @@ from epoch.filesystem import REAL, FileSystem
 from logstore.batch import LOG_OVERHEAD
 from logstore.batches import MAGIC_POSITION, Batch, read_batch, read_batches
 from logstore.file_name import FileKind, file_name
-from logstore.live_offset_index import MAX_RELATIVE_OFFSET, LiveOffsetIndex
+from logstore.index_slots import MAX_RELATIVE_OFFSET
+from logstore.live_offset_index import LiveOffsetIndex
 from logstore.live_time_index import LiveTimeIndex
 from logstore.live_transaction_index import LiveTransactionIndex
 from logstore.log_config import LogConfig

@@ -2,59 +2,23 @@
 
 from array import array
 from bisect import bisect_left, bisect_right
-from pathlib import Path
-from struct import Struct
-from typing import Final, Self
 
-from epoch.filesystem import REAL, FileSystem
+import numpy as np
+
 from logstore.batch_attributes import NO_TIMESTAMP
-from logstore.index_slots import read_index
-from logstore.slot_file import SlotFile
+from logstore.index_slots import TIME_SLOT
+from logstore.live_index import LiveIndex
 from logstore.time_index import TimeIndex, TimeIndexEntry
 
-_SLOT: Final = Struct(">qi")
 
+class LiveTimeIndex(LiveIndex):
+    """Timestamps and the offsets that they are reached at, both ascending."""
 
-class LiveTimeIndex:
-    """Timestamps and the offsets that they are reached at, both ascending.
-
-    One thread changes it; others may look things up meanwhile.
-    """
-
-    __slots__ = ("_file", "_offsets", "_timestamps", "base_offset", "max_entries")
-
-    def __init__(self, file: SlotFile, base_offset: int, max_bytes: int) -> None:
-        """Begin without entries; `max_bytes` is `segment_index_bytes`."""
-        self._file = file
-        self.base_offset = base_offset
-        self.max_entries = max_bytes // _SLOT.size
-        self._timestamps = array("q")
-        self._offsets = array("q")
-
-    @classmethod
-    def open(cls, path: Path, base_offset: int, max_bytes: int, filesystem: FileSystem = REAL) -> Self:
-        """Read the file; one that is missing counts as empty. Zeros after the entries count for nothing.
-
-        Raises OSError, CorruptIndexError.
-        """
-        try:
-            data = read_index(path)
-        except FileNotFoundError:
-            return cls(SlotFile(path, _SLOT.size, filesystem), base_offset, max_bytes)
-        parsed = TimeIndex.parse(data, base_offset, path)
-        file = SlotFile(path, _SLOT.size, filesystem, saved=len(parsed), file_bytes=len(data))
-        index = cls(file, base_offset, max_bytes)
-        index._timestamps.frombytes(parsed.timestamp.tobytes())
-        index._offsets.frombytes(parsed.offset.tobytes())
-        return index
+    __slots__ = ("_offsets", "_timestamps")
+    _slot = TIME_SLOT.itemsize
 
     def __len__(self) -> int:
         return len(self._timestamps)
-
-    @property
-    def path(self) -> Path:
-        """Where the entries are kept."""
-        return self._file.path
 
     @property
     def room(self) -> int:
@@ -96,17 +60,16 @@ class LiveTimeIndex:
         """Drop the entries at `offset` and beyond. Raises OSError."""
         kept = bisect_left(self._offsets, offset)
         del self._timestamps[kept:], self._offsets[kept:]
-        self._file.cut(kept)
+        self._cut()
 
-    def save(self, *, sync: bool) -> None:
-        """Bring the file up to date. Raises OSError."""
-        self._file.save(len(self._timestamps), self._encode, sync=sync)
-
-    def renamed(self, path: Path) -> None:
-        """Follow the file to its new name."""
-        self._file.renamed(path)
+    def _take(self, data: bytes) -> int:
+        parsed = TimeIndex.parse(data, self.base_offset, self.path)
+        self._timestamps = array("q", parsed.timestamp.tobytes())
+        self._offsets = array("q", parsed.offset.tobytes())
+        return len(parsed)
 
     def _encode(self, first: int) -> bytes:
-        base = self.base_offset
-        slots = zip(self._timestamps[first:], self._offsets[first:], strict=True)
-        return b"".join([_SLOT.pack(timestamp, offset - base) for timestamp, offset in slots])
+        timestamps = np.array(self._timestamps[first:])
+        slots = np.empty(len(timestamps), TIME_SLOT)
+        slots["timestamp"], slots["relative_offset"] = timestamps, np.array(self._offsets[first:]) - self.base_offset
+        return slots.tobytes()
