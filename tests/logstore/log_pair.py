@@ -217,9 +217,7 @@ class LogPair:
             # Where the log starts inside an open transaction, Kafka answers with the base offset of the batch there, or
             # where a truncation has left no batch, with the log's end.
             there = [batch.base_offset for batch in self.log.read(ours, 0).batches()] or [self.log.log_end_offset]
-            assert min(there[0], self.log.high_watermark) == theirs, (
-                f"{ours} is not Kafka's {theirs}{self.context()}"
-            )
+            assert min(there[0], self.log.high_watermark) == theirs, f"{ours} is not Kafka's {theirs}{self.context()}"
 
     # --- writing
 
