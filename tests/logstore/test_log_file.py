@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from logstore.batch import RecordBatch
+from logstore.batch_scan import Plain
 from logstore.columns import StopReason
 from logstore.errors import InvalidBatchHeaderError, TornBatchError
 from logstore.log_file import LogFile
@@ -29,6 +30,11 @@ COLUMNS = [
     "record_count",
     "crc",
 ]
+
+
+@pytest.fixture(autouse=True, params=[0, 10_000], ids=["kernels", "plain Python"])
+def reader_of_small_logs(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Plain, "batches_left", request.param)
 
 
 def in_memory(data: bytes) -> LogFile:
@@ -191,9 +197,9 @@ def test_a_torn_message_of_an_older_magic_is_told_from_a_bad_one() -> None:
 def test_a_scan_tells_failed_checksums_of_older_magics_too() -> None:
     damaged = bytearray((LEGACY / "magic0-none.log").read_bytes())
     damaged[-1] ^= 1
-    columns, _ = in_memory(bytes(damaged)).scan()
+    columns, *_ = in_memory(bytes(damaged)).scan()
     assert columns.crc_valid.tolist() == [True] * (len(columns) - 1) + [False]
-    unchecked, _ = in_memory(bytes(damaged)).scan(check_crc=False)
+    unchecked, *_ = in_memory(bytes(damaged)).scan(check_crc=False)
     assert unchecked.crc_valid.all()
 
 
@@ -201,6 +207,6 @@ def test_a_wrapped_set_that_cannot_be_read_still_has_its_row() -> None:
     content = (LEGACY / "magic1-gzip.log").read_bytes()
     damaged = bytearray(content)
     damaged[34] ^= 0xFF  # the first byte of the gzip stream
-    columns, _ = in_memory(bytes(damaged)).scan()
+    columns, *_ = in_memory(bytes(damaged)).scan()
     assert len(columns) == 3
     assert (columns.base_offset[0], columns.last_offset[0], columns.record_count[0]) == (3, 3, 0)
