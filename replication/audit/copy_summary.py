@@ -5,15 +5,20 @@ from dataclasses import asdict, dataclass
 from typing import NamedTuple, Self
 
 from epoch import EpochEntry
+from logstore.file_name import FileKind, file_name
 from logstore.topic_partition import TopicPartition
 
 
 class SegmentExtent(NamedTuple):
-    """One segment's `.log` file: its base offset, its name, and its bytes when it was read."""
+    """One segment's `.log` file: the base offset in its name, and its bytes when it was listed."""
 
     base_offset: int
-    file: str
     size: int
+
+    @property
+    def file(self) -> str:
+        """The file's name."""
+        return file_name(FileKind.LOG, self.base_offset)
 
 
 class OffsetRange(NamedTuple):

@@ -3,14 +3,19 @@
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from epoch import EpochError, EpochHistory
 from logstore.log_file import LogFile
 from logstore.partition_directory import PartitionDirectory
 from logstore.recovered_log import checkpointed_history
-from logstore.verify import verify_partition
-from logstore.verify.log_pass import Check, Scan
+from logstore.verify import Finding, verify_partition
+from logstore.verify.finding import Reporter
+from logstore.verify.log_pass import Check, LogPass, Scan
 from replication.audit.copy_summary import CopySummary
 from replication.audit.copy_watch import CopyWatch
+from replication.audit.part_scan import KnownChecksums, PartScan
+from replication.audit.piece_watch import PieceWatch
 from replication.audit.range_digests import RangeDigests
 from replication.audit.replica_finding import ReplicaFinding
 from replication.audit.summarizing import summarize
@@ -77,8 +82,8 @@ class PieceExamination:
     """What the bytes of a part of a copy tell, without what only the whole can."""
 
     digests: RangeDigests
-    corrupt: tuple[tuple[int, int], ...]
-    """Batches whose checksum does not hold: their segment's base offset, and their position in its file."""
+    corrupt: tuple[tuple[str, int], ...]
+    """Batches whose checksum does not hold: their files' names, and their positions there."""
     findings: tuple[ReplicaFinding, ...]
     """About records."""
 
@@ -107,30 +112,59 @@ def examine_piece(
 ) -> PieceExamination:
     """Read parts of a copy, for which only their segments' `.log` files need be there.
 
-    The first batch of a part is found by a walk over the headers before it.
+    The first batch of a part is found by a walk over the headers before it; `progress` is told the bytes of the parts.
+    Raises OSError where a file cannot be read.
     """
-    raise NotImplementedError
+    watch = PieceWatch(Reporter(partition.topic_partition), records=records)
+    segments = {segment.base_offset: segment for segment in partition.segments}
+    for part in ranges:
+        segment = segments[part.base_offset]
+        segment.size  # noqa: B018  raises OSError where it is gone, which the pass would only report
+        scan = PartScan(part.start, part.end).scan
+        for _ in LogPass([segment], [watch], Reporter(None), scan=scan).run():
+            pass  # damage is reported once all parts were read
+        progress(part.end - part.start)
+    findings = tuple(ReplicaFinding(replica, finding) for finding in watch.findings)
+    return PieceExamination(watch.digests, tuple(watch.corrupt), findings)
 
 
 def examine_lineage(partition: PartitionDirectory, replica: str, pieces: Sequence[PieceExamination]) -> Examination:
-    """Finish the examination of a copy whose parts, taken together, were all read: only headers are read again."""
-    raise NotImplementedError
+    """Finish the examination of a copy whose parts, taken together, were all read: only headers are read again.
+
+    Raises PartitionVanishedError where the directory is gone.
+    """
+    corrupt: dict[str, list[int]] = {}
+    for piece in pieces:
+        for file, position in piece.corrupt:
+            corrupt.setdefault(file, []).append(position)
+    known = KnownChecksums({file: np.array(positions, np.int64) for file, positions in corrupt.items()})
+    return _examine(partition, replica, scan=known.scan, pieces=pieces)
 
 
 def _examine(
-    partition: PartitionDirectory, replica: str, *, records: bool, progress: Callable[[int], None], scan: Scan
+    partition: PartitionDirectory,
+    replica: str,
+    *,
+    scan: Scan,
+    records: bool = False,
+    progress: Callable[[int], None] = lambda _bytes: None,
+    pieces: Sequence[PieceExamination] = (),
 ) -> Examination:
+    """Make the pass; what `pieces` have found already is added."""
     watches: list[CopyWatch] = []
 
     def watch(listed: PartitionDirectory) -> Sequence[Check]:
         watches.append(CopyWatch(listed))
         return watches[-1:]
 
-    found = tuple(verify_partition(partition, records=records, progress=progress, watch=watch, scan=scan))
+    found = list(verify_partition(partition, records=records, progress=progress, watch=watch, scan=scan))
     if not partition.path.exists():
         raise PartitionVanishedError(partition.path)
-    findings = tuple(ReplicaFinding(replica, finding) for finding in found)
     seen = watches[-1]
+    found += [known.finding for piece in pieces for known in piece.findings]
+    if pieces and RangeDigests.merged(piece.digests for piece in pieces) != seen.digests:
+        found.append(_changed(partition))
+    findings = tuple(ReplicaFinding(replica, finding) for finding in found)
     history = _checkpointed(seen.partition)
     return Examination(
         summarize(seen, history, replica, found),
@@ -138,6 +172,15 @@ def _examine(
         findings,
         tuple(_segment_rows(seen, replica)),
         tuple(_epoch_rows(seen, history, replica)),
+    )
+
+
+def _changed(partition: PartitionDirectory) -> Finding:
+    return Reporter(partition.topic_partition).warning(
+        "changed-while-read",
+        "the log was changed while it was read, so that its parts do not add up to what its headers say by now; audit "
+        "a copy that nobody writes to",
+        file=None,
     )
 
 

@@ -1,5 +1,6 @@
 """Digests of the batches in each range of offsets: what two copies are compared by before anything is read again."""
 
+from collections.abc import Iterable
 from typing import Final, Self
 
 import numpy as np
@@ -68,6 +69,14 @@ class RangeDigests:
     def merge(self, other: "RangeDigests") -> None:
         """Count in the batches of another part of the same log."""
         self._add(other.rows)
+
+    @classmethod
+    def merged(cls, parts: Iterable["RangeDigests"]) -> Self:
+        """Join the digests of parts of one log."""
+        whole = cls()
+        for part in parts:
+            whole.merge(part)
+        return whole
 
     def to_bytes(self) -> bytes:
         """Return the digests for another process: 64 bytes a range."""

@@ -6,10 +6,11 @@ from typing import Final
 from epoch import EpochHistory
 from logstore.epoch_runs import EpochRun
 from logstore.errors import LogStoreError
-from logstore.file_name import FileKind
+from logstore.file_name import FileKind, parse_file_name
 from logstore.partition_directory import PartitionDirectory
 from logstore.partition_metadata import PartitionMetadata, format_uuid
 from logstore.recovered_log import RecoveredLog
+from logstore.segment import Segment
 from logstore.verify import Finding, Severity
 from logstore.verify.compaction import ALWAYS_COMPACTED
 from replication.audit.copy_summary import CopySummary, OffsetRange, SegmentExtent
@@ -45,10 +46,7 @@ def summarize(
         history=tuple(loaded.history.entries),
         lineage=tuple((loaded.history or by_batches).entries),
         misfit_epochs=_ranges(misfit, watch.readable_end_offset),
-        segments=tuple(
-            SegmentExtent(tally.segment.base_offset, tally.segment.log_path.name, tally.size)
-            for tally in watch.segments
-        ),
+        segments=tuple(SegmentExtent(named_offset(tally.segment), tally.size) for tally in watch.segments),
         kept_segments=len(loaded.segments),
         valid_bytes=loaded.valid_bytes,
         damage=str(loaded.damage) if loaded.damage else None,
@@ -60,6 +58,11 @@ def summarize(
         open_transactions=watch.producers.open_transactions,
         producers=watch.producers.producers,
     )
+
+
+def named_offset(segment: Segment) -> int:
+    """Return the base offset in the name of a segment's file, which may have been renamed."""
+    return parse_file_name(segment.log_path.name).base_offset or 0
 
 
 def _topic_id(partition: PartitionDirectory) -> str | None:
