@@ -13,11 +13,14 @@ from logstore.batch_template import BatchTemplate
 from logstore.clock import now_ms
 from logstore.codec import Codec
 from logstore.encoding import encode_batch
+from logstore.file_name import FileFate, FileKind, file_name
 from logstore.log import Log
 from logstore.log_config import LogConfig
 from logstore.log_directory import LogDirectory
+from logstore.log_file import LogFile
 from logstore.offset_checkpoint import RECOVERY_POINT_CHECKPOINT
 from logstore.record import Record
+from logstore.segment_split import plan_split, write_parts
 from logstore.topic_partition import TopicPartition
 from tests.logstore.batches import batch, record
 from tests.recording_disk import RecordingDisk
@@ -529,6 +532,27 @@ def lost_indexes(work: Workload) -> None:
 
 def overflow(work: Workload) -> None:
     """Compaction has left a segment whose offsets are too far apart for its index: it is split."""
+    put_offsets_far_apart(work)
+    work.die_and_open()
+    work.lead(2, 300, epoch=5)
+    work.flush()
+
+
+def interrupted_split(work: Workload) -> None:
+    """The same, where a crash came when all parts but the first were complete."""
+    put_offsets_far_apart(work)
+    directory = work.log.directory
+    with LogFile.open(directory / file_name(FileKind.LOG, 0)) as log:
+        parts = plan_split(log, 0)
+    write_parts(directory, 0, parts, work.disk)
+    swapped, incomplete = (directory / file_name(FileKind.LOG, 0, fate) for fate in (FileFate.SWAP, FileFate.CLEANED))
+    work.disk.rename(swapped, incomplete)
+    work.disk.fsync_directory(directory)
+    work.die_and_open()
+
+
+def put_offsets_far_apart(work: Workload) -> None:
+    """Write such a segment, durably."""
     farthest, offset = 2**31 - 1, 0
     for number, reach in enumerate([3, farthest - 4, 3, farthest - 9, 0, 5, farthest, 2]):
         data = batch(
@@ -543,9 +567,6 @@ def overflow(work: Workload) -> None:
     work.disk.close(descriptor)
     work.disk.fsync_directory(work.log.directory)
     work.promised(end=offset)
-    work.die_and_open()
-    work.lead(2, 300, epoch=5)
-    work.flush()
 
 
 LIVES: tuple[Callable[[Workload], None], ...] = (
@@ -560,6 +581,7 @@ LIVES: tuple[Callable[[Workload], None], ...] = (
     damage,
     lost_indexes,
     overflow,
+    interrupted_split,
 )
 RANDOM_LIVES = 80
 
