@@ -35,7 +35,9 @@ class CleanShutdown:
         try:
             content = json.loads(data[: _MAX_BYTES + 1], object_pairs_hook=unique)
             version, broker_epoch = (content[name] for name in _FIELDS)
-            is_known = type(version) is int and version == 0 and len(content) == len(_FIELDS)
+            is_known = (
+                type(version) is int and version == 0 and len(content) == len(_FIELDS) and len(data) <= _MAX_BYTES
+            )
         except (ValueError, KeyError, TypeError, RecursionError) as error:
             raise CorruptMetadataError("this is not a clean-shutdown file", file=path, advice=_ADVICE) from error
         if not is_known or type(broker_epoch) is not int or not UNKNOWN_BROKER_EPOCH <= broker_epoch < 1 << 63:

@@ -230,7 +230,10 @@ class EpochCheck(SilentCheck):
         if start < run.first_offset:
             # The cleaner may have removed the epoch's first batches, or the log may begin inside the epoch.
             return is_first_run or self._compaction.found
-        # The first entry moves with the log's start, which may stand inside the run or at its end.
+        # The first entry moves with the log's start, which may stand inside the run or at its end; a broker that stops
+        # has recorded the start.
+        if is_first_entry and self._clean_shutdown and self._log_start_is_known:
+            return start <= self._log_start_offset
         return is_first_entry and start <= run.last_offset + 1
 
     def _error(self, kind: str, message: str, offset: int | None = None) -> Finding:

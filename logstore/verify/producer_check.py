@@ -8,12 +8,15 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from logstore.batch_attributes import CONTROL_BIT
-from logstore.columns import BatchColumns
-from logstore.producer_snapshot import ProducerSnapshot
+from logstore.batch import RecordBatch
+from logstore.batch_attributes import CONTROL_BIT, TRANSACTIONAL_BIT
+from logstore.control import ControlRecord
+from logstore.errors import LogStoreError
+from logstore.producer_snapshot import ProducerSnapshot, ProducerStateEntry
 from logstore.segment import Segment
 from logstore.verify.compaction import Compaction
 from logstore.verify.finding import Finding, Reporter
+from logstore.verify.header_check import SEQUENCES
 from logstore.verify.log_pass import Chunk, SilentCheck
 from logstore.verify.reading import read_file
 
@@ -27,9 +30,26 @@ class SnapshotFile:
 
 
 @dataclass(slots=True)
+class _Logged:
+    """What the log says of each producer, by its id."""
+
+    data: dict[int, tuple[int, int, int]] = field(default_factory=dict)
+    """Of the last batch of records: its last offset, last sequence number, and how many offsets it reaches over."""
+    any: dict[int, tuple[int, int]] = field(default_factory=dict)
+    """Of the last batch, be it a marker: producer epoch and time."""
+    markers: dict[int, tuple[int, int]] = field(default_factory=dict)
+    """The offset of the last marker, and its coordinator's epoch."""
+    transactional: dict[int, tuple[int]] = field(default_factory=dict)
+    """The last offset in a transaction."""
+
+    def copy(self) -> "_Logged":
+        return _Logged(dict(self.data), dict(self.any), dict(self.markers), dict(self.transactional))
+
+
+@dataclass(slots=True)
 class _Comparison:
     file: SnapshotFile
-    last_offsets: dict[int, int] = field(default_factory=dict)
+    logged: _Logged
 
 
 class ProducerCheck(SilentCheck):
@@ -45,7 +65,7 @@ class ProducerCheck(SilentCheck):
         self._waiting = sorted(snapshots, key=lambda snapshot: snapshot.offset)
         self._due: list[_Comparison] = []
         self._log_start = log_start
-        self._last_offsets: dict[int, int] = {}
+        self._logged = _Logged()
         self._incomplete = False
 
     def batches(self, chunk: Chunk) -> Iterator[Finding]:
@@ -56,10 +76,10 @@ class ProducerCheck(SilentCheck):
         while self._waiting and self._waiting[0].offset <= int(columns.last_offset[-1]):
             snapshot = self._waiting.pop(0)
             end = int(np.searchsorted(columns.last_offset, snapshot.offset))
-            self._follow(columns, slice(start, end))
-            self._due.append(_Comparison(snapshot, dict(self._last_offsets)))
+            self._follow(chunk, slice(start, end))
+            self._due.append(_Comparison(snapshot, self._logged.copy()))
             start = max(start, end)
-        self._follow(columns, slice(start, len(columns)))
+        self._follow(chunk, slice(start, len(columns)))
         yield from ()
 
     def damage(self, segment: Segment, start: int, end: int) -> None:
@@ -79,19 +99,36 @@ class ProducerCheck(SilentCheck):
                     offset=snapshot.offset,
                 )
             else:
-                self._due.append(_Comparison(snapshot, dict(self._last_offsets)))
+                self._due.append(_Comparison(snapshot, self._logged.copy()))
         for comparison in self._due:
             yield from self._compare(comparison)
 
-    def _follow(self, columns: BatchColumns, rows: slice) -> None:
-        """Take over each producer's last batch among the rows."""
+    def _follow(self, chunk: Chunk, rows: slice) -> None:
+        """Take over each producer's last batches among the rows."""
+        columns = chunk.columns
         producers: NDArray[np.int64] = columns.producer_id[rows]
-        idempotent = (producers >= 0) & ((columns.attributes[rows] & CONTROL_BIT) == 0)
-        if not idempotent.any():
+        known = np.flatnonzero(producers >= 0)
+        if not len(known):
             return
-        ids, from_end = np.unique(producers[idempotent][::-1], return_index=True)
-        last_offsets = columns.last_offset[rows][idempotent][::-1][from_end]
-        self._last_offsets.update(zip(ids.tolist(), last_offsets.tolist(), strict=True))
+        first, last = columns.base_offset[rows], columns.last_offset[rows]
+        sequence = columns.base_sequence[rows].astype(np.int64)
+        last_sequence = np.where(sequence < 0, sequence, (sequence + last - first) % SEQUENCES)
+        epoch, timestamp = columns.producer_epoch[rows], columns.max_timestamp[rows]
+        attributes = columns.attributes[rows][known]
+        is_control = (attributes & CONTROL_BIT) != 0
+        is_transactional = (attributes & TRANSACTIONAL_BIT) != 0
+        for mine, into, told in (
+            (known[~is_control], self._logged.data, (last, last_sequence, last - first)),
+            (known, self._logged.any, (epoch, timestamp)),
+            (known[is_control], self._logged.markers, (last, columns.position[rows])),
+            (known[is_transactional & ~is_control], self._logged.transactional, (last,)),
+        ):
+            ids, from_end = np.unique(producers[mine][::-1], return_index=True)
+            values = [column[mine][::-1][from_end].tolist() for column in told]
+            into.update(zip(ids.tolist(), zip(*values, strict=True), strict=True))
+        for producer in np.unique(producers[known[is_control]]).tolist():
+            last_offset, position = self._logged.markers[producer]
+            self._logged.markers[producer] = last_offset, _coordinator_epoch(chunk, position)
 
     def _compare(self, comparison: _Comparison) -> Iterator[Finding]:
         name = comparison.file.path.name
@@ -100,12 +137,45 @@ class ProducerCheck(SilentCheck):
         if snapshot is None or self._incomplete or self._compaction.found:
             return
         for entry in snapshot.entries:
-            logged = comparison.last_offsets.get(entry.producer_id, -1)
-            if entry.last_offset >= self._log_start and entry.last_offset != logged:
+            difference = next(self._differences(entry, comparison.logged), None)
+            if difference is not None:
                 yield self._report.error(
                     "snapshot-differs",
-                    f"producer {entry.producer_id} wrote last at offset {entry.last_offset} by the snapshot and at "
-                    f"{logged} by the log: duplicates may be accepted, or writes refused",
+                    f"producer {entry.producer_id} {difference}: duplicates may be accepted, or writes refused",
                     file=name,
                     offset=entry.last_offset,
                 )
+
+    def _differences(self, entry: ProducerStateEntry, logged: "_Logged") -> Iterator[str]:
+        """Say how an entry differs from the log, as far as the log still has the producer's batches."""
+        producer = entry.producer_id
+        last_offset, last_sequence, delta = logged.data.get(producer, (-1, -1, 0))
+        if entry.last_offset >= self._log_start and entry.last_offset != last_offset:
+            yield f"wrote last at offset {entry.last_offset} by the snapshot and at {last_offset} by the log"
+        if producer not in logged.any:
+            return
+        epoch, timestamp = logged.any[producer]
+        told = [("has epoch", entry.producer_epoch, epoch), ("wrote last at time", entry.timestamp, timestamp)]
+        if entry.last_offset == last_offset >= 0:
+            told += [
+                ("has sequence number", entry.last_sequence, last_sequence),
+                ("has a last batch that reaches over", entry.offset_delta, delta),
+            ]
+        for what, snapshotted, found in told:
+            if snapshotted != found:
+                yield f"{what} {snapshotted} by the snapshot and {found} by the log"
+        marker, coordinator_epoch = logged.markers.get(producer, (-1, -1))
+        if marker >= 0 and entry.coordinator_epoch != coordinator_epoch:
+            yield f"has coordinator epoch {entry.coordinator_epoch} by the snapshot and {coordinator_epoch} by the log"
+        begun, (written,) = entry.current_transaction_first_offset, logged.transactional.get(producer, (-1,))
+        may_be_open = marker < begun and (begun <= written or begun < self._log_start)
+        if (begun >= 0 and not may_be_open) or (begun < 0 and written > marker) or begun < -1:
+            yield f"has a transaction open from {begun} by the snapshot, but not by the log"
+
+
+def _coordinator_epoch(chunk: Chunk, position: int) -> int:
+    try:
+        marker = ControlRecord.of(next(RecordBatch(chunk.log.data, position).records())).end_transaction_marker()
+    except (LogStoreError, StopIteration):  # which the check of transactions reports
+        return -1
+    return marker.coordinator_epoch if marker is not None else -1

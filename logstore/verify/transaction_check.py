@@ -7,7 +7,7 @@ import numpy as np
 from logstore.batch import RecordBatch
 from logstore.batch_attributes import CONTROL_BIT, TRANSACTIONAL_BIT
 from logstore.control import ControlRecord, ControlType
-from logstore.errors import LogStoreError
+from logstore.errors import CorruptControlRecordError, LogStoreError
 from logstore.file_name import FileKind, file_name
 from logstore.segment import Segment
 from logstore.transaction_index import ENTRY_BYTES, AbortedTransaction
@@ -76,6 +76,8 @@ class TransactionCheck(SilentCheck):
         batch = RecordBatch(chunk.log.data, position, chunk.segment.log_path.name)
         try:
             control = ControlRecord.of(next(batch.records()))
+            if control.end_transaction_marker() is None or batch.record_count != 1:
+                raise CorruptControlRecordError("a transaction's control batch holds no single commit or abort")
         except (LogStoreError, StopIteration) as error:
             yield self._report.error(
                 "control-record-unreadable",

@@ -16,6 +16,7 @@ from logstore.verify.directory_check import check_directory
 from logstore.verify.empty_segment_check import EmptySegmentCheck
 from logstore.verify.epoch_check import EpochCheck
 from logstore.verify.finding import UNREADABLE, Finding, Reporter
+from logstore.verify.header_check import HeaderCheck, SequenceCheck
 from logstore.verify.index_check import OffsetIndexCheck, TimeIndexCheck
 from logstore.verify.log_pass import Check, LogPass, Scan
 from logstore.verify.offset_check import OffsetCheck
@@ -137,6 +138,8 @@ def _checks(
     ]
     checks: list[Check] = [
         compaction,
+        HeaderCheck(report),
+        SequenceCheck(report, compaction),
         OffsetCheck(report, compaction),
         EmptySegmentCheck(report, compaction, partition, segments),
         OffsetIndexCheck(report),

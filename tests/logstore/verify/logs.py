@@ -36,14 +36,13 @@ def write_log(root: Path, segments: dict[int, list[bytes]], *, name: str = "t-0"
 
 
 def transactional(producer: int, base_offset: int, count: int = 1) -> bytes:
-    """A batch of a transaction's records."""
+    """A batch of a transaction's records, without sequence numbers as a group coordinator's are."""
     return batch(
         records=[record(offset_delta=delta) for delta in range(count)],
         base_offset=base_offset,
         attributes=TRANSACTIONAL,
         producer_id=producer,
         producer_epoch=0,
-        base_sequence=0,
     )
 
 

@@ -23,8 +23,17 @@ def write(root: Path, snapshots: dict[int, dict[int, int]], log: list[bytes] = L
     return directory
 
 
+def entry(producer: int, last_offset: int, offset: int) -> ProducerStateEntry:
+    """What a snapshot at `offset` says of a producer in LOG that wrote last at `last_offset`."""
+    delta = 3 if last_offset == 19 else 0 if last_offset > 19 else 4
+    begun = {7: min(offset // 20 * 20, last_offset), 8: 16 if offset > 16 else -1 if offset == 16 else 5}.get(
+        producer, -1
+    )
+    return ProducerStateEntry(producer, 0, -1, last_offset, delta, 1_000, 0, begun)
+
+
 def write_snapshot(directory: Path, offset: int, last_offsets: dict[int, int]) -> None:
-    entries = tuple(ProducerStateEntry(producer, 0, 0, last, 0, 0, 0, -1) for producer, last in last_offsets.items())
+    entries = tuple(entry(producer, last, offset) for producer, last in last_offsets.items())
     (directory / f"{offset:020d}.snapshot").write_bytes(ProducerSnapshot(entries).encode())
 
 

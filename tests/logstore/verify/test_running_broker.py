@@ -15,7 +15,7 @@ from logstore.log_root import LogRoot
 from logstore.partition_directory import PartitionDirectory
 from logstore.record import Record
 from logstore.verify import Finding, compare_epochs, verify_partition, verify_root
-from logstore.verify.verify import check_directory
+from logstore.verify.directory_check import check_directory
 from tests.data.replicas import replicas
 
 ORDERS = "orders-2"

@@ -73,7 +73,11 @@ def test_an_index_that_cannot_be_read(tmp_path: Path) -> None:
 
 def test_a_marker_that_cannot_be_read_ends_the_comparison(tmp_path: Path) -> None:
     void = batch(
-        records=[record(key=b"\0", value=bytes(6))], base_offset=14, attributes=TRANSACTIONAL | CONTROL, producer_id=7
+        records=[record(key=b"\0", value=bytes(6))],
+        base_offset=14,
+        attributes=TRANSACTIONAL | CONTROL,
+        producer_id=7,
+        producer_epoch=0,
     )
     assert kinds(write(tmp_path, [], [*LOG, void])) == ["control-record-unreadable"]
 

@@ -1,0 +1,134 @@
+"""Fields of a batch's header that contradict each other, or those of the producer's other batches (KIP-98)."""
+
+from collections.abc import Iterator
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from logstore.batch_attributes import CODEC_BITS, CONTROL_BIT, TRANSACTIONAL_BIT
+from logstore.columns import BatchColumns
+from logstore.segment import Segment
+from logstore.verify.compaction import Compaction
+from logstore.verify.finding import Finding, Reporter
+from logstore.verify.log_pass import Chunk, SilentCheck
+
+KNOWN_BITS: Final = 0x7F
+LAST_CODEC: Final = 4
+SEQUENCES: Final = 1 << 31
+MOST_HELD: Final = 100
+
+Flags = NDArray[np.bool_]
+
+
+class HeaderCheck(SilentCheck):
+    """Looks at each header by itself."""
+
+    def __init__(self, report: Reporter) -> None:
+        self._report = report
+        self._has_epochs = False
+
+    def batches(self, chunk: Chunk) -> Iterator[Finding]:
+        """Report what a header states that cannot be."""
+        columns = chunk.columns
+        sound = columns.crc_valid & (columns.magic == 2)
+        for wrong, what in (*_contradictions(columns), (self._lacks_epoch(columns), "no leader epoch, after others")):
+            for row in np.flatnonzero(wrong & sound):
+                yield self._report.error(
+                    "batch-header-wrong",
+                    f"the header of the batch with offsets {columns.base_offset[row]}..{columns.last_offset[row]} "
+                    f"states {what}, although its checksum holds: it was written so; compare with another replica",
+                    file=chunk.segment.log_path.name,
+                    position=int(columns.position[row]),
+                    offset=int(columns.base_offset[row]),
+                )
+
+    def _lacks_epoch(self, columns: BatchColumns) -> Flags:
+        """Brokers since 0.11 give each batch an epoch; those before gave none."""
+        has_epoch = columns.leader_epoch >= 0
+        follows = np.logical_or.accumulate(has_epoch) | self._has_epochs
+        self._has_epochs = bool(follows[-1])
+        lacking: Flags = follows & ~has_epoch
+        return lacking
+
+
+def _contradictions(columns: BatchColumns) -> Iterator[tuple[Flags, str]]:
+    of_transaction = (columns.attributes & TRANSACTIONAL_BIT) != 0
+    has_producer = columns.producer_id >= 0
+    yield columns.record_count > columns.last_offset - columns.base_offset + 1, "more records than offsets"
+    yield columns.attributes & CODEC_BITS > LAST_CODEC, "a codec that is none"
+    yield (columns.attributes & ~KNOWN_BITS) != 0, "attributes that have no meaning"
+    yield of_transaction & ~has_producer, "a transaction without a producer"
+    yield has_producer & (columns.producer_epoch < 0), "a producer without an epoch"
+    yield ~has_producer & (columns.base_sequence >= 0), "a sequence number without a producer"
+
+
+class SequenceCheck(SilentCheck):
+    """Follows each producer's epochs and sequence numbers, which a broker lets rise one by one.
+
+    A log that was damaged or compacted lacks batches: then nothing is compared.
+    """
+
+    def __init__(self, report: Reporter, compaction: Compaction) -> None:
+        self._report = report
+        self._compaction = compaction
+        self._last: dict[int, tuple[int, int]] = {}  # epoch and last sequence number by producer
+        self._is_transactional: dict[int, bool] = {}
+        self._held: list[Finding] = []  # later batches may show that the log was compacted
+        self._incomplete = False
+
+    def damage(self, segment: Segment, start: int, end: int) -> None:
+        """Give up comparing."""
+        del segment, start, end
+        self._incomplete = True
+
+    def batches(self, chunk: Chunk) -> Iterator[Finding]:
+        """Compare each producer's batches with the one before."""
+        columns = chunk.columns
+        self._incomplete |= not columns.crc_valid.all() or self._compaction.found
+        is_data = (columns.producer_id >= 0) & ((columns.attributes & CONTROL_BIT) == 0) & (columns.base_sequence >= 0)
+        rows = np.flatnonzero(is_data)
+        order = rows[np.argsort(columns.producer_id[rows], kind="stable")]
+        producers = columns.producer_id[order]
+        starts = np.flatnonzero(np.append(True, producers[1:] != producers[:-1])) if len(order) else order
+        for own in np.split(order, starts[1:]):
+            if len(own) and not self._incomplete and len(self._held) < MOST_HELD:
+                self._producer(chunk, own)
+        yield from ()
+
+    def end(self, log_end_offset: int) -> Iterator[Finding]:
+        """Report what was found, now that it is known that no batch is missing."""
+        del log_end_offset
+        if not self._incomplete and not self._compaction.found:
+            yield from self._held
+
+    def _producer(self, chunk: Chunk, rows: NDArray[np.int64]) -> None:
+        columns = chunk.columns
+        producer = int(columns.producer_id[rows[0]])
+        epoch, first = columns.producer_epoch[rows].astype(np.int64), columns.base_sequence[rows].astype(np.int64)
+        last = (first + columns.last_offset[rows] - columns.base_offset[rows]) % SEQUENCES
+        before = self._last.get(producer, (int(epoch[0]), int(first[0]) - 1))
+        epoch_before = np.append(before[0], epoch[:-1])
+        expected = np.where(epoch > epoch_before, 0, (np.append(before[1], last[:-1]) + 1) % SEQUENCES)
+        transactional = (columns.attributes[rows] & TRANSACTIONAL_BIT) != 0
+        is_transactional = self._is_transactional.setdefault(producer, bool(transactional[0]))
+        for wrong, what in (
+            (epoch < epoch_before, "has an older epoch of its producer than the one before"),
+            ((epoch >= epoch_before) & (first != expected), "does not go on with its producer's sequence numbers"),
+            (transactional != is_transactional, "is of a transaction, or of none, unlike its producer's others"),
+        ):
+            for at in np.flatnonzero(wrong)[:MOST_HELD]:
+                self._held.append(self._finding(chunk, int(rows[at]), producer, what))
+        self._last[producer] = int(epoch[-1]), int(last[-1])
+
+    def _finding(self, chunk: Chunk, row: int, producer: int, what: str) -> Finding:
+        columns = chunk.columns
+        return self._report.warning(
+            "producer-sequence-broken",
+            f"the batch with offsets {columns.base_offset[row]}..{columns.last_offset[row]} of producer {producer} "
+            f"{what}: a batch may be lost, doubled or altered, unless the broker had forgotten the producer after "
+            "producer.id.expiration.ms without writes; compare with another replica",
+            file=chunk.segment.log_path.name,
+            position=int(columns.position[row]),
+            offset=int(columns.base_offset[row]),
+        )
