@@ -1,5 +1,7 @@
 """How fast a log appends, reads, finds, truncates and opens, beside bare `write()` of the same bytes.
 
+`python -m bench.peer` has Kafka's own log beside it.
+
 Batches: 16 KiB of 148 records. With --benchmark-enable a log has 1 GiB in 16 segments, else 4 MiB.
 """
 
@@ -105,7 +107,7 @@ def bench_append_as_leader(benchmark: BenchmarkFixture, directory: Path, rounds:
 def filled(benchmark: BenchmarkFixture, directory: Path) -> Callable[[], Log]:
     """A log of many segments, opened anew at each call."""
     size = FULL if benchmark.enabled else SMALL
-    config = LogConfig(segment_bytes=size // SEGMENTS, retention_ms=-1, file_delete_delay_ms=0)
+    config = LogConfig(segment_bytes=size // SEGMENTS, retention_ms=-1)
     source = Source(RECORDS)
     with Log.open(directory / "t-0", config) as log:
         while log.size < size - source.size:

@@ -1,4 +1,4 @@
-"""How fast a log is recovered after a crash, with Kafka's own LogLoader on the same files in the same run.
+"""How fast a log is recovered after a crash; `python -m bench.peer` has Kafka's own LogLoader beside it.
 
 One segment of 1 GiB, written in batches of 16 KiB as a broker does, so that the page cache holds it in the same
 pieces. A fresh mapping pays a page fault for each of them; a touched one has been read before. Without
@@ -9,7 +9,7 @@ import functools
 import os
 import shutil
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -25,7 +25,6 @@ from logstore.log_file import LogFile
 from logstore.log_loader import load_log
 from logstore.record import Record
 from logstore.topic_partition import TopicPartition
-from tests.oracle.kafka import JavaProgram
 
 FULL, SMALL = 1 << 30, 1 << 20
 ROUNDS = 5
@@ -44,9 +43,9 @@ def appended(size: int) -> Path:
     return path
 
 
-def crashed_log(size: int, place: str) -> Path:
-    """A partition directory with one segment, nothing flushed: its own for each side, hard-linked (nothing is torn)."""
-    directory = BUILD / place / "t-0"
+def crashed_log(size: int) -> Path:
+    """A partition directory with one segment, nothing flushed, hard-linked (nothing is torn)."""
+    directory = BUILD / "recovery" / "t-0"
     shutil.rmtree(directory, ignore_errors=True)
     directory.mkdir(parents=True)
     os.link(appended(size), directory / file_name(FileKind.LOG, 0))
@@ -63,31 +62,9 @@ def measure(benchmark: BenchmarkFixture, call: Callable[[], object], size: int) 
         benchmark.extra_info["GB/s"] = round(size / benchmark.stats.stats.min / 1e9, 2)
 
 
-@pytest.fixture
-def kafka() -> Iterator[JavaProgram]:
-    with JavaProgram("LogOracle", heap="2g", measured=True) as program:
-        yield program
-
-
-def bench_recovery_by_kafka(benchmark: BenchmarkFixture, kafka: JavaProgram) -> None:
-    size = size_of(benchmark)
-    directory = crashed_log(size, "recovery-kafka")
-
-    def open_and_crash() -> None:
-        opened, _ = kafka.ask(f"open {directory} clean=false recoveryPoint=0 logStart=0", "crash")
-        assert opened.startswith("ok"), opened
-        for snapshot in directory.glob("*.snapshot"):
-            snapshot.unlink()
-
-    if not benchmark.disabled:
-        for _ in range(3):
-            open_and_crash()
-    measure(benchmark, open_and_crash, size)
-
-
 def bench_recovery_of_a_log(benchmark: BenchmarkFixture) -> None:
     size = size_of(benchmark)
-    directory = crashed_log(size, "recovery-ours")
+    directory = crashed_log(size)
 
     def load() -> None:
         loaded = load_log(directory, CONFIG)

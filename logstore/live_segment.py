@@ -415,8 +415,11 @@ class LiveSegment:
     # --- deleting
 
     def rename_to_deleted(self) -> None:
-        """Mark the files for removal: start-up removes what has this suffix. Raises OSError."""
-        files = [self._path(kind) for kind in _INDEX_KINDS]
+        """Mark the files for removal, with the producer snapshot made when the segment began. Raises OSError.
+
+        Start-up removes what has this suffix.
+        """
+        files = [self._path(kind) for kind in (*_INDEX_KINDS, FileKind.PRODUCER_SNAPSHOT)]
         self.file.rename(self.path.with_name(self.path.name + DELETED_SUFFIX))
         for path in files:
             if path.exists():
@@ -426,7 +429,8 @@ class LiveSegment:
     def remove(self) -> None:
         """Remove the files; readers that hold their bytes keep them. Raises OSError."""
         self.file.close()
-        for path in (self.path, *(self._path(kind) for kind in _INDEX_KINDS)):
+        kinds = (*_INDEX_KINDS, FileKind.PRODUCER_SNAPSHOT) if self._suffix else _INDEX_KINDS
+        for path in (self.path, *map(self._path, kinds)):
             if path.exists():
                 self._filesystem.unlink(path)
 

@@ -1,5 +1,6 @@
-"""A segment that is in use: zero tails, and how many files are open at once."""
+"""A segment that is in use: zero tails, how many files are open at once, what goes when it is deleted."""
 
+from dataclasses import replace
 from pathlib import Path
 
 from logstore.batch_template import BatchTemplate
@@ -67,3 +68,23 @@ def test_every_index_entry_answers_as_a_walk_over_the_batches_does(tmp_path: Pat
             whole = [end - batch.position for end in ends if end - batch.position <= size]
             assert len(view.data) == (whole[-1] if whole else 0)
     log.close()
+
+
+def test_a_deleted_segment_takes_its_producer_snapshot_with_it(tmp_path: Path) -> None:
+    now = 0
+    config = replace(CONFIG, file_delete_delay_ms=10)
+    with Log.open(tmp_path / "t-0", config, clock=lambda: now) as log:
+        fill(log, 30)
+        kept, *dropped = [segment.base_offset for segment in log.segments]
+        snapshots = {f"{base:020}.snapshot" for base in dropped}
+        assert snapshots <= names(log)
+        log.truncate_to(kept + 1)
+        assert not snapshots & names(log)
+        assert {f"{name}.deleted" for name in snapshots} <= names(log)
+        now = 10
+        log.delete_old_segments()
+        assert not [name for name in names(log) if name.endswith(".deleted")]
+
+
+def names(log: Log) -> set[str]:
+    return {path.name for path in log.directory.iterdir()}

@@ -39,6 +39,7 @@ STATES = Campaign("log crash states", full=30_000, share=1_000)
 COMPARED = Campaign("log crash states, opened by Kafka", full=4_000, share=200)
 LIVES_OF_A_SHARE = 8
 KAFKA_GIVES_UP = ("Attempt to append to a full", "Split operation is only permitted", "NoSuchElementException")
+KAFKA_CANNOT_SPLIT = "Found record size 0 smaller than minimum record overhead"
 STRIDE = 7
 """A share looks at one state of so many."""
 
@@ -215,8 +216,8 @@ def test_kafka_opens_what_a_crash_left_with_the_same_end_and_epochs(log_oracle: 
     """Kafka may keep an epoch whose truncation the crash undid, or whose batches it did not look at: ours never does.
 
     Kafka gives up where recovery fills an index that takes few entries, where a segment must be split that has a torn
-    end, and where the first bytes of a batch are zeros, but for which it would be whole: they are its base offset, and
-    no checksum covers that.
+    end or zeros there, and where the first bytes of a batch are zeros, but for which it would be whole: they are its
+    base offset, and no checksum covers that.
     """
     stride = 6 if is_full(COMPARED) else 5 * STRIDE
     number = compared = refused = stale = 0
@@ -229,7 +230,8 @@ def test_kafka_opens_what_a_crash_left_with_the_same_end_and_epochs(log_oracle: 
                 continue
             theirs = kafkas_answers(log_oracle, kafkas_place.put(state) / PARTITION, workload)
             if isinstance(theirs, str):
-                assert any(reason in theirs for reason in KAFKA_GIVES_UP), theirs
+                is_known = KAFKA_CANNOT_SPLIT in theirs and workload.root.name == "overflow"
+                assert is_known or any(reason in theirs for reason in KAFKA_GIVES_UP), theirs
                 refused += 1
                 continue
             end, epochs = theirs
