@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Final
 
 import numpy as np
@@ -14,8 +13,7 @@ from logstore.log_file import LogFile
 from logstore.segment import Segment
 from logstore.verify import Finding
 from logstore.verify.finding import Reporter
-from logstore.verify.log_pass import Chunk, LogPass, SilentCheck
-from replication.audit.copy_summary import SegmentExtent
+from logstore.verify.log_pass import Check, Chunk, LogPass, Scan, SilentCheck
 from replication.audit.examined_copy import ExaminedCopy
 from replication.audit.range_digests import RANGE_BITS
 
@@ -61,6 +59,17 @@ class BatchReader:
         self.bytes_read += int(rows["size"].sum())
         return _ordered(rows)
 
+    def read_all(self, check: Check) -> None:
+        """Show the whole log to a check. Raises CopyUnreadableError."""
+        self._make_pass(range(len(self.copy.summary.segments)), check, LogFile.scan)
+        self.batches_read += self.copy.summary.batches
+        self.bytes_read += self.copy.summary.log_bytes
+
+    @property
+    def numbers(self) -> dict[str, int]:
+        """The number of each segment by its file's name."""
+        return {segment.file: number for number, segment in enumerate(self.copy.summary.segments)}
+
     def file(self, number: int) -> str:
         """Name the segment with this number."""
         return self.copy.summary.segments[number].file
@@ -77,19 +86,21 @@ class BatchReader:
         return int(rows["batches"][whole].sum())
 
     def _rows(self, numbers: Sequence[int], first: int, end: int) -> Batches:
-        segments = {number: self.copy.summary.segments[number] for number in numbers}
-        collected = _Collected(first, end, {segment.file: number for number, segment in segments.items()})
-        with self.copy.logs([segment.file for segment in segments.values()]) as directory:
-            listed = [_segment(segment, directory) for segment in segments.values()]
-            for segment in listed:
-                segment.size  # noqa: B018  raises OSError where it is gone, which the pass would only report
-            reading = LogPass(listed, [collected], Reporter(None), scan=collected.scan)
-            for _ in reading.run():
-                pass  # damage was reported when the copy was examined
+        collected = _Collected(first, end, self.numbers)
+        self._make_pass(numbers, collected, collected.scan)
         rows = np.concatenate(collected.parts) if collected.parts else np.empty(0, ROW)
         for misfit in self.copy.summary.misfit_epochs:
             rows["is_sound"] &= (rows["base_offset"] > misfit.last) | (rows["last_offset"] < misfit.first)
         return rows
+
+    def _make_pass(self, numbers: Sequence[int], check: Check, scan: Scan) -> None:
+        extents = [self.copy.summary.segments[number] for number in numbers]
+        with self.copy.logs([extent.file for extent in extents]) as directory:
+            segments = [Segment(extent.base_offset, {FileKind.LOG: directory / extent.file}) for extent in extents]
+            for segment in segments:
+                segment.size  # noqa: B018  raises OSError where it is gone, which the pass would only report
+            for _ in LogPass(segments, [check], Reporter(None), scan=scan).run():
+                pass  # damage was reported when the copy was examined
 
 
 @dataclass(slots=True)
@@ -133,10 +144,6 @@ def _checked(log: LogFile, columns: BatchColumns, chosen: NDArray[np.int64]) -> 
         valid[row : row + count] = checked.crc_valid[:count]
         row += max(count, 1)
     return replace(columns, crc_valid=valid)
-
-
-def _segment(extent: SegmentExtent, directory: Path) -> Segment:
-    return Segment(extent.base_offset, {FileKind.LOG: directory / extent.file})
 
 
 def _ordered(rows: Batches) -> Batches:

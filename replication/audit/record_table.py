@@ -1,0 +1,184 @@
+"""The records of a copy as rows of digests: enough to tell whether copies hold the same, in little memory."""
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from logstore.batch import HEADER_SIZE
+from logstore.batch_attributes import CODEC_BITS, CONTROL_BIT, TRANSACTIONAL_BIT
+from logstore.batches import read_batch
+from logstore.codec import decompress
+from logstore.columns import RecordColumns
+from logstore.control import ControlRecord, ControlType
+from logstore.errors import LogStoreError
+from logstore.record import Record
+from logstore.verify import Finding
+from logstore.verify.log_pass import Chunk, SilentCheck
+
+ROW: Final = np.dtype(
+    [
+        ("key", np.uint64),
+        ("second_key", np.uint64),
+        ("content", np.uint64),
+        ("offset", np.int64),
+        ("has_key", np.bool_),
+        ("is_tombstone", np.bool_),
+        ("leader_epoch", np.int32),
+        ("segment", np.int32),
+        ("position", np.int64),
+    ]
+)
+"""One record; the last three are its batch's. A record of an aborted transaction counts as one without a key."""
+
+Records = NDArray[np.void]
+Rows = NDArray[np.int64]
+
+
+class RecordTable(SilentCheck):
+    """Collects the records from offset `first` on and below `until` whose keys fall into one of several shares.
+
+    Batches whose checksum does not hold, or whose records cannot be read, are passed over, and so are control batches.
+    """
+
+    def __init__(self, first: int, until: int, numbers: dict[str, int], *, share: int = 0, shares: int = 1) -> None:
+        """Take the number of each segment by its file's name."""
+        self._first, self._until = first, until
+        self._numbers = numbers
+        self._share, self._shares = share, shares
+        self._parts: list[Records] = []
+        self._transactional: list[tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]] = []
+        self._markers: list[tuple[int, int, bool]] = []
+
+    def records(self) -> Records:
+        """Return what was collected, by offset."""
+        records = np.concatenate(self._parts) if self._parts else np.empty(0, ROW)
+        records = records[np.argsort(records["offset"], kind="stable")]
+        for base_offset, last_offset in self._aborted():
+            start, end = np.searchsorted(records["offset"], [base_offset, last_offset + 1])
+            records["has_key"][start:end] = False
+        return records
+
+    def batches(self, chunk: Chunk) -> Iterator[Finding]:
+        """See `Check`."""
+        columns = chunk.columns
+        control = columns.attributes & CONTROL_BIT != 0
+        wanted = columns.crc_valid & (columns.last_offset >= self._first)
+        self._follow_transactions(chunk, np.flatnonzero(wanted & (columns.attributes & TRANSACTIONAL_BIT != 0)))
+        rows = np.flatnonzero(wanted & ~control & (columns.base_offset < self._until))
+        is_plain = (columns.magic[rows] == 2) & (columns.attributes[rows] & CODEC_BITS == 0)
+        self._parts += map(self._chosen, self._plain(chunk, rows[is_plain]))
+        for row in rows[~is_plain]:
+            self._parts += map(self._chosen, self._one_by_one(chunk, int(row)))
+        yield from ()
+
+    def _chosen(self, records: Records) -> Records:
+        kept = (records["offset"] >= self._first) & (records["offset"] < self._until)
+        if self._shares > 1:
+            kept &= records["key"] % np.uint64(self._shares) == self._share
+        return records[kept]
+
+    def _plain(self, chunk: Chunk, rows: Rows) -> Iterator[Records]:
+        from logstore.kernels.decode import decode, decode_chunks  # noqa: PLC0415  numba loads on first bulk use
+
+        try:
+            for records in decode_chunks(chunk.log.array, chunk.columns, rows):
+                yield self._digested(chunk, records)
+        except LogStoreError:
+            for row in rows:
+                try:
+                    yield self._digested(chunk, decode(chunk.log.array, chunk.columns, np.array([row])))
+                except LogStoreError:
+                    continue
+
+    def _one_by_one(self, chunk: Chunk, row: int) -> Iterator[Records]:
+        """Decode a batch that is compressed, or of magic 0 or 1."""
+        from logstore.kernels.decode import decode_section  # noqa: PLC0415  as above
+
+        columns = chunk.columns
+        position, size = int(columns.position[row]), int(columns.size[row])
+        try:
+            if columns.magic[row] < 2:
+                records = _as_columns(list(read_batch(chunk.log.data, position).records()), row)
+            else:
+                codec = int(columns.attributes[row]) & CODEC_BITS
+                section = decompress(codec, chunk.log.data[position + HEADER_SIZE : position + size])
+                records = decode_section(np.frombuffer(section, np.uint8), columns, row)
+            yield self._digested(chunk, records)
+        except LogStoreError:
+            return
+
+    def _digested(self, chunk: Chunk, records: RecordColumns) -> Records:
+        from logstore.kernels.digest import digest_contents, digest_keys  # noqa: PLC0415  as above
+
+        table = np.empty(len(records), ROW)
+        table["key"], table["second_key"] = digest_keys(records)
+        table["content"] = digest_contents(records)
+        table["offset"] = records.offset
+        table["has_key"] = records.key_length >= 0
+        table["is_tombstone"] = records.value_length < 0
+        table["leader_epoch"] = chunk.columns.leader_epoch[records.batch]
+        table["segment"] = self._numbers[chunk.segment.log_path.name]
+        table["position"] = chunk.columns.position[records.batch]
+        return table
+
+    def _follow_transactions(self, chunk: Chunk, rows: Rows) -> None:
+        columns = chunk.columns
+        control = columns.attributes[rows] & CONTROL_BIT != 0
+        data = rows[~control]
+        self._transactional.append((columns.producer_id[data], columns.base_offset[data], columns.last_offset[data]))
+        for row in rows[control]:
+            batch = read_batch(chunk.log.data, int(columns.position[row]))
+            try:
+                marker = ControlRecord.of(next(batch.records()))
+            except (LogStoreError, StopIteration):
+                continue
+            offset = int(columns.base_offset[row])
+            self._markers.append((int(columns.producer_id[row]), offset, marker.type is ControlType.ABORT))
+
+    def _aborted(self) -> Iterator[tuple[int, int]]:
+        """Yield the offsets of each batch whose producer's next marker aborts."""
+        if not any(aborts for _, _, aborts in self._markers):
+            return
+        producers, bases, lasts = (np.concatenate(columns) for columns in zip(*self._transactional, strict=True))
+        for producer, markers in _by_producer(self._markers).items():
+            offsets = np.array([offset for offset, _ in markers], np.int64)
+            aborts = np.array([aborts for _, aborts in markers], np.bool_)
+            rows = np.flatnonzero(producers == producer)
+            following = np.searchsorted(offsets, lasts[rows])
+            rows, following = rows[following < len(offsets)], following[following < len(offsets)]
+            for row in rows[aborts[following]]:
+                yield int(bases[row]), int(lasts[row])
+
+
+def _by_producer(markers: Sequence[tuple[int, int, bool]]) -> dict[int, list[tuple[int, bool]]]:
+    by_producer: dict[int, list[tuple[int, bool]]] = {}
+    for producer, offset, aborts in sorted(markers):
+        by_producer.setdefault(producer, []).append((offset, aborts))
+    return by_producer
+
+
+def _as_columns(records: Sequence[Record], row: int) -> RecordColumns:
+    """Make columns of decoded records, which have no headers."""
+    data = b"".join(part or b"" for record in records for part in (record.key, record.value))
+    lengths = np.array([_length(part) for record in records for part in (record.key, record.value)], np.int32)
+    ends = np.cumsum(np.maximum(lengths, 0), dtype=np.int64)
+    starts = ends - np.maximum(lengths, 0)
+    count = len(records)
+    return RecordColumns(
+        data=np.frombuffer(data, np.uint8),
+        batch=np.full(count, row, np.int64),
+        offset=np.array([record.offset for record in records], np.int64),
+        timestamp=np.array([record.timestamp for record in records], np.int64),
+        key_start=starts[0::2],
+        key_length=lengths[0::2],
+        value_start=starts[1::2],
+        value_length=lengths[1::2],
+        headers_start=np.zeros(count, np.int64),
+        header_count=np.zeros(count, np.int32),
+    )
+
+
+def _length(part: bytes | None) -> int:
+    return -1 if part is None else len(part)
