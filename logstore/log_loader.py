@@ -15,21 +15,19 @@ from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
 
 from epoch.cache import LeaderEpochFileCache
 from epoch.checkpoint import LeaderEpochCheckpoint
 from epoch.errors import CheckpointError
 from epoch.filesystem import REAL, FileSystem
 from epoch.history import EpochHistory
-from logstore.errors import CorruptIndexError, InvalidBatchHeaderError, TornBatchError
+from logstore.errors import InvalidBatchHeaderError, TornBatchError
 from logstore.file_name import FileFate, FileKind, file_name, parse_file_name
-from logstore.index_slots import OFFSET_SLOT, TIME_SLOT
+from logstore.index_sanity import has_good_indexes, last_indexed_position
 from logstore.left_over_files import orphaned_indexes, plan_left_overs
 from logstore.live_segment import LiveSegment
 from logstore.log_config import LogConfig
 from logstore.log_file import LogFile
-from logstore.offset_index import OffsetIndex
 from logstore.open_files import OpenFiles
 from logstore.producer_replay import rebuild_producers
 from logstore.producer_state import ProducerState
@@ -37,9 +35,6 @@ from logstore.recovery_report import DroppedTail, RecoveryReport
 from logstore.segment_list import SegmentList
 from logstore.segment_recovery import OnBytes, SegmentRecovery, recover_segment
 from logstore.segment_split import Part, write_parts
-from logstore.transaction_index import TransactionIndex
-
-SLOTS: Final = {FileKind.OFFSET_INDEX: OFFSET_SLOT, FileKind.TIME_INDEX: TIME_SLOT}
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,7 +159,7 @@ class _Loader:
         """Recover the segments that need it; drop those behind the first damage that was not flushed."""
         unflushed = self._unflushed() if not clean_shutdown else []
         for base_offset in [base for base in self._base_offsets if base not in set(unflushed)]:
-            if not self._has_indexes(base_offset):
+            if not has_good_indexes(self._directory, base_offset):
                 self._report.rebuilt_indexes.append(file_name(FileKind.LOG, base_offset))
                 self._recover_in_turn([base_offset])
         self._recover_in_turn(unflushed)
@@ -238,44 +233,6 @@ class _Loader:
                 self._filesystem.unlink(path)
         self._base_offsets.remove(base_offset)
 
-    def _has_indexes(self, base_offset: int) -> bool:
-        """Check what costs nothing: that the index files are there, of whole slots, and end within the log."""
-        size = (self._directory / file_name(FileKind.LOG, base_offset)).stat().st_size
-        for kind, slot in SLOTS.items():
-            path = self._directory / file_name(kind, base_offset)
-            try:
-                index_size = path.stat().st_size
-            except FileNotFoundError:
-                # A new segment has no index files until something is written to it.
-                return size == 0
-            if index_size % slot.itemsize:
-                return False
-        return self._last_position(base_offset) < max(size, 1) and self._has_good_transactions(base_offset)
-
-    def _has_good_transactions(self, base_offset: int) -> bool:
-        """Look at the aborted transactions; few segments have any."""
-        try:
-            index = TransactionIndex.read(self._directory / file_name(FileKind.TRANSACTION_INDEX, base_offset))
-        except FileNotFoundError:
-            return True
-        except CorruptIndexError:
-            return False
-        return not index.odd_bytes and all(entry.last_offset >= base_offset for entry in index.entries)
-
-    def _last_position(self, base_offset: int) -> int:
-        """Read where the batch of the offset index's last entry begins; 0 where there is none."""
-        path = self._directory / file_name(FileKind.OFFSET_INDEX, base_offset)
-        if not path.exists() or not path.stat().st_size:
-            return 0
-        with open(path, "rb") as file:
-            file.seek(-OFFSET_SLOT.itemsize, os.SEEK_END)
-            slot = file.read()
-        if any(slot):
-            return int.from_bytes(slot[4:], "big")
-        # A broker that was killed left zeros after the entries: they are not entries.
-        last = OffsetIndex.read(path, base_offset).last
-        return last.position if last else 0
-
     # --- the log's end
 
     def _find_end(self) -> int:
@@ -290,12 +247,12 @@ class _Loader:
     def _next_offset_of_last(self) -> int:
         base_offset = self._base_offsets[-1]
         try:
-            return self._next_offset(base_offset, self._last_position(base_offset))
+            return self._next_offset(base_offset, last_indexed_position(self._directory, base_offset))
         except (TornBatchError, InvalidBatchHeaderError):
             # Said to be closed in order, and is not: what an append would add here, nobody could read.
             self._recover_in_turn([base_offset])
             base_offset = self._base_offsets[-1]
-            return self._next_offset(base_offset, self._last_position(base_offset))
+            return self._next_offset(base_offset, last_indexed_position(self._directory, base_offset))
 
     def _next_offset(self, base_offset: int, position: int) -> int:
         """Walk over the last segment's headers from where a batch begins."""
