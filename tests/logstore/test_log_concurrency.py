@@ -1,13 +1,18 @@
 """One writer that appends, truncates and deletes, and readers that never see a torn batch."""
 
 import random
+import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from threading import Event, Thread
+
+import pytest
 
 from logstore.batch_template import BatchTemplate
 from logstore.encoding import encode_batch
 from logstore.errors import OffsetOutOfRangeError
+from logstore.isolation import Isolation
 from logstore.log import Log
 from logstore.log_config import LogConfig
 from logstore.open_files import OpenFiles
@@ -16,6 +21,16 @@ from logstore.record import Record
 from tests.logstore.directories import GAPS, assert_sound
 
 SECONDS = 2.0
+ISOLATIONS = [Isolation.LOG_END] * 6 + [Isolation.HIGH_WATERMARK, Isolation.TXN_COMMITTED]
+
+
+@pytest.fixture(autouse=True)
+def _often_interrupted() -> Iterator[None]:
+    """Let threads take turns in the midst of everything, not only every five milliseconds."""
+    usual = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    yield
+    sys.setswitchinterval(usual)
 
 
 def batch(base_offset: int, rng: random.Random) -> bytes:
@@ -58,7 +73,8 @@ class Reader(Thread):
         log = self.log
         start, end = log.log_start_offset, log.log_end_offset
         try:
-            view = log.read(self.rng.randrange(min(start, end), end + 1), self.rng.choice([1, 500, 50_000]))
+            offset, isolation = self.rng.randrange(min(start, end), end + 1), self.rng.choice(ISOLATIONS)
+            view = log.read(offset, self.rng.choice([1, 500, 50_000]), isolation=isolation)
         except OffsetOutOfRangeError:
             return
         self.checked += check(view)
