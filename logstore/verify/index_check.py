@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from logstore.batch_attributes import NO_TIMESTAMP
 from logstore.columns import BatchColumns
 from logstore.file_name import FileKind, file_name
+from logstore.index_slots import OFFSET_SLOT, TIME_SLOT
 from logstore.offset_index import OffsetIndex
 from logstore.segment import Segment
 from logstore.time_index import TimeIndex
@@ -133,7 +134,7 @@ class OffsetIndexCheck(IndexCheck[OffsetIndex]):
     """
 
     kind = FileKind.OFFSET_INDEX
-    slot_bytes = 8
+    slot_bytes = OFFSET_SLOT.itemsize
 
     def _read(self, segment: Segment) -> OffsetIndex | None:
         return segment.offset_index()
@@ -192,7 +193,7 @@ class TimeIndexCheck(IndexCheck[TimeIndex]):
     """
 
     kind = FileKind.TIME_INDEX
-    slot_bytes = 12
+    slot_bytes = TIME_SLOT.itemsize
 
     def _read(self, segment: Segment) -> TimeIndex | None:
         return segment.time_index()
