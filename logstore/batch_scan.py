@@ -55,6 +55,7 @@ def _scan(data: memoryview, position: int, *, check_crc: bool) -> BatchColumns:
     """Read batches of magic 2, as many as make a chunk."""
     from logstore.kernels.scan import scan  # noqa: PLC0415  numba loads on the first bulk operation
 
+    Plain.batches_left = 0  # nothing is left to save
     return scan(np.frombuffer(data, np.uint8), position, check_crc=check_crc, capacity=CHUNK)
 
 

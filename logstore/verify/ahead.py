@@ -2,9 +2,12 @@
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from typing import TypeVar
+from typing import Final, TypeVar
 
 Item = TypeVar("Item")
+
+WORTH_A_THREAD: Final = 32 << 20
+"""Bytes of a log that are read ahead; starting a thread for a smaller one costs more than it saves."""
 
 
 def ahead(items: Iterator[Item]) -> Iterator[Item]:

@@ -11,7 +11,7 @@ from logstore.columns import BatchColumns, StopReason
 from logstore.growing_log import GrowingLog
 from logstore.log_file import LogFile
 from logstore.segment import Segment
-from logstore.verify.ahead import ahead
+from logstore.verify.ahead import WORTH_A_THREAD, ahead
 from logstore.verify.finding import Finding, Reporter
 from logstore.verify.zeros import end_of_zeros
 
@@ -154,7 +154,8 @@ class LogPass:
     def _read(self, reading: "_Reading", position: int) -> Generator[Finding, None, int]:
         """Read from `position` on, over damage, as far as batches go; return where they end."""
         while True:
-            for columns in ahead(self._scan(reading.log, position)):
+            chunks = self._scan(reading.log, position)
+            for columns in ahead(chunks) if reading.log.size - position > WORTH_A_THREAD else chunks:
                 if len(columns):
                     yield from self._chunk(Chunk(reading.segment, reading.is_active, reading.log, columns))
                 self._progress(columns.next_position - position)
