@@ -73,7 +73,8 @@ class SequenceCheck(SilentCheck):
         self._report = report
         self._compaction = compaction
         self._last: dict[int, tuple[int, int]] = {}  # epoch and last sequence number by producer
-        self._is_transactional: dict[int, bool] = {}
+        self._open: set[int] = set()
+        """Producers in a transaction."""
         self._held: list[Finding] = []  # later batches may show that the log was compacted
         self._incomplete = False
 
@@ -86,8 +87,7 @@ class SequenceCheck(SilentCheck):
         """Compare each producer's batches with the one before."""
         columns = chunk.columns
         self._incomplete |= not columns.crc_valid.all() or self._compaction.found
-        is_data = (columns.producer_id >= 0) & ((columns.attributes & CONTROL_BIT) == 0) & (columns.base_sequence >= 0)
-        rows = np.flatnonzero(is_data)
+        rows = np.flatnonzero(columns.producer_id >= 0)
         order = rows[np.argsort(columns.producer_id[rows], kind="stable")]
         producers = columns.producer_id[order]
         starts = np.flatnonzero(np.append(True, producers[1:] != producers[:-1])) if len(order) else order
@@ -105,17 +105,27 @@ class SequenceCheck(SilentCheck):
     def _producer(self, chunk: Chunk, rows: NDArray[np.int64]) -> None:
         columns = chunk.columns
         producer = int(columns.producer_id[rows[0]])
+        is_control = (columns.attributes[rows] & CONTROL_BIT) != 0
+        in_transaction = ((columns.attributes[rows] & TRANSACTIONAL_BIT) != 0) & ~is_control
+        is_open = np.append(producer in self._open, in_transaction[:-1])
+        for at in np.flatnonzero(is_open & ~in_transaction & ~is_control)[:MOST_HELD]:
+            what = "is of no transaction, though its producer's was not ended yet"
+            self._held.append(self._finding(chunk, int(rows[at]), producer, what))
+        (self._open.add if in_transaction[-1] else self._open.discard)(producer)
+        rows = rows[~is_control & (columns.base_sequence[rows] >= 0)]
+        if len(rows):
+            self._sequence(chunk, rows, producer)
+
+    def _sequence(self, chunk: Chunk, rows: NDArray[np.int64], producer: int) -> None:
+        columns = chunk.columns
         epoch, first = columns.producer_epoch[rows].astype(np.int64), columns.base_sequence[rows].astype(np.int64)
         last = (first + columns.last_offset[rows] - columns.base_offset[rows]) % SEQUENCES
         before = self._last.get(producer, (int(epoch[0]), int(first[0]) - 1))
         epoch_before = np.append(before[0], epoch[:-1])
         expected = np.where(epoch > epoch_before, 0, (np.append(before[1], last[:-1]) + 1) % SEQUENCES)
-        transactional = (columns.attributes[rows] & TRANSACTIONAL_BIT) != 0
-        is_transactional = self._is_transactional.setdefault(producer, bool(transactional[0]))
         for wrong, what in (
             (epoch < epoch_before, "has an older epoch of its producer than the one before"),
             ((epoch >= epoch_before) & (first != expected), "does not go on with its producer's sequence numbers"),
-            (transactional != is_transactional, "is of a transaction, or of none, unlike its producer's others"),
         ):
             for at in np.flatnonzero(wrong)[:MOST_HELD]:
                 self._held.append(self._finding(chunk, int(rows[at]), producer, what))
