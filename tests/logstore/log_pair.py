@@ -199,10 +199,10 @@ class LogPair:
         """Ask all records."""
         offset = self.log.log_start_offset
         while (view := self.log.read(offset, 1 << 20)).data:
-            for record in view.records():
+            for record in (record for batch in view.batches() for record in batch.records()):
                 if record.timestamp >= timestamp and record.offset >= self.log.log_start_offset:
                     return record.timestamp, record.offset
-                offset = record.offset + 1
+            offset = view.next_offset
         return None
 
     def end_offset_for_epoch(self, epoch: int) -> None:
