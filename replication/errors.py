@@ -1,6 +1,6 @@
 """What can keep replicas from being compared or from working together."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from os import PathLike, fspath
 from pathlib import Path
 from uuid import UUID
@@ -101,3 +101,48 @@ class HistoryError(ReplicationError, ValueError):
     def __init__(self, path: Path, fault: str) -> None:
         self.path = path
         super().__init__(f"{path}: {fault}; move it away, or keep the history in another directory")
+
+
+class UnreadableLocationError(ReplicationError, OSError):
+    """A snapshot's place cannot be listed: it is not there, or the system or the store refuses."""
+
+    def __init__(self, location: str, error: Exception) -> None:
+        super().__init__(f"{location}: {error}")
+
+
+class NoSnapshotError(ReplicationError, ValueError):
+    """What was named holds no copy of a broker's log.dirs."""
+
+    def __init__(self, location: str) -> None:
+        super().__init__(
+            f"{location}: neither a log.dirs root nor a directory of several: it holds no directories such as orders-0 "
+            "and no checkpoint files; name the directory that does"
+        )
+
+
+class DifferentClustersError(ReplicationError, ValueError):
+    """The snapshots are of brokers of different clusters, which share no data."""
+
+    def __init__(self, clusters: Mapping[str, str]) -> None:
+        """Name the cluster.id by snapshot."""
+        told = ", ".join(f"{name} of cluster {cluster}" for name, cluster in clusters.items())
+        super().__init__(
+            f"snapshots of different clusters, by cluster.id in meta.properties: {told}; name one cluster's"
+        )
+
+
+class SameBrokerError(ReplicationError, ValueError):
+    """Two snapshots are of the same broker, or have the same name."""
+
+    def __init__(self, first: str, second: str, broker: str) -> None:
+        super().__init__(
+            f"{first} and {second} are both {broker}; name one copy of each broker, and several log.dirs of one broker "
+            "as one directory that holds them"
+        )
+
+
+class UnknownOptionError(ReplicationError, ValueError):
+    """An option of the `kafka-log` format has a value that means nothing."""
+
+    def __init__(self, option: str, value: str, known: Iterable[str]) -> None:
+        super().__init__(f"option {option} of kafka-log: there is no {value!r}; choose from {', '.join(known)}")

@@ -1,0 +1,161 @@
+"""The audit of replica snapshots with Spark."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from pathlib import Path
+from types import TracebackType
+from typing import Final, Self
+from zlib import crc32
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as f
+from pyspark.storagelevel import StorageLevel
+
+from logstore.topic_partition import TopicPartition
+from replication.audit.examination_source import examination
+from replication.audit.judging import finishing, judging
+from replication.audit.missing import missing_copies
+from replication.audit.session import prepare_session
+from replication.audit.snapshot import Snapshot, find_snapshots
+from replication.audit.tables import EXAMINED, JUDGED, spark_schema
+from replication.audit.work import Copy, Job, Task, plan_work, target_bytes
+from replication.errors import NothingInCommonError
+
+KEPT: Final = StorageLevel.MEMORY_AND_DISK
+FEW_GROUPS: Final = 32
+GROUP: Final = 50
+"""Partitions that are judged by one task, where there are many."""
+
+
+@dataclass(frozen=True)
+class Audit:
+    """What an audit has found, as DataFrames: nothing is read before the first of them is asked for rows.
+
+    What was examined is kept until `close`, so that it is read once.
+    """
+
+    snapshots: tuple[Snapshot, ...]
+    tasks: tuple[Task, ...]
+    batches: DataFrame
+    """One row a batch; read again each time."""
+    segments: DataFrame
+    """One row a segment of each copy."""
+    epochs: DataFrame
+    """One row a leader epoch of each copy."""
+    findings: DataFrame
+    """`verify`'s of each copy, and what only comparing copies shows."""
+    partitions: DataFrame
+    """One row a partition: its verdict."""
+    kept: tuple[DataFrame, ...]
+
+    @property
+    def bytes(self) -> int:
+        """Bytes of log in all copies that are examined."""
+        copies = {(job.copy.root, job.copy.directory): job.copy for task in self.tasks for job in task if job.copy}
+        return sum(copy.bytes for copy in copies.values())
+
+    def close(self) -> None:
+        """Let Spark forget what was examined."""
+        for table in self.kept:
+            table.unpersist()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def audit(
+    spark: SparkSession,
+    snapshots: Sequence[str | Path],
+    *,
+    records: bool = False,
+    topics: Sequence[str] = (),
+    sample: float = 1.0,
+    task_bytes: int | None = None,
+) -> Audit:
+    """Compare the copies of all partitions that the snapshots hold.
+
+    `snapshots` are as `find_snapshots` takes them, and what that raises is raised. With `records` every record is
+    decoded. `topics` are names or patterns like `orders-*`; of `sample` below 1 that share of the partitions is taken,
+    the same in each run. `task_bytes` is what a task reads, chosen by the whole where it is not given.
+
+    >>> with audit(start_session(), ["/backup/broker-1", "/backup/broker-2"]) as audited:
+    ...     audited.partitions.where("verdict != 'identical'").show()
+    """
+    prepare_session(spark)
+    found = find_snapshots(snapshots)
+    copies = [
+        copy for snapshot in found for copy in snapshot.copies() if _is_wanted(copy.topic_partition, topics, sample)
+    ]
+    if not copies:
+        raise NothingInCommonError([snapshot.name for snapshot in found])
+    tasks = plan_work(_jobs(found, copies), task_bytes or target_bytes(sum(copy.bytes for copy in copies)))
+    examined = examination(spark, tasks, records=records).persist(KEPT)
+    kept = [examined]
+    wholes = examined.where("not is_part")
+    groups = _groups(len({copy.topic_partition for copy in copies}))
+    if any(job.ranges for task in tasks for job in task):
+        parts = examined.where("is_part").repartition(groups, "copy").groupBy("copy")
+        finished = parts.applyInArrow(finishing(records=records), spark_schema(EXAMINED)).persist(
+            StorageLevel.MEMORY_AND_DISK
+        )
+        kept.append(finished)
+        wholes = wholes.union(finished)
+    missing = missing_copies(copies, [snapshot.name for snapshot in found])
+    judged = (
+        wholes.where("topic is not null")
+        .select("topic", "partition", "replica", "copy", "summary", "digests")
+        .repartition(groups, "topic", "partition")
+        .groupBy("topic", "partition")
+        .applyInArrow(judging(missing), spark_schema(JUDGED))
+        .persist(KEPT)
+    )
+    return Audit(
+        snapshots=tuple(found),
+        tasks=tuple(tasks),
+        batches=_batches(spark, snapshots, copies, is_whole=not topics and sample >= 1),
+        segments=_exploded(wholes, "segments"),
+        epochs=_exploded(wholes, "epochs"),
+        findings=_exploded(wholes, "findings").union(_exploded(judged, "findings")),
+        partitions=judged.drop("findings"),
+        kept=(*kept, judged),
+    )
+
+
+def _jobs(snapshots: Sequence[Snapshot], copies: Sequence[Copy]) -> Iterator[Job]:
+    for snapshot in snapshots:
+        for root in snapshot.roots:
+            yield Job(snapshot.name, root.storage.uri)
+    for copy in copies:
+        yield Job(copy.replica, copy.root, copy)
+
+
+def _is_wanted(partition: TopicPartition, topics: Sequence[str], sample: float) -> bool:
+    if topics and not any(fnmatchcase(partition.topic, pattern) for pattern in topics):
+        return False
+    return crc32(str(partition).encode()) < sample * 2**32
+
+
+def _groups(partitions: int) -> int:
+    """Into how many tasks the judging is divided: Spark itself would go by bytes, which are few, and take one."""
+    return min(partitions, max(FEW_GROUPS, partitions // GROUP))
+
+
+def _batches(
+    spark: SparkSession, snapshots: Sequence[str | Path], copies: Sequence[Copy], *, is_whole: bool
+) -> DataFrame:
+    batches = spark.read.format("kafka-log").load([str(snapshot) for snapshot in snapshots])
+    if is_whole:
+        return batches
+    partitions = {copy.topic_partition for copy in copies}
+    wanted = f.concat_ws("-", "topic", f.col("partition").cast("string")).isin(sorted(map(str, partitions)))
+    return batches.where(f.col("topic").isin(sorted({partition.topic for partition in partitions})) & wanted)
+
+
+def _exploded(table: DataFrame, column: str) -> DataFrame:
+    return table.select(f.explode(column).alias("row")).select("row.*")

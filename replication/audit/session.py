@@ -1,0 +1,96 @@
+"""Starts Spark, embedded by default, and prepares a session of anybody's for audits."""
+
+import os
+import sys
+import warnings
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+from pyspark.sql import SparkSession
+
+from replication.audit.java import find_java
+from replication.audit.shipping import ship_packages
+
+EMBEDDED: Final = "local[*,4]"
+"""All cores of this machine; a task that fails is tried four times, as on a cluster."""
+FILTER_PUSHDOWN: Final = "spark.sql.python.filterPushdown.enabled"
+_PREPARED: Final = "spark.epochlog.prepared"
+_SETTINGS: Final = {
+    FILTER_PUSHDOWN: "true",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.sql.execution.arrow.maxRecordsPerBatch": "10000",
+}
+_EMBEDDED_SETTINGS: Final = {
+    "spark.ui.enabled": "false",
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.bindAddress": "127.0.0.1",
+    # The first compiler alone starts Spark in less time, and the bytes are read by Python, not by Java.
+    "spark.driver.extraJavaOptions": (
+        f"-XX:TieredStopAtLevel=1 -Dlog4j2.configurationFile={Path(__file__).with_name('log4j2.properties')}"
+    ),
+}
+
+
+class FilterPushdownWarning(UserWarning):
+    """A session reads whole logs where filters could spare it."""
+
+
+def start_session(master: str | None = None, *, settings: Mapping[str, str] | None = None) -> SparkSession:
+    """Start Spark, or take the session that there is, and prepare it for audits.
+
+    `master` is Spark's: `local[2]`, `spark://host:7077`, `yarn`, or `sc://host` for Spark Connect. Without it Spark is
+    embedded in this process, with all cores, unless `spark-submit` has named a master. `settings` are Spark's, and go
+    before ours. Raises JavaMissingError.
+
+    >>> spark = start_session()
+    >>> spark.read.format("kafka-log").load("/var/lib/kafka/data").count()
+    """
+    # Otherwise Spark starts whatever is called python3, which may lack all that is installed here.
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    builder = SparkSession.builder.appName("epochlog audit")
+    if master is not None and master.startswith("sc://"):
+        builder = builder.remote(master)
+        chosen = _SETTINGS
+    else:
+        os.environ["JAVA_HOME"] = str(find_java())
+        submitted = master is None and "PYSPARK_GATEWAY_PORT" in os.environ
+        master = master or EMBEDDED
+        chosen = _SETTINGS if submitted else {**_SETTINGS, "spark.master": master}
+        if is_local(master):
+            chosen = {**chosen, **_EMBEDDED_SETTINGS}
+    spark = builder.config(map={**chosen, **(settings or {})}).getOrCreate()
+    prepare_session(spark)
+    return spark
+
+
+def prepare_session(spark: SparkSession) -> None:
+    """Make `kafka-log` known to a session, once, and send these packages to executors on other machines.
+
+    Where the session does not push filters down, FilterPushdownWarning says so and whole logs are read.
+    """
+    from replication.audit.data_source import register  # noqa: PLC0415  it imports pyarrow, which a session does not need
+
+    if spark.conf.get(_PREPARED, "") == "true":
+        return
+    pushes_down = spark.conf.get(FILTER_PUSHDOWN, "false") == "true"
+    if not pushes_down:
+        warnings.warn(
+            f"{FILTER_PUSHDOWN} is off in this Spark session: kafka-log reads whole logs whatever is filtered; set it "
+            "to true before the session is prepared",
+            FilterPushdownWarning,
+            stacklevel=2,
+        )
+    if not is_local(spark.conf.get("spark.master", "") or ""):
+        ship_packages(spark)
+    register(spark, pushes_down=pushes_down)
+    spark.conf.set(_PREPARED, "true")
+
+
+def is_local(master: str) -> bool:
+    """Tell whether tasks run on this machine with its own Python, as `local[*]` and not as `local-cluster[2,1,1024]`.
+
+    >>> is_local("local[4]"), is_local("local-cluster[2,1,1024]")
+    (True, False)
+    """
+    return master == "local" or master.startswith("local[")

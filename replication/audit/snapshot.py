@@ -1,0 +1,215 @@
+"""Copies of brokers' logs: which roots belong to which broker, and which partitions are in them."""
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from pathlib import Path
+from typing import Final
+
+from logstore.errors import CorruptMetadataError
+from logstore.file_name import FileFate, FileKind, parse_file_name
+from logstore.log_root import ROOT_FILES
+from logstore.meta_properties import META_PROPERTIES_NAME, MetaProperties
+from logstore.topic_partition import DirectoryMark, TopicPartition, is_partition_directory_name, parse_directory_name
+from replication.audit.copy_summary import SegmentExtent
+from replication.audit.storage import Files, Storage
+from replication.audit.work import Copy
+from replication.errors import (
+    DifferentClustersError,
+    NoSnapshotError,
+    NothingInCommonError,
+    SameBrokerError,
+)
+
+_ARGUMENT: Final = re.compile(r"(?:(?P<name>[^/\\:?=]+)=)?(?P<uri>.+)", re.DOTALL)
+_META_BYTES: Final = 1 << 20
+
+
+@dataclass(frozen=True)
+class Root:
+    """One log.dirs root as it was listed."""
+
+    storage: Storage
+    partitions: dict[str, Files]
+    """The files of the live partitions' directories, by the directories' names."""
+    node_id: int | None = None
+    cluster_id: str | None = None
+
+    @property
+    def held(self) -> set[TopicPartition]:
+        """The partitions in it."""
+        return {parse_directory_name(name).topic_partition for name in self.partitions}
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """One broker's copy: a log.dirs root, or several where the broker has several disks (JBOD)."""
+
+    name: str
+    roots: tuple[Root, ...]
+
+    @property
+    def held(self) -> set[TopicPartition]:
+        """The partitions in it."""
+        return {partition for root in self.roots for partition in root.held}
+
+    def copies(self) -> Iterator[Copy]:
+        """Name the copies of partitions, by root; one that stands on a second disk as well is another replica's."""
+        seen: set[TopicPartition] = set()
+        for root in self.roots:
+            for directory, files in root.partitions.items():
+                partition = parse_directory_name(directory).topic_partition
+                replica = f"{self.name}/{root.storage.name}" if partition in seen else self.name
+                seen.add(partition)
+                segments = tuple(segment_extents(files))
+                yield Copy(replica, root.storage.uri, directory, partition, segments, root.storage.is_local)
+
+
+def find_snapshots(arguments: Sequence[str | Path]) -> list[Snapshot]:
+    """List what each `[NAME=]URI` holds: a log.dirs root, or a directory of several.
+
+    Several roots with one `node.id` in their meta.properties, or none, are the disks of one broker; with different
+    ones, or with the same partitions in them, each is a broker's. A snapshot is called NAME, else like its directory.
+    Raises DifferentClustersError, SameBrokerError, NothingInCommonError, NoSnapshotError, UnreadableLocationError.
+
+    >>> [snapshot.name for snapshot in find_snapshots(["/backup/broker-1", "old=s3://backups/broker-2"])]
+    ['broker-1', 'old']
+    """
+    snapshots = list_snapshots(arguments)
+    _ensure_comparable(snapshots)
+    return snapshots
+
+
+def list_snapshots(arguments: Sequence[str | Path]) -> list[Snapshot]:
+    """List as `find_snapshots` does, be they of one cluster or not.
+
+    Raises NoSnapshotError, UnreadableLocationError.
+    """
+    return _distinctly_named([snapshot for argument in arguments for snapshot in _snapshots_in(str(argument))])
+
+
+def segment_extents(files: Mapping[str, int]) -> Iterator[SegmentExtent]:
+    """Pick the `.log` files out of a partition's, by base offset."""
+    for name in sorted(files):
+        parsed = parse_file_name(name)
+        if parsed.kind is FileKind.LOG and parsed.fate is FileFate.LIVE and parsed.base_offset is not None:
+            yield SegmentExtent(parsed.base_offset, files[name])
+
+
+def _snapshots_in(argument: str) -> Iterator[Snapshot]:
+    match = _ARGUMENT.fullmatch(argument)
+    if match is None:
+        raise NoSnapshotError("an empty name")
+    storage = Storage(match["uri"]).absolute()
+    tree = storage.tree()
+    if _is_root(tree, ""):
+        yield Snapshot(match["name"] or storage.name, (_root(storage, tree, ""),))
+        return
+    roots = [_root(storage, tree, name) for name in sorted(tree) if name and "/" not in name and _is_root(tree, name)]
+    if not roots:
+        raise NoSnapshotError(storage.shown)
+    brokers = _by_broker(roots)
+    for members in brokers:
+        name = storage.name if len(brokers) == 1 else members[0].storage.name
+        yield Snapshot(match["name"] if match["name"] and len(brokers) == 1 else name, tuple(members))
+
+
+def _by_broker(roots: Sequence[Root]) -> list[list[Root]]:
+    """Tell brokers' directories from the disks of one."""
+    known = {root.node_id for root in roots} - {None}
+    held = Counter(partition for root in roots for partition in root.held)
+    if len(known) <= 1 and (known or max(held.values(), default=0) <= 1):
+        return [list(roots)]
+    brokers: dict[object, list[Root]] = {}
+    for root in roots:
+        # Whose a root is that does not say so is not guessed.
+        brokers.setdefault(root.storage.uri if root.node_id is None else root.node_id, []).append(root)
+    return list(brokers.values())
+
+
+def _is_root(tree: Mapping[str, Files], directory: str) -> bool:
+    if ROOT_FILES.intersection(tree[directory]):
+        return True
+    return any(_is_partition(name, files) for name, files in _below(tree, directory))
+
+
+def _below(tree: Mapping[str, Files], directory: str) -> Iterator[tuple[str, Files]]:
+    prefix = f"{directory}/" if directory else ""
+    for path, files in tree.items():
+        name = path.removeprefix(prefix)
+        if path and path.startswith(prefix) and "/" not in name:
+            yield name, files
+
+
+def _is_partition(name: str, files: Files) -> bool:
+    """Tell a partition from a root with a name like `broker-1`."""
+    return (
+        is_partition_directory_name(name)
+        and any(parse_file_name(file).kind is not FileKind.UNKNOWN for file in files)
+        and not ROOT_FILES.intersection(files)
+    )
+
+
+def _root(storage: Storage, tree: Mapping[str, Files], directory: str) -> Root:
+    place = storage.child(directory)
+    partitions = {
+        name: files
+        for name, files in sorted(_below(tree, directory))
+        if is_partition_directory_name(name) and parse_directory_name(name).mark is DirectoryMark.NONE
+    }
+    properties = _properties(place) if META_PROPERTIES_NAME in tree[directory] else None
+    if properties is None:
+        return Root(place, partitions)
+    return Root(place, partitions, properties.node_id, properties.cluster_id)
+
+
+def _properties(storage: Storage) -> MetaProperties | None:
+    """Read whose root it is; None where that cannot be, which the audit reports."""
+    try:
+        return MetaProperties.parse(storage.read(META_PROPERTIES_NAME, _META_BYTES))
+    except (CorruptMetadataError, OSError):
+        return None
+
+
+def _distinctly_named(snapshots: Sequence[Snapshot]) -> list[Snapshot]:
+    """Call those of one name by as many last parts of their paths as tell them apart."""
+    names = [snapshot.name for snapshot in snapshots]
+    parts = [snapshot.roots[0].storage.parts for snapshot in snapshots]
+    for count in range(2, max(map(len, parts), default=0) + 1):
+        doubled = {name for name, times in Counter(names).items() if times > 1}
+        if not doubled:
+            break
+        names = [
+            "/".join(path[-count:]) if name in doubled or "/" in name else name
+            for name, path in zip(names, parts, strict=True)
+        ]
+    return [Snapshot(name, snapshot.roots) for name, snapshot in zip(names, snapshots, strict=True)]
+
+
+def _ensure_comparable(snapshots: Sequence[Snapshot]) -> None:
+    for one, other in combinations(snapshots, 2):
+        if same := {root.node_id for root in one.roots if root.node_id is not None} & {
+            root.node_id for root in other.roots
+        }:
+            raise SameBrokerError(one.name, other.name, f"broker {min(same)} by node.id in meta.properties")
+        if {_place_of(root) for root in one.roots} & {_place_of(root) for root in other.roots}:
+            raise SameBrokerError(one.name, other.name, "the same directory")
+        if one.name == other.name:
+            raise SameBrokerError(one.name, other.name, f"called {one.name}")
+    clusters = {
+        root.storage.shown: root.cluster_id
+        for snapshot in snapshots
+        for root in snapshot.roots
+        if root.cluster_id is not None
+    }
+    if len(set(clusters.values())) > 1:
+        raise DifferentClustersError(clusters)
+    held = Counter(partition for snapshot in snapshots for partition in snapshot.held)
+    if max(held.values(), default=0) < 2:
+        raise NothingInCommonError([snapshot.name for snapshot in snapshots])
+
+
+def _place_of(root: Root) -> str:
+    return str(root.storage.path.resolve()) if root.storage.is_local else root.storage.uri

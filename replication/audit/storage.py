@@ -1,0 +1,198 @@
+"""One door to the directories of snapshots: local ones, and all that pyarrow reads (s3, gs, hdfs)."""
+
+import os
+import tempfile
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Final, NamedTuple
+from urllib.parse import unquote, urlsplit, urlunsplit
+
+from pyarrow import ArrowException
+from pyarrow.fs import FileSelector, FileSystem, FileType
+
+from logstore.directory_listing import list_directory
+from logstore.errors import NotALogDirectoryError
+from replication.errors import UnreadableLocationError
+
+Files = dict[str, int]
+"""Sizes in bytes by file name."""
+
+CHUNK: Final = 8 << 20
+"""Bytes of one read while a remote file is copied."""
+DEPTH: Final = 2
+"""Levels below what is named: roots in it, and partitions in those."""
+
+
+class Place(NamedTuple):
+    """A remote directory as pyarrow has it."""
+
+    filesystem: FileSystem
+    path: str
+
+
+@dataclass(frozen=True)
+class Storage:
+    """A directory, wherever it is: a path, or a URI such as `s3://bucket/backups/broker-1?region=eu-west-1`.
+
+    What follows the `?` are pyarrow's options of the file system, such as `endpoint_override` and `scheme`.
+    """
+
+    uri: str
+
+    @property
+    def is_local(self) -> bool:
+        """Whether it can be read where it is."""
+        return urlsplit(self.uri).scheme in {"", "file"} or self.uri.startswith("/")
+
+    @property
+    def path(self) -> Path:
+        """Where a local directory is."""
+        return Path(unquote(urlsplit(self.uri).path) if self.uri.startswith("file:") else self.uri)
+
+    @property
+    def name(self) -> str:
+        """The last part of its path."""
+        return self.parts[-1] if self.parts else self.uri
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        """All parts of its path, the bucket first where there is one."""
+        if self.is_local:
+            return tuple(part for part in self.path.absolute().parts if part != os.sep)
+        split = urlsplit(self.uri)
+        return tuple(part for part in (split.hostname or "", *split.path.split("/")) if part)
+
+    @property
+    def shown(self) -> str:
+        """The URI without what may be secret: user, password, and options."""
+        split = urlsplit(self.uri)
+        return str(self.path) if self.is_local else f"{split.scheme}://{'/'.join(self.parts)}"
+
+    def absolute(self) -> "Storage":
+        """Return the same directory, named so that it means the same to every process of this machine."""
+        return Storage(str(self.path.absolute())) if self.is_local else self
+
+    def child(self, relative: str) -> "Storage":
+        """Return a directory below this one; "" is this one."""
+        if not relative:
+            return self
+        if self.is_local:
+            return Storage(str(self.path / relative))
+        split = urlsplit(self.uri)
+        return Storage(urlunsplit(split._replace(path=f"{split.path.rstrip('/')}/{relative}")))
+
+    def tree(self, depth: int = DEPTH) -> dict[str, Files]:
+        """List the files of this directory and of those below it, `depth` levels deep, by their relative paths.
+
+        The directory itself is "". Links out of a local one are left out; what cannot be listed below it seems empty.
+        Raises UnreadableLocationError.
+        """
+        if not self.is_local:
+            return self._remote_tree(depth)
+        try:
+            return dict(_local_tree(self.path, self.path, "", depth))
+        except (OSError, NotALogDirectoryError) as error:
+            raise UnreadableLocationError(self.shown, error) from error
+
+    def read(self, name: str, limit: int) -> bytes:
+        """Read at most `limit` bytes of a file. Raises OSError."""
+        if self.is_local:
+            with open(self.path / name, "rb") as file:
+                return file.read(limit)
+        place = self._place
+        with place.filesystem.open_input_stream(f"{place.path}/{name}") as stream:
+            return bytes(stream.read(limit))
+
+    @contextmanager
+    def local_copy(self, directory: str, *, only: Collection[str] | None = None) -> Iterator[Path]:
+        """Enter the directory of a partition below this root, as a local path whose parent is the root; "" is the root.
+
+        Of a remote one the files, and those of the root itself, are copied for as long as it is entered; `only` names
+        those that are needed. Raises OSError, FileNotFoundError where the directory is gone.
+        """
+        if self.is_local:
+            yield self.path / directory
+            return
+        with tempfile.TemporaryDirectory(prefix="epochlog-", dir=_scratch_directory()) as scratch:
+            root = Path(scratch) / self.name
+            target = root / directory
+            target.mkdir(parents=True)
+            self._copy_files("", root, None)
+            for name in () if directory else self._directories():
+                (root / name).mkdir()
+            if directory and not self._copy_files(directory, target, only):
+                raise FileNotFoundError(None, "no such directory", self.child(directory).shown)
+            yield target
+
+    @cached_property
+    def _place(self) -> Place:
+        try:
+            return Place(*FileSystem.from_uri(self.uri))
+        except (OSError, ArrowException) as error:
+            raise UnreadableLocationError(self.shown, error) from error
+
+    def _remote_tree(self, depth: int) -> dict[str, Files]:
+        """List all with one walk: a request for each directory would take hours with many partitions."""
+        filesystem, base = self._place
+        tree: dict[str, Files] = {"": {}}
+        try:
+            entries = filesystem.get_file_info(FileSelector(base, recursive=depth > 0))
+        except (OSError, ArrowException) as error:
+            raise UnreadableLocationError(self.shown, error) from error
+        for entry in entries:
+            relative = entry.path[len(base.rstrip("/")) + 1 :]
+            directory, _, name = relative.rpartition("/")
+            levels = directory.count("/") + 1 if directory else 0
+            if entry.type is FileType.File and levels <= depth:
+                tree.setdefault(directory, {})[name] = entry.size
+        return tree
+
+    def _directories(self) -> list[str]:
+        filesystem, base = self._place
+        entries = filesystem.get_file_info(FileSelector(base))
+        return [entry.base_name for entry in entries if entry.type is FileType.Directory]
+
+    def _copy_files(self, directory: str, target: Path, only: Collection[str] | None) -> int:
+        """Copy the files of a directory, and return how many there are."""
+        filesystem, base = self._place
+        selector = FileSelector(f"{base}/{directory}" if directory else base, allow_not_found=True)
+        files = [entry for entry in filesystem.get_file_info(selector) if entry.type is FileType.File]
+        for entry in files:
+            if only is None or entry.base_name in only:
+                _copy(filesystem, entry.path, target / entry.base_name)
+        return len(files)
+
+
+def _copy(filesystem: FileSystem, source: str, target: Path) -> None:
+    with filesystem.open_input_stream(source) as stream, open(target, "wb") as file:
+        while block := stream.read(CHUNK):
+            file.write(block)
+
+
+def _local_tree(path: Path, root: Path, relative: str, depth: int) -> Iterator[tuple[str, Files]]:
+    listing = list_directory(path, root=root)
+    yield relative, {name: _size(file) for name, file in listing.files.items()}
+    if not depth:
+        return
+    for name, directory in listing.directories.items():
+        below = f"{relative}/{name}" if relative else name
+        try:
+            yield from list(_local_tree(directory, root, below, depth - 1))
+        except (OSError, NotALogDirectoryError):  # whoever examines it says why
+            yield below, {}
+
+
+def _size(file: Path) -> int:
+    try:
+        return file.stat().st_size
+    except OSError:  # gone by now
+        return 0
+
+
+def _scratch_directory() -> str | None:
+    """Where Spark keeps what is large and temporary, if it says so."""
+    named = os.environ.get("SPARK_LOCAL_DIRS", "").split(",")[0]
+    return named if named and os.path.isdir(named) else None  # noqa: PTH112  a plain string of Spark's

@@ -1,0 +1,149 @@
+"""The columns of the audit's tables, as Spark and Arrow have them."""
+
+from typing import Final
+
+import pyarrow as pa
+from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
+from pyspark.sql.types import StructType
+
+Columns = dict[str, pa.DataType]
+
+_BYTE, _SHORT, _INT, _LONG = pa.int8(), pa.int16(), pa.int32(), pa.int64()
+_TEXT, _BYTES, _FLAG = pa.string(), pa.binary(), pa.bool_()
+_TEXTS: Final = pa.list_(_TEXT)
+_COPY: Final = {"replica": _TEXT, "topic": _TEXT, "partition": _INT}
+
+
+def _rows_of(columns: Columns) -> pa.DataType:
+    return pa.list_(pa.struct(columns))
+
+
+BATCHES: Final[Columns] = {
+    **_COPY,
+    "segment": _LONG,
+    "file": _TEXT,
+    "position": _LONG,
+    "size": _LONG,
+    "base_offset": _LONG,
+    "last_offset": _LONG,
+    "leader_epoch": _INT,
+    "magic": _BYTE,
+    "attributes": _SHORT,
+    "codec": _TEXT,
+    "is_transactional": _FLAG,
+    "is_control": _FLAG,
+    "base_timestamp": _LONG,
+    "max_timestamp": _LONG,
+    "producer_id": _LONG,
+    "producer_epoch": _SHORT,
+    "base_sequence": _INT,
+    "record_count": _INT,
+    "crc": _LONG,
+    "crc_valid": _FLAG,
+}
+"""One row a batch: its header. Timestamps are milliseconds since 1970 UTC; `segment` is the segment's base offset."""
+RECORDS: Final[Columns] = {
+    **_COPY,
+    "offset": _LONG,
+    "timestamp": _LONG,
+    "key": _BYTES,
+    "value": _BYTES,
+    "headers": _rows_of({"key": _TEXT, "value": _BYTES}),
+    "leader_epoch": _INT,
+    "producer_id": _LONG,
+    "producer_epoch": _SHORT,
+    "is_transactional": _FLAG,
+    "is_control": _FLAG,
+    "base_offset": _LONG,
+}
+"""One row a record, of batches whose checksums hold; `base_offset` is its batch's."""
+SEGMENTS: Final[Columns] = {
+    **_COPY,
+    "base_offset": _LONG,
+    "file": _TEXT,
+    "bytes": _LONG,
+    "batches": _LONG,
+    "records": _LONG,
+    "first_offset": _LONG,
+    "last_offset": _LONG,
+    "min_timestamp": _LONG,
+    "max_timestamp": _LONG,
+    "corrupt_batches": _LONG,
+}
+EPOCHS: Final[Columns] = {
+    **_COPY,
+    "epoch": _INT,
+    "checkpoint_start_offset": _LONG,
+    "first_offset": _LONG,
+    "last_offset": _LONG,
+    "batches": _LONG,
+}
+FINDINGS: Final[Columns] = {
+    "replica": _TEXT,
+    "kind": _TEXT,
+    "severity": _TEXT,
+    "topic": _TEXT,
+    "partition": _INT,
+    "file": _TEXT,
+    "position": _LONG,
+    "offset": _LONG,
+    "message": _TEXT,
+}
+PARTITIONS: Final[Columns] = {
+    "topic": _TEXT,
+    "partition": _INT,
+    "verdict": _TEXT,
+    "verdicts": _TEXTS,
+    "recommended": _TEXT,
+    "pairs": _rows_of(
+        {
+            "leader": _TEXT,
+            "follower": _TEXT,
+            "relation": _TEXT,
+            "truncate_to": _LONG,
+            "records_lost": _LONG,
+            "bytes_lost": _LONG,
+            "verdict": _TEXT,
+            "verdicts": _TEXTS,
+            "first_difference": _LONG,
+        }
+    ),
+    "branches": _rows_of(
+        {
+            "replica": _TEXT,
+            "log_start_offset": _LONG,
+            "log_end_offset": _LONG,
+            "high_watermark": _LONG,
+            "records": _LONG,
+            "bytes": _LONG,
+            "lineage": _rows_of({"epoch": _INT, "start_offset": _LONG}),
+        }
+    ),
+    "forks": _rows_of({"left": _TEXT, "right": _TEXT, "offset": _LONG, "left_epoch": _INT, "right_epoch": _INT}),
+    "missing": _TEXTS,
+}
+"""One row a partition: what `epochlog audit --json` prints of it."""
+EXAMINED: Final[Columns] = {
+    **_COPY,
+    "root": _TEXT,
+    "copy": _TEXT,
+    "is_part": _FLAG,
+    "summary": _BYTES,
+    "digests": _BYTES,
+    "corrupt": _BYTES,
+    "findings": _rows_of(FINDINGS),
+    "segments": _rows_of(SEGMENTS),
+    "epochs": _rows_of(EPOCHS),
+}
+"""One row a copy, or a part of one, or a root (without a topic); no digests where it could not be read."""
+JUDGED: Final[Columns] = {**PARTITIONS, "findings": _rows_of(FINDINGS)}
+
+
+def spark_schema(columns: Columns) -> StructType:
+    """Give a table's columns as Spark has them."""
+    return from_arrow_schema(pa.schema(columns))
+
+
+def arrow_schema(schema: StructType) -> pa.Schema:
+    """Give columns as Spark expects them of Arrow, exactly."""
+    return to_arrow_schema(schema, timezone="UTC")

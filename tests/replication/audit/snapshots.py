@@ -1,0 +1,33 @@
+"""Small log.dirs roots, written file by file."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from tests.replication.partitions import ABatch, write_partition
+
+META = "version=1\ncluster.id={cluster}\nnode.id={node}\n"
+
+
+def write_root(
+    root: Path,
+    partitions: Mapping[str, Sequence[ABatch]],
+    *,
+    node: int | None = None,
+    cluster: str = "clusterA",
+    segment_batches: int = 4,
+) -> Path:
+    """Write a root with these partitions; its epochs are those of the batches."""
+    root.mkdir(parents=True, exist_ok=True)
+    for name, batches in partitions.items():
+        starts: dict[int, int] = {}
+        for each in batches:
+            starts.setdefault(each.epoch, each.base_offset)
+        write_partition(root, batches, list(starts.items()), name=name, segment_batches=segment_batches)
+    if node is not None:
+        (root / "meta.properties").write_text(META.format(cluster=cluster, node=node))
+    return root
+
+
+def batches(count: int, *, epoch: int = 0, start: int = 0, branch: str = "") -> list[ABatch]:
+    """Batches of three records each."""
+    return [ABatch(start + 3 * number, 3, epoch, branch) for number in range(count)]

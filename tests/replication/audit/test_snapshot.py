@@ -1,0 +1,140 @@
+"""Which directories are one broker's, and which snapshots can be compared."""
+
+from pathlib import Path
+
+import pytest
+
+from logstore import TopicPartition
+from replication.audit.snapshot import find_snapshots
+from replication.errors import (
+    DifferentClustersError,
+    NoSnapshotError,
+    NothingInCommonError,
+    SameBrokerError,
+    UnreadableLocationError,
+)
+from tests.data.replicas import replicas
+from tests.replication.audit.snapshots import batches, write_root
+
+T0 = {"t-0": batches(2)}
+
+
+def test_a_root_is_a_snapshot_called_like_its_directory_or_as_named(tmp_path: Path) -> None:
+    write_root(tmp_path / "a", T0, node=1)
+    write_root(tmp_path / "b", T0, node=2)
+
+    assert [snapshot.name for snapshot in find_snapshots([tmp_path / "a", f"old={tmp_path / 'b'}"])] == ["a", "old"]
+
+
+def test_a_directory_of_brokers_roots_is_a_snapshot_each() -> None:
+    snapshots = find_snapshots([replicas("diverged")])
+
+    assert [snapshot.name for snapshot in snapshots] == ["broker-1", "broker-2", "broker-3"]
+    assert len(snapshots[2].held) == 7
+
+
+@pytest.mark.parametrize("nodes", [(1, 1), (None, None), (1, None)], ids=["same id", "no ids", "one id"])
+def test_roots_of_one_node_id_or_none_are_the_disks_of_one_broker(
+    tmp_path: Path, nodes: tuple[int | None, int | None]
+) -> None:
+    write_root(tmp_path / "jbod/disk-1", {"t-0": batches(2)}, node=nodes[0])
+    write_root(tmp_path / "jbod/disk-2", {"t-1": batches(2)}, node=nodes[1])
+    write_root(tmp_path / "other", {"t-0": batches(2)}, node=7)
+
+    jbod, _ = find_snapshots([tmp_path / "jbod", tmp_path / "other"])
+
+    assert jbod.name == "jbod"
+    assert jbod.held == {TopicPartition("t", 0), TopicPartition("t", 1)}
+
+
+def test_roots_without_ids_that_hold_the_same_partitions_are_different_brokers(tmp_path: Path) -> None:
+    write_root(tmp_path / "all/a", T0)
+    write_root(tmp_path / "all/b", T0)
+
+    assert [snapshot.name for snapshot in find_snapshots([tmp_path / "all"])] == ["a", "b"]
+
+
+def test_a_partition_on_two_disks_of_a_broker_is_two_copies(tmp_path: Path) -> None:
+    write_root(tmp_path / "jbod/disk-1", T0, node=1)
+    write_root(tmp_path / "jbod/disk-2", T0, node=1)
+    write_root(tmp_path / "other", T0, node=2)
+
+    jbod, _ = find_snapshots([tmp_path / "jbod", tmp_path / "other"])
+
+    assert [copy.replica for copy in jbod.copies()] == ["jbod", "jbod/disk-2"]
+
+
+def test_snapshots_of_one_name_are_told_apart_by_their_paths(tmp_path: Path) -> None:
+    for number, place in enumerate(("one/data", "two/data")):
+        write_root(tmp_path / place, T0, node=number)
+
+    names = [snapshot.name for snapshot in find_snapshots([tmp_path / "one/data", tmp_path / "two/data"])]
+
+    assert names == ["one/data", "two/data"]
+
+
+def test_copies_tell_their_segments_and_bytes() -> None:
+    copies = [copy for snapshot in find_snapshots([replicas("diverged")]) for copy in snapshot.copies()]
+
+    for copy in copies:
+        logs = {path.name: path.stat().st_size for path in (Path(copy.root) / copy.directory).glob("*.log")}
+        assert {segment.file: segment.size for segment in copy.segments} == logs
+        assert copy.bytes == sum(logs.values())
+
+
+def test_directories_that_are_being_deleted_are_no_copies(tmp_path: Path) -> None:
+    write_root(tmp_path / "a", {**T0, "t-1": batches(1)}, node=1)
+    write_root(tmp_path / "b", T0, node=2)
+    (tmp_path / "a/t-1").rename(tmp_path / f"a/t-1.{'0' * 32}-delete")
+
+    assert find_snapshots([tmp_path / "a", tmp_path / "b"])[0].held == {TopicPartition("t", 0)}
+
+
+def test_different_clusters_are_refused(tmp_path: Path) -> None:
+    write_root(tmp_path / "a", T0, node=1, cluster="first")
+    write_root(tmp_path / "b", T0, node=2, cluster="second")
+
+    with pytest.raises(DifferentClustersError, match=r"a of cluster first, .*b of cluster second"):
+        find_snapshots([tmp_path / "a", tmp_path / "b"])
+
+
+def test_the_same_broker_twice_is_refused(tmp_path: Path) -> None:
+    write_root(tmp_path / "a", T0, node=1)
+    write_root(tmp_path / "b", T0, node=1)
+
+    with pytest.raises(SameBrokerError, match="a and b are both broker 1"):
+        find_snapshots([tmp_path / "a", tmp_path / "b"])
+
+
+def test_the_same_directory_twice_is_refused_though_nothing_says_whose_it_is(tmp_path: Path) -> None:
+    write_root(tmp_path / "a", T0)
+
+    with pytest.raises(SameBrokerError, match="the same directory"):
+        find_snapshots([tmp_path / "a", f"other={tmp_path}/../{tmp_path.name}/a"])
+
+
+def test_nothing_in_common_is_refused(tmp_path: Path) -> None:
+    write_root(tmp_path / "a", T0, node=1)
+    write_root(tmp_path / "b", {"u-0": batches(2)}, node=2)
+
+    with pytest.raises(NothingInCommonError):
+        find_snapshots([tmp_path / "a", tmp_path / "b"])
+    with pytest.raises(NothingInCommonError):
+        find_snapshots([tmp_path / "a"])
+
+
+def test_what_is_no_snapshot_is_said(tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+
+    with pytest.raises(NoSnapshotError, match=r"neither a log\.dirs root"):
+        find_snapshots([tmp_path / "empty"])
+    with pytest.raises(UnreadableLocationError, match="no such directory"):
+        find_snapshots([tmp_path / "nowhere"])
+
+
+def test_a_meta_properties_that_cannot_be_read_does_not_keep_from_auditing(tmp_path: Path) -> None:
+    write_root(tmp_path / "a", T0, node=1)
+    write_root(tmp_path / "b", T0, node=2)
+    (tmp_path / "a/meta.properties").write_bytes(b"version=9\n\xff")
+
+    assert find_snapshots([tmp_path / "a", tmp_path / "b"])[0].roots[0].node_id is None
