@@ -1,0 +1,179 @@
+"""Pairs of logs that differ in a known way are said to differ in that way, and in no other."""
+
+from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from logstore.codec import Codec
+from logstore.verify import Severity
+from replication.audit.comparison import compare
+from replication.audit.copy_summary import OffsetRange
+from replication.audit.examined_copy import ExaminedCopy, in_place
+from replication.audit.judgement import judge
+from replication.audit.replica_finding import ReplicaFinding
+from replication.audit.verdict import PartitionVerdict, Verdict
+from replication.planning import Relation
+from tests.replication.audit.logs import Copy, Written, change_record, examined, write_copies
+
+EXAMPLES = 30
+batches = st.builds(
+    Written, epoch=st.integers(0, 2), count=st.integers(1, 4), codec=st.sampled_from([Codec.NONE, Codec.GZIP])
+)
+sizes = st.sampled_from([150, 400, 1_000, 100_000])
+
+
+def written(shapes: list[Written], first_epoch: int, branch: str = "") -> tuple[Written, ...]:
+    """Let epochs rise along the batches, by as much as each says."""
+    epoch, made = first_epoch, []
+    for shape in shapes:
+        epoch += shape.epoch
+        made.append(replace(shape, epoch=epoch, branch=branch))
+    return tuple(made)
+
+
+def last_epoch(batches: tuple[Written, ...]) -> int:
+    return batches[-1].epoch if batches else 0
+
+
+def end(batches: tuple[Written, ...]) -> int:
+    return sum(batch.count for batch in batches)
+
+
+@st.composite
+def histories(draw: st.DrawFn) -> tuple[tuple[Written, ...], tuple[Written, ...], tuple[Written, ...]]:
+    """What two copies have in common, and what each has beyond: written by leaders of different epochs."""
+    common = written(draw(st.lists(batches, min_size=1, max_size=12)), 0)
+    left = written(draw(st.lists(batches, max_size=4)), last_epoch(common) + 1, "l")
+    right = written(draw(st.lists(batches, max_size=4)), last_epoch((*common, *left)) + 1, "r")
+    return common, left, right
+
+
+def judged(copies: list[Copy]) -> PartitionVerdict:
+    with TemporaryDirectory() as directory:
+        return judge(examined(write_copies(Path(directory), copies)))
+
+
+def errors(verdict: PartitionVerdict) -> list[ReplicaFinding]:
+    return [found for found in verdict.findings if found.finding.severity is Severity.ERROR]
+
+
+@settings(max_examples=EXAMPLES, deadline=None)
+@given(histories(), sizes, sizes, st.data())
+def test_tails_and_starts(
+    history: tuple[tuple[Written, ...], ...], left_size: int, right_size: int, data: st.DataObject
+) -> None:
+    common, left_tail, right_tail = history
+    starts = [data.draw(st.integers(0, len(common))) for _ in range(2)]
+    copies = [
+        Copy((*common, *left_tail), left_size, starts[0]),
+        Copy((*common, *right_tail), right_size, starts[1]),
+    ]
+    verdict = judged(copies)
+    expected = set()
+    if copies[0].start_offset != copies[1].start_offset:
+        expected.add(Verdict.RETENTION)
+    fork = end(common)
+    if left_tail and right_tail:
+        expected.add(Verdict.FORKED)
+        assert [(each.offset, each.left_epoch, each.right_epoch) for each in verdict.forks] == [
+            (fork, left_tail[0].epoch, right_tail[0].epoch)
+        ]
+    else:
+        assert verdict.forks == ()
+        if left_tail or right_tail:
+            expected.add(Verdict.LAGGING)
+    assert set(verdict.verdicts) == (expected or {Verdict.IDENTICAL})
+    assert errors(verdict) == []
+    first, second = verdict.pairs
+    relations = {
+        (True, True): (Relation.FORKED, Relation.FORKED),
+        (True, False): (Relation.LAGGING, Relation.AHEAD),
+        (False, True): (Relation.AHEAD, Relation.LAGGING),
+        (False, False): (Relation.IDENTICAL, Relation.IDENTICAL),
+    }[bool(left_tail), bool(right_tail)]
+    assert (first.relation, second.relation) == relations
+    assert (first.truncate_to, first.records_lost) == (fork, end(right_tail))
+    assert (second.truncate_to, second.records_lost) == (fork, end(left_tail))
+
+
+@settings(max_examples=EXAMPLES, deadline=None)
+@given(histories(), sizes, sizes, st.data())
+def test_changed_bytes_under_a_good_checksum(
+    history: tuple[tuple[Written, ...], ...], left_size: int, right_size: int, data: st.DataObject
+) -> None:
+    common, left_tail, right_tail = history
+    common = tuple(replace(batch, codec=Codec.NONE) for batch in common)
+    number = data.draw(st.integers(0, len(common) - 1))
+    start = data.draw(st.integers(0, len(common)))
+    offset = end(common[:number])
+    with TemporaryDirectory() as directory:
+        copies = [
+            Copy((*common, *left_tail), left_size, start),
+            Copy((*common, *right_tail), right_size),
+            Copy((*common, *right_tail), left_size),
+        ]
+        partitions = write_copies(Path(directory), copies)
+        change_record(partitions["broker-2"], offset)
+        verdict = judge(examined(partitions))
+    assert Verdict.SILENT_DIVERGENCE in verdict.verdicts
+    record = offset + common[number].count - 1
+    # Where broker-1 no longer has the record, nobody can tell which of the other two is wrong.
+    suspects = {"broker-2", "broker-3"} if start > number else {"broker-2"}
+    expected = {(replica, "silent-divergence", record) for replica in suspects}
+    assert {(found.replica, found.finding.kind, found.finding.offset) for found in errors(verdict)} == expected
+    for pair in verdict.pairs:
+        sees = "broker-2" in {pair.leader, pair.follower} and not (
+            "broker-1" in {pair.leader, pair.follower} and start > number
+        )
+        assert (Verdict.SILENT_DIVERGENCE in pair.verdicts) == sees
+    assert bool(left_tail and right_tail) == (Verdict.FORKED in verdict.verdicts)
+    assert verdict.recommended != "broker-2" or len(suspects) > 1
+
+
+@settings(max_examples=EXAMPLES, deadline=None)
+@given(st.lists(batches, min_size=1, max_size=20), sizes, sizes)
+def test_equal_logs_are_not_read_again_wherever_their_segments_end(
+    shapes: list[Written], left_size: int, right_size: int
+) -> None:
+    common = written(shapes, 0)
+    with TemporaryDirectory() as directory:
+        left, right = examined(write_copies(Path(directory), [Copy(common, left_size), Copy(common, right_size)]))
+        assert left.digests == right.digests
+        comparison = compare(left, right)
+    assert (comparison.ranges, comparison.ranges_read, comparison.bytes_read) == (1, 0, 0)
+    assert comparison.first_difference is None
+
+
+def test_a_gap_in_the_middle_is_missing(tmp_path: Path) -> None:
+    copies = [Copy(tuple(Written(0, 2) for _ in range(30)), 300)] * 2
+    partitions = write_copies(tmp_path, copies)
+    lost = partitions["broker-2"].segments[1]
+    lost.log_path.unlink()
+    reread = {replica: partition.listed_again() for replica, partition in partitions.items()}
+    verdict = judge(examined(reread))
+    assert set(verdict.verdicts) == {Verdict.DAMAGED, Verdict.MISSING}
+    [comparison] = verdict.comparisons
+    next_base = partitions["broker-2"].segments[2].base_offset
+    assert comparison.missing_right == (OffsetRange(lost.base_offset, next_base - 1),)
+    assert comparison.missing_left == ()
+
+
+def test_a_copy_that_is_gone_by_the_time_it_is_read_again(tmp_path: Path) -> None:
+    common = tuple(Written(0, 2) for _ in range(10))
+    partitions = write_copies(tmp_path, [Copy((*common, Written(1, 2))), Copy((*common, Written(2, 3)))])
+    left, right = examined(partitions)
+    gone = ExaminedCopy(right.summary, right.digests, in_place(tmp_path / "gone"))
+    verdict = judge([left, gone])
+    assert Verdict.DAMAGED in verdict.verdicts
+    assert [(found.replica, found.finding.kind) for found in errors(verdict)] == [("broker-2", "file-unreadable")]
+
+
+def test_one_copy_alone(tmp_path: Path) -> None:
+    [copy] = examined(write_copies(tmp_path, [Copy((Written(0, 2),))]))
+    assert judge([copy]).verdicts == (Verdict.IDENTICAL,)
+    assert judge([copy]).recommended == "broker-1"
+    lacking = judge([copy], missing=["broker-2"])
+    assert (lacking.verdict, lacking.missing) == (Verdict.MISSING, ("broker-2",))
