@@ -206,7 +206,9 @@ def test_segments_whose_offsets_are_too_far_apart_are_split_as_kafka_splits_them
         base_offsets = [0, 2**40][: rng.randint(1, 2)]
         for base_offset in base_offsets:
             data = far_apart(rng, base_offset)
-            (ours / f"{base_offset:020d}.log").write_bytes(data[: len(data) - rng.choice([0, 0, 20])])
+            # Behind a torn segment without indexes Kafka keeps the next one, and so a hole.
+            torn = rng.choice([0, 0, 20]) if base_offset == base_offsets[-1] else 0
+            (ours / f"{base_offset:020d}.log").write_bytes(data[: len(data) - torn])
         recovery_point = rng.choice([0, 2**40])
         shutil.copytree(ours, theirs)
         settings = f"{SETTINGS} clean=false recoveryPoint={recovery_point} logStart=0"
