@@ -45,6 +45,13 @@ class OpenTransaction(NamedTuple):
     first_offset: int
 
 
+class LastMarker(NamedTuple):
+    """Where the last marker of a producer stands: the end of its last transaction that has one."""
+
+    producer_id: int
+    offset: int
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CopySummary:
     """Offsets are Kafka's: ends are exclusive. None is what no file tells."""
@@ -89,8 +96,9 @@ class CopySummary:
     log_bytes: int
     """Of the `.log` files."""
     open_transactions: tuple[OpenTransaction, ...]
+    last_markers: tuple[LastMarker, ...]
+    """By producer id, as are the producers."""
     producers: tuple[ProducerEnd, ...]
-    """By producer id."""
 
     @property
     def topic_partition(self) -> TopicPartition:
@@ -116,5 +124,6 @@ _TUPLES = {
     "misfit_epochs": OffsetRange,
     "segments": SegmentExtent,
     "open_transactions": OpenTransaction,
+    "last_markers": LastMarker,
     "producers": ProducerEnd,
 }

@@ -7,6 +7,7 @@ from logstore.topic_partition import TopicPartition
 from logstore.verify.finding import UNREADABLE, Reporter
 from replication.audit.comparison import Comparison, compare
 from replication.audit.copy_summary import CopySummary
+from replication.audit.cross_checks import cross_findings
 from replication.audit.difference_findings import difference_findings, odd_replicas
 from replication.audit.examined_copy import ExaminedCopy
 from replication.audit.examined_log import ExaminedLog
@@ -43,16 +44,22 @@ def judge(copies: Sequence[ExaminedCopy], *, missing: Sequence[str] = ()) -> Par
         for leader, follower in permutations(logs, 2)
     )
     summaries = [copy.summary for copy in copies]
+    found = list(comparisons.values())
+    recommended = _recommended(advice, logs, found)
     return PartitionVerdict(
         topic=partition.topic,
         partition=partition.partition,
         verdicts=worst_first(set(_verdicts(pairs, summaries, missing))),
         pairs=pairs,
-        recommended=_recommended(advice, logs, list(comparisons.values())),
+        recommended=recommended,
         branches=tuple(map(_branch, summaries)),
         forks=tuple(_forks(comparisons.values())),
         missing=tuple(sorted(missing)),
-        findings=(*dict.fromkeys(findings), *difference_findings(partition, summaries, list(comparisons.values()))),
+        findings=(
+            *dict.fromkeys(findings),
+            *difference_findings(partition, summaries, found),
+            *cross_findings(partition, summaries, found, pairs, recommended=recommended, missing=missing),
+        ),
         comparisons=tuple(comparisons.values()),
     )
 

@@ -5,7 +5,7 @@ from numpy.typing import NDArray
 
 from logstore.batch_attributes import CONTROL_BIT, TRANSACTIONAL_BIT
 from logstore.columns import BatchColumns
-from replication.audit.copy_summary import OpenTransaction, ProducerEnd
+from replication.audit.copy_summary import LastMarker, OpenTransaction, ProducerEnd
 
 LAST_SEQUENCE = 2**31 - 1
 """After which sequence numbers start over."""
@@ -17,6 +17,8 @@ class ProducerTally:
     def __init__(self) -> None:
         self._producers: dict[int, ProducerEnd] = {}
         self._open: dict[int, OpenTransaction] = {}
+        self._markers: dict[int, int] = {}
+        """Offset of the last one by producer id."""
 
     @property
     def producers(self) -> tuple[ProducerEnd, ...]:
@@ -27,6 +29,11 @@ class ProducerTally:
     def open_transactions(self) -> tuple[OpenTransaction, ...]:
         """By producer id."""
         return tuple(sorted(self._open.values()))
+
+    @property
+    def last_markers(self) -> tuple[LastMarker, ...]:
+        """By producer id."""
+        return tuple(LastMarker(*marker) for marker in sorted(self._markers.items()))
 
     def add(self, columns: BatchColumns) -> None:
         """Take the next batches."""
@@ -42,7 +49,7 @@ class ProducerTally:
         """Take the batches of one producer."""
         attributes = columns.attributes[rows]
         is_data = attributes & CONTROL_BIT == 0
-        self._add_data(columns, rows[is_data])
+        self._add_data(columns, rows[is_data & (columns.base_sequence[rows] >= 0)])
         transactional = attributes & TRANSACTIONAL_BIT != 0
         self._add_transactions(columns, rows[transactional & is_data], rows[transactional & ~is_data])
 
@@ -59,7 +66,9 @@ class ProducerTally:
 
     def _add_transactions(self, columns: BatchColumns, data: NDArray[np.int64], markers: NDArray[np.int64]) -> None:
         if len(markers):
-            self._open.pop(int(columns.producer_id[markers[-1]]), None)
+            last = markers[-1]
+            self._open.pop(int(columns.producer_id[last]), None)
+            self._markers[int(columns.producer_id[last])] = int(columns.base_offset[last])
             data = data[data > markers[-1]]
         if len(data):
             first = data[0]

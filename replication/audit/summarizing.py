@@ -56,6 +56,7 @@ def summarize(
         records=watch.digests.records,
         log_bytes=sum(tally.size for tally in watch.segments),
         open_transactions=watch.producers.open_transactions,
+        last_markers=watch.producers.last_markers,
         producers=watch.producers.producers,
     )
 
