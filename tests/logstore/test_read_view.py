@@ -41,7 +41,7 @@ def test_an_empty_answer_leaves_the_reader_where_it_is(log: Log, offset: int) ->
 
 def test_reading_on_comes_to_the_end(log: Log) -> None:
     offsets, offset = [], 0
-    while view := log.read(offset, 1):
+    while (view := log.read(offset, 1)) and len(offsets) < 5:
         offsets.append(offset)
         offset = view.next_offset
     assert offsets == [0, 3, 4]
