@@ -63,10 +63,11 @@ def plain_producer_batch(
 ) -> tuple[bytearray, AppendInfo] | None:
     """Look at the one batch that a producer sends, and give it offset and epoch; None as `plain_batch` does.
 
-    Such a batch is uncompressed and stays so, keeps its producer's timestamps, and has nothing to complain of.
+    Such a batch is uncompressed and stays so, keeps its producer's timestamps, and has no faults, where the log
+    `takes_as_sent`.
     """
     size = len(data)
-    if not HEADER_SIZE <= size <= config.max_message_bytes or not config.takes_as_sent:
+    if not HEADER_SIZE <= size <= config.max_message_bytes:
         return None
     view = memoryview(data).toreadonly()
     base_offset, length, magic, checksum, attributes, delta, first, largest, producer_id, count = _SENT.unpack_from(
@@ -84,12 +85,14 @@ def plain_producer_batch(
         return None
     earliest = now_ms - config.message_timestamp_before_max_ms
     latest = now_ms + config.message_timestamp_after_max_ms
-    found = inspect_records(view[HEADER_SIZE:], count, first, earliest=earliest, latest=latest)
-    if found.broken != NO_RECORD or found.untimely != NO_RECORD or found.max_timestamp != largest:
+    broken, _, untimely, max_timestamp, _, _ = inspect_records(
+        view[HEADER_SIZE:], count, first, earliest=earliest, latest=latest
+    )
+    if broken != NO_RECORD or untimely != NO_RECORD or max_timestamp != largest:
         return None
     written = bytearray(view)
     _PLACE.pack_into(written, 0, next_offset, length, leader_epoch)
-    return written, AppendInfo(next_offset, next_offset + delta, largest, size)
+    return written, _build(AppendInfo, (next_offset, next_offset + delta, largest, size, False))
 
 
 class IndexedBatches(NamedTuple):

@@ -35,6 +35,8 @@ from logstore.segment_list import SegmentList
 from logstore.topic_partition import TopicPartition, parse_directory_name
 
 MAX_EPOCH: Final = 2**31 - 1
+# Made once: a union of types costs as much as encoding a header, at each append.
+_BYTES: Final = (bytes, bytearray, memoryview)
 
 # Half the cost of calling a NamedTuple's class, once an append.
 _build: Final = tuple.__new__
@@ -59,6 +61,7 @@ class WritableLog(ReadableLog):
         super().__init__(directory, loaded)
         self.topic_partition: TopicPartition = parse_directory_name(directory.name).topic_partition
         self.config = config
+        self._takes_as_sent = config.takes_as_sent
         self.report: RecoveryReport = loaded.report
         """What opening the log found and did."""
         self._filesystem = filesystem
@@ -93,11 +96,12 @@ class WritableLog(ReadableLog):
         Raises what `validate_for_leader` and `ProducerState.prepare` raise, RecordBatchTooLargeError, LogPoisonedError
         and OSError, with nothing appended.
         """
-        data = records if isinstance(records, bytes | bytearray | memoryview) else encode_batch(records, template)
+        data = records if isinstance(records, _BYTES) else encode_batch(records, template)
         with self._lock:
-            self._ensure_writable()
+            if self._closed or self._failure is not None:
+                self._refuse_write()
             next_offset, now = self._reader.end[0], self._clock()
-            if leader_epoch == self._current_epoch and origin is AppendOrigin.CLIENT:
+            if leader_epoch == self._current_epoch and origin is AppendOrigin.CLIENT and self._takes_as_sent:
                 plain = plain_producer_batch(data, next_offset, leader_epoch, now, self.config)
                 if plain is not None and self._write_plain(*plain):
                     return plain[1]

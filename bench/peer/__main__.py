@@ -10,7 +10,7 @@ import shutil
 from pathlib import Path
 
 from bench.peer.comparison import Comparison, Row
-from bench.peer.sides import BareWrite, Kafka, Ours
+from bench.peer.sides import CLOCKS, BareWrite, Kafka, Ours
 from tests.oracle.kafka import JavaProgram
 
 WORK = Path(__file__).parent.parent.parent / "build/bench/peer"
@@ -39,12 +39,13 @@ def main() -> None:
     parser.add_argument("--gib", type=float, default=1, help="size of each log (default 1)")
     parser.add_argument("--rounds", type=int, default=5, help="measurements of each side (default 5)")
     parser.add_argument("--only", default="", help="measure only what has this in its name")
+    parser.add_argument("--clock", choices=CLOCKS, default="wall", help="on a busy machine: processor (default wall)")
     arguments = parser.parse_args()
     shutil.rmtree(WORK, ignore_errors=True)
     WORK.mkdir(parents=True)
     print("| what | epochlog | Kafka | times as fast | `write()` | of `write()` |\n|---|---|---|---|---|---|")
     with JavaProgram("LogTimer", heap="2g", measured=True) as program:
-        comparison = Comparison(program, WORK, int(arguments.gib * (1 << 30)), arguments.rounds)
+        comparison = Comparison(program, WORK, int(arguments.gib * (1 << 30)), arguments.rounds, clock=arguments.clock)
         for name, measure in comparison.works().items():
             if arguments.only not in name:
                 continue

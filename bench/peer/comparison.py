@@ -2,7 +2,6 @@
 
 import os
 import shutil
-import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
@@ -21,7 +20,7 @@ from bench.peer.files import (
     write_log,
     write_queries,
 )
-from bench.peer.sides import BareWrite, Kafka, Ours, Side
+from bench.peer.sides import CLOCKS, BareWrite, Clock, Kafka, Ours, Side
 from logstore.kernels.recover import RecoveryColumns, new_state, recover
 from logstore.log_file import LogFile
 from tests.oracle.kafka import JavaProgram
@@ -51,9 +50,19 @@ class Row:
 class Comparison:
     """One run over all kinds of work, with logs of `size` bytes."""
 
-    def __init__(self, program: JavaProgram, work: Path, size: int, rounds: int, warm_up: int = WARM_UP_ROUNDS) -> None:
-        self._sides: tuple[Side, ...] = (Ours(), Kafka(program))
-        self._bare = BareWrite()
+    def __init__(
+        self,
+        program: JavaProgram,
+        work: Path,
+        size: int,
+        rounds: int,
+        *,
+        warm_up: int = WARM_UP_ROUNDS,
+        clock: Clock = "wall",
+    ) -> None:
+        self._sides: tuple[Side, ...] = (Ours(clock), Kafka(program, clock))
+        self._bare = BareWrite(clock)
+        self._now = CLOCKS[clock]
         self._sources: dict[int, tuple[Path, int]] = {}
         self._work = work
         self._size = size
@@ -128,13 +137,21 @@ class Comparison:
 
             def measure(side: Side) -> float:
                 if touched and isinstance(side, Ours):
-                    return _recovery_pass(file)
+                    return self._recovery_pass(file)
                 spent = side.open(crashed(source, self._place(side)), ONE_SEGMENT, clean=False)
                 side.crash()
                 shutil.rmtree(self._place(side).parent)
                 return spent
 
             return self._in_turn(Row(name, bytes=log.stat().st_size), measure)
+
+    def _recovery_pass(self, file: LogFile) -> int:
+        data: np.ndarray[tuple[int], np.dtype[np.uint8]] = file.array
+        state, columns = new_state(0), RecoveryColumns()
+        start = self._now()
+        while recover(data, len(data), base_offset=0, interval=4_096, state=state, columns=columns) == 1:
+            pass
+        return self._now() - start
 
     def _reading(self, read: Callable[[Side], int], name: str) -> Row:
         source, end = self._source(1)
@@ -182,15 +199,6 @@ class Comparison:
             return spent
 
         return self._in_turn(Row(name), measure)
-
-
-def _recovery_pass(file: LogFile) -> float:
-    data: np.ndarray[tuple[int], np.dtype[np.uint8]] = file.array
-    state, columns = new_state(0), RecoveryColumns()
-    start = time.perf_counter_ns()
-    while recover(data, len(data), base_offset=0, interval=4_096, state=state, columns=columns) == 1:
-        pass
-    return time.perf_counter_ns() - start
 
 
 _READS: Final[dict[str, Callable[[Side], int]]] = {

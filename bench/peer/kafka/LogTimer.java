@@ -1,5 +1,6 @@
 import java.io.BufferedReader;
 import java.io.InputStreamReader;
+import java.lang.management.ManagementFactory;
 import java.nio.ByteBuffer;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -8,6 +9,7 @@ import java.util.List;
 import java.util.Optional;
 import java.util.Properties;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.function.LongSupplier;
 import org.apache.kafka.common.record.internal.FileRecords;
 import org.apache.kafka.common.record.internal.MemoryRecords;
 import org.apache.kafka.common.utils.Time;
@@ -28,7 +30,14 @@ public final class LogTimer {
     private static long[] offsets;
     private static long[] timestamps;
     private static ByteBuffer target;
+    private static LongSupplier clock = System::nanoTime;
     static volatile long sink;
+
+    /** clock NAME: wall, or processor for the time of this thread alone */
+    private static long clock(String name) {
+        clock = name.equals("wall") ? System::nanoTime : ManagementFactory.getThreadMXBean()::getCurrentThreadCpuTime;
+        return 0;
+    }
 
     private static LogConfig config(String segmentBytes) {
         Properties properties = new Properties();
@@ -42,11 +51,11 @@ public final class LogTimer {
     /** open DIRECTORY SEGMENT_BYTES CLEAN */
     private static long open(String directory, String segmentBytes, String clean) throws Exception {
         LogConfig config = config(segmentBytes);
-        long start = System.nanoTime();
+        long start = clock.getAsLong();
         log = UnifiedLog.create(Path.of(directory).toFile(), config, 0L, 0L, new ManualScheduler(), STATS, Time.SYSTEM, 900000,
             new ProducerStateManagerConfig(86400000, false), 600000, new LogDirFailureChannel(8), Boolean.parseBoolean(clean),
             Optional.empty(), new ConcurrentHashMap<>(), false, LogOffsetsListener.NO_OP_OFFSETS_LISTENER);
-        return System.nanoTime() - start;
+        return clock.getAsLong() - start;
     }
 
     /** crash: let go of the files as they are */
@@ -87,9 +96,9 @@ public final class LogTimer {
         for (int number = 0; number < count; number++) {
             MemoryRecords call = calls.get(number % calls.size());
             number(call.buffer(), log.logEndOffset());
-            long start = System.nanoTime();
+            long start = clock.getAsLong();
             log.appendAsFollower(call, 0);
-            spent += System.nanoTime() - start;
+            spent += clock.getAsLong() - start;
         }
         return spent;
     }
@@ -99,9 +108,9 @@ public final class LogTimer {
         for (int number = 0; number < count; number++) {
             MemoryRecords call = calls.get(number % calls.size());
             call.buffer().putLong(0, 0);
-            long start = System.nanoTime();
+            long start = clock.getAsLong();
             log.appendAsLeader(call, 0);
-            spent += System.nanoTime() - start;
+            spent += clock.getAsLong() - start;
         }
         return spent;
     }
@@ -118,37 +127,38 @@ public final class LogTimer {
     }
 
     private static long read(int maxBytes, FetchIsolation isolation) throws Exception {
-        long start = System.nanoTime();
+        long start = clock.getAsLong();
         for (long offset : offsets) sink += log.read(offset, maxBytes, isolation, true).records.sizeInBytes();
-        return System.nanoTime() - start;
+        return clock.getAsLong() - start;
     }
 
     /** As read, with the bytes copied to a buffer, as for a client that TLS is spoken with. */
     private static long readInto(int maxBytes) throws Exception {
         if (target == null || target.capacity() < 2 * maxBytes) target = ByteBuffer.allocateDirect(2 * maxBytes);
-        long start = System.nanoTime();
+        long start = clock.getAsLong();
         for (long offset : offsets) {
             FetchDataInfo found = log.read(offset, maxBytes, FetchIsolation.LOG_END, true);
             target.clear().limit(found.records.sizeInBytes());
             ((FileRecords) found.records).readInto(target, 0);
         }
-        return System.nanoTime() - start;
+        return clock.getAsLong() - start;
     }
 
     private static long find() {
-        long start = System.nanoTime();
+        long start = clock.getAsLong();
         for (long timestamp : timestamps) sink += log.fetchOffsetByTimestamp(timestamp, Optional.empty()).timestampAndOffsetOpt().get().offset;
-        return System.nanoTime() - start;
+        return clock.getAsLong() - start;
     }
 
     private static long truncate(long offset) throws Exception {
-        long start = System.nanoTime();
+        long start = clock.getAsLong();
         log.truncateTo(offset);
-        return System.nanoTime() - start;
+        return clock.getAsLong() - start;
     }
 
     private static long run(String[] words) throws Exception {
         switch (words[0]) {
+            case "clock": return clock(words[1]);
             case "open": return open(words[1], words[2], words[3]);
             case "crash": return crash();
             case "close": return close();
