@@ -1,6 +1,6 @@
 """The audit of replica snapshots with Spark."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -8,6 +8,7 @@ from types import TracebackType
 from typing import Final, Self
 from zlib import crc32
 
+import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 from pyspark.storagelevel import StorageLevel
@@ -15,10 +16,11 @@ from pyspark.storagelevel import StorageLevel
 from logstore.topic_partition import TopicPartition
 from replication.audit.examination_source import examination
 from replication.audit.judging import finishing, judging
-from replication.audit.missing import missing_copies
+from replication.audit.missing_copies import missing_copies, nowhere_findings
+from replication.audit.replica_finding import ReplicaFinding
 from replication.audit.session import prepare_session
 from replication.audit.snapshot import Snapshot, find_snapshots
-from replication.audit.tables import EXAMINED, JUDGED, spark_schema
+from replication.audit.tables import EXAMINED, FINDINGS, JUDGED, spark_schema
 from replication.audit.work import Copy, Job, Task, plan_work, target_bytes
 from replication.errors import NothingInCommonError
 
@@ -89,24 +91,24 @@ def audit(
     """
     prepare_session(spark)
     found = find_snapshots(snapshots)
-    copies = [
-        copy for snapshot in found for copy in snapshot.copies() if _is_wanted(copy.topic_partition, topics, sample)
-    ]
+    copies = [copy for snapshot in found for copy in snapshot.copies()]
+    wanted = _wanted([copy.topic_partition for copy in copies], topics, sample)
+    copies = [copy for copy in copies if copy.topic_partition in wanted]
     if not copies:
         raise NothingInCommonError([snapshot.name for snapshot in found])
     tasks = plan_work(_jobs(found, copies), task_bytes or target_bytes(sum(copy.bytes for copy in copies)))
     examined = examination(spark, tasks, records=records).persist(KEPT)
     kept = [examined]
     wholes = examined.where("not is_part")
-    groups = _groups(len({copy.topic_partition for copy in copies}))
+    groups = _groups(len(wanted))
     if any(job.ranges for task in tasks for job in task):
         parts = examined.where("is_part").repartition(groups, "copy").groupBy("copy")
-        finished = parts.applyInArrow(finishing(records=records), spark_schema(EXAMINED)).persist(
-            StorageLevel.MEMORY_AND_DISK
-        )
+        finished = parts.applyInArrow(finishing(records=records), spark_schema(EXAMINED)).persist(KEPT)
         kept.append(finished)
         wholes = wholes.union(finished)
-    missing = missing_copies(copies, [snapshot.name for snapshot in found])
+    held = {snapshot.name: _wanted(snapshot.held, topics, sample) for snapshot in found}
+    listed = {snapshot.name: _wanted(snapshot.listed, topics, sample) for snapshot in found}
+    missing = missing_copies(held, listed)
     judged = (
         wholes.where("topic is not null")
         .select("topic", "partition", "replica", "copy", "summary", "digests")
@@ -121,7 +123,9 @@ def audit(
         batches=_batches(spark, snapshots, copies, is_whole=not topics and sample >= 1),
         segments=_exploded(wholes, "segments"),
         epochs=_exploded(wholes, "epochs"),
-        findings=_exploded(wholes, "findings").union(_exploded(judged, "findings")),
+        findings=_exploded(wholes, "findings")
+        .union(_exploded(judged, "findings"))
+        .union(_as_table(spark, nowhere_findings(held, listed))),
         partitions=judged.drop("findings"),
         kept=(*kept, judged),
     )
@@ -135,10 +139,14 @@ def _jobs(snapshots: Sequence[Snapshot], copies: Sequence[Copy]) -> Iterator[Job
         yield Job(copy.replica, copy.root, copy)
 
 
-def _is_wanted(partition: TopicPartition, topics: Sequence[str], sample: float) -> bool:
-    if topics and not any(fnmatchcase(partition.topic, pattern) for pattern in topics):
-        return False
-    return crc32(str(partition).encode()) < sample * 2**32
+def _wanted(partitions: Iterable[TopicPartition], topics: Sequence[str], sample: float) -> set[TopicPartition]:
+    """Choose by name, and a share by names' checksums, so that each run and each broker has the same."""
+    return {
+        partition
+        for partition in partitions
+        if (not topics or any(fnmatchcase(partition.topic, pattern) for pattern in topics))
+        and crc32(str(partition).encode()) < sample * 2**32
+    }
 
 
 def _groups(partitions: int) -> int:
@@ -159,3 +167,8 @@ def _batches(
 
 def _exploded(table: DataFrame, column: str) -> DataFrame:
     return table.select(f.explode(column).alias("row")).select("row.*")
+
+
+def _as_table(spark: SparkSession, findings: Sequence[ReplicaFinding]) -> DataFrame:
+    rows = [finding.as_json() for finding in findings]
+    return spark.createDataFrame(pa.Table.from_pylist(rows, schema=pa.schema(FINDINGS)))

@@ -1,6 +1,6 @@
 """Judges a partition from the rows of its copies' examinations, and finishes copies that were read in parts."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 import pyarrow as pa
 
@@ -10,13 +10,14 @@ from replication.audit.copy_summary import CopySummary
 from replication.audit.examined_copy import ExaminedCopy, OpenLogs
 from replication.audit.examiner import Examiner, Row, copy_of, piece_of
 from replication.audit.judgement import judge
-from replication.audit.missing import Missing
 from replication.audit.range_digests import RangeDigests
 from replication.audit.storage import Storage
 from replication.audit.tables import EXAMINED, JUDGED, Columns, arrow_schema, spark_schema
 from replication.audit.verdict import PartitionVerdict, Verdict
 from replication.audit.work import Copy
 
+Missing = Mapping[TopicPartition, tuple[str, ...]]
+"""The replicas that lack a copy, as `missing_copies` tells."""
 Group = Callable[[pa.Table], pa.Table]
 """What Spark applies to the rows of one group."""
 

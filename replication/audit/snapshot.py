@@ -8,10 +8,11 @@ from itertools import combinations
 from pathlib import Path
 from typing import Final
 
-from logstore.errors import CorruptMetadataError
+from logstore.errors import CorruptCheckpointError, CorruptMetadataError
 from logstore.file_name import FileFate, FileKind, parse_file_name
 from logstore.log_root import ROOT_FILES
 from logstore.meta_properties import META_PROPERTIES_NAME, MetaProperties
+from logstore.offset_checkpoint import OFFSET_CHECKPOINTS, OffsetCheckpoint
 from logstore.topic_partition import DirectoryMark, TopicPartition, is_partition_directory_name, parse_directory_name
 from replication.audit.copy_summary import SegmentExtent
 from replication.audit.storage import Files, Storage
@@ -25,6 +26,7 @@ from replication.errors import (
 
 _ARGUMENT: Final = re.compile(r"(?:(?P<name>[^/\\:?=]+)=)?(?P<uri>.+)", re.DOTALL)
 _META_BYTES: Final = 1 << 20
+_CHECKPOINT_BYTES: Final = 256 << 20
 
 
 @dataclass(frozen=True)
@@ -36,6 +38,8 @@ class Root:
     """The files of the live partitions' directories, by the directories' names."""
     node_id: int | None = None
     cluster_id: str | None = None
+    listed: frozenset[TopicPartition] = frozenset()
+    """The partitions that its checkpoint files mention, as far as those can be read."""
 
     @property
     def held(self) -> set[TopicPartition]:
@@ -54,6 +58,11 @@ class Snapshot:
     def held(self) -> set[TopicPartition]:
         """The partitions in it."""
         return {partition for root in self.roots for partition in root.held}
+
+    @property
+    def listed(self) -> set[TopicPartition]:
+        """The partitions that its checkpoint files mention."""
+        return {partition for root in self.roots for partition in root.listed}
 
     def copies(self) -> Iterator[Copy]:
         """Name the copies of partitions, by root; one that stands on a second disk as well is another replica's."""
@@ -160,9 +169,19 @@ def _root(storage: Storage, tree: Mapping[str, Files], directory: str) -> Root:
         if is_partition_directory_name(name) and parse_directory_name(name).mark is DirectoryMark.NONE
     }
     properties = _properties(place) if META_PROPERTIES_NAME in tree[directory] else None
-    if properties is None:
-        return Root(place, partitions)
-    return Root(place, partitions, properties.node_id, properties.cluster_id)
+    listed = {
+        partition
+        for name in OFFSET_CHECKPOINTS
+        if name in tree[directory]
+        for partition in _checkpoint(place, name, tree[directory][name])
+    }
+    return Root(
+        place,
+        partitions,
+        node_id=properties.node_id if properties else None,
+        cluster_id=properties.cluster_id if properties else None,
+        listed=frozenset(listed),
+    )
 
 
 def _properties(storage: Storage) -> MetaProperties | None:
@@ -171,6 +190,14 @@ def _properties(storage: Storage) -> MetaProperties | None:
         return MetaProperties.parse(storage.read(META_PROPERTIES_NAME, _META_BYTES))
     except (CorruptMetadataError, OSError):
         return None
+
+
+def _checkpoint(storage: Storage, name: str, size: int) -> OffsetCheckpoint:
+    """Read a checkpoint file; what cannot be read, which the audit reports, mentions nothing."""
+    try:
+        return OffsetCheckpoint.parse(storage.read(name, min(size, _CHECKPOINT_BYTES)))
+    except (CorruptCheckpointError, OSError):
+        return OffsetCheckpoint()
 
 
 def _distinctly_named(snapshots: Sequence[Snapshot]) -> list[Snapshot]:
