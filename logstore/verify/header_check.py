@@ -60,7 +60,8 @@ def _contradictions(columns: BatchColumns) -> Iterator[tuple[Flags, str]]:
     yield (columns.attributes & ~KNOWN_BITS) != 0, "attributes that have no meaning"
     yield of_transaction & ~has_producer, "a transaction without a producer"
     yield has_producer & (columns.producer_epoch < 0), "a producer without an epoch"
-    yield ~has_producer & (columns.base_sequence >= 0), "a sequence number without a producer"
+    # Coordinators number their own batches 0, whoever they write for.
+    yield ~has_producer & (columns.base_sequence > 0), "a sequence number without a producer"
 
 
 class SequenceCheck(SilentCheck):

@@ -1,20 +1,15 @@
 """What consumer groups have committed, and which of them stand where a truncation takes the log away."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from struct import Struct, error
 from typing import Any, Final, NamedTuple
 
-from epoch import UNDEFINED_EPOCH, UNDEFINED_EPOCH_OFFSET, EpochHistory
-from logstore.batches import Batch
+from epoch import UNDEFINED_EPOCH, UNDEFINED_EPOCH_OFFSET, EpochEntry, EpochHistory
 from logstore.control import ControlRecord, ControlType
-from logstore.errors import LogStoreError
-from logstore.log_file import LogFile
 from logstore.record import Record
 from logstore.verify import Finding, Severity
 from replication.audit.replica_finding import ReplicaFinding
-from replication.audit.verdict import PartitionVerdict
 
 CONSUMER_OFFSETS: Final = "__consumer_offsets"
 """The topic in which Kafka keeps what groups commit."""
@@ -27,6 +22,9 @@ _COMMIT_KEYS: Final = (0, 1)
 """Versions of keys of committed offsets; others are of the groups themselves."""
 _FIRST_WITH_EPOCH: Final = 3
 _NEWEST: Final = 4
+
+
+Json = Mapping[str, Any]
 
 
 class GroupPartition(NamedTuple):
@@ -89,72 +87,67 @@ class StrandedOffset:
 
 @dataclass(slots=True)
 class CommittedOffsets:
-    """Collects what groups commit while the batches of a `__consumer_offsets` partition go by."""
+    """Collects what groups commit while the records of a `__consumer_offsets` partition go by, in order."""
 
     known: dict[GroupPartition, CommittedOffset] = field(default_factory=dict)
     """The last commits that count: those of open or aborted transactions do not."""
     _pending: dict[int, list[Record]] = field(default_factory=dict)
 
-    def add(self, batch: Batch) -> None:
-        """Take the next batch of the log. Raises LogStoreError where its records cannot be read."""
-        if batch.is_control:
-            self._end_transaction(batch)
-        elif batch.is_transactional:
-            self._pending.setdefault(batch.producer_id, []).extend(batch.records())
+    def add(self, record: Record, *, producer_id: int, is_transactional: bool, is_control: bool) -> None:
+        """Take the next record of the log. Raises CorruptControlRecordError."""
+        if is_control:
+            pending = self._pending.pop(producer_id, [])
+            if ControlRecord.of(record).type is ControlType.COMMIT:
+                for each in pending:
+                    self._take(each)
+        elif is_transactional:
+            self._pending.setdefault(producer_id, []).append(record)
         else:
-            self._take(batch.records())
+            self._take(record)
 
-    def _end_transaction(self, batch: Batch) -> None:
-        pending = self._pending.pop(batch.producer_id, [])
-        if any(ControlRecord.of(record).type is ControlType.COMMIT for record in batch.records()):
-            self._take(pending)
-
-    def _take(self, records: Iterable[Record]) -> None:
-        for record in records:
-            place = _place(record.key)
-            if place is None:
-                continue
-            committed = _committed(record.value)
-            if committed is None:
-                self.known.pop(place, None)
-            else:
-                self.known[place] = committed
-
-
-def read_committed(logs: Iterable[Path]) -> dict[GroupPartition, CommittedOffset]:
-    """Read a partition's `.log` files, in order; where one is damaged, on with the next: `verify` tells of damage."""
-    offsets = CommittedOffsets()
-    for path in logs:
-        try:
-            with LogFile.open(path) as log:
-                for batch in log.batches():
-                    offsets.add(batch)
-        except (LogStoreError, OSError):
-            continue
-    return offsets.known
+    def _take(self, record: Record) -> None:
+        place = _place(record.key)
+        if place is None:
+            return
+        committed = _committed(record.value)
+        if committed is None:
+            self.known.pop(place, None)
+        else:
+            self.known[place] = committed
 
 
 def stranded_by(
-    verdict: PartitionVerdict, committed: Iterable[tuple[GroupPartition, CommittedOffset]]
+    partition: Json, committed: Iterable[tuple[GroupPartition, CommittedOffset]]
 ) -> Iterator[StrandedOffset]:
-    """Yield the offsets committed for a partition that have no place once the recommended replica leads."""
-    leader = next((branch for branch in verdict.branches if branch.replica == verdict.recommended), None)
+    """Yield the offsets committed for a partition that have no place once the recommended replica leads.
+
+    The partition is told as `PartitionVerdict.as_json` does.
+    """
+    leader = next((branch for branch in partition["branches"] if branch["replica"] == partition["recommended"]), None)
     if leader is None:
         return
-    history = EpochHistory(leader.lineage)
-    ends = {branch.replica: branch.log_end_offset for branch in verdict.branches}
-    cuts = [
-        pair.truncate_to
-        for pair in verdict.pairs
-        if pair.leader == leader.replica and pair.truncate_to is not None and pair.truncate_to < ends[pair.follower]
-    ]
-    lowest_cut = min([leader.log_end_offset, *cuts])
+    end = leader["log_end_offset"]
+    history = EpochHistory(EpochEntry(entry["epoch"], entry["start_offset"]) for entry in leader["lineage"])
+    lowest_cut = min([end, *cuts(partition)])
     for place, (offset, epoch) in committed:
-        answer = history.end_offset_for(epoch, leader.log_end_offset)
-        # Where the leader has never heard of the epoch, or the group has not said it, the lowest cut must do.
-        shared = lowest_cut if answer.end_offset == UNDEFINED_EPOCH_OFFSET else answer.end_offset
+        answer = history.end_offset_for(epoch, end)
+        is_older = history.earliest is not None and epoch < history.earliest.epoch
+        # Where the group has not said the epoch, or the leader knows nothing of it, the lowest cut must do.
+        shared = lowest_cut if is_older or answer.end_offset == UNDEFINED_EPOCH_OFFSET else answer.end_offset
         if offset > shared:
-            yield StrandedOffset(*place, offset, shared, leader.replica)
+            yield StrandedOffset(*place, offset, shared, leader["replica"])
+
+
+def cuts(partition: Json) -> list[int]:
+    """Return where replicas' logs are cut once the recommended one leads."""
+    ends = {branch["replica"]: branch["log_end_offset"] for branch in partition["branches"]}
+    return [
+        pair["truncate_to"]
+        for pair in partition["pairs"]
+        if pair["leader"] == partition["recommended"]
+        and pair["truncate_to"] is not None
+        and pair["truncate_to"] < ends[pair["follower"]]
+    ]
 
 
 def _place(key: bytes | None) -> GroupPartition | None:

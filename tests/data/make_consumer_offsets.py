@@ -20,7 +20,7 @@ from tests.oracle.cluster import KafkaCluster
 COMMITTED = {"billing": ("diverge", 410), "report": ("diverge", 250), "mail": ("hwloss", 302), "left": ("diverge", 400)}
 """What each group commits last; "left" is deleted afterwards."""
 IN_TRANSACTIONS = {"ledger": ("diverge", 333), "undone": ("diverge", 390)}
-"""Groups whose offsets a producer commits; the transaction of "undone" is aborted."""
+"""Groups whose offsets a producer commits; those of "undone" are aborted."""
 
 
 def commit(cluster: KafkaCluster, group: str, topic: str, offset: int) -> None:
@@ -33,17 +33,18 @@ def commit(cluster: KafkaCluster, group: str, topic: str, offset: int) -> None:
 
 
 def commit_in_transaction(cluster: KafkaCluster, group: str, topic: str, offset: int) -> None:
-    """Let a producer commit a group's offset within its transaction."""
+    """Let a producer commit a group's offset within its transactions, twice."""
     settings = {"bootstrap.servers": cluster.bootstrap(), "group.id": group}
     consumer = Consumer(settings)
     consumer.subscribe([topic])
     consumer.poll(5)
     producer = Producer({"bootstrap.servers": cluster.bootstrap(), "transactional.id": f"tx-{group}"})
     producer.init_transactions(30)
-    producer.begin_transaction()
     metadata = consumer.consumer_group_metadata()
-    producer.send_offsets_to_transaction([TopicPartition(topic, 0, offset)], metadata, 30)
-    (producer.abort_transaction if group == "undone" else producer.commit_transaction)(30)
+    for each in (offset // 2, offset):
+        producer.begin_transaction()
+        producer.send_offsets_to_transaction([TopicPartition(topic, 0, each)], metadata, 30)
+        (producer.abort_transaction if group == "undone" else producer.commit_transaction)(30)
     consumer.close()
 
 

@@ -35,6 +35,11 @@ def test_a_sound_log_has_no_findings(tmp_path: Path) -> None:
     assert kinds(write_partition(tmp_path, BATCHES, TWO_EPOCHS), records=True) == []
 
 
+def test_what_a_group_coordinator_writes_is_sound() -> None:
+    offsets = Path(__file__).parents[2] / "data/consumer-offsets/__consumer_offsets-0"
+    assert list(verify_partition(PartitionDirectory.open(offsets), records=True)) == []
+
+
 def test_an_empty_log_has_no_findings(tmp_path: Path) -> None:
     assert kinds(write_partition(tmp_path, [], [], start=40)) == []
 

@@ -1,0 +1,229 @@
+"""`epochlog audit`."""
+
+import sys
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from replication.cli.output import (
+    EXIT_CLEAN,
+    EXIT_FAILED,
+    EXIT_FINDINGS,
+    UNREADABLE,
+    JsonOption,
+    complain,
+    print_json,
+    print_table,
+    progress_bar,
+)
+
+if TYPE_CHECKING:
+    from replication.audit import Audit
+
+MOST_ROWS = 40
+"""Of a table on the terminal; `--json`, `--output` and `--report` have all."""
+HARMLESS = frozenset({"identical", "retention", "compaction"})
+"""Verdicts that replicas come to without anything having gone wrong."""
+
+
+def audit(
+    snapshots: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="[NAME=]URI...",
+            help="Copies of brokers' log directories: a log.dirs root, or a directory of several; a path, or a URI "
+            "such as s3://bucket/broker-1.",
+        ),
+    ],
+    *,
+    records: Annotated[bool, typer.Option("--records", help="Decode every record too.")] = False,
+    topics: Annotated[
+        str, typer.Option("--topics", metavar="NAMES", help="Only these topics: names or patterns, commas between.")
+    ] = "",
+    sample: Annotated[
+        float, typer.Option("--sample", metavar="SHARE", help="Only this share of the partitions, as 0.1.")
+    ] = 1.0,
+    master: Annotated[
+        str | None, typer.Option("--master", metavar="URL", help="Spark's master; without it Spark runs in here.")
+    ] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", metavar="DIR", help="Write all tables to this new directory, as Parquet and JSON."),
+    ] = None,
+    report: Annotated[
+        Path | None, typer.Option("--report", metavar="FILE.html", help="Write a page with pictures of the forks.")
+    ] = None,
+    history: Annotated[
+        Path | None, typer.Option("--history", metavar="DIR", help="Keep what was found, and say what is new.")
+    ] = None,
+    json: JsonOption = False,
+) -> None:
+    """Compare copies of several brokers' logs: which replicas agree, lag, have forked, are damaged, and who should
+    lead.
+
+    Exit status 1 where replicas differ other than by retention and compaction, or where there is damage; 2 where
+    something could not be read. Nothing in the copies is changed.
+
+    Example: epochlog audit broker-1 broker-2 broker-3 --report audit.html
+    """  # noqa: D205  typer takes the first paragraph whole
+    if not 0 < sample <= 1:
+        raise typer.BadParameter(f"{sample} is no share above 0 and up to 1", param_hint="--sample")
+    if output is not None and output.exists():
+        raise typer.BadParameter(f"{output} exists; name a directory to be made", param_hint="--output")
+    patterns = [name.strip() for name in topics.split(",") if name.strip()]
+    document = _audited(snapshots, patterns, sample, master, output, records=records, json=json)
+    if history is not None:
+        document["history"] = _compared(history, document)
+    if report is not None:
+        from replication.audit.report import render
+
+        report.write_text(render(document), encoding="utf-8")
+    if json:
+        print_json(document)
+    else:
+        _tell(document)
+    status = _exit_status(document)
+    if status != EXIT_CLEAN:
+        raise typer.Exit(status)
+
+
+def _audited(
+    snapshots: Sequence[str],
+    topics: Sequence[str],
+    sample: float,
+    master: str | None,
+    output: Path | None,
+    *,
+    records: bool,
+    json: bool,
+) -> dict[str, Any]:
+    """Start Spark and let it do the audit."""
+    try:
+        from replication.audit import audit as audit_of
+        from replication.audit import find_snapshots, start_session
+        from replication.audit.document import describe
+        from replication.audit.task_progress import watched
+    except ModuleNotFoundError as error:
+        complain(f"the audit needs {error.name}: pip install 'epochlog[cli,spark]'")
+        raise typer.Exit(EXIT_FAILED) from error
+    find_snapshots(snapshots)  # wrong paths are told before Spark takes its seconds to start
+    spark = start_session(master)
+    try:
+        with audit_of(spark, snapshots, records=records, topics=topics, sample=sample) as audited:
+            wanted = not (json and sys.stdout.isatty())
+            with (
+                progress_bar("auditing", audited.bytes, wanted=wanted) as advance,
+                watched(spark, len(audited.tasks), audited.bytes, advance),
+            ):
+                document = describe(spark, audited, snapshots)
+            if output is not None:
+                _write_tables(audited, output)
+    finally:
+        spark.stop()
+    return document
+
+
+def _write_tables(audited: "Audit", output: Path) -> None:
+    for name in ("partitions", "findings", "segments", "epochs", "batches"):
+        table = getattr(audited, name)
+        table.write.parquet(str(output.absolute() / "parquet" / name))
+        table.write.json(str(output.absolute() / "json" / name))
+
+
+def _compared(directory: Path, document: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Keep the run, and return what is new since the last one, if there was one."""
+    from replication.audit.history import Changes, Run, keep_run, latest_run
+
+    before, now = latest_run(directory), Run.of(document)
+    keep_run(directory, now)
+    return Changes.between(before, now).as_json() if before else None
+
+
+def _exit_status(document: Mapping[str, Any]) -> int:
+    """Put first that something could not be read: it might differ too."""
+    if any(finding["kind"] == UNREADABLE for finding in document["findings"]):
+        return EXIT_FAILED
+    differs = any(partition["verdict"] not in HARMLESS for partition in document["partitions"])
+    damage = any(finding["severity"] != "info" for finding in document["findings"])
+    return EXIT_FINDINGS if differs or damage else EXIT_CLEAN
+
+
+def _tell(document: Mapping[str, Any]) -> None:
+    metrics, partitions = document["metrics"], document["partitions"]
+    for snapshot in document["snapshots"]:
+        print(f"{snapshot['name']}: {snapshot['partitions']:,} partitions, {snapshot['bytes']:,} bytes of log")
+    print(f"{metrics['bytes']:,} bytes of log in {metrics['seconds']:.1f} s")
+    verdicts = Counter(partition["verdict"] for partition in partitions)
+    print(f"{len(partitions):,} partitions: {', '.join(f'{count:,} {name}' for name, count in verdicts.most_common())}")
+    _some(
+        "Partitions that differ",
+        ("partition", "verdicts", "should lead", "missing on", "if it leads"),
+        [_differing(partition) for partition in partitions if partition["verdict"] != "identical"],
+    )
+    _some(
+        "Consumers beyond a truncation",
+        ("group", "partition", "committed", "cut at"),
+        [
+            (each["group"], _name(each), each["committed_offset"], each["truncate_to"])
+            for each in document["consumer_offsets"]
+        ],
+    )
+    _some(
+        "Findings",
+        ("severity", "replica", "partition", "file", "position", "offset", "kind", "message"),
+        [
+            (
+                each["severity"],
+                each["replica"],
+                _name(each) if each["topic"] is not None else "",
+                *(each[column] for column in ("file", "position", "offset", "kind", "message")),
+            )
+            for each in document["findings"]
+            if each["severity"] != "info"
+        ],
+    )
+    notes = metrics["findings_info"]
+    if notes:
+        print(f"{notes:,} more worth knowing: see --json or --report")
+    for line in _news(document.get("history")):
+        print(line)
+
+
+def _some(title: str, columns: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
+    if not rows:
+        return
+    print()
+    print_table(title, columns, rows[:MOST_ROWS])
+    if len(rows) > MOST_ROWS:
+        print(f"and {len(rows) - MOST_ROWS:,} more: see --json or --report")
+
+
+def _differing(partition: Mapping[str, Any]) -> tuple[object, ...]:
+    losses = [
+        f"{pair['follower']} goes back to {pair['truncate_to']} and loses {pair['records_lost']} records"
+        for pair in partition["pairs"]
+        if pair["leader"] == partition["recommended"] and pair["records_lost"]
+    ]
+    verdicts = ", ".join(partition["verdicts"])
+    lost = "; ".join(losses) or "nothing is lost"
+    return _name(partition), verdicts, partition["recommended"], ", ".join(partition["missing"]), lost
+
+
+def _news(history: Mapping[str, Any] | None) -> Iterator[str]:
+    if history is None:
+        return
+    yield ""
+    if not history["new"] and not history["gone"]:
+        yield "nothing new since the last audit"
+    for change in ("new", "gone"):
+        for line in history[change][:MOST_ROWS]:
+            yield f"{change}: {line}"
+        if len(history[change]) > MOST_ROWS:
+            yield f"and {len(history[change]) - MOST_ROWS:,} more that are {change}"
+
+
+def _name(place: Mapping[str, Any]) -> str:
+    return f"{place['topic']}-{place['partition']}"
