@@ -12,13 +12,16 @@ from collections.abc import Callable
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import numpy as np
 from numba import config, njit, types
 from numba.core.caching import FunctionCache, IndexDataCacheFile
 from numba.core.runtime.nrt import rtsys
 from numba.extending import lower_builtin, type_callable
+
+if TYPE_CHECKING:
+    from importlib.resources.abc import Traversable
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 Array = TypeVar("Array", bound=np.ndarray[Any, Any])
@@ -75,11 +78,25 @@ class KernelCache(FunctionCache):
 
     def __init__(self, function: Callable[..., Any]) -> None:
         super().__init__(function)  # type: ignore[no-untyped-call]
+        package = Path(inspect.getfile(function)).parent
+        if package.is_dir():
+            stamp = fingerprint(package)
+        else:
+            stamp = fingerprint(_in_archive(function.__module__))  # type: ignore[arg-type]  # its classes can be hashed
+            self._share(stamp)
         self._cache_file = IndexDataCacheFile(  # type: ignore[no-untyped-call]
-            cache_path=self.cache_path,
-            filename_base=self._impl.filename_base,
-            source_stamp=fingerprint(Path(inspect.getfile(function)).parent),
+            cache_path=self.cache_path, filename_base=self._impl.filename_base, source_stamp=stamp
         )
+
+    def _share(self, stamp: str) -> None:
+        """Keep the code of archived sources by their content: clusters unpack the same archive in ever new places."""
+        locator = self._impl.locator
+        place = Path(locator.get_cache_path())
+        locator._cache_path = self._cache_path = str(place.with_name(f"{place.name.partition('_')[0]}_{stamp}"))  # noqa: SLF001  numba offers no other way
+        try:
+            locator.ensure_cache_path()
+        except OSError as error:
+            raise RuntimeError("no directory for compiled kernels can be written") from error
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """Load the machine code without first loading all that compiling needs, which numba does: 0.1 s a process.
@@ -90,11 +107,24 @@ class KernelCache(FunctionCache):
         return self._load_overload(sig, target_context)  # type: ignore[no-untyped-call]
 
 
+def _name(source: "Traversable") -> str:
+    return source.name
+
+
+def _in_archive(module: str) -> "Traversable":
+    """Return the package of a module that was imported from an archive."""
+    from importlib.resources import files  # noqa: PLC0415  only where a cluster was sent the packages
+
+    return files(module.rpartition(".")[0])
+
+
 @cache
-def fingerprint(package: Path) -> str:
+def fingerprint(package: "Traversable") -> str:
     """Hash all sources of a package of kernels, and this file with them."""
+    own = Path(__file__)
+    sources = [source for source in package.iterdir() if source.name.endswith(".py")]
     digest = hashlib.sha256()
-    for source in (Path(__file__), *sorted(package.glob("*.py"))):
+    for source in (own if own.exists() else _in_archive(__name__) / own.name, *sorted(sources, key=_name)):
         content = source.read_bytes()
         digest.update(f"{source.name} {len(content)}\n".encode())
         digest.update(content)
