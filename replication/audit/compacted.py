@@ -32,8 +32,8 @@ def compare_compacted(readers: tuple[BatchReader, BatchReader], first: int, end:
 
     Records under the same offset must be the same. What a key says last must be the same too, where having been
     deleted is the same as never having been there; records of aborted transactions say nothing. Since the cleaner
-    removes a record only for a later one of the same key below its own point, this holds however far it was in either
-    copy, unless it was beyond `end`: then the later record may be one that the other copy does not have yet.
+    removes a record only for a later one of the same key below its own point, that is what counts for the copy that
+    lacks one; if it was beyond `end`, the later record may be one that the other copy does not have yet.
     """
     total = sum(reader.copy.summary.records for reader in readers)
     shares = -(-total // RECORDS_AT_ONCE) or 1
@@ -43,8 +43,8 @@ def compare_compacted(readers: tuple[BatchReader, BatchReader], first: int, end:
     for share in range(shares):
         left, right = (_records(reader, first, end, share, shares) for reader in readers)
         divergences += _divergences(left, right, readers)
-        missing_left += _unexcused(readers[0].copy.summary, _lacking(left, right), end)
-        missing_right += _unexcused(readers[1].copy.summary, _lacking(right, left), end)
+        missing_left += _missing(readers[0].copy.summary, left, right, end)
+        missing_right += _missing(readers[1].copy.summary, right, left, end)
     return CompactedComparison(
         tuple(sorted(divergences, key=lambda divergence: divergence.first_offset)),
         tuple(sorted(missing_left)),
@@ -108,9 +108,13 @@ def _lacking(records: Records, others: Records) -> NDArray[np.int64]:
     return np.setdiff1d(offsets, records["offset"])
 
 
-def _unexcused(summary: CopySummary, offsets: NDArray[np.int64], end: int) -> list[int]:
-    """Leave those offsets of which the cleaner should have kept the records; others are not its doing."""
+def _missing(summary: CopySummary, records: Records, others: Records, end: int) -> list[int]:
+    """Return the offsets of the others' records that the cleaner should have kept in the copy with this summary."""
     if summary.cleaned_to > end:
         return []
+    # What a broker that was killed has cleaned last may not be in its checkpoint yet.
+    is_certain = summary.clean_shutdown and summary.cleaner_offset is not None
+    known_to = summary.cleaned_to if is_certain else end
+    offsets = _lacking(records[records["offset"] < known_to], others[others["offset"] < known_to])
     missing: list[int] = offsets[offsets < summary.cleaned_to].tolist()
     return missing

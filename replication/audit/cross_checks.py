@@ -76,6 +76,9 @@ class _CrossChecks:
     def topic_ids(self) -> Iterator[ReplicaFinding]:
         """Report another id than most have: the directory is then another topic's of the same name."""
         ids = {each.replica: each.topic_id for each in self.summaries if each.topic_id is not None}
+        for each in self.summaries:
+            if ids and each.topic_id is None and not each.errors:
+                yield ReplicaFinding(each.replica, self._no_topic_id())
         for replica in _odd(ids):
             others = ", ".join(f"{other} has {ids[other]}" for other in ids if ids[other] != ids[replica])
             message = (
@@ -84,6 +87,14 @@ class _CrossChecks:
             )
             finding = self.report.error("topic-id-differs", message, file=PARTITION_METADATA_NAME)
             yield ReplicaFinding(replica, finding)
+
+    def _no_topic_id(self) -> Finding:
+        return self.report.error(
+            "topic-id-missing",
+            "the file is missing, although other copies have it: a broker with KRaft takes such a log for a stray one "
+            "and drops it; copy the file from another replica, with the broker stopped",
+            file=PARTITION_METADATA_NAME,
+        )
 
     def epochs(self) -> Iterator[ReplicaFinding]:
         """Report epochs with two starts, and those shared beyond a fork: an epoch has one leader, one history."""

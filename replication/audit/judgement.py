@@ -154,7 +154,7 @@ def _pair_verdicts(
 
 
 def _topic_ids_differ(leader: CopySummary, follower: CopySummary) -> bool:
-    return None not in {leader.topic_id, follower.topic_id} and leader.topic_id != follower.topic_id
+    return leader.topic_id != follower.topic_id
 
 
 def _verdicts(
