@@ -139,7 +139,7 @@ def digest_records(
 @inlined
 def digest_bytes(data: Data, start: int, length: int, seed: np.uint64) -> np.uint64:
     """Mix bytes into `seed`, eight at a time, and their length, -1 for null."""
-    digested = mixed(seed ^ np.uint64(length))
+    digested = mixed(seed ^ np.uint64(np.int64(length)))
     position, end = start, start + max(length, 0)
     while end - position >= 8:
         digested = mixed(digested ^ little_endian_uint64(data, position))

@@ -11,7 +11,7 @@ from epoch.history import EpochHistory
 from logstore.batch_template import BatchTemplate
 from logstore.codec import Codec
 from logstore.encoding import encode_values
-from logstore.kernels import crc, decode, follow, inspect, recover, render, scan, search, timestamp
+from logstore.kernels import crc, decode, digest, follow, inspect, recover, render, scan, search, timestamp
 
 EMPTY_BATCH = bytes(8) + (49).to_bytes(4) + bytes(4) + b"\2" + bytes(44)
 OFFSET_ENTRY = bytes.fromhex("0000000500000064")
@@ -44,6 +44,9 @@ def first_calls() -> Iterator[tuple[str, Callable[[], object]]]:
     yield "decode", lambda: decode.decode(log, batches)
     yield "check_records", lambda: decode.check_records(log, batches)
     records = decode.decode(log, batches)
+    yield "digest", lambda: digest.digest(batches, 16)
+    yield "digest_keys", lambda: digest.digest_keys(records)
+    yield "digest_contents", lambda: digest.digest_contents(records)
     for form, json in (("render text", False), ("render JSON", True)):
         renderer = render.LineRenderer(b"", json=json)
         yield form, partial(renderer.render, records, render.sequences(records, batches))

@@ -59,12 +59,12 @@ def whole_ranges(partition: PartitionDirectory, chance: random.Random) -> list[B
     return ranges
 
 
-def test_any_damage_is_judged(memory_dir: Path) -> None:
+def test_any_damage_is_judged(tmp_path: Path) -> None:
     for number in range(CAMPAIGN.count):
         chance = random.Random(f"{CAMPAIGN.seed}-{number}")
         signal.alarm(SLOWEST)
-        first = build(chance, memory_dir / f"{number}-1")
-        second = undamaged(first.name, memory_dir / f"{number}-2")
+        first = build(chance, tmp_path / f"{number}-1")
+        second = undamaged(first.name, tmp_path / f"{number}-2")
         if chance.random() < 0.5:
             damage(chance, chance.choice(sorted(second.glob("*.log"))))
         copies = []
@@ -84,6 +84,6 @@ def test_any_damage_is_judged(memory_dir: Path) -> None:
             )
             copies.append(copy_of(partition, examination))
         assert json.dumps(judge(copies).as_json())
-        shutil.rmtree(memory_dir / f"{number}-1")
-        shutil.rmtree(memory_dir / f"{number}-2")
+        shutil.rmtree(tmp_path / f"{number}-1")
+        shutil.rmtree(tmp_path / f"{number}-2")
     CAMPAIGN.report(CAMPAIGN.count)
