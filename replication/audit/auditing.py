@@ -1,8 +1,9 @@
 """The audit of replica snapshots with Spark."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from functools import cached_property, partial
 from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
@@ -39,8 +40,6 @@ class Audit:
 
     snapshots: tuple[Snapshot, ...]
     tasks: tuple[Task, ...]
-    batches: DataFrame
-    """One row a batch; read again each time."""
     segments: DataFrame
     """One row a segment of each copy."""
     epochs: DataFrame
@@ -50,6 +49,12 @@ class Audit:
     partitions: DataFrame
     """One row a partition: its verdict."""
     kept: tuple[DataFrame, ...]
+    read_batches: Callable[[], DataFrame]
+
+    @cached_property
+    def batches(self) -> DataFrame:
+        """One row a batch; read again each time."""
+        return self.read_batches()
 
     @property
     def bytes(self) -> int:
@@ -120,14 +125,12 @@ def audit(
     return Audit(
         snapshots=tuple(found),
         tasks=tuple(tasks),
-        batches=_batches(spark, snapshots, copies, is_whole=not topics and sample >= 1),
         segments=_exploded(wholes, "segments"),
         epochs=_exploded(wholes, "epochs"),
-        findings=_exploded(wholes, "findings")
-        .union(_exploded(judged, "findings"))
-        .union(_as_table(spark, nowhere_findings(held, listed))),
+        findings=_findings(spark, wholes, judged, nowhere_findings(held, listed)),
         partitions=judged.drop("findings"),
         kept=(*kept, judged),
+        read_batches=partial(_batches, spark, snapshots, wanted, is_whole=not topics and sample >= 1),
     )
 
 
@@ -155,20 +158,24 @@ def _groups(partitions: int) -> int:
 
 
 def _batches(
-    spark: SparkSession, snapshots: Sequence[str | Path], copies: Sequence[Copy], *, is_whole: bool
+    spark: SparkSession, snapshots: Sequence[str | Path], wanted: Collection[TopicPartition], *, is_whole: bool
 ) -> DataFrame:
     batches = spark.read.format("kafka-log").load([str(snapshot) for snapshot in snapshots])
     if is_whole:
         return batches
-    partitions = {copy.topic_partition for copy in copies}
-    wanted = f.concat_ws("-", "topic", f.col("partition").cast("string")).isin(sorted(map(str, partitions)))
-    return batches.where(f.col("topic").isin(sorted({partition.topic for partition in partitions})) & wanted)
+    in_wanted = f.concat_ws("-", "topic", f.col("partition").cast("string")).isin(sorted(map(str, wanted)))
+    return batches.where(f.col("topic").isin(sorted({partition.topic for partition in wanted})) & in_wanted)
 
 
 def _exploded(table: DataFrame, column: str) -> DataFrame:
     return table.select(f.explode(column).alias("row")).select("row.*")
 
 
-def _as_table(spark: SparkSession, findings: Sequence[ReplicaFinding]) -> DataFrame:
-    rows = [finding.as_json() for finding in findings]
-    return spark.createDataFrame(pa.Table.from_pylist(rows, schema=pa.schema(FINDINGS)))
+def _findings(
+    spark: SparkSession, examined: DataFrame, judged: DataFrame, others: Sequence[ReplicaFinding]
+) -> DataFrame:
+    findings = _exploded(examined, "findings").union(_exploded(judged, "findings"))
+    if not others:
+        return findings
+    rows = pa.Table.from_pylist([finding.as_json() for finding in others], schema=pa.schema(FINDINGS))
+    return findings.union(spark.createDataFrame(rows))

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Final
 
 import pyarrow as pa
+from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
 from pyspark.sql.datasource import DataSource, DataSourceReader, Filter, InputPartition
 from pyspark.sql.types import StructType
@@ -138,5 +139,10 @@ class FilteringKafkaLogReader(KafkaLogReader):
 
 def register(spark: SparkSession, *, pushes_down: bool = True) -> None:
     """Make `kafka-log` known to a session; Spark refuses readers of filters where it does not push them down."""
-    spark.dataSource.register(FilteringKafkaLogSource if pushes_down else KafkaLogSource)
-    spark.dataSource.register(ExaminationSource)
+    for source in (FilteringKafkaLogSource if pushes_down else KafkaLogSource, ExaminationSource):
+        try:
+            spark.dataSource.register(source)
+        except AnalysisException as error:
+            # Sessions of one application share what one of them has registered.
+            if error.getCondition() != "DATA_SOURCE_ALREADY_EXISTS":
+                raise

@@ -1,5 +1,7 @@
 """What Spark's own accounts say of the work that a session has done."""
 
+from typing import Any
+
 from pyspark.sql import SparkSession
 
 
@@ -8,7 +10,7 @@ def shuffle_bytes(spark: SparkSession) -> int:
 
     Not over Spark Connect, where the accounts are the server's.
     """
-    context = spark.sparkContext
+    context: Any = spark.sparkContext
     gateway, jvm = context._gateway, context._jvm  # noqa: SLF001  Spark's Python has no other way to its status store
     no_quantiles = gateway.new_array(jvm.double, 0)
     stages = context._jsc.sc().statusStore().stageList(None, False, False, no_quantiles, jvm.java.util.ArrayList())  # noqa: SLF001

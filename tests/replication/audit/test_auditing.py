@@ -1,0 +1,167 @@
+"""The audit on Spark gives what its functions give in one process, whatever happens to its tasks."""
+
+import os
+import shutil
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from pyspark.sql import SparkSession
+from pyspark.sql.datasource import DataSourceReader, InputPartition
+from pyspark.sql.types import StructType
+
+from logstore.verify import Finding
+from replication.audit import audit
+from replication.audit.examination_source import ExaminationReader, ExaminationSource
+from replication.audit.metrics import shuffle_bytes
+from replication.errors import NothingInCommonError, SameBrokerError
+from tests.data.replicas import replicas, truth
+from tests.logstore.batches import batch, record
+from tests.replication.audit.one_process import Rows, audit_here, told
+from tests.replication.audit.snapshots import batches, write_root
+
+
+def rows_of(table: Any) -> Rows:
+    return sorted(table.toArrow().to_pylist(), key=lambda row: (row.get("topic") or "", row.get("partition") or 0))
+
+
+def test_real_replicas_are_judged_as_in_one_process(spark: SparkSession) -> None:
+    expected, findings = audit_here(replicas("diverged"))
+    before = shuffle_bytes(spark)
+
+    with audit(spark, [replicas("diverged")]) as audited:
+        assert rows_of(audited.partitions) == expected
+        assert told(audited.findings.toArrow().to_pylist()) == told(findings)
+        assert audited.segments.count() == in_truth("segments")
+        assert {row.replica for row in audited.epochs.collect()} == {"broker-1", "broker-2", "broker-3"}
+        assert audited.batches.where("topic = 'orders'").count() == in_truth("batches", "orders")
+
+    assert shuffle_bytes(spark) > before, "what has gone between stages is counted"
+
+
+def in_truth(what: str, topic: str = "") -> int:
+    copies = [
+        told
+        for broker in truth("diverged")["brokers"].values()
+        for name, told in broker["partitions"].items()
+        if topic in name
+    ]
+    return sum(told[what] if isinstance(told[what], int) else len(told[what]) for told in copies)
+
+
+def test_large_copies_are_read_in_parts(spark: SparkSession) -> None:
+    expected, findings = audit_here(replicas("reconciled"))
+
+    with audit(spark, [replicas("reconciled")], records=True, task_bytes=1 << 19) as audited:
+        assert any(job.ranges for task in audited.tasks for job in task)
+        assert rows_of(audited.partitions) == expected
+        assert told(audited.findings.toArrow().to_pylist()) == told(findings)
+
+
+def fragile_source(marker: Path) -> type[ExaminationSource]:
+    """Make a source whose worker is killed while it examines, once: as long as the file is there."""
+
+    class FragileReader(ExaminationReader):
+        def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+            for rows in super().read(partition):
+                if marker.exists():
+                    marker.unlink()
+                    os.kill(os.getpid(), signal.SIGKILL)
+                yield rows
+
+    class FragileSource(ExaminationSource):
+        @classmethod
+        def name(cls) -> str:
+            return "fragile"
+
+        def reader(self, schema: StructType) -> DataSourceReader:
+            return FragileReader(self.options["tasks"], self.options["records"] == "true", schema)
+
+    return FragileSource
+
+
+def test_a_task_that_is_killed_is_tried_again(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    marker = tmp_path / "marker"
+    marker.touch()
+    spark.dataSource.register(fragile_source(marker))
+    monkeypatch.setattr(ExaminationSource, "name", lambda: "fragile")
+
+    with audit(spark, [replicas("diverged")]) as audited:
+        verdicts = rows_of(audited.partitions)
+
+    assert not marker.exists(), "a worker was killed"
+    assert verdicts == audit_here(replicas("diverged"))[0]
+
+
+def test_a_snapshot_that_changes_under_the_audit_is_a_finding(spark: SparkSession, tmp_path: Path) -> None:
+    partitions = {"t-0": batches(8), "t-1": batches(8), "t-2": batches(8)}
+    for number, name in enumerate("ab"):
+        write_root(tmp_path / name, partitions, node=number)
+
+    with audit(spark, [tmp_path]) as audited:
+        shutil.rmtree(tmp_path / "a/t-0")
+        min((tmp_path / "a/t-1").glob("*.log")).unlink()
+        verdicts = {row["partition"]: row["verdict"] for row in rows_of(audited.partitions)}
+        kinds = {(row["kind"], row["partition"]) for row in rows_of(audited.findings)}
+
+    assert {("copy-vanished", 0), ("snapshot-changed", 1)} <= kinds
+    assert verdicts[0] == "missing"
+    assert verdicts[1] != "identical"
+    assert verdicts[2] == "identical"
+
+
+def test_replicas_that_agree_shuffle_a_thousandth_of_their_bytes_at_most(spark: SparkSession, tmp_path: Path) -> None:
+    value = os.urandom(16 << 10)
+    log = b"".join(
+        batch(records=[record(offset_delta=0, value=value)], base_offset=offset, leader_epoch=0)
+        for offset in range(4096)
+    )
+    for number, name in enumerate("abc"):
+        root = write_root(tmp_path / name, {"t-0": batches(1)}, node=number)
+        file = min((root / "t-0").glob("*.log"))
+        file.unlink()
+        if name == "a":
+            file.write_bytes(log)
+        else:
+            os.link(tmp_path / "a/t-0" / file.name, file)
+    before = shuffle_bytes(spark)
+
+    with audit(spark, [tmp_path], task_bytes=16 << 20) as audited:
+        assert [row.verdict for row in audited.partitions.collect()] == ["identical"]
+        audited.findings.count()
+        assert shuffle_bytes(spark) - before <= audited.bytes // 1024
+        assert audited.bytes == 3 * len(log)
+
+
+def test_topics_and_samples_look_at_a_part(spark: SparkSession) -> None:
+    with audit(spark, [replicas("diverged")], topics=["div*", "txns"]) as audited:
+        assert [(row["topic"], row["partition"]) for row in rows_of(audited.partitions)] == [
+            ("diverge", 0),
+            ("txns", 0),
+        ]
+        assert {row.topic for row in audited.batches.select("topic").distinct().collect()} == {"diverge", "txns"}
+    with audit(spark, [replicas("diverged")], sample=0.5) as half:
+        again = audit(spark, [replicas("diverged")], sample=0.5)
+        assert 0 < len(set(half.tasks[0])) < 28
+        assert half.tasks == again.tasks
+
+
+def test_what_cannot_be_compared_is_said_before_anything_is_read(spark: SparkSession, tmp_path: Path) -> None:
+    root = write_root(tmp_path / "a", {"t-0": batches(1)}, node=1)
+
+    with pytest.raises(NothingInCommonError):
+        audit(spark, [root])
+    with pytest.raises(SameBrokerError):
+        audit(spark, [root, f"other={root}"])
+    with pytest.raises(NothingInCommonError):
+        audit(spark, [replicas("diverged")], topics=["nonsense"])
+
+
+def test_findings_have_the_fields_of_verify_and_the_replica(spark: SparkSession) -> None:
+    with audit(spark, [replicas("diverged")]) as audited:
+        assert set(audited.findings.columns) == {"replica", *Finding.__dataclass_fields__}
