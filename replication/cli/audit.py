@@ -1,5 +1,6 @@
 """`epochlog audit`."""
 
+import re
 import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -102,6 +103,10 @@ def _audited(
 ) -> dict[str, Any]:
     """Start Spark and let it do the audit."""
     try:
+        from py4j.protocol import Py4JJavaError
+        from pyspark.errors import PySparkException
+        from pyspark.sql import SparkSession
+
         from replication.audit import audit as audit_of
         from replication.audit import find_snapshots, start_session
         from replication.audit.document import describe
@@ -110,6 +115,7 @@ def _audited(
         complain(f"the audit needs {error.name}: pip install 'epochlog[cli,spark]'")
         raise typer.Exit(EXIT_FAILED) from error
     find_snapshots(snapshots)  # wrong paths are told before Spark takes its seconds to start
+    is_ours = SparkSession.getActiveSession() is None
     spark = start_session(master)
     try:
         with audit_of(spark, snapshots, records=records, topics=topics, sample=sample) as audited:
@@ -121,9 +127,20 @@ def _audited(
                 document = describe(spark, audited, snapshots)
             if output is not None:
                 _write_tables(audited, output)
+    except (PySparkException, Py4JJavaError) as error:
+        complain(f"Spark could not do it: {_cause(error)}")
+        raise typer.Exit(EXIT_FAILED) from error
     finally:
-        spark.stop()
+        if is_ours:
+            spark.stop()
     return document
+
+
+def _cause(error: Exception) -> str:
+    """Find what went wrong in the many lines that Spark prints of a failure: the last error of Python's, if any."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    errors = [line for line in lines if re.match(r"[\w.]*(Error|Exception): ", line)]
+    return (errors or lines or [type(error).__name__])[-1 if errors else 0]
 
 
 def _write_tables(audited: "Audit", output: Path) -> None:

@@ -1,0 +1,101 @@
+"""`epochlog audit`: the whole way from copies of brokers' directories to exit status, JSON, tables and page."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+from replication.audit.java import find_java
+from replication.errors import JavaMissingError
+from tests.conftest import require
+from tests.data.replicas import cross, replicas
+from tests.replication.cli.command import epochlog
+
+OFFSETS = Path(__file__).parents[2] / "data/consumer-offsets/__consumer_offsets-0"
+TABLES = ("partitions", "findings", "segments", "epochs", "batches")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _java() -> None:
+    try:
+        find_java()
+    except JavaMissingError as error:
+        require(available=False, what=str(error))
+
+
+@pytest.fixture
+def forked(tmp_path: Path) -> Path:
+    """Copies of a cluster that forked, with what groups had committed."""
+    copies = tmp_path / "copies"
+    shutil.copytree(replicas("diverged"), copies)
+    for broker in ("broker-1", "broker-2"):
+        shutil.copytree(OFFSETS, copies / broker / OFFSETS.name)
+    return copies
+
+
+def test_a_forked_cluster_is_told_in_every_form(forked: Path, tmp_path: Path) -> None:
+    roots = [forked / f"broker-{number}" for number in (1, 2, 3)]
+    report, output, history = tmp_path / "page.html", tmp_path / "tables", tmp_path / "history"
+    options = ("--json", "--records", "--report", report, "--output", output, "--history", history)
+    outcome = epochlog("audit", *roots, *options)
+    assert outcome.status == 1, outcome.err
+    told = json.loads(outcome.out)
+    verdicts = {f"{each['topic']}-{each['partition']}": each["verdict"] for each in told["partitions"]}
+    assert {name for name, verdict in verdicts.items() if verdict == "forked"} == {"diverge-0", "hwloss-0"}
+    truth = cross("diverged")["partitions"]
+    for partition in told["partitions"]:
+        known = truth.get(f"{partition['topic']}-{partition['partition']}", {"pairs": {}})["pairs"]
+        for pair in partition["pairs"] if known else ():
+            expected = known[f"{pair['leader']}->{pair['follower']}"]
+            assert pair["relation"] == expected["classification"]
+            assert pair["truncate_to"] == expected["truncation_offset"]
+            assert (pair["records_lost"], pair["bytes_lost"]) == (expected["records_lost"], expected["bytes_lost"])
+    assert {finding["severity"] for finding in told["findings"]} <= {"info", "warning"}
+    stranded = {(each["group"], each["committed_offset"], each["truncate_to"]) for each in told["consumer_offsets"]}
+    assert stranded == {("billing", 410, 300), ("ledger", 333, 300), ("mail", 302, 300)}
+    assert told["metrics"]["bytes"] == sum(each["bytes"] for each in told["snapshots"])
+    assert told["history"] is None
+    assert report.read_text().count('<svg class="lineage"') == 2
+    for table in TABLES:
+        assert pq.read_table(output / "parquet" / table).num_rows == len(lines(output / "json" / table))
+    assert len(lines(output / "json/partitions")) == len(told["partitions"])
+
+
+def lines(table: Path) -> list[str]:
+    return [line for part in sorted(table.glob("part-*.json")) for line in part.read_text().splitlines()]
+
+
+def test_a_healed_cluster_is_sound_and_the_next_run_tells_what_is_new(tmp_path: Path) -> None:
+    roots = [shutil.copytree(replicas("healed") / f"broker-{number}", tmp_path / f"b{number}") for number in (1, 2)]
+    options = ("--topics", "steady,pay*", "--history", tmp_path / "history")
+    outcome = epochlog("audit", *roots, *options)
+    assert outcome.status == 0, outcome.out + outcome.err
+    assert "ledger" not in outcome.out
+    (roots[1] / "steady-0/leader-epoch-checkpoint").write_text("0\n1\n")
+    outcome = epochlog("audit", *roots, *options)
+    assert outcome.status == 1
+    assert "new: steady-0: damaged (was identical)" in outcome.out
+    assert "new: b2: error epoch-checkpoint-unparsable in steady-0, leader-epoch-checkpoint" in outcome.out
+
+
+def test_what_cannot_be_audited_is_one_line_before_spark_starts(tmp_path: Path) -> None:
+    here = replicas("diverged")
+    other = shutil.copytree(replicas("healed") / "broker-2", tmp_path / "other")
+    again = shutil.copytree(here / "broker-1", tmp_path / "again")
+    alone = shutil.copytree(here / "broker-1/codecs-0", tmp_path / "alone/only-0").parent
+    for arguments, words in (
+        ((here / "broker-1", tmp_path / "nowhere"), "nowhere"),
+        ((here / "broker-1", tmp_path), "log"),
+        ((here / "broker-1", here / "broker-1"), "broker-1"),
+        ((here / "broker-1", other), "cluster"),
+        ((here / "broker-1", again), "both broker 1"),
+        ((here / "broker-1", alone), "hold the same partition"),
+        ((here / "broker-1", here / "broker-2", "--sample", "0"), "sample"),
+        ((here / "broker-1", here / "broker-2", "--output", tmp_path), "exists"),
+    ):
+        outcome = epochlog("audit", *arguments)
+        assert (outcome.status, outcome.out) == (2, ""), arguments
+        assert outcome.err.count("\n") == 1, outcome.err
+        assert words in outcome.err
