@@ -17,6 +17,8 @@ class RecordFaultReason(IntEnum):
     """A record's offset is below the batch's base offset or above its last offset."""
     OFFSET_ORDER = 5
     """A record's offset is not above that of the record before it."""
+    TIMESTAMP = 6
+    """The largest of the records' timestamps is not the header's; the position is that of the first record."""
 
 
 class RecordFault(NamedTuple):

@@ -37,6 +37,7 @@ FIELDS = int(RecordFaultReason.FIELDS)
 COUNT = int(RecordFaultReason.COUNT)
 OFFSET_RANGE = int(RecordFaultReason.OFFSET_RANGE)
 OFFSET_ORDER = int(RecordFaultReason.OFFSET_ORDER)
+TIMESTAMP = int(RecordFaultReason.TIMESTAMP)
 
 COLUMNS: dict[str, type[np.generic]] = {
     "batch": np.int64,
@@ -84,7 +85,8 @@ def check_records(data: Data, batches: BatchColumns, rows: Rows | None = None) -
     """Check the records of the uncompressed batches that were scanned from `data`, or of those in `rows`.
 
     Each batch must hold as many records as it counts, fill its size with them exactly, and their offsets must ascend
-    from its base offset at least to its last offset at most. Gives the first fault of each batch, none if all is well.
+    from its base offset at least to its last offset at most. The largest of their timestamps must be the batch's, or -1
+    if all are lower, unless the leader set them. Gives the first fault of each batch, none if all is well.
     """
     rows = uncompressed(batches) if rows is None else rows
     return _check(data, batches, rows, batches.position[rows] + HEADER, batches.position[rows] + batches.size[rows])
@@ -140,10 +142,11 @@ def _check(data: Data, batches: BatchColumns, rows: Rows, starts: Rows, ends: Ro
     data = read_only(data)
     counts = batches.record_count[rows]
     last_deltas = batches.last_offset[rows] - batches.base_offset[rows]
+    times = batches.base_timestamp[rows], batches.max_timestamp[rows], batches.attributes[rows]
     faults: list[RecordFault] = []
     index = 0
     while index < len(rows):
-        index, position, reason = check_batches(data, index, starts, ends, counts, last_deltas)
+        index, position, reason = check_batches(data, index, starts, ends, counts, last_deltas, *times)
         if reason != SOUND:
             faults.append(RecordFault(int(rows[index]), int(position), RecordFaultReason(reason)))
         index += 1
@@ -218,6 +221,9 @@ def check_batches(
     ends: Rows,
     counts: NDArray[np.int32],
     last_offset_deltas: NDArray[np.int64],
+    base_timestamp: NDArray[np.int64],
+    max_timestamp: NDArray[np.int64],
+    attributes: NDArray[np.int16],
 ) -> tuple[int, int, int]:
     """Check the batches from index `first` on: the first faulty one's index, its bad record's position, the reason."""
     data = borrowed(data)
@@ -225,13 +231,13 @@ def check_batches(
         position, end = starts[index], ends[index]
         if position < 0 or end > data.size:
             return index, position, COUNT
-        previous = -1
+        previous = largest = -1
         for _ in range(counts[index]):
             prefetch(data, position + AHEAD)
             start, record_end = record_bounds(data, position, end)
             if record_end < 0:
                 return index, position, COUNT if position == end else LENGTH
-            _, offset_delta, _, _, _, _, _, _, sound = fields(data, start, record_end)
+            timestamp_delta, offset_delta, _, _, _, _, _, _, sound = fields(data, start, record_end)
             if not sound:
                 return index, position, FIELDS
             if offset_delta < 0 or offset_delta > last_offset_deltas[index]:
@@ -239,9 +245,12 @@ def check_batches(
             if offset_delta <= previous:
                 return index, position, OFFSET_ORDER
             previous = offset_delta
+            largest = max(largest, wrapping_add(base_timestamp[index], timestamp_delta))
             position = record_end
         if position != end:
             return index, position, COUNT
+        if counts[index] > 0 and attributes[index] & LOG_APPEND_TIME == 0 and largest != max_timestamp[index]:
+            return index, starts[index], TIMESTAMP
     return starts.size, 0, SOUND
 
 

@@ -9,7 +9,7 @@ from logstore.batch_attributes import CODEC_BITS
 from logstore.batches import read_batch
 from logstore.codec import decompress
 from logstore.errors import DecompressionLimitError, LogStoreError
-from logstore.record_fault import RecordFaultReason
+from logstore.record_fault import RecordFault, RecordFaultReason
 from logstore.verify.finding import Finding, Reporter
 from logstore.verify.log_pass import Chunk, SilentCheck
 
@@ -36,7 +36,7 @@ class RecordCheck(SilentCheck):
         sound = columns.crc_valid & (columns.magic == 2)
         compressed = (columns.attributes & CODEC_BITS) != 0
         for fault in check_records(chunk.log.array, columns, np.flatnonzero(sound & ~compressed)):
-            yield self._finding(chunk, fault.batch, _MEANINGS[fault.reason], fault.position)
+            yield self._fault(chunk, fault)
         for row in np.flatnonzero(sound & compressed):
             yield from self._compressed(chunk, int(row))
         for row in np.flatnonzero(columns.crc_valid & (columns.magic < 2)):
@@ -54,9 +54,7 @@ class RecordCheck(SilentCheck):
             return
         fault = check_section(np.frombuffer(section, np.uint8), chunk.columns, row)
         if fault is not None:
-            yield self._finding(
-                chunk, row, f"{_MEANINGS[fault.reason]}, {fault.position} bytes into the decompressed records"
-            )
+            yield self._fault(chunk, fault, decompressed=True)
 
     def _legacy(self, chunk: Chunk, row: int) -> Iterator[Finding]:
         position = int(chunk.columns.position[row])
@@ -65,6 +63,27 @@ class RecordCheck(SilentCheck):
                 pass
         except LogStoreError as error:
             yield self._unreadable(chunk, row, error)
+
+    def _fault(self, chunk: Chunk, fault: RecordFault, *, decompressed: bool = False) -> Finding:
+        if fault.reason is RecordFaultReason.TIMESTAMP:
+            return self._wrong_timestamp(chunk, fault.batch)
+        what = _MEANINGS[fault.reason]
+        if decompressed:
+            return self._finding(chunk, fault.batch, f"{what}, {fault.position} bytes into the decompressed records")
+        return self._finding(chunk, fault.batch, what, fault.position)
+
+    def _wrong_timestamp(self, chunk: Chunk, row: int) -> Finding:
+        columns = chunk.columns
+        base, last = int(columns.base_offset[row]), int(columns.last_offset[row])
+        return self._report.error(
+            "batch-header-wrong",
+            f"the header of the batch with offsets {base}..{last} states the largest timestamp "
+            f"{columns.max_timestamp[row]}, which is not that of its records, although its checksum holds: it was "
+            "written so, and retention and searches by time go wrong here; compare with another replica",
+            file=chunk.segment.log_path.name,
+            position=int(columns.position[row]),
+            offset=base,
+        )
 
     def _unreadable(self, chunk: Chunk, row: int, error: LogStoreError) -> Finding:
         if isinstance(error, DecompressionLimitError):

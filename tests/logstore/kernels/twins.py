@@ -53,7 +53,7 @@ class BadRecordError(Exception):
 
 
 def scan(
-    data: bytes, position: int, *, check_crc: bool, capacity: int, chunk_bytes: int
+    data: bytes, position: int, *, check_crc: bool, capacity: int, chunk_bytes: int = 2**63
 ) -> tuple[list[BatchRow], int, StopReason]:
     rows: list[BatchRow] = []
     start = position
@@ -198,6 +198,9 @@ def check_section(data: bytes, start: int, end: int, batch: BatchRow) -> tuple[i
         if delta <= previous:
             return position, RecordFaultReason.OFFSET_ORDER
         previous = delta
+    largest = max([-1, *(record.timestamp for record in sound)])
+    if fault is None and records and not batch.attributes & 8 and largest != batch.max_timestamp:
+        return start, RecordFaultReason.TIMESTAMP
     return fault
 
 

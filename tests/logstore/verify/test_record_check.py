@@ -8,9 +8,9 @@ from pathlib import Path
 import cramjam
 import pytest
 
-from tests.logstore.batches import GZIP, batch, record
+from tests.logstore.batches import GZIP, LOG_APPEND_TIME, batch, record
 from tests.logstore.golden import LEGACY
-from tests.logstore.verify.logs import findings, kinds, write_log
+from tests.logstore.verify.logs import COMPACTED, findings, kinds, write_log
 
 SOUND = batch(records=[record()])
 CODECS: list[tuple[int, Callable[[bytes], bytes]]] = [
@@ -75,3 +75,38 @@ def test_an_old_message_whose_fields_do_not_fit_is_found(tmp_path: Path) -> None
     assert "record-unreadable" not in kinds(directory)
     found = [each for each in findings(directory, records=True) if each.kind == "record-unreadable"]
     assert [(each.position, each.offset) for each in found] == [(len(sound), 1)]
+
+
+class TestTimestamps:
+    """A header tells the largest time of its records, by which retention deletes and searches by time begin."""
+
+    RECORDS = (record(timestamp_delta=5), record(offset_delta=1, timestamp_delta=-3))
+
+    @pytest.mark.parametrize(("codec", "compress"), CODECS, ids=["plain", "compressed"])
+    @pytest.mark.parametrize(
+        ("header", "is_right"),
+        [
+            ({"max_timestamp": 1_005}, True),
+            ({"max_timestamp": 1_006}, False),
+            ({"max_timestamp": 1_004}, False),
+            ({"base_timestamp": 999, "max_timestamp": 1_005}, False),
+            ({"base_timestamp": -6, "max_timestamp": -1}, True),
+            ({"base_timestamp": -9, "max_timestamp": -1}, True),
+            ({"max_timestamp": 9, "attributes": LOG_APPEND_TIME}, True),
+        ],
+    )
+    def test_it_is_that_of_the_latest_record(
+        self, tmp_path: Path, codec: int, compress: Callable[[bytes], bytes], header: dict[str, int], is_right: bool
+    ) -> None:
+        header = header | {"attributes": header.get("attributes", 0) | codec}
+        made = batch(
+            section=compress(b"".join(self.RECORDS)), record_count=2, last_offset_delta=1, base_offset=1, **header
+        )
+        directory = write_log(tmp_path, {0: [SOUND, made]})
+        assert kinds(directory) == []
+        told = [(each.kind, each.position, each.offset) for each in findings(directory, records=True)]
+        assert told == ([] if is_right else [("batch-header-wrong", len(SOUND), 1)])
+
+    def test_a_batch_that_the_cleaner_emptied_keeps_its_time(self, tmp_path: Path) -> None:
+        empty = batch(record_count=0, last_offset_delta=3, base_offset=1, base_timestamp=7, max_timestamp=7)
+        assert kinds(write_log(tmp_path, {0: [SOUND, empty]}, name=COMPACTED), records=True) == []
