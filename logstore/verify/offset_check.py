@@ -59,7 +59,11 @@ class OffsetCheck(SilentCheck):
         if self._after_damage:
             gaps = gaps[gaps > 0]
         for row in gaps:
-            self._gap(chunk, int(row), int(before[row]), between=opens_segment and not is_first and row == 0)
+            # A segment named for the offset where the hole begins was there before it.
+            opens_hole = int(before[row]) == chunk.segment.base_offset
+            self._gap(
+                chunk, int(row), int(before[row]), between=opens_segment and not (is_first or opens_hole) and row == 0
+            )
         last = len(columns) - 1
         self._previous = (int(columns.base_offset[last]), int(columns.last_offset[last]), int(columns.crc[last]))
         self._next_offset = max(int(before[last]), end_after(int(columns.last_offset[last])))

@@ -165,7 +165,9 @@ class ProducerCheck(SilentCheck):
             if snapshotted != found:
                 yield f"{what} {snapshotted} by the snapshot and {found} by the log"
         marker, coordinator_epoch = logged.markers.get(producer, (-1, -1))
-        if marker >= 0 and entry.coordinator_epoch != coordinator_epoch:
+        # A producer that had expired before it wrote again is known by what it wrote since.
+        was_forgotten = entry.coordinator_epoch == -1 and last_offset > marker
+        if marker >= 0 and entry.coordinator_epoch != coordinator_epoch and not was_forgotten:
             yield f"has coordinator epoch {entry.coordinator_epoch} by the snapshot and {coordinator_epoch} by the log"
         begun, (written,) = entry.current_transaction_first_offset, logged.transactional.get(producer, (-1,))
         may_be_open = marker < begun and (begun <= written or begun < self._log_start)

@@ -18,6 +18,9 @@ PAUSE_SECONDS: Final = 0.05
 MOST_HELD: Final = 1_000
 """Findings of one look that are kept back until its end; what has more is damaged, whatever changes."""
 
+HALF_DONE: Final = "left-over-swap"
+"""What a cleaner at work leaves for a moment; a busy system may stretch that to the length of a look."""
+
 Look = Callable[[PartitionDirectory], Iterator[Finding]]
 State = dict[str, tuple[int, ...] | None]
 
@@ -38,6 +41,8 @@ def settled(partition: PartitionDirectory, look: Look, look_again: Look) -> Iter
             yield from findings
             return
         damage = {_identity(finding) for finding in held if finding.severity.is_damage}
+        if any(finding.kind == HALF_DONE for finding in held):
+            time.sleep(PAUSE_SECONDS)
         changed = changes(partition, before) if damage else set()
         if not changed:
             confirmed = damage

@@ -55,6 +55,12 @@ def test_a_batch_in_the_wrong_place_is_not_missing_too(tmp_path: Path) -> None:
     ]
 
 
+def test_a_hole_at_a_segment_s_beginning_is_no_missing_segment(tmp_path: Path) -> None:
+    # A truncation inside of the segment's only batch empties it, and appends go on at the offset that was asked for.
+    segments = (0, simple_batch(0)), (1, simple_batch(9))
+    assert places(found(tmp_path, *segments)) == [("offset-gap", f"{1:020d}.log", 0, 1)]
+
+
 def test_a_gap_beside_a_misplaced_batch_is_reported(tmp_path: Path) -> None:
     log = simple_batch(0) + simple_batch(9) + simple_batch(0, [b"other"])
     assert [each.kind for each in found(tmp_path, (0, log))] == ["offsets-go-backwards", "offset-gap"]

@@ -98,3 +98,20 @@ def test_nothing_is_compared_where_the_topic_is_compacted(tmp_path: Path) -> Non
 
 def test_nothing_is_compared_where_batches_show_the_cleaner(tmp_path: Path) -> None:
     assert kinds(write(tmp_path, {10: {7: 3}}, [*LOG, thinned(20)])) == []
+
+
+@pytest.mark.parametrize(("coordinator_epoch", "expected"), [(0, []), (-1, []), (1, ["snapshot-differs"])])
+def test_a_producer_that_was_forgotten_and_wrote_again_has_met_no_coordinator(
+    tmp_path: Path, coordinator_epoch: int, expected: list[str]
+) -> None:
+    directory = write(tmp_path, {})
+    known = entry(8, 19, 20)._replace(coordinator_epoch=coordinator_epoch)
+    (directory / f"{20:020d}.snapshot").write_bytes(ProducerSnapshot((known,)).encode())
+    assert kinds(directory) == expected
+
+
+def test_a_producer_whose_marker_came_last_has_met_its_coordinator(tmp_path: Path) -> None:
+    directory = write(tmp_path, {})
+    forgotten = entry(8, 9, 16)._replace(coordinator_epoch=-1)
+    (directory / f"{16:020d}.snapshot").write_bytes(ProducerSnapshot((forgotten,)).encode())
+    assert kinds(directory) == ["snapshot-differs"]

@@ -65,6 +65,23 @@ def test_the_last_stable_offset_is_the_first_of_those_still_open(tmp_path: Path)
     assert findings(write(tmp_path, index, log)) == []
 
 
+class TestFollower:
+    """A follower appends what it fetched at once, and takes over all that begins in it before anything ends."""
+
+    LOG = (transactional(1, 0), marker(1, 1), transactional(1, 2), transactional(2, 3), transactional(3, 4))
+
+    @pytest.mark.parametrize("stable", [2, 3])
+    def test_the_next_transaction_of_another_producer_may_bound_the_last_stable_offset(
+        self, tmp_path: Path, stable: int
+    ) -> None:
+        assert kinds(write(tmp_path, [AbortedTransaction(1, 0, 1, stable)], list(self.LOG))) == []
+
+    @pytest.mark.parametrize("stable", [1, 4, 5])
+    def test_nothing_else_may(self, tmp_path: Path, stable: int) -> None:
+        directory = write(tmp_path, [AbortedTransaction(1, 0, 1, stable)], list(self.LOG))
+        assert kinds(directory) == ["aborted-transaction-differs"]
+
+
 def test_an_index_that_cannot_be_read(tmp_path: Path) -> None:
     directory = write(tmp_path, ABORTED)
     (directory / f"{0:020d}.txnindex").write_bytes(b"\xff" * 34)
