@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import combinations, permutations
+from itertools import combinations, islice, permutations
 
 from epoch.checkpoint import LEADER_EPOCH_CHECKPOINT
 from logstore.offset_checkpoint import HIGH_WATERMARK_CHECKPOINT, LOG_START_OFFSET_CHECKPOINT
@@ -11,7 +11,7 @@ from logstore.partition_metadata import PARTITION_METADATA_NAME
 from logstore.topic_partition import TopicPartition
 from logstore.verify.finding import Finding, Reporter
 from replication.audit.comparison import Comparison
-from replication.audit.copy_summary import CopySummary
+from replication.audit.copy_summary import CopySummary, OpenTransaction
 from replication.audit.cuts import cut_findings
 from replication.audit.missing_copies import UNNAMED
 from replication.audit.replica_finding import ReplicaFinding
@@ -137,27 +137,32 @@ class _CrossChecks:
 
     def transactions(self) -> Iterator[ReplicaFinding]:
         """Look for transactions that are open in a copy although another, before the first one's end, has their end."""
-        for one, other in permutations(self.summaries, 2):
-            if one.log_errors:
-                continue  # the marker's batch is reported
-            end = min(one.log_end_offset, self.forks.get(frozenset((one.replica, other.replica)), one.log_end_offset))
-            markers = {marker.producer_id: marker.offset for marker in other.last_markers}
-            for left_open in one.open_transactions:
-                marker = markers.get(left_open.producer_id)
-                if marker is None or not left_open.first_offset < marker < end:
-                    continue
-                yield ReplicaFinding(
-                    one.replica,
-                    self.report.error(
-                        "transaction-marker-missing",
-                        f"the transaction of producer {left_open.producer_id} (epoch {left_open.producer_epoch}) from "
-                        f"offset {left_open.first_offset} on is still open here, but {other.replica} has its marker at "
-                        f"{marker}: consumers with read_committed would wait at its first record for good; take the "
-                        "partition from another replica",
-                        file=None,
-                        offset=marker,
-                    ),
+        markers = {summary.replica: dict(summary.last_markers) for summary in self.summaries}
+        for summary in self.summaries:
+            ends = {other: self._common_end(summary, other) for other in markers}
+            for left_open in summary.open_transactions:
+                told = (
+                    (other, marker)
+                    for other, offsets in markers.items()
+                    if left_open.first_offset < (marker := offsets.get(left_open.producer_id, -1)) < ends[other]
                 )
+                for other, marker in islice(told, 1):
+                    yield ReplicaFinding(summary.replica, self._left_open(left_open, other, marker))
+
+    def _left_open(self, transaction: OpenTransaction, other: str, marker: int) -> Finding:
+        whose = f"the transaction of producer {transaction.producer_id} (epoch {transaction.producer_epoch})"
+        return self.report.error(
+            "transaction-marker-missing",
+            f"{whose} from offset {transaction.first_offset} on is still open here, but {other} has its marker at "
+            f"{marker}: consumers with read_committed would wait at its first record for good; take the partition from "
+            "another replica",
+            file=None,
+            offset=marker,
+        )
+
+    def _common_end(self, summary: CopySummary, other: str) -> int:
+        """Return up to where the copy should have what the other has."""
+        return min(summary.log_end_offset, self.forks.get(frozenset((summary.replica, other)), summary.log_end_offset))
 
     def high_watermarks(self) -> Iterator[ReplicaFinding]:
         """Look for committed records on a branch of its own: an unclean election loses them."""

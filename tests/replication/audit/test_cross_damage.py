@@ -249,6 +249,9 @@ DAMAGES = {
     "a batch above the cleaner's point": Damage(
         "compacted-0", edit("compacted-0", 1, without_batch(12)), {MISSING}, "offsets-missing"
     ),
+    "a transaction's marker": Damage(
+        "txns-0", edit("txns-0", 1, without_batch(15)), {MISSING, DAMAGED}, "transaction-marker-missing"
+    ),
     "the last batch": Damage(
         "diverge-0", edit("diverge-0", 0, without_batch(-1)), {LAGGING, DAMAGED}, "high-watermark-beyond-log-end"
     ),

@@ -1,0 +1,49 @@
+"""Summaries of copies that a test describes by what matters to it."""
+
+from typing import Any
+
+from epoch import EpochEntry
+from logstore.topic_partition import TopicPartition
+from replication.audit.comparison import Comparison, Fork
+from replication.audit.copy_summary import CopySummary
+
+T0 = TopicPartition("t", 0)
+
+
+def summary(replica: str, **known: Any) -> CopySummary:
+    """A sound copy with offsets 0 to 99, written under epoch 0 and stopped in order."""
+    fields: dict[str, Any] = {
+        "replica": replica,
+        "topic": T0.topic,
+        "partition": T0.partition,
+        "topic_id": "id",
+        "clean_shutdown": True,
+        "log_start_offset": 0,
+        "log_end_offset": 100,
+        "readable_end_offset": 100,
+        "high_watermark": 100,
+        "recovery_point": 100,
+        "cleaner_offset": None,
+        "cleaned_to": 0,
+        "history": (EpochEntry(0, 0),),
+        "lineage": (EpochEntry(0, 0),),
+        "misfit_epochs": (),
+        "segments": (),
+        "kept_segments": 0,
+        "valid_bytes": 0,
+        "damage": None,
+        "log_errors": 0,
+        "errors": 0,
+        "batches": 0,
+        "records": 0,
+        "log_bytes": 0,
+        "open_transactions": (),
+        "last_markers": (),
+        "producers": (),
+    }
+    return CopySummary(**{**fields, **known})
+
+
+def forked(left: str, right: str, offset: int) -> Comparison:
+    """Two copies that part at an offset."""
+    return Comparison(left, right, offset, Fork(offset, 1, 2), (), (), (), False, 1, 1, 2, 200)
