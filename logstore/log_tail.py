@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from logstore.batch import MAX_OFFSET
 from logstore.columns import BatchColumns
 from logstore.epoch_runs import EpochRuns
 from logstore.errors import InvalidBatchHeaderError, LogStoreError
@@ -64,7 +65,7 @@ class LogTail:
         if valid:
             good = columns.first(valid)
             self.epochs.add(good, self.segments[-1].log_path.name)
-            self.log_end_offset = max(self.log_end_offset, int(good.last_offset[-1]) + 1)
+            self.log_end_offset = max(self.log_end_offset, min(int(good.last_offset[-1]) + 1, MAX_OFFSET))
             self.valid_bytes = int(good.position[-1] + good.size[-1])
         return valid == len(columns)
 

@@ -127,6 +127,8 @@ class _Comparing:
         # Batches from before the first offset that both should have may reach beyond it.
         left, right = left[left["last_offset"] >= first], right[right["last_offset"] >= first]
         self._compare_batches(*overlapping(*unlike(left, right)), first)
+        # The last batches may reach into the next range, in which both have the same then.
+        stop = min(max(_reached(left, stop), _reached(right, stop)), end)
         self._find_missing(left, right, max(start, first), stop)
 
     def _compare_batches(self, left: Batches, right: Batches, first: int) -> None:
@@ -172,7 +174,8 @@ class _Comparing:
                 if lacking.first < summary.cleaned_to:
                     self._note_cleaned(lacking.first)
                 if lacking.last >= summary.cleaned_to:
-                    _keep(missing, OffsetRange(max(lacking.first, summary.cleaned_to), lacking.last))
+                    missing.append(OffsetRange(max(lacking.first, summary.cleaned_to), lacking.last))
+            missing[:] = _joined(missing)
 
     def _compare_compacted(self, first: int, end: int) -> bool:
         """Look at the records, by key, where the cleaner may have been; tell whether it explains a difference."""
@@ -184,9 +187,7 @@ class _Comparing:
             (self.missing_left, found.missing_left),
             (self.missing_right, found.missing_right),
         ):
-            for offset in offsets:
-                _keep(missing, OffsetRange(offset, offset))
-            missing.sort()
+            missing[:] = _joined([*missing, *(OffsetRange(offset, offset) for offset in offsets)])
         return True
 
     def _note_cleaned(self, offset: int) -> None:
@@ -220,9 +221,12 @@ def _reached(batches: Batches, before: int) -> int:
     return max(before, int(batches["last_offset"].max()) + 1) if len(batches) else before
 
 
-def _keep(ranges: list[OffsetRange], lacking: OffsetRange) -> None:
-    """Add a range, or lengthen the last one that it follows, as it does where there are too many."""
-    if ranges and (ranges[-1].last + 1 == lacking.first or len(ranges) == MOST_KEPT):
-        ranges[-1] = OffsetRange(ranges[-1].first, max(ranges[-1].last, lacking.last))
-    else:
-        ranges.append(lacking)
+def _joined(ranges: Iterable[OffsetRange]) -> list[OffsetRange]:
+    """Sort ranges and join those that touch; where there are too many, the last one reaches over all further ones."""
+    joined: list[OffsetRange] = []
+    for lacking in sorted(ranges):
+        if joined and (joined[-1].last + 1 >= lacking.first or len(joined) == MOST_KEPT):
+            joined[-1] = OffsetRange(joined[-1].first, max(joined[-1].last, lacking.last))
+        else:
+            joined.append(lacking)
+    return joined

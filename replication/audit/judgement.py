@@ -13,9 +13,10 @@ from replication.audit.examined_copy import ExaminedCopy
 from replication.audit.examined_log import ExaminedLog
 from replication.audit.replica_finding import ReplicaFinding
 from replication.audit.verdict import Branch, ForkedPair, PairVerdict, PartitionVerdict, Verdict, worst_first
-from replication.errors import CopyUnreadableError, ReplicationError
+from replication.errors import CopyUnreadableError
 from replication.planning import Relation, advise, plan
 from replication.planning.advice import Advice, Loss
+from replication.planning.failures import PARTITION_ERRORS
 from replication.planning.plan import relation
 
 Logs = Mapping[str, ExaminedLog]
@@ -74,7 +75,7 @@ def _advice(partition: TopicPartition, logs: Logs) -> tuple[Advice | None, dict[
         return None, {}
     try:
         advice = advise(partition, logs)
-    except (ReplicationError, OSError):
+    except PARTITION_ERRORS:
         return None, dict(_costs(logs))
     return advice, {
         (standing.replica, follower): loss for standing in advice.replicas for follower, loss in standing.lost.items()
@@ -85,7 +86,7 @@ def _costs(logs: Logs) -> Iterator[tuple[tuple[str, str], Loss]]:
     for leader, follower in permutations(logs, 2):
         try:
             planned = plan(logs[leader], logs[follower])
-        except (ReplicationError, OSError):
+        except PARTITION_ERRORS:
             continue
         yield (leader, follower), Loss(planned.truncate_to, planned.records_lost, planned.bytes_lost)
 
@@ -125,7 +126,7 @@ def _pair(leader: ExaminedLog, follower: ExaminedLog, comparison: Comparison | N
 def _relation(leader: ExaminedLog, follower: ExaminedLog) -> Relation:
     try:
         return relation(leader, follower)
-    except ReplicationError:  # no epoch is left for the leader: only where the logs end tells them apart
+    except PARTITION_ERRORS:  # no epoch or offset is left for a leader: only where the logs end tells them apart
         ends = leader.log_end_offset, follower.log_end_offset
         return Relation.IDENTICAL if ends[0] == ends[1] else Relation.AHEAD if ends[0] < ends[1] else Relation.LAGGING
 

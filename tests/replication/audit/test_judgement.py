@@ -1,18 +1,25 @@
 """Pairs of logs that differ in a known way are said to differ in that way, and in no other."""
 
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from unittest.mock import patch
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from logstore.codec import Codec
+from logstore.log_file import LogFile
 from logstore.verify import Severity
+from replication.audit import batch_reader, comparison, range_digests
 from replication.audit.comparison import compare
 from replication.audit.copy_summary import OffsetRange
 from replication.audit.examined_copy import ExaminedCopy, in_place
 from replication.audit.judgement import judge
+from replication.audit.range_digests import RANGE_BITS
 from replication.audit.replica_finding import ReplicaFinding
 from replication.audit.verdict import PartitionVerdict, Verdict
 from replication.planning import Relation
@@ -22,6 +29,7 @@ EXAMPLES = 30
 batches = st.builds(
     Written, epoch=st.integers(0, 2), count=st.integers(1, 4), codec=st.sampled_from([Codec.NONE, Codec.GZIP])
 )
+range_bits = st.sampled_from([0, 2, RANGE_BITS])
 sizes = st.sampled_from([150, 400, 1_000, 100_000])
 
 
@@ -51,8 +59,18 @@ def histories(draw: st.DrawFn) -> tuple[tuple[Written, ...], tuple[Written, ...]
     return common, left, right
 
 
-def judged(copies: list[Copy]) -> PartitionVerdict:
-    with TemporaryDirectory() as directory:
+@contextmanager
+def ranges_of(bits: int) -> Iterator[None]:
+    """Let ranges of offsets be so small that a few batches fill many of them."""
+    with ExitStack() as stack:
+        for module in (range_digests, comparison, batch_reader):
+            stack.enter_context(patch.object(module, "RANGE_BITS", bits))
+        stack.enter_context(patch.object(comparison, "RANGES_AT_ONCE", 2))
+        yield
+
+
+def judged(copies: list[Copy], bits: int) -> PartitionVerdict:
+    with TemporaryDirectory() as directory, ranges_of(bits):
         return judge(examined(write_copies(Path(directory), copies)))
 
 
@@ -61,9 +79,9 @@ def errors(verdict: PartitionVerdict) -> list[ReplicaFinding]:
 
 
 @settings(max_examples=EXAMPLES, deadline=None)
-@given(histories(), sizes, sizes, st.data())
+@given(histories(), sizes, sizes, range_bits, st.data())
 def test_tails_and_starts(
-    history: tuple[tuple[Written, ...], ...], left_size: int, right_size: int, data: st.DataObject
+    history: tuple[tuple[Written, ...], ...], left_size: int, right_size: int, bits: int, data: st.DataObject
 ) -> None:
     common, left_tail, right_tail = history
     starts = [data.draw(st.integers(0, len(common))) for _ in range(2)]
@@ -71,7 +89,7 @@ def test_tails_and_starts(
         Copy((*common, *left_tail), left_size, starts[0]),
         Copy((*common, *right_tail), right_size, starts[1]),
     ]
-    verdict = judged(copies)
+    verdict = judged(copies, bits)
     expected = set()
     if copies[0].start_offset != copies[1].start_offset:
         expected.add(Verdict.RETENTION)
@@ -100,9 +118,9 @@ def test_tails_and_starts(
 
 
 @settings(max_examples=EXAMPLES, deadline=None)
-@given(histories(), sizes, sizes, st.data())
+@given(histories(), sizes, sizes, range_bits, st.data())
 def test_changed_bytes_under_a_good_checksum(
-    history: tuple[tuple[Written, ...], ...], left_size: int, right_size: int, data: st.DataObject
+    history: tuple[tuple[Written, ...], ...], left_size: int, right_size: int, bits: int, data: st.DataObject
 ) -> None:
     common, left_tail, right_tail = history
     common = tuple(replace(batch, codec=Codec.NONE) for batch in common)
@@ -117,7 +135,8 @@ def test_changed_bytes_under_a_good_checksum(
         ]
         partitions = write_copies(Path(directory), copies)
         change_record(partitions["broker-2"], offset)
-        verdict = judge(examined(partitions))
+        with ranges_of(bits):
+            verdict = judge(examined(partitions))
     assert Verdict.SILENT_DIVERGENCE in verdict.verdicts
     record = offset + common[number].count - 1
     # Where broker-1 no longer has the record, nobody can tell which of the other two is wrong.
@@ -142,9 +161,9 @@ def test_equal_logs_are_not_read_again_wherever_their_segments_end(
     with TemporaryDirectory() as directory:
         left, right = examined(write_copies(Path(directory), [Copy(common, left_size), Copy(common, right_size)]))
         assert left.digests == right.digests
-        comparison = compare(left, right)
-    assert (comparison.ranges, comparison.ranges_read, comparison.bytes_read) == (1, 0, 0)
-    assert comparison.first_difference is None
+        compared = compare(left, right)
+    assert (compared.ranges, compared.ranges_read, compared.bytes_read) == (1, 0, 0)
+    assert compared.first_difference is None
 
 
 def test_a_gap_in_the_middle_is_missing(tmp_path: Path) -> None:
@@ -155,10 +174,41 @@ def test_a_gap_in_the_middle_is_missing(tmp_path: Path) -> None:
     reread = {replica: partition.listed_again() for replica, partition in partitions.items()}
     verdict = judge(examined(reread))
     assert set(verdict.verdicts) == {Verdict.DAMAGED, Verdict.MISSING}
-    [comparison] = verdict.comparisons
+    [compared] = verdict.comparisons
     next_base = partitions["broker-2"].segments[2].base_offset
-    assert comparison.missing_right == (OffsetRange(lost.base_offset, next_base - 1),)
-    assert comparison.missing_left == ()
+    assert compared.missing_right == (OffsetRange(lost.base_offset, next_base - 1),)
+    assert compared.missing_left == ()
+
+
+@pytest.mark.parametrize("bits", [0, 2, RANGE_BITS])
+def test_lost_batches_are_missing_wherever_ranges_end(tmp_path: Path, bits: int) -> None:
+    copies = [Copy(tuple(Written(0, 3) for _ in range(30)), 100_000)] * 2
+    partitions = write_copies(tmp_path, copies)
+    [segment] = partitions["broker-2"].segments
+    with segment.open_log() as log:
+        data = b"".join(
+            bytes(log.data[each.position : each.position + each.size])
+            for each in log.batches()
+            if each.base_offset not in {9, 12, 60}
+        )
+    segment.log_path.write_bytes(data)
+    with ranges_of(bits):
+        [compared] = judge(examined(partitions)).comparisons
+    assert compared.missing_right == (OffsetRange(9, 14), OffsetRange(60, 62))
+    assert (compared.missing_left, compared.divergences, compared.fork) == ((), (), None)
+
+
+def test_an_epoch_altered_in_a_header_is_damage_and_no_fork(tmp_path: Path) -> None:
+    partitions = write_copies(tmp_path, [Copy(tuple(Written(0, 3) for _ in range(5)))] * 2)
+    path = partitions["broker-2"].segments[-1].log_path
+    with LogFile.open(path) as log:
+        *_, last = log.batches()
+        position = last.position
+    data = bytearray(path.read_bytes())
+    data[position + 15] = 9
+    path.write_bytes(data)
+    verdict = judge(examined(partitions))
+    assert (verdict.verdicts, verdict.forks) == ((Verdict.DAMAGED,), ())
 
 
 def test_a_copy_that_is_gone_by_the_time_it_is_read_again(tmp_path: Path) -> None:
