@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from typing import Self
 
 from logstore.columns import BatchColumns
+from logstore.file_name import FileFate, FileKind
 from logstore.offset_checkpoint import CLEANER_OFFSET_CHECKPOINT
 from logstore.partition_directory import PartitionDirectory
 from logstore.verify.finding import Finding
@@ -38,7 +39,13 @@ def is_compacted(partition: PartitionDirectory) -> bool:
     """Whether the cleaner has been over the log, or may have been, as far as names and checkpoints tell."""
     checkpoints = partition.checkpoints
     may_be = checkpoints.cleaner_offset is not None or CLEANER_OFFSET_CHECKPOINT in checkpoints.unread
-    return may_be or partition.topic_partition.topic in ALWAYS_COMPACTED
+    return may_be or partition.topic_partition.topic in ALWAYS_COMPACTED or _was_replaced(partition)
+
+
+def _was_replaced(partition: PartitionDirectory) -> bool:
+    """Whether a segment stands beside an older one of the same name: the cleaner tells its checkpoint only later."""
+    live = {segment.base_offset for segment in partition.segments}
+    return any(name.base_offset in live for name, _ in partition.named(FileKind.LOG, FileFate.DELETED))
 
 
 def has_holes(columns: BatchColumns) -> bool:

@@ -74,6 +74,9 @@ class IndexCheck(SilentCheck, Generic[Index]):
         wrong = ~self._good
         if is_active and _goes_on_after(segment, self._end_position):
             wrong &= ~self._beyond(index)
+        counted = len(index)
+        if is_active and self._has_zero_tail(index):
+            counted = int(np.flatnonzero(~wrong)[-1]) + 1 if not wrong.all() else 0
         if index.odd_bytes:
             yield self._report.warning(
                 "index-odd-size",
@@ -89,7 +92,16 @@ class IndexCheck(SilentCheck, Generic[Index]):
                 file=name,
                 position=len(index) * self.slot_bytes,
             )
-        for first, last in runs(np.flatnonzero(wrong)):
+        if counted < len(index):
+            yield self._report.info(
+                "index-entries-left",
+                f"{_entries(counted, len(index) - 1)} with {self._in_words(index, counted)}: they are of batches that "
+                "were truncated; a broker that runs does not count them, and builds the index anew after a crash",
+                file=name,
+                position=counted * self.slot_bytes,
+                offset=int(self._offsets(index)[counted]),
+            )
+        for first, last in runs(np.flatnonzero(wrong[:counted])):
             yield self._report.error(
                 "index-entry-wrong",
                 f"{_entries(first, last)} with {self._in_words(index, first)}: {self._meaning()}; {REBUILD}",

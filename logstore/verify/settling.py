@@ -76,10 +76,12 @@ def state_of(partition: PartitionDirectory) -> State:
 def changes(partition: PartitionDirectory, before: State) -> set[str]:
     """Name the files that were added, removed or exchanged since `before`."""
     try:
-        added = set(state_of(partition.listed_again())) - set(before)
+        now = partition.listed_again()
     except (NotALogDirectoryError, OSError):
         return set(before)
-    after = state_of(partition)
+    if now.checkpoints.cleaner_offset is not None and partition.checkpoints.cleaner_offset is None:
+        return set(before)  # the cleaner has been over it for the first time
+    added, after = set(state_of(now)) - set(before), state_of(partition)
     return added | {name for name in before if after[name] != before[name] or after[name] is None}
 
 

@@ -11,7 +11,14 @@ from logstore.verify import Finding, verify_partition
 from logstore.verify import log_pass as log_pass_module
 from tests.logstore.batches import batch, record
 
-KINDS = {"index-entry-wrong", "index-odd-size", "index-zero-tail", "index-unreadable", "index-missing"}
+KINDS = {
+    "index-entry-wrong",
+    "index-entries-left",
+    "index-odd-size",
+    "index-zero-tail",
+    "index-unreadable",
+    "index-missing",
+}
 
 
 def at(offset: int, timestamp: int) -> bytes:
@@ -142,6 +149,25 @@ def test_entries_beyond_the_end_of_a_log_that_does_not_grow_are_wrong(tmp_path: 
     more = offset_index(*OFFSETS, (6, 6 * SIZE)), time_index(*TIMES, (1_060, 6))
     findings = found(tmp_path, LOG, *more, rolled=False)
     assert places(findings) == [("index-entry-wrong", ".index", 24), ("index-entry-wrong", ".timeindex", 36)]
+
+
+def test_what_a_running_broker_s_truncation_leaves_in_a_preallocated_index_is_not_damage(tmp_path: Path) -> None:
+    left = offset_index(*OFFSETS, (7, 7 * SIZE), (9, 9 * SIZE)), time_index(*TIMES, (1_060, 7), (1_070, 9))
+    findings = found(tmp_path, LOG, *(each + bytes(24) for each in left), rolled=False)
+    assert [each.severity.is_damage for each in findings] == [False, False]
+    assert places(findings) == [("index-entries-left", ".index", 24), ("index-entries-left", ".timeindex", 36)]
+
+
+def test_an_index_is_preallocated_only_where_a_broker_appends(tmp_path: Path) -> None:
+    wrong = offset_index(*OFFSETS, (7, 7 * SIZE)) + bytes(24)
+    findings = found(tmp_path / "rolled", LOG, wrong, time_index(*TIMES))
+    assert places(findings) == [("index-zero-tail", ".index", 32), ("index-entry-wrong", ".index", 24)]
+
+
+def test_an_entry_before_right_ones_is_wrong_in_a_preallocated_index_too(tmp_path: Path) -> None:
+    wrong = offset_index(OFFSETS[0], (2, 3 * SIZE), OFFSETS[2]) + bytes(24)
+    findings = found(tmp_path, LOG, wrong, time_index(*TIMES) + bytes(24), rolled=False)
+    assert places(findings) == [("index-entry-wrong", ".index", 8)]
 
 
 def test_an_index_made_since_the_directory_was_listed_is_not_missing(tmp_path: Path) -> None:

@@ -17,6 +17,8 @@ from logstore.record import Record
 from logstore.verify import Finding, compare_epochs, verify_partition, verify_root
 from logstore.verify.directory_check import check_directory
 from tests.data.replicas import replicas
+from tests.logstore.batches import simple_batch
+from tests.logstore.verify.logs import kinds, write_log
 
 ORDERS = "orders-2"
 LOOKS = 15
@@ -165,3 +167,27 @@ def test_a_partition_made_or_deleted_after_the_root_was_listed_is_not_missing(or
     (orders.parent / "made-0").mkdir()
     checkpoint.write_text("0\n1\nmade 0 0\n")
     assert "partition-missing" not in [each.kind for each in verify_root(root)]
+
+
+class TestFirstCleaning:
+    """The cleaner removes offsets first, and says so in its checkpoint once it is done with the log."""
+
+    LEFT = (simple_batch(0), simple_batch(9))
+
+    def test_a_segment_that_replaced_one_is_the_cleaner_s(self, tmp_path: Path) -> None:
+        directory = write_log(tmp_path, {0: list(self.LEFT)})
+        assert "offset-gap" in kinds(directory)
+        (directory / f"{0:020d}.log.deleted").touch()
+        assert kinds(directory) == ["left-over-deleted"]
+
+    def test_other_deleted_segments_explain_no_gap(self, tmp_path: Path) -> None:
+        directory = write_log(tmp_path, {5: [simple_batch(5), simple_batch(9)]})
+        (directory / f"{0:020d}.log.deleted").touch()
+        assert "offset-gap" in kinds(directory)
+
+    def test_a_checkpoint_written_meanwhile_is_read_again(self, tmp_path: Path) -> None:
+        directory = write_log(tmp_path, {0: list(self.LEFT)})
+        partition = PartitionDirectory.open(directory)
+        assert partition.checkpoints.cleaner_offset is None
+        (tmp_path / "cleaner-offset-checkpoint").write_text("0\n1\nt 0 5\n")
+        assert "offset-gap" not in [each.kind for each in verify_partition(partition)]
