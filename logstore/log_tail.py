@@ -19,12 +19,16 @@ from logstore.segment import Segment
 class LogTail:
     """Takes over segments and their batches in order; once there is `damage`, nothing that follows counts."""
 
-    log_end_offset: int
+    log_start_offset: int
+    log_end_offset: int = field(init=False)
     segments: list[Segment] = field(default_factory=list)
     valid_bytes: int = 0
     """Bytes of the last segment that hold valid batches."""
     epochs: EpochRuns = field(default_factory=EpochRuns)
     damage: LogStoreError | None = None
+
+    def __post_init__(self) -> None:
+        self.log_end_offset = self.log_start_offset
 
     @classmethod
     def read(cls, partition: PartitionDirectory) -> "LogTail":
@@ -44,7 +48,7 @@ class LogTail:
         """Go on with the next segment."""
         self.segments.append(segment)
         self.valid_bytes = 0
-        self.log_end_offset = max(self.log_end_offset, segment.base_offset)
+        self.log_end_offset = max(self.log_start_offset, segment.base_offset)
 
     def read_segment(self, *, check_crc: bool, is_last: bool) -> None:
         """Take over the last segment's batches up to the first damage."""
@@ -65,7 +69,8 @@ class LogTail:
         if valid:
             good = columns.first(valid)
             self.epochs.add(good, self.segments[-1].log_path.name)
-            self.log_end_offset = max(self.log_end_offset, min(int(good.last_offset[-1]) + 1, MAX_OFFSET))
+            # The last batch tells where a log ends, as in Kafka, even where those before it reach further.
+            self.log_end_offset = max(self.log_start_offset, min(int(good.last_offset[-1]) + 1, MAX_OFFSET))
             self.valid_bytes = int(good.position[-1] + good.size[-1])
         return valid == len(columns)
 
