@@ -81,10 +81,15 @@ def prepare_session(spark: SparkSession) -> None:
             FilterPushdownWarning,
             stacklevel=2,
         )
-    if not is_local(spark.conf.get("spark.master", "") or ""):
+    if is_connected(spark) or not is_local(spark.conf.get("spark.master", "") or ""):
         ship_packages(spark)
     register(spark, pushes_down=pushes_down)
     spark.conf.set(_PREPARED, "true")
+
+
+def is_connected(spark: SparkSession) -> bool:
+    """Tell whether a session is a client's of Spark Connect, whose server may have another Python."""
+    return type(spark).__module__.startswith("pyspark.sql.connect")
 
 
 def is_local(master: str) -> bool:

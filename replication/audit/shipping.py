@@ -1,5 +1,7 @@
 """Sends these packages to the executors of a cluster, which then need only their dependencies installed."""
 
+import atexit
+import shutil
 import tempfile
 import zipfile
 from pathlib import Path
@@ -14,10 +16,11 @@ _SHIPPED: Final = "epochlog-packages.zip"
 
 def ship_packages(spark: SparkSession) -> None:
     """Add the packages to what the session's executors import, before anything installed there."""
-    with tempfile.TemporaryDirectory() as directory:
-        archive = Path(directory) / _SHIPPED
-        write_archive(archive)
-        spark.addArtifacts(str(archive), pyfile=True)
+    directory = Path(tempfile.mkdtemp(prefix="epochlog-"))
+    # Executors fetch the archive when they start their first task.
+    atexit.register(shutil.rmtree, directory, ignore_errors=True)
+    write_archive(directory / _SHIPPED)
+    spark.addArtifacts(str(directory / _SHIPPED), pyfile=True)
 
 
 def write_archive(archive: Path) -> None:
