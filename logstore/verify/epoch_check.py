@@ -200,6 +200,8 @@ class EpochCheck(SilentCheck):
         by_epoch = {run.epoch: run for run in rising}
         for number, entry in enumerate(entries):
             run = by_epoch.get(entry.epoch)
+            if _begins_in_a_hole(entry, rising):
+                continue
             if run is None:
                 if not self._may_be_without_batches(entry, rising, log_end_offset):
                     yield self._error(
@@ -238,3 +240,11 @@ class EpochCheck(SilentCheck):
 
     def _error(self, kind: str, message: str, offset: int | None = None) -> Finding:
         return self._report.error(kind, message, file=LEADER_EPOCH_CHECKPOINT, offset=offset)
+
+
+def _begins_in_a_hole(entry: EpochEntry, rising: Sequence[EpochRun]) -> bool:
+    """Whether batches are missing, as is reported elsewhere, where the epoch may have begun."""
+    return any(
+        before.epoch < entry.epoch <= after.epoch and before.last_offset < entry.start_offset < after.first_offset
+        for before, after in pairwise(rising)
+    )

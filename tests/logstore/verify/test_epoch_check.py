@@ -81,6 +81,24 @@ class TestTheBatches:
         assert kinds(directory) == []
 
 
+class TestAHole:
+    """Where batches are missing, epochs may have begun: the hole is reported, and nothing else."""
+
+    @pytest.mark.parametrize("start", [12, 15, 19])
+    def test_an_epoch_may_have_begun_in_it(self, tmp_path: Path, start: int) -> None:
+        batches = [ABatch(0, 10, 0), ABatch(20, 10, 1)]
+        assert kinds(write(tmp_path, [(0, 0), (1, start)], batches)) == ["offset-gap"]
+
+    def test_so_may_one_all_of_whose_batches_are_missing(self, tmp_path: Path) -> None:
+        batches = [ABatch(0, 10, 0), ABatch(30, 10, 2)]
+        assert kinds(write(tmp_path, [(0, 0), (1, 15), (2, 25)], batches)) == ["offset-gap"]
+
+    @pytest.mark.parametrize("start", [5, 21])
+    def test_none_that_the_batches_beside_it_contradict(self, tmp_path: Path, start: int) -> None:
+        batches = [ABatch(0, 10, 0), ABatch(20, 10, 1)]
+        assert "epoch-start-differs" in kinds(write(tmp_path, [(0, 0), (1, start)], batches))
+
+
 class TestTheBeginning:
     """Kafka cuts the history first and records the log's new start up to a minute later."""
 
