@@ -15,7 +15,7 @@ from logstore.offset_index import OffsetIndex
 from logstore.segment import Segment
 from logstore.time_index import TimeIndex
 from logstore.verify.finding import Finding, Reporter
-from logstore.verify.log_pass import LARGEST_OFFSET, Chunk, SilentCheck, runs
+from logstore.verify.log_pass import LARGEST_OFFSET, Chunk, SilentCheck, goes_on_after, runs
 from logstore.verify.reading import collected, read_file
 
 REBUILD: Final = "remove the file, and Kafka builds it anew from the log at its next start"
@@ -72,7 +72,7 @@ class IndexCheck(SilentCheck, Generic[Index]):
     def _judge(self, index: Index, segment: Segment, *, is_active: bool) -> Iterator[Finding]:
         name = segment.files[self.kind].name
         wrong = ~self._good
-        if is_active and _goes_on_after(segment, self._end_position):
+        if is_active and goes_on_after(segment, self._end_position):
             wrong &= ~self._beyond(index)
         counted = len(index)
         if is_active and self._has_zero_tail(index):
@@ -243,14 +243,6 @@ class TimeIndexCheck(IndexCheck[TimeIndex]):
 
     def _offsets(self, index: TimeIndex) -> NDArray[np.int64]:
         return index.offset
-
-
-def _goes_on_after(segment: Segment, position: int) -> bool:
-    """Whether the log file has more bytes now than were read as batches."""
-    try:
-        return segment.size > position
-    except OSError:
-        return True
 
 
 def _entries(first: int, last: int) -> str:

@@ -294,6 +294,14 @@ def end_after(last_offset: int) -> int:
     return min(last_offset + 1, LARGEST_OFFSET)
 
 
+def goes_on_after(segment: Segment, position: int) -> bool:
+    """Whether the log file has more bytes now than were read as batches."""
+    try:
+        return segment.size > position
+    except OSError:
+        return True
+
+
 def _any_left(segments: Sequence[Segment]) -> bool:
     return any(segment.log_path.exists() for segment in segments)
 

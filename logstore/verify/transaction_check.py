@@ -14,7 +14,7 @@ from logstore.segment import Segment
 from logstore.transaction_index import ENTRY_BYTES, AbortedTransaction
 from logstore.verify.compaction import Compaction
 from logstore.verify.finding import Finding, Reporter
-from logstore.verify.log_pass import Chunk, SilentCheck
+from logstore.verify.log_pass import Chunk, SilentCheck, goes_on_after
 from logstore.verify.reading import collected, read_file
 
 
@@ -35,10 +35,14 @@ class TransactionCheck(SilentCheck):
         self._aborted: list[AbortedTransaction] = []
         self._unknown_start: set[int] = set()  # last offsets of aborts that began before the log
         self._incomplete = False
+        self._end_position = 0
+        """Where the segment's last batch ends."""
+        self._end_offset = 0
 
     def batches(self, chunk: Chunk) -> Iterator[Finding]:
         """Follow the transactions."""
         columns = chunk.columns
+        self._end_position, self._end_offset = columns.next_position, int(columns.last_offset[-1]) + 1
         self._incomplete |= self._compaction.found or not columns.crc_valid.all()
         for row in np.flatnonzero(columns.attributes & TRANSACTIONAL_BIT):
             if self._incomplete:
@@ -57,7 +61,6 @@ class TransactionCheck(SilentCheck):
 
     def end_segment(self, segment: Segment, *, is_active: bool) -> Iterator[Finding]:
         """Compare the segment's index with what its markers aborted."""
-        del is_active
         expected, self._aborted = self._aborted, []
         begun, self._begun = self._begun, []
         name = file_name(FileKind.TRANSACTION_INDEX, segment.base_offset)
@@ -68,6 +71,9 @@ class TransactionCheck(SilentCheck):
         if self._incomplete or findings:
             return
         entries = list(index.entries) if index else []
+        if is_active and goes_on_after(segment, self._end_position):
+            entries = [entry for entry in entries if entry.last_offset < self._end_offset]
+        self._end_position = 0
         self._differences += self._compare(segment, expected, entries, begun)
 
     def end(self, log_end_offset: int) -> Iterator[Finding]:

@@ -4,8 +4,10 @@ from pathlib import Path
 
 import pytest
 
+from logstore.growing_log import GrowingLog
 from logstore.transaction_index import AbortedTransaction
 from logstore.verify import Finding
+from logstore.verify.log_pass import LogPass
 from tests.logstore.batches import CONTROL, TRANSACTIONAL, batch, record
 from tests.logstore.verify.logs import COMMIT, COMPACTED, findings, kinds, marker, thinned, transactional, write_log
 
@@ -80,6 +82,25 @@ class TestFollower:
     def test_nothing_else_may(self, tmp_path: Path, stable: int) -> None:
         directory = write(tmp_path, [AbortedTransaction(1, 0, 1, stable)], list(self.LOG))
         assert kinds(directory) == ["aborted-transaction-differs"]
+
+
+def test_an_abort_that_a_broker_appends_meanwhile_is_known_to_the_log_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    later = AbortedTransaction(8, 14, 15, 16)
+    directory = write(tmp_path, [*ABORTED, later])
+    assert kinds(directory) == ["aborted-transaction-unknown"]
+    log = directory / f"{0:020d}.log"
+    monkeypatch.setattr(GrowingLog, "has_changed", lambda _self: False)
+    scan = LogPass._read
+
+    def then_the_broker_appends(*arguments: object) -> object:
+        position = yield from scan(*arguments)  # type: ignore[arg-type]
+        log.write_bytes(b"".join([*LOG, transactional(8, 14), marker(8, 15)]))
+        return position
+
+    monkeypatch.setattr(LogPass, "_read", then_the_broker_appends)
+    assert kinds(directory) == []
 
 
 def test_an_index_that_cannot_be_read(tmp_path: Path) -> None:
