@@ -118,6 +118,15 @@ def test_a_cleaner_that_merges_segments(orders: Path, tmp_path: Path) -> None:
             assert damage(orders) == []
 
 
+def test_a_cleaner_may_pause_for_as_long_as_a_look_takes(orders: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    index = min(orders.glob("*.index"))
+    swap = index.with_name(f"{index.name}.swap")
+    shutil.copy(index, swap)
+    assert [each.kind for each in damage(orders)] == ["left-over-swap"]
+    monkeypatch.setattr("logstore.verify.settling.time.sleep", lambda _seconds: swap.exists() and swap.rename(index))
+    assert damage(orders) == []
+
+
 def test_damage_is_found_beside_a_cleaner_at_work(orders: Path, tmp_path: Path) -> None:
     last = max(orders.glob("*.log"))
     data = bytearray(last.read_bytes())
