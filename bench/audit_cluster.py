@@ -1,6 +1,6 @@
-"""Copies of a made-up cluster for the audit: three brokers, 200 partitions, defects planted where they are known.
+"""Copies of a made-up cluster for the audit: three brokers, defects planted where they are known.
 
-    python -m bench.audit_cluster DIRECTORY [--gib 4]
+    python -m bench.audit_cluster DIRECTORY [--gib 4] [--partitions 200]
 
 writes DIRECTORY/broker-1 to broker-3. The logs are written with the library's own Log, batch by batch as brokers do,
 so that whatever the audit finds beyond PLANTED is a false alarm.
@@ -20,13 +20,12 @@ from logstore.batch import CRC_START, HEADER_SIZE
 from logstore.batch_template import CRC_POSITION
 from replication.audit.verdict import Verdict
 
-PARTITIONS: Final = 200
 PARTITIONS_A_TOPIC: Final = 10
 REPLICAS: Final = 3
 SEGMENTS_A_PARTITION: Final = 3
 EPOCHS: Final = ((0, 0.0), (1, 0.4), (4, 0.8))
 """Leader epochs, and at which part of the log each begins."""
-BATCHES_A_CALL: Final = 16
+BATCHES_A_CALL: Final = 4
 MOST_MILLISECONDS: Final = 2**63 - 1
 CLUSTER_ID: Final = "MkU3OEVBNTcwNTJENDM2Qg"
 
@@ -129,28 +128,28 @@ def rewrite_history(directory: Path, _log: Log | None) -> None:
 
 
 PLANTED: Final = (
-    Defect("fork", partition(7), 2, Verdict.FORKED, None, fork, needs_log=True),
-    Defect("another fork", partition(133), 3, Verdict.FORKED, None, fork, needs_log=True),
-    Defect("lag", partition(20), 3, Verdict.LAGGING, None, lag, needs_log=True),
-    Defect("retention", partition(31), 1, Verdict.RETENTION, None, forget, needs_log=True),
-    Defect("bad disk", partition(42), 2, Verdict.DAMAGED, "corrupt-batch", flip),
-    Defect("silent divergence", partition(64), 3, Verdict.SILENT_DIVERGENCE, None, diverge),
-    Defect("lost partition", partition(75), 1, Verdict.MISSING, None, remove),
-    Defect("lost segment", partition(86), 2, Verdict.DAMAGED, "missing-segment", lose_segment),
-    Defect("bad index", partition(97), 3, Verdict.DAMAGED, "index-entry-wrong", misplace),
-    Defect("wrong history", partition(108), 1, Verdict.DAMAGED, "epoch-start-differs", rewrite_history),
+    Defect("fork", partition(1), 2, Verdict.FORKED, None, fork, needs_log=True),
+    Defect("another fork", partition(3), 3, Verdict.FORKED, None, fork, needs_log=True),
+    Defect("lag", partition(5), 3, Verdict.LAGGING, None, lag, needs_log=True),
+    Defect("retention", partition(7), 1, Verdict.RETENTION, None, forget, needs_log=True),
+    Defect("bad disk", partition(9), 2, Verdict.DAMAGED, "corrupt-batch", flip),
+    Defect("silent divergence", partition(11), 3, Verdict.SILENT_DIVERGENCE, "silent-divergence", diverge),
+    Defect("lost partition", partition(13), 1, Verdict.MISSING, None, remove),
+    Defect("lost segment", partition(15), 2, Verdict.DAMAGED, "missing-segment", lose_segment),
+    Defect("bad index", partition(17), 3, Verdict.DAMAGED, "index-entry-wrong", misplace),
+    Defect("wrong history", partition(19), 1, Verdict.DAMAGED, "epoch-start-differs", rewrite_history),
 )
 
 
-def make(directory: Path, gib: float) -> list[Path]:
-    """Write the copies unless they are there; `gib` is the size of each in GiB. Returns their roots."""
+def make(directory: Path, size: int, partitions: int) -> list[Path]:
+    """Write the copies unless they are there, each of about `size` bytes. Returns their roots."""
     roots = [directory / f"broker-{number}" for number in range(1, REPLICAS + 1)]
     if not directory.exists():
         partial = directory.with_name(directory.name + ".partial")
         shutil.rmtree(partial, ignore_errors=True)
-        batches = int(gib * 2**30) // PARTITIONS // len(one_batch())
+        batches = size // partitions // len(one_batch())
         for root in roots:
-            _write(partial / root.name, batches)
+            _write(partial / root.name, batches, partitions)
             _plant(partial / root.name, batches)
         partial.rename(directory)
     return roots
@@ -166,12 +165,12 @@ def config(batches: int) -> LogConfig:
     )
 
 
-def _write(root: Path, batches: int) -> None:
+def _write(root: Path, batches: int, partitions: int) -> None:
     root.mkdir(parents=True)
     number = root.name.removeprefix("broker-")
     (root / "meta.properties").write_text(f"version=1\ncluster.id={CLUSTER_ID}\nnode.id={number}\n")
     with LogDirectory.open(root, config(batches)) as directory:
-        for each in range(PARTITIONS):
+        for each in range(partitions):
             log = directory.create(partition(each))
             for (epoch, part), (_, end) in zip(EPOCHS, (*EPOCHS[1:], (0, 1.0)), strict=True):
                 first, last = int(part * batches), int(end * batches)
@@ -209,8 +208,9 @@ def main() -> None:
     arguments = argparse.ArgumentParser()
     arguments.add_argument("directory", type=Path)
     arguments.add_argument("--gib", type=float, default=4)
+    arguments.add_argument("--partitions", type=int, default=200)
     given = arguments.parse_args()
-    for root in make(given.directory, given.gib):
+    for root in make(given.directory, int(given.gib * 2**30), given.partitions):
         print(root)
 
 

@@ -1,0 +1,111 @@
+"""How fast copies of a cluster are audited, beside Kafka's dump of the same files, and whether all is found."""
+
+import json
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pytest_benchmark.fixture import BenchmarkFixture
+
+from bench.audit_cluster import PLANTED, make
+from bench.replica import BUILD, one_batch
+from replication.audit.java import find_java
+from replication.errors import JavaMissingError
+from tests.conftest import require
+from tests.oracle.kafka import classpath
+
+FULL, FULL_PARTITIONS = 4 << 30, 200
+SMALL_PARTITIONS = 20
+SMALL = SMALL_PARTITIONS * 42 * len(one_batch())
+DUMP_TOOL = "org.apache.kafka.tools.DumpLogSegments"
+FILES_A_DUMP = 50
+
+
+def bench_audit_of_three_brokers(benchmark: BenchmarkFixture) -> None:
+    """The whole command, Spark's start included, on files in the page cache."""
+    require_java()
+    size, partitions = (SMALL, SMALL_PARTITIONS) if benchmark.disabled else (FULL, FULL_PARTITIONS)
+    roots = make(BUILD / f"cluster-{size}-{partitions}", size, partitions)
+    if not benchmark.disabled:
+        read(roots)
+    told: list[dict[str, Any]] = []
+    benchmark.pedantic(lambda: told.append(audit(roots)), rounds=1 if benchmark.disabled else 3)
+    assert found(told[-1]) == planted()
+    if benchmark.disabled:
+        return
+    metrics = told[-1]["metrics"]
+    theirs = kafka_seconds(roots)
+    benchmark.extra_info |= {
+        "GB/s after Spark's start": round(metrics["bytes_per_second"] / 1e9, 2),
+        "kafka_seconds": round(theirs, 1),
+        "times_as_fast": round(theirs / benchmark.stats.stats.median, 1),
+        "times_as_fast_after_start": round(theirs / metrics["seconds"], 1),
+    }
+
+
+def bench_start_to_first_result(benchmark: BenchmarkFixture) -> None:
+    """From nothing to the verdicts of a small cluster: Spark's start."""
+    if benchmark.disabled:
+        pytest.skip("nothing is measured")
+    require_java()
+    roots = make(BUILD / f"cluster-{SMALL}-{SMALL_PARTITIONS}", SMALL, SMALL_PARTITIONS)
+    benchmark.pedantic(audit, args=(roots,), rounds=5)
+
+
+def require_java() -> None:
+    try:
+        find_java()
+    except JavaMissingError as error:
+        require(available=False, what=str(error))
+
+
+def audit(roots: list[Path]) -> dict[str, Any]:
+    command = [sys.executable, "-m", "replication.cli", "audit", "--json", *map(str, roots)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 1, done.stderr
+    document: dict[str, Any] = json.loads(done.stdout)
+    return document
+
+
+def planted() -> tuple[dict[str, str], set[tuple[str, str, str]]]:
+    """Verdict by partition, and who has which error where."""
+    verdicts = {str(defect.partition): defect.verdict.value for defect in PLANTED}
+    errors = {
+        (f"broker-{defect.replica}", str(defect.partition), defect.finding) for defect in PLANTED if defect.finding
+    }
+    return verdicts, errors
+
+
+def found(document: dict[str, Any]) -> tuple[dict[str, str], set[tuple[str, str, str]]]:
+    verdicts = {
+        f"{each['topic']}-{each['partition']}": each["verdict"]
+        for each in document["partitions"]
+        if each["verdict"] != "identical"
+    }
+    errors = {
+        (each["replica"], f"{each['topic']}-{each['partition']}", each["kind"])
+        for each in document["findings"]
+        if each["severity"] == "error"
+    }
+    return verdicts, errors
+
+
+def read(roots: list[Path]) -> None:
+    """Bring the files into the page cache."""
+    for root in roots:
+        for path in root.rglob("*.log"):
+            path.read_bytes()
+
+
+def kafka_seconds(roots: list[Path]) -> float:
+    """Let Kafka's tool check every record of the same files, one after the other."""
+    files = [str(path) for root in roots for path in sorted(root.rglob("*.log"))]
+    begun = time.perf_counter()
+    for first in range(0, len(files), FILES_A_DUMP):
+        names = ",".join(files[first : first + FILES_A_DUMP])
+        command = ["java", "-Xmx1g", "-cp", classpath(), DUMP_TOOL, "--deep-iteration", "--files", names]
+        subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=True)
+    return time.perf_counter() - begun
