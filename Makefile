@@ -14,22 +14,22 @@ help: ## list the targets
 
 setup: $(VENV)/.done ## make .venv with everything, at the versions of constraints.txt
 
-$(VENV)/.done: $(VENV)/.cli
+$(VENV)/.done: $(VENV)/.demo
 	$(BIN)/python -m pip install --quiet -c constraints.txt --editable '.[all]' --group dev
 	@touch $@
 
-$(VENV)/.cli: pyproject.toml constraints.txt
+$(VENV)/.demo: pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
 	  || { echo "epochlog needs Python 3.11 or later; run make PYTHON=/path/to/python3.11"; exit 1; }
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade 'pip>=25.1' -c constraints.txt
-	$(BIN)/python -m pip install --quiet -c constraints.txt --editable '.[cli]'
+	$(BIN)/python -m pip install --quiet -c constraints.txt --editable '.[cli,spark]'
 	@touch $@
 
 java: ## see that Java 17+ and Maven are there; on Debian as root, install them
 	@tests/oracle/install-java
 
-demo: $(VENV)/.cli ## the main job, on replicas of a real Kafka cluster
+demo: $(VENV)/.demo ## the main job, an audit, on replicas of a real Kafka cluster (needs Java 17+)
 	@$(BIN)/epochlog demo
 
 test: setup java browser ## the test suite, with a rotating share of each campaign

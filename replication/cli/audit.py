@@ -128,7 +128,7 @@ def _audited(
             if output is not None:
                 _write_tables(audited, output)
     except (PySparkException, Py4JJavaError) as error:
-        complain(f"Spark could not do it: {_cause(error)}")
+        complain(f"Spark could not do it: {cause_of(error)}")
         raise typer.Exit(EXIT_FAILED) from error
     finally:
         if is_ours:
@@ -136,7 +136,7 @@ def _audited(
     return document
 
 
-def _cause(error: Exception) -> str:
+def cause_of(error: Exception) -> str:
     """Find what went wrong in the many lines that Spark prints of a failure: the last error of Python's, if any."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     errors = [line for line in lines if re.match(r"[\w.]*(Error|Exception): ", line)]

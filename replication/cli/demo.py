@@ -2,19 +2,35 @@
 
 import tarfile
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
+
+import typer
 
 from logstore.topic_partition import TopicPartition
 from replication.cli.output import JsonOption, print_json
 
 ARCHIVE = Path(__file__).parent / "data/kafka-4.3.1.tar.xz"
 FORKED = TopicPartition("diverge", 0)
+PAGE = Path("epochlog-demo.html")
 
 
-def demo(*, json: JsonOption = False) -> None:
-    """Tell what happened to the replicas of a real Kafka cluster that ship with epochlog.
+class NoAuditError(Exception):
+    """What Spark needs is not there; the message says how to get it."""
+
+
+def demo(
+    *,
+    report: Annotated[
+        Path, typer.Option("--report", metavar="FILE.html", help="Where the audit's page goes; not with --json.")
+    ] = PAGE,
+    json: JsonOption = False,
+) -> None:
+    """Tell what happened to the replicas of a real Kafka cluster that ship with epochlog, and audit them.
+
+    The audit needs Java 17 or later; without it the demo says how to get it, and ends there.
 
     Example: epochlog demo
     """
@@ -24,10 +40,23 @@ def demo(*, json: JsonOption = False) -> None:
             # Python before 3.11.4 knows no filters; the archive is our own.
             archive.extractall(place, **({"filter": "data"} if hasattr(tarfile, "data_filter") else {}))  # type: ignore[arg-type]  # noqa: S202  ours
         facts = _facts(place)
+        if not json:
+            _tell(_story(facts))
+        try:
+            audited, lacking = _audit(place / "diverged"), None
+        except NoAuditError as error:
+            audited, lacking = None, str(error)
     if json:
-        print_json(facts)
+        print_json({**facts, "audit": audited, "audit_lacks": lacking})
+        return
+    if audited is None:
+        _tell(_without_audit(str(lacking)))
     else:
-        _tell(facts)
+        from replication.audit.report import render
+
+        report.write_text(render(audited), encoding="utf-8")
+        _tell([*_audit_summary(audited), *_page(report)])
+    _tell(_invitation())
 
 
 def _facts(place: Path) -> dict[str, Any]:
@@ -78,17 +107,48 @@ def _reconciled(place: Path) -> dict[str, Any]:
     }
 
 
-def _tell(facts: dict[str, Any]) -> None:
-    """Print the facts as a story."""
-    for line in (
-        *_opening(facts),
-        *_verdict(facts),
-        *_who_led(facts),
-        *_plans(facts),
-        *_advice(facts),
-        *_ending(facts),
-    ):
-        print(line)
+def _audit(cluster: Path) -> dict[str, Any]:
+    """Audit the brokers' copies with Spark. Raises NoAuditError where it is not there."""
+    try:
+        from py4j.protocol import Py4JJavaError
+        from pyspark.errors import PySparkException
+        from pyspark.sql import SparkSession
+
+        from replication.audit import audit, start_session
+        from replication.audit.document import describe
+        from replication.cli.audit import cause_of
+        from replication.errors import JavaMissingError
+    except ModuleNotFoundError as error:
+        missing = (error.name or "pyspark").partition(".")[0]
+        raise NoAuditError(f"The package {missing} is missing: pip install 'epochlog[cli,spark]'") from error
+    is_ours = SparkSession.getActiveSession() is None
+    try:
+        spark = start_session()
+        try:
+            with audit(spark, [cluster]) as audited:
+                return describe(spark, audited, [cluster])
+        finally:
+            if is_ours:
+                spark.stop()
+    except JavaMissingError as error:
+        raise NoAuditError(str(error)) from error
+    except (PySparkException, Py4JJavaError) as error:
+        raise NoAuditError(f"Spark could not do it: {cause_of(error)}") from error
+
+
+def _tell(lines: Iterable[str]) -> None:
+    """Print now: what comes next may take a while."""
+    for line in lines:
+        print(line, flush=True)
+
+
+def _story(facts: dict[str, Any]) -> Iterator[str]:
+    """Tell the facts, and announce the audit."""
+    for part in (_opening, _verdict, _who_led, _plans, _advice, _ending):
+        yield from part(facts)
+    yield "6. And all partitions of all brokers, at once?                                 (epochlog audit)"
+    yield "   This is the main job: Spark reads every byte of all copies and compares them. It takes some seconds"
+    yield "   to start ..."
 
 
 def _opening(facts: dict[str, Any]) -> Iterator[str]:
@@ -164,7 +224,54 @@ def _ending(facts: dict[str, Any]) -> Iterator[str]:
     answer = "Yes, byte for byte." if end["equals_what_kafka_left"] else "No!"
     yield f"   result what Kafka left on broker-2?   {answer}"
     yield ""
+
+
+def _audit_summary(audited: Mapping[str, Any]) -> Iterator[str]:
+    partitions, metrics = audited["partitions"], audited["metrics"]
+    verdicts = Counter(partition["verdict"] for partition in partitions)
+    counts = ", ".join(f"{count} {verdict}" for verdict, count in verdicts.most_common())
+    yield f"   {metrics['copies']} copies of {len(partitions)} partitions, {metrics['bytes']:,} bytes of log: {counts}."
+    for partition in partitions:
+        if partition["verdict"] == "forked":
+            yield from _fork(partition)
+    damage = metrics["findings_error"] + metrics["findings_warning"]
+    yield f"   {damage or 'No'} damage, {metrics['findings_info']} things worth knowing."
+    yield "   Identical copies hold the same batches. Retention: one copy starts later than another,"
+    yield "   because each broker deletes old segments in its own time, so that is harmless. Forked ones need you."
+    yield ""
+
+
+def _fork(partition: Mapping[str, Any]) -> Iterator[str]:
+    name = f"{partition['topic']}-{partition['partition']}"
+    for fork in partition["forks"]:
+        yield (
+            f"   {name} forked at offset {fork['offset']}: epoch {fork['left_epoch']} on {fork['left']}, "
+            f"epoch {fork['right_epoch']} on {fork['right']}"
+        )
+    for pair in partition["pairs"]:
+        if pair["leader"] == partition["recommended"] and pair["records_lost"]:
+            yield (
+                f"      if {pair['leader']} leads, {pair['follower']} goes back to {pair['truncate_to']} and loses "
+                f"{pair['records_lost']} records, {pair['bytes_lost']:,} bytes"
+            )
+
+
+def _page(report: Path) -> Iterator[str]:
+    yield f"   Open this page in a browser:  {report.absolute()}"
+    yield "   It has a picture of each fork. A bar is one replica's log, a colour is one leader's epoch. The copies"
+    yield "   part at the dashed red line; hatched is what Kafka would cut off under the recommended leader. The"
+    yield "   triangle is the high watermark: producers had been told that all before it is safe."
+    yield ""
+
+
+def _without_audit(lacking: str) -> Iterator[str]:
+    yield f"   ... it cannot start here. {lacking}"
+    yield ""
+
+
+def _invitation() -> Iterator[str]:
     yield "Now try it on copies of your own log directories:  epochlog verify DIR"
+    yield "                                                   epochlog audit BROKER-1 BROKER-2 BROKER-3"
 
 
 def _list(names: Iterable[str]) -> str:

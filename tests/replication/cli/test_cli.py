@@ -232,15 +232,6 @@ def test_warm_compiles_every_kernel() -> None:
     assert {"scan", "decode", "check_records", "EpochTable"} <= {each["kernel"] for each in outcome.document}
 
 
-def test_the_demo_tells_what_kafka_did() -> None:
-    outcome = epochlog("demo")
-    assert outcome.status == 0
-    assert "Yes, byte for byte." in outcome.out
-    facts = epochlog("demo", "--json").document
-    assert facts["reconciled"]["equals_what_kafka_left"] is True
-    assert facts["reconciled"]["truncate_to"] == 300
-
-
 def test_without_the_command_lines_libraries_one_line_says_what_to_install() -> None:
     code = "import sys\nsys.modules['typer'] = None\nfrom replication.cli.__main__ import run\nrun()"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
