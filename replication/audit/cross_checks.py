@@ -183,7 +183,7 @@ class _CrossChecks:
     def log_starts(self) -> Iterator[ReplicaFinding]:
         """Report a copy that begins beyond another's end: they have nothing in common."""
         for one, other in permutations(self.summaries, 2):
-            if one.log_end_offset < one.log_start_offset or other.log_end_offset >= one.log_start_offset:
+            if other.log_end_offset >= one.log_start_offset:
                 continue
             finding = self.report.warning(
                 "log-start-beyond-replica",

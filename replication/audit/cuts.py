@@ -23,12 +23,11 @@ def cut_findings(
     """Report the producers that cannot go on as before once the recommended replica leads."""
     copies = {summary.replica: summary for summary in summaries}
     for pair in pairs:
-        follower = copies[pair.follower]
-        if pair.leader == recommended and pair.truncate_to is not None and pair.truncate_to < follower.log_end_offset:
-            cut = _Cut(Reporter(partition), copies[pair.leader], follower, pair.truncate_to)
-            yield from _limited(cut.sequences(), follower.replica)
-            yield from _limited(cut.records_of_transactions(), follower.replica)
-            yield from _limited(cut.ends_of_transactions(), follower.replica)
+        if pair.leader == recommended and pair.truncate_to is not None:
+            cut = _Cut(Reporter(partition), copies[pair.leader], copies[pair.follower], pair.truncate_to)
+            yield from _limited(cut.sequences(), pair.follower)
+            yield from _limited(cut.records_of_transactions(), pair.follower)
+            yield from _limited(cut.ends_of_transactions(), pair.follower)
 
 
 @dataclass(frozen=True, slots=True)

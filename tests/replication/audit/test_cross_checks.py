@@ -94,6 +94,7 @@ def test_a_fork_is_no_contradiction() -> None:
 def test_a_copy_whose_own_files_disagree_contradicts_nobody() -> None:
     copies = [summary("a", lineage=lineage((0, 0), (1, 50)), errors=1), summary("b", lineage=lineage((0, 0), (1, 40)))]
     assert found(copies) == []
+    assert found(copies[::-1]) == []
 
 
 # --- transactions
@@ -162,6 +163,11 @@ def test_a_checkpoint_file_tells_whose_copy_is_missing() -> None:
     one = {"a": partitions(0), "b": []}
     assert missing_copies(one, {}) == {}
     assert missing_copies(one, {"b": partitions(0)}) == {TopicPartition("t", 0): ("b",)}
+
+
+def test_whoever_is_left_is_meant_as_well() -> None:
+    held = {"a": partitions(0, 1, 2), "b": partitions(0, 1), "c": partitions(0, 1)}
+    assert missing_copies(held, {"b": partitions(2)}) == {TopicPartition("t", 2): ("b", "c")}
 
 
 def test_a_reassignment_that_adds_copies_makes_none_missing() -> None:

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from logstore import Log, LogConfig, Record
+from logstore.append_origin import AppendOrigin
 from logstore.batch_template import BatchTemplate
 from logstore.partition_directory import PartitionDirectory
 from replication.audit.copy_summary import ProducerEnd
@@ -112,6 +113,15 @@ def test_what_breaks_at_a_cut(common: list[Step], of_follower: list[Step], of_le
     named = {(each.finding.kind, int(each.finding.message.split("producer ")[1].split(" ")[0])) for each in told}
     assert named == expected(follower, leader, fork)
     assert len(told) == len(named)
+
+
+def test_producers_without_sequence_numbers_have_none_to_lose(tmp_path: Path) -> None:
+    template = BatchTemplate(producer_id=7, producer_epoch=0, is_transactional=True)
+    with Log.open(tmp_path / "t-0", LogConfig(retention_ms=-1)) as log:
+        log.append([Record.of(b"")], leader_epoch=0, template=template, origin=AppendOrigin.COORDINATOR)
+    found = examine(PartitionDirectory.open(tmp_path / "t-0"), FOLLOWER).summary
+    assert found.producers == ()
+    assert [each.producer_id for each in found.open_transactions] == [7]
 
 
 def pair(truncate_to: int | None) -> PairVerdict:
