@@ -5,7 +5,7 @@ import sys
 import warnings
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from pyspark.sql import SparkSession
 
@@ -49,19 +49,23 @@ def start_session(master: str | None = None, *, settings: Mapping[str, str] | No
     # Otherwise Spark starts whatever is called python3, which may lack all that is installed here.
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     builder = SparkSession.builder.appName("epochlog audit")
+    chosen: dict[str, Any] = {**_SETTINGS, **_settings_of(master), **(settings or {})}
     if master is not None and master.startswith("sc://"):
         builder = builder.remote(master)
-        chosen = _SETTINGS
     else:
         os.environ["JAVA_HOME"] = str(find_java())
-        submitted = master is None and "PYSPARK_GATEWAY_PORT" in os.environ
-        master = master or EMBEDDED
-        chosen = _SETTINGS if submitted else {**_SETTINGS, "spark.master": master}
-        if is_local(master):
-            chosen = {**chosen, **_EMBEDDED_SETTINGS}
-    spark = builder.config(map={**chosen, **(settings or {})}).getOrCreate()
+    spark = builder.config(map=chosen).getOrCreate()
     prepare_session(spark)
     return spark
+
+
+def _settings_of(master: str | None) -> dict[str, str]:
+    """Choose what Spark is told of where it is to run: nothing where a server, or `spark-submit`, knows."""
+    if master is None:
+        return {} if "PYSPARK_GATEWAY_PORT" in os.environ else {"spark.master": EMBEDDED, **_EMBEDDED_SETTINGS}
+    if master.startswith("sc://"):
+        return {}
+    return {"spark.master": master, **(_EMBEDDED_SETTINGS if is_local(master) else {})}
 
 
 def prepare_session(spark: SparkSession) -> None:
