@@ -19,7 +19,9 @@ MOST_HELD: Final = 1_000
 """Findings of one look that are kept back until its end; what has more is damaged, whatever changes."""
 
 HALF_DONE: Final = "left-over-swap"
-"""What a cleaner at work leaves for a moment; a busy system may stretch that to the length of a look."""
+"""What a cleaner at work leaves for a moment; a busy system may stretch that beyond the length of a look."""
+SWAP_PAUSES: Final = 40
+"""How often a cleaner is given time to end a swap: two seconds, then it was interrupted for good."""
 
 Look = Callable[[PartitionDirectory], Iterator[Finding]]
 State = dict[str, tuple[int, ...] | None]
@@ -41,8 +43,7 @@ def settled(partition: PartitionDirectory, look: Look, look_again: Look) -> Iter
             yield from findings
             return
         damage = {_identity(finding) for finding in held if finding.severity.is_damage}
-        if any(finding.kind == HALF_DONE for finding in held):
-            time.sleep(PAUSE_SECONDS)
+        _wait_for_swaps(partition, held)
         changed = changes(partition, before) if damage else set()
         if not changed:
             confirmed = damage
@@ -60,6 +61,15 @@ def settled(partition: PartitionDirectory, look: Look, look_again: Look) -> Iter
             not finding.severity.is_damage and _is_there(partition.path, finding)
         ):
             yield finding
+
+
+def _wait_for_swaps(partition: PartitionDirectory, findings: list[Finding]) -> None:
+    """Wait until a file that is being put in place is there, as long as a cleaner may take."""
+    swaps = [partition.path / finding.file for finding in findings if finding.kind == HALF_DONE and finding.file]
+    for _ in range(SWAP_PAUSES if swaps else 0):
+        if not all(swap.exists() for swap in swaps):
+            return
+        time.sleep(PAUSE_SECONDS)
 
 
 def state_of(partition: PartitionDirectory) -> State:
