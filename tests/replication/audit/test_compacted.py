@@ -225,6 +225,16 @@ def test_a_deletion_that_is_gone_while_the_deleted_value_is_not() -> None:
     assert gone.verdicts == (Verdict.COMPACTION,)
 
 
+def test_what_may_have_given_way_to_records_that_the_other_copy_does_not_have_yet() -> None:
+    older, newer, other = Entry(0, b"a", b"1"), Entry(1, b"a", b"2"), Entry(2, b"b", b"1")
+    original = Original(((older,), (newer,), (other,)))
+    ahead = Cleaned(original, 2, keep_tombstones=True, keep_empty=False, count=3)
+    behind = Cleaned(original, 0, keep_tombstones=True, keep_empty=False, count=1)
+    verdict = judged((ahead, ahead.batches()), (behind, behind.batches()))
+    assert errors(verdict) == []
+    assert verdict.verdicts == (Verdict.LAGGING, Verdict.COMPACTION)
+
+
 def test_more_records_than_fit_are_compared_by_shares_of_the_keys(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(compacted, "RECORDS_AT_ONCE", 2)
     entries = [Entry(n, bytes([n % 5]), bytes([n])) for n in range(20)]

@@ -23,7 +23,7 @@ from replication.audit.range_digests import RANGE_BITS
 from replication.audit.replica_finding import ReplicaFinding
 from replication.audit.verdict import PartitionVerdict, Verdict
 from replication.planning import Relation
-from tests.replication.audit.logs import Copy, Written, change_record, examined, write_copies
+from tests.replication.audit.logs import CRC_POSITION, Copy, Written, change_record, examined, write_copies
 
 EXAMPLES = 30
 batches = st.builds(
@@ -209,6 +209,28 @@ def test_an_epoch_altered_in_a_header_is_damage_and_no_fork(tmp_path: Path) -> N
     path.write_bytes(data)
     verdict = judge(examined(partitions))
     assert (verdict.verdicts, verdict.forks) == ((Verdict.DAMAGED,), ())
+
+
+def test_a_checksum_that_does_not_hold_is_damage_and_no_divergence(tmp_path: Path) -> None:
+    partitions = write_copies(tmp_path, [Copy(tuple(Written(0, 3) for _ in range(5)))] * 2)
+    path = partitions["broker-2"].segments[-1].log_path
+    data = bytearray(path.read_bytes())
+    data[CRC_POSITION] ^= 1
+    path.write_bytes(data)
+    assert judge(examined(partitions)).verdicts == (Verdict.DAMAGED,)
+
+
+def test_batches_in_a_segment_where_they_do_not_belong_are_compared_too(tmp_path: Path) -> None:
+    partitions = write_copies(tmp_path, [Copy(tuple(Written(0, 3) for _ in range(20)), 300)] * 2)
+    change_record(partitions["broker-2"], 0)
+    first, second, *_ = (segment.log_path for segment in partitions["broker-2"].segments)
+    contents = first.read_bytes(), second.read_bytes()
+    second.write_bytes(contents[0])
+    first.write_bytes(contents[1])
+    with ranges_of(2):
+        [compared] = judge(examined(partitions)).comparisons
+    assert [(each.first_offset, each.last_offset) for each in compared.divergences] == [(2, 2)]
+    assert (compared.missing_left, compared.missing_right) == ((), ())
 
 
 def test_a_copy_that_is_gone_by_the_time_it_is_read_again(tmp_path: Path) -> None:
