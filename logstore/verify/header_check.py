@@ -1,6 +1,6 @@
 """Fields of a batch's header that contradict each other, or those of the producer's other batches (KIP-98)."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Final
 
 import numpy as np
@@ -19,6 +19,7 @@ SEQUENCES: Final = 1 << 31
 MOST_HELD: Final = 100
 
 Flags = NDArray[np.bool_]
+Report = Callable[..., Finding]
 
 
 class HeaderCheck(SilentCheck):
@@ -65,18 +66,23 @@ def _contradictions(columns: BatchColumns) -> Iterator[tuple[Flags, str]]:
 
 
 class SequenceCheck(SilentCheck):
-    """Follows each producer's epochs and sequence numbers, which a broker lets rise one by one.
+    """Follows each producer's epochs and sequence numbers, which a broker lets rise one by one while it knows it.
 
-    A log that was damaged or compacted lacks batches: then nothing is compared.
+    A broker forgets producers that are idle, unless in a transaction, and what they wrote before the log's start. One
+    that has just become leader may have lost a transaction too: where it knew no producer, a truncation reads none
+    again (Kafka: rebuildProducerState). A log that was damaged or compacted lacks batches: then nothing is compared.
     """
 
-    def __init__(self, report: Reporter, compaction: Compaction) -> None:
+    def __init__(self, report: Reporter, compaction: Compaction, log_start: int) -> None:
         self._report = report
         self._compaction = compaction
+        self._log_start = log_start
         self._last: dict[int, tuple[int, int]] = {}  # epoch and last sequence number by producer
-        self._open: set[int] = set()
-        """Producers in a transaction."""
+        self._open: dict[int, int] = {}
+        """Producers in a transaction, and the leader epoch of their last batch."""
         self._held: list[Finding] = []  # later batches may show that the log was compacted
+        self._doubtful: list[Finding] = []
+        """Held as well: those that a forgotten producer would explain."""
         self._incomplete = False
 
     def damage(self, segment: Segment, start: int, end: int) -> None:
@@ -88,7 +94,7 @@ class SequenceCheck(SilentCheck):
         """Compare each producer's batches with the one before."""
         columns = chunk.columns
         self._incomplete |= not columns.crc_valid.all() or self._compaction.found
-        rows = np.flatnonzero(columns.producer_id >= 0)
+        rows = np.flatnonzero((columns.producer_id >= 0) & (columns.last_offset >= self._log_start))
         order = rows[np.argsort(columns.producer_id[rows], kind="stable")]
         producers = columns.producer_id[order]
         starts = np.flatnonzero(np.append(True, producers[1:] != producers[:-1])) if len(order) else order
@@ -102,43 +108,52 @@ class SequenceCheck(SilentCheck):
         del log_end_offset
         if not self._incomplete and not self._compaction.found:
             yield from self._held
+            yield from self._doubtful
 
     def _producer(self, chunk: Chunk, rows: NDArray[np.int64]) -> None:
         columns = chunk.columns
-        producer = int(columns.producer_id[rows[0]])
+        producer, leader_epoch = int(columns.producer_id[rows[0]]), columns.leader_epoch[rows]
         is_control = (columns.attributes[rows] & CONTROL_BIT) != 0
         in_transaction = ((columns.attributes[rows] & TRANSACTIONAL_BIT) != 0) & ~is_control
         is_open = np.append(producer in self._open, in_transaction[:-1])
-        for at in np.flatnonzero(is_open & ~in_transaction & ~is_control)[:MOST_HELD]:
-            what = "is of no transaction, though its producer's was not ended yet"
-            self._held.append(self._finding(chunk, int(rows[at]), producer, what))
-        (self._open.add if in_transaction[-1] else self._open.discard)(producer)
-        rows = rows[~is_control & (columns.base_sequence[rows] >= 0)]
-        if len(rows):
-            self._sequence(chunk, rows, producer)
+        is_known = is_open & (leader_epoch == np.append(self._open.get(producer, -1), leader_epoch[:-1]))
+        outside = is_open & ~in_transaction & ~is_control
+        self._hold(chunk, rows, outside, is_known, "is of no transaction, though its producer's was not ended yet")
+        self._open.pop(producer, None)
+        if in_transaction[-1]:
+            self._open[producer] = int(leader_epoch[-1])
+        is_numbered = ~is_control & (columns.base_sequence[rows] >= 0)
+        if is_numbered.any():
+            self._sequence(chunk, rows[is_numbered], producer, is_known[is_numbered])
 
-    def _sequence(self, chunk: Chunk, rows: NDArray[np.int64], producer: int) -> None:
+    def _sequence(self, chunk: Chunk, rows: NDArray[np.int64], producer: int, is_known: Flags) -> None:
         columns = chunk.columns
         epoch, first = columns.producer_epoch[rows].astype(np.int64), columns.base_sequence[rows].astype(np.int64)
         last = (first + columns.last_offset[rows] - columns.base_offset[rows]) % SEQUENCES
         before = self._last.get(producer, (int(epoch[0]), int(first[0]) - 1))
         epoch_before = np.append(before[0], epoch[:-1])
         expected = np.where(epoch > epoch_before, 0, (np.append(before[1], last[:-1]) + 1) % SEQUENCES)
-        for wrong, what in (
-            (epoch < epoch_before, "has an older epoch of its producer than the one before"),
-            ((epoch >= epoch_before) & (first != expected), "does not go on with its producer's sequence numbers"),
-        ):
-            for at in np.flatnonzero(wrong)[:MOST_HELD]:
-                self._held.append(self._finding(chunk, int(rows[at]), producer, what))
+        is_older = epoch < epoch_before
+        self._hold(chunk, rows, is_older, is_known, "has an older epoch of its producer than the one before")
+        is_broken = ~is_older & (first != expected)
+        self._hold(chunk, rows, is_broken, is_known, "does not go on with its producer's sequence numbers")
         self._last[producer] = int(epoch[-1]), int(last[-1])
 
-    def _finding(self, chunk: Chunk, row: int, producer: int, what: str) -> Finding:
+    def _hold(self, chunk: Chunk, rows: NDArray[np.int64], wrong: Flags, is_known: Flags, what: str) -> None:
+        """Keep findings of the wrong rows: warnings where the broker still knew the producer."""
+        for row in rows[wrong & is_known][:MOST_HELD].tolist():
+            self._held.append(self._finding(self._report.warning, chunk, row, what))
+        unless = f"{what}, unless the broker had forgotten the producer after producer.id.expiration.ms without writes"
+        for row in rows[wrong & ~is_known][: MOST_HELD - len(self._doubtful)].tolist():
+            self._doubtful.append(self._finding(self._report.info, chunk, row, unless))
+
+    @staticmethod
+    def _finding(report: Report, chunk: Chunk, row: int, what: str) -> Finding:
         columns = chunk.columns
-        return self._report.warning(
+        return report(
             "producer-sequence-broken",
-            f"the batch with offsets {columns.base_offset[row]}..{columns.last_offset[row]} of producer {producer} "
-            f"{what}: a batch may be lost, doubled or altered, unless the broker had forgotten the producer after "
-            "producer.id.expiration.ms without writes; compare with another replica",
+            f"the batch with offsets {columns.base_offset[row]}..{columns.last_offset[row]} of producer "
+            f"{columns.producer_id[row]} {what}: a batch may be lost, doubled or altered; compare with another replica",
             file=chunk.segment.log_path.name,
             position=int(columns.position[row]),
             offset=int(columns.base_offset[row]),

@@ -171,7 +171,8 @@ class ProducerCheck(SilentCheck):
             yield f"has coordinator epoch {entry.coordinator_epoch} by the snapshot and {coordinator_epoch} by the log"
         begun, (written,) = entry.current_transaction_first_offset, logged.transactional.get(producer, (-1,))
         may_be_open = marker < begun and (begun <= written or begun < self._log_start)
-        if (begun >= 0 and not may_be_open) or (begun < 0 and written > marker) or begun < -1:
+        must_be_open = written > marker and written >= self._log_start
+        if (begun >= 0 and not may_be_open) or (begun < 0 and must_be_open) or begun < -1:
             yield f"has a transaction open from {begun} by the snapshot, but not by the log"
 
 

@@ -22,15 +22,19 @@ class TransactionCheck(SilentCheck):
     """Follows the transactions through the log and compares each segment's aborted ones with its index.
 
     A log that was damaged or compacted does not hold all batches of its transactions: then nothing is compared.
-    Transactions may also have begun before `first_segment`, the base offset of the oldest one that retention has left.
+    Transactions may also have begun before `first_segment`, the base offset of the oldest one that retention has left;
+    and a broker that reads its log again, from its start, knows nothing of those that began before that.
     """
 
-    def __init__(self, report: Reporter, compaction: Compaction, first_segment: int) -> None:
+    def __init__(self, report: Reporter, compaction: Compaction, first_segment: int, log_start: int) -> None:
         self._report = report
         self._compaction = compaction
         self._first_segment = first_segment
+        self._log_start = log_start
         self._differences: list[Finding] = []  # held back, as later batches may show that the log was compacted
         self._open: dict[int, int] = {}  # first offset by producer id
+        self._written: dict[int, int] = {}  # last offset by producer id
+        self._deleted: set[int] = set()  # last offsets of aborts whose records are below the log's start
         self._begun: list[tuple[int, int]] = []  # first offset and producer id of those that began in this segment
         self._aborted: list[AbortedTransaction] = []
         self._unknown_start: set[int] = set()  # last offsets of aborts that began before the log
@@ -50,7 +54,9 @@ class TransactionCheck(SilentCheck):
             producer = int(columns.producer_id[row])
             if columns.attributes[row] & CONTROL_BIT:
                 yield from self._marker(chunk, int(columns.position[row]), producer)
-            elif producer not in self._open:
+                continue
+            self._written[producer] = int(columns.last_offset[row])
+            if producer not in self._open:
                 self._open[producer] = first = int(columns.base_offset[row])
                 self._begun.append((first, producer))
 
@@ -104,6 +110,8 @@ class TransactionCheck(SilentCheck):
         if first is None:
             self._unknown_start.add(batch.last_offset)
             return
+        if self._written[producer] < self._log_start:
+            self._deleted.add(batch.last_offset)
         stable = min(self._open.values(), default=batch.last_offset + 1)
         self._aborted.append(AbortedTransaction(producer, first, batch.last_offset, stable))
 
@@ -119,11 +127,17 @@ class TransactionCheck(SilentCheck):
         for transaction in expected:
             number, entry = by_marker.pop(transaction.last_offset, (None, None))
             if entry is None or number is None:
-                yield self._report.error(
+                is_deleted = transaction.last_offset in self._deleted
+                report = self._report.info if is_deleted else self._report.error
+                yield report(
                     "aborted-transaction-missing",
                     f"producer {transaction.producer_id} aborted offsets {transaction.first_offset}.."
-                    f"{transaction.last_offset}, but the index does not say so: read_committed consumers would be "
-                    "given aborted records",
+                    f"{transaction.last_offset}, but the index does not say so: "
+                    + (
+                        "its records are below the log's start, where a broker that loads the log does not look"
+                        if is_deleted
+                        else "read_committed consumers would be given aborted records"
+                    ),
                     file=file,
                     offset=transaction.first_offset,
                 )
@@ -148,7 +162,7 @@ class TransactionCheck(SilentCheck):
     def _agree(self, entry: AbortedTransaction, transaction: AbortedTransaction) -> bool:
         """Compare what index and log say, except of offsets that the log no longer has."""
         return entry.producer_id == transaction.producer_id and all(
-            indexed == logged or indexed < self._first_segment
+            indexed == logged or indexed < self._first_segment or logged < self._log_start
             for indexed, logged in (
                 (entry.first_offset, transaction.first_offset),
                 (entry.last_stable_offset, transaction.last_stable_offset),

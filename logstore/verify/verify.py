@@ -139,13 +139,13 @@ def _checks(
     checks: list[Check] = [
         compaction,
         HeaderCheck(report),
-        SequenceCheck(report, compaction),
+        SequenceCheck(report, compaction, log_start),
         OffsetCheck(report, compaction),
         EmptySegmentCheck(report, compaction, partition, segments),
         OffsetIndexCheck(report),
         TimeIndexCheck(report),
         EpochCheck.of(partition, report, compaction),
-        TransactionCheck(report, compaction, first_segment),
+        TransactionCheck(report, compaction, first_segment, log_start),
         ProducerCheck(report, compaction, snapshots, log_start),
     ]
     if records:

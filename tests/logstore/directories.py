@@ -17,11 +17,9 @@ GAPS = {
     "epoch-beyond-log-end",
     "snapshot-beyond-log-end",
     "log-start-beyond-log-end",
-    "aborted-transaction-missing",
-    "aborted-transaction-differs",
 }
-"""What `verify` says to offsets that a follower was never given or that a truncation inside a batch skips, to leaders
-that wrote nothing, and to transactions that began below the log's start."""
+"""What `verify` says to offsets that a follower was never given or that a truncation inside a batch skips, and to
+leaders that wrote nothing."""
 
 
 def findings(directory: Path, log_start_offset: int = 0) -> list[Finding]:

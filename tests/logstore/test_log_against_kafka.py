@@ -48,7 +48,8 @@ class Sequence:
         self.epoch = 0
         self.now = rng.choice([LONG_AGO, LATER])
         self.expected = GAPS | {"snapshot-differs"} if self.now == LONG_AGO else GAPS
-        """A truncation brings back forgotten producers, and not all that they wrote (Kafka: rebuildProducerState)."""
+        """Where all producers were forgotten, a truncation brings those back that were in a transaction at a snapshot,
+        and does not read what they wrote since, not even the transaction's end (Kafka: rebuildProducerState)."""
         self.sequences = dict.fromkeys(PRODUCERS, 0)
         self.in_transaction: dict[int, bool] = {}
 

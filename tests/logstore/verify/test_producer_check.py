@@ -4,9 +4,11 @@ from pathlib import Path
 
 import pytest
 
+from epoch.checkpoint import format_checkpoint
+from logstore.log_root import LogRoot
 from logstore.producer_snapshot import ProducerSnapshot, ProducerStateEntry
 from logstore.transaction_index import AbortedTransaction
-from logstore.verify import Severity
+from logstore.verify import Severity, verify_root
 from tests.logstore.batches import batch, record
 from tests.logstore.verify.logs import COMPACTED, findings, kinds, marker, thinned, transactional, write_log
 
@@ -115,3 +117,17 @@ def test_a_producer_whose_marker_came_last_has_met_its_coordinator(tmp_path: Pat
     forgotten = entry(8, 9, 16)._replace(coordinator_epoch=-1)
     (directory / f"{16:020d}.snapshot").write_bytes(ProducerSnapshot((forgotten,)).encode())
     assert kinds(directory) == ["snapshot-differs"]
+
+
+def test_a_transaction_that_began_before_the_log_start_may_be_forgotten(tmp_path: Path) -> None:
+    for log_start, expected in ((0, ["snapshot-differs"]), (6, [])):
+        root = tmp_path / str(log_start)
+        root.mkdir()
+        (root / "log-start-offset-checkpoint").write_bytes(format_checkpoint([("t", 0, log_start)]))
+        plain = batch(records=[record()], base_offset=6, producer_id=7, producer_epoch=0, base_sequence=0)
+        other = batch(records=[record()], base_offset=5)
+        directory = write_log(root, {0: [transactional(7, 0, 5), other, plain]})
+        known = ProducerStateEntry(7, 0, 0, 6, 0, 1_000, -1, -1)
+        (directory / f"{7:020d}.snapshot").write_bytes(ProducerSnapshot((known,)).encode())
+        found = [each.kind for each in verify_root(LogRoot.open(root)) if each.kind.startswith("snapshot")]
+        assert found == expected

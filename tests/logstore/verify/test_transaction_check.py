@@ -4,9 +4,11 @@ from pathlib import Path
 
 import pytest
 
+from epoch.checkpoint import format_checkpoint
 from logstore.growing_log import GrowingLog
+from logstore.log_root import LogRoot
 from logstore.transaction_index import AbortedTransaction
-from logstore.verify import Finding
+from logstore.verify import Finding, verify_root
 from logstore.verify.log_pass import LogPass
 from tests.logstore.batches import CONTROL, TRANSACTIONAL, batch, record
 from tests.logstore.verify.logs import COMMIT, COMPACTED, findings, kinds, marker, thinned, transactional, write_log
@@ -65,6 +67,24 @@ def test_the_last_stable_offset_is_the_first_of_those_still_open(tmp_path: Path)
     log = [transactional(1, 0), transactional(2, 1), transactional(3, 2), marker(3, 3), marker(1, 4), marker(2, 5)]
     index = [AbortedTransaction(3, 2, 3, 0), AbortedTransaction(1, 0, 4, 1), AbortedTransaction(2, 1, 5, 6)]
     assert findings(write(tmp_path, index, log)) == []
+
+
+@pytest.mark.parametrize(("log_start", "severity"), [(0, "error"), (4, "error"), (5, "info")])
+def test_a_transaction_whose_records_are_deleted_may_be_forgotten(
+    tmp_path: Path, log_start: int, severity: str
+) -> None:
+    (tmp_path / "log-start-offset-checkpoint").write_bytes(format_checkpoint([("t", 0, log_start)]))
+    write(tmp_path, ABORTED[1:])
+    told = [each for each in verify_root(LogRoot.open(tmp_path)) if "transaction" in each.kind]
+    assert [(each.kind, each.severity) for each in told] == [("aborted-transaction-missing", severity)]
+
+
+@pytest.mark.parametrize("first", [5, 12])
+def test_a_transaction_may_be_known_from_the_log_start_only(tmp_path: Path, first: int) -> None:
+    (tmp_path / "log-start-offset-checkpoint").write_bytes(format_checkpoint([("t", 0, 3)]))
+    log = [transactional(7, 0, 5), transactional(7, 5, 5), transactional(8, 10), marker(8, 11), marker(7, 12)]
+    write(tmp_path, [AbortedTransaction(8, 10, 11, first), AbortedTransaction(7, 5, 12, 13)], log)
+    assert [each.kind for each in verify_root(LogRoot.open(tmp_path)) if "transaction" in each.kind] == []
 
 
 class TestFollower:
