@@ -227,10 +227,11 @@ def test_tasks_of_any_size_read_the_same(tmp_path: Path, monkeypatch: pytest.Mon
 
 @pytest.mark.parametrize("kind", [kind for kind in damage_kinds() if not kind.startswith("legit")])
 def test_damage_never_ends_a_read(kind: str, tmp_path: Path) -> None:
-    damaged(kind, tmp_path)
+    topic = damaged(kind, tmp_path)["topic"]
+    filters: list[Filter] = [EqualTo(("topic",), topic)] if topic else []
 
     assert read(reader(tmp_path)[0])
-    assert read(reader(tmp_path, rows="records")[0])
+    read(reader(tmp_path, filters, rows="records")[0])
 
 
 def test_a_session_that_pushes_no_filters_down_is_told_so(spark: SparkSession) -> None:
