@@ -75,9 +75,10 @@ def _first_offset(log: LogFile) -> int | None:
         if not isinstance(first, RecordBatch) or not first.is_valid():
             return None
         second = next(batches, None)
+        # To know where a compressed set of an old format begins takes decompressing it.
+        goes_on = second is None or second.base_offset > first.last_offset
     except LogStoreError:
         return None
-    goes_on = second is None or second.base_offset > first.last_offset
     return first.base_offset if goes_on else None
 
 

@@ -1,6 +1,8 @@
 """A segment's file that was renamed: one finding, whatever else does not fit any more."""
 
 import shutil
+import struct
+import zlib
 from pathlib import Path
 
 import pytest
@@ -8,6 +10,8 @@ import pytest
 from logstore.partition_directory import PartitionDirectory
 from logstore.verify import verify_partition
 from tests.data.replicas import replicas
+from tests.logstore.batches import simple_batch
+from tests.logstore.verify.logs import kinds, write_log
 
 BASES = (0, 3264, 6528, 11386)
 
@@ -49,3 +53,10 @@ def test_a_first_batch_with_a_wrong_offset_is_no_other_name(orders: Path) -> Non
     data[:8] = (99_000).to_bytes(8, "big")
     log.write_bytes(data)
     assert "segment-name-wrong" not in [kind for kind, _, _ in found(orders)]
+
+
+def test_a_second_batch_that_cannot_be_decompressed_tells_nothing(tmp_path: Path) -> None:
+    checked = struct.pack(">bbii", 0, 3, -1, 4) + bytes(4)
+    message = struct.pack(">I", zlib.crc32(checked)) + checked
+    old_set = struct.pack(">qi", 3, len(message)) + message
+    assert kinds(write_log(tmp_path, {0: [simple_batch(0), old_set]}), records=True) == ["record-unreadable"]
