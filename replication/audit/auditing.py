@@ -26,7 +26,7 @@ from replication.audit.work import Copy, Job, Task, plan_work, target_bytes
 from replication.errors import NothingInCommonError
 
 KEPT: Final = StorageLevel.MEMORY_AND_DISK
-FEW_GROUPS: Final = 32
+FEW_GROUPS: Final = 8
 GROUP: Final = 50
 """Partitions that are judged by one task, where there are many."""
 

@@ -12,9 +12,9 @@ from replication.audit.examination import ByteRange
 
 COPY_COST: Final = 2 << 20
 """What examining a copy costs beside its bytes, in bytes that could be read meanwhile."""
-SMALLEST_TARGET: Final = 64 << 20
+SMALLEST_TARGET: Final = 256 << 20
 LARGEST_TARGET: Final = 1 << 30
-FEW_TASKS: Final = 64
+FEW_TASKS: Final = 24
 """Into how many tasks the work is divided where that makes none too small or too large."""
 MOST_TASKS: Final = 20_000
 """What Spark's driver can well keep account of."""

@@ -114,12 +114,11 @@ class JavaProgram:
     """A running program of this directory: one line in, one line out."""
 
     def __init__(self, main: str, *arguments: str | Path, heap: str = "512m", measured: bool = False) -> None:
-        """Start it: quickly, or `measured`, compiled as well as a broker is once it has run for a while."""
-        level = 4 if measured else 1
-        quick_start = ["-XX:+UseSerialGC", f"-XX:TieredStopAtLevel={level}", "-Xshare:auto", f"-Xmx{heap}"]
+        """Start it: quickly, or `measured`, with the collector and the compiler that a broker runs with."""
+        flags = ["-XX:+UseG1GC"] if measured else ["-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"]
         silent = f"-Dlog4j2.configurationFile={HERE / 'log4j2-off.properties'}"
         self._process = subprocess.Popen(
-            ["java", *quick_start, silent, "-cp", classpath(), main, *map(str, arguments)],
+            ["java", *flags, "-Xshare:auto", f"-Xmx{heap}", silent, "-cp", classpath(), main, *map(str, arguments)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             encoding="utf-8",
