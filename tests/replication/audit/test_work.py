@@ -83,6 +83,6 @@ def test_remote_copies_are_split_only_between_segments_and_only_when_very_large(
 
 
 def test_targets_give_neither_tiny_tasks_nor_more_than_a_driver_can_keep_account_of() -> None:
-    assert target_bytes(1000) == 64 << 20
-    assert target_bytes(12 * GIB) == 12 * GIB // 64
+    assert target_bytes(1000) == 256 << 20
+    assert target_bytes(12 * GIB) == 12 * GIB // 24
     assert target_bytes(1 << 50) >= (1 << 50) // 20_000
