@@ -1,18 +1,32 @@
 """Every example in the README and in docs/ does what the page says."""
 
+import re
 from pathlib import Path
 
 import pytest
 
+from replication.audit.java import find_java
+from replication.errors import JavaMissingError
+from tests.conftest import require
 from tests.docs.examples import LANGUAGES, PAGES, blocks_of, commands_of, matches, outcomes
 
 WITH_EXAMPLES = [page for page in PAGES if any(block.runs for block in blocks_of(page.read_text()))]
+STARTS_SPARK = re.compile(r"^\$ epochlog (?:audit|demo)|start_session\(", re.MULTILINE)
 
 
 @pytest.mark.parametrize("page", WITH_EXAMPLES, ids=lambda page: page.name)
 def test_examples_print_what_the_page_says(page: Path, tmp_path: Path) -> None:
+    if any(block.runs and STARTS_SPARK.search(block.body) for block in blocks_of(page.read_text())):
+        require_java()
     wrong = [outcome for outcome in outcomes(page, tmp_path) if not matches(outcome.expected, outcome.actual)]
     assert not wrong, "\n".join([f"{page.name}; `python -m tests.docs.examples` writes it anew", *map(str, wrong)])
+
+
+def require_java() -> None:
+    try:
+        find_java()
+    except JavaMissingError as error:
+        require(available=False, what=str(error))
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
@@ -23,7 +37,7 @@ def test_every_block_is_of_a_kind_that_is_run_or_is_plain_text(page: Path) -> No
 
 
 def test_the_guides_have_examples() -> None:
-    guides = {"README.md", "embedding.md", "getting-started.md", "recipes.md", "truncation.md"}
+    guides = {"README.md", "audit.md", "embedding.md", "getting-started.md", "recipes.md", "truncation.md"}
     assert guides <= {page.name for page in WITH_EXAMPLES}
 
 
