@@ -25,6 +25,7 @@ _NAMES_BY_MODULE = {
     "columns": ("BatchColumns", "RecordColumns", "StopReason"),
     "control": ("ControlRecord", "ControlType", "EndTransactionMarker"),
     "directory_lock": ("DirectoryLock",),
+    "directory_settings": ("DirectorySettings",),
     "encoding": ("encode_batch", "encode_columns", "encode_end_transaction", "encode_values"),
     "errors": (
         "AppendError",
@@ -67,7 +68,7 @@ _NAMES_BY_MODULE = {
     "log": ("Log",),
     "log_config": ("LogConfig",),
     "log_directories": ("LogDirectories",),
-    "log_directory": ("DirectorySettings", "LogDirectory"),
+    "log_directory": ("LogDirectory",),
     "log_file": ("LogFile",),
     "log_observer": ("LogObserver",),
     "log_root": ("LogRoot", "open_log_directory"),

@@ -20,6 +20,7 @@ from logstore.control import ControlRecord as ControlRecord
 from logstore.control import ControlType as ControlType
 from logstore.control import EndTransactionMarker as EndTransactionMarker
 from logstore.directory_lock import DirectoryLock as DirectoryLock
+from logstore.directory_settings import DirectorySettings as DirectorySettings
 from logstore.encoding import encode_batch as encode_batch
 from logstore.encoding import encode_columns as encode_columns
 from logstore.encoding import encode_end_transaction as encode_end_transaction
@@ -66,7 +67,6 @@ from logstore.isolation import Isolation as Isolation
 from logstore.log import Log as Log
 from logstore.log_config import LogConfig as LogConfig
 from logstore.log_directories import LogDirectories as LogDirectories
-from logstore.log_directory import DirectorySettings as DirectorySettings
 from logstore.log_directory import LogDirectory as LogDirectory
 from logstore.log_file import LogFile as LogFile
 from logstore.log_observer import LogObserver as LogObserver

@@ -327,11 +327,15 @@ class Log(WritableLog):
                 segment.abandon()
             self._deleted.close()
 
+    def disown(self) -> None:
+        """Take nothing more, and leave everything as it is: for a forked process, whose copy of the log has no lock."""
+        self._closed = True
+
     def _hold(self, lock: DirectoryLock | None) -> None:
-        """Keep the lock until the log is closed. A forked process has a copy of the log, and not the lock."""
+        """Keep the lock until the log is closed."""
         self._directory_lock = lock
         if lock is not None:
-            lock.on_fork = self._let_go
+            lock.on_fork = self.disown
 
     def _let_go(self) -> None:
         self._closed = True

@@ -1,11 +1,9 @@
 """The logs of one log.dirs root, open for reading and writing (Kafka: LogManager, for one directory)."""
 
-import errno
 import os
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 from threading import RLock
 from types import MappingProxyType, TracebackType
@@ -18,8 +16,10 @@ from logstore.clean_shutdown import CLEAN_SHUTDOWN_NAME, UNKNOWN_BROKER_EPOCH, C
 from logstore.clock import now_ms
 from logstore.deleted_partitions import DeletedPartitions
 from logstore.directory_lock import DirectoryLock
+from logstore.directory_settings import DirectorySettings
 from logstore.errors import (
     CorruptMetadataError,
+    InvalidDirectoryNameError,
     LogClosedError,
     LogStoreError,
     OfflineDirectoryError,
@@ -29,42 +29,17 @@ from logstore.errors import (
 from logstore.log import Log
 from logstore.log_config import LogConfig
 from logstore.log_observer import LogObserver, LogObservers
-from logstore.open_files import DEFAULT_LIMIT, OpenFiles
+from logstore.open_files import OpenFiles
 from logstore.partition_metadata import PARTITION_METADATA_NAME, PartitionMetadata
 from logstore.periodic_thread import PeriodicThread
 from logstore.root_checkpoints import RootCheckpoints
 from logstore.schedule import Schedule
+from logstore.segment_file import OUT_OF_SPACE
 from logstore.segment_recovery import OnBytes
 from logstore.topic_partition import DirectoryMark, TopicPartition, is_partition_directory_name, parse_directory_name
 
 METADATA_TOPIC: Final = "__cluster_metadata"
 """The KRaft controller's own log may lie in the same root, and is none of the log manager's (as in Kafka)."""
-FULL: Final = frozenset({errno.ENOSPC, errno.EDQUOT})
-
-
-@dataclass(frozen=True, slots=True)
-class DirectorySettings:
-    """How a root is kept; names and defaults are those of Kafka's broker configuration. Times are milliseconds."""
-
-    num_recovery_threads_per_data_dir: int = 2
-    log_flush_scheduler_interval_ms: int = 1_000
-    """How often logs are looked at whose `flush_ms` may have passed (in Kafka practically never, by default)."""
-    log_flush_offset_checkpoint_interval_ms: int = 60_000
-    """How often recovery points and log start offsets are written."""
-    replica_high_watermark_checkpoint_interval_ms: int = 5_000
-    log_retention_check_interval_ms: int = 300_000
-    max_open_files: int = DEFAULT_LIMIT
-    """How many segment files are open at once; those that nobody used lately are closed (not in Kafka)."""
-
-    @property
-    def shortest_interval_ms(self) -> int:
-        """How often something may be due."""
-        return min(
-            self.log_flush_scheduler_interval_ms,
-            self.log_flush_offset_checkpoint_interval_ms,
-            self.replica_high_watermark_checkpoint_interval_ms,
-            self.log_retention_check_interval_ms,
-        )
 
 
 class LogDirectory:
@@ -94,6 +69,7 @@ class LogDirectory:
         self.broker_epoch = UNKNOWN_BROKER_EPOCH
         """The epoch of the broker that stopped last, as the clean-shutdown file said; written again on close."""
         self._lock = lock
+        self._lock.on_fork = self._disown_logs
         self._config_of = config_of
         self._settings = settings
         self._filesystem = filesystem
@@ -211,8 +187,14 @@ class LogDirectory:
     # --- partitions come and go
 
     def create(self, partition: TopicPartition, *, topic_id: UUID | None = None) -> Log:
-        """Make a partition and open its empty log. Raises PartitionExistsError, OSError."""
-        parse_directory_name(str(partition))
+        """Make a partition and open its empty log.
+
+        Raises InvalidDirectoryNameError, PartitionExistsError, OSError.
+        """
+        if parse_directory_name(str(partition)).topic_partition != partition:
+            raise InvalidDirectoryNameError(
+                f"{partition!r} is no partition", file=self.root, advice="name a topic, and a number from 0 on"
+            )
         with self._changes:
             self._ensure_online()
             path = self.root / str(partition)
@@ -249,22 +231,27 @@ class LogDirectory:
         """Do what is due: flush by `flush_ms`, write checkpoints, enforce retention, remove what was deleted.
 
         A failed disk takes the root offline, as `failure` tells then. On a full one what failed is tried again when
-        it is due next. Raises nothing.
+        it is due next. Once the directory is closed nothing is due. Raises nothing.
         """
         with self._changes:
             for task in self._schedule.due(self._clock()):
-                if self._failure is None:
+                if self._failure is None and self._lock.held:
                     with suppress(OSError), self._watched():
                         task()
 
     def checkpoint(self) -> None:
-        """Write the recovery points and the log start offsets, durably. Raises OSError."""
+        """Write the recovery points and the log start offsets, durably.
+
+        Raises DirectoryLockedError once closed, OfflineDirectoryError, OSError.
+        """
         with self._changes, self._watched():
+            self._ensure_online()
             self._checkpoints.write_recovery_points(self._logs)
 
     def checkpoint_high_watermarks(self) -> None:
-        """Write the high watermarks, durably. Raises OSError."""
+        """Write the high watermarks, durably. Raises as `checkpoint` does."""
         with self._changes, self._watched():
+            self._ensure_online()
             self._checkpoints.write_high_watermarks(self._logs)
 
     def flush_due_logs(self) -> None:
@@ -331,6 +318,10 @@ class LogDirectory:
             log.abandon()
         self._logs = {}
         self._lock.release()
+
+    def _disown_logs(self) -> None:
+        for log in self._logs.values():
+            log.disown()
 
     # --- opening
 
@@ -409,7 +400,7 @@ class LogDirectory:
         except LogStoreError:
             raise
         except OSError as error:
-            if error.errno not in FULL:
+            if error.errno not in OUT_OF_SPACE:
                 self._fail(error)
             raise
 

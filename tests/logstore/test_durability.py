@@ -5,6 +5,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -293,13 +294,16 @@ def test_p20_the_lock_stays_when_its_file_is_opened_and_closed(tmp_path: Path) -
 
 def test_p21_a_forked_child_has_no_lock(tmp_path: Path) -> None:
     with LogDirectory.open(tmp_path / "logs") as directory:
+        log = directory.create(TopicPartition("t", 0))
         child = os.fork()
         if not child:
-            try:
-                directory.create(TopicPartition("t", 0))
-            except DirectoryLockedError:
-                os._exit(7)
-            os._exit(0)
+            with suppress(LogClosedError):
+                log.append([RECORD], leader_epoch=0)
+                os._exit(1)
+            with suppress(DirectoryLockedError):
+                directory.create(TopicPartition("t", 1))
+                os._exit(2)
+            os._exit(7)
         assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
 
 

@@ -13,9 +13,11 @@ import pytest
 
 from epoch.filesystem import FileSystem
 from logstore.append_info import AppendInfo
+from logstore.directory_settings import DirectorySettings
 from logstore.errors import (
     DirectoryLockedError,
     InvalidDirectoryNameError,
+    LogClosedError,
     OfflineDirectoryError,
     PartitionExistsError,
     SegmentTooLargeError,
@@ -23,7 +25,7 @@ from logstore.errors import (
 )
 from logstore.log import Log
 from logstore.log_config import LogConfig
-from logstore.log_directory import DirectorySettings, LogDirectory
+from logstore.log_directory import LogDirectory
 from logstore.log_observer import LogObserver
 from logstore.offset_checkpoint import OffsetCheckpoint
 from logstore.partition_metadata import PartitionMetadata
@@ -171,6 +173,20 @@ class TestStopping:
             assert again.log(OTHERS).report.dropped == []
         assert sum(done) == sum(log.stat().st_size for log in root.rglob("*.log")) + 4
 
+    def test_once_closed_it_leaves_the_checkpoints_as_they_are(self, root: Path, clock: Clock) -> None:
+        directory = LogDirectory.open(root, clock=clock)
+        log = directory.create(ORDERS)
+        log.append(records(), leader_epoch=0)
+        log.update_high_watermark(2)
+        directory.close()
+        for write in (directory.checkpoint, directory.checkpoint_high_watermarks):
+            with pytest.raises(DirectoryLockedError):
+                write()
+        clock.now += 3_600_000
+        directory.run_periodic()
+        assert checkpoint(root, "replication-offset") == {ORDERS: 2}
+        assert checkpoint(root, "recovery-point-offset") == {ORDERS: 3}
+
     def test_an_unreadable_partition_keeps_the_others_open_and_the_stop_unclean(
         self, root: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
@@ -198,6 +214,13 @@ class TestPartitions:
             with pytest.raises(InvalidDirectoryNameError):
                 directory.create(TopicPartition("no/such", 0))
         assert PartitionMetadata.read(root / "orders-0/partition.metadata").topic_id == topic_id
+
+    @pytest.mark.parametrize("partition", [TopicPartition("orders", -3), "orders-3", TopicPartition("orders/x", 0)])
+    def test_what_a_directory_cannot_be_named_after_is_none(self, root: Path, partition: TopicPartition) -> None:
+        with LogDirectory.open(root) as directory:
+            with pytest.raises(InvalidDirectoryNameError):
+                directory.create(partition)
+            assert not directory.partitions
 
     def test_a_deleted_partition_is_renamed_and_removed_later(self, root: Path, clock: Clock) -> None:
         filled(root).close()
@@ -315,6 +338,9 @@ class TestAFailingDisk:
         with pytest.raises(OSError, match="Read-only"):
             directory.checkpoint()
         assert directory.failure is not None
+        disk.error = None
+        with pytest.raises(OfflineDirectoryError):
+            directory.checkpoint()
         directory.close()
 
     def test_a_vanished_directory_is_said_so(self, root: Path) -> None:
@@ -337,6 +363,22 @@ def test_a_forked_child_may_not_write(root: Path) -> None:
                 os._exit(0)
             os._exit(1)
         assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+
+def test_nor_may_it_write_to_a_log_that_it_got_before(root: Path) -> None:
+    with filled(root) as directory:
+        log = directory.log(ORDERS)
+        child = os.fork()
+        if child == 0:
+            try:
+                log.append(records(), leader_epoch=0)
+            except LogClosedError:
+                directory.run_periodic()
+                os._exit(0)
+            os._exit(1)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+        log.append(records(), leader_epoch=0)
+        assert len(list(log.read(0, 1 << 20).records())) == 6
 
 
 def test_idle_logs_hold_no_descriptor_and_no_mapping(root: Path) -> None:
