@@ -86,6 +86,10 @@ class FileSystem:
         try:
             self.write(descriptor, data)
             self.fsync(descriptor)
+        except OSError as error:
+            # The system was only told a descriptor.
+            error.filename = error.filename or str(path)
+            raise
         finally:
             self.close(descriptor)
         self.rename(temporary, path)

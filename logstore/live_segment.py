@@ -386,7 +386,7 @@ class LiveSegment:
     def deactivate(self, *, sync: bool = False) -> None:
         """Complete the indexes as the log goes on in a new segment (Kafka: onBecomeInactiveSegment). Raises OSError."""
         self.time_index.append(*self.largest)
-        self._save_indexes(sync=sync)
+        self.save_indexes(sync=sync)
 
     def flush(self) -> None:
         """Return once records and index entries are on stable storage. Raises OSError."""
@@ -400,14 +400,15 @@ class LiveSegment:
         """Complete the index files and let go of everything. Raises OSError."""
         if self._largest is not None:
             self.time_index.append(*self._largest)
-        self._save_indexes(sync=False)
+        self.save_indexes()
         self.file.close()
 
     def abandon(self) -> None:
         """Let go of everything and write nothing, as if the process had died (Kafka: closeHandlers)."""
         self.file.close()
 
-    def _save_indexes(self, *, sync: bool) -> None:
+    def save_indexes(self, *, sync: bool = False) -> None:
+        """Bring the files of the offset and time index up to date; `sync` as for them. Raises OSError."""
         for index in (self._offset_index, self._time_index):
             if index is not None:
                 index.save(sync=sync)

@@ -196,16 +196,13 @@ class WritableLog(ReadableLog):
     def _publish(self, segment: LiveSegment, end_offset: int, producers: ProducerAppend | None = None) -> None:
         """Let readers see what was written; flush where so much was."""
         self._reader.end = _build(LogPlace, (end_offset, segment.base_offset, segment.file.size))
-        if producers is not None:
-            self._take_over(producers, segment)
-        self._producers.end_offset = end_offset
-        if end_offset - self._recovery_point >= self.config.flush_messages:
-            self._flush(end_offset, include_active=True)
-
-    def _take_over(self, append: ProducerAppend, segment: LiveSegment) -> None:
         try:
-            for aborted in self._producers.update(append):
-                segment.transaction_index.append(aborted)
+            if producers is not None:
+                for aborted in self._producers.update(producers):
+                    segment.transaction_index.append(aborted)
+            self._producers.end_offset = end_offset
+            if end_offset - self._recovery_point >= self.config.flush_messages:
+                self._flush(end_offset, include_active=True)
         except OSError as error:
             # Even of a full disk: the batches are in the log already, and readers may have seen them.
             self._poison(error)
@@ -317,15 +314,19 @@ class WritableLog(ReadableLog):
         if offset < self._recovery_point or (offset == self._recovery_point and not include_active):
             return
         start = time.perf_counter()
+        later = self._reader.segments.from_offset(self._recovery_point)
+        segments = [segment for segment in later if segment.base_offset < offset or include_active]
+        for segment in segments:
+            # Before anything is synced: a disk that is too full for them fails the flush, and not the log.
+            segment.save_indexes()
         try:
-            for segment in self._reader.segments.from_offset(self._recovery_point):
-                if segment.base_offset < offset or include_active:
-                    segment.flush()
+            for segment in segments:
+                segment.flush()
             self._filesystem.fsync_directory(self.directory)
-            self._epochs.flush()
         except OSError as error:
             self._poison(error)
             raise
+        self._epochs.flush()
         self._recovery_point = offset
         if self._observer is not None:
             self._observer.flushed(self.directory, offset, time.perf_counter() - start)

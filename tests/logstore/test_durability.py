@@ -6,6 +6,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -249,21 +250,39 @@ def test_p17_a_full_disk_leaves_a_log_that_goes_on(tmp_path: Path) -> None:
         with pytest.raises(OSError, match=r"No space left on device: .*\.log"):
             log.append([RECORD], leader_epoch=0)
         assert log.log_end_offset == 1
+        for operation in (log.flush, log.roll):
+            disk.steps_left = 1
+            with pytest.raises(OSError, match="No space left on device"):
+                operation()
         assert log.append([RECORD], leader_epoch=0).first_offset == 1
+        assert log.flush() == 2
 
 
 def test_p18_a_failed_fsync_poisons_the_log(tmp_path: Path) -> None:
     disk = FailingDisk(0, Failure.BROKEN)
     log = Log.open(tmp_path / PARTITION, CONFIG, filesystem=disk)
     log.append([RECORD], leader_epoch=0)
-    disk.steps_left = 1
+    disk.steps_left = 5
     with pytest.raises(OSError, match="Input/output error"):
         log.flush()
+    assert disk.failed.startswith("fsync")
     with pytest.raises(LogPoisonedError):
         log.append([RECORD], leader_epoch=0)
     assert len(stored(log, 0)) == 1
     with log.recover() as recovered:
         assert recovered.append([RECORD], leader_epoch=0).first_offset == 1
+
+
+def test_p18_what_is_in_the_log_already_is_not_taken_back_by_a_full_disk(tmp_path: Path) -> None:
+    disk = FailingDisk(0, Failure.FULL)
+    log = Log.open(tmp_path / PARTITION, replace(CONFIG, flush_messages=2), filesystem=disk)
+    log.append([RECORD], leader_epoch=0)
+    disk.steps_left = 2
+    with pytest.raises(OSError, match="No space left on device"):
+        log.append([RECORD], leader_epoch=0)
+    assert (log.log_end_offset, log.failure is None) == (2, False)
+    with log.recover() as recovered:
+        assert recovered.append([RECORD], leader_epoch=0).first_offset == 2
 
 
 def test_p19_a_failed_disk_takes_only_its_root_offline(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """What a failing disk does to a log: a full one only fails the append, any other failure ends writing."""
 
 import errno
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -85,6 +86,23 @@ def test_a_full_disk_fails_the_append_and_leaves_nothing_of_it(log: Log, disk: F
     disk.failing = {}
     log.append_batches(batch(3))
     assert [record.offset for record in log.read(0, 1000).records()] == list(range(6))
+    log.close()
+    assert_sound(log.directory)
+
+
+@pytest.mark.parametrize("operation", [Log.flush, Log.roll])
+def test_a_full_disk_fails_what_writes_indexes_and_leaves_the_log_as_it_was(
+    log: Log, disk: FailingDisk, operation: Callable[[Log], object]
+) -> None:
+    disk.failing = {"write": errno.ENOSPC}
+    with pytest.raises(OSError, match="the disk fails") as caught:
+        operation(log)
+    assert caught.value.__notes__ == ["nothing has changed in the log: make space, and do it again"]
+    assert log.recovery_point == 0
+    disk.failing = {}
+    log.append_batches(batch(3))
+    operation(log)
+    assert log.recovery_point == 6
     log.close()
     assert_sound(log.directory)
 
