@@ -62,7 +62,7 @@ def encode_values(
     `timestamps` are milliseconds since 1970 UTC, one for all or one each. The template is the first batch's; offsets
     and sequence numbers go on from it.
 
-    >>> data = encode_values([b"a", b"b"], now_ms)
+    >>> data = encode_values([b"a", b"b"], now_ms())
     """
     import numpy as np  # noqa: PLC0415  plain writers do without
 

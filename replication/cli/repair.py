@@ -1,10 +1,11 @@
 """What `recover` and `truncate` share: they write to a copy, or in place where that is asked for by name."""
 
+import errno
 import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
@@ -31,6 +32,9 @@ def ensure_named(directory: Path, output: Path | None, *, in_place: bool) -> Non
         )
 
 
+_NOT_WRITABLE: Final = frozenset({errno.EROFS, errno.EACCES, errno.EPERM})
+
+
 @contextmanager
 def workplace(opened: "LogRoot | PartitionDirectory", output: Path | None) -> Iterator[Path]:
     """Give the directory to work on: DIR itself, or a copy of it, made now. No broker may work on DIR meanwhile.
@@ -49,7 +53,7 @@ def workplace(opened: "LogRoot | PartitionDirectory", output: Path | None) -> It
                 locks.enter_context(_lock(opened.path))
             yield opened.path
             return
-        with _lock(root), progress_bar("copying", bytes_to_copy(opened.path)) as advance:
+        with _lock_to_read(root), progress_bar("copying", bytes_to_copy(opened.path)) as advance:
             target = output if isinstance(opened, LogRoot) else output / opened.path.name
             copy_directory(opened.path, target, progress=advance)
         yield target
@@ -59,6 +63,21 @@ def announce(what: str, *, json: bool) -> None:
     """Say beforehand what it will take: on the error stream, where it is in nobody's way."""
     if not json:
         print(what, file=sys.stderr, flush=True)
+
+
+@contextmanager
+def _lock_to_read(root: Path) -> Iterator[None]:
+    """Do as `_lock`; where nothing may be written, as in a mounted snapshot, make sure that nobody works there now."""
+    from logstore.directory_lock import DirectoryLock
+
+    with ExitStack() as lock:
+        try:
+            lock.enter_context(_lock(root))
+        except OSError as error:
+            if error.errno not in _NOT_WRITABLE:
+                raise
+            DirectoryLock.ensure_free(root)
+        yield
 
 
 @contextmanager

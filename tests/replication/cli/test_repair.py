@@ -1,6 +1,8 @@
 """`epochlog recover` and `epochlog truncate` repair a copy, or the directory itself where that is asked for."""
 
+import errno
 import hashlib
+import os
 from pathlib import Path
 
 import pytest
@@ -36,6 +38,17 @@ def contents(path: Path) -> dict[str, str]:
         for each in path.rglob("*")
         if each.is_file()
     }
+
+
+def make_read_only(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    real = os.open
+
+    def refuse(path: Path, flags: int, *mode: int) -> int:
+        if path == file and flags & os.O_RDWR:
+            raise OSError(errno.EROFS, os.strerror(errno.EROFS), str(path))
+        return real(path, flags, *mode)
+
+    monkeypatch.setattr(os, "open", refuse)
 
 
 @pytest.fixture
@@ -116,6 +129,18 @@ class TestRecover:
                     outcome = epochlog("recover", directory, *where)
                     assert outcome.status == 2
                     assert "locked by" in outcome.err
+
+    def test_copies_a_read_only_root_while_nobody_works_there(
+        self, broken: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        with DirectoryLock.acquire(broken):
+            make_read_only(broken / ".lock", monkeypatch)
+            assert "locked by" in epochlog("recover", broken, "--output", tmp_path / "new").err
+        assert epochlog("recover", broken, "--output", tmp_path / "new").status == 1
+        assert is_sound(tmp_path / "new")
+        refused = epochlog("recover", broken, "--in-place")
+        assert refused.status == 2
+        assert refused.err.splitlines()[-1] == f"epochlog: {broken}/.lock: Read-only file system"
 
     def test_writes_over_nothing(self, broken: Path, tmp_path: Path) -> None:
         (tmp_path / "new").mkdir()
