@@ -8,6 +8,7 @@ import crc32c
 
 from epoch.entry import EpochEntry
 from epoch.errors import InvalidEpochEntryError
+from epoch.history import EpochHistory
 from logstore.append_info import NOTHING_APPENDED, AppendInfo
 from logstore.append_origin import AppendOrigin
 from logstore.errors import LogStoreError, OffsetOutOfRangeError
@@ -126,14 +127,20 @@ class LogPair:
         self.ask("crash")
 
     def follow_what_recovery_keeps(self) -> None:
-        """Kafka forgets who led last where all records lie below the log's start; our recovery asks the batches."""
-        log = self.log
+        """Kafka knows nobody who led from the log's start to the first record, where there is a gap and the start was
+        truncated back; our recovery asks the batches below."""
+        log, ours = self.log, self.log.epochs.entries
+        theirs = [EpochEntry(*map(int, entry.split(":"))) for entry in self.ask("epochs").split()]
         batches = [batch for segment in log.segments for batch in segment.batches()]
-        if self.left.clean_shutdown or not batches or log.log_start_offset < log.log_end_offset:
+        below = [batch for batch in batches if batch.last_offset < log.log_start_offset]
+        if self.left.clean_shutdown or not below or ours == theirs:
             return
-        kept = EpochEntry(batches[-1].leader_epoch, log.log_end_offset)
-        if log.epochs.entries == [kept] and not self.ask("epochs"):
-            self.ask(f"assignEpoch {kept.epoch} {kept.start_offset}")
+        first_record = batches[len(below)].base_offset if len(below) < len(batches) else log.log_end_offset
+        of_records = EpochHistory(ours).truncate_from_start(first_record).truncate_to(log.log_end_offset)
+        kept = EpochEntry(below[-1].leader_epoch, log.log_start_offset)
+        if ours[:1] == [kept] and of_records.entries == theirs:
+            for epoch, start_offset in ours:
+                self.ask(f"assignEpoch {epoch} {start_offset}")
 
     # --- looking
 

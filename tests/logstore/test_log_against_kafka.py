@@ -319,3 +319,16 @@ class TestSeldomMet:
         pair.crash()
         pair.open()
         assert pair.log.epochs.entries == [EpochEntry(0, 4)]
+
+    @pytest.mark.parametrize("epoch", [0, 3])
+    def test_who_led_before_a_gap_at_the_logs_start_is_known_after_a_crash(self, pair: LogPair, epoch: int) -> None:
+        self.append(pair, 200, 4)
+        self.append(pair, 200, 4)
+        pair.high_watermark(8)
+        pair.delete_records(6)
+        pair.truncate_to(4)
+        pair.append_as_follower(bytes.fromhex(pair.kafka.ask(f"buildHex 7 {epoch} 1 10 200 none")[0]), epoch)
+        assert pair.log.epochs.entries == [EpochEntry(epoch, 7)]
+        pair.crash()
+        pair.open()
+        assert pair.log.epochs.entries == sorted({EpochEntry(0, 4), EpochEntry(epoch, 7 if epoch else 4)})
