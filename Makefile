@@ -57,4 +57,4 @@ bench: setup java ## the benchmarks, measured, with Kafka's own log beside ours
 	$(BIN)/python -m bench.peer
 
 clean: ## remove everything that can be made again
-	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) build dist epochlog-demo.html .mypy_cache .ruff_cache .pytest_cache .hypothesis
