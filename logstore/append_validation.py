@@ -104,7 +104,7 @@ def validate_for_leader(
     else:
         template = _template(batch, next_offset, leader_epoch, target, append_time)
         written = _rebuild(batch, section, inspection, template)
-        _check_size(len(written), config.max_message_bytes, next_offset)
+        _check_size(len(written), config.max_message_bytes)
     view = memoryview(written).toreadonly()
     stamped = RecordBatch(view)
     return ValidatedAppend(view, (stamped,), stamped.max_timestamp)
@@ -200,8 +200,8 @@ def _only_batch(view: memoryview, max_bytes: int, origin: AppendOrigin) -> Recor
             f"the batch has magic {batch.magic}", advice="producers send magic 2 since Kafka 0.11: upgrade the client"
         )
     if origin is AppendOrigin.CLIENT and batch.base_offset:
-        raise InvalidRecordError("a producer's batch has a base offset, and must have 0", offset=batch.base_offset)
-    _check_size(batch.size, max_bytes, batch.base_offset)
+        raise InvalidRecordError(f"a producer's batch has base offset {batch.base_offset:,}, and must have 0")
+    _check_size(batch.size, max_bytes)
     batch.ensure_valid()
     if _next_batch(view, batch.size) is not None:
         raise InvalidRecordError("another batch follows the first", position=batch.size, advice="append one at a time")
@@ -218,11 +218,10 @@ def _refused_header(view: memoryview, error: InvalidBatchHeaderError) -> Corrupt
     return InvalidRecordError(error.what) if sealed == view[:size] else error
 
 
-def _check_size(size: int, max_bytes: int, offset: int) -> None:
+def _check_size(size: int, max_bytes: int) -> None:
     if size > max_bytes:
         raise RecordTooLargeError(
             f"a batch has {size:,} bytes",
-            offset=offset,
             advice=f"send smaller batches, or raise max_message_bytes, {max_bytes:,} now",
         )
 

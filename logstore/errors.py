@@ -35,7 +35,7 @@ class LogStoreError(Exception):
         self.position = position
         self.offset = offset
 
-    def placed(self, *, file: str | PathLike[str] | None, position: int, offset: int) -> Self:
+    def placed(self, *, file: str | PathLike[str] | None, position: int | None, offset: int) -> Self:
         """Return the same error with the place that only the caller of its raiser knows."""
         return type(self)(self.what, file=file, position=position, offset=offset, advice=self.advice)
 
@@ -109,7 +109,10 @@ class CorruptControlRecordError(CorruptRecordError):
 
 
 class AppendError(LogStoreError, ValueError):
-    """The base of errors about what somebody wanted to append. `offset` is where it would have begun."""
+    """The base of errors about what somebody wanted to append.
+
+    `file` is the log's directory, `offset` where it would have begun, `position` a place within the bytes given.
+    """
 
 
 class InvalidRecordError(AppendError):

@@ -16,7 +16,7 @@ from logstore.batch_template import BatchTemplate
 from logstore.clock import now_ms
 from logstore.deleted_segments import DeletedSegments
 from logstore.encoding import encode_batch
-from logstore.errors import LogClosedError, LogPoisonedError, RecordBatchTooLargeError, complete
+from logstore.errors import AppendError, LogClosedError, LogPoisonedError, RecordBatchTooLargeError, complete
 from logstore.live_segment import LiveSegment
 from logstore.log_config import LogConfig
 from logstore.log_loader import LoadedLog
@@ -105,15 +105,18 @@ class WritableLog(ReadableLog):
                 plain = plain_producer_batch(data, next_offset, leader_epoch, now, self.config)
                 if plain is not None and self._write_plain(*plain):
                     return plain[1]
-            append = validate_for_leader(
-                data,
-                next_offset=next_offset,
-                leader_epoch=leader_epoch,
-                now_ms=now,
-                config=self.config,
-                origin=origin,
-            )
-            return self._append(append, origin, transaction_version)
+            try:
+                append = validate_for_leader(
+                    data,
+                    next_offset=next_offset,
+                    leader_epoch=leader_epoch,
+                    now_ms=now,
+                    config=self.config,
+                    origin=origin,
+                )
+                return self._append(append, origin, transaction_version)
+            except AppendError as error:
+                raise self._placed(error, next_offset) from None
 
     def append_batches(self, data: bytes | bytearray | memoryview, *, leader_epoch: int = MAX_EPOCH) -> AppendInfo:
         """Append batches as a follower: as they were fetched from the leader of `leader_epoch`, offsets kept.
@@ -132,8 +135,11 @@ class WritableLog(ReadableLog):
                 appended = self._append_plain(data, next_offset)
                 if appended is not None:
                     return appended
-            append = validate_for_follower(data, next_offset=next_offset, leader_epoch=leader_epoch)
-            return self._append(append, AppendOrigin.REPLICATION, None)
+            try:
+                append = validate_for_follower(data, next_offset=next_offset, leader_epoch=leader_epoch)
+                return self._append(append, AppendOrigin.REPLICATION, None)
+            except AppendError as error:
+                raise self._placed(error, next_offset) from None
 
     def _append_plain(self, data: Buffer, next_offset: int) -> AppendInfo | None:
         """Append what needs nothing but writing; None where that must be looked at closer, or a new segment begin."""
@@ -211,10 +217,13 @@ class WritableLog(ReadableLog):
     def _refuse_size(self, append: ValidatedAppend) -> NoReturn:
         raise RecordBatchTooLargeError(
             f"{len(append.data):,} bytes at once are more than a segment of {self.config.segment_bytes:,} takes",
-            file=self.directory,
             offset=append.first_offset,
             advice="append fewer batches at once, or set segment_bytes higher",
         )
+
+    def _placed(self, error: AppendError, next_offset: int) -> AppendError:
+        offset = next_offset if error.offset is None else error.offset
+        return error.placed(file=self.directory, position=error.position, offset=offset)
 
     def _tell_duplicate(self, known: AppendedBatch) -> AppendInfo:
         info = AppendInfo(
