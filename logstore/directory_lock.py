@@ -160,13 +160,10 @@ def _holder(descriptor: int) -> int | None:
 
 def _locked(path: Path, holder: int | None) -> DirectoryLockedError:
     by = f"process {holder}" if holder else "another process"
+    advice = "stop the broker or program that works on it, or name a copy of the directory"
     if holder == os.getpid():
-        by = "this process itself"
-    return DirectoryLockedError(
-        f"the log directory is locked by {by}",
-        file=path,
-        advice="stop the broker or program that works on it, or name a copy of the directory",
-    )
+        by, advice = "this process itself", "use what is open already, or close it first"
+    return DirectoryLockedError(f"the log directory is locked by {by}", file=path, advice=advice)
 
 
 def _identity(stat: os.stat_result) -> tuple[int, int]:

@@ -85,8 +85,8 @@ class LogConfig:
                 raise ValueError(f"{name} is {value:,}, and must lie within {lowest:,} and {highest:,}")
         if self.compression_type not in COMPRESSION_TYPES:
             raise ValueError(f"compression_type is {self.compression_type!r}, and none of {COMPRESSION_TYPES}")
-        if not self.cleanup_policy <= CLEANUP_POLICIES:
-            raise ValueError(f"cleanup_policy is {set(self.cleanup_policy)}, and must be of {set(CLEANUP_POLICIES)}")
+        if not CLEANUP_POLICIES.issuperset(self.cleanup_policy):
+            raise ValueError(f"cleanup_policy is {self.cleanup_policy!r}, and must be a set of {set(CLEANUP_POLICIES)}")
 
     @classmethod
     def of(cls, properties: Mapping[str, str]) -> Self:
