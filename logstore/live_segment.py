@@ -185,11 +185,6 @@ class LiveSegment:
         largest = self.largest.timestamp
         return largest if largest >= 0 else self.path.stat().st_mtime_ns // 1_000_000
 
-    @property
-    def offset_of_largest_timestamp(self) -> int:
-        """The last offset of the batch with the largest timestamp."""
-        return self.largest.offset
-
     def batches(self, position: int = 0) -> Iterable[Batch]:
         """Walk over the batches from `position` on. Raises as `read_batches` does, and OSError."""
         return read_batches(self.file.data()[: self.size], position, str(self.path))

@@ -25,7 +25,6 @@ _HEADER: Final = Struct(">qiibIxxi8xqq6xi")
 _unpack: Final = _HEADER.unpack_from
 # Base offset, length, magic, checksum, attributes, last offset delta, base and largest timestamp, producer id, count.
 _SENT: Final = Struct(">qi4xbIhiqqq6xi")
-_unpack_sent: Final = _SENT.unpack_from
 _PLACE: Final = Struct(">qii")
 """Base offset, length and leader epoch: the first and the last is what a leader writes into a batch."""
 _checksum: Final = crc32c.crc32c
