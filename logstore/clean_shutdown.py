@@ -1,6 +1,7 @@
 """The file by which a broker says that it stopped in order (Kafka: CleanShutdownFileHandler, KIP-966)."""
 
 import json
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -51,6 +52,21 @@ class CleanShutdown:
     def write(self, path: Path, filesystem: FileSystem = REAL) -> None:
         """Say that all logs are flushed and closed, durably. Raises OSError."""
         filesystem.write_atomically(path, self.encode())
+
+
+def take_clean_shutdown(directory: Path, filesystem: FileSystem = REAL) -> CleanShutdown:
+    """Remove the file, durably, and return what it said: what crashes from here on is no clean stop (KAFKA-10471).
+
+    The broker's epoch is unknown where there is no such file, or none that can be read. Raises OSError.
+    """
+    path = directory / CLEAN_SHUTDOWN_NAME
+    said = CleanShutdown()
+    if path.exists():
+        with suppress(CorruptMetadataError):
+            said = CleanShutdown.read(path)
+        filesystem.unlink(path)
+        filesystem.fsync_directory(directory)
+    return said
 
 
 def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -12,13 +12,12 @@ from uuid import UUID
 
 from epoch.filesystem import REAL, FileSystem
 from logstore.checkpoint_files import CheckpointFiles
-from logstore.clean_shutdown import CLEAN_SHUTDOWN_NAME, UNKNOWN_BROKER_EPOCH, CleanShutdown
+from logstore.clean_shutdown import CLEAN_SHUTDOWN_NAME, UNKNOWN_BROKER_EPOCH, CleanShutdown, take_clean_shutdown
 from logstore.clock import now_ms
 from logstore.deleted_partitions import DeletedPartitions
 from logstore.directory_lock import DirectoryLock
 from logstore.directory_settings import DirectorySettings
 from logstore.errors import (
-    CorruptMetadataError,
     InvalidDirectoryNameError,
     LogClosedError,
     LogStoreError,
@@ -327,7 +326,8 @@ class LogDirectory:
 
     def _load(self, progress: OnBytes) -> None:
         checkpoints = self._checkpoints.read()
-        self._take_clean_shutdown_file()
+        # Before any log is touched.
+        self.broker_epoch = take_clean_shutdown(self.root, self._filesystem).broker_epoch
         live = []
         for name in self._directory_names():
             parsed = parse_directory_name(name)
@@ -347,15 +347,6 @@ class LogDirectory:
             with ThreadPoolExecutor(self._settings.num_recovery_threads_per_data_dir) as threads:
                 for future in [threads.submit(self._load_one, each, checkpoints, progress) for each in live]:
                     future.result()
-
-    def _take_clean_shutdown_file(self) -> None:
-        """Remove the file before any log is touched: what crashes from here on is no clean stop (KAFKA-10471)."""
-        path = self.root / CLEAN_SHUTDOWN_NAME
-        if path.exists():
-            with suppress(CorruptMetadataError):
-                self.broker_epoch = CleanShutdown.read(path).broker_epoch
-            self._filesystem.unlink(path)
-            self._filesystem.fsync_directory(self.root)
 
     def _directory_names(self) -> list[str]:
         with os.scandir(self.root) as entries:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from epoch.filesystem import REAL, FileSystem
-from logstore.clean_shutdown import CLEAN_SHUTDOWN_NAME, CleanShutdown
+from logstore.clean_shutdown import CLEAN_SHUTDOWN_NAME, CleanShutdown, take_clean_shutdown
 from logstore.offset_checkpoint import (
     HIGH_WATERMARK_CHECKPOINT,
     LOG_START_OFFSET_CHECKPOINT,
@@ -58,10 +58,7 @@ class OwnCheckpoints:
 
     def mark_open(self) -> None:
         """Note that a crash from now on needs recovery. Raises OSError."""
-        path = self._directory / CLEAN_SHUTDOWN_NAME
-        if path.exists():
-            self._filesystem.unlink(path)
-            self._filesystem.fsync_directory(self._directory)
+        take_clean_shutdown(self._directory, self._filesystem)
 
     def _write(self, name: str, offset: int) -> None:
         if self._written.get(name) != offset:
