@@ -148,8 +148,9 @@ class SegmentFile:
 
     def _unmap(self) -> bool:
         """Take the mapping away; False where a reader holds it, or one from before the file grew."""
-        self._view.release()
-        self._view = _NOTHING
+        if self._view is not _NOTHING:  # which all files share
+            self._view.release()
+            self._view = _NOTHING
         unused = True
         for mapping in filter(None, (old() for old in self._mappings)):
             try:
