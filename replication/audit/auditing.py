@@ -20,7 +20,7 @@ from replication.audit.judging import finishing, judging
 from replication.audit.missing_copies import missing_copies, nowhere_findings
 from replication.audit.replica_finding import ReplicaFinding
 from replication.audit.session import prepare_session
-from replication.audit.snapshot import Snapshot, find_snapshots
+from replication.audit.snapshot import Snapshot, find_snapshots, named_absolutely
 from replication.audit.tables import EXAMINED, FINDINGS, JUDGED, spark_schema
 from replication.audit.work import Copy, Job, Task, plan_work, target_bytes
 from replication.errors import NothingInCommonError
@@ -160,7 +160,7 @@ def _groups(partitions: int) -> int:
 def _batches(
     spark: SparkSession, snapshots: Sequence[str | Path], wanted: Collection[TopicPartition], *, is_whole: bool
 ) -> DataFrame:
-    batches = spark.read.format("kafka-log").load([str(snapshot) for snapshot in snapshots])
+    batches = spark.read.format("kafka-log").load(list(map(named_absolutely, snapshots)))
     if is_whole:
         return batches
     in_wanted = f.concat_ws("-", "topic", f.col("partition").cast("string")).isin(sorted(map(str, wanted)))

@@ -99,6 +99,15 @@ def list_snapshots(arguments: Sequence[str | Path]) -> list[Snapshot]:
     return _distinctly_named([snapshot for argument in arguments for snapshot in _snapshots_in(str(argument))])
 
 
+def named_absolutely(argument: str | Path) -> str:
+    """Name the directory of a `[NAME=]URI` so that it means the same in every process of this machine.
+
+    Raises NoSnapshotError for an empty one.
+    """
+    name, storage = _parsed(str(argument))
+    return f"{name}={storage.uri}" if name else storage.uri
+
+
 def segment_extents(files: Mapping[str, int]) -> Iterator[SegmentExtent]:
     """Pick the `.log` files out of a partition's, by base offset."""
     for name in sorted(files):
@@ -108,13 +117,10 @@ def segment_extents(files: Mapping[str, int]) -> Iterator[SegmentExtent]:
 
 
 def _snapshots_in(argument: str) -> Iterator[Snapshot]:
-    match = _ARGUMENT.fullmatch(argument)
-    if match is None:
-        raise NoSnapshotError("an empty name")
-    storage = Storage(match["uri"]).absolute()
+    given_name, storage = _parsed(argument)
     tree = storage.tree()
     if _is_root(tree, ""):
-        yield Snapshot(match["name"] or storage.name, (_root(storage, tree, ""),))
+        yield Snapshot(given_name or storage.name, (_root(storage, tree, ""),))
         return
     roots = [_root(storage, tree, name) for name in sorted(tree) if name and "/" not in name and _is_root(tree, name)]
     if not roots:
@@ -122,7 +128,14 @@ def _snapshots_in(argument: str) -> Iterator[Snapshot]:
     brokers = _by_broker(roots)
     for members in brokers:
         name = storage.name if len(brokers) == 1 else members[0].storage.name
-        yield Snapshot(match["name"] if match["name"] and len(brokers) == 1 else name, tuple(members))
+        yield Snapshot(given_name if given_name and len(brokers) == 1 else name, tuple(members))
+
+
+def _parsed(argument: str) -> tuple[str | None, Storage]:
+    match = _ARGUMENT.fullmatch(argument)
+    if match is None:
+        raise NoSnapshotError("an empty name")
+    return match["name"], Storage(match["uri"]).absolute()
 
 
 def _by_broker(roots: Sequence[Root]) -> list[list[Root]]:

@@ -20,6 +20,7 @@ from replication.audit.consumer_offsets import (
     cuts,
     stranded_by,
 )
+from replication.audit.snapshot import named_absolutely
 from replication.audit.tables import Columns, arrow_schema, spark_schema
 
 COMMITTED: Final[Columns] = {
@@ -42,7 +43,7 @@ def stranded(spark: SparkSession, snapshots: Sequence[str | Path], partitions: S
     leaders = {each["partition"]: each["recommended"] for each in partitions if each["topic"] == CONSUMER_OFFSETS}
     if not cut or not leaders:
         return []
-    logs = spark.read.format("kafka-log").option("rows", "records").load([str(each) for each in snapshots])
+    logs = spark.read.format("kafka-log").option("rows", "records").load(list(map(named_absolutely, snapshots)))
     from_leaders = [
         (f.col("partition") == partition) & (f.col("replica") == replica)
         for partition, replica in leaders.items()

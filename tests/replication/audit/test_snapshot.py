@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from logstore import TopicPartition
-from replication.audit.snapshot import find_snapshots
+from replication.audit.snapshot import find_snapshots, named_absolutely
 from replication.errors import (
     DifferentClustersError,
     NoSnapshotError,
@@ -138,3 +138,10 @@ def test_a_meta_properties_that_cannot_be_read_does_not_keep_from_auditing(tmp_p
     (tmp_path / "a/meta.properties").write_bytes(b"version=9\n\xff")
 
     assert find_snapshots([tmp_path / "a", tmp_path / "b"])[0].roots[0].node_id is None
+
+
+def test_a_relative_path_is_made_absolute_and_keeps_its_name(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert named_absolutely("copies/broker-1") == str(tmp_path / "copies/broker-1")
+    assert named_absolutely("old=copies") == f"old={tmp_path / 'copies'}"
+    assert named_absolutely("old=s3://bucket/broker-1?region=eu") == "old=s3://bucket/broker-1?region=eu"
