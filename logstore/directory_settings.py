@@ -1,8 +1,8 @@
 """How a root of logs is looked after."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-from logstore.open_files import DEFAULT_LIMIT
+from logstore.open_files import default_limit
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,8 +16,11 @@ class DirectorySettings:
     """How often recovery points and log start offsets are written."""
     replica_high_watermark_checkpoint_interval_ms: int = 5_000
     log_retention_check_interval_ms: int = 300_000
-    max_open_files: int = DEFAULT_LIMIT
-    """How many segment files are open at once; those that nobody used lately are closed (not in Kafka)."""
+    max_open_files: int = field(default_factory=default_limit)
+    """How many segment files are open at once; those that nobody used lately are closed (not in Kafka).
+
+    By default 8,192, or as many as take two thirds of the descriptors that the process may have.
+    """
 
     @property
     def shortest_interval_ms(self) -> int:

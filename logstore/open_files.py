@@ -1,11 +1,18 @@
 """A limit to how many segment files are open at once, shared by all logs of a directory."""
 
+import resource
 from collections import deque
 from threading import Lock
 from typing import Final, Protocol
 
-DEFAULT_LIMIT: Final = 8_192
+MOST: Final = 8_192
 """Open files. Each holds up to two descriptors and one mapping; systems allow 65,530 mappings to a process."""
+
+
+def default_limit() -> int:
+    """Tell how many files leave a third of the descriptors that the process may have to others."""
+    descriptors, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return MOST if descriptors == resource.RLIM_INFINITY else max(1, min(MOST, descriptors // 3))
 
 
 class Idle(Protocol):
@@ -25,7 +32,7 @@ class OpenFiles:
     opening, those with the flag get a second chance without it, and the first without it is closed.
     """
 
-    def __init__(self, limit: int = DEFAULT_LIMIT) -> None:
+    def __init__(self, limit: int) -> None:
         """Allow `limit` files. Raises ValueError below 1."""
         if limit < 1:
             raise ValueError(f"a limit of {limit} open files leaves none to work with")

@@ -2,6 +2,7 @@
 
 import errno
 import os
+import resource
 import shutil
 import threading
 import time
@@ -388,6 +389,20 @@ def test_idle_logs_hold_no_descriptor_and_no_mapping(root: Path) -> None:
         numbers = [number for number in Path("/proc/self/fd").glob("*") if number.is_symlink()]
         held = [str(number.readlink()) for number in numbers]
         assert not [name for name in held if str(root) in name and not name.endswith(".lock")]
+
+
+def test_logs_in_use_leave_descriptors_to_the_rest_of_the_program(root: Path) -> None:
+    limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (240, limits[1]))
+    try:
+        with LogDirectory.open(root) as directory:
+            for number in range(120):
+                log = directory.create(TopicPartition("orders", number))
+                log.append(records(), leader_epoch=0)
+                assert len(list(log.read(0, 1 << 20).records())) == 3
+            assert directory.failure is None
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, limits)
 
 
 class Heard(LogObserver):
