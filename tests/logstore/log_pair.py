@@ -12,7 +12,7 @@ from epoch.history import EpochHistory
 from logstore.append_info import NOTHING_APPENDED, AppendInfo
 from logstore.append_origin import AppendOrigin
 from logstore.errors import LogStoreError, OffsetOutOfRangeError
-from logstore.file_name import FileKind, parse_file_name
+from logstore.file_name import FileKind, file_name, parse_file_name
 from logstore.isolation import Isolation
 from logstore.log import Log
 from logstore.log_config import LogConfig
@@ -109,7 +109,8 @@ class LogPair:
             clean_shutdown=True,
         )
         self.ask("close")
-        ours, kafkas = contents(self.ours_dir), contents(self.kafkas_dir)
+        start = self.log.log_start_offset
+        ours, kafkas = contents(self.ours_dir, start), contents(self.kafkas_dir, start)
         differing = {
             name: (ours.get(name), kafkas.get(name)) for name in ours | kafkas if ours.get(name) != kafkas.get(name)
         }
@@ -305,14 +306,21 @@ class LogPair:
         self.check(f"{self.log.delete_old_segments()} {self.state()}", "deleteOldSegments")
 
 
-def contents(directory: Path) -> dict[str, object]:
-    """What must be the same: a file without entries counts as missing, a snapshot as the set of its entries."""
+def contents(directory: Path, log_start_offset: int) -> dict[str, object]:
+    """What must be the same: a file without entries counts as missing, a snapshot as the set of its entries.
+
+    A snapshot without entries counts as missing only at the log's start: there a start makes it where there is none,
+    and removes it where there is one. Where an index is missing, as Kafka first makes it when it is asked for, Kafka
+    does one after the other in one start.
+    """
     found: dict[str, object] = {}
     for path in directory.iterdir():
         kind = parse_file_name(path.name).kind
         data = path.read_bytes()
         if kind is FileKind.PRODUCER_SNAPSHOT:
-            found[path.name] = set(ProducerSnapshot.parse(data).entries)
+            entries = set(ProducerSnapshot.parse(data).entries)
+            if entries or path.name != file_name(kind, log_start_offset):
+                found[path.name] = entries
         elif kind is FileKind.LEADER_EPOCH_CHECKPOINT:
             found[path.name] = data or NO_EPOCHS
         elif kind in COMPARED and (data or kind is FileKind.LOG):

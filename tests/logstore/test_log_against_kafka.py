@@ -332,3 +332,11 @@ class TestSeldomMet:
         pair.crash()
         pair.open()
         assert pair.log.epochs.entries == sorted({EpochEntry(0, 4), EpochEntry(epoch, 7 if epoch else 4)})
+
+    def test_a_log_that_starts_over_without_records_has_the_same_files_after_every_start(self, pair: LogPair) -> None:
+        pair.truncate_fully_and_start_at(178, 168)
+        pair.high_watermark(178)
+        pair.delete_records(178)
+        for _ in range(3):
+            pair.close()
+            pair.open()
