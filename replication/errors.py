@@ -1,12 +1,16 @@
 """What can keep replicas from being compared or from working together."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from os import PathLike, fspath
 from pathlib import Path
+from typing import Final
 from uuid import UUID
 
 from logstore.partition_metadata import format_uuid
 from logstore.topic_partition import TopicPartition
+
+_NAMED: Final = 10
+"""Names in one message."""
 
 
 class ReplicationError(Exception):
@@ -21,6 +25,17 @@ class NothingInCommonError(ReplicationError, ValueError):
             f"{', '.join(names)}: no two of them hold the same partition; name log.dirs roots of one cluster, or "
             "directories of one partition"
         )
+
+
+class NothingChosenError(ReplicationError, LookupError):
+    """Of the partitions that there are, none is of the topics, or in the sample, that are asked for."""
+
+    def __init__(self, topics: Sequence[str], sample: float, held: Collection[str]) -> None:
+        asked = f" of the topics {', '.join(topics)}" if topics else ""
+        share = f" in a sample of {sample}" if sample < 1 else ""
+        known = ", ".join(sorted(held)[:_NAMED])
+        more = f" and {len(held) - _NAMED:,} more" if len(held) > _NAMED else ""
+        super().__init__(f"there is no partition{asked}{share}; the snapshots hold the topics {known}{more}")
 
 
 class SameReplicaError(ReplicationError, ValueError):
@@ -107,7 +122,8 @@ class UnreadableLocationError(ReplicationError, OSError):
     """A snapshot's place cannot be listed: it is not there, or the system or the store refuses."""
 
     def __init__(self, location: str, error: Exception) -> None:
-        super().__init__(f"{location}: {error}")
+        system = error.strerror if isinstance(error, OSError) else None
+        super().__init__(f"{location}: {system or str(error).removeprefix(f'{location}: ')}")
 
 
 class NoSnapshotError(ReplicationError, ValueError):

@@ -23,7 +23,7 @@ from replication.audit.session import prepare_session
 from replication.audit.snapshot import Snapshot, find_snapshots, named_absolutely
 from replication.audit.tables import EXAMINED, FINDINGS, JUDGED, spark_schema
 from replication.audit.work import Copy, Job, Task, plan_work, target_bytes
-from replication.errors import NothingInCommonError
+from replication.errors import NothingChosenError
 
 KEPT: Final = StorageLevel.MEMORY_AND_DISK
 FEW_GROUPS: Final = 8
@@ -89,18 +89,16 @@ def audit(
 
     `snapshots` are as `find_snapshots` takes them, and what that raises is raised. With `records` every record is
     decoded. `topics` are names or patterns like `orders-*`; of `sample` below 1 that share of the partitions is taken,
-    the same in each run. `task_bytes` is what a task reads, chosen by the whole where it is not given.
+    the same in each run; NothingChosenError is raised where that leaves none. `task_bytes` is what a task reads, chosen
+    by the whole where it is not given.
 
     >>> with audit(start_session(), ["/backup/broker-1", "/backup/broker-2"]) as audited:
     ...     audited.partitions.where("verdict != 'identical'").show()
     """
     prepare_session(spark)
     found = find_snapshots(snapshots)
-    copies = [copy for snapshot in found for copy in snapshot.copies()]
-    wanted = _wanted([copy.topic_partition for copy in copies], topics, sample)
-    copies = [copy for copy in copies if copy.topic_partition in wanted]
-    if not copies:
-        raise NothingInCommonError([snapshot.name for snapshot in found])
+    copies = chosen_copies(found, topics, sample)
+    wanted = {copy.topic_partition for copy in copies}
     tasks = plan_work(_jobs(found, copies), task_bytes or target_bytes(sum(copy.bytes for copy in copies)))
     examined = examination(spark, tasks, records=records).persist(KEPT)
     kept = [examined]
@@ -132,6 +130,15 @@ def audit(
         kept=(*kept, judged),
         read_batches=partial(_batches, spark, snapshots, wanted, is_whole=not topics and sample >= 1),
     )
+
+
+def chosen_copies(snapshots: Sequence[Snapshot], topics: Sequence[str], sample: float) -> list[Copy]:
+    """List the copies to be examined, `topics` and `sample` being as for `audit`. Raises NothingChosenError."""
+    copies = [copy for snapshot in snapshots for copy in snapshot.copies()]
+    wanted = _wanted([copy.topic_partition for copy in copies], topics, sample)
+    if not wanted:
+        raise NothingChosenError(topics, sample, {copy.topic_partition.topic for copy in copies})
+    return [copy for copy in copies if copy.topic_partition in wanted]
 
 
 def _jobs(snapshots: Sequence[Snapshot], copies: Sequence[Copy]) -> Iterator[Job]:

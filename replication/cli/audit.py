@@ -1,5 +1,6 @@
 """`epochlog audit`."""
 
+import os
 import re
 import sys
 from collections import Counter
@@ -23,6 +24,7 @@ from replication.cli.output import (
 
 if TYPE_CHECKING:
     from replication.audit import Audit
+    from replication.audit.history import Run
 
 MOST_ROWS = 40
 """Of a table on the terminal; `--json`, `--output` and `--report` have all."""
@@ -74,10 +76,12 @@ def audit(
         raise typer.BadParameter(f"{sample} is no share above 0 and up to 1", param_hint="--sample")
     if output is not None and output.exists():
         raise typer.BadParameter(f"{output} exists; name a directory to be made", param_hint="--output")
+    _ensure_places(report, output, history)
+    before = _run_before(history)
     patterns = [name.strip() for name in topics.split(",") if name.strip()]
     document = _audited(snapshots, patterns, sample, master, output, records=records, json=json)
     if history is not None:
-        document["history"] = _compared(history, document)
+        document["history"] = _compared(history, before, document)
     if report is not None:
         from replication.audit.report import render
 
@@ -89,6 +93,36 @@ def audit(
     status = _exit_status(document)
     if status != EXIT_CLEAN:
         raise typer.Exit(status)
+
+
+def _ensure_places(report: Path | None, output: Path | None, history: Path | None) -> None:
+    """Say before the long work, not after it, that its results could not be written."""
+    if report is not None:
+        if report.is_dir():
+            raise typer.BadParameter(f"{report} is a directory; name a file", param_hint="--report")
+        if not report.parent.is_dir():
+            raise typer.BadParameter(f"there is no directory {report.parent}", param_hint="--report")
+        _ensure_writable(report if report.exists() else report.parent, "--report")
+    for directory, option in ((output, "--output"), (history, "--history")):
+        if directory is None:
+            continue
+        there = next(place for place in (directory.absolute(), *directory.absolute().parents) if place.exists())
+        if not there.is_dir():
+            raise typer.BadParameter(f"{there} is no directory", param_hint=option)
+        _ensure_writable(there, option)
+
+
+def _ensure_writable(place: Path, option: str) -> None:
+    if not os.access(place, os.W_OK):
+        raise typer.BadParameter(f"{place} cannot be written", param_hint=option)
+
+
+def _run_before(history: Path | None) -> "Run | None":
+    if history is None:
+        return None
+    from replication.audit.history import latest_run
+
+    return latest_run(history)
 
 
 def _audited(
@@ -109,12 +143,13 @@ def _audited(
 
         from replication.audit import audit as audit_of
         from replication.audit import find_snapshots, start_session
+        from replication.audit.auditing import chosen_copies
         from replication.audit.document import describe
         from replication.audit.task_progress import watched
     except ModuleNotFoundError as error:
         complain(f"the audit needs {error.name}: pip install 'epochlog[cli,spark]'")
         raise typer.Exit(EXIT_FAILED) from error
-    find_snapshots(snapshots)  # wrong paths are told before Spark takes its seconds to start
+    chosen_copies(find_snapshots(snapshots), topics, sample)  # what is wrong is told before Spark takes its seconds
     is_ours = SparkSession.getActiveSession() is None
     spark = start_session(master)
     try:
@@ -150,11 +185,11 @@ def _write_tables(audited: "Audit", output: Path) -> None:
         table.write.json(str(output.absolute() / "json" / name))
 
 
-def _compared(directory: Path, document: Mapping[str, Any]) -> dict[str, Any] | None:
+def _compared(directory: Path, before: "Run | None", document: Mapping[str, Any]) -> dict[str, Any] | None:
     """Keep the run, and return what is new since the last one, if there was one."""
-    from replication.audit.history import Changes, Run, keep_run, latest_run
+    from replication.audit.history import Changes, Run, keep_run
 
-    before, now = latest_run(directory), Run.of(document)
+    now = Run.of(document)
     keep_run(directory, now)
     return Changes.between(before, now).as_json() if before else None
 

@@ -17,7 +17,7 @@ from logstore.verify import Finding
 from replication.audit import audit
 from replication.audit.examination_source import ExaminationReader, ExaminationSource
 from replication.audit.metrics import shuffle_bytes
-from replication.errors import NothingInCommonError, SameBrokerError
+from replication.errors import NothingChosenError, NothingInCommonError, SameBrokerError
 from tests.data.replicas import replicas, truth
 from tests.logstore.batches import batch, record
 from tests.replication.audit.one_process import Rows, audit_here, told
@@ -158,7 +158,7 @@ def test_what_cannot_be_compared_is_said_before_anything_is_read(spark: SparkSes
         audit(spark, [root])
     with pytest.raises(SameBrokerError):
         audit(spark, [root, f"other={root}"])
-    with pytest.raises(NothingInCommonError):
+    with pytest.raises(NothingChosenError, match="topics nonsense; the snapshots hold the topics __transaction"):
         audit(spark, [replicas("diverged")], topics=["nonsense"])
 
 

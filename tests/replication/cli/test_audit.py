@@ -80,11 +80,18 @@ def test_a_healed_cluster_is_sound_and_the_next_run_tells_what_is_new(tmp_path: 
     assert "new: b2: error epoch-checkpoint-unparsable in steady-0, leader-epoch-checkpoint" in outcome.out
 
 
-def test_what_cannot_be_audited_is_one_line_before_spark_starts(tmp_path: Path) -> None:
+def test_what_cannot_be_audited_is_one_line_before_spark_starts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     here = replicas("diverged")
     other = shutil.copytree(replicas("healed") / "broker-2", tmp_path / "other")
     again = shutil.copytree(here / "broker-1", tmp_path / "again")
     alone = shutil.copytree(here / "broker-1/codecs-0", tmp_path / "alone/only-0").parent
+    page, strange = tmp_path / "page.html", tmp_path / "strange"
+    page.touch()
+    strange.mkdir()
+    (strange / "audit-1.json").write_text("{")
+    monkeypatch.setattr("replication.audit.start_session", lambda _: pytest.fail("Spark was started"))
     for arguments, words in (
         ((here / "broker-1", tmp_path / "nowhere"), "nowhere"),
         ((here / "broker-1", tmp_path), "log"),
@@ -93,7 +100,16 @@ def test_what_cannot_be_audited_is_one_line_before_spark_starts(tmp_path: Path) 
         ((here / "broker-1", again), "both broker 1"),
         ((here / "broker-1", alone), "hold the same partition"),
         ((here / "broker-1", here / "broker-2", "--sample", "0"), "sample"),
+        ((here / "broker-1", here / "broker-2", "--topics", "odrers"), "no partition of the topics odrers"),
         ((here / "broker-1", here / "broker-2", "--output", tmp_path), "exists"),
+        ((here / "broker-1", here / "broker-2", "--output", page / "tables"), f"{page} is no directory"),
+        (
+            (here / "broker-1", here / "broker-2", "--report", tmp_path / "none/page.html"),
+            f"no directory {tmp_path}/none",
+        ),
+        ((here / "broker-1", here / "broker-2", "--report", tmp_path), "is a directory"),
+        ((here / "broker-1", here / "broker-2", "--history", page), f"{page} is no directory"),
+        ((here / "broker-1", here / "broker-2", "--history", strange), "no run of an audit"),
     ):
         outcome = epochlog("audit", *arguments)
         assert (outcome.status, outcome.out) == (2, ""), arguments
