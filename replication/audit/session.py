@@ -1,7 +1,9 @@
 """Starts Spark, embedded by default, and prepares a session of anybody's for audits."""
 
 import os
+import signal
 import sys
+import threading
 import warnings
 from collections.abc import Mapping
 from pathlib import Path
@@ -54,7 +56,11 @@ def start_session(master: str | None = None, *, settings: Mapping[str, str] | No
         builder = builder.remote(master)
     else:
         os.environ["JAVA_HOME"] = str(find_java())
+    on_interrupt = signal.getsignal(signal.SIGINT)
     spark = builder.config(map=chosen).getOrCreate()
+    is_own = callable(on_interrupt) and on_interrupt is not signal.default_int_handler
+    if is_own and threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGINT, on_interrupt)  # Spark has put its own in the place of the caller's
     prepare_session(spark)
     return spark
 

@@ -1,12 +1,15 @@
 """`epochlog audit`."""
 
+import logging
 import os
 import re
+import signal
 import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
@@ -79,7 +82,8 @@ def audit(
     _ensure_places(report, output, history)
     before = _run_before(history)
     patterns = [name.strip() for name in topics.split(",") if name.strip()]
-    document = _audited(snapshots, patterns, sample, master, output, records=records, json=json)
+    with _interruptible():
+        document = _audited(snapshots, patterns, sample, master, output, records=records, json=json)
     if history is not None:
         document["history"] = _compared(history, before, document)
     if report is not None:
@@ -169,6 +173,24 @@ def _audited(
         if is_ours:
             spark.stop()
     return document
+
+
+@contextmanager
+def _interruptible() -> Iterator[None]:
+    """Let Ctrl-C end the audit without a word.
+
+    Spark's own handler calls Java in the midst of the call that is interrupted, and both log their tracebacks.
+    """
+
+    def interrupt(*_: object) -> NoReturn:
+        logging.disable()
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGINT, interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def cause_of(error: Exception) -> str:

@@ -1,7 +1,9 @@
 """`epochlog audit`: the whole way from copies of brokers' directories to exit status, JSON, tables and page."""
 
 import json
+import logging
 import shutil
+import signal
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -115,3 +117,20 @@ def test_what_cannot_be_audited_is_one_line_before_spark_starts(
         assert (outcome.status, outcome.out) == (2, ""), arguments
         assert outcome.err.count("\n") == 1, outcome.err
         assert words in outcome.err
+
+
+def test_an_interrupted_audit_ends_without_a_word(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Spark's handler would call Java in the midst of the call that is interrupted, and log a traceback of each."""
+
+    def interrupted(_: str | None) -> None:
+        signal.raise_signal(signal.SIGINT)
+
+    monkeypatch.setattr("replication.audit.start_session", interrupted)
+    before = signal.getsignal(signal.SIGINT)
+    try:
+        outcome = epochlog("audit", replicas("diverged"))
+        assert not logging.getLogger("py4j").isEnabledFor(logging.CRITICAL)
+    finally:
+        logging.disable(logging.NOTSET)
+    assert (outcome.status, outcome.out, outcome.err) == (130, "", "")
+    assert signal.getsignal(signal.SIGINT) is before
