@@ -1,5 +1,6 @@
 """The audit of replica snapshots with Spark."""
 
+import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
@@ -48,6 +49,8 @@ class Audit:
     """`verify`'s of each copy, and what only comparing copies shows."""
     partitions: DataFrame
     """One row a partition: its verdict."""
+    begun: float
+    """When the planning began, in seconds since 1970 UTC."""
     kept: tuple[DataFrame, ...]
     read_batches: Callable[[], DataFrame]
 
@@ -95,6 +98,7 @@ def audit(
     >>> with audit(start_session(), ["/backup/broker-1", "/backup/broker-2"]) as audited:
     ...     audited.partitions.where("verdict != 'identical'").show()
     """
+    begun = time.time()
     prepare_session(spark)
     found = find_snapshots(snapshots)
     copies = chosen_copies(found, topics, sample)
@@ -127,6 +131,7 @@ def audit(
         epochs=_exploded(wholes, "epochs"),
         findings=_findings(spark, wholes, judged, nowhere_findings(held, listed)),
         partitions=judged.drop("findings"),
+        begun=begun,
         kept=(*kept, judged),
         read_batches=partial(_batches, spark, snapshots, wanted, is_whole=not topics and sample >= 1),
     )

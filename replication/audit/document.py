@@ -20,21 +20,20 @@ def describe(spark: SparkSession, audited: Audit, snapshots: Sequence[str | Path
     `snapshots` are those that were audited, as `audit` took them. Keys: `partitions`, `findings`, `consumer_offsets`,
     `snapshots`, and `metrics` with `time` in seconds since 1970 UTC.
     """
-    begun = time.time()
     partitions = [row.asDict(recursive=True) for row in audited.partitions.collect()]
     partitions.sort(key=lambda each: (each["topic"], each["partition"]))
     findings = [row.asDict() for row in audited.findings.collect()]
     offsets = stranded(spark, snapshots, partitions)
     findings += [each.finding().as_json() for each in offsets]
     findings.sort(key=_worst_first)
-    seconds = time.time() - begun
+    seconds = time.time() - audited.begun
     return {
         "partitions": partitions,
         "findings": findings,
         "consumer_offsets": [each.as_json() for each in offsets],
         "snapshots": [_snapshot(each) for each in audited.snapshots],
         "metrics": {
-            "time": begun,
+            "time": audited.begun,
             "bytes": audited.bytes,
             "seconds": round(seconds, 3),
             "bytes_per_second": round(audited.bytes / seconds),
