@@ -117,7 +117,7 @@ class KafkaLogReader(DataSourceReader):
     def _selected(self, copy: Copy) -> Copy:
         """Leave out the segments in which, by their names, nothing is asked for."""
         topic, partition = copy.topic_partition
-        if not self.selection.wants(replica=copy.replica, topic=topic, partition=partition):
+        if not copy.segments or not self.selection.wants(replica=copy.replica, topic=topic, partition=partition):
             return replace(copy, segments=())
         return replace(copy, segments=tuple(self._selected_segments(copy.segments)))
 

@@ -172,6 +172,16 @@ def test_segments_out_of_the_range_of_offsets_are_not_read(tmp_path: Path) -> No
     assert len(left_to_spark) == 2, "Spark drops the batches at the edges"
 
 
+def test_a_copy_without_a_log_has_no_rows_and_keeps_no_other_from_being_read(tmp_path: Path) -> None:
+    root = write_root(tmp_path / "a", {"t-0": batches(2), "t-1": batches(2)})
+    for log in (root / "t-0").glob("*.log"):
+        log.unlink()
+
+    everything, _ = reader(root, [])
+
+    assert {row["partition"] for row in read(everything)} == {1}
+
+
 @given(st.data())
 def test_no_filter_loses_a_row_that_it_asks_for(data: st.DataObject) -> None:
     kinds: list[Any] = [EqualTo, GreaterThan, GreaterThanOrEqual, LessThan, LessThanOrEqual]
