@@ -7,7 +7,7 @@ import signal
 import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
@@ -141,7 +141,7 @@ def _audited(
 ) -> dict[str, Any]:
     """Start Spark and let it do the audit."""
     try:
-        from py4j.protocol import Py4JJavaError
+        from py4j.protocol import Py4JError, Py4JJavaError
         from pyspark.errors import PySparkException
         from pyspark.sql import SparkSession
 
@@ -171,7 +171,8 @@ def _audited(
         raise typer.Exit(EXIT_FAILED) from error
     finally:
         if is_ours:
-            spark.stop()
+            with suppress(Py4JError):  # where an interrupt has ended Java already
+                spark.stop()
     return document
 
 
