@@ -85,10 +85,11 @@ def first_segment_to_read(partition: PartitionDirectory) -> int:
     if partition.checkpoints.clean_shutdown:
         return last
     recovery_point = partition.checkpoints.recovery_point or 0
-    return min(_holding(partition.segments, recovery_point), last)
+    return min(number_of_holder(partition.segments, recovery_point), last)
 
 
-def _holding(segments: Sequence[Segment], offset: int) -> int:
+def number_of_holder(segments: Sequence[Segment], offset: int) -> int:
+    """Return the number of the segment that `offset` is in; the first where it is below all."""
     return max((number for number, segment in enumerate(segments) if segment.base_offset <= offset), default=0)
 
 

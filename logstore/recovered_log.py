@@ -10,7 +10,7 @@ from epoch.checkpoint import LeaderEpochCheckpoint
 from logstore.columns import BatchColumns
 from logstore.epoch_runs import EpochRuns
 from logstore.errors import LogStoreError
-from logstore.log_tail import LogTail
+from logstore.log_tail import LogTail, number_of_holder
 from logstore.partition_directory import PartitionDirectory
 from logstore.segment import Segment
 
@@ -96,8 +96,7 @@ class RecoveredLog:
         """Return the segments that may hold `offset` or later ones."""
         if offset >= self.log_end_offset:
             return ()
-        first = max((number for number, seg in enumerate(self.segments) if seg.base_offset <= offset), default=0)
-        return self.segments[first:]
+        return self.segments[number_of_holder(self.segments, offset) :]
 
     def _batches(self, segment: Segment) -> Iterator[BatchColumns]:
         """Read a segment's headers, up to where recovery cuts it off."""

@@ -53,7 +53,7 @@ def _believed(segment: Segment, orphans: dict[int, dict[FileKind, Path]]) -> Seg
     try:
         with LogFile.open(segment.log_path) as log:
             first = _first_offset(log)
-            if first is None:
+            if first is None or first == segment.base_offset:
                 return segment
             has_own_indexes = any(kind in segment.files for kind in INDEXES)
             if not has_own_indexes and first in orphans:

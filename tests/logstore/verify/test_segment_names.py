@@ -8,7 +8,10 @@ from pathlib import Path
 import pytest
 
 from logstore.partition_directory import PartitionDirectory
+from logstore.segment import Segment
 from logstore.verify import verify_partition
+from logstore.verify.finding import Reporter
+from logstore.verify.segment_names import NamedSegments
 from tests.data.replicas import replicas
 from tests.logstore.batches import simple_batch
 from tests.logstore.verify.logs import kinds, write_log
@@ -37,6 +40,13 @@ def test_the_cause_is_told_once(base: int, name: int, orders: Path, *, with_inde
         (orders / f"{base:020d}{suffix}").rename(orders / f"{name:020d}{suffix}")
     kind = "batch-below-segment" if base < name else "segment-name-wrong"
     assert found(orders) == [(kind, f"{name:020d}.log", base)]
+
+
+def test_no_index_is_read_of_a_segment_whose_name_fits(orders: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr(Segment, "offset_index")
+    partition = PartitionDirectory.open(orders)
+    named = NamedSegments.of(partition, Reporter(partition.topic_partition))
+    assert (named.segments, named.findings) == (partition.segments, [])
 
 
 def test_a_segment_with_a_name_that_another_s_batches_have(orders: Path) -> None:
