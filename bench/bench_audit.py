@@ -12,9 +12,7 @@ from pytest_benchmark.fixture import BenchmarkFixture
 
 from bench.audit_cluster import PLANTED, make
 from bench.replica import BUILD, one_batch
-from replication.audit.java import find_java
-from replication.errors import JavaMissingError
-from tests.conftest import require
+from tests.conftest import require_java_for_spark
 from tests.oracle.kafka import classpath
 
 FULL, FULL_PARTITIONS = 4 << 30, 200
@@ -26,7 +24,7 @@ FILES_A_DUMP = 50
 
 def bench_audit_of_three_brokers(benchmark: BenchmarkFixture) -> None:
     """The whole command, Spark's start included, on files in the page cache."""
-    require_java()
+    require_java_for_spark()
     size, partitions = (SMALL, SMALL_PARTITIONS) if benchmark.disabled else (FULL, FULL_PARTITIONS)
     roots = make(BUILD / f"cluster-{size}-{partitions}", size, partitions)
     if not benchmark.disabled:
@@ -50,16 +48,9 @@ def bench_start_to_first_result(benchmark: BenchmarkFixture) -> None:
     """From nothing to the verdicts of a small cluster: Spark's start."""
     if benchmark.disabled:
         pytest.skip("nothing is measured")
-    require_java()
+    require_java_for_spark()
     roots = make(BUILD / f"cluster-{SMALL}-{SMALL_PARTITIONS}", SMALL, SMALL_PARTITIONS)
     benchmark.pedantic(audit, args=(roots,), rounds=5)
-
-
-def require_java() -> None:
-    try:
-        find_java()
-    except JavaMissingError as error:
-        require(available=False, what=str(error))
 
 
 def audit(roots: list[Path]) -> dict[str, Any]:

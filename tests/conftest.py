@@ -26,6 +26,17 @@ def require(*, available: bool, what: str) -> None:
     pytest.skip(f"{what} is missing")
 
 
+def require_java_for_spark() -> None:
+    """Skip the test where there is no Java that Spark runs on."""
+    from replication.audit.java import find_java
+    from replication.errors import JavaMissingError
+
+    try:
+        find_java()
+    except JavaMissingError as error:
+        require(available=False, what=str(error))
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_configure(config: pytest.Config) -> None:
     """Let Hypothesis draw from the run's seed too, so that a failure anywhere can be repeated from it."""

@@ -87,20 +87,22 @@ def audit(
     topics: Sequence[str] = (),
     sample: float = 1.0,
     task_bytes: int | None = None,
+    found: Sequence[Snapshot] | None = None,
 ) -> Audit:
     """Compare the copies of all partitions that the snapshots hold.
 
     `snapshots` are as `find_snapshots` takes them, and what that raises is raised. With `records` every record is
     decoded. `topics` are names or patterns like `orders-*`; of `sample` below 1 that share of the partitions is taken,
     the same in each run; NothingChosenError is raised where that leaves none. `task_bytes` is what a task reads, chosen
-    by the whole where it is not given.
+    by the whole where it is not given. `found` is what `find_snapshots` has returned for the same snapshots, where that
+    was asked already: large ones take long to list.
 
     >>> with audit(start_session(), ["/backup/broker-1", "/backup/broker-2"]) as audited:
     ...     audited.partitions.where("verdict != 'identical'").show()
     """
     begun = time.time()
     prepare_session(spark)
-    found = find_snapshots(snapshots)
+    found = find_snapshots(snapshots) if found is None else found
     copies = chosen_copies(found, topics, sample)
     wanted = {copy.topic_partition for copy in copies}
     tasks = plan_work(_jobs(found, copies), task_bytes or target_bytes(sum(copy.bytes for copy in copies)))

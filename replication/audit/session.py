@@ -5,10 +5,12 @@ import signal
 import sys
 import threading
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Final
 
+from py4j.protocol import Py4JError
 from pyspark.sql import SparkSession
 
 from replication.audit.java import find_java
@@ -63,6 +65,19 @@ def start_session(master: str | None = None, *, settings: Mapping[str, str] | No
         signal.signal(signal.SIGINT, on_interrupt)  # Spark has put its own in the place of the caller's
     prepare_session(spark)
     return spark
+
+
+@contextmanager
+def session_for_a_while(master: str | None = None) -> Iterator[SparkSession]:
+    """Start Spark as `start_session` does, and stop it at the end, unless it was there before."""
+    is_ours = SparkSession.getActiveSession() is None
+    spark = start_session(master)
+    try:
+        yield spark
+    finally:
+        if is_ours:
+            with suppress(Py4JError):  # where an interrupt has ended Java already
+                spark.stop()
 
 
 def _settings_of(master: str | None) -> dict[str, str]:

@@ -7,7 +7,7 @@ import signal
 import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
@@ -141,23 +141,25 @@ def _audited(
 ) -> dict[str, Any]:
     """Start Spark and let it do the audit."""
     try:
-        from py4j.protocol import Py4JError, Py4JJavaError
+        from py4j.protocol import Py4JJavaError
         from pyspark.errors import PySparkException
-        from pyspark.sql import SparkSession
 
         from replication.audit import audit as audit_of
-        from replication.audit import find_snapshots, start_session
+        from replication.audit import find_snapshots
         from replication.audit.auditing import chosen_copies
         from replication.audit.document import describe
+        from replication.audit.session import session_for_a_while
         from replication.audit.task_progress import watched
     except ModuleNotFoundError as error:
         complain(f"the audit needs {error.name}: pip install 'epochlog[cli,spark]'")
         raise typer.Exit(EXIT_FAILED) from error
-    chosen_copies(find_snapshots(snapshots), topics, sample)  # what is wrong is told before Spark takes its seconds
-    is_ours = SparkSession.getActiveSession() is None
-    spark = start_session(master)
+    found = find_snapshots(snapshots)
+    chosen_copies(found, topics, sample)  # what is wrong is told before Spark takes its seconds
     try:
-        with audit_of(spark, snapshots, records=records, topics=topics, sample=sample) as audited:
+        with (
+            session_for_a_while(master) as spark,
+            audit_of(spark, snapshots, records=records, topics=topics, sample=sample, found=found) as audited,
+        ):
             wanted = not (json and sys.stdout.isatty())
             with (
                 progress_bar("auditing", audited.bytes, wanted=wanted) as advance,
@@ -169,10 +171,6 @@ def _audited(
     except (PySparkException, Py4JJavaError) as error:
         complain(f"Spark could not do it: {cause_of(error)}")
         raise typer.Exit(EXIT_FAILED) from error
-    finally:
-        if is_ours:
-            with suppress(Py4JError):  # where an interrupt has ended Java already
-                spark.stop()
     return document
 
 

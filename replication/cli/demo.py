@@ -112,24 +112,18 @@ def _audit(cluster: Path) -> dict[str, Any]:
     try:
         from py4j.protocol import Py4JJavaError
         from pyspark.errors import PySparkException
-        from pyspark.sql import SparkSession
 
-        from replication.audit import audit, start_session
+        from replication.audit import audit
         from replication.audit.document import describe
+        from replication.audit.session import session_for_a_while
         from replication.cli.audit import cause_of
         from replication.errors import JavaMissingError
     except ModuleNotFoundError as error:
         missing = (error.name or "pyspark").partition(".")[0]
         raise NoAuditError(f"The package {missing} is missing: pip install 'epochlog[cli,spark]'") from error
-    is_ours = SparkSession.getActiveSession() is None
     try:
-        spark = start_session()
-        try:
-            with audit(spark, [cluster]) as audited:
-                return describe(spark, audited, [cluster])
-        finally:
-            if is_ours:
-                spark.stop()
+        with session_for_a_while() as spark, audit(spark, [cluster]) as audited:
+            return describe(spark, audited, [cluster])
     except JavaMissingError as error:
         raise NoAuditError(str(error)) from error
     except (PySparkException, Py4JJavaError) as error:

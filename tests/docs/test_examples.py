@@ -5,9 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from replication.audit.java import find_java
-from replication.errors import JavaMissingError
-from tests.conftest import require
+from tests.conftest import require_java_for_spark
 from tests.docs.examples import LANGUAGES, PAGES, blocks_of, commands_of, matches, outcomes
 
 WITH_EXAMPLES = [page for page in PAGES if any(block.runs for block in blocks_of(page.read_text()))]
@@ -17,16 +15,9 @@ STARTS_SPARK = re.compile(r"^\$ epochlog (?:audit|demo)|start_session\(", re.MUL
 @pytest.mark.parametrize("page", WITH_EXAMPLES, ids=lambda page: page.name)
 def test_examples_print_what_the_page_says(page: Path, tmp_path: Path) -> None:
     if any(block.runs and STARTS_SPARK.search(block.body) for block in blocks_of(page.read_text())):
-        require_java()
+        require_java_for_spark()
     wrong = [outcome for outcome in outcomes(page, tmp_path) if not matches(outcome.expected, outcome.actual)]
     assert not wrong, "\n".join([f"{page.name}; `python -m tests.docs.examples` writes it anew", *map(str, wrong)])
-
-
-def require_java() -> None:
-    try:
-        find_java()
-    except JavaMissingError as error:
-        require(available=False, what=str(error))
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)

@@ -6,18 +6,13 @@ import pytest
 from pyspark.sql import SparkSession
 
 from replication.audit import start_session
-from replication.audit.java import find_java
-from replication.errors import JavaMissingError
-from tests.conftest import require
+from tests.conftest import require_java_for_spark
 
 
 @pytest.fixture(scope="session")
 def _java() -> None:
     """Skip where there is no Java that Spark runs on."""
-    try:
-        find_java()
-    except JavaMissingError as error:
-        require(available=False, what=str(error))
+    require_java_for_spark()
 
 
 @pytest.fixture(scope="session")

@@ -17,6 +17,8 @@ from logstore.verify import Finding
 from replication.audit import audit
 from replication.audit.examination_source import ExaminationReader, ExaminationSource
 from replication.audit.metrics import shuffle_bytes
+from replication.audit.session import session_for_a_while
+from replication.audit.snapshot import find_snapshots
 from replication.errors import NothingChosenError, NothingInCommonError, SameBrokerError
 from tests.data.replicas import replicas, truth
 from tests.logstore.batches import batch, record
@@ -40,6 +42,20 @@ def test_real_replicas_are_judged_as_in_one_process(spark: SparkSession) -> None
         assert audited.batches.where("topic = 'orders'").count() == in_truth("batches", "orders")
 
     assert shuffle_bytes(spark) > before, "what has gone between stages is counted"
+
+
+def test_a_session_that_was_there_before_goes_on(spark: SparkSession) -> None:
+    with session_for_a_while() as same:
+        assert same is spark
+    assert spark.range(3).count() == 3
+
+
+def test_what_was_listed_already_is_not_listed_again(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
+    listed = find_snapshots([replicas("diverged")])
+    monkeypatch.delattr("replication.audit.auditing.find_snapshots")
+    with audit(spark, [replicas("diverged")], found=listed) as audited:
+        assert audited.snapshots == tuple(listed)
+        assert audited.bytes == sum(copy.bytes for snapshot in listed for copy in snapshot.copies())
 
 
 def in_truth(what: str, topic: str = "") -> int:

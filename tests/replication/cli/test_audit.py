@@ -9,9 +9,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from replication.audit.java import find_java
-from replication.errors import JavaMissingError
-from tests.conftest import require
+from tests.conftest import require_java_for_spark
 from tests.data.replicas import cross, replicas
 from tests.replication.cli.command import epochlog
 
@@ -21,10 +19,7 @@ TABLES = ("partitions", "findings", "segments", "epochs", "batches")
 
 @pytest.fixture(scope="module", autouse=True)
 def _java() -> None:
-    try:
-        find_java()
-    except JavaMissingError as error:
-        require(available=False, what=str(error))
+    require_java_for_spark()
 
 
 @pytest.fixture
@@ -125,7 +120,7 @@ def test_an_interrupted_audit_ends_without_a_word(monkeypatch: pytest.MonkeyPatc
     def interrupted(_: str | None) -> None:
         signal.raise_signal(signal.SIGINT)
 
-    monkeypatch.setattr("replication.audit.start_session", interrupted)
+    monkeypatch.setattr("replication.audit.session.start_session", interrupted)
     before = signal.getsignal(signal.SIGINT)
     try:
         outcome = epochlog("audit", replicas("diverged"))

@@ -6,9 +6,8 @@ from pathlib import Path
 import pytest
 
 from replication.audit import session
-from replication.audit.java import find_java
 from replication.errors import JavaMissingError
-from tests.conftest import require
+from tests.conftest import require_java_for_spark
 from tests.replication.cli.command import epochlog
 
 
@@ -17,10 +16,7 @@ def no_java() -> Path:
 
 
 def test_the_story_ends_in_the_audit(tmp_path: Path) -> None:
-    try:
-        find_java()
-    except JavaMissingError as error:
-        require(available=False, what=str(error))
+    require_java_for_spark()
     page = tmp_path / "page.html"
     outcome = epochlog("demo", "--report", page)
     assert outcome.status == 0, outcome.err
