@@ -1,6 +1,8 @@
 """Reads what groups have committed for partitions that a truncation would shorten, with Spark."""
 
 from collections.abc import Callable, Iterable, Sequence
+from functools import reduce
+from operator import or_
 from pathlib import Path
 from typing import Any, Final
 
@@ -41,22 +43,17 @@ def stranded(spark: SparkSession, snapshots: Sequence[str | Path], partitions: S
     """
     cut = {(each["topic"], each["partition"]): each for each in partitions if cuts(each)}
     leaders = {each["partition"]: each["recommended"] for each in partitions if each["topic"] == CONSUMER_OFFSETS}
-    if not cut or not leaders:
-        return []
-    logs = spark.read.format("kafka-log").option("rows", "records").load(list(map(named_absolutely, snapshots)))
-    from_leaders = [
+    is_from_leader = [
         (f.col("partition") == partition) & (f.col("replica") == replica)
         for partition, replica in leaders.items()
         if replica is not None
     ]
-    if not from_leaders:
+    if not cut or not is_from_leader:
         return []
-    any_leader = from_leaders[0]
-    for each in from_leaders[1:]:
-        any_leader |= each
+    logs = spark.read.format("kafka-log").option("rows", "records").load(list(map(named_absolutely, snapshots)))
     rows = (
         logs.where(f.col("topic") == CONSUMER_OFFSETS)
-        .where(any_leader)
+        .where(reduce(or_, is_from_leader))
         .groupBy("partition")
         .applyInArrow(_folding(frozenset(cut)), spark_schema(COMMITTED))
         .collect()

@@ -99,12 +99,6 @@ def print_json_array(documents: Iterable[dict[str, Any]]) -> None:
         sys.stdout.write("[]\n" if before == "[" else "\n]\n")
 
 
-def print_json_lines(documents: Iterable[dict[str, Any]]) -> None:
-    """Print one JSON document a line: for streams."""
-    for document in documents:
-        sys.stdout.write(json.dumps(document) + "\n")
-
-
 def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
     """Print a table: drawn on a terminal, tab-separated without frills in a pipe."""
     if not sys.stdout.isatty():

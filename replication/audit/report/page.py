@@ -111,11 +111,10 @@ def _new(history: Json | None) -> Iterator[str]:
     if history is None:
         return
     yield "<h2>Since the last audit</h2>"
-    changes = [("new", finding) for finding in history["new"]] + [("gone", finding) for finding in history["gone"]]
-    if not changes:
+    rows = [(change, text) for change in ("new", "gone") for text in history[change]]
+    if not rows:
         yield "<p>The same findings and verdicts as before.</p>"
         return
-    rows = [(change, text) for change, text in changes]
     yield from _table("changes", ("change", "what"), rows)
 
 
