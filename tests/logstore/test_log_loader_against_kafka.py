@@ -141,16 +141,21 @@ def batch_at(data: bytes, position: int) -> int:
     return start
 
 
+def crashed_log(oracle: JavaProgram, directory: Path, rng: random.Random) -> tuple[int, int, str]:
+    """Damage a log that Kafka wrote and crashed in `directory`; its recovery point, its start, and the damage."""
+    oracle.ask("autotasks true", f"open {directory} {SETTINGS} clean=true recoveryPoint=0 logStart=0", *a_life(rng))
+    state = oracle.ask("state", "crash")[0]
+    was = dict(field.split("=") for field in state.split())
+    recovery_point = int(was["recoveryPoint"])
+    return recovery_point, int(was["logStart"]), damage(directory, recovery_point, rng)
+
+
 def test_we_open_what_a_crash_left_as_kafka_does(oracle: JavaProgram, tmp_path: Path) -> None:
     for number in range(CRASHES.count):
         seed = f"{CRASHES.seed}/{number}"
         rng = random.Random(seed)
         original = tmp_path / f"{number}/written/t-0"
-        oracle.ask("autotasks true", f"open {original} {SETTINGS} clean=true recoveryPoint=0 logStart=0", *a_life(rng))
-        state = oracle.ask("state", "crash")[0]
-        was = dict(field.split("=") for field in state.split())
-        recovery_point, log_start = int(was["recoveryPoint"]), int(was["logStart"])
-        said = damage(original, recovery_point, rng)
+        recovery_point, log_start, said = crashed_log(oracle, original, rng)
         ours, theirs = tmp_path / f"{number}/ours/t-0", tmp_path / f"{number}/theirs/t-0"
         shutil.copytree(original, ours)
         shutil.copytree(original, theirs)

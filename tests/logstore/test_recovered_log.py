@@ -13,7 +13,7 @@ from logstore.partition_directory import PartitionDirectory
 from logstore.recovered_log import RecoveredLog, RemovedBatches
 from logstore.root_checkpoints import PartitionCheckpoints
 from tests.campaign import Campaign
-from tests.logstore.test_log_loader_against_kafka import SETTINGS, a_life, damage
+from tests.logstore.test_log_loader_against_kafka import SETTINGS, crashed_log
 from tests.oracle.kafka import JavaProgram
 from tests.replication.partitions import ABatch, write_partition
 
@@ -38,11 +38,7 @@ def test_it_ends_where_kafkas_recovery_ends_with_the_same_epochs(oracle: JavaPro
         seed = f"{CRASHES.seed}/{number}"
         rng = random.Random(seed)
         original = tmp_path / f"{number}/written/t-0"
-        oracle.ask("autotasks true", f"open {original} {SETTINGS} clean=true recoveryPoint=0 logStart=0", *a_life(rng))
-        state = oracle.ask("state", "crash")[0]
-        was = dict(field.split("=") for field in state.split())
-        recovery_point, log_start = int(was["recoveryPoint"]), int(was["logStart"])
-        said = damage(original, recovery_point, rng)
+        recovery_point, log_start, said = crashed_log(oracle, original, rng)
         if said.endswith("swapped") or said.startswith("left-overs"):
             continue  # what a swap completes at start-up is the log loader's
         theirs = tmp_path / f"{number}/theirs/t-0"

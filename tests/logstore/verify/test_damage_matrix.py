@@ -3,7 +3,6 @@
 import shutil
 import struct
 from collections.abc import Callable, Iterator
-from functools import cache
 from pathlib import Path
 
 import crc32c
@@ -11,18 +10,9 @@ import pytest
 
 from logstore.log_root import LogRoot
 from logstore.verify import verify_root
-from tests.data.replicas import replicas
+from tests.logstore.verify.sound_root import ROOT_FILES, source
 
 TXNS = "txns-0"
-SOURCE = ("reconciled", "broker-1")
-ROOT_FILES = (
-    "cleaner-offset-checkpoint",
-    "log-start-offset-checkpoint",
-    "recovery-point-offset-checkpoint",
-    "replication-offset-checkpoint",
-    "meta.properties",
-    ".kafka_cleanshutdown",
-)
 
 Change = Callable[[Path], None]
 
@@ -217,12 +207,6 @@ def changes() -> Iterator[tuple[str, Change]]:
         for name in ROOT_FILES[1:4]:
             for line, word, what in ((0, 0, "version"), (1, 0, "count"), (2, 1, "partition"), (2, 2, "offset")):
                 yield f"{name}: {what} {by:+}", change_number(name, line, word, by)
-
-
-@cache
-def source() -> Path:
-    label, broker = SOURCE
-    return replicas(label) / broker
 
 
 def copy(root: Path) -> Path:

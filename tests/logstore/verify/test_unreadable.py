@@ -10,19 +10,9 @@ import pytest
 
 from logstore.log_root import LogRoot
 from logstore.verify import Finding, verify_root
-from tests.data.replicas import replicas
+from tests.logstore.verify.sound_root import ROOT_FILES, source
 
 PARTITIONS = ("orders-2", "compacted-0", "txns-0")
-SOURCE = ("reconciled", "broker-1")
-ROOT_FILES = (
-    "cleaner-offset-checkpoint",
-    "log-start-offset-checkpoint",
-    "recovery-point-offset-checkpoint",
-    "replication-offset-checkpoint",
-    "meta.properties",
-    ".kafka_cleanshutdown",
-)
-
 Refuse = Callable[[Path], None]
 
 
@@ -39,11 +29,6 @@ def refuse(monkeypatch: pytest.MonkeyPatch) -> Refuse:
 
     monkeypatch.setattr(builtins, "open", open_unless_refused)
     return lambda path: refused.add(str(path))
-
-
-def source() -> Path:
-    label, broker = SOURCE
-    return replicas(label) / broker
 
 
 def files() -> list[str]:
