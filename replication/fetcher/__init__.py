@@ -1,0 +1,1 @@
+"""The follower side of replication: truncate where the leader's epochs say, then fetch."""

@@ -1,0 +1,29 @@
+"""What a follower is to do to its log."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class TruncateTo:
+    """Let the log end at `offset`."""
+
+    offset: int
+
+
+@dataclass(frozen=True, slots=True)
+class StartAfresh:
+    """Drop everything and go on at `offset`, where the leader's log starts (Kafka: truncateFullyAndStartAt)."""
+
+    offset: int
+
+
+@dataclass(frozen=True, slots=True)
+class Append:
+    """Append the leader's batches, then take its high watermark and its log's start."""
+
+    records: bytes | memoryview
+    high_watermark: int
+    log_start_offset: int
+
+
+Action = TruncateTo | StartAfresh | Append

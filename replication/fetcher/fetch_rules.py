@@ -1,0 +1,33 @@
+"""By which generation of the protocol a follower follows."""
+
+from dataclasses import dataclass
+from typing import Final
+
+from epoch import TruncationProtocol
+
+BACK_OFF_MS: Final = 1_000
+"""Kafka: replica.fetch.backoff.ms."""
+
+
+@dataclass(frozen=True, slots=True)
+class FetchRules:
+    """How a follower finds what to truncate, and how long it waits after an error.
+
+    Kafka's replicas truncate on fetch since 2.7. A mirror asks: to a consumer's Fetch a leader tells no divergence.
+    """
+
+    protocol: TruncationProtocol = TruncationProtocol.KIP_320
+    truncate_on_fetch: bool = True
+    """Let the leader find the divergence in a Fetch (KIP-595), wherever epochs are known."""
+    back_off_ms: int = BACK_OFF_MS
+
+    @property
+    def asks(self) -> bool:
+        """Whether only questions tell what to truncate: a fetch does not."""
+        return self.protocol is not TruncationProtocol.HIGH_WATERMARK and not self.truncate_on_fetch
+
+
+REPLICA_RULES: Final = FetchRules()
+"""A replica's, as of Kafka 2.7 and later."""
+MIRROR_RULES: Final = FetchRules(truncate_on_fetch=False)
+"""A mirror's: it asks for epochs, in rounds."""

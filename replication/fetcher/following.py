@@ -1,0 +1,178 @@
+"""A follower's decisions about one partition: values in, values out; no log, no network, no clock.
+
+Every function takes the partition's state and what was learnt, and returns the next state, with what is to be done to
+the log (Kafka: AbstractFetcherThread). One that follows runs them so:
+
+    state = follow(rules, leader_epoch, log_state)
+    match ask(state, rules, log_state):
+        case EpochQuestion(): ...   # OffsetForLeaderEpoch, then after_epoch_answer
+        case OffsetsQuestion(): ... # ListOffsets, then after_offsets
+        case FetchQuestion(): ...   # Fetch, then after_fetch, and after_append where it says Append
+        case Step(): ...            # nothing to ask: do its action, take its state
+"""
+
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+from kio.schema.errors import ErrorCode
+
+from epoch import UNDEFINED_EPOCH, EndOffset, TruncationProtocol, truncation_for
+from replication.fetcher.actions import Action, Append, StartAfresh, TruncateTo
+from replication.fetcher.fetch_rules import FetchRules
+from replication.fetcher.fetch_state import FetchState, Phase
+from replication.fetcher.log_state import LogState
+
+
+class Step(NamedTuple):
+    """What comes next: the partition's new state, and what must be done to its log first."""
+
+    state: FetchState
+    action: Action | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class EpochQuestion:
+    """Where does `epoch` end in the leader's log? (OffsetForLeaderEpoch)."""
+
+    epoch: int
+
+
+@dataclass(frozen=True, slots=True)
+class OffsetsQuestion:
+    """Where does the leader's log start and end? (ListOffsets)."""
+
+
+@dataclass(frozen=True, slots=True)
+class FetchQuestion:
+    """What follows `offset`, after a batch of `last_fetched_epoch`? (Fetch)."""
+
+    offset: int
+    last_fetched_epoch: int
+
+
+class LeaderOffsets(NamedTuple):
+    """Where the leader's log starts and ends."""
+
+    log_start_offset: int
+    log_end_offset: int
+
+
+def follow(rules: FetchRules, leader_epoch: int, log: LogState, current: FetchState | None = None) -> FetchState:
+    """Begin to follow the leader of `leader_epoch`; a partition that follows it already goes on as it is.
+
+    Kafka: AbstractFetcherThread.partitionFetchState.
+    """
+    if current is not None and current.leader_epoch == leader_epoch and current.is_active:
+        return current
+    if rules.truncate_on_fetch and log.history:
+        return FetchState(leader_epoch, log.fetch_offset, log.latest_epoch)
+    return FetchState(leader_epoch, log.fetch_offset, phase=Phase.TRUNCATING)
+
+
+def ask(state: FetchState, rules: FetchRules, log: LogState) -> EpochQuestion | OffsetsQuestion | FetchQuestion | Step:
+    """Decide what to ask the leader; a Step where the follower decides alone. Only for states that are active."""
+    if state.phase is Phase.LOCATING:
+        return OffsetsQuestion()
+    if state.phase is Phase.FETCHING:
+        return FetchQuestion(state.fetch_offset, state.last_fetched_epoch)
+    if rules.protocol is TruncationProtocol.HIGH_WATERMARK or not log.history:
+        return _truncate(state, rules, log, min(log.high_watermark, log.log_end_offset), complete=True)
+    return EpochQuestion(log.latest_epoch)
+
+
+def after_epoch_answer(
+    state: FetchState, rules: FetchRules, log: LogState, error: ErrorCode, answer: EndOffset, now: int
+) -> Step:
+    """Take where the leader says that the epoch ends which was asked for."""
+    if error is not ErrorCode.none:
+        return Step(_after_error(state, rules, error, now))
+    if rules.protocol is TruncationProtocol.KIP_101:
+        # Leaders of that time told no epoch.
+        answer = EndOffset(UNDEFINED_EPOCH, answer.end_offset)
+    offset, complete = _truncation(answer, log)
+    return _truncate(state, rules, log, offset, complete=complete)
+
+
+def after_offsets(
+    state: FetchState, rules: FetchRules, log: LogState, error: ErrorCode, leader: LeaderOffsets, now: int
+) -> Step:
+    """Take where the leader's log starts and ends, after it refused the fetch offset (Kafka: fetchOffsetAndTruncate).
+
+    A log that goes on beyond the leader's is cut to the leader's end; one that ends before the leader's starts begins
+    anew there; any other goes on where it ends, once its epochs are known to agree.
+    """
+    if error is not ErrorCode.none:
+        return Step(_after_error(state, rules, error, now))
+    if leader.log_end_offset < log.log_end_offset:
+        return _truncate(state, rules, log, leader.log_end_offset, complete=False)
+    if leader.log_start_offset > log.log_end_offset:
+        offset = leader.log_start_offset
+        lag = leader.log_end_offset - offset
+        return Step(FetchState(state.leader_epoch, offset, lag=lag), StartAfresh(offset))
+    lag = leader.log_end_offset - log.log_end_offset
+    if rules.asks:
+        return Step(replace(state, phase=Phase.TRUNCATING, lag=lag))
+    return Step(replace(_fetching(state, rules, log.log_end_offset, log), lag=lag))
+
+
+def after_fetch(
+    state: FetchState, rules: FetchRules, log: LogState, error: ErrorCode, answer: Append | EndOffset, now: int
+) -> Step:
+    """Take a fetch's answer: batches to append, or the epoch and offset from which the logs diverge (KIP-595).
+
+    After an Append, `after_append` gives the next state.
+    """
+    if error is ErrorCode.offset_out_of_range:
+        return Step(replace(state, phase=Phase.LOCATING))
+    if error is not ErrorCode.none:
+        return Step(_after_error(state, rules, error, now))
+    if isinstance(answer, Append):
+        if state.fetch_offset != log.log_end_offset:
+            return Step(
+                state.failed(f"fetched from offset {state.fetch_offset:,}, but the log ends at {log.log_end_offset:,}")
+            )
+        return Step(state, answer)
+    offset, complete = _truncation(answer, log)
+    return _truncate(state, rules, log, offset, complete=complete)
+
+
+def after_append(state: FetchState, rules: FetchRules, log: LogState, leader_high_watermark: int) -> FetchState:
+    """Go on after the batches were appended; `log` is as they left it."""
+    lag = max(0, leader_high_watermark - log.log_end_offset)
+    return replace(_fetching(state, rules, log.log_end_offset, log), lag=lag)
+
+
+def after_failed_exchange(state: FetchState, rules: FetchRules, reason: str, now: int) -> FetchState:
+    """Wait after an answer that never came, or that made no sense."""
+    return state.delayed(now + rules.back_off_ms, reason)
+
+
+def _after_error(state: FetchState, rules: FetchRules, error: ErrorCode, now: int) -> FetchState:
+    name = error.name.upper()
+    if error is ErrorCode.fenced_leader_epoch:
+        # Kafka marks the partition failed until it is told of the new leader.
+        return state.fenced(f"{name}: there is a newer leader than that of epoch {state.leader_epoch}")
+    return state.delayed(now + rules.back_off_ms, name)
+
+
+def _truncation(answer: EndOffset, log: LogState) -> tuple[int, bool]:
+    decision = truncation_for(answer, log.history, log.log_end_offset, log.high_watermark)
+    return decision.offset, decision.complete
+
+
+def _truncate(state: FetchState, rules: FetchRules, log: LogState, offset: int, *, complete: bool) -> Step:
+    """Truncate, then fetch; or ask again, where epochs do not agree yet and no fetch will find that out.
+
+    Kafka: updateFetchOffsetAndMaybeMarkTruncationComplete.
+    """
+    left = log.truncate_to(offset)
+    if complete or not rules.asks:
+        following = _fetching(state, rules, offset, left)
+    else:
+        following = FetchState(state.leader_epoch, offset, phase=Phase.TRUNCATING, lag=state.lag)
+    return Step(following, TruncateTo(offset))
+
+
+def _fetching(state: FetchState, rules: FetchRules, offset: int, log: LogState) -> FetchState:
+    last_fetched_epoch = log.latest_epoch if rules.truncate_on_fetch else UNDEFINED_EPOCH
+    return FetchState(state.leader_epoch, offset, last_fetched_epoch, lag=state.lag)
