@@ -2,7 +2,7 @@
 
 python -m tests.data.make_replicas OUT [SEED]
 
-writes OUT/diverged and OUT/reconciled. Needs the `replicas` dependency group, Java and Maven; takes about five minutes.
+writes OUT/diverged and OUT/reconciled. Needs Java and Maven; takes about five minutes.
 """
 
 import random
