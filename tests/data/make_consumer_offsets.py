@@ -2,7 +2,7 @@
 
 python -m tests.data.make_consumer_offsets OUT
 
-writes OUT/__consumer_offsets-0. Needs the `replicas` dependency group, Java and Maven; takes about half a minute.
+writes OUT/__consumer_offsets-0. Needs Java and Maven; takes about half a minute.
 The topics are called like the forked ones of make_replicas.py, so that the partition can be put beside those.
 """
 
