@@ -1,0 +1,76 @@
+"""Records that a truncation removes, kept in files of their own."""
+
+from contextlib import suppress
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Final
+
+from epoch.filesystem import REAL, FileSystem
+from logstore import Log, now_ms
+from logstore.errors import complete
+from replication.mirror.cut import Cut, removed_batches
+
+_TEMPORARY: Final = ".tmp"
+
+
+class TruncatedRecords:
+    """Writes what is cut off to DIR/orders-0/00000000000000000300-epoch7-20261121T163614.123Z.log.
+
+    The name says the first offset, the leader epoch that cut it off, and when. Such a file is a segment as any other:
+    the batches are in it as they were, and `epochlog dump` reads it. No file is ever replaced.
+    """
+
+    def __init__(self, directory: Path, filesystem: FileSystem = REAL) -> None:
+        """Keep them below `directory`, which is made when it is needed."""
+        self.directory = directory
+        self._filesystem = filesystem
+
+    def keep(self, log: Log, cut: Cut) -> Path | None:
+        """Write what `cut` is about to remove, durably, and return the file; None where there is nothing.
+
+        Raises OSError where that is impossible: then the log must not be truncated.
+        """
+        if not cut.bytes:
+            return None
+        directory = self.directory / str(cut.partition)
+        self._ensure_directory(directory)
+        path = _unused(directory, cut)
+        temporary = path.with_name(path.name + _TEMPORARY)
+        try:
+            self._write(temporary, log, cut)
+            self._filesystem.rename(temporary, path)
+            self._filesystem.fsync_directory(directory)
+        except OSError as error:
+            with suppress(OSError):
+                self._filesystem.unlink(temporary)
+            complete(error, temporary, "nothing is truncated before its records are kept: make room and start again")
+            raise
+        return path
+
+    def _write(self, path: Path, log: Log, cut: Cut) -> None:
+        descriptor = self._filesystem.open(path, truncate=True)
+        try:
+            for view in removed_batches(log, cut.offset):
+                self._filesystem.write(descriptor, view.data)
+            self._filesystem.fsync(descriptor)
+        finally:
+            self._filesystem.close(descriptor)
+
+    def _ensure_directory(self, directory: Path) -> None:
+        missing = [place for place in (directory, *directory.parents) if not place.exists()]
+        for place in reversed(missing):
+            with suppress(FileExistsError):  # another partition's thread makes it too
+                self._filesystem.mkdir(place)
+            self._filesystem.fsync_directory(place.parent)
+
+
+def _unused(directory: Path, cut: Cut) -> Path:
+    """Find a name that no earlier cut has taken: one partition is only ever cut by one thread."""
+    time_ms = now_ms()
+    while True:
+        moment = datetime.fromtimestamp(time_ms / 1_000, UTC)
+        written = f"{moment:%Y%m%dT%H%M%S}.{time_ms % 1_000:03d}Z"
+        path = directory / f"{cut.first_offset:020d}-epoch{cut.leader_epoch}-{written}.log"
+        if not path.exists():
+            return path
+        time_ms += 1
