@@ -5,7 +5,7 @@ import os
 import re
 import sys
 from collections.abc import Callable, Sequence
-from typing import Annotated, Final
+from typing import Annotated, Final, TextIO, cast
 
 import typer
 from typer.core import TyperCommand, TyperGroup
@@ -17,7 +17,15 @@ from replication.cli.audit import audit
 from replication.cli.demo import demo
 from replication.cli.dump import dump
 from replication.cli.epochs import epochs
-from replication.cli.output import EXIT_FAILED, EXIT_OUTPUT_CLOSED, OutputError, complain, flush, let_go_of, told
+from replication.cli.output import (
+    EXIT_FAILED,
+    EXIT_OUTPUT_CLOSED,
+    OutputError,
+    StandardOutput,
+    complain,
+    let_go_of,
+    told,
+)
 from replication.cli.plan import plan
 from replication.cli.recover import recover
 from replication.cli.truncate import truncate
@@ -96,11 +104,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if isinstance(out, io.TextIOWrapper):
         # File names may be no text at all, and the terminal may know less of Unicode than they do.
         out.reconfigure(errors="backslashreplace")
+    sys.stdout = cast("TextIO", StandardOutput(out))
     try:
         status = _run(sys.argv[1:] if arguments is None else arguments)
-        flush()
+        sys.stdout.flush()
     except OutputError as error:
-        sys.stdout = out  # typer may have put another in its place
         let_go_of(out)
         if error.is_closed:
             # The reader of our output went away (`| head`): nobody is left to tell.
@@ -119,11 +127,6 @@ def _run(arguments: Sequence[str]) -> int:
         return app(arguments, prog_name="epochlog", standalone_mode=False) or 0
     except UsageError as error:
         complain(_usage_in_one_line(error))
-    except SystemExit as end:
-        # typer itself ends so where the reader of our output went away.
-        if isinstance(end.__context__, BrokenPipeError):
-            raise OutputError(end.__context__) from end
-        raise
     except (EpochError, LogStoreError, ReplicationError, OSError) as error:
         complain(told(error))
     return EXIT_FAILED

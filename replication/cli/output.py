@@ -46,6 +46,31 @@ class OutputError(Exception):
         self.is_closed = isinstance(cause, BrokenPipeError)
 
 
+class StandardOutput:
+    """Standard output for text, whose failures are OutputError; in all else the stream that it is given."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def __getattr__(self, name: str) -> Any:  # whatever a stream has
+        """Return what the stream itself has under that name."""
+        return getattr(self._stream, name)
+
+    def write(self, text: str) -> int:
+        """Write all of it."""
+        try:
+            return self._stream.write(text)
+        except OSError as error:
+            raise OutputError(error) from error
+
+    def flush(self) -> None:
+        """Write what was printed so far."""
+        try:
+            self._stream.flush()
+        except OSError as error:
+            raise OutputError(error) from error
+
+
 class Output:
     """Standard output for bytes, whose failures are OutputError."""
 
@@ -60,17 +85,9 @@ class Output:
             raise OutputError(error) from error
 
 
-def flush() -> None:
-    """Write what was printed so far. Raises OutputError."""
-    try:
-        sys.stdout.flush()
-    except OSError as error:
-        raise OutputError(error) from error
-
-
 def complain(text: str) -> None:
     """Say one line on the error stream, after what was printed so far. Raises OutputError."""
-    flush()
+    sys.stdout.flush()
     try:
         print(shown(f"epochlog: {text}"), file=sys.stderr, flush=True)
     except OSError:  # nobody can be told that nobody can be told
