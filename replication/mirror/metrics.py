@@ -1,0 +1,106 @@
+"""What a mirror tells Prometheus."""
+
+from collections.abc import Callable, Iterable, Iterator
+from threading import Thread
+from typing import Final
+from wsgiref.simple_server import WSGIServer
+
+from prometheus_client import CollectorRegistry, start_wsgi_server
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
+
+from replication.mirror.status import PartitionStatus
+
+LOCAL: Final = "127.0.0.1"
+_LABELS: Final = ("topic", "partition")
+_BELOW: Final = "below_high_watermark"
+
+
+class MirrorMetrics(Collector):
+    """Reads how the partitions stand whenever Prometheus asks, so that following them costs nothing more."""
+
+    def __init__(self, statuses: Callable[[], Iterable[PartitionStatus]]) -> None:
+        """Take what tells the partitions' states; it is called from the server's threads."""
+        self._statuses = statuses
+
+    def collect(self) -> Iterator[Metric]:
+        """Give all metrics at this moment."""
+        statuses = tuple(self._statuses())
+        yield from _gauges(statuses)
+        yield from _counters(statuses)
+
+
+def _gauges(statuses: Iterable[PartitionStatus]) -> Iterator[Metric]:
+    lag = _gauge("lag_offsets", "Offsets up to the leader's high watermark.")
+    epoch = _gauge("leader_epoch", "Epoch of the leader that is followed; -1 while none is known.")
+    high_watermark = _gauge("high_watermark_offset", "High watermark of the copy.")
+    end = _gauge("log_end_offset", "Where the copy ends.")
+    start = _gauge("log_start_offset", "Where the copy starts.")
+    failed = _gauge("failed", "1 where the partition is given up.")
+    for each in statuses:
+        labels = _labels(each)
+        if each.lag is not None:
+            lag.add_metric(labels, each.lag)
+        epoch.add_metric(labels, each.leader_epoch)
+        high_watermark.add_metric(labels, each.high_watermark)
+        end.add_metric(labels, each.log_end_offset)
+        start.add_metric(labels, each.log_start_offset)
+        failed.add_metric(labels, each.failed)
+    yield from (lag, epoch, high_watermark, end, start, failed)
+
+
+def _counters(statuses: Iterable[PartitionStatus]) -> Iterator[Metric]:
+    size = _counter("bytes", "Bytes of record batches appended.")
+    appends = _counter("appends", "Answers whose batches were appended.")
+    truncations = _counter("truncations", "Truncations that removed something.", _BELOW)
+    records = _counter("truncated_records", "Records that truncations removed.", _BELOW)
+    errors = _counter("errors", "Answers with an error, and exchanges that failed.", "error")
+    for each in statuses:
+        labels, tally = _labels(each), each.tally
+        size.add_metric(labels, tally.bytes)
+        appends.add_metric(labels, tally.appends)
+        below = tally.truncations_below_high_watermark
+        truncations.add_metric([*labels, "false"], tally.truncations - below)
+        truncations.add_metric([*labels, "true"], below)
+        lost = tally.records_truncated_below_high_watermark
+        records.add_metric([*labels, "false"], tally.records_truncated - lost)
+        records.add_metric([*labels, "true"], lost)
+        for name, count in tuple(tally.errors.items()):
+            errors.add_metric([*labels, name], count)
+    yield from (size, appends, truncations, records, errors)
+
+
+def _gauge(name: str, meaning: str) -> GaugeMetricFamily:
+    return GaugeMetricFamily(f"epochlog_mirror_{name}", meaning, labels=_LABELS)
+
+
+def _counter(name: str, meaning: str, *more_labels: str) -> CounterMetricFamily:
+    return CounterMetricFamily(f"epochlog_mirror_{name}", meaning, labels=(*_LABELS, *more_labels))
+
+
+def _labels(status: PartitionStatus) -> list[str]:
+    return [status.partition.topic, str(status.partition.partition)]
+
+
+class MetricsServer:
+    """Answers `GET /metrics` until it is closed."""
+
+    def __init__(self, metrics: Collector, host: str = LOCAL, port: int = 0) -> None:
+        """Listen; port 0 lets the system choose. Raises OSError where that is impossible."""
+        registry = CollectorRegistry()
+        registry.register(metrics)
+        try:
+            self._server: WSGIServer
+            self._thread: Thread
+            self._server, self._thread = start_wsgi_server(port, host, registry)
+        except OSError as error:
+            error.add_note(f"no metrics can be served at {host}:{port}; name another port, or 0 for any")
+            raise
+        self.address = f"{host}:{self._server.server_port}"
+        """HOST:PORT as it is, whatever port was asked for."""
+
+    def close(self) -> None:
+        """Listen no more."""
+        self._server.shutdown()
+        self._server.server_close()
+        self._thread.join()

@@ -1,0 +1,51 @@
+"""How a mirror stands with each of its partitions: what it shows, exports and stops by."""
+
+from collections import Counter
+from dataclasses import dataclass, field
+
+from logstore import TopicPartition
+from replication.mirror.cut import Cut
+
+
+@dataclass(slots=True)
+class Tally:
+    """What has been done for one partition since the mirror started. One thread writes, any reads."""
+
+    bytes: int = 0
+    appends: int = 0
+    truncations: int = 0
+    truncations_below_high_watermark: int = 0
+    records_truncated: int = 0
+    records_truncated_below_high_watermark: int = 0
+    errors: Counter[str] = field(default_factory=Counter)
+    """Answers that told an error, and exchanges that failed, by Kafka's name or what kind of failure it was."""
+
+    def add_cut(self, cut: Cut) -> None:
+        """Count a truncation that removed something."""
+        if not cut.bytes:
+            return
+        self.truncations += 1
+        self.records_truncated += cut.records
+        if cut.is_below_high_watermark:
+            self.truncations_below_high_watermark += 1
+            self.records_truncated_below_high_watermark += cut.records
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionStatus:
+    """One partition at one moment."""
+
+    partition: TopicPartition
+    phase: str
+    """What is being done about it, in words: `fetching`, `truncating`, `failed`, ..."""
+    reason: str
+    """Why it waits or has failed."""
+    leader_epoch: int
+    """-1 while no leader is known."""
+    log_start_offset: int
+    log_end_offset: int
+    high_watermark: int
+    lag: int | None
+    """Offsets up to the leader's high watermark; None before its first answer."""
+    tally: Tally
+    failed: bool = False
