@@ -1,0 +1,122 @@
+"""A Java client's properties file, as Kafka's tools take with --command-config: what of it holds here."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, TypeVar
+
+from logstore.meta_properties import parse_properties
+from replication.protocol.client_settings import ClientSettings
+from replication.protocol.errors import InvalidSettingsError
+from replication.protocol.security import SaslMechanism, SaslSettings, TlsSettings
+
+PROTOCOLS: Final = {
+    # Whether TLS, whether SASL.
+    "PLAINTEXT": (False, False),
+    "SSL": (True, False),
+    "SASL_PLAINTEXT": (False, True),
+    "SASL_SSL": (True, True),
+}
+SUPPORTED: Final = frozenset(
+    {
+        "client.id",
+        "request.timeout.ms",
+        "sasl.jaas.config",
+        "sasl.mechanism",
+        "security.protocol",
+        "socket.connection.setup.timeout.ms",
+        "ssl.endpoint.identification.algorithm",
+        "ssl.key.password",
+        "ssl.keystore.location",
+        "ssl.keystore.type",
+        "ssl.truststore.location",
+        "ssl.truststore.type",
+    }
+)
+SECURITY: Final = ("security.", "sasl.", "ssl.")
+"""Properties that must not be passed over: a connection would be less safe than it is meant to be, or fail."""
+
+_CONTINUED: Final = re.compile(r"(?<!\\)((?:\\\\)*)\\\r?\n[ \t\f]*")
+_JAAS_OPTION: Final = re.compile(r'(\w+)\s*=\s*(?:"((?:\\.|[^"\\])*)"|([^\s;"]+))')
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class ClientProperties:
+    """How to connect, and which properties make no difference here."""
+
+    settings: ClientSettings
+    passed_over: tuple[str, ...] = ()
+
+    @classmethod
+    def read(cls, path: Path) -> "ClientProperties":
+        """Read a file. Raises InvalidSettingsError where it asks for what is not supported, and OSError."""
+        text = _CONTINUED.sub(r"\1", path.read_bytes().decode("latin-1"))
+        try:
+            return cls.of(parse_properties(text.encode("latin-1")))
+        except InvalidSettingsError as error:
+            raise InvalidSettingsError(f"{path}: {error}") from error
+
+    @classmethod
+    def of(cls, properties: Mapping[str, str]) -> "ClientProperties":
+        """Take properties by name. Raises InvalidSettingsError."""
+        given = {name: value.strip() for name, value in properties.items()}
+        others = sorted(given.keys() - SUPPORTED)
+        if refused := [name for name in others if name.startswith(SECURITY)]:
+            raise InvalidSettingsError(
+                f"{', '.join(refused)}: not supported; of security.*, sasl.* and ssl.* these are: "
+                f"{', '.join(sorted(name for name in SUPPORTED if name.startswith(SECURITY)))}"
+            )
+        tls, sasl = _chosen("security.protocol", given.get("security.protocol", "PLAINTEXT"), PROTOCOLS)
+        default = ClientSettings()
+        settings = ClientSettings(
+            client_id=given.get("client.id", default.client_id),
+            connect_timeout_ms=_number(given, "socket.connection.setup.timeout.ms", default.connect_timeout_ms),
+            request_timeout_ms=_number(given, "request.timeout.ms", default.request_timeout_ms),
+            tls=_tls(given) if tls else None,
+            sasl=_sasl(given) if sasl else None,
+        )
+        return cls(settings, tuple(others))
+
+
+def _tls(given: Mapping[str, str]) -> TlsSettings:
+    for store in ("truststore", "keystore"):
+        kind = given.get(f"ssl.{store}.type", "JKS").upper()
+        if f"ssl.{store}.location" in given and kind != "PEM":
+            raise InvalidSettingsError(
+                f"ssl.{store}.type is {kind}, and only PEM can be read: write the {store} as a PEM file, as "
+                "`keytool -exportcert -rfc` or `openssl pkcs12` do, and set the type to PEM"
+            )
+    check = given.get("ssl.endpoint.identification.algorithm", "https")
+    return TlsSettings(
+        ca=given.get("ssl.truststore.location"),
+        certificate=given.get("ssl.keystore.location"),
+        key_password=given.get("ssl.key.password"),
+        check_hostname=_chosen("ssl.endpoint.identification.algorithm", check, {"https": True, "": False}),
+    )
+
+
+def _sasl(given: Mapping[str, str]) -> SaslSettings:
+    mechanisms = {mechanism.value: mechanism for mechanism in SaslMechanism}
+    mechanism = _chosen("sasl.mechanism", given.get("sasl.mechanism", "GSSAPI"), mechanisms)
+    found = _JAAS_OPTION.findall(given.get("sasl.jaas.config", ""))
+    options = {name: re.sub(r"\\(.)", r"\1", quoted) or plain for name, quoted, plain in found}
+    if not {"username", "password"} <= options.keys():
+        raise InvalidSettingsError('sasl.jaas.config tells no username="..." and password="..."')
+    return SaslSettings(mechanism, options["username"], options["password"])
+
+
+def _chosen(name: str, value: str, known: Mapping[str, T]) -> T:
+    if value not in known:
+        choices = ", ".join(choice or "(empty)" for choice in known)
+        raise InvalidSettingsError(f"{name} is {value!r}, and supported are {choices}")
+    return known[value]
+
+
+def _number(given: Mapping[str, str], name: str, default: int) -> int:
+    text = given.get(name, str(default))
+    if not (text.isascii() and text.isdigit() and 0 < int(text) < 1 << 31):
+        raise InvalidSettingsError(f"{name} is {text!r}, and must be milliseconds")
+    return int(text)

@@ -1,0 +1,81 @@
+"""What holds of a Java client's properties file, and what is refused."""
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from replication.cli.client_properties import ClientProperties
+from replication.protocol.client_settings import ClientSettings
+from replication.protocol.errors import InvalidSettingsError
+from replication.protocol.security import SaslMechanism, SaslSettings, TlsSettings
+
+LOGIN = 'org.apache.kafka.common.security.scram.ScramLoginModule required username="ann" password="p\\"w=;1";'
+
+
+def test_an_empty_file_is_a_plain_connection(tmp_path: Path) -> None:
+    path = tmp_path / "client.properties"
+    path.write_text("# nothing\n\n")
+    assert ClientProperties.read(path) == ClientProperties(ClientSettings())
+
+
+def test_a_file_as_people_write_it(tmp_path: Path) -> None:
+    path = tmp_path / "client.properties"
+    path.write_text(
+        "security.protocol=SASL_SSL\n"
+        "sasl.mechanism = SCRAM-SHA-512\n"
+        "sasl.jaas.config=org.apache.kafka.common.security.scram.ScramLoginModule required \\\n"
+        '    username="ann" \\\n'
+        '    password="secret";\n'
+        "ssl.truststore.type=PEM\n"
+        "ssl.truststore.location=/etc/kafka/ca.pem\n"
+        "ssl.endpoint.identification.algorithm=\n"
+        "client.id=copy\n"
+        "request.timeout.ms=5000\n"
+        "max.poll.records=7\n"
+    )
+    read = ClientProperties.read(path)
+    assert read.settings == ClientSettings(
+        client_id="copy",
+        request_timeout_ms=5_000,
+        tls=TlsSettings(ca="/etc/kafka/ca.pem", check_hostname=False),
+        sasl=SaslSettings(SaslMechanism.SCRAM_SHA_512, "ann", "secret"),
+    )
+    assert read.passed_over == ("max.poll.records",)
+
+
+@given(
+    username=st.text(st.characters(codec="latin-1", categories=("L", "N", "P", "S")), min_size=1),
+    password=st.text(st.characters(codec="latin-1", categories=("L", "N", "P", "S")), min_size=1),
+)
+def test_any_user_and_password_can_be_told_in_quotes(username: str, password: str) -> None:
+    quoted = [text.replace("\\", "\\\\").replace('"', '\\"') for text in (username, password)]
+    login = f'PlainLoginModule required username="{quoted[0]}" password="{quoted[1]}";'
+    given = {"security.protocol": "SASL_PLAINTEXT", "sasl.mechanism": "PLAIN", "sasl.jaas.config": login}
+    assert ClientProperties.of(given).settings.sasl == SaslSettings(SaslMechanism.PLAIN, username, password)
+
+
+@pytest.mark.parametrize(
+    ("properties", "message"),
+    [
+        ({"security.protocol": "TLS"}, "security.protocol is 'TLS', and supported are PLAINTEXT, SSL"),
+        ({"sasl.kerberos.service.name": "kafka"}, "sasl.kerberos.service.name: not supported"),
+        ({"security.protocol": "SASL_SSL", "sasl.jaas.config": LOGIN}, "sasl.mechanism is 'GSSAPI'"),
+        ({"security.protocol": "SASL_SSL", "sasl.mechanism": "PLAIN"}, "sasl.jaas.config tells no username"),
+        ({"security.protocol": "SSL", "ssl.truststore.location": "ca.jks"}, "ssl.truststore.type is JKS"),
+        ({"security.protocol": "SSL", "ssl.endpoint.identification.algorithm": "no"}, "https, \\(empty\\)"),
+        ({"request.timeout.ms": "soon"}, "request.timeout.ms is 'soon'"),
+    ],
+)
+def test_what_is_not_supported_is_named(properties: dict[str, str], message: str) -> None:
+    with pytest.raises(InvalidSettingsError, match=message):
+        ClientProperties.of(properties)
+
+
+def test_the_file_is_named_and_the_password_is_not(tmp_path: Path) -> None:
+    path = tmp_path / "client.properties"
+    path.write_text(f"security.protocol=SASL_SSL\nsasl.mechanism=NONE\nsasl.jaas.config={LOGIN}\n")
+    with pytest.raises(InvalidSettingsError, match=r"client\.properties: sasl\.mechanism is 'NONE'") as failure:
+        ClientProperties.read(path)
+    assert "p" + '"w' not in str(failure.value)
