@@ -3,9 +3,11 @@
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
+from epoch.filesystem import REAL, FileSystem
 from logstore.errors import CorruptMetadataError
 from logstore.partition_metadata import parse_uuid
 
@@ -14,6 +16,7 @@ _MAX_BYTES: Final = 1 << 20
 _NODE_ID_KEYS: Final = {0: "broker.id", 1: "node.id"}
 _LINE: Final = re.compile(r"[ \t\f]*(?P<key>[^#!=: \t\f][^=: \t\f]*)[ \t\f]*[=: \t\f][ \t\f]*(?P<value>.*)")
 _ESCAPE: Final = re.compile(r"\\(.)")
+_ESCAPED: Final = re.compile(r"[\\=:#! ]")
 _AS_WRITTEN: Final = re.compile(r"[\w.-]+[ \t]*[=:].*", re.ASCII)
 _CLUSTER_ID: Final = re.compile(r"[!-~]{1,256}")
 _LAST_RESERVED: Final = 100
@@ -58,6 +61,26 @@ class MetaProperties:
         if directory_id is not None and not _is_directory_id(directory_id):
             raise CorruptMetadataError(f"directory.id is {directory_id!r:.60}", file=path, advice=_ADVICE)
         return cls(version, cluster_id, node_id, directory_id, tuple(_doubts(data)))
+
+    def encode(self, moment: datetime | None = None) -> bytes:
+        """Return the file's bytes, as Kafka writes them; the second line is `moment`, now unless given."""
+        properties = {
+            _NODE_ID_KEYS[self.version]: self.node_id,
+            "directory.id": self.directory_id,
+            "version": self.version,
+            "cluster.id": self.cluster_id,
+        }
+        lines = [f"#{moment or datetime.now(UTC):%a %b %d %H:%M:%S %Z %Y}"]
+        lines += [f"{key}={_escaped(value)}" for key, value in properties.items() if value is not None]
+        return "\n".join(["#", *lines, ""]).encode("latin-1")
+
+    def write(self, path: Path, filesystem: FileSystem = REAL) -> None:
+        """Replace the file, atomically and durably. Raises OSError."""
+        filesystem.write_atomically(path, self.encode())
+
+
+def _escaped(value: str | int) -> str:
+    return _ESCAPED.sub(r"\\\g<0>", str(value))
 
 
 _ADVICE = "compare with the other log.dirs of the same broker, which state the same cluster and node"

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from datetime import UTC, datetime
 from pathlib import Path
 from uuid import UUID
 
@@ -35,6 +36,22 @@ def test_offset_checkpoints_hold_what_kafka_says(label: str, name: str) -> None:
             topic, _, number = partition.rpartition("-")
             expected = content[f"{CHECKPOINTED[name]}_checkpoint"]
             assert offsets.get(TopicPartition(topic, int(number))) == expected
+
+
+@given(
+    version=st.sampled_from([0, 1]),
+    cluster_id=st.text(st.characters(min_codepoint=33, max_codepoint=126), min_size=1, max_size=30),
+    node_id=st.integers(0, 2**31 - 1),
+)
+def test_meta_properties_are_read_as_they_were_written(version: int, cluster_id: str, node_id: int) -> None:
+    written = MetaProperties(version, cluster_id, node_id, "OZizFyFVUbfdbRvClQTtBQ")
+    assert MetaProperties.parse(written.encode()) == written
+
+
+def test_meta_properties_are_written_as_kafka_does() -> None:
+    path = replicas("diverged") / "broker-1" / META_PROPERTIES_NAME
+    moment = datetime.strptime(path.read_text().splitlines()[1], "#%a %b %d %H:%M:%S UTC %Y").replace(tzinfo=UTC)
+    assert MetaProperties.read(path).encode(moment) == path.read_bytes()
 
 
 @pytest.mark.parametrize("label", LABELS)
