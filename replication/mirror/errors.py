@@ -1,0 +1,30 @@
+"""What can keep a mirror from its work."""
+
+from pathlib import Path
+from typing import Final
+
+from replication.errors import ReplicationError
+
+_NAMED: Final = 10
+
+
+class ForeignDirectoryError(ReplicationError, ValueError):
+    """The directory is not this mirror's: of another cluster, of a broker, or of nobody known."""
+
+    def __init__(self, root: Path, whose: str) -> None:
+        super().__init__(f"{root}: {whose}; name another directory, or one that does not exist yet")
+
+
+class UnknownTopicError(ReplicationError, LookupError):
+    """The cluster has no such topic, or does not show it to this user."""
+
+    def __init__(self, topic: str, bootstrap: str) -> None:
+        super().__init__(f"there is no topic {topic!r} at {bootstrap}, or this user may not describe it")
+
+
+class NoSuchPartitionsError(ReplicationError, LookupError):
+    """The topic has fewer partitions than were asked for."""
+
+    def __init__(self, topic: str, partitions: list[int], count: int) -> None:
+        named = ", ".join(map(str, partitions[:_NAMED]))
+        super().__init__(f"topic {topic!r} has {count:,} partitions, from 0 on, and not {named}")

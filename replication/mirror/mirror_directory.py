@@ -1,0 +1,62 @@
+"""The log.dirs root that a mirror writes: one of the cluster, of a node that is no broker."""
+
+from pathlib import Path
+from typing import Final
+from uuid import uuid4
+
+from epoch.filesystem import REAL, FileSystem
+from logstore import DirectorySettings, LogConfig, LogDirectory, MetaProperties
+from logstore.meta_properties import META_PROPERTIES_NAME
+from logstore.partition_metadata import format_uuid
+from logstore.topic_partition import is_partition_directory_name
+from replication.mirror.errors import ForeignDirectoryError
+
+MIRROR_NODE_ID: Final = 2**31 - 1
+"""The node.id of a copy unless another is asked for: the highest there is, which hardly any broker has."""
+
+MIRROR_CONFIG: Final = LogConfig(retention_ms=-1, retention_bytes=-1)
+"""Nothing is deleted by age or size here: the copy starts where the leader's log starts."""
+
+
+def open_mirror_directory(
+    root: Path,
+    cluster_id: str,
+    node_id: int = MIRROR_NODE_ID,
+    *,
+    config: LogConfig = MIRROR_CONFIG,
+    settings: DirectorySettings | None = None,
+    filesystem: FileSystem = REAL,
+) -> LogDirectory:
+    """Open a root for copies of a cluster's partitions; it is made, with its meta.properties, where it is missing.
+
+    Raises ForeignDirectoryError where it is not this cluster's or is another node's, DirectoryLockedError,
+    CorruptMetadataError and OSError.
+    """
+    root = root.absolute()
+    _ensure_made(root, filesystem)
+    if not _is_ours(root, cluster_id, node_id):
+        directory_id = format_uuid(uuid4())
+        MetaProperties(1, cluster_id, node_id, directory_id).write(root / META_PROPERTIES_NAME, filesystem)
+    return LogDirectory.open(root, config, settings=settings, filesystem=filesystem, periodic=True)
+
+
+def _is_ours(root: Path, cluster_id: str, node_id: int) -> bool:
+    """Whether the root was this mirror's before; False where it is empty."""
+    path = root / META_PROPERTIES_NAME
+    if not path.exists():
+        if any(is_partition_directory_name(entry.name) for entry in root.iterdir()):
+            raise ForeignDirectoryError(root, f"holds partitions, and no {META_PROPERTIES_NAME} that says whose")
+        return False
+    known = MetaProperties.read(path)
+    if known.cluster_id != cluster_id:
+        raise ForeignDirectoryError(root, f"of cluster {known.cluster_id}, and the brokers are of {cluster_id}")
+    if known.node_id != node_id:
+        raise ForeignDirectoryError(root, f"of node {known.node_id}, and this mirror is node {node_id}")
+    return True
+
+
+def _ensure_made(root: Path, filesystem: FileSystem) -> None:
+    missing = [place for place in (root, *root.parents) if not place.exists()]
+    for place in reversed(missing):
+        filesystem.mkdir(place)
+        filesystem.fsync_directory(place.parent)
