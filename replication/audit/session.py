@@ -1,9 +1,7 @@
 """Starts Spark, embedded by default, and prepares a session of anybody's for audits."""
 
 import os
-import signal
 import sys
-import threading
 import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -11,11 +9,14 @@ from pathlib import Path
 from typing import Any, Final
 
 from py4j.protocol import Py4JError
+from pyspark import SparkConf
 from pyspark.sql import SparkSession
 
+from replication.audit.gateway import start_context
 from replication.audit.java import find_java
 from replication.audit.shipping import ship_packages
 
+APP_NAME: Final = "epochlog audit"
 EMBEDDED: Final = "local[*,4]"
 """All cores of this machine; a task that fails is tried four times, as on a cluster."""
 FILTER_PUSHDOWN: Final = "spark.sql.python.filterPushdown.enabled"
@@ -52,17 +53,14 @@ def start_session(master: str | None = None, *, settings: Mapping[str, str] | No
     """
     # Otherwise Spark starts whatever is called python3, which may lack all that is installed here.
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    builder = SparkSession.builder.appName("epochlog audit")
+    builder = SparkSession.builder.appName(APP_NAME)
     chosen: dict[str, Any] = {**_SETTINGS, **_settings_of(master), **(settings or {})}
     if master is not None and master.startswith("sc://"):
         builder = builder.remote(master)
     else:
         os.environ["JAVA_HOME"] = str(find_java())
-    on_interrupt = signal.getsignal(signal.SIGINT)
+        start_context(SparkConf().setAppName(APP_NAME).setAll(list(chosen.items())))
     spark = builder.config(map=chosen).getOrCreate()
-    is_own = callable(on_interrupt) and on_interrupt is not signal.default_int_handler
-    if is_own and threading.current_thread() is threading.main_thread():
-        signal.signal(signal.SIGINT, on_interrupt)  # Spark has put its own in the place of the caller's
     prepare_session(spark)
     return spark
 

@@ -2,18 +2,25 @@
 
 import json
 import logging
+import os
 import shutil
 import signal
+import subprocess
+import sys
+import time
 from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
 
+from replication.audit.java import find_java
 from tests.conftest import require_java_for_spark
 from tests.data.replicas import cross, replicas
 from tests.replication.cli.command import epochlog
 
 OFFSETS = Path(__file__).parents[2] / "data/consumer-offsets/__consumer_offsets-0"
+LONGEST = 120
+"""Seconds after which a process that was to end would not do so any more."""
 TABLES = ("partitions", "findings", "segments", "epochs", "batches")
 
 
@@ -129,3 +136,19 @@ def test_an_interrupted_audit_ends_without_a_word(monkeypatch: pytest.MonkeyPatc
         logging.disable(logging.NOTSET)
     assert (outcome.status, outcome.out, outcome.err) == (130, "", "")
     assert signal.getsignal(signal.SIGINT) is before
+
+
+def test_an_interrupt_while_java_starts_leaves_nothing_behind(tmp_path: Path) -> None:
+    """Java holds standard output as long as it lives: its end is the end of all."""
+    java, started = find_java(), tmp_path / "started"
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "release").symlink_to(java / "release")
+    (tmp_path / "bin/java").write_text(f'#!/bin/sh\ntouch {started}\nexec {java}/bin/java "$@"\n')
+    (tmp_path / "bin/java").chmod(0o755)
+    command = [sys.executable, "-m", "replication.cli", "audit", str(replicas("diverged"))]
+    environment = {**os.environ, "JAVA_HOME": str(tmp_path)}
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment) as audit:
+        while not started.exists() and audit.poll() is None:
+            time.sleep(0.01)
+        audit.send_signal(signal.SIGINT)
+        assert (*audit.communicate(timeout=LONGEST), audit.returncode) == (b"", b"", 130)
