@@ -4,7 +4,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 
 from logstore import TopicPartition
-from replication.mirror.cut import Cut
+from replication.mirror.removed_records import RemovedRecords
 
 
 @dataclass(slots=True)
@@ -20,15 +20,15 @@ class Tally:
     errors: Counter[str] = field(default_factory=Counter)
     """Answers that told an error, and exchanges that failed, by Kafka's name or what kind of failure it was."""
 
-    def add_cut(self, cut: Cut) -> None:
-        """Count a truncation that removed something."""
-        if not cut.bytes:
+    def add_cut(self, removed: RemovedRecords, *, is_below_high_watermark: bool) -> None:
+        """Count a truncation, if it removed something."""
+        if not removed.bytes:
             return
         self.truncations += 1
-        self.records_truncated += cut.records
-        if cut.is_below_high_watermark:
+        self.records_truncated += removed.records
+        if is_below_high_watermark:
             self.truncations_below_high_watermark += 1
-            self.records_truncated_below_high_watermark += cut.records
+            self.records_truncated_below_high_watermark += removed.records
 
 
 @dataclass(frozen=True, slots=True)

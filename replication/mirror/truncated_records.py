@@ -8,7 +8,8 @@ from typing import Final
 from epoch.filesystem import REAL, FileSystem
 from logstore import Log, now_ms
 from logstore.errors import complete
-from replication.mirror.cut import Cut, removed_batches
+from replication.fetcher.fetch_observer import Cut
+from replication.mirror.removed_records import RemovedRecords, batches_from
 
 _TEMPORARY: Final = ".tmp"
 
@@ -16,28 +17,29 @@ _TEMPORARY: Final = ".tmp"
 class TruncatedRecords:
     """Writes what is cut off to DIR/orders-0/00000000000000000300-epoch7-20261121T163614.123Z.log.
 
-    The name says the first offset, the leader epoch that cut it off, and when. Such a file is a segment as any other:
-    the batches are in it as they were, and `epochlog dump` reads it. No file is ever replaced.
+    The name says the first offset, the epoch of the leader whose log does not hold these records, and when they were
+    cut off. Such a file is a segment as any other: the batches are in it as they were, and `epochlog dump` reads it. No
+    file is ever replaced.
     """
 
     def __init__(self, directory: Path, filesystem: FileSystem = REAL) -> None:
         """Keep them below `directory`, which is made when it is needed."""
-        self.directory = directory
+        self.directory = directory.absolute()
         self._filesystem = filesystem
 
-    def keep(self, log: Log, cut: Cut) -> Path | None:
+    def keep(self, log: Log, cut: Cut, removed: RemovedRecords) -> Path | None:
         """Write what `cut` is about to remove, durably, and return the file; None where there is nothing.
 
         Raises OSError where that is impossible: then the log must not be truncated.
         """
-        if not cut.bytes:
+        if not removed.bytes:
             return None
         directory = self.directory / str(cut.partition)
         self._ensure_directory(directory)
-        path = _unused(directory, cut)
+        path = _unused(directory, removed.first_offset, cut.leader_epoch)
         temporary = path.with_name(path.name + _TEMPORARY)
         try:
-            self._write(temporary, log, cut)
+            self._write(temporary, log, cut.first_offset)
             self._filesystem.rename(temporary, path)
             self._filesystem.fsync_directory(directory)
         except OSError as error:
@@ -47,10 +49,10 @@ class TruncatedRecords:
             raise
         return path
 
-    def _write(self, path: Path, log: Log, cut: Cut) -> None:
+    def _write(self, path: Path, log: Log, offset: int) -> None:
         descriptor = self._filesystem.open(path, truncate=True)
         try:
-            for view in removed_batches(log, cut.offset):
+            for view in batches_from(log, offset):
                 self._filesystem.write(descriptor, view.data)
             self._filesystem.fsync(descriptor)
         finally:
@@ -64,13 +66,13 @@ class TruncatedRecords:
             self._filesystem.fsync_directory(place.parent)
 
 
-def _unused(directory: Path, cut: Cut) -> Path:
+def _unused(directory: Path, first_offset: int, leader_epoch: int) -> Path:
     """Find a name that no earlier cut has taken: one partition is only ever cut by one thread."""
     time_ms = now_ms()
     while True:
-        moment = datetime.fromtimestamp(time_ms / 1_000, UTC)
+        moment = datetime.fromtimestamp(time_ms // 1_000, UTC)
         written = f"{moment:%Y%m%dT%H%M%S}.{time_ms % 1_000:03d}Z"
-        path = directory / f"{cut.first_offset:020d}-epoch{cut.leader_epoch}-{written}.log"
+        path = directory / f"{first_offset:020d}-epoch{leader_epoch}-{written}.log"
         if not path.exists():
             return path
         time_ms += 1

@@ -8,13 +8,11 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from logstore import TopicPartition
-from replication.mirror.cut import Cut
 from replication.mirror.metrics import MetricsServer, MirrorMetrics
+from replication.mirror.removed_records import RemovedRecords
 from replication.mirror.status import PartitionStatus, Tally
 
 ORDERS = TopicPartition("orders", 3)
-ABOVE = Cut(ORDERS, 7, 300, 420, 300, 300, 120, 9_000, "")
-BELOW = replace(ABOVE, offset=200, first_offset=200, records=100)
 
 
 def status(**changes: object) -> PartitionStatus:
@@ -51,8 +49,8 @@ def test_a_lag_that_nobody_knows_is_not_told() -> None:
 
 def test_truncations_are_counted_apart_where_they_went_below_the_high_watermark() -> None:
     tally = Tally()
-    for cut in (ABOVE, ABOVE, BELOW, replace(ABOVE, records=0, bytes=0)):
-        tally.add_cut(cut)
+    for records, below in ((120, False), (120, False), (100, True), (0, False)):
+        tally.add_cut(RemovedRecords(300, records, records * 80), is_below_high_watermark=below)
     told = scraped(status(tally=tally))
     assert told["truncations_total", frozenset({"false"})] == 2
     assert told["truncations_total", frozenset({"true"})] == 1

@@ -2,6 +2,7 @@
 
 import errno
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -9,7 +10,8 @@ from hypothesis import strategies as st
 
 from epoch.filesystem import REAL, FileSystem
 from logstore import Log, LogConfig, Record, TopicPartition
-from replication.mirror.cut import Cut
+from replication.fetcher.fetch_observer import Cut
+from replication.mirror.removed_records import RemovedRecords
 from replication.mirror.truncated_records import TruncatedRecords
 from tests.disk import FailingDisk, Failure
 from tests.replication.cli.command import epochlog
@@ -25,6 +27,11 @@ def filled(directory: Path, sizes: list[int]) -> Log:
         records = [Record(0, 1_700_000_000_000, b"key", b"%d-%d" % (number, each)) for each in range(size)]
         log.append(records, leader_epoch=number // 3)
     return log
+
+
+def keep(log: Log, offset: int, keeper: TruncatedRecords, **changes: Any) -> Path | None:
+    cut = Cut(ORDERS, offset, log.log_start_offset, log.log_end_offset, log.high_watermark, 7, "", **changes)
+    return keeper.keep(log, cut, RemovedRecords.of(log, cut.first_offset))
 
 
 def batches_from(log: Log, offset: int) -> bytes:
@@ -51,32 +58,38 @@ def test_what_is_kept_is_exactly_what_the_truncation_removes(
         offset = int(share * log.log_end_offset)
         before = batches_from(log, log.log_start_offset)
         expected = batches_from(log, offset)
-        cut = Cut.of(ORDERS, log, offset, 7, "a new leader")
-        kept = TruncatedRecords(directory / "kept").keep(log, cut)
-        assert cut.bytes == len(expected)
+        kept = keep(log, offset, TruncatedRecords(directory / "kept"))
         assert (kept.read_bytes() if kept else b"") == expected
         if offset >= log.log_start_offset:
             log.truncate_to(offset)
             assert batches_from(log, log.log_start_offset) + expected == before
 
 
-def test_a_cut_knows_its_records_and_whether_they_were_below_the_high_watermark(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("offset", "expected"),
+    [
+        (10, RemovedRecords(10, 5, 126)),
+        (12, RemovedRecords(10, 5, 126)),
+        (9, RemovedRecords(5, 10, 252)),
+        (15, (15, 0, 0)),
+    ],
+)
+def test_what_goes_is_counted_in_whole_batches(tmp_path: Path, offset: int, expected: RemovedRecords) -> None:
     with filled(tmp_path / str(ORDERS), [5, 5, 5]) as log:
-        log.update_high_watermark(10)
-        above = Cut.of(ORDERS, log, 10, 7, "")
-        within_a_batch = Cut.of(ORDERS, log, 12, 7, "")
-        below = Cut.of(ORDERS, log, 9, 7, "")
-        nothing = Cut.of(ORDERS, log, 15, 7, "")
-    assert (above.first_offset, above.records, above.is_below_high_watermark) == (10, 5, False)
-    assert (within_a_batch.first_offset, within_a_batch.records) == (10, 5)
-    assert (below.first_offset, below.records, below.is_below_high_watermark) == (5, 10, True)
-    assert (nothing.first_offset, nothing.records, nothing.bytes, nothing.is_below_high_watermark) == (15, 0, 0, False)
+        assert RemovedRecords.of(log, offset) == expected
+
+
+def test_a_log_that_starts_afresh_beyond_its_end_loses_everything_and_all_of_it_is_kept(tmp_path: Path) -> None:
+    with filled(tmp_path / str(ORDERS), [5, 5]) as log:
+        kept = keep(log, 700, TruncatedRecords(tmp_path / "kept"), starts_afresh=True)
+        assert kept is not None
+        assert kept.read_bytes() == batches_from(log, 0)
 
 
 def test_several_cuts_at_one_offset_are_kept_side_by_side(tmp_path: Path) -> None:
     keeper = TruncatedRecords(tmp_path / "kept")
     with filled(tmp_path / str(ORDERS), [5, 5]) as log:
-        kept = {keeper.keep(log, Cut.of(ORDERS, log, 5, 7, "")) for _ in range(20)}
+        kept = {keep(log, 5, keeper) for _ in range(20)}
         names = {path.name for path in (tmp_path / "kept" / "orders-0").iterdir()}
     assert len(kept) == len(names) == 20
     assert all(name.startswith("00000000000000000005-epoch7-2") and name.endswith("Z.log") for name in names)
@@ -84,7 +97,7 @@ def test_several_cuts_at_one_offset_are_kept_side_by_side(tmp_path: Path) -> Non
 
 def test_a_kept_file_is_a_segment_that_dump_reads(tmp_path: Path) -> None:
     with filled(tmp_path / str(ORDERS), [5, 5]) as log:
-        kept = TruncatedRecords(tmp_path / "kept").keep(log, Cut.of(ORDERS, log, 5, 7, ""))
+        kept = keep(log, 5, TruncatedRecords(tmp_path / "kept"))
     told = epochlog("dump", kept, "--records")
     assert told.status == 0, told.err
     assert [f"1-{number}" in told.out for number in range(5)] == [True] * 5
@@ -95,9 +108,8 @@ def test_a_kept_file_is_a_segment_that_dump_reads(tmp_path: Path) -> None:
 def test_a_disk_that_fails_leaves_no_file_that_could_be_taken_for_a_whole_one(tmp_path: Path, step: int) -> None:
     disk = FailingDisk(step, Failure.SHORT)
     with filled(tmp_path / str(ORDERS), [5, 5]) as log:
-        cut = Cut.of(ORDERS, log, 5, 7, "")
         with pytest.raises(OSError, match="space") as failure:
-            TruncatedRecords(tmp_path / "kept", disk).keep(log, cut)
+            keep(log, 5, TruncatedRecords(tmp_path / "kept", disk))
         assert failure.value.errno == errno.ENOSPC
         assert log.log_end_offset == 10
         whole = [path for path in (tmp_path / "kept").rglob("*.log") if path.read_bytes() != batches_from(log, 5)]
@@ -122,5 +134,5 @@ def test_the_file_is_durable_before_it_has_its_name(tmp_path: Path) -> None:
             REAL.fsync_directory(path)
 
     with filled(tmp_path / str(ORDERS), [5, 5]) as log:
-        TruncatedRecords(tmp_path / "kept", Watched()).keep(log, Cut.of(ORDERS, log, 5, 7, ""))
+        keep(log, 5, TruncatedRecords(tmp_path / "kept", Watched()))
     assert steps == [f"fsync {tmp_path.name}", "fsync kept", "fsync", "rename", "fsync orders-0"]

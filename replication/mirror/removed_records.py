@@ -1,0 +1,50 @@
+"""What a truncation takes away, counted before it does."""
+
+from collections.abc import Iterator
+from typing import Final, NamedTuple, Self
+
+import numpy as np
+
+from logstore import Log, ReadView
+from logstore.batch_scan import scan_batches
+
+READ_BYTES: Final = 16 << 20
+"""How much of a log is looked at, or copied, at once."""
+
+
+class RemovedRecords(NamedTuple):
+    """The batches of a log that reach an offset, or lie beyond it."""
+
+    first_offset: int
+    """Below the offset asked for where that lies within a batch."""
+    records: int
+    """Control records included."""
+    bytes: int
+
+    @classmethod
+    def of(cls, log: Log, offset: int) -> Self:
+        """Count what goes when `log` is truncated to `offset`. Raises OSError."""
+        first_offset, records, size = offset, 0, 0
+        for view in batches_from(log, offset):
+            for columns in scan_batches(view.data, 0, check_crc=False):
+                if not size:
+                    first_offset = min(offset, int(columns.base_offset[0]))
+                records += int(columns.record_count.sum(dtype=np.int64))
+                size += int(columns.size.sum())
+        return cls(first_offset, records, size)
+
+
+def batches_from(log: Log, offset: int) -> Iterator[ReadView]:
+    """Give the batches that reach `offset` or lie beyond it, as they are. Raises OSError."""
+    # Up to where the log ends now: who truncates is the only one who writes.
+    position, end = max(offset, log.log_start_offset), log.log_end_offset
+    while position < end:
+        view = log.read(position, READ_BYTES)
+        if not len(view):
+            return
+        yield view
+        position = _end_of(view)
+
+
+def _end_of(view: ReadView) -> int:
+    return max(int(columns.last_offset[-1]) for columns in scan_batches(view.data, 0, check_crc=False)) + 1
