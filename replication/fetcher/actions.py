@@ -1,6 +1,6 @@
 """What a follower is to do to its log."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True, slots=True)
@@ -8,6 +8,7 @@ class TruncateTo:
     """Let the log end at `offset`."""
 
     offset: int
+    reason: str = field(default="", compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,6 +16,7 @@ class StartAfresh:
     """Drop everything and go on at `offset`, where the leader's log starts (Kafka: truncateFullyAndStartAt)."""
 
     offset: int
+    reason: str = field(default="", compare=False)
 
 
 @dataclass(frozen=True, slots=True)

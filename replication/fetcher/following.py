@@ -76,7 +76,8 @@ def ask(state: FetchState, rules: FetchRules, log: LogState) -> EpochQuestion | 
     if state.phase is Phase.FETCHING:
         return FetchQuestion(state.fetch_offset, state.last_fetched_epoch)
     if rules.protocol is TruncationProtocol.HIGH_WATERMARK or not log.history:
-        return _truncate(state, rules, log, min(log.high_watermark, log.log_end_offset), complete=True)
+        reason = "no leader epoch tells which records above the high watermark the leader has"
+        return _truncate(state, rules, log, min(log.high_watermark, log.log_end_offset), reason, complete=True)
     return EpochQuestion(log.latest_epoch)
 
 
@@ -89,8 +90,7 @@ def after_epoch_answer(
     if rules.protocol is TruncationProtocol.KIP_101:
         # Leaders of that time told no epoch.
         answer = EndOffset(UNDEFINED_EPOCH, answer.end_offset)
-    offset, complete = _truncation(answer, log)
-    return _truncate(state, rules, log, offset, complete=complete)
+    return _truncate_as_told(state, rules, log, answer)
 
 
 def after_offsets(
@@ -104,11 +104,13 @@ def after_offsets(
     if error is not ErrorCode.none:
         return Step(_after_error(state, rules, error, now))
     if leader.log_end_offset < log.log_end_offset:
-        return _truncate(state, rules, log, leader.log_end_offset, complete=False)
+        reason = f"the leader's log ends at offset {leader.log_end_offset:,}"
+        return _truncate(state, rules, log, leader.log_end_offset, reason, complete=False)
     if leader.log_start_offset > log.log_end_offset:
         offset = leader.log_start_offset
         lag = leader.log_end_offset - offset
-        return Step(FetchState(state.leader_epoch, offset, lag=lag), StartAfresh(offset))
+        reason = f"the leader's log starts at offset {offset:,}, beyond this log's end"
+        return Step(FetchState(state.leader_epoch, offset, lag=lag), StartAfresh(offset, reason))
     lag = leader.log_end_offset - log.log_end_offset
     if rules.asks:
         return Step(replace(state, phase=Phase.TRUNCATING, lag=lag))
@@ -132,8 +134,7 @@ def after_fetch(
                 state.failed(f"fetched from offset {state.fetch_offset:,}, but the log ends at {log.log_end_offset:,}")
             )
         return Step(state, answer)
-    offset, complete = _truncation(answer, log)
-    return _truncate(state, rules, log, offset, complete=complete)
+    return _truncate_as_told(state, rules, log, answer)
 
 
 def after_append(state: FetchState, rules: FetchRules, log: LogState, leader_high_watermark: int) -> FetchState:
@@ -155,22 +156,27 @@ def _after_error(state: FetchState, rules: FetchRules, error: ErrorCode, now: in
     return state.delayed(now + rules.back_off_ms, name)
 
 
-def _truncation(answer: EndOffset, log: LogState) -> tuple[int, bool]:
+def _truncate_as_told(state: FetchState, rules: FetchRules, log: LogState, answer: EndOffset) -> Step:
+    """Truncate as follows from an epoch and its end in the leader's log."""
     decision = truncation_for(answer, log.history, log.log_end_offset, log.high_watermark)
-    return decision.offset, decision.complete
+    known = f"epoch {answer.epoch} ends at offset {answer.end_offset:,}" if answer.end_offset >= 0 else "no such epoch"
+    reason = f"in the log of the leader of epoch {state.leader_epoch}: {known}"
+    return _truncate(state, rules, log, decision.offset, reason, complete=decision.complete)
 
 
-def _truncate(state: FetchState, rules: FetchRules, log: LogState, offset: int, *, complete: bool) -> Step:
+def _truncate(state: FetchState, rules: FetchRules, log: LogState, offset: int, reason: str, *, complete: bool) -> Step:
     """Truncate, then fetch; or ask again, where epochs do not agree yet and no fetch will find that out.
 
+    How far the leader is ahead is then to be learnt again, if records go.
     Kafka: updateFetchOffsetAndMaybeMarkTruncationComplete.
     """
     left = log.truncate_to(offset)
+    lag = state.lag if offset >= log.log_end_offset else None
     if complete or not rules.asks:
-        following = _fetching(state, rules, offset, left)
+        following = replace(_fetching(state, rules, offset, left), lag=lag)
     else:
-        following = FetchState(state.leader_epoch, offset, phase=Phase.TRUNCATING, lag=state.lag)
-    return Step(following, TruncateTo(offset))
+        following = FetchState(state.leader_epoch, offset, phase=Phase.TRUNCATING, lag=lag)
+    return Step(following, TruncateTo(offset, reason))
 
 
 def _fetching(state: FetchState, rules: FetchRules, offset: int, log: LogState) -> FetchState:

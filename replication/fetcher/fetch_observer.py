@@ -1,0 +1,120 @@
+"""Hooks for whoever wants to know what a follower does: metrics, displays, keepers of what is truncated."""
+
+from dataclasses import dataclass
+
+from kio.schema.errors import ErrorCode
+
+from logstore import AppendInfo, Log, TopicPartition
+from replication.fetcher.fetch_state import FetchState
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """Records that a follower removes from its log, because the leader's log does not hold them."""
+
+    partition: TopicPartition
+    offset: int
+    """Where the log ends afterwards, or starts afresh."""
+    log_start_offset: int
+    """These three: as they were before."""
+    log_end_offset: int
+    high_watermark: int
+    leader_epoch: int
+    """The epoch of the leader that is followed."""
+    reason: str
+    starts_afresh: bool = False
+    """Everything goes: the leader's log starts beyond this one's end, or within the first batch fetched."""
+
+    @property
+    def first_offset(self) -> int:
+        """The first offset that goes; with it goes the whole batch that holds it."""
+        return self.log_start_offset if self.starts_afresh else max(self.offset, self.log_start_offset)
+
+    @property
+    def offset_count(self) -> int:
+        """How many offsets go: as many records, unless some were compacted away."""
+        return self.log_end_offset - self.first_offset
+
+    @property
+    def is_below_high_watermark(self) -> bool:
+        """Whether records go that all in-sync replicas had: an unclean election, unless the leader deleted them."""
+        return self.first_offset < self.high_watermark
+
+
+class FetchObserver:
+    """Override what is of interest. Called by the fetcher's thread, which waits meanwhile: be quick, and raise nothing.
+
+    Only `truncating` may raise: nothing is cut then, and the partition fails for that reason.
+    """
+
+    def truncating(self, log: Log, cut: Cut) -> None:
+        """Hear what is about to be removed, while it can still be read and kept aside."""
+
+    def truncated(self, log: Log, cut: Cut) -> None:
+        """Hear what was removed."""
+
+    def appended(self, partition: TopicPartition, info: AppendInfo, state: FetchState) -> None:
+        """Hear what was fetched and written, and where the follower stands now."""
+
+    def erred(self, partition: TopicPartition, error: ErrorCode) -> None:
+        """Hear that the leader answered with an error; most often the follower asks again after a while."""
+
+    def refused(self, partition: TopicPartition, error: Exception) -> None:
+        """Hear that the leader's answer made no sense, and that nothing of it was stored."""
+
+    def fenced(self, partition: TopicPartition, state: FetchState) -> None:
+        """Hear that there is a newer leader than the one followed."""
+
+    def failed(self, partition: TopicPartition, state: FetchState) -> None:
+        """Hear that the partition is followed no more, for `state.reason`."""
+
+    def disconnected(self, address: str, reason: str) -> None:
+        """Hear that the leader at this address cannot be reached, or hung up."""
+
+
+class FetchObservers(FetchObserver):
+    """Several observers, told in turn."""
+
+    def __init__(self, *observers: FetchObserver) -> None:
+        """Take the observers."""
+        self._observers = observers
+
+    def truncating(self, log: Log, cut: Cut) -> None:
+        """Tell all, up to the first that raises."""
+        for each in self._observers:
+            each.truncating(log, cut)
+
+    def truncated(self, log: Log, cut: Cut) -> None:
+        """Tell all."""
+        for each in self._observers:
+            each.truncated(log, cut)
+
+    def appended(self, partition: TopicPartition, info: AppendInfo, state: FetchState) -> None:
+        """Tell all."""
+        for each in self._observers:
+            each.appended(partition, info, state)
+
+    def erred(self, partition: TopicPartition, error: ErrorCode) -> None:
+        """Tell all."""
+        for each in self._observers:
+            each.erred(partition, error)
+
+    def refused(self, partition: TopicPartition, error: Exception) -> None:
+        """Tell all."""
+        for each in self._observers:
+            each.refused(partition, error)
+
+    def fenced(self, partition: TopicPartition, state: FetchState) -> None:
+        """Tell all."""
+        for each in self._observers:
+            each.fenced(partition, state)
+
+    def failed(self, partition: TopicPartition, state: FetchState) -> None:
+        """Tell all."""
+        for each in self._observers:
+            each.failed(partition, state)
+
+    def disconnected(self, address: str, reason: str) -> None:
+        """Tell all."""
+        for each in self._observers:
+            each.disconnected(address, reason)

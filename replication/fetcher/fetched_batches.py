@@ -1,0 +1,48 @@
+"""What a leader sent of one partition, looked at before it is appended: how much of it is whole, in which epochs."""
+
+from struct import Struct
+from typing import Final
+
+from logstore.batch import HEADER_SIZE, LOG_OVERHEAD
+from logstore.message_set import SMALLEST_MESSAGE
+
+# Base offset, length, leader epoch, magic: they stand outside of what the checksum covers.
+_PLACE: Final = Struct(">qiib")
+_RECORD_BATCH: Final = 2
+_SMALLEST_BATCH: Final = HEADER_SIZE - LOG_OVERHEAD
+_SMALLEST_MESSAGE: Final = SMALLEST_MESSAGE - LOG_OVERHEAD
+
+
+class EpochsOutOfOrderError(ValueError):
+    """A batch's epoch is below that of one before it, or there is none."""
+
+    def __init__(self, epoch: int, latest_epoch: int, offset: int) -> None:
+        """Name the batch, its epoch, and the epoch before it."""
+        told = "has no leader epoch" if epoch < 0 else f"is of epoch {epoch}, and follows one of epoch {latest_epoch}"
+        super().__init__(f"the batch at offset {offset:,} {told}")
+
+
+def whole_batches(records: bytes | memoryview, latest_epoch: int) -> memoryview:
+    """Return the batches that came whole: a leader cuts the last one off where its answer is full.
+
+    Only lengths and epochs are looked at; what has a length that cannot be is left for the log to refuse.
+    `latest_epoch` is that of the log's last batch, or -1. Raises EpochsOutOfOrderError.
+    """
+    view = memoryview(records).toreadonly()
+    unpack = _PLACE.unpack_from
+    lowest = max(latest_epoch, 0)
+    position, size = 0, len(view)
+    while size - position >= _PLACE.size:
+        offset, length, epoch, magic = unpack(view, position)
+        if length > size - position - LOG_OVERHEAD:
+            break
+        if magic == _RECORD_BATCH:
+            if length < _SMALLEST_BATCH:
+                return view
+            if epoch < lowest:
+                raise EpochsOutOfOrderError(epoch, latest_epoch, offset)
+            lowest = latest_epoch = epoch
+        elif length < _SMALLEST_MESSAGE:
+            return view
+        position += LOG_OVERHEAD + length
+    return view[:position]
