@@ -2,14 +2,20 @@
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
-from typing import Final, NamedTuple
+from datetime import timedelta
+from typing import Any, Final, NamedTuple
 from uuid import UUID
 
 from kio.schema.errors import ErrorCode
+from kio.static.protocol import RequestPayload
 
 from epoch import EndOffset
 from logstore import TopicPartition
+from replication.protocol.by_topic import by_topic
+from replication.protocol.errors import MalformedResponseError
 from replication.protocol.replica_id import CONSUMER
+from replication.protocol.request import Request
+from replication.protocol.schema import request_classes
 
 NO_SESSION: Final = 0
 """The session id of a fetch outside of any session (Kafka: FetchMetadata.INVALID_SESSION_ID)."""
@@ -32,28 +38,6 @@ class FetchPartition(NamedTuple):
     """The epoch of the follower's last record: asks the leader to look for divergence (KIP-595; v12)."""
     log_start_offset: int = -1
     """The follower's log start offset, from which the leader knows what all have deleted; -1 of consumers (v5)."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FetchRequest:
-    """Asks for records of partitions; in a session, only of those that changed (Kafka: FetchRequest)."""
-
-    partitions: Mapping[TopicPartition, FetchPartition]
-    forgotten: Collection[TopicPartition] = ()
-    """Partitions to drop from the session."""
-    topic_ids: Mapping[str, UUID] = field(default_factory=dict)
-    """The ids of all topics of the session; where one is missing the request is by name, as version 12 at most."""
-    replica_id: int = CONSUMER
-    replica_epoch: int = -1
-    """The broker epoch of the replica, by which a leader knows a former life of it (KIP-903; v15)."""
-    max_wait_ms: int = 500
-    min_bytes: int = 1
-    max_bytes: int = 0x7FFFFFFF
-    """Of all partitions together; the first batch comes whole even when it is larger (KIP-74)."""
-    session_id: int = NO_SESSION
-    session_epoch: int = FINAL_SESSION_EPOCH
-    isolation_level: int = 0
-    """0: read uncommitted; 1: up to the last stable offset."""
 
 
 class LeaderIdAndEpoch(NamedTuple):
@@ -87,3 +71,142 @@ class FetchResponse:
     session_id: int = NO_SESSION
     throttle_time_ms: int = 0
     partitions: Mapping[TopicPartition, FetchedPartition]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FetchRequest(Request[FetchResponse]):
+    """Asks for records of partitions; in a session, only of those that changed (Kafka: FetchRequest)."""
+
+    partitions: Mapping[TopicPartition, FetchPartition]
+    forgotten: Collection[TopicPartition] = ()
+    """Partitions to drop from the session."""
+    topic_ids: Mapping[str, UUID] = field(default_factory=dict)
+    """The ids of all topics of the session; where one is missing the request is by name, as version 12 at most."""
+    replica_id: int = CONSUMER
+    replica_epoch: int = -1
+    """The broker epoch of the replica, by which a leader knows a former life of it (KIP-903; v15)."""
+    max_wait_ms: int = 500
+    min_bytes: int = 1
+    max_bytes: int = 0x7FFFFFFF
+    """Of all partitions together; the first batch comes whole even when it is larger (KIP-74)."""
+    session_id: int = NO_SESSION
+    session_epoch: int = FINAL_SESSION_EPOCH
+    isolation_level: int = 0
+    """0: read uncommitted; 1: up to the last stable offset."""
+
+
+API_KEY: Final = 1
+VERSIONS: Final = range(4, 19)
+"""4 is the first with record batches v2 (Kafka 0.11)."""
+
+_SINCE_LOG_START: Final = 5
+_SINCE_SESSIONS: Final = 7
+_SINCE_LEADER_EPOCH: Final = 9
+_SINCE_LAST_FETCHED_EPOCH: Final = 12
+_SINCE_TOPIC_IDS: Final = 13
+_SINCE_REPLICA_STATE: Final = 15
+
+
+def fetch_versions(request: FetchRequest) -> range:
+    """Return the versions that can carry a request: by topic id only where every topic's is known (KIP-516)."""
+    named = {topic for topic, _ in (*request.partitions, *request.forgotten)}
+    return VERSIONS if named <= request.topic_ids.keys() else range(VERSIONS.start, _SINCE_TOPIC_IDS)
+
+
+def encode_fetch(request: FetchRequest, version: int) -> RequestPayload:
+    """Return the request in kio's terms; what a version cannot say is left out, as Kafka does."""
+    classes = request_classes(API_KEY, version)
+    fields: dict[str, Any] = {
+        "max_wait": timedelta(milliseconds=request.max_wait_ms),
+        "min_bytes": request.min_bytes,
+        "max_bytes": request.max_bytes,
+        "isolation_level": request.isolation_level,
+        "topics": tuple(
+            classes.FetchTopic(
+                **_topic(topic, request.topic_ids, version),
+                partitions=tuple(_partition(classes.FetchPartition, *entry, version) for entry in entries),
+            )
+            for topic, entries in by_topic(request.partitions.items()).items()
+        ),
+    }
+    if version < _SINCE_REPLICA_STATE:
+        fields["replica_id"] = request.replica_id
+    else:
+        state = classes.ReplicaState(replica_id=request.replica_id, replica_epoch=request.replica_epoch)
+        fields["replica_state"] = state
+    if version >= _SINCE_SESSIONS:
+        fields |= {"session_id": request.session_id, "session_epoch": request.session_epoch}
+        fields["forgotten_topics_data"] = tuple(
+            classes.ForgottenTopic(
+                **_topic(topic, request.topic_ids, version), partitions=tuple(partition for partition, _ in entries)
+            )
+            for topic, entries in by_topic((partition, None) for partition in request.forgotten).items()
+        )
+    payload: RequestPayload = classes.FetchRequest(**fields)
+    return payload
+
+
+def decode_fetch(payload: Any, topic_names: Mapping[UUID, str]) -> FetchResponse:
+    """Read kio's FetchResponse; MalformedResponseError for a topic id that `topic_names` does not have."""
+    version = payload.__version__
+    partitions = {
+        TopicPartition(topic, partition.partition_index): _fetched(partition, version)
+        for answer in payload.responses
+        for topic in (_topic_name(answer, topic_names, version),)
+        for partition in answer.partitions
+    }
+    return FetchResponse(
+        error=payload.error_code if version >= _SINCE_SESSIONS else ErrorCode.none,
+        session_id=payload.session_id if version >= _SINCE_SESSIONS else NO_SESSION,
+        throttle_time_ms=payload.throttle_time // timedelta(milliseconds=1),
+        partitions=partitions,
+    )
+
+
+def _topic(topic: str, topic_ids: Mapping[str, UUID], version: int) -> dict[str, str | UUID]:
+    return {"topic_id": topic_ids[topic]} if version >= _SINCE_TOPIC_IDS else {"topic": topic}
+
+
+def _partition(kind: Any, index: int, asked: FetchPartition, version: int) -> Any:
+    offset, max_bytes, leader_epoch, fetched_epoch, log_start = asked
+    if version >= _SINCE_LAST_FETCHED_EPOCH:
+        return kind(
+            partition=index,
+            current_leader_epoch=leader_epoch,
+            fetch_offset=offset,
+            last_fetched_epoch=fetched_epoch,
+            log_start_offset=log_start,
+            partition_max_bytes=max_bytes,
+        )
+    older = {"log_start_offset": log_start} if version >= _SINCE_LOG_START else {}
+    if version >= _SINCE_LEADER_EPOCH:
+        older["current_leader_epoch"] = leader_epoch
+    return kind(partition=index, fetch_offset=offset, partition_max_bytes=max_bytes, **older)
+
+
+def _topic_name(answer: Any, topic_names: Mapping[UUID, str], version: int) -> str:
+    if version < _SINCE_TOPIC_IDS:
+        name: str = answer.topic
+        return name
+    try:
+        return topic_names[answer.topic_id]
+    except KeyError:
+        raise MalformedResponseError(
+            f"the answer to Fetch holds a topic of id {answer.topic_id}, which was not asked for"
+        ) from None
+
+
+def _fetched(partition: Any, version: int) -> FetchedPartition:
+    log_start = partition.log_start_offset if version >= _SINCE_LOG_START else -1
+    records = partition.records or b""
+    if version < _SINCE_LAST_FETCHED_EPOCH:
+        return FetchedPartition(partition.error_code, partition.high_watermark, log_start, records)
+    diverging, leader = partition.diverging_epoch, partition.current_leader
+    return FetchedPartition(
+        partition.error_code,
+        partition.high_watermark,
+        log_start,
+        records,
+        EndOffset(diverging.epoch, diverging.end_offset) if diverging.epoch >= 0 else None,
+        LeaderIdAndEpoch(leader.leader_id, leader.leader_epoch) if leader.leader_id >= 0 else None,
+    )

@@ -2,12 +2,17 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final, NamedTuple
+from datetime import timedelta
+from typing import Any, Final, NamedTuple
 
 from kio.schema.errors import ErrorCode
+from kio.static.protocol import RequestPayload
 
 from logstore import TopicPartition
+from replication.protocol.by_topic import by_topic
 from replication.protocol.replica_id import CONSUMER
+from replication.protocol.request import Request
+from replication.protocol.schema import request_classes
 
 LATEST: Final = -1
 """Instead of a time: the high watermark, as far as the asker may read (Kafka: LATEST_TIMESTAMP)."""
@@ -44,7 +49,15 @@ class ListedOffset(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ListOffsetsRequest:
+class ListOffsetsResponse:
+    """The answer to a ListOffsetsRequest."""
+
+    throttle_time_ms: int = 0
+    partitions: Mapping[TopicPartition, ListedOffset]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListOffsetsRequest(Request[ListOffsetsResponse]):
     """Asks for offsets of partitions, one each (Kafka: ListOffsetsRequest)."""
 
     partitions: Mapping[TopicPartition, OffsetQuestion]
@@ -53,9 +66,57 @@ class ListOffsetsRequest:
     """0: read uncommitted; 1: LATEST is the last stable offset."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ListOffsetsResponse:
-    """The answer to a ListOffsetsRequest."""
+API_KEY: Final = 2
+VERSIONS: Final = range(1, 12)
 
-    throttle_time_ms: int = 0
-    partitions: Mapping[TopicPartition, ListedOffset]
+_SINCE_ISOLATION: Final = 2
+_SINCE_LEADER_EPOCH: Final = 4
+_SINCE_TIMEOUT: Final = 10
+_REMOTE_TIMEOUT: Final = timedelta(seconds=30)
+"""How long the leader may look in tiered storage."""
+_SPECIAL_SINCE: Final[Mapping[int, int]] = {MAX_TIMESTAMP: 7, EARLIEST_LOCAL: 8}
+
+
+def list_offsets_versions(request: ListOffsetsRequest) -> range:
+    """Return the versions that can carry a request: older ones do not know all that stands for a time."""
+    first = max((_SPECIAL_SINCE.get(asked.timestamp, 0) for asked in request.partitions.values()), default=0)
+    return range(max(first, VERSIONS.start), VERSIONS.stop)
+
+
+def encode_list_offsets(request: ListOffsetsRequest, version: int) -> RequestPayload:
+    """Return the request in kio's terms; what a version cannot say is left out, as Kafka does."""
+    classes = request_classes(API_KEY, version)
+    fields: dict[str, Any] = {"isolation_level": request.isolation_level} if version >= _SINCE_ISOLATION else {}
+    if version >= _SINCE_TIMEOUT:
+        fields["timeout"] = _REMOTE_TIMEOUT
+    topics = tuple(
+        classes.ListOffsetsTopic(
+            name=topic,
+            partitions=tuple(_partition(classes.ListOffsetsPartition, *entry, version) for entry in entries),
+        )
+        for topic, entries in by_topic(request.partitions.items()).items()
+    )
+    payload: RequestPayload = classes.ListOffsetsRequest(replica_id=request.replica_id, topics=topics, **fields)
+    return payload
+
+
+def decode_list_offsets(payload: Any) -> ListOffsetsResponse:
+    """Read kio's ListOffsetsResponse."""
+    version = payload.__version__
+    partitions = {
+        TopicPartition(topic.name, answer.partition_index): ListedOffset(
+            answer.error_code,
+            answer.offset,
+            answer.leader_epoch if version >= _SINCE_LEADER_EPOCH else -1,
+            answer.timestamp,
+        )
+        for topic in payload.topics
+        for answer in topic.partitions
+    }
+    throttled = payload.throttle_time // timedelta(milliseconds=1) if version >= _SINCE_ISOLATION else 0
+    return ListOffsetsResponse(throttle_time_ms=throttled, partitions=partitions)
+
+
+def _partition(kind: Any, index: int, asked: OffsetQuestion, version: int) -> Any:
+    fence = {"current_leader_epoch": asked.current_leader_epoch} if version >= _SINCE_LEADER_EPOCH else {}
+    return kind(partition_index=index, timestamp=asked.timestamp, **fence)

@@ -2,10 +2,15 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import NamedTuple
+from datetime import timedelta
+from typing import Any, Final, NamedTuple
 from uuid import UUID
 
 from kio.schema.errors import ErrorCode
+from kio.static.protocol import RequestPayload
+
+from replication.protocol.request import Request
+from replication.protocol.schema import request_classes
 
 
 class Broker(NamedTuple):
@@ -52,11 +57,73 @@ class ClusterMetadata:
     brokers: Mapping[int, Broker]
     topics: Mapping[str, TopicMetadata]
     throttle_time_ms: int = 0
+    error: ErrorCode = ErrorCode.none
+    """REBOOTSTRAP_REQUIRED where nothing known of the cluster holds any more (KIP-1102; v13)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MetadataRequest:
+class MetadataRequest(Request[ClusterMetadata]):
     """Asks about topics by name; never creates one (Kafka: MetadataRequest)."""
 
     topics: tuple[str, ...] | None
     """None: all topics that there are; empty: only the brokers."""
+
+
+API_KEY: Final = 3
+VERSIONS: Final = range(4, 14)
+"""4 is the first that does not create the topics that it is asked about (Kafka 0.11)."""
+
+_SINCE_OFFLINE: Final = 5
+_SINCE_LEADER_EPOCH: Final = 7
+_SINCE_OPERATIONS: Final = 8
+_SINCE_TOPIC_IDS: Final = 10
+_SINCE_ERROR: Final = 13
+
+
+def encode_metadata(request: MetadataRequest, version: int) -> RequestPayload:
+    """Return the request in kio's terms."""
+    classes = request_classes(API_KEY, version)
+    fields: dict[str, Any] = {"include_topic_authorized_operations": False} if version >= _SINCE_OPERATIONS else {}
+    if _SINCE_OPERATIONS <= version <= _SINCE_TOPIC_IDS:
+        fields["include_cluster_authorized_operations"] = False
+    by_id = {"topic_id": None} if version >= _SINCE_TOPIC_IDS else {}
+    topics = (
+        None
+        if request.topics is None
+        else tuple(classes.MetadataRequestTopic(name=name, **by_id) for name in request.topics)
+    )
+    payload: RequestPayload = classes.MetadataRequest(topics=topics, allow_auto_topic_creation=False, **fields)
+    return payload
+
+
+def decode_metadata(payload: Any) -> ClusterMetadata:
+    """Read kio's MetadataResponse."""
+    version = payload.__version__
+    return ClusterMetadata(
+        cluster_id=payload.cluster_id,
+        controller_id=payload.controller_id,
+        brokers={told.node_id: Broker(told.node_id, told.host, told.port, told.rack) for told in payload.brokers},
+        topics={topic.name: _topic(topic, version) for topic in payload.topics if topic.name is not None},
+        throttle_time_ms=payload.throttle_time // timedelta(milliseconds=1),
+        error=payload.error_code if version >= _SINCE_ERROR else ErrorCode.none,
+    )
+
+
+def _topic(topic: Any, version: int) -> TopicMetadata:
+    return TopicMetadata(
+        error=topic.error_code,
+        topic_id=topic.topic_id if version >= _SINCE_TOPIC_IDS else None,
+        is_internal=topic.is_internal,
+        partitions={told.partition_index: _partition(told, version) for told in topic.partitions},
+    )
+
+
+def _partition(told: Any, version: int) -> PartitionMetadata:
+    return PartitionMetadata(
+        told.error_code,
+        told.leader_id,
+        told.leader_epoch if version >= _SINCE_LEADER_EPOCH else -1,
+        tuple(told.replica_nodes),
+        tuple(told.isr_nodes),
+        tuple(told.offline_replicas) if version >= _SINCE_OFFLINE else (),
+    )

@@ -1,0 +1,52 @@
+"""Where brokers listen, as people write it: `broker1:9092,[::1]:9092` (Kafka: bootstrap.servers)."""
+
+import re
+from typing import NamedTuple
+
+from replication.protocol.errors import InvalidAddressError
+
+_HOST_AND_PORT = re.compile(r"(?:\[(?P<ipv6>[0-9A-Fa-f:.%\w]+)\]|(?P<host>[^\s:\[\]/]+)):(?P<port>\d{1,5})", re.ASCII)
+_MAX_PORT = 65_535
+
+
+class Address(NamedTuple):
+    """A host name or IP address, and a port."""
+
+    host: str
+    port: int
+
+    def __str__(self) -> str:
+        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+
+
+def parse_addresses(text: str) -> tuple[Address, ...]:
+    """Read addresses with commas between them; InvalidAddressError names the one that is wrong.
+
+    >>> parse_addresses("broker1:9092, [::1]:9093")
+    (Address(host='broker1', port=9092), Address(host='::1', port=9093))
+    """
+    addresses = tuple(parse_address(part.strip()) for part in text.split(",") if part.strip())
+    if not addresses:
+        raise InvalidAddressError(text, "it names no broker")
+    return addresses
+
+
+def parse_address(text: str) -> Address:
+    """Read one address; InvalidAddressError says what is wrong with it."""
+    match = _HOST_AND_PORT.fullmatch(text)
+    if match is None:
+        raise InvalidAddressError(text, _fault(text))
+    port = int(match["port"])
+    if not 0 < port <= _MAX_PORT:
+        raise InvalidAddressError(text, f"the port is not between 1 and {_MAX_PORT}")
+    return Address(match["ipv6"] or match["host"], port)
+
+
+def _fault(text: str) -> str:
+    if "://" in text:
+        return "a listener's name or a scheme does not belong here"
+    if text.count(":") > 1 and not text.startswith("["):
+        return "an IPv6 address needs brackets"
+    if ":" not in text:
+        return "the port is missing"
+    return "a host and a port are expected"

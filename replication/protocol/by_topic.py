@@ -1,0 +1,16 @@
+"""Partitions grouped by topic, as requests carry them."""
+
+from collections.abc import Iterable
+from typing import TypeVar
+
+from logstore import TopicPartition
+
+T = TypeVar("T")
+
+
+def by_topic(partitions: Iterable[tuple[TopicPartition, T]]) -> dict[str, list[tuple[int, T]]]:
+    """Group what is known of partitions under their topics, in the order given."""
+    topics: dict[str, list[tuple[int, T]]] = {}
+    for (topic, partition), value in partitions:
+        topics.setdefault(topic, []).append((partition, value))
+    return topics

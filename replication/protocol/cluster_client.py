@@ -1,0 +1,108 @@
+"""A cluster of brokers, found through any of them."""
+
+from collections.abc import Iterable, Iterator
+from threading import RLock
+from types import TracebackType
+from typing import Final, Self
+
+from replication.protocol.addresses import Address, parse_addresses
+from replication.protocol.client_settings import ClientSettings
+from replication.protocol.connection import Connection
+from replication.protocol.errors import (
+    ConnectionClosedError,
+    ConnectionFailedError,
+    MalformedResponseError,
+    NoBrokerError,
+    RequestTimedOutError,
+    UnknownBrokerError,
+    raise_for,
+)
+from replication.protocol.metadata import Broker, ClusterMetadata, MetadataRequest
+
+_DEFAULT: Final = ClientSettings()
+_TRY_ANOTHER: Final = (ConnectionClosedError, ConnectionFailedError, MalformedResponseError, RequestTimedOutError)
+"""What another broker may do better; all refuse the same password."""
+
+
+class ClusterClient:
+    """Asks any broker for metadata, and keeps one connection to each broker that is asked for. Threads may share it."""
+
+    def __init__(self, bootstrap: str | Iterable[Address], settings: ClientSettings = _DEFAULT) -> None:
+        """Connect to nobody yet. `bootstrap` names brokers to begin with (Kafka: bootstrap.servers)."""
+        self.settings = settings
+        self._bootstrap = parse_addresses(bootstrap) if isinstance(bootstrap, str) else tuple(bootstrap)
+        self._brokers: dict[int, Broker] = {}
+        self._connections: dict[int, Connection] = {}
+        self._informant: Connection | None = None
+        self._used = RLock()
+
+    def metadata(self, topics: Iterable[str] | None = ()) -> ClusterMetadata:
+        """Ask about these topics; None: about all; by default only about the brokers.
+
+        Whoever answered last is asked first, then the brokers that it named, then the bootstrap addresses. If none of
+        them answers, NoBrokerError names them all.
+        """
+        request = MetadataRequest(topics=None if topics is None else tuple(topics))
+        with self._used:
+            errors: dict[object, Exception] = {}
+            for address in self._addresses():
+                try:
+                    return self._ask(address, request)
+                except _TRY_ANOTHER as error:
+                    errors[address] = error
+            raise NoBrokerError(errors)
+
+    def connection_to(self, broker_id: int) -> Connection:
+        """Return the connection to a broker, made anew if it was closed; UnknownBrokerError if no broker has the id."""
+        with self._used:
+            connection = self._connections.get(broker_id)
+            if connection is None or connection.closed:
+                connection = self._connections[broker_id] = self.open(broker_id)
+            return connection
+
+    def open(self, broker_id: int) -> Connection:
+        """Return a new connection to a broker, which is the caller's to close."""
+        with self._used:
+            if broker_id not in self._brokers:
+                self.metadata()
+            broker = self._brokers.get(broker_id)
+            if broker is None:
+                raise UnknownBrokerError(broker_id, self._brokers)
+        return Connection.open(Address(broker.host, broker.port), self.settings)
+
+    def close(self) -> None:
+        """Close all connections that `connection_to` returned."""
+        with self._used:
+            for connection in (*self._connections.values(), self._informant):
+                if connection is not None:
+                    connection.close()
+            self._connections.clear()
+            self._informant = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _addresses(self) -> Iterator[Address]:
+        """Where metadata may be asked for, each once."""
+        informant = [self._informant.address] if self._informant else []
+        known = [Address(broker.host, broker.port) for broker in self._brokers.values()]
+        return iter(dict.fromkeys([*informant, *known, *self._bootstrap]))
+
+    def _ask(self, address: Address, request: MetadataRequest) -> ClusterMetadata:
+        if self._informant is None or self._informant.closed or self._informant.address != address:
+            self._forget_informant()
+            self._informant = Connection.open(address, self.settings)
+        metadata = self._informant.ask(request)
+        raise_for(metadata.error, f"{address}: Metadata")
+        self._brokers = dict(metadata.brokers)
+        return metadata
+
+    def _forget_informant(self) -> None:
+        if self._informant is not None:
+            self._informant.close()
+            self._informant = None

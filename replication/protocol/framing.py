@@ -1,0 +1,82 @@
+"""Messages on a stream of bytes: each after its size, a big-endian int32."""
+
+from typing import Final
+
+from replication.protocol.errors import MalformedResponseError
+
+SIZE_BYTES: Final = 4
+DEFAULT_LIMIT: Final = 256 * 1024 * 1024
+_FIRST_CAPACITY: Final = 64 * 1024
+
+_FOREIGN: Final = (
+    (b"HTTP", "this is a web server"),
+    (b"\x15\x03", "the other side speaks TLS: use security protocol SSL or SASL_SSL"),
+    (b"\x16\x03", "the other side speaks TLS: use security protocol SSL or SASL_SSL"),
+    (b"SSH-", "this is an SSH server"),
+)
+
+
+class FrameReader:
+    r"""Puts frames together from what arrives, in a buffer that it keeps.
+
+    Fill the start of `wanted()`, then tell how much with `received`:
+
+    >>> reader = FrameReader()
+    >>> for byte in b"\0\0\0\2hi":
+    ...     reader.wanted()[0] = byte
+    ...     frame = reader.received(1)
+    >>> bytes(frame)
+    b'hi'
+    """
+
+    def __init__(self, limit: int = DEFAULT_LIMIT) -> None:
+        """Refuse frames of more than `limit` bytes."""
+        self._limit = limit
+        self._size = bytearray(SIZE_BYTES)
+        self._buffer = bytearray(_FIRST_CAPACITY)
+        self._frame_bytes: int | None = None
+        self._received = 0
+
+    @property
+    def amid_frame(self) -> bool:
+        """Whether part of a frame has come, and not all."""
+        return self._frame_bytes is not None or self._received > 0
+
+    def wanted(self) -> memoryview:
+        """Where the next bytes go: not empty, and never longer than what the frame still lacks."""
+        if self._frame_bytes is None:
+            return memoryview(self._size)[self._received :]
+        self._make_room(self._frame_bytes)
+        return memoryview(self._buffer)[self._received : self._frame_bytes]
+
+    def received(self, count: int) -> memoryview | None:
+        """Return the frame that `count` more bytes complete, to be read until `wanted` is called again; or None.
+
+        MalformedResponseError for a size that no frame has.
+        """
+        self._received += count
+        if self._frame_bytes is None and self._received == SIZE_BYTES:
+            self._frame_bytes, self._received = self._announced(), 0
+        if self._received != self._frame_bytes:
+            return None
+        frame = memoryview(self._buffer)[: self._received].toreadonly()
+        self._frame_bytes, self._received = None, 0
+        return frame
+
+    def _announced(self) -> int:
+        size = int.from_bytes(self._size, "big", signed=True)
+        if 0 <= size <= self._limit:
+            return size
+        guess = next((who for start, who in _FOREIGN if self._size.startswith(start)), "this is no Kafka listener")
+        raise MalformedResponseError(
+            f"a message of {size:,} bytes is announced ({bytes(self._size)!r}), and at most {self._limit:,} are taken; "
+            f"{guess}"
+        )
+
+    def _make_room(self, size: int) -> None:
+        """Let the buffer grow with what has arrived, not with what is announced; frames handed out stay as they are."""
+        if self._received < len(self._buffer) or len(self._buffer) >= size:
+            return
+        larger = bytearray(min(size, 2 * len(self._buffer)))
+        larger[: self._received] = memoryview(self._buffer)[: self._received]
+        self._buffer = larger
