@@ -3,7 +3,7 @@
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from os import PathLike, fspath
 from pathlib import Path
-from typing import Final
+from typing import Final, Self
 from uuid import UUID
 
 from logstore.partition_metadata import format_uuid
@@ -133,6 +133,23 @@ class NoSnapshotError(ReplicationError, ValueError):
         super().__init__(
             f"{location}: neither a log.dirs root nor a directory of several: it holds no directories such as orders-0 "
             "and no checkpoint files; name the directory that does"
+        )
+
+
+class SnapshotNameError(ReplicationError, ValueError):
+    """The NAME in a `[NAME=]URI` is another's too, or may be meant as part of a path."""
+
+    @classmethod
+    def doubled(cls, name: str, first: str, second: str) -> Self:
+        """Two are named alike."""
+        return cls(f"{first} and {second} are both named {name}; name each differently")
+
+    @classmethod
+    def ambiguous(cls, argument: str, name: str, rest: str) -> Self:
+        """There is such a directory, and one of the part behind the `=`."""
+        return cls(
+            f"{argument} is a directory, and may mean {rest} by the name {name} as well; write ./{argument} for the "
+            f"directory, or {name}=./{rest}"
         )
 
 

@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
@@ -22,6 +22,7 @@ from replication.errors import (
     NoSnapshotError,
     NothingInCommonError,
     SameBrokerError,
+    SnapshotNameError,
 )
 
 _ARGUMENT: Final = re.compile(r"(?:(?P<name>[^/\\:?=]+)=)?(?P<uri>.+)", re.DOTALL)
@@ -81,7 +82,8 @@ def find_snapshots(arguments: Sequence[str | Path]) -> list[Snapshot]:
 
     Several roots with one `node.id` in their meta.properties, or none, are the disks of one broker; with different
     ones, or with the same partitions in them, each is a broker's. A snapshot is called NAME, else like its directory.
-    Raises DifferentClustersError, SameBrokerError, NothingInCommonError, NoSnapshotError, UnreadableLocationError.
+    What exists as a directory, `=` in its name or not, is meant as that. Raises DifferentClustersError,
+    SameBrokerError, NothingInCommonError, NoSnapshotError, SnapshotNameError, UnreadableLocationError.
 
     >>> [snapshot.name for snapshot in find_snapshots(["/backup/broker-1", "old=s3://backups/broker-2"])]
     ['broker-1', 'old']
@@ -94,15 +96,19 @@ def find_snapshots(arguments: Sequence[str | Path]) -> list[Snapshot]:
 def list_snapshots(arguments: Sequence[str | Path]) -> list[Snapshot]:
     """List as `find_snapshots` does, be they of one cluster or not.
 
-    Raises NoSnapshotError, UnreadableLocationError.
+    Raises NoSnapshotError, SnapshotNameError, UnreadableLocationError.
     """
-    return _distinctly_named([snapshot for argument in arguments for snapshot in _snapshots_in(str(argument))])
+    parsed = [_parsed(str(argument)) for argument in arguments]
+    _ensure_named_once(parsed)
+    return _distinctly_named(
+        [(name, snapshot) for name, storage in parsed for snapshot in _snapshots_in(name, storage)]
+    )
 
 
 def named_absolutely(argument: str | Path) -> str:
     """Name the directory of a `[NAME=]URI` so that it means the same in every process of this machine.
 
-    Raises NoSnapshotError for an empty one.
+    Raises NoSnapshotError for an empty one, and SnapshotNameError.
     """
     name, storage = _parsed(str(argument))
     return f"{name}={storage.uri}" if name else storage.uri
@@ -116,8 +122,7 @@ def segment_extents(files: Mapping[str, int]) -> Iterator[SegmentExtent]:
             yield SegmentExtent(parsed.base_offset, files[name])
 
 
-def _snapshots_in(argument: str) -> Iterator[Snapshot]:
-    given_name, storage = _parsed(argument)
+def _snapshots_in(given_name: str | None, storage: Storage) -> Iterator[Snapshot]:
     tree = storage.tree()
     if _is_root(tree, ""):
         yield Snapshot(given_name or storage.name, (_root(storage, tree, ""),))
@@ -135,7 +140,21 @@ def _parsed(argument: str) -> tuple[str | None, Storage]:
     match = _ARGUMENT.fullmatch(argument)
     if match is None:
         raise NoSnapshotError("an empty name")
-    return match["name"], Storage(match["uri"]).absolute()
+    name, uri = match["name"], Storage(match["uri"])
+    if name is None or not Path(argument).is_dir():
+        return name, uri.absolute()
+    if not uri.is_local or uri.path.exists():
+        raise SnapshotNameError.ambiguous(argument, name, uri.shown)
+    return None, Storage(argument).absolute()
+
+
+def _ensure_named_once(parsed: Iterable[tuple[str | None, Storage]]) -> None:
+    named: dict[str, Storage] = {}
+    for name, storage in parsed:
+        if name is not None and name in named:
+            raise SnapshotNameError.doubled(name, named[name].shown, storage.shown)
+        if name is not None:
+            named[name] = storage
 
 
 def _by_broker(roots: Sequence[Root]) -> list[list[Root]]:
@@ -213,10 +232,10 @@ def _checkpoint(storage: Storage, name: str, size: int) -> OffsetCheckpoint:
         return OffsetCheckpoint()
 
 
-def _distinctly_named(snapshots: Sequence[Snapshot]) -> list[Snapshot]:
-    """Call those of one name by as many last parts of their paths as tell them apart."""
-    names = [snapshot.name for snapshot in snapshots]
-    parts = [snapshot.roots[0].storage.parts for snapshot in snapshots]
+def _distinctly_named(found: Sequence[tuple[str | None, Snapshot]]) -> list[Snapshot]:
+    """Call those of one name by as many last parts of their paths as tell them apart, but as the user named them."""
+    names = [snapshot.name for _, snapshot in found]
+    parts = [(given,) if given == snapshot.name else snapshot.roots[0].storage.parts for given, snapshot in found]
     for count in range(2, max(map(len, parts), default=0) + 1):
         doubled = {name for name, times in Counter(names).items() if times > 1}
         if not doubled:
@@ -225,7 +244,7 @@ def _distinctly_named(snapshots: Sequence[Snapshot]) -> list[Snapshot]:
             "/".join(path[-count:]) if name in doubled or "/" in name else name
             for name, path in zip(names, parts, strict=True)
         ]
-    return [Snapshot(name, snapshot.roots) for name, snapshot in zip(names, snapshots, strict=True)]
+    return [Snapshot(name, snapshot.roots) for name, (_, snapshot) in zip(names, found, strict=True)]
 
 
 def _ensure_comparable(snapshots: Sequence[Snapshot]) -> None:

@@ -41,7 +41,7 @@ def audit(
         typer.Argument(
             metavar="[NAME=]URI...",
             help="Copies of brokers' log directories: a log.dirs root, or a directory of several; a path, or a URI "
-            "such as s3://bucket/broker-1.",
+            "such as s3://bucket/broker-1. What exists as a directory, = in its name or not, is meant as that.",
         ),
     ],
     *,

@@ -11,6 +11,7 @@ from replication.errors import (
     NoSnapshotError,
     NothingInCommonError,
     SameBrokerError,
+    SnapshotNameError,
     UnreadableLocationError,
 )
 from tests.data.replicas import replicas
@@ -71,6 +72,46 @@ def test_snapshots_of_one_name_are_told_apart_by_their_paths(tmp_path: Path) -> 
     names = [snapshot.name for snapshot in find_snapshots([tmp_path / "one/data", tmp_path / "two/data"])]
 
     assert names == ["one/data", "two/data"]
+
+
+def test_a_name_that_is_given_stays_where_a_directory_is_called_the_same(tmp_path: Path) -> None:
+    write_root(tmp_path / "a", T0, node=1)
+    write_root(tmp_path / "two/b", T0, node=2)
+
+    names = [snapshot.name for snapshot in find_snapshots([f"b={tmp_path}/a", tmp_path / "two/b"])]
+
+    assert names == ["b", "two/b"]
+
+
+def test_one_name_for_two_is_refused(tmp_path: Path) -> None:
+    write_root(tmp_path / "a", T0, node=1)
+    write_root(tmp_path / "b", T0, node=2)
+
+    with pytest.raises(SnapshotNameError, match=r"/a and .*/b are both named x"):
+        find_snapshots([f"x={tmp_path / 'a'}", f"x={tmp_path / 'b'}"])
+
+
+def test_a_directory_with_an_equals_sign_is_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write_root(tmp_path / "date=2026-11-21", T0, node=1)
+    write_root(tmp_path / "b", T0, node=2)
+    monkeypatch.chdir(tmp_path)
+
+    assert [snapshot.name for snapshot in find_snapshots(["date=2026-11-21", "b"])] == ["date=2026-11-21", "b"]
+    assert named_absolutely("date=2026-11-21") == str(tmp_path / "date=2026-11-21")
+
+
+def test_what_may_be_a_path_or_a_name_is_refused_until_a_dot_decides(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number, place in enumerate(("date=b", "b", "a")):
+        write_root(tmp_path / place, T0, node=number)
+    monkeypatch.chdir(tmp_path)
+
+    with pytest.raises(SnapshotNameError, match=r"write \./date=b for the directory, or date=\./b"):
+        find_snapshots(["date=b", "a"])
+    for argument, name, node in (("./date=b", "date=b", 0), ("date=./b", "date", 1)):
+        snapshot, _ = find_snapshots([argument, "a"])
+        assert (snapshot.name, snapshot.roots[0].node_id) == (name, node)
 
 
 def test_copies_tell_their_segments_and_bytes() -> None:
