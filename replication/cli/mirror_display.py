@@ -1,0 +1,162 @@
+"""How `epochlog mirror` shows what goes on: a live table on a terminal, lines in a pipe, JSON lines where asked."""
+
+import json
+import sys
+from collections.abc import Sequence
+from contextlib import suppress
+from heapq import nlargest
+from threading import Lock
+from typing import TYPE_CHECKING, Protocol
+
+from logstore.clock import now_ms
+from replication.cli.output import OutputError, complain, shown
+from replication.mirror.events import Event, Failed, Truncated
+from replication.mirror.progress import Progress
+from replication.mirror.status import PartitionStatus
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+QUIET_MS = 10_000
+"""How often lines in a pipe tell how far it is."""
+ROWS = 12
+"""Partitions on the terminal: those that are furthest behind."""
+
+
+class Display(Protocol):
+    """Told of events from several threads, and once in a while how all partitions stand."""
+
+    def tell(self, event: Event) -> None:
+        """Tell what happened."""
+        ...
+
+    def show(self, statuses: Sequence[PartitionStatus], *, last: bool = False) -> None:
+        """Show how things stand; `last` at the end."""
+        ...
+
+    def close(self) -> None:
+        """Show nothing more."""
+        ...
+
+
+def display_for(*, json: bool) -> Display:
+    """Choose by where the output goes."""
+    if json:
+        return JsonDisplay()
+    return TerminalDisplay() if sys.stdout.isatty() else PlainDisplay()
+
+
+class PlainDisplay:
+    """One line for each event, and one every ten seconds; partitions that failed are told on the error stream."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._before: Progress | None = None
+
+    def tell(self, event: Event) -> None:
+        """Print the event."""
+        with self._lock, suppress(OutputError):
+            if isinstance(event, Failed):
+                complain(str(event))
+            else:
+                self._print(str(event))
+
+    def show(self, statuses: Sequence[PartitionStatus], *, last: bool = False) -> None:
+        """Print how far it is, if some time has passed and something has changed."""
+        now = now_ms()
+        if not last and self._before is not None and now - self._before.time_ms < QUIET_MS:
+            return
+        progress = Progress.of(statuses, now, self._before)
+        if last or self._before is None or _news(progress) != _news(self._before):
+            with self._lock:
+                self._print(str(progress))
+        self._before = progress
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+    @staticmethod
+    def _print(line: str) -> None:
+        print(shown(line), flush=True)
+
+
+def _news(progress: Progress) -> tuple[int, ...]:
+    return progress.partitions, progress.bytes, progress.lag, progress.lagging, progress.failed, progress.truncations
+
+
+class JsonDisplay:
+    """One object a line, each with its `event` and `time`, in milliseconds."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._before: Progress | None = None
+
+    def tell(self, event: Event) -> None:
+        """Print the event."""
+        with suppress(OutputError):
+            self._print({"event": event.event, "time": now_ms(), **event.as_json()})
+
+    def show(self, statuses: Sequence[PartitionStatus], *, last: bool = False) -> None:
+        """Print how far it is."""
+        del last
+        progress = Progress.of(statuses, now_ms(), self._before)
+        self._print({"event": "progress", "time": progress.time_ms, **progress.as_json()})
+        self._before = progress
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+    def _print(self, document: dict[str, object]) -> None:
+        with self._lock:
+            print(json.dumps(document), flush=True)
+
+
+class TerminalDisplay:
+    """A table of the partitions that are furthest behind, below the lines that tell what happened."""
+
+    def __init__(self) -> None:
+        from rich.console import Console
+        from rich.live import Live
+
+        self._console = Console()
+        self._live = Live(console=self._console, transient=True, auto_refresh=False)
+        self._live.start()
+        self._before: Progress | None = None
+
+    def tell(self, event: Event) -> None:
+        """Print the event above the table."""
+        style = {Failed: "red", Truncated: "yellow"}.get(type(event), "")
+        self._console.print(shown(str(event)), style=style, markup=False, highlight=False)
+
+    def show(self, statuses: Sequence[PartitionStatus], *, last: bool = False) -> None:
+        """Draw the table anew; at the end only the line below it stays."""
+        progress = Progress.of(statuses, now_ms(), self._before)
+        self._before = progress
+        if last:
+            self.close()
+            self._console.print(str(progress), highlight=False)
+        else:
+            self._live.update(_table(statuses, progress), refresh=True)
+
+    def close(self) -> None:
+        """Leave the terminal as it was."""
+        self._live.stop()
+
+
+def _table(statuses: Sequence[PartitionStatus], progress: Progress) -> "Table":
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(caption=str(progress), caption_justify="left")
+    for name in ("partition", "leader epoch", "log end", "lag", "state"):
+        table.add_column(name, justify="left" if name in {"partition", "state"} else "right", overflow="fold")
+    for each in nlargest(ROWS, statuses, key=_urgency):
+        state = f"{each.phase}: {each.reason}" if each.reason else each.phase
+        lag = "?" if each.lag is None else f"{each.lag:,}"
+        cells = (str(each.partition), str(each.leader_epoch), f"{each.log_end_offset:,}", lag, shown(state))
+        table.add_row(*map(Text, cells))
+    return table
+
+
+def _urgency(status: PartitionStatus) -> tuple[bool, int]:
+    return status.failed, -1 if status.lag is None else status.lag

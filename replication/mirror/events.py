@@ -1,0 +1,127 @@
+"""What happens to a mirror's partitions that somebody may want to read: as a line of text, and as JSON."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+from logstore import TopicPartition
+from replication.fetcher.fetch_observer import Cut
+from replication.mirror.removed_records import RemovedRecords
+
+
+@dataclass(frozen=True, slots=True)
+class Followed:
+    """A partition is followed from now on, or has another leader."""
+
+    event: ClassVar[str] = "followed"
+    partition: TopicPartition
+    leader_id: int
+    leader_epoch: int
+    log_end_offset: int
+
+    def __str__(self) -> str:
+        return (
+            f"{self.partition}: follows broker {self.leader_id}, leader epoch {self.leader_epoch}, "
+            f"from offset {self.log_end_offset:,}"
+        )
+
+    def as_json(self) -> dict[str, Any]:
+        """Return what a JSON line says."""
+        return _of(self.partition) | {
+            "leader_id": self.leader_id,
+            "leader_epoch": self.leader_epoch,
+            "log_end_offset": self.log_end_offset,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Truncated:
+    """The copy went back, because the leader's log does not hold what it held."""
+
+    event: ClassVar[str] = "truncated"
+    cut: Cut
+    removed: RemovedRecords
+    kept: Path | None
+    """Where the records are now; None where they were not to be kept."""
+
+    def __str__(self) -> str:
+        cut, removed = self.cut, self.removed
+        what = "starts afresh at" if cut.starts_afresh else "truncated to"
+        below = f", some below the high watermark {cut.high_watermark:,}" if cut.is_below_high_watermark else ""
+        kept = f"; kept in {self.kept}" if self.kept else ""
+        return (
+            f"{cut.partition}: {what} {cut.offset:,} from {cut.log_end_offset:,} under leader epoch "
+            f"{cut.leader_epoch}: {removed.records:,} records in {removed.bytes:,} bytes removed{below}; "
+            f"{cut.reason}{kept}"
+        )
+
+    def as_json(self) -> dict[str, Any]:
+        """Return what a JSON line says."""
+        cut = self.cut
+        return _of(cut.partition) | {
+            "leader_epoch": cut.leader_epoch,
+            "log_end_offset_before": cut.log_end_offset,
+            "log_end_offset": cut.offset,
+            "high_watermark_before": cut.high_watermark,
+            "below_high_watermark": cut.is_below_high_watermark,
+            "starts_afresh": cut.starts_afresh,
+            "records_removed": self.removed.records,
+            "bytes_removed": self.removed.bytes,
+            "reason": cut.reason,
+            "kept": None if self.kept is None else str(self.kept),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """A partition is given up; the others go on."""
+
+    event: ClassVar[str] = "failed"
+    partition: TopicPartition
+    reason: str
+
+    def __str__(self) -> str:
+        return f"{self.partition}: failed: {self.reason}"
+
+    def as_json(self) -> dict[str, Any]:
+        """Return what a JSON line says."""
+        return _of(self.partition) | {"reason": self.reason}
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """A leader's answer made no sense; nothing of it was stored."""
+
+    event: ClassVar[str] = "refused"
+    partition: TopicPartition
+    reason: str
+
+    def __str__(self) -> str:
+        return f"{self.partition}: {self.reason}"
+
+    def as_json(self) -> dict[str, Any]:
+        """Return what a JSON line says."""
+        return _of(self.partition) | {"reason": self.reason}
+
+
+@dataclass(frozen=True, slots=True)
+class Disconnected:
+    """A broker cannot be reached, or hung up; it is tried again."""
+
+    event: ClassVar[str] = "disconnected"
+    address: str
+    reason: str
+
+    def __str__(self) -> str:
+        return self.reason if self.address in self.reason else f"{self.address}: {self.reason}"
+
+    def as_json(self) -> dict[str, Any]:
+        """Return what a JSON line says."""
+        return {"address": self.address, "reason": self.reason}
+
+
+Event = Followed | Truncated | Failed | Refused | Disconnected
+
+
+def _of(partition: TopicPartition) -> dict[str, Any]:
+    return {"topic": partition.topic, "partition": partition.partition}

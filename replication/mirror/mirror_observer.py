@@ -1,0 +1,75 @@
+"""What a mirror does about what its fetchers do: counts it, tells of it, keeps what is truncated."""
+
+from collections import defaultdict
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Final
+
+from kio.schema.errors import ErrorCode
+
+from logstore import AppendInfo, Log, TopicPartition
+from replication.fetcher.fetch_observer import Cut, FetchObserver
+from replication.fetcher.fetch_state import FetchState
+from replication.mirror.events import Disconnected, Event, Failed, Refused, Truncated
+from replication.mirror.removed_records import RemovedRecords
+from replication.mirror.status import Tally
+from replication.mirror.truncated_records import TruncatedRecords
+
+_REFUSED: Final = "refused answer"
+
+
+class MirrorObserver(FetchObserver):
+    """Hears of all partitions, of each in one thread at a time."""
+
+    def __init__(self, tell: Callable[[Event], object], keeper: TruncatedRecords | None = None) -> None:
+        """`tell` is called from the fetchers' threads; `keeper` gets what is truncated, before it is."""
+        self._tell = tell
+        self._keeper = keeper
+        self._tallies: defaultdict[TopicPartition, Tally] = defaultdict(Tally)
+        self._removed: dict[TopicPartition, tuple[RemovedRecords, Path | None]] = {}
+
+    @property
+    def tallies(self) -> Mapping[TopicPartition, Tally]:
+        """What has been done, by partition."""
+        return self._tallies
+
+    def tally(self, partition: TopicPartition) -> Tally:
+        """Return what has been done for a partition."""
+        return self._tallies[partition]
+
+    def truncating(self, log: Log, cut: Cut) -> None:
+        """Count what goes and keep it, if that is asked for. Raises OSError: then nothing goes."""
+        removed = RemovedRecords.of(log, cut.first_offset)
+        kept = None if self._keeper is None else self._keeper.keep(log, cut, removed)
+        self._removed[cut.partition] = removed, kept
+
+    def truncated(self, log: Log, cut: Cut) -> None:
+        """Count the truncation and tell of it."""
+        del log
+        removed, kept = self._removed.pop(cut.partition)
+        self._tallies[cut.partition].add_cut(removed, is_below_high_watermark=cut.is_below_high_watermark)
+        self._tell(Truncated(cut, removed, kept))
+
+    def appended(self, partition: TopicPartition, info: AppendInfo, state: FetchState) -> None:
+        """Count what was copied."""
+        del state
+        tally = self._tallies[partition]
+        tally.bytes += info.size
+        tally.appends += 1
+
+    def erred(self, partition: TopicPartition, error: ErrorCode) -> None:
+        """Count the error."""
+        self._tallies[partition].errors[error.name.upper()] += 1
+
+    def refused(self, partition: TopicPartition, error: Exception) -> None:
+        """Count and tell."""
+        self._tallies[partition].errors[_REFUSED] += 1
+        self._tell(Refused(partition, str(error)))
+
+    def failed(self, partition: TopicPartition, state: FetchState) -> None:
+        """Tell."""
+        self._tell(Failed(partition, state.reason))
+
+    def disconnected(self, address: str, reason: str) -> None:
+        """Tell."""
+        self._tell(Disconnected(address, reason))

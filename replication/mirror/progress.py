@@ -1,0 +1,65 @@
+"""How far a mirror is as a whole, and how fast it gets on."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, Self
+
+from replication.mirror.status import PartitionStatus
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """All partitions together, at one moment."""
+
+    time_ms: int
+    partitions: int
+    failed: int
+    lagging: int
+    """Partitions that do not hold yet what their leader has committed, or of which that is not known."""
+    lag: int
+    """Offsets up to the leaders' high watermarks, as far as these are known."""
+    bytes: int
+    """Appended since the mirror started."""
+    truncations: int
+    bytes_per_second: float = 0
+
+    @classmethod
+    def of(cls, statuses: Iterable[PartitionStatus], time_ms: int, before: "Progress | None" = None) -> Self:
+        """Add up the partitions; the rate is that since `before`."""
+        partitions = failed = lagging = lag = size = truncations = 0
+        for status in statuses:
+            partitions += 1
+            failed += status.failed
+            lagging += not status.failed and status.lag != 0
+            lag += status.lag or 0
+            size += status.tally.bytes
+            truncations += status.tally.truncations
+        rate = 0.0
+        if before is not None and time_ms > before.time_ms:
+            rate = (size - before.bytes) * 1_000 / (time_ms - before.time_ms)
+        return cls(time_ms, partitions, failed, lagging, lag, size, truncations, rate)
+
+    def __str__(self) -> str:
+        parts = [
+            f"{self.partitions:,} partitions",
+            f"{self.bytes / 1e6:,.1f} MB copied",
+            f"{self.bytes_per_second / 1e6:,.1f} MB/s",
+            f"{self.lagging:,} behind by {self.lag:,} offsets" if self.lagging else "caught up",
+        ]
+        if self.truncations:
+            parts.append(f"{self.truncations:,} truncations")
+        if self.failed:
+            parts.append(f"{self.failed:,} failed")
+        return ", ".join(parts)
+
+    def as_json(self) -> dict[str, Any]:
+        """Return what a JSON line says."""
+        return {
+            "partitions": self.partitions,
+            "failed": self.failed,
+            "lagging": self.lagging,
+            "lag": self.lag,
+            "bytes": self.bytes,
+            "bytes_per_second": round(self.bytes_per_second),
+            "truncations": self.truncations,
+        }
