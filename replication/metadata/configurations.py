@@ -1,0 +1,61 @@
+"""What administrators have set for topics, brokers and others (Kafka: ConfigurationsImage)."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from enum import IntEnum
+from types import MappingProxyType
+from typing import Final, NamedTuple
+
+from replication.metadata.records import ConfigRecord
+
+
+class ConfigResourceType(IntEnum):
+    """What can have settings (Kafka: ConfigResource.Type)."""
+
+    TOPIC = 2
+    BROKER = 4
+    BROKER_LOGGER = 8
+    CLIENT_METRICS = 16
+    GROUP = 32
+
+
+class ConfigResource(NamedTuple):
+    """Who has settings; an empty name stands for the default of all of the type."""
+
+    type: int
+    name: str
+
+
+_NOTHING: Final[Mapping[str, str]] = MappingProxyType({})
+
+
+@dataclass(slots=True)
+class Configurations:
+    """The settings by resource, and by their names."""
+
+    by_resource: dict[ConfigResource, dict[str, str]] = field(default_factory=dict)
+
+    def of(self, type_: int, name: str) -> Mapping[str, str]:
+        """Return what is set for a resource itself, without the defaults."""
+        return self.by_resource.get(ConfigResource(type_, name), _NOTHING)
+
+    def replay(self, record: ConfigRecord) -> None:
+        """Set something, or forget it where the value is None."""
+        resource = ConfigResource(record.resource_type, record.resource_name)
+        if record.value is not None:
+            self.by_resource.setdefault(resource, {})[record.name] = record.value
+            return
+        settings = self.by_resource.get(resource, {})
+        settings.pop(record.name, None)
+        if not settings:
+            self.remove(resource)
+
+    def remove(self, resource: ConfigResource) -> None:
+        """Forget all settings of a resource."""
+        self.by_resource.pop(resource, None)
+
+    def records(self) -> Iterator[ConfigRecord]:
+        """Give the records that say all this."""
+        for resource, settings in self.by_resource.items():
+            for name, value in settings.items():
+                yield ConfigRecord(resource_type=resource.type, resource_name=resource.name, name=name, value=value)
