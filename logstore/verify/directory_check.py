@@ -29,14 +29,28 @@ def check_directory(partition: PartitionDirectory, segments: Sequence[Segment]) 
     own = OWN_CHECKPOINTS if partition.own_checkpoints is not None else frozenset[str]()
     for name in sorted(partition.listing.files.keys() - own - {LOCK_NAME}):
         yield from _left_over(name, report, clean_shutdown=partition.checkpoints.clean_shutdown)
-    for name in (*partition.listing.other, *partition.listing.directories):
-        yield report.info("unknown-file", "not a file that Kafka writes in a partition directory", file=name)
+    for name in partition.listing.directories:
+        yield _no_file(name, "a directory", report)
+    for name in partition.listing.other:
+        yield _no_file(name, "no file but a socket, a device or a link to nothing", report)
     yield from _partners(partition, segments, report)
     yield from _small_files(partition, report)
     if partition.own_checkpoints is not None:
         yield from _own_checkpoints(partition, partition.own_checkpoints, report)
     for parsed, path in partition.named(FileKind.METADATA_SNAPSHOT):
         yield from check_snapshot(path, report, epoch=parsed.epoch or 0)
+
+
+def _no_file(name: str, what: str, report: Reporter) -> Finding:
+    """Report what is no file: as damage where one of the broker's belongs."""
+    parsed = parse_file_name(name)
+    if parsed.kind in {FileKind.UNKNOWN, FileKind.TEMPORARY} or parsed.fate is not FileFate.LIVE:
+        return report.info("unknown-file", "not a file that Kafka writes in a partition directory", file=name)
+    return report.error(
+        "not-a-file",
+        f"{what} stands where this file belongs: nothing was read of it, and no broker can write it",
+        file=name,
+    )
 
 
 def _left_over(name: str, report: Reporter, *, clean_shutdown: bool) -> Iterator[Finding]:

@@ -49,6 +49,10 @@ def check_root(root: LogRoot) -> Iterator[Finding]:
             if mark is not DirectoryMark.NONE:
                 partition = Reporter(parse_directory_name(name).topic_partition)
                 yield partition.info("left-over-directory", f"{name}: {_MARKS[mark]}", file=None)
+        elif name in ROOT_FILES:
+            yield report.error(
+                "not-a-file", "a directory stands where this file belongs: nothing was read of it", file=name
+            )
         elif name not in ROOT_DIRECTORIES:
             yield report.info("unknown-directory", "not the name of a partition's directory", file=name)
     yield from _missing_partitions(root)

@@ -45,6 +45,22 @@ def test_what_is_left_over_is_worth_knowing(name: str, kind: str, tmp_path: Path
     assert found(tmp_path, name, b"x") == [(kind, Severity.INFO, name)]
 
 
+@pytest.mark.parametrize("name", [f"{0:020d}.log", f"{0:020d}.timeindex", "leader-epoch-checkpoint", "quorum-state"])
+def test_a_directory_where_a_file_belongs_is_an_error_there(name: str, tmp_path: Path) -> None:
+    partition = tmp_path / "t-0"
+    (partition / name).mkdir(parents=True)
+    (partition / "lost+found").mkdir()
+    (partition / "partition.metadata").symlink_to(partition / "nothing")
+    assert {
+        (each.kind, each.severity, each.file, each.message.partition(" stands")[0])
+        for each in verify_partition(PartitionDirectory.open(partition))
+    } == {
+        ("not-a-file", Severity.ERROR, name, "a directory"),
+        ("not-a-file", Severity.ERROR, "partition.metadata", "no file but a socket, a device or a link to nothing"),
+        ("unknown-file", Severity.INFO, "lost+found", "not a file that Kafka writes in a partition directory"),
+    }
+
+
 def test_a_swap_file_waits_for_the_next_start(tmp_path: Path) -> None:
     name = f"{0:020d}.log.swap"
     assert found(tmp_path, name, b"x") == [("left-over-swap", Severity.WARNING, name)]

@@ -144,6 +144,11 @@ def test_what_does_not_belong_in_a_root_is_worth_knowing(root: Path) -> None:
     ]
 
 
+def test_a_directory_where_a_checkpoint_file_belongs_is_an_error(root: Path) -> None:
+    (root / "cleaner-offset-checkpoint").mkdir()
+    assert kinds(root) == [("not-a-file", Severity.ERROR, "cleaner-offset-checkpoint")]
+
+
 def test_directories_with_a_mark_are_named_and_not_opened_as_live(root: Path) -> None:
     for mark in ("delete", "future", "stray"):
         (root / f"u-1.0123456789abcdef-{mark}").mkdir()

@@ -1,12 +1,13 @@
 """Every kind of damage shows, where it is, and no more than that: also what only another replica can tell."""
 
+import shutil
 from pathlib import Path
 
 import pytest
 
 from logstore.verify import Severity
 from replication.audit.verdict import PartitionVerdict, Verdict
-from tests.data.replicas import damage_kinds, damaged
+from tests.data.replicas import damage_kinds, damaged, replicas
 from tests.replication.audit.copies import examine_all, judge_all
 
 DAMAGED, MISSING, LAGGING = {Verdict.DAMAGED}, {Verdict.MISSING}, {Verdict.LAGGING}
@@ -81,3 +82,19 @@ def test_what_the_cleaner_may_remove_is_no_difference_of_records(tmp_path: Path)
     verdict = judged(tmp_path)["compacted-0"]
     assert verdict.findings == ()
     assert all(not each.divergences and not each.missing_left + each.missing_right for each in verdict.comparisons)
+
+
+def test_a_directory_where_a_log_belongs_is_damage_located_there(tmp_path: Path) -> None:
+    for replica in ("broker-1", "broker-2"):
+        shutil.copytree(replicas("reconciled") / "broker-1/codecs-0", tmp_path / replica / "codecs-0")
+    log = tmp_path / "broker-2/codecs-0" / f"{0:020d}.log"
+    log.unlink()
+    log.mkdir()
+    examined = examine_all(tmp_path)
+    found = [finding for _, examination in examined for finding in examination.findings]
+    assert {(each.replica, each.finding.file) for each in found if each.finding.kind == "not-a-file"} == {
+        ("broker-2", log.name)
+    }
+    [verdict] = judge_all(examined).values()
+    assert Verdict.DAMAGED in verdict.verdicts
+    assert verdict.recommended == "broker-1"
