@@ -24,6 +24,20 @@ class Tag:
 
 
 @dataclass(frozen=True, slots=True)
+class Struct:
+    """The type of a field that holds one of another class, in the version of the whole."""
+
+    kind: type[Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Structs:
+    """The type of a field that holds many of another class, each in the version of the whole."""
+
+    kind: type[Any]
+
+
+@dataclass(frozen=True, slots=True)
 class _Field:
     name: str
     default: Any
@@ -37,7 +51,7 @@ class Codec(Generic[T]):
 
     def __init__(self, kind: type[T], version: int) -> None:
         """Look once at what the class says of its fields."""
-        every = _fields(kind)
+        every = _fields(kind, version)
         known = [each for each in every if each.since <= version]
         tagged = sorted((each.tag, each) for each in known if each.tag is not None)
         self._kind: Callable[..., T] = kind
@@ -104,18 +118,20 @@ def codec_of(kind: type[T], version: int) -> Codec[T]:
     return codec
 
 
-def structs(kind: type[T]) -> FieldType[tuple[T, ...]]:
-    """Make the type of a field that holds many of another class, which is the same in all versions."""
-    codec = codec_of(kind, 0)
-    return array(FieldType(codec.write, codec.read))
-
-
-def _fields(kind: type) -> tuple[_Field, ...]:
+def _fields(kind: type, version: int) -> tuple[_Field, ...]:
     hints = get_type_hints(kind, include_extras=True)
-    return tuple(_field(each.name, each.default, hints[each.name].__metadata__) for each in fields(kind))
+    return tuple(_field(each.name, each.default, hints[each.name].__metadata__, version) for each in fields(kind))
 
 
-def _field(name: str, default: Any, marks: tuple[Any, ...]) -> _Field:
+def _field(name: str, default: Any, marks: tuple[Any, ...], version: int) -> _Field:
     since = next((mark.version for mark in marks if isinstance(mark, Since)), 0)
     tag = next((mark.number for mark in marks if isinstance(mark, Tag)), None)
-    return _Field(name, None if default is MISSING else default, marks[0], since, tag)
+    return _Field(name, None if default is MISSING else default, _type(marks[0], version), since, tag)
+
+
+def _type(mark: FieldType[Any] | Struct | Structs, version: int) -> FieldType[Any]:
+    if isinstance(mark, FieldType):
+        return mark
+    codec: Codec[Any] = codec_of(mark.kind, version)
+    one = FieldType(codec.write, codec.read)
+    return one if isinstance(mark, Struct) else array(one)

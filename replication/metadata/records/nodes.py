@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Annotated, ClassVar, Final
 from uuid import UUID
 
-from replication.metadata.codec import Since, Tag, structs
+from replication.metadata.codec import Since, Structs, Tag
 from replication.metadata.fields import (
     Bool,
     Int8,
@@ -42,10 +42,6 @@ class SupportedFeature:
     max_supported_version: Int16
 
 
-_ENDPOINTS: Final = structs(Endpoint)
-_FEATURES: Final = structs(SupportedFeature)
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RegisterBrokerRecord(MetadataRecord):
     """A broker has registered, as a new incarnation of itself."""
@@ -59,8 +55,8 @@ class RegisterBrokerRecord(MetadataRecord):
     incarnation_id: Uuid
     """New with each start of the process."""
     broker_epoch: Int64
-    end_points: Annotated[tuple[Endpoint, ...], _ENDPOINTS] = ()
-    features: Annotated[tuple[SupportedFeature, ...], _FEATURES] = ()
+    end_points: Annotated[tuple[Endpoint, ...], Structs(Endpoint)] = ()
+    features: Annotated[tuple[SupportedFeature, ...], Structs(SupportedFeature)] = ()
     rack: OptionalString = None
     fenced: Bool = True
     in_controlled_shutdown: Annotated[Bool, Since(1)] = False
@@ -132,8 +128,8 @@ class RegisterControllerRecord(MetadataRecord):
     controller_id: Int32
     incarnation_id: Uuid
     zk_migration_ready: Bool = False
-    end_points: Annotated[tuple[Endpoint, ...], _ENDPOINTS] = ()
-    features: Annotated[tuple[SupportedFeature, ...], _FEATURES] = ()
+    end_points: Annotated[tuple[Endpoint, ...], Structs(Endpoint)] = ()
+    features: Annotated[tuple[SupportedFeature, ...], Structs(SupportedFeature)] = ()
 
 
 MIGRATING_DIRECTORY: Final = UUID(int=0)

@@ -1,9 +1,9 @@
 """Records of what administrators set, and of what the cluster counts."""
 
 from dataclasses import dataclass
-from typing import Annotated, ClassVar, Final
+from typing import Annotated, ClassVar
 
-from replication.metadata.codec import structs
+from replication.metadata.codec import Structs
 from replication.metadata.fields import Bool, Float64, Int8, Int16, Int32, Int64, OptionalString, String
 from replication.metadata.records.record import MetadataRecord
 
@@ -42,16 +42,13 @@ class QuotaEntity:
     """None for all that have no quota of their own."""
 
 
-_ENTITIES: Final = structs(QuotaEntity)
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClientQuotaRecord(MetadataRecord):
     """A quota of some clients has a value, or none any more (KIP-546)."""
 
     API_KEY: ClassVar[int] = 14
 
-    entity: Annotated[tuple[QuotaEntity, ...], _ENTITIES]
+    entity: Annotated[tuple[QuotaEntity, ...], Structs(QuotaEntity)]
     key: String
     value: Float64 = 0.0
     remove: Bool = False
