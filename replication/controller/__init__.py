@@ -1,0 +1,1 @@
+"""The controller's decisions: who is alive, who leads, where replicas live. Values in, metadata records out."""

@@ -1,0 +1,56 @@
+"""Which rules a cluster plays by: what its finalised features switch on and off."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from replication.metadata.metadata_version import LATEST_METADATA_VERSION, METADATA_VERSION_FEATURE, MetadataVersion
+
+ELR_FEATURE: Final = "eligible.leader.replicas.version"
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """How brokers and partitions may change; the defaults are those of Kafka 4.3."""
+
+    metadata_version: int = LATEST_METADATA_VERSION
+    """The finalised level of metadata.version."""
+    elr: bool = False
+    """Keep eligible leader replicas: an empty ISR is legal, and its last members may lead without loss (KIP-966)."""
+    last_known_leader: bool = True
+    """With `elr`: once ISR and ELR are empty, elect who led last."""
+
+    @property
+    def leader_recovery(self) -> bool:
+        """Whether a partition says that its leader was elected uncleanly and recovers (KIP-704)."""
+        return self.metadata_version >= MetadataVersion.V3_2_IV0
+
+    @property
+    def registration_changes(self) -> bool:
+        """Whether brokers are fenced by BrokerRegistrationChangeRecords."""
+        return self.metadata_version >= MetadataVersion.V3_3_IV2
+
+    @property
+    def controlled_shutdown_state(self) -> bool:
+        """Whether the log says that a broker is in controlled shutdown (KIP-841)."""
+        return self.metadata_version >= MetadataVersion.V3_3_IV3
+
+    @property
+    def bump_on_shrink(self) -> bool:
+        """Whether an ISR that loses a member raises the leader epoch (KAFKA-15021)."""
+        return self.metadata_version < MetadataVersion.V3_6_IV0
+
+    @property
+    def directories(self) -> bool:
+        """Whether a partition says in which directory each replica lies (KIP-858)."""
+        return self.metadata_version >= MetadataVersion.V3_7_IV2
+
+    @property
+    def cordoned_directories(self) -> bool:
+        """Whether a broker may keep new replicas out of a directory."""
+        return self.metadata_version >= MetadataVersion.V4_3_IV0
+
+
+def rules_of(features: Mapping[str, int]) -> Rules:
+    """Return the rules that the finalised levels of features prescribe."""
+    return Rules(features.get(METADATA_VERSION_FEATURE, LATEST_METADATA_VERSION), elr=features.get(ELR_FEATURE, 0) > 0)

@@ -1,0 +1,154 @@
+"""Changes that Kafka's PartitionChangeBuilder 4.3.1 made of partitions, and 3.0.2 beside it."""
+
+from functools import partial
+from typing import Any
+
+from replication.controller.partition_change import ChangedFields, Election, Target, partition_change
+from replication.controller.partition_change_3_0 import partition_change_3_0
+from replication.controller.reassignment import cancel_target, start_target
+from replication.controller.rules import Rules
+from replication.metadata.metadata_version import MetadataVersion
+from replication.metadata.partition import LeaderRecoveryState, PartitionState
+from replication.metadata.records import MIGRATING_DIRECTORY, NO_LEADER_CHANGE, PartitionChangeRecord
+from tests.controller.case import Case, Cases, Document, only
+
+NAMES = {"eligible_leader_replicas": "elr"}
+SETS = {"elr", "last_known_elr"}
+
+
+def cases(document: Document) -> Cases:
+    only(document, "source", "latest_metadata_version", "cases")
+    for case in document["cases"]:
+        yield Case(case["id"], partial(check, case))
+
+
+def check(case: Document) -> None:
+    only(case, "id", "group", "why", "input", "derived", "expected", "kafka_3_0")
+    partition, target = partition_of(case["input"]["partition"]), target_of(case["input"]["target"])
+    if "derived" in case:
+        check_derived(case["derived"], partition, target)
+    check_change(case, partition, target)
+    if "kafka_3_0" in case:
+        check_3_0(case, partition, target)
+
+
+def check_change(case: Document, partition: PartitionState, target: Target) -> None:
+    given, expected = case["input"], case["expected"]
+    only(
+        given,
+        *("partition", "active_brokers", "election", "target"),
+        *("metadata_version", "elr_enabled", "min_isr", "use_last_known_leader"),
+    )
+    only(expected, "changed", "record", "after", "leader_epoch_delta", "partition_epoch_delta")
+    changed = partition_change(
+        partition,
+        given["active_brokers"].__contains__,
+        target=target,
+        election=Election[given["election"]],
+        rules=Rules(level(given["metadata_version"]), given["elr_enabled"], given["use_last_known_leader"]),
+        min_isr=given["min_isr"],
+        default_directory=lambda _: MIGRATING_DIRECTORY,
+    )
+    after = merged(partition, changed)
+    assert bool(changed) == expected["changed"]
+    assert told(changed) == comparable(expected["record"] or {})
+    assert state(after) == comparable(expected["after"])
+    assert after.leader_epoch - partition.leader_epoch == expected["leader_epoch_delta"]
+    assert after.partition_epoch - partition.partition_epoch == expected["partition_epoch_delta"]
+
+
+def check_3_0(case: Document, partition: PartitionState, target: Target) -> None:
+    given, expected = case["input"], case["kafka_3_0"]
+    changed = partition_change_3_0(
+        partition, given["active_brokers"].__contains__, target=target, election=Election[given["election"]]
+    )
+    after = merged(partition, changed)
+    if expected == "same":
+        then = {**case["expected"], **case["expected"]["after"]}
+    else:
+        only(
+            expected,
+            *("differs_in", "changed", "record", "leader", "isr", "replicas"),
+            *("leader_epoch_delta", "partition_epoch_delta"),
+        )
+        then = expected
+        assert told(changed) == comparable(expected["record"] or {})
+    assert after.leader == then["leader"]
+    assert after.isr == tuple(then["isr"])
+    assert after.replicas == tuple(then["replicas"])
+    assert after.leader_epoch - partition.leader_epoch == then["leader_epoch_delta"]
+    assert after.partition_epoch - partition.partition_epoch == then["partition_epoch_delta"]
+
+
+def check_derived(derived: Document, partition: PartitionState, target: Target) -> None:
+    if derived.get("cancel"):
+        only(derived, "cancel", "revert_replicas", "revert_isr", "revert_unclean")
+        reversal = cancel_target(partition)
+        assert reversal.target.replicas == tuple(derived["revert_replicas"])
+        assert reversal.target.isr == tuple(derived["revert_isr"])
+        assert reversal.unclean == derived["revert_unclean"]
+        assert reversal.target == target
+        return
+    only(derived, "cancel", "requested_replicas", "replicas", "adding_replicas", "removing_replicas")
+    start = start_target(partition, tuple(derived["requested_replicas"]))
+    assert start.replicas == tuple(derived["replicas"])
+    assert (start.adding_replicas or ()) == tuple(derived["adding_replicas"])
+    assert (start.removing_replicas or ()) == tuple(derived["removing_replicas"])
+
+
+def level(name: str) -> MetadataVersion:
+    return MetadataVersion[f"V{name.replace('.', '_').replace('-', '_')}"]
+
+
+def partition_of(given: Document) -> PartitionState:
+    only(
+        given,
+        *("replicas", "isr", "removing_replicas", "adding_replicas", "leader", "leader_epoch", "partition_epoch"),
+        *("leader_recovery_state", "elr", "last_known_elr"),
+    )
+    fields = {name: tuple(value) if isinstance(value, list) else value for name, value in given.items()}
+    fields["leader_recovery_state"] = LeaderRecoveryState[given["leader_recovery_state"]]
+    return PartitionState(**fields, directories=(MIGRATING_DIRECTORY,) * len(given["replicas"]))
+
+
+def target_of(given: Document) -> Target:
+    only(
+        given,
+        *("isr", "replicas", "removing_replicas", "adding_replicas"),
+        *("leader_recovery_state", "unclean_shutdown_replicas"),
+    )
+    fields: dict[str, Any] = {name: tuple(value) if isinstance(value, list) else value for name, value in given.items()}
+    if "leader_recovery_state" in fields:
+        fields["leader_recovery_state"] = LeaderRecoveryState[given["leader_recovery_state"]]
+    if "unclean_shutdown_replicas" in fields:
+        fields["unclean_shutdown"] = fields.pop("unclean_shutdown_replicas")
+    return Target(**fields)
+
+
+def merged(partition: PartitionState, changed: ChangedFields) -> PartitionState:
+    if not changed:
+        return partition
+    return partition.changed(PartitionChangeRecord(partition_id=0, topic_id=MIGRATING_DIRECTORY, **changed))
+
+
+def told(changed: ChangedFields) -> dict[str, Any]:
+    fields = {NAMES.get(name, name): value for name, value in changed.items() if name != "directories"}
+    assert fields.get("leader") != NO_LEADER_CHANGE
+    return comparable(fields)
+
+
+def state(partition: PartitionState) -> dict[str, Any]:
+    names = [name for name in PartitionState.__slots__ if name != "directories"]
+    return comparable({name: getattr(partition, name) for name in names})
+
+
+def comparable(fields: Document) -> dict[str, Any]:
+    return {name: _comparable(name, value) for name, value in fields.items()}
+
+
+def _comparable(name: str, value: Any) -> Any:
+    if name == "leader_recovery_state":
+        return value if isinstance(value, str) else LeaderRecoveryState(value).name
+    if isinstance(value, list | tuple):
+        return set(value) if name in SETS else tuple(value)
+    return value
