@@ -37,11 +37,6 @@ class FrameReader:
         self._frame_bytes: int | None = None
         self._received = 0
 
-    @property
-    def amid_frame(self) -> bool:
-        """Whether part of a frame has come, and not all."""
-        return self._frame_bytes is not None or self._received > 0
-
     def wanted(self) -> memoryview:
         """Where the next bytes go: not empty, and never longer than what the frame still lacks."""
         if self._frame_bytes is None:
