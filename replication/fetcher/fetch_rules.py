@@ -1,12 +1,13 @@
 """By which generation of the protocol a follower follows."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from epoch import TruncationProtocol
 
 BACK_OFF_MS: Final = 1_000
 """Kafka: replica.fetch.backoff.ms."""
+_SINCE_DIVERGING_EPOCH: Final = 12
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +26,17 @@ class FetchRules:
     def asks(self) -> bool:
         """Whether only questions tell what to truncate: a fetch does not."""
         return self.protocol is not TruncationProtocol.HIGH_WATERMARK and not self.truncate_on_fetch
+
+    def for_leader(self, fetch_version: int, *, tells_epochs: bool = True) -> "FetchRules":
+        """Return the rules to follow a leader by that answers Fetch in this version at most.
+
+        Leaders before Kafka 2.7 find no divergence in a Fetch, those before 0.11 tell no epochs at all.
+        """
+        if not tells_epochs:
+            return replace(self, protocol=TruncationProtocol.HIGH_WATERMARK, truncate_on_fetch=False)
+        if fetch_version < _SINCE_DIVERGING_EPOCH:
+            return replace(self, truncate_on_fetch=False)
+        return self
 
 
 REPLICA_RULES: Final = FetchRules()

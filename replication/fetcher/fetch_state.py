@@ -32,7 +32,7 @@ class FetchState:
     """The epoch of the last batch below `fetch_offset`; UNDEFINED_EPOCH where a leader is not to look at it."""
     phase: Phase = Phase.FETCHING
     lag: int | None = None
-    """Offsets up to the leader's high watermark; None until the first answer."""
+    """Offsets up to the leader's high watermark; None until the first answer, and again after an error."""
     ready_at: int = 0
     """Nothing is asked before this time, in milliseconds of the follower's clock."""
     reason: str = ""
@@ -49,11 +49,11 @@ class FetchState:
 
     def delayed(self, until: int, reason: str) -> "FetchState":
         """Return the state of a partition that waits, unless it waits longer already."""
-        return self if self.ready_at >= until else replace(self, ready_at=until, reason=reason)
+        return self if self.ready_at >= until else replace(self, ready_at=until, reason=reason, lag=None)
 
     def fenced(self, reason: str) -> "FetchState":
         """Return the state of a partition that another leader leads by now."""
-        return replace(self, phase=Phase.FENCED, reason=reason)
+        return replace(self, phase=Phase.FENCED, reason=reason, lag=None)
 
     def failed(self, reason: str) -> "FetchState":
         """Return the state of a partition that is given up (Kafka: markPartitionFailed)."""

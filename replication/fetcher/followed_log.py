@@ -63,8 +63,11 @@ class FollowedLog:
         Raises DamagedRecordsError where the same may come whole the next time; RefusedRecordsError, LogStoreError and
         OSError where that is no use. Nothing is appended then.
         """
-        info = self._append_records(action.records, leader_epoch) if action.records else NOTHING_APPENDED
         log = self.log
+        if action.log_start_offset > log.log_end_offset:
+            fault = f"the leader's log starts at offset {action.log_start_offset:,}, beyond what was asked for"
+            raise DamagedRecordsError(self.partition, fault)
+        info = self._append_records(action.records, leader_epoch) if action.records else NOTHING_APPENDED
         if min(action.high_watermark, log.log_end_offset) != log.high_watermark:
             log.update_high_watermark(action.high_watermark)
         if action.log_start_offset > log.log_start_offset:

@@ -1,0 +1,412 @@
+"""Follows many partitions of one leader: which requests are due, and what their answers do. No socket, no clock."""
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Final
+from uuid import UUID
+
+from kio.schema.errors import ErrorCode
+
+from epoch import UNDEFINED_EPOCH, EndOffset
+from logstore import Log, TopicPartition
+from replication.fetcher.actions import Append
+from replication.fetcher.errors import DamagedRecordsError, RefusedRecordsError
+from replication.fetcher.fetch_observer import FetchObserver
+from replication.fetcher.fetch_rules import FetchRules
+from replication.fetcher.fetch_session import FetchSession, is_lost
+from replication.fetcher.fetch_state import FetchState, Phase
+from replication.fetcher.fetcher_settings import FetcherSettings
+from replication.fetcher.followed_log import FollowedLog
+from replication.fetcher.followed_partition import FollowedPartition
+from replication.fetcher.following import (
+    EpochQuestion,
+    FetchQuestion,
+    LeaderOffsets,
+    OffsetsQuestion,
+    Step,
+    after_append,
+    after_epoch_answer,
+    after_failed_exchange,
+    after_fetch,
+    after_offsets,
+    ask,
+    follow,
+)
+from replication.fetcher.leader_doubts import DOUBTFUL_ERRORS
+from replication.fetcher.open_questions import OpenQuestions, TruncationRequest
+from replication.fetcher.schedule import Schedule
+from replication.fetcher.throttle import Throttle
+from replication.protocol.fetch import FetchedPartition, FetchPartition, FetchRequest, FetchResponse
+from replication.protocol.list_offsets import ListOffsetsRequest, ListOffsetsResponse
+from replication.protocol.offset_for_leader_epoch import OffsetForLeaderEpochResponse
+
+FetcherRequest = FetchRequest | TruncationRequest
+FetcherResponse = FetchResponse | OffsetForLeaderEpochResponse | ListOffsetsResponse
+
+_NO_OFFSETS: Final = LeaderOffsets(-1, -1)
+
+
+class Fetcher:
+    """The follower's side of many partitions of one leader (Kafka: AbstractFetcherThread, without its thread).
+
+    Times are milliseconds of any clock that does not go back. Not for several threads at once.
+
+    >>> for request in fetcher.requests(now):
+    ...     fetcher.take(request, connection.ask(request), now)
+    """
+
+    def __init__(
+        self,
+        settings: FetcherSettings | None = None,
+        *,
+        observer: FetchObserver | None = None,
+        throttle: Throttle | None = None,
+        in_doubt: Callable[[TopicPartition], object] = lambda _: None,
+    ) -> None:
+        """`in_doubt` is told of each partition of which somebody else may be the leader by now."""
+        self.settings = settings or FetcherSettings()
+        self.rules = self.settings.effective_rules
+        self.confirmed_at = -1
+        """When the last fetch was asked that the leader has answered: where nothing came of it, all was fetched."""
+        self._observer = observer or FetchObserver()
+        self._throttle = throttle
+        self._in_doubt = in_doubt
+        self._partitions: dict[TopicPartition, FollowedPartition] = {}
+        self._session = FetchSession()
+        self._schedule = Schedule(throttle)
+        self._questions = OpenQuestions(self.settings.identity)
+        self._fetch: tuple[FetchRequest, int] | None = None
+        self._fetch_after = 0
+
+    # --- which partitions
+
+    def follow(
+        self, partition: TopicPartition, log: Log, leader_epoch: int, topic_id: UUID | None = None
+    ) -> FetchState:
+        """Follow a partition, or follow its leader of another epoch; return where it stands.
+
+        A partition that follows this leader already goes on as it is; one that has failed begins anew.
+        """
+        known = self._partitions.get(partition)
+        if known is not None and (known.log.log is not log or known.topic_id != topic_id):
+            self.forget(partition)
+            known = None
+        if known is None:
+            followed_log = FollowedLog(partition, log, self._observer)
+            state = follow(self.rules, leader_epoch, followed_log.state())
+            self._partitions[partition] = FollowedPartition(followed_log, state, topic_id)
+            self._schedule.add(partition)
+            return state
+        state = follow(self.rules, leader_epoch, known.log.state(), known.state)
+        if state is not known.state:
+            self._put(partition, known, state)
+        return state
+
+    def forget(self, partition: TopicPartition) -> Log | None:
+        """Follow a partition no more; what still comes of it is dropped. Return its log, None where it was unknown."""
+        followed = self._partitions.pop(partition, None)
+        self._session.drop(partition)
+        self._schedule.forget(partition)
+        return followed.log.log if followed else None
+
+    def fail(self, partition: TopicPartition, reason: str) -> None:
+        """Give a partition up, for a reason that only the caller knows."""
+        followed = self._partitions.get(partition)
+        if followed is not None:
+            self._put(partition, followed, followed.state.failed(reason))
+
+    def state(self, partition: TopicPartition) -> FetchState | None:
+        """Return where a partition stands; None where it is not followed."""
+        followed = self._partitions.get(partition)
+        return followed.state if followed else None
+
+    @property
+    def states(self) -> dict[TopicPartition, FetchState]:
+        """Where all partitions stand, the failed ones too."""
+        return {partition: followed.state for partition, followed in list(self._partitions.items())}
+
+    def use_rules(self, rules: FetchRules) -> None:
+        """Follow by other rules, which the leader's versions may demand: all partitions truncate anew."""
+        if rules == self.rules:
+            return
+        self.rules = rules
+        for partition, followed in self._partitions.items():
+            if followed.state.is_active:
+                self._put(partition, followed, follow(rules, followed.state.leader_epoch, followed.log.state()))
+
+    def is_caught_up(self, partition: TopicPartition, since: int) -> bool:
+        """Whether all was fetched that the leader had below its high watermark at `since`, or later."""
+        state = self.state(partition)
+        return state is not None and state.phase is Phase.FETCHING and state.lag == 0 and self.confirmed_at >= since
+
+    # --- what is due
+
+    def requests(self, now: int) -> list[FetcherRequest]:
+        """Return what is to be sent now, in this order; each is then answered, or has failed.
+
+        Truncates logs where no question is needed. Like Kafka's followers it does not fetch while a question about
+        truncation is open: the answer to a fetch may take its time.
+        """
+        epochs: dict[TopicPartition, tuple[FetchState, int]] = {}
+        offsets: dict[TopicPartition, FetchState] = {}
+        for partition in self._schedule.due(self._session.partitions, now):
+            followed = self._partitions.get(partition)
+            if followed is None:
+                continue
+            match self._question(partition, followed, now):
+                case EpochQuestion(epoch):
+                    epochs[partition] = (followed.state, epoch)
+                case OffsetsQuestion():
+                    offsets[partition] = followed.state
+                case FetchQuestion() as question:
+                    self._want(partition, followed, question)
+                case None:
+                    self._session.drop(partition)
+        questions = [*self._questions.ask_epochs(epochs), *self._questions.ask_offsets(offsets)]
+        return [*questions] if questions or self._questions else self._fetch_requests(now)
+
+    def wake_at(self, now: int) -> int | None:
+        """Return when `requests` will have something again without an answer; None: not by itself."""
+        wake_at = self._schedule.wake_at(now)
+        if not len(self._session) or self._fetch is not None:
+            return wake_at
+        fetch_at = max(now, self._fetch_after)
+        return fetch_at if wake_at is None else min(wake_at, fetch_at)
+
+    # --- what comes back
+
+    def take(self, request: FetcherRequest, response: FetcherResponse, now: int) -> None:
+        """Do what an answer says. One to a request that has failed meanwhile does nothing."""
+        if isinstance(request, FetchRequest):
+            if isinstance(response, FetchResponse):
+                self._take_fetch(request, response, now)
+            return
+        states = self._questions.answered(request)
+        if isinstance(response, OffsetForLeaderEpochResponse):
+            self._take_epochs(states, response, now)
+        elif isinstance(request, ListOffsetsRequest) and isinstance(response, ListOffsetsResponse):
+            self._take_offsets(states, request, response, now)
+        reason = "the leader's answer lacks this partition"
+        self._delay([each for each, _ in self._still(states) if each not in response.partitions], reason, now)
+
+    def exchange_failed(self, request: FetcherRequest, reason: str, now: int) -> None:
+        """Ask again after a while what could not be asked, or was answered with nonsense."""
+        if isinstance(request, FetchRequest):
+            if self._fetch is not None and self._fetch[0] is request:
+                self._fetch = None
+                self._session.failed()
+                self._delay(self._session.partitions, reason, now)
+            return
+        self._delay([partition for partition, _ in self._still(self._questions.answered(request))], reason, now)
+
+    def disconnected(self, reason: str, now: int) -> None:
+        """Take that the leader cannot be reached: all wait, and somebody else may lead."""
+        self._fetch = None
+        self._session.failed()
+        self._questions.clear()
+        self._delay(list(self._partitions), reason, now)
+        for partition in self._partitions:
+            self._in_doubt(partition)
+
+    # --- fetches
+
+    def _want(self, partition: TopicPartition, followed: FollowedPartition, question: FetchQuestion) -> None:
+        state = followed.state
+        if self._schedule.throttling and self._throttle is not None and self._throttle.limits(partition, state):
+            self._session.drop(partition)
+            self._schedule.hold_up(partition)
+            return
+        fetch = FetchPartition(
+            question.offset,
+            self.settings.max_partition_bytes,
+            state.leader_epoch,
+            question.last_fetched_epoch,
+            -1 if self.settings.identity.is_mirror else followed.log.log.log_start_offset,
+        )
+        self._session.put(partition, fetch, followed.topic_id)
+
+    def _fetch_requests(self, now: int) -> list[FetcherRequest]:
+        if self._fetch is not None or now < self._fetch_after:
+            return []
+        fetch = self._session.next()
+        if fetch is None:
+            return []
+        settings = self.settings
+        request = FetchRequest(
+            partitions=fetch.partitions,
+            forgotten=fetch.forgotten,
+            topic_ids=fetch.topic_ids,
+            replica_id=settings.identity.replica_id,
+            replica_epoch=settings.identity.replica_epoch,
+            max_wait_ms=settings.max_wait_ms,
+            min_bytes=settings.min_bytes,
+            max_bytes=settings.max_bytes,
+            session_id=fetch.session_id,
+            session_epoch=fetch.session_epoch,
+        )
+        self._fetch = (request, now)
+        return [request]
+
+    def _take_fetch(self, request: FetchRequest, response: FetchResponse, now: int) -> None:
+        if self._fetch is None or self._fetch[0] is not request:
+            return
+        asked_at = self._fetch[1]
+        self._fetch = None
+        fault = self._session.answered(request, response)
+        if fault:
+            if not is_lost(response.error):
+                self._delay(self._session.partitions, fault, now)
+            elif request.session_id == 0:
+                self._fetch_after = now + self.rules.back_off_ms
+            return
+        for partition, fetched in response.partitions.items():
+            self._take_fetched(partition, fetched, now)
+        self.confirmed_at = asked_at
+
+    def _take_fetched(self, partition: TopicPartition, fetched: FetchedPartition, now: int) -> None:
+        followed, asked = self._partitions.get(partition), self._session.asked(partition)
+        if followed is None or asked is None or not _is_answered(followed.state, asked, now):
+            return
+        answer: Append | EndOffset = Append(fetched.records, fetched.high_watermark, fetched.log_start_offset)
+        if fetched.diverging_epoch is not None and asked.last_fetched_epoch != UNDEFINED_EPOCH:
+            answer = fetched.diverging_epoch
+        error = self._noted(partition, fetched.error)
+        step = after_fetch(followed.state, self.rules, followed.log.state(), error, answer, now)
+        if isinstance(step.action, Append):
+            self._append(partition, followed, step.action, now)
+        else:
+            self._take_step(partition, followed, step)
+
+    def _append(self, partition: TopicPartition, followed: FollowedPartition, action: Append, now: int) -> None:
+        state = followed.state
+        try:
+            info = followed.log.append(action, state.leader_epoch)
+        except DamagedRecordsError as error:
+            self._observer.refused(partition, error)
+            self._put(partition, followed, after_failed_exchange(state, self.rules, str(error), now))
+            return
+        except Exception as error:  # noqa: BLE001 - whatever is wrong with one partition, the others go on
+            if isinstance(error, RefusedRecordsError):
+                self._observer.refused(partition, error)
+            self._put(partition, followed, state.failed(_told(error)))
+            return
+        after = after_append(state, self.rules, followed.log.state(), action.high_watermark)
+        if after != state:
+            self._put(partition, followed, after)
+        if info.size:
+            if self._throttle is not None:
+                self._throttle.record(partition, info.size, now)
+            self._observer.appended(partition, info, after)
+
+    # --- questions
+
+    def _question(
+        self, partition: TopicPartition, followed: FollowedPartition, now: int
+    ) -> EpochQuestion | OffsetsQuestion | FetchQuestion | None:
+        """Return what to ask about a partition now, after doing what needs no asking; None: nothing."""
+        while followed.state.is_ready(now):
+            question = ask(followed.state, self.rules, followed.log.state())
+            if not isinstance(question, Step):
+                if not isinstance(question, FetchQuestion):
+                    self._session.drop(partition)
+                return question
+            self._take_step(partition, followed, question)
+            self._schedule.forget(partition)
+        if followed.state.is_active:
+            self._schedule.delay(partition, followed.state.ready_at)
+        return None
+
+    def _take_epochs(
+        self, states: Mapping[TopicPartition, FetchState], response: OffsetForLeaderEpochResponse, now: int
+    ) -> None:
+        for partition, followed in self._still(states):
+            answer = response.partitions.get(partition)
+            if answer is not None:
+                error = self._noted(partition, answer.error)
+                log = followed.log.state()
+                self._take_step(
+                    partition, followed, after_epoch_answer(followed.state, self.rules, log, error, answer.end, now)
+                )
+
+    def _take_offsets(
+        self,
+        states: Mapping[TopicPartition, FetchState],
+        request: ListOffsetsRequest,
+        response: ListOffsetsResponse,
+        now: int,
+    ) -> None:
+        for partition, followed in self._still(states):
+            answer = response.partitions.get(partition)
+            if answer is None:
+                continue
+            error = self._noted(partition, answer.error)
+            offsets: LeaderOffsets | None = _NO_OFFSETS
+            if error is ErrorCode.none:
+                offsets = self._questions.offsets(partition, followed.state, request.partitions[partition], answer)
+            if offsets is not None:
+                self._locate(partition, followed, error, offsets, now)
+
+    def _locate(
+        self, partition: TopicPartition, followed: FollowedPartition, error: ErrorCode, leader: LeaderOffsets, now: int
+    ) -> None:
+        if error is ErrorCode.none and not 0 <= leader.log_start_offset <= leader.log_end_offset:
+            reason = f"the leader's log cannot span {leader.log_start_offset:,} to {leader.log_end_offset:,}"
+            self._put(partition, followed, after_failed_exchange(followed.state, self.rules, reason, now))
+            return
+        log = followed.log.state()
+        self._take_step(partition, followed, after_offsets(followed.state, self.rules, log, error, leader, now))
+
+    def _still(self, states: Mapping[TopicPartition, FetchState]) -> Iterable[tuple[TopicPartition, FollowedPartition]]:
+        """Those that stand as they did when they were asked about."""
+        for partition, state in states.items():
+            followed = self._partitions.get(partition)
+            if followed is not None and followed.state is state:
+                yield partition, followed
+
+    # --- states
+
+    def _take_step(self, partition: TopicPartition, followed: FollowedPartition, step: Step) -> None:
+        if step.action is not None and not isinstance(step.action, Append):
+            try:
+                followed.log.cut(step.action, followed.state.leader_epoch)
+            except Exception as error:  # noqa: BLE001 - whatever is wrong with one partition, the others go on
+                self._put(partition, followed, followed.state.failed(_told(error)))
+                return
+        self._put(partition, followed, step.state)
+
+    def _put(self, partition: TopicPartition, followed: FollowedPartition, state: FetchState) -> None:
+        """Let a partition stand so from now on."""
+        before = followed.state.phase
+        followed.state = state
+        self._schedule.add(partition)
+        if state.phase is Phase.FENCED and before is not Phase.FENCED:
+            self._observer.fenced(partition, state)
+        elif state.phase is Phase.FAILED and before is not Phase.FAILED:
+            self._observer.failed(partition, state)
+
+    def _noted(self, partition: TopicPartition, error: ErrorCode) -> ErrorCode:
+        """Tell of an error whom it concerns, and return it."""
+        if error is not ErrorCode.none:
+            self._observer.erred(partition, error)
+            if error in DOUBTFUL_ERRORS:
+                self._in_doubt(partition)
+        return error
+
+    def _delay(self, partitions: Iterable[TopicPartition], reason: str, now: int) -> None:
+        for partition in partitions:
+            followed = self._partitions[partition]
+            if followed.state.is_active:
+                self._put(partition, followed, after_failed_exchange(followed.state, self.rules, reason, now))
+
+
+def _is_answered(state: FetchState, asked: FetchPartition, now: int) -> bool:
+    """Whether a partition still stands as it did when this was asked of it."""
+    return (
+        state.phase is Phase.FETCHING
+        and state.fetch_offset == asked.fetch_offset
+        and state.leader_epoch == asked.current_leader_epoch
+        and state.ready_at <= now
+    )
+
+
+def _told(error: Exception) -> str:
+    return str(error) or type(error).__name__

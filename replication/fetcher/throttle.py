@@ -1,0 +1,69 @@
+"""A limit to what followers fetch while they lag, so that catching up leaves room for others (KIP-73)."""
+
+from collections import deque
+from collections.abc import Collection
+from threading import Lock
+from typing import Final
+
+from logstore import TopicPartition
+from replication.fetcher.fetch_state import FetchState
+
+WINDOWS: Final = 11
+"""Kafka: replication.quota.window.num."""
+WINDOW_MS: Final = 1_000
+"""Kafka: replication.quota.window.size.seconds, in milliseconds."""
+
+
+class Throttle:
+    """Bytes per second over a sliding window; shared by all threads that it limits (Kafka: ReplicationQuotaManager).
+
+    Only partitions that lag wait: one in sync would fall out of it. As in Kafka what was not used of the last windows
+    may be used at once, and an answer that was already asked for may exceed the rate.
+    """
+
+    def __init__(
+        self, bytes_per_second: int, partitions: Collection[TopicPartition] | None = None, *, windows: int = WINDOWS
+    ) -> None:
+        """Limit these partitions together, or all of them; `windows` of a second each, one of which is under way.
+
+        Kafka: follower.replication.throttled.rate and .replicas. Raises ValueError without a rate, or windows.
+        """
+        if bytes_per_second <= 0 or windows < 2:
+            raise ValueError(f"{bytes_per_second} bytes per second in {windows} windows let nothing through")
+        self.bytes_per_second = bytes_per_second
+        self._span_ms = windows * WINDOW_MS
+        self._partitions = partitions
+        self._windows: deque[tuple[int, int]] = deque()
+        self._lock = Lock()
+
+    def limits(self, partition: TopicPartition, state: FetchState) -> bool:
+        """Whether the partition waits while the rate is exceeded."""
+        return state.lag != 0 and (self._partitions is None or partition in self._partitions)
+
+    def record(self, partition: TopicPartition, size: int, now: int) -> None:
+        """Count bytes that were fetched, at `now` in milliseconds."""
+        if self._partitions is not None and partition not in self._partitions:
+            return
+        with self._lock:
+            start = now - now % WINDOW_MS
+            counted = self._windows.pop()[1] if self._windows and self._windows[-1][0] == start else 0
+            self._windows.append((start, counted + size))
+
+    def is_exceeded(self, now: int) -> bool:
+        """Whether more was fetched in the last windows than the rate allows."""
+        return self.free_at(now) > now
+
+    def free_at(self, now: int) -> int:
+        """Return when the rate will be kept again if nothing is fetched until then; `now` where it is kept."""
+        with self._lock:
+            while self._windows and self._windows[0][0] <= now - self._span_ms:
+                self._windows.popleft()
+            fetched = sum(size for _, size in self._windows)
+            allowed = self.bytes_per_second * (self._span_ms - WINDOW_MS) // 1_000
+            free_at = now
+            for start, size in self._windows:
+                if fetched <= allowed:
+                    break
+                free_at = start + self._span_ms
+                fetched -= size
+            return free_at
