@@ -20,5 +20,9 @@ class InvalidMetadataSnapshotError(MetadataError, ValueError):
     """A `.checkpoint` file is no whole snapshot: its header or its footer is missing or misplaced."""
 
 
+class DamagedMetadataError(MetadataError, ValueError):
+    """The log is damaged: what follows cannot be trusted (Kafka refuses to start on it: FatalFaultError)."""
+
+
 class InvalidReplayError(MetadataError, LookupError):
     """A record changes what no record before it has made: the log has a hole, or is that of another cluster."""

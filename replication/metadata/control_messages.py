@@ -1,0 +1,63 @@
+"""Control records of metadata logs and snapshots, to messages and back."""
+
+import struct
+from struct import Struct
+from typing import Final
+
+from logstore.control import ControlRecord, ControlType
+from logstore.errors import CorruptControlRecordError
+from logstore.record import Record
+from replication.metadata.codec import codec_of
+from replication.metadata.errors import InvalidMetadataRecordError
+from replication.metadata.records.control import (
+    ControlMessage,
+    KRaftVersion,
+    LeaderChange,
+    SnapshotFooter,
+    SnapshotHeader,
+    Voters,
+)
+
+_KEY: Final = Struct(">hh")
+_LATEST_LEADER_CHANGE: Final = 1
+_KINDS: Final[dict[int, type[ControlMessage]]] = {
+    ControlType.LEADER_CHANGE: LeaderChange,
+    ControlType.SNAPSHOT_HEADER: SnapshotHeader,
+    ControlType.SNAPSHOT_FOOTER: SnapshotFooter,
+    ControlType.KRAFT_VERSION: KRaftVersion,
+    ControlType.KRAFT_VOTERS: Voters,
+}
+_TYPES: Final = {kind: number for number, kind in _KINDS.items()}
+
+
+def decode_control(record: Record) -> ControlMessage | None:
+    """Read what a control record says; None for those of other logs, and of later Kafkas.
+
+    Raises InvalidMetadataRecordError, which names the offset; its `placed` adds the file.
+    """
+    try:
+        control = ControlRecord.of(record)
+    except CorruptControlRecordError as error:
+        raise InvalidMetadataRecordError(error.what, offset=record.offset) from error
+    kind = _KINDS.get(control.type)
+    value = control.value or b""
+    version = int.from_bytes(value[:2], signed=True)
+    if kind is None or not 0 <= version <= (_LATEST_LEADER_CHANGE if kind is LeaderChange else 0):
+        return None
+    try:
+        message, end = codec_of(kind, version).read(value, 0)
+    except (IndexError, ValueError, struct.error) as error:
+        raise InvalidMetadataRecordError(f"a {kind.__name__} cannot be read: {error}", offset=record.offset) from error
+    if end != len(value):
+        raise InvalidMetadataRecordError(
+            f"a {kind.__name__} ends after {end:,} of {len(value):,} bytes", offset=record.offset
+        )
+    return message
+
+
+def encode_control(message: ControlMessage, timestamp: int) -> Record:
+    """Return the control record that says so, at `timestamp` in milliseconds since 1970 UTC."""
+    kind = type(message)
+    value = bytearray()
+    codec_of(kind, message.version).write(value, message)
+    return Record.of(bytes(value), _KEY.pack(0, _TYPES[kind]), timestamp=timestamp)

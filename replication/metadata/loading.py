@@ -1,0 +1,55 @@
+"""The image that a directory of metadata holds: its latest snapshot, and the log from there on."""
+
+import os
+from typing import NamedTuple
+
+from replication.metadata.batches import RECOVER_ADVICE, MetadataBatch
+from replication.metadata.errors import DamagedMetadataError, InvalidReplayError
+from replication.metadata.image import ClusterImage
+from replication.metadata.metadata_log import read_metadata
+from replication.metadata.snapshot import MetadataSnapshot
+from replication.metadata.transactions import committed
+
+
+class LoadedImage(NamedTuple):
+    """An image, and where in the log it stands (Kafka: MetadataProvenance)."""
+
+    image: ClusterImage
+    end_offset: int
+    """Everything below it is in the image."""
+    epoch: int
+    """Of the last batch; -1 of an empty log."""
+
+
+def load_image(directory: str | os.PathLike[str]) -> LoadedImage:
+    """Replay a directory such as `__cluster_metadata-0`; a transaction that has not ended is left out.
+
+    Raises what `MetadataSnapshot.records` and `read_metadata` raise, and InvalidReplayError where the records do not
+    follow from each other; each says where.
+    """
+    snapshot = MetadataSnapshot.latest(directory)
+    loaded = LoadedImage(ClusterImage(), 0, -1)
+    if snapshot is not None:
+        loaded = LoadedImage(ClusterImage(), snapshot.end_offset, snapshot.epoch)
+        try:
+            loaded.image.replay_all(snapshot.records())
+        except InvalidReplayError as error:
+            raise InvalidReplayError(error.what, file=snapshot.path, advice=error.advice) from error
+    for batch in committed(read_metadata(directory, loaded.end_offset)):
+        _ensure_follows(batch, loaded.end_offset, directory)
+        try:
+            loaded.image.replay_all(batch.records)
+        except InvalidReplayError as error:
+            raise error.placed(file=directory, position=None, offset=batch.base_offset) from error
+        loaded = LoadedImage(loaded.image, batch.last_offset + 1, batch.leader_epoch)
+    return loaded
+
+
+def _ensure_follows(batch: MetadataBatch, end_offset: int, directory: str | os.PathLike[str]) -> None:
+    if batch.base_offset != end_offset:
+        raise DamagedMetadataError(
+            f"the log goes on at offset {batch.base_offset:,}, and no snapshot reaches further than {end_offset:,}",
+            file=directory,
+            offset=end_offset,
+            advice=RECOVER_ADVICE,
+        )

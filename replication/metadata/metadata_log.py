@@ -1,0 +1,122 @@
+"""The log `__cluster_metadata-0`: what to read of it and how to write to it."""
+
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Final
+
+from logstore.append_info import AppendInfo
+from logstore.batches import Batch
+from logstore.clock import now_ms
+from logstore.errors import InvalidBatchHeaderError, TornBatchError
+from logstore.file_name import FileKind, file_name
+from logstore.growing_log import GrowingLog
+from logstore.log import Log
+from logstore.log_file import LogFile
+from logstore.partition_directory import PartitionDirectory
+from logstore.record import Record
+from replication.metadata.batches import RECOVER_ADVICE, MetadataBatch, metadata_batch
+from replication.metadata.errors import DamagedMetadataError
+from replication.metadata.framing import encode
+from replication.metadata.metadata_version import LATEST_METADATA_VERSION
+from replication.metadata.records import MetadataRecord
+
+METADATA_DIRECTORY_NAME: Final = "__cluster_metadata-0"
+_READ_BYTES: Final = 8 << 20
+
+
+def append_metadata(
+    log: Log,
+    records: Sequence[MetadataRecord],
+    *,
+    leader_epoch: int,
+    metadata_version: int = LATEST_METADATA_VERSION,
+    timestamp: int | None = None,
+) -> AppendInfo:
+    """Append records as one batch, which is written whole or not at all, as the controller of an epoch.
+
+    `timestamp` is in milliseconds since 1970 UTC, now by default. Raises InvalidMetadataRecordError where a record
+    cannot be said at that level of `metadata.version`, ValueError without records, and what `Log.append` raises.
+    """
+    now = now_ms() if timestamp is None else timestamp
+    encoded = [Record(-1, now, None, encode(record, metadata_version)) for record in records]
+    return log.append(encoded, leader_epoch=leader_epoch)
+
+
+def read_metadata(
+    source: Log | LogFile | str | os.PathLike[str], start_offset: int | None = None
+) -> Iterator[MetadataBatch]:
+    """Read the batches from the one that holds `start_offset` on, or all: of an open log, a file or a directory.
+
+    A transaction's records come as they stand (`committed` takes what counts). A controller may be at work in a
+    directory: a tail that grows is read again. Raises NotALogDirectoryError, OSError, InvalidMetadataRecordError and
+    UnknownMetadataRecordError, and DamagedMetadataError at the first batch that is damaged or does not go on where the
+    one before ended.
+    """
+    start = -1 if start_offset is None else start_offset
+    next_offset = None
+    for batch in _batches(source, start):
+        if next_offset is not None and batch.base_offset != next_offset:
+            raise DamagedMetadataError(
+                f"the log goes on at offset {batch.base_offset:,} where {next_offset:,} should follow",
+                file=batch.file,
+                position=batch.position,
+                offset=next_offset,
+                advice=RECOVER_ADVICE,
+            )
+        next_offset = batch.last_offset + 1
+        if batch.last_offset >= start:
+            yield metadata_batch(batch)
+
+
+def _batches(source: Log | LogFile | str | os.PathLike[str], start: int) -> Iterator[Batch]:
+    if isinstance(source, Log):
+        return _of_log(source, start)
+    if isinstance(source, LogFile):
+        return _of_file(source)
+    path = Path(source)
+    return _of_directory(path, start) if path.is_dir() else _of_growing_file(path)
+
+
+def _of_log(log: Log, start: int) -> Iterator[Batch]:
+    """Read up to the log's end; batches name the segment, and their place in what was read of it."""
+    offset = max(start, log.log_start_offset)
+    while view := log.read(offset, _READ_BYTES):
+        segment = log.directory / file_name(FileKind.LOG, view.segment_base_offset)
+        for batch in _of_file(LogFile(view.data, segment)):
+            yield batch
+            offset = batch.last_offset + 1
+
+
+def _of_directory(path: Path, start: int) -> Iterator[Batch]:
+    segments = PartitionDirectory.open(path).segments
+    for segment, later in zip(segments, [*segments[1:], None], strict=True):
+        if later is None:
+            yield from _of_growing_file(segment.log_path)
+        elif later.base_offset > start:
+            with segment.open_log() as log:
+                yield from _of_file(log)
+
+
+def _of_growing_file(path: Path) -> Iterator[Batch]:
+    growing, position = GrowingLog(path), 0
+    while True:
+        with growing.open() as log:
+            try:
+                for batch in _of_file(log, position):
+                    yield batch
+                    position = batch.position + batch.size
+            except DamagedMetadataError:
+                if not growing.is_worth_another_read():
+                    raise
+            else:
+                return
+
+
+def _of_file(log: LogFile, position: int = 0) -> Iterator[Batch]:
+    try:
+        yield from log.batches(position)
+    except (TornBatchError, InvalidBatchHeaderError) as error:
+        raise DamagedMetadataError(
+            error.what, file=error.file, position=error.position, advice=RECOVER_ADVICE
+        ) from error

@@ -1,0 +1,165 @@
+"""Snapshots of the metadata: all records that make the image at one offset (KIP-630).
+
+A snapshot is a file of batches between a header and a footer, named by the offset after the last record that it
+contains, and that record's epoch: `00000000000000000312-0000000001.checkpoint`. Kafka: RecordsSnapshotWriter.
+"""
+
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Final, Self
+
+from epoch.filesystem import REAL, FileSystem
+from logstore.batch_template import BatchTemplate
+from logstore.batches import Batch
+from logstore.directory_listing import list_directory
+from logstore.encoding import encode_batch
+from logstore.errors import InvalidBatchHeaderError, TornBatchError
+from logstore.file_name import FileFate, FileKind, parse_file_name
+from logstore.log_file import LogFile
+from logstore.record import Record
+from replication.metadata.batches import ensure_sound, metadata_batch
+from replication.metadata.control_messages import decode_control, encode_control
+from replication.metadata.errors import DamagedMetadataError, InvalidMetadataSnapshotError, MetadataError
+from replication.metadata.framing import encode
+from replication.metadata.metadata_version import LATEST_METADATA_VERSION
+from replication.metadata.records import MetadataRecord
+from replication.metadata.records.control import ControlMessage, SnapshotFooter, SnapshotHeader
+
+_BATCH_RECORDS: Final = 1000
+_ADVICE: Final = (
+    "a controller cannot load this snapshot; remove it if a later or an earlier one is there: a controller fetches "
+    "what it lacks from the leader"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class MetadataSnapshot:
+    """A `.checkpoint` file. All methods that read it raise OSError."""
+
+    path: Path
+    end_offset: int = 0
+    """What the log goes on with; 0 of a `bootstrap.checkpoint`."""
+    epoch: int = 0
+
+    @classmethod
+    def at(cls, path: str | os.PathLike[str]) -> Self:
+        """Take offset and epoch from the file's name, where it has such a name."""
+        name = parse_file_name(Path(path).name)
+        return cls(Path(path), name.base_offset or 0, name.epoch or 0)
+
+    @classmethod
+    def latest(cls, directory: str | os.PathLike[str]) -> Self | None:
+        """Find the snapshot of a directory that reaches furthest; None without any. Raises OSError."""
+        path = Path(directory)
+        names = {name: parse_file_name(name) for name in list_directory(path, root=path).files}
+        snapshots = [
+            cls(path / name, parsed.base_offset or 0, parsed.epoch or 0)
+            for name, parsed in names.items()
+            if parsed.kind is FileKind.METADATA_SNAPSHOT and parsed.fate is FileFate.LIVE
+        ]
+        return max(snapshots, key=lambda each: (each.end_offset, each.epoch), default=None)
+
+    def records(self) -> Iterator[MetadataRecord]:
+        """Read the records between header and footer.
+
+        Raises InvalidMetadataSnapshotError where the file is damaged or no whole snapshot, which may be known only at
+        its end; InvalidMetadataRecordError and UnknownMetadataRecordError.
+        """
+        for batch, _ in self._sound_batches():
+            if not batch.is_control:
+                yield from metadata_batch(batch).records
+
+    def control_messages(self) -> Iterator[ControlMessage]:
+        """Read what stands beside the records: header, footer and, since KIP-853, the voters. Raises as `records`."""
+        for _, messages in self._sound_batches():
+            yield from messages
+
+    def _sound_batches(self) -> Iterator[tuple[Batch, list[ControlMessage]]]:
+        """Give the batches with what those of control records say."""
+        next_offset, ended = 0, False
+        with LogFile.open(self.path) as log:
+            for batch in self._batches(log):
+                messages = list(map(self._message, batch.records())) if batch.is_control else []
+                begins = bool(messages) and isinstance(messages[0], SnapshotHeader)
+                if batch.base_offset != next_offset or begins != (next_offset == 0):
+                    raise self._invalid("no snapshot begins or goes on like this", batch.position)
+                if ended:
+                    raise self._invalid("a batch follows the record that ends the snapshot", batch.position)
+                next_offset = batch.last_offset + 1
+                ended = any(isinstance(message, SnapshotFooter) for message in messages)
+                yield batch, messages
+            if not ended:
+                raise self._invalid("the file ends without the record that ends a snapshot", log.size)
+
+    def _batches(self, log: LogFile) -> Iterator[Batch]:
+        try:
+            for batch in log.batches():
+                ensure_sound(batch)
+                yield batch
+        except (TornBatchError, InvalidBatchHeaderError, DamagedMetadataError) as error:
+            raise self._invalid(error.what, error.position) from error
+
+    def _message(self, record: Record) -> ControlMessage:
+        try:
+            message = decode_control(record)
+        except MetadataError as error:
+            raise error.placed(file=self.path, position=None, offset=record.offset) from error
+        if message is None:
+            raise self._invalid(f"the control record at offset {record.offset} cannot stand in a snapshot", None)
+        return message
+
+    def _invalid(self, what: str, position: int | None) -> InvalidMetadataSnapshotError:
+        return InvalidMetadataSnapshotError(what, file=self.path, position=position, advice=_ADVICE)
+
+
+def write_snapshot(
+    directory: Path,
+    records: Iterable[MetadataRecord],
+    *,
+    end_offset: int,
+    epoch: int,
+    last_contained_log_timestamp: int,
+    metadata_version: int = LATEST_METADATA_VERSION,
+    quorum: Sequence[ControlMessage] = (),
+    filesystem: FileSystem = REAL,
+) -> MetadataSnapshot:
+    """Write a snapshot of what is below `end_offset`, whole or not at all.
+
+    `records` are those of an image (`ClusterImage.records`); `quorum` is what a quorum whose voters may change says
+    beside them (KRaftVersion and Voters). The timestamp is in milliseconds since 1970 UTC. Raises
+    InvalidMetadataRecordError and OSError.
+    """
+    snapshot = MetadataSnapshot(directory / f"{end_offset:020d}-{epoch:010d}.checkpoint", end_offset, epoch)
+    writer = _BatchWriter(epoch, last_contained_log_timestamp)
+    header = SnapshotHeader(last_contained_log_timestamp=last_contained_log_timestamp)
+    writer.write_control([header, *quorum])
+    left = iter(records)
+    while some := list(islice(left, _BATCH_RECORDS)):
+        writer.write([encode(record, metadata_version) for record in some])
+    writer.write_control([SnapshotFooter()])
+    filesystem.write_atomically(snapshot.path, bytes(writer.data))
+    return snapshot
+
+
+class _BatchWriter:
+    """Puts batches one after the other, with offsets from 0 on."""
+
+    def __init__(self, epoch: int, timestamp: int) -> None:
+        self.data = bytearray()
+        self._epoch = epoch
+        self._timestamp = timestamp
+        self._next_offset = 0
+
+    def write(self, values: Sequence[bytes]) -> None:
+        self._append([Record(-1, self._timestamp, None, value) for value in values], is_control=False)
+
+    def write_control(self, messages: Sequence[ControlMessage]) -> None:
+        self._append([encode_control(message, self._timestamp) for message in messages], is_control=True)
+
+    def _append(self, records: Sequence[Record], *, is_control: bool) -> None:
+        template = BatchTemplate(base_offset=self._next_offset, leader_epoch=self._epoch, is_control=is_control)
+        self.data += encode_batch(records, template)
+        self._next_offset += len(records)
