@@ -39,17 +39,21 @@ class ClusterClient:
     def metadata(self, topics: Iterable[str] | None = ()) -> ClusterMetadata:
         """Ask about these topics; None: about all; by default only about the brokers.
 
-        Whoever answered last is asked first, then the brokers that it named, then the bootstrap addresses. If none of
-        them answers, NoBrokerError names them all.
+        Whoever answered last is asked first, then the brokers that it named, then the bootstrap addresses. If nobody
+        answers, NoBrokerError names them all.
         """
         request = MetadataRequest(topics=None if topics is None else tuple(topics))
         with self._used:
             errors: dict[object, Exception] = {}
-            for address in self._addresses():
+            for informant in self._informants(errors):
                 try:
-                    return self._ask(address, request)
+                    metadata = informant.ask(request)
                 except _TRY_ANOTHER as error:
-                    errors[address] = error
+                    errors[informant.address] = error
+                else:
+                    raise_for(metadata.error, f"{informant.address}: Metadata")
+                    self._brokers = dict(metadata.brokers)
+                    return metadata
             raise NoBrokerError(errors)
 
     def connection_to(self, broker_id: int) -> Connection:
@@ -87,22 +91,15 @@ class ClusterClient:
     ) -> None:
         self.close()
 
-    def _addresses(self) -> Iterator[Address]:
-        """Where metadata may be asked for, each once."""
-        informant = [self._informant.address] if self._informant else []
+    def _informants(self, errors: dict[object, Exception]) -> Iterator[Connection]:
+        """Connect to one broker after the other, the connected one first; put down who does not answer."""
+        if self._informant is not None and not self._informant.closed:
+            yield self._informant
         known = [Address(broker.host, broker.port) for broker in self._brokers.values()]
-        return iter(dict.fromkeys([*informant, *known, *self._bootstrap]))
-
-    def _ask(self, address: Address, request: MetadataRequest) -> ClusterMetadata:
-        if self._informant is None or self._informant.closed or self._informant.address != address:
-            self._forget_informant()
-            self._informant = Connection.open(address, self.settings)
-        metadata = self._informant.ask(request)
-        raise_for(metadata.error, f"{address}: Metadata")
-        self._brokers = dict(metadata.brokers)
-        return metadata
-
-    def _forget_informant(self) -> None:
-        if self._informant is not None:
-            self._informant.close()
-            self._informant = None
+        for address in dict.fromkeys([*known, *self._bootstrap]):
+            try:
+                self._informant = Connection.open(address, self.settings)
+            except _TRY_ANOTHER as error:
+                errors[address] = error
+            else:
+                yield self._informant
