@@ -1,1 +1,17 @@
-"""Everything that needs more than one replica: planning, the command line, and the audit of whole clusters."""
+"""Everything that needs more than one replica: following leaders, planning, the command line, audits of clusters."""
+
+from importlib import import_module
+from typing import Any
+
+_MODULES = {"Follower": "replication.fetcher.follower"}
+
+__all__ = ["Follower"]
+
+
+def __getattr__(name: str) -> Any:
+    """Load the module that defines a public name (PEP 562)."""
+    if name not in _MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(_MODULES[name]), name)
+    globals()[name] = value
+    return value

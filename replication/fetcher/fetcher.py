@@ -77,6 +77,9 @@ class Fetcher:
         self._fetch: tuple[FetchRequest, int] | None = None
         self._fetch_after = 0
 
+    def __len__(self) -> int:
+        return len(self._partitions)
+
     # --- which partitions
 
     def follow(

@@ -1,0 +1,165 @@
+"""Many partitions of many leaders, spread over threads."""
+
+from threading import RLock
+from typing import Final, NamedTuple
+from uuid import UUID
+
+from logstore import Log, TopicPartition
+from replication.fetcher.fetch_observer import FetchObserver
+from replication.fetcher.fetch_state import FetchState, Phase
+from replication.fetcher.fetcher import Fetcher
+from replication.fetcher.fetcher_settings import FetcherSettings
+from replication.fetcher.fetcher_thread import FetcherThread, now_ms
+from replication.fetcher.leader_doubts import LeaderDoubts
+from replication.fetcher.throttle import Throttle
+from replication.protocol.addresses import Address
+from replication.protocol.client_settings import ClientSettings
+
+_DEFAULT: Final = ClientSettings()
+
+
+class LeaderAddress(NamedTuple):
+    """A broker that leads, and where it listens."""
+
+    broker_id: int
+    address: Address
+
+
+class FetcherManager:
+    """Follows partitions with some threads for each leader (Kafka: AbstractFetcherManager). Any thread may use it.
+
+    >>> manager.follow(partition, log, LeaderAddress(1, Address("broker1", 9092)), leader_epoch=4)
+    """
+
+    def __init__(
+        self,
+        client_settings: ClientSettings = _DEFAULT,
+        settings: FetcherSettings | None = None,
+        *,
+        threads: int = 1,
+        observer: FetchObserver | None = None,
+        throttle: Throttle | None = None,
+    ) -> None:
+        """`threads` is how many fetch from one leader (Kafka: num.replica.fetchers)."""
+        self.doubts = LeaderDoubts()
+        """Partitions that somebody else may lead by now, for whoever finds out."""
+        self._client_settings = client_settings
+        self._settings = settings or FetcherSettings()
+        self._threads_per_leader = threads
+        self._observer = observer or FetchObserver()
+        self._throttle = throttle
+        self._threads: dict[tuple[LeaderAddress, int], FetcherThread] = {}
+        self._places: dict[TopicPartition, FetcherThread] = {}
+        self._changing = RLock()
+        self._closed = False
+
+    def follow(
+        self,
+        partition: TopicPartition,
+        log: Log,
+        leader: LeaderAddress,
+        leader_epoch: int,
+        topic_id: UUID | None = None,
+    ) -> None:
+        """Follow a partition, or follow its new leader. Nobody else may append to `log` until `forget`."""
+        with self._changing:
+            if self._closed:
+                raise ValueError(f"{partition} cannot be followed: the fetchers are closed")
+            thread = self._thread(leader, fetcher_number(partition, self._threads_per_leader))
+            if self._places.get(partition) is not thread:
+                self._leave(partition)
+            with thread.fetching() as fetcher:
+                fetcher.follow(partition, log, leader_epoch, topic_id)
+            self._places[partition] = thread
+            self._stop_idle()
+
+    def forget(self, partition: TopicPartition) -> None:
+        """Follow a partition no more; its log is not touched after this."""
+        with self._changing:
+            self._leave(partition)
+            self._stop_idle()
+
+    def fail(self, partition: TopicPartition, reason: str) -> None:
+        """Give a partition up, for this reason."""
+        thread = self._places.get(partition)
+        if thread is not None:
+            with thread.fetching() as fetcher:
+                fetcher.fail(partition, reason)
+
+    def state(self, partition: TopicPartition) -> FetchState | None:
+        """Return where a partition stands; None where it is not followed."""
+        thread = self._places.get(partition)
+        return thread.fetcher.state(partition) if thread else None
+
+    @property
+    def states(self) -> dict[TopicPartition, FetchState]:
+        """Where all partitions stand."""
+        states = {partition: self.state(partition) for partition in list(self._places)}
+        return {partition: state for partition, state in states.items() if state is not None}
+
+    @property
+    def failed(self) -> dict[TopicPartition, str]:
+        """Partitions that are followed no more, and why."""
+        return {each: state.reason for each, state in self.states.items() if state.phase is Phase.FAILED}
+
+    def is_caught_up(self, partition: TopicPartition, since: int) -> bool:
+        """Whether all was fetched that was below the leader's high watermark at `since`, a time of `now_ms`."""
+        thread = self._places.get(partition)
+        return thread is not None and thread.fetcher.is_caught_up(partition, since)
+
+    @staticmethod
+    def now_ms() -> int:
+        """Milliseconds of the clock that all times here are of."""
+        return now_ms()
+
+    def close(self) -> None:
+        """Stop all threads; no log is touched after this."""
+        with self._changing:
+            self._closed = True
+            threads = [*self._threads.values()]
+            self._threads.clear()
+        for thread in threads:
+            thread.stop(wait=False)
+        for thread in threads:
+            thread.stop()
+
+    def _thread(self, leader: LeaderAddress, number: int) -> FetcherThread:
+        known = self._threads.get((leader, number))
+        if known is not None:
+            return known
+        fetcher = Fetcher(self._settings, observer=self._observer, throttle=self._throttle, in_doubt=self.doubts.add)
+        name = f"fetcher-{leader.broker_id}-{number}"
+        thread = FetcherThread(leader.address, fetcher, self._client_settings, self._observer, name)
+        self._threads[leader, number] = thread
+        thread.start()
+        return thread
+
+    def _leave(self, partition: TopicPartition) -> None:
+        thread = self._places.pop(partition, None)
+        if thread is not None:
+            with thread.fetching() as fetcher:
+                fetcher.forget(partition)
+
+    def _stop_idle(self) -> None:
+        """Stop threads that follow nothing any more (Kafka: shutdownIdleFetcherThreads)."""
+        for key, thread in [*self._threads.items()]:
+            if not len(thread.fetcher):
+                del self._threads[key]
+                thread.stop(wait=False)
+
+
+def fetcher_number(partition: TopicPartition, threads: int) -> int:
+    """Return which of its leader's threads follows a partition (Kafka: AbstractFetcherManager.getFetcherId)."""
+    return abs(_int32(31 * _java_hash(partition.topic) + partition.partition)) % threads
+
+
+def _java_hash(text: str) -> int:
+    value = 0
+    for unit in text:
+        value = (31 * value + ord(unit)) & 0xFFFFFFFF
+    return value
+
+
+def _int32(value: int) -> int:
+    """Wrap around as Java's int does."""
+    return (value + (1 << 31)) % (1 << 32) - (1 << 31)

@@ -1,0 +1,145 @@
+"""The thread that carries a fetcher's requests to its leader: a thin shell."""
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from threading import Condition, Event, Thread, current_thread
+from typing import Final
+
+from replication.errors import ReplicationError
+from replication.fetcher.back_off import BackOff
+from replication.fetcher.fetch_observer import FetchObserver
+from replication.fetcher.fetch_rules import FetchRules
+from replication.fetcher.fetcher import Fetcher
+from replication.protocol import fetch, offset_for_leader_epoch
+from replication.protocol.addresses import Address
+from replication.protocol.api_versions import ApiVersions
+from replication.protocol.client_settings import ClientSettings
+from replication.protocol.connection import Connection
+
+_STOP_SECONDS: Final = 5.0
+_NEVER: Final = 3600.0
+
+
+def now_ms() -> int:
+    """Milliseconds of a clock that does not go back."""
+    return time.monotonic_ns() // 1_000_000
+
+
+class FetcherThread:
+    """Connects to one leader, and follows its partitions until it is stopped; comes back when the leader does.
+
+    `fetching()` gives the fetcher to other threads, which see and do to it what they like meanwhile.
+    """
+
+    def __init__(
+        self, address: Address, fetcher: Fetcher, settings: ClientSettings, observer: FetchObserver, name: str
+    ) -> None:
+        """Take over the fetcher; `start` begins."""
+        self.address = address
+        self._fetcher = fetcher
+        self._settings = settings
+        self._observer = observer
+        self._changed = Condition()
+        self._stopped = Event()
+        self._connection: Connection | None = None
+        self._back_off = BackOff()
+        self._thread = Thread(target=self._run, name=name, daemon=True)
+
+    def start(self) -> None:
+        """Begin to fetch."""
+        self._thread.start()
+
+    def stop(self, *, wait: bool = True) -> None:
+        """Touch no log any more from now on, hang up, and end the thread."""
+        with self._changed:
+            self._stopped.set()
+            connection = self._connection
+            self._changed.notify_all()
+        if connection is not None:
+            connection.close()
+        if wait and self._thread.is_alive() and self._thread is not current_thread():
+            # One that is just connecting takes as long as that may take, and then ends.
+            self._thread.join(_STOP_SECONDS)
+
+    @contextmanager
+    def fetching(self) -> Iterator[Fetcher]:
+        """Hold the fetcher still, and let the thread look again afterwards."""
+        with self._changed:
+            yield self._fetcher
+            self._changed.notify_all()
+
+    @property
+    def fetcher(self) -> Fetcher:
+        """The fetcher, for what any thread may read."""
+        return self._fetcher
+
+    def _run(self) -> None:
+        while not self._stopped.is_set():
+            try:
+                self._round(self._connected())
+            except (OSError, ReplicationError) as error:
+                self._lost(error)
+            except Exception as error:
+                self._give_up(error)
+                raise
+
+    def _connected(self) -> Connection:
+        if self._connection is None:
+            connection = Connection.open(self.address, self._settings)
+            with self._changed:
+                self._connection = connection
+                self._fetcher.use_rules(_rules(self._fetcher.settings.effective_rules, connection.versions))
+            self._back_off.succeeded()
+        return self._connection
+
+    def _round(self, connection: Connection) -> None:
+        """Send what is due, and take the answers; where nothing is due, wait until it may be."""
+        with self._changed:
+            if self._stopped.is_set():
+                connection.close()
+                return
+            requests = self._fetcher.requests(now_ms())
+            if not requests:
+                self._wait()
+                return
+        for request in requests:
+            connection.send(request)
+        timeout_ms = self._settings.request_timeout_ms + self._fetcher.settings.max_wait_ms
+        for request in requests:
+            _, response = connection.receive(timeout_ms)
+            with self._changed:
+                if self._stopped.is_set():
+                    return
+                self._fetcher.take(request, response, now_ms())
+
+    def _wait(self) -> None:
+        now = now_ms()
+        wake_at = self._fetcher.wake_at(now)
+        self._changed.wait(_NEVER if wake_at is None else max(wake_at - now, 1) / 1_000)
+
+    def _lost(self, error: Exception) -> None:
+        """Let the partitions know, and wait a while."""
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            connection.close()
+        with self._changed:
+            if self._stopped.is_set():
+                return
+            self._fetcher.disconnected(str(error), now_ms())
+            self._observer.disconnected(str(self.address), str(error))
+            self._changed.wait_for(self._stopped.is_set, self._back_off.failed() / 1_000)
+
+    def _give_up(self, error: Exception) -> None:
+        """Leave no partition behind that seems to be followed: this is a fault of ours."""
+        with self._changed:
+            for partition in self._fetcher.states:
+                self._fetcher.fail(partition, f"the fetcher has failed: {type(error).__name__}: {error}")
+
+
+def _rules(rules: FetchRules, versions: ApiVersions) -> FetchRules:
+    """Return what the leader's versions leave of the rules."""
+    return rules.for_leader(
+        versions.highest(fetch.API_KEY, "Fetch", fetch.VERSIONS),
+        tells_epochs=offset_for_leader_epoch.API_KEY in versions.theirs,
+    )

@@ -1,0 +1,192 @@
+"""Follow partitions of a real cluster into logs, from a Python program."""
+
+import time
+from threading import Event
+from types import TracebackType
+from typing import Final, Self
+
+from kio.schema.errors import ErrorCode
+
+from logstore import Log, TopicPartition
+from replication.fetcher.errors import FollowingFailedError, NotCaughtUpError, UnknownTopicError
+from replication.fetcher.fetch_observer import FetchObserver
+from replication.fetcher.fetch_state import FetchState, Phase
+from replication.fetcher.fetcher_manager import FetcherManager
+from replication.fetcher.fetcher_settings import FetcherSettings
+from replication.fetcher.leader_changes import Recreated, Unknown
+from replication.fetcher.leader_tracker import LeaderTracker
+from replication.fetcher.throttle import Throttle
+from replication.protocol.client_settings import ClientSettings
+from replication.protocol.cluster_client import ClusterClient
+from replication.protocol.errors import raise_for
+
+_DEFAULT: Final = ClientSettings()
+_LOOK_SECONDS: Final = 0.01
+_TRIES: Final = 5
+_TRY_SECONDS: Final = 0.2
+"""A topic that was just created is not known to all brokers at once."""
+
+
+class Follower:
+    """Keeps logs identical to those of their leaders, batch by batch; truncates where the leaders' epochs say so.
+
+    >>> with (
+    ...     Log.open("copy/orders-0") as log,
+    ...     Follower("localhost:9092", TopicPartition("orders", 0), log) as follower,
+    ... ):
+    ...     follower.catch_up(timeout=10)
+
+    It asks as a consumer does, so it needs no place in the cluster, and gets what is below the high watermark. It
+    finds the leaders itself and follows their changes. What happens meanwhile an observer hears. The logs stay the
+    caller's to close, after the follower.
+    """
+
+    def __init__(
+        self,
+        bootstrap: str,
+        partition: TopicPartition,
+        log: Log,
+        *,
+        client_settings: ClientSettings = _DEFAULT,
+        settings: FetcherSettings | None = None,
+        threads: int = 1,
+        observer: FetchObserver | None = None,
+        throttle: Throttle | None = None,
+    ) -> None:
+        """Connect to nobody yet: `bootstrap` names brokers as `host:port`, with commas between them.
+
+        Raises InvalidAddressError.
+        """
+        self._bootstrap = bootstrap
+        self._client = ClusterClient(bootstrap, client_settings)
+        self._manager = FetcherManager(client_settings, settings, threads=threads, observer=observer, throttle=throttle)
+        self._tracker = LeaderTracker(self._client, self._manager)
+        self._logs: dict[TopicPartition, Log] = {}
+        self._stopped = Event()
+        self.follow(partition, log)
+
+    def follow(self, partition: TopicPartition, log: Log) -> None:
+        """Follow one more partition."""
+        self._logs[partition] = log
+        self._tracker.track(partition, log)
+
+    def start(self) -> None:
+        """Find the leaders, and begin to follow; `with` does so.
+
+        Raises UnknownTopicError, KafkaError for what the brokers refuse for good, and what `ClusterClient.metadata`
+        raises where no broker can be asked.
+        """
+        self._tracker.refresh()
+        for _ in range(_TRIES):
+            if not self._missing():
+                break
+            self._stopped.wait(_TRY_SECONDS)
+            self._tracker.refresh()
+        for partition in self._missing():
+            raise UnknownTopicError(partition, self._bootstrap)
+        for partition, problem in self._tracker.problems.items():
+            if isinstance(problem, Unknown) and not problem.error.retriable:
+                raise_for(problem.error, str(partition))
+        self._tracker.start()
+
+    def catch_up(self, timeout: float | None = None) -> None:
+        """Return once the logs hold all that was below the leaders' high watermarks when this was called.
+
+        Raises FollowingFailedError where a partition is followed no more, NotCaughtUpError after `timeout` seconds.
+        """
+        since = self._manager.now_ms()
+        deadline = None if timeout is None else time.monotonic() + timeout
+        for partition in [*self._logs]:
+            while not self._manager.is_caught_up(partition, since):
+                self._raise_failure(partition)
+                if timeout is not None and deadline is not None and time.monotonic() >= deadline:
+                    raise NotCaughtUpError(partition, timeout, self._standing(partition))
+                self._stopped.wait(_LOOK_SECONDS)
+
+    def run(self) -> None:
+        """Follow until `stop` is called, by another thread or a signal's handler.
+
+        Raises FollowingFailedError once no partition is followed any more.
+        """
+        while not self._stopped.wait(_TRY_SECONDS):
+            if all(self._failure(partition) for partition in self._logs):
+                self._raise_failure(next(iter(self._logs)))
+
+    def stop(self) -> None:
+        """Let `run` and `catch_up` return; `close` ends the rest."""
+        self._stopped.set()
+
+    def close(self) -> None:
+        """Follow no more: the logs are not touched after this."""
+        self._stopped.set()
+        self._tracker.stop()
+        self._manager.close()
+        self._client.close()
+
+    def __enter__(self) -> Self:
+        try:
+            self.start()
+        except BaseException:
+            self.close()
+            raise
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+    @property
+    def states(self) -> dict[TopicPartition, FetchState]:
+        """Where the partitions stand whose leaders are known."""
+        return self._manager.states
+
+    @property
+    def state(self) -> FetchState | None:
+        """Where the partition stands, the first of several; None until its leader is known."""
+        return self._manager.state(next(iter(self._logs)))
+
+    @property
+    def lag(self) -> int | None:
+        """Offsets that the leaders have below their high watermarks and the logs do not; None while that is unknown."""
+        total = 0
+        for partition in self._logs:
+            state = self._manager.state(partition)
+            if state is None or state.lag is None:
+                return None
+            total += state.lag
+        return total
+
+    def _missing(self) -> list[TopicPartition]:
+        return [
+            partition
+            for partition, problem in self._tracker.problems.items()
+            if isinstance(problem, Unknown) and problem.error is ErrorCode.unknown_topic_or_partition
+        ]
+
+    def _failure(self, partition: TopicPartition) -> str:
+        """Return why a partition is followed no more; "" where it is."""
+        problem = self._tracker.problems.get(partition)
+        if isinstance(problem, Recreated):
+            return problem.reason
+        state = self._manager.state(partition)
+        return state.reason if state is not None and state.phase is Phase.FAILED else ""
+
+    def _raise_failure(self, partition: TopicPartition) -> None:
+        if self._stopped.is_set():
+            raise FollowingFailedError(partition, "the follower was stopped")
+        reason = self._failure(partition)
+        if reason:
+            raise FollowingFailedError(partition, reason)
+
+    def _standing(self, partition: TopicPartition) -> str:
+        """Say in words where a partition stands."""
+        problem = self._tracker.problems.get(partition)
+        state = self._manager.state(partition)
+        if problem is not None:
+            return problem.reason
+        if state is None:
+            return self._tracker.trouble or "its leader is not known yet"
+        told = f"{state.phase.value} at offset {state.fetch_offset:,}"
+        lag = "" if state.lag is None else f", {state.lag:,} behind"
+        return f"{told}{lag}{f', {state.reason}' if state.reason else ''}"

@@ -1,0 +1,141 @@
+"""Finds out who leads partitions, and lets a manager's fetchers follow them."""
+
+from threading import Event, RLock, Thread
+from typing import Final
+from uuid import UUID
+
+from logstore import Log, TopicPartition
+from replication.errors import ReplicationError
+from replication.fetcher.back_off import BackOff
+from replication.fetcher.fetch_state import Phase
+from replication.fetcher.fetcher_manager import FetcherManager, LeaderAddress
+from replication.fetcher.leader_changes import KnownLeader, Recreated, Unknown, leader_of
+from replication.protocol.cluster_client import ClusterClient
+from replication.protocol.metadata import ClusterMetadata
+
+MAX_AGE_SECONDS: Final = 300.0
+"""Kafka: metadata.max.age.ms."""
+_STOP_SECONDS: Final = 5.0
+
+
+class _Tracked:
+    __slots__ = ("known", "log")
+
+    def __init__(self, log: Log, topic_id: UUID | None) -> None:
+        self.log = log
+        self.known = KnownLeader(topic_id)
+
+
+class LeaderTracker:
+    """Keeps partitions with their leaders: asks the cluster at first, when a fetcher is in doubt, and now and then.
+
+    `refresh` may be called instead of `start`, by who drives it alone. Any thread may call anything.
+    """
+
+    def __init__(self, client: ClusterClient, manager: FetcherManager) -> None:
+        """Ask through `client`, and tell `manager`. Both stay the caller's to close."""
+        self._client = client
+        self._manager = manager
+        self._tracked: dict[TopicPartition, _Tracked] = {}
+        self._problems: dict[TopicPartition, Unknown | Recreated] = {}
+        self._refreshing = RLock()
+        self._stopped = Event()
+        self._thread = Thread(target=self._run, name="leader-tracker", daemon=True)
+        self.trouble = ""
+        """Why the cluster could not be asked the last time; "" where it could."""
+
+    def track(self, partition: TopicPartition, log: Log, topic_id: UUID | None = None) -> None:
+        """Let a partition be followed into `log` from the next refresh on.
+
+        `topic_id` is that of the topic that the log holds; None where that is not known yet.
+        """
+        with self._refreshing:
+            self._tracked[partition] = _Tracked(log, topic_id)
+        self._manager.doubts.add(partition)
+
+    def forget(self, partition: TopicPartition) -> None:
+        """Follow a partition no more; its log is not touched after this."""
+        with self._refreshing:
+            self._tracked.pop(partition, None)
+            self._problems.pop(partition, None)
+            self._manager.forget(partition)
+
+    @property
+    def problems(self) -> dict[TopicPartition, Unknown | Recreated]:
+        """Partitions whose leader the last answer did not tell, or that are no more what they were, and why."""
+        return dict(self._problems)
+
+    def leader(self, partition: TopicPartition) -> KnownLeader | None:
+        """Return who leads a partition, as far as known; None where it is not tracked."""
+        tracked = self._tracked.get(partition)
+        return tracked.known if tracked else None
+
+    def refresh(self) -> ClusterMetadata:
+        """Ask the cluster who leads what, and follow. Raises what `ClusterClient.metadata` raises."""
+        with self._refreshing:
+            tracked = dict(self._tracked)
+        metadata = self._client.metadata(sorted({partition.topic for partition in tracked}))
+        with self._refreshing:
+            for partition, each in tracked.items():
+                if self._tracked.get(partition) is each:
+                    self._take(partition, each, metadata)
+        return metadata
+
+    def start(self) -> None:
+        """Refresh from now on when there is reason to, in a thread."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """End the thread."""
+        self._stopped.set()
+        self._manager.doubts.wake()
+        if self._thread.is_alive():
+            self._thread.join(_STOP_SECONDS)
+
+    def _take(self, partition: TopicPartition, tracked: _Tracked, metadata: ClusterMetadata) -> None:
+        found = leader_of(partition, tracked.known, metadata)
+        if not isinstance(found, KnownLeader):
+            self._problems[partition] = found
+            if isinstance(found, Recreated):
+                self._manager.fail(partition, found.reason)
+            return
+        self._problems.pop(partition, None)
+        if found is not tracked.known:
+            self._follow(partition, tracked, found)
+
+    def _follow(self, partition: TopicPartition, tracked: _Tracked, found: KnownLeader) -> None:
+        if found.address is None or self._stopped.is_set():
+            return
+        leader = LeaderAddress(found.broker_id, found.address)
+        self._manager.follow(partition, tracked.log, leader, found.leader_epoch, found.topic_id)
+        tracked.known = found
+
+    def _run(self) -> None:
+        back_off = BackOff()
+        while not self._stopped.is_set():
+            self._manager.doubts.take(MAX_AGE_SECONDS)
+            if self._stopped.is_set():
+                return
+            if self._has_refreshed() and not self._still_in_doubt():
+                back_off.succeeded()
+            # Also after a success: who is in doubt again at once waits a little longer each time.
+            self._stopped.wait(back_off.failed() / 1_000)
+
+    def _has_refreshed(self) -> bool:
+        try:
+            self.refresh()
+        except (OSError, ReplicationError) as error:
+            self.trouble = str(error)
+            for partition in [*self._tracked]:
+                self._manager.doubts.add(partition)
+            return False
+        self.trouble = ""
+        return True
+
+    def _still_in_doubt(self) -> bool:
+        """Doubt again whatever waits for a newer leader than the cluster told."""
+        waiting = [each for each, state in self._manager.states.items() if state.phase is Phase.FENCED]
+        unknown = [each for each, problem in self.problems.items() if isinstance(problem, Unknown)]
+        for partition in (*unknown, *waiting):
+            self._manager.doubts.add(partition)
+        return bool(unknown or waiting)
