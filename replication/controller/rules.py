@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from replication.metadata.metadata_version import LATEST_METADATA_VERSION, METADATA_VERSION_FEATURE, MetadataVersion
+from replication.metadata.metadata_version import LATEST_METADATA_VERSION, MetadataVersion
 
 ELR_FEATURE: Final = "eligible.leader.replicas.version"
 
@@ -51,6 +51,6 @@ class Rules:
         return self.metadata_version >= MetadataVersion.V4_3_IV0
 
 
-def rules_of(features: Mapping[str, int]) -> Rules:
+def rules_of(metadata_version: int, features: Mapping[str, int]) -> Rules:
     """Return the rules that the finalised levels of features prescribe."""
-    return Rules(features.get(METADATA_VERSION_FEATURE, LATEST_METADATA_VERSION), elr=features.get(ELR_FEATURE, 0) > 0)
+    return Rules(metadata_version, elr=features.get(ELR_FEATURE, 0) > 0)

@@ -12,6 +12,7 @@ from tests.controller.case import Case, Cases, Document
 from tests.controller.cases import (
     broker_heartbeat,
     broker_lifecycle,
+    kraft_scenarios,
     leader_election_tool,
     partition_change,
     seed_examples,
@@ -23,6 +24,7 @@ DIRECTORY = Path(os.environ.get("CASES_DIR", Path(__file__).parent.parent / "dat
 KINDS: Mapping[str, Callable[[Document], Cases]] = {
     "broker_heartbeat": broker_heartbeat.cases,
     "broker_lifecycle": broker_lifecycle.cases,
+    "kraft_scenarios": kraft_scenarios.cases,
     "leader_election_tool": leader_election_tool.cases,
     "partition_change": partition_change.cases,
     "seed_examples": seed_examples.cases,

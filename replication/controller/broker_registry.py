@@ -1,0 +1,167 @@
+"""Which brokers there are: who may register, and in which epoch (Kafka: ClusterControlManager)."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Final
+from uuid import UUID
+
+from kio.schema.errors import ErrorCode
+
+from logstore.partition_metadata import format_uuid
+from replication.controller import broker_changes
+from replication.controller.cluster_state import ClusterState
+from replication.controller.decision import Decision
+from replication.controller.refusal import Refusal
+from replication.controller.sessions import BrokerIncarnation
+from replication.metadata.metadata_version import METADATA_VERSION_FEATURE
+from replication.metadata.nodes import BrokerRegistration
+from replication.metadata.records import Endpoint, MetadataRecord, RegisterBrokerRecord, SupportedFeature
+
+_RESERVED_DIRECTORIES: Final = 100
+"""UUIDs below this number stand for no directory."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RegistrationRequest:
+    """What a broker says of itself when it starts (Kafka: BrokerRegistrationRequest)."""
+
+    broker_id: int
+    cluster_id: str
+    incarnation_id: UUID
+    """Of this start of the process."""
+    listeners: tuple[Endpoint, ...] = ()
+    features: tuple[SupportedFeature, ...] = ()
+    rack: str | None = None
+    log_dirs: tuple[UUID, ...] = ()
+    cordoned_log_dirs: tuple[UUID, ...] | None = None
+    previous_broker_epoch: int = -1
+    """Of its last start, where that ended in order: nothing of its logs is lost then (KIP-966)."""
+    is_migrating_zk_broker: bool = False
+
+
+def registered(cluster: ClusterState, broker_id: int, broker_epoch: int) -> BrokerRegistration:
+    """Return the registration that a request of a broker refers to. Refuses with STALE_BROKER_EPOCH."""
+    broker = cluster.image.brokers.get(broker_id)
+    if broker is None:
+        raise Refusal(ErrorCode.stale_broker_epoch, f"No broker registration found for broker id {broker_id}")
+    if broker.epoch != broker_epoch:
+        raise Refusal(
+            ErrorCode.stale_broker_epoch, f"Expected broker epoch {broker.epoch}, but got broker epoch {broker_epoch}"
+        )
+    return broker
+
+
+def register_broker(
+    cluster: ClusterState,
+    request: RegistrationRequest,
+    *,
+    cluster_id: str,
+    next_offset: int,
+    has_session: Callable[[BrokerIncarnation], bool],
+) -> Decision[int]:
+    """Register a broker, and answer its broker epoch: `next_offset`, where the log ends, for a new incarnation.
+
+    It starts fenced. The same incarnation only changes what it said, and keeps its epoch and its state.
+    """
+    known = cluster.image.brokers.get(request.broker_id)
+    _check_identity(request, known, cluster_id, has_session)
+    if cluster.rules.directories:
+        _check_directories(cluster.image.brokers, request)
+    _check_features(cluster, request)
+    is_same = known is not None and known.incarnation_id == request.incarnation_id
+    records: list[MetadataRecord] = []
+    if not is_same:
+        clean = known is not None and known.epoch == request.previous_broker_epoch
+        records += broker_changes.restart(cluster, request.broker_id, clean=clean)
+    record = _record(cluster, request, known if is_same else None, next_offset)
+    return Decision([*records, record], record.broker_epoch)
+
+
+def unregister_broker(cluster: ClusterState, broker_id: int) -> Decision[None]:
+    """Forget a broker that will not come back. Refuses with BROKER_ID_NOT_REGISTERED."""
+    broker = cluster.image.brokers.get(broker_id)
+    if broker is None:
+        raise Refusal(ErrorCode.broker_id_not_registered, f"Broker ID {broker_id} is not currently registered")
+    return Decision(broker_changes.unregister(cluster, broker), None)
+
+
+def _check_identity(
+    request: RegistrationRequest,
+    known: BrokerRegistration | None,
+    cluster_id: str,
+    has_session: Callable[[BrokerIncarnation], bool],
+) -> None:
+    if request.cluster_id != cluster_id:
+        raise Refusal(
+            ErrorCode.inconsistent_cluster_id,
+            f"Expected cluster ID {cluster_id}, but got cluster ID {request.cluster_id}",
+        )
+    is_other = known is not None and known.incarnation_id != request.incarnation_id
+    if known is not None and is_other and has_session(BrokerIncarnation(known.id, known.epoch)):
+        raise Refusal(
+            ErrorCode.duplicate_broker_registration,
+            "Another broker is registered with that broker id. If the broker was recently restarted this should "
+            "self-resolve once the heartbeat manager expires the broker's session.",
+        )
+    if request.is_migrating_zk_broker:
+        raise Refusal(ErrorCode.broker_id_not_registered, "Controller does not support registering ZK brokers.")
+
+
+def _check_directories(brokers: Mapping[int, BrokerRegistration], request: RegistrationRequest) -> None:
+    if not request.log_dirs:
+        raise _invalid("No directories specified in request")
+    if any(directory.int < _RESERVED_DIRECTORIES for directory in request.log_dirs):
+        raise _invalid("Reserved directory ID in request")
+    if len(set(request.log_dirs)) != len(request.log_dirs):
+        raise _invalid("Duplicate directory ID in request")
+    owners = {
+        each: other.id for other in brokers.values() if other.id != request.broker_id for each in other.directories
+    }
+    for directory in request.log_dirs:
+        if directory in owners:
+            owner = owners[directory]
+            raise _invalid(f"Broker {owner} is already registered with directory {format_uuid(directory)}")
+
+
+def _check_features(cluster: ClusterState, request: RegistrationRequest) -> None:
+    """Refuse a broker that cannot work at the levels that are finalised."""
+    finalised = {METADATA_VERSION_FEATURE: cluster.rules.metadata_version, **cluster.image.features}
+    for feature in request.features:
+        _check_level(feature, finalised.get(feature.name, 0))
+    named = {feature.name for feature in request.features}
+    if METADATA_VERSION_FEATURE not in named:
+        raise _invalid(f"Request features do not contain '{METADATA_VERSION_FEATURE}'")
+    for name, level in finalised.items():
+        if name not in named:
+            _check_level(SupportedFeature(name=name, min_supported_version=0, max_supported_version=0), level)
+
+
+def _check_level(feature: SupportedFeature, finalised: int) -> None:
+    first, last = feature.min_supported_version, feature.max_supported_version
+    if not first <= finalised <= last:
+        raise Refusal(
+            ErrorCode.unsupported_version,
+            f"Unable to register because the broker does not support finalized version {finalised} of {feature.name}. "
+            f"The broker wants a version between {first} and {last}, inclusive.",
+        )
+
+
+def _record(
+    cluster: ClusterState, request: RegistrationRequest, same: BrokerRegistration | None, next_offset: int
+) -> RegisterBrokerRecord:
+    return RegisterBrokerRecord(
+        broker_id=request.broker_id,
+        incarnation_id=request.incarnation_id,
+        broker_epoch=same.epoch if same else next_offset,
+        end_points=request.listeners,
+        features=request.features,
+        rack=request.rack,
+        fenced=same.fenced if same else True,
+        in_controlled_shutdown=same.in_controlled_shutdown if same else False,
+        log_dirs=request.log_dirs if cluster.rules.directories else (),
+        cordoned_log_dirs=request.cordoned_log_dirs if cluster.rules.cordoned_directories else None,
+    )
+
+
+def _invalid(message: str) -> Refusal:
+    return Refusal(ErrorCode.invalid_registration, message)

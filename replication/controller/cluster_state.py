@@ -1,0 +1,162 @@
+"""What a controller decides from: the cluster's image, and what follows from it."""
+
+from collections.abc import Callable, Iterable, Mapping
+from types import MappingProxyType
+from typing import Final
+from uuid import UUID
+
+from replication.controller.partition_index import PartitionIndex, PartitionKey
+from replication.controller.rules import rules_of
+from replication.metadata.configurations import ConfigResourceType
+from replication.metadata.image import ClusterImage
+from replication.metadata.nodes import BrokerRegistration
+from replication.metadata.partition import PartitionState
+from replication.metadata.records import (
+    LOST_DIRECTORY,
+    MIGRATING_DIRECTORY,
+    UNASSIGNED_DIRECTORY,
+    BrokerRegistrationChangeRecord,
+    ClearElrRecord,
+    FeatureLevelRecord,
+    FenceBrokerRecord,
+    MetadataRecord,
+    PartitionChangeRecord,
+    PartitionRecord,
+    RegisterBrokerRecord,
+    RemoveTopicRecord,
+    UnfenceBrokerRecord,
+    UnregisterBrokerRecord,
+)
+from replication.metadata.topics import Topic
+
+MIN_IN_SYNC_REPLICAS: Final = "min.insync.replicas"
+UNCLEAN_LEADER_ELECTION: Final = "unclean.leader.election.enable"
+
+_KAFKA_DEFAULTS: Final[Mapping[str, str]] = {MIN_IN_SYNC_REPLICAS: "1", UNCLEAN_LEADER_ELECTION: "false"}
+
+
+class ClusterState:
+    """The image, changed only by replaying records, with an index of its partitions and the rules it plays by."""
+
+    def __init__(self, defaults: Mapping[str, str] = MappingProxyType({})) -> None:
+        """`defaults` are the controller's own settings, for topics and brokers that have none."""
+        self.image = ClusterImage()
+        self.index = PartitionIndex()
+        self.rules = rules_of(self.image.metadata_version, self.image.features)
+        self.active: set[int] = set()
+        """Brokers that are neither fenced nor shutting down."""
+        self.registration_offsets: dict[int, int] = {}
+        """Where each broker's last registration stands in the log."""
+        self._defaults = {**_KAFKA_DEFAULTS, **defaults}
+
+    # Changes
+
+    def replay(self, record: MetadataRecord, offset: int) -> None:
+        """Change the state as the record at `offset` says. Raises InvalidReplayError as the image does."""
+        match record:
+            case PartitionChangeRecord() | PartitionRecord():
+                self._replay_partition(record)
+            case RemoveTopicRecord():
+                self._replay_all_partitions(record, self._topics([record.topic_id]))
+            case ClearElrRecord():
+                self._replay_all_partitions(record, list(self.image.topics))
+            case _:
+                self.image.replay(record)
+                self._after(record, offset)
+
+    def _replay_partition(self, record: PartitionChangeRecord | PartitionRecord) -> None:
+        topics = self.image.topics.by_id
+        known = topics.get(record.topic_id)
+        before = known.partitions.get(record.partition_id) if known else None
+        self.image.replay(record)
+        after = topics[record.topic_id].partitions[record.partition_id]
+        self.index.update(PartitionKey(record.topic_id, record.partition_id), before, after)
+
+    def _replay_all_partitions(self, record: MetadataRecord, topics: Iterable[Topic]) -> None:
+        before = {topic.id: dict(topic.partitions) for topic in topics}
+        self.image.replay(record)
+        for topic_id, partitions in before.items():
+            left = self.image.topics.by_id.get(topic_id)
+            for partition_id, state in partitions.items():
+                after = left.partitions[partition_id] if left else None
+                self.index.update(PartitionKey(topic_id, partition_id), state, after)
+
+    def _after(self, record: MetadataRecord, offset: int) -> None:
+        match record:
+            case FeatureLevelRecord():
+                self.rules = rules_of(self.image.metadata_version, self.image.features)
+                return
+            case RegisterBrokerRecord():
+                self.registration_offsets[record.broker_id] = offset
+            case UnregisterBrokerRecord():
+                self.registration_offsets.pop(record.broker_id, None)
+        broker_id = changed_broker(record)
+        if broker_id is not None:
+            broker = self.image.brokers.get(broker_id)
+            (self.active.add if broker and broker.is_active else self.active.discard)(broker_id)
+
+    def _topics(self, topic_ids: Iterable[UUID]) -> list[Topic]:
+        known = self.image.topics.by_id
+        return [known[topic_id] for topic_id in topic_ids if topic_id in known]
+
+    # Questions
+
+    def topic_named(self, name: str) -> Topic | None:
+        """Return the topic of a name."""
+        return self.image.topics.by_name.get(name)
+
+    def partition(self, key: PartitionKey) -> PartitionState:
+        """Return a partition. Raises LookupError where there is none."""
+        return self.image.topics.partition(*key)
+
+    def unclean_allowed(self, topic: Topic) -> bool:
+        """Whether a replica out of sync may lead where no other is left."""
+        return self.setting(topic, UNCLEAN_LEADER_ELECTION) == "true"
+
+    def min_isr(self, topic: Topic) -> int:
+        """How many replicas must be in sync for acks=all, at most as many as there are."""
+        return min(int(self.setting(topic, MIN_IN_SYNC_REPLICAS)), len(topic.partitions[0].replicas))
+
+    def setting(self, topic: Topic, name: str) -> str:
+        """Return what a topic's setting is: its own, the cluster's, the controller's, or Kafka's."""
+        configurations = self.image.configurations
+        own = configurations.of(ConfigResourceType.TOPIC, topic.name)
+        if name in own:
+            return own[name]
+        return configurations.of(ConfigResourceType.BROKER, "").get(name, self._defaults[name])
+
+    def may_lead(
+        self, partition: PartitionState, accepts: Callable[[int], bool] | None = None
+    ) -> Callable[[int], bool]:
+        """Return what says of a replica whether it may lead: its broker is active, or accepted, and its disk works."""
+        accepted = accepts or self.active.__contains__
+        return lambda broker_id: accepted(broker_id) and self._disk_works(partition, broker_id)
+
+    def _disk_works(self, partition: PartitionState, broker_id: int) -> bool:
+        directories = self.image.brokers[broker_id].directories
+        if not directories or broker_id not in partition.replicas:
+            return True
+        directory = partition.directory_of(broker_id)
+        if directory in {UNASSIGNED_DIRECTORY, MIGRATING_DIRECTORY}:
+            return True
+        return directory != LOST_DIRECTORY and directory in directories
+
+    def default_directory(self, broker_id: int) -> UUID:
+        """Return where a new replica lies: the broker's directory, or UNASSIGNED where the broker has to choose."""
+        broker: BrokerRegistration | None = self.image.brokers.get(broker_id)
+        if broker is None:
+            return UNASSIGNED_DIRECTORY
+        if not broker.directories:
+            return MIGRATING_DIRECTORY
+        return broker.directories[0] if len(broker.directories) == 1 else UNASSIGNED_DIRECTORY
+
+
+def changed_broker(record: MetadataRecord) -> int | None:
+    """Return the broker whose registration a record makes, changes or ends."""
+    match record:
+        case FenceBrokerRecord() | UnfenceBrokerRecord():
+            return record.id
+        case RegisterBrokerRecord() | UnregisterBrokerRecord() | BrokerRegistrationChangeRecord():
+            return record.broker_id
+        case _:
+            return None

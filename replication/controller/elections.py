@@ -1,0 +1,108 @@
+"""Elections that are asked for, and those that the controller holds on its own (Kafka: ElectLeaders, KIP-460)."""
+
+from collections.abc import Iterable, Mapping
+from enum import IntEnum
+from types import MappingProxyType
+from typing import Final, NamedTuple
+
+from kio.schema.errors import ErrorCode
+
+from logstore.topic_partition import TopicPartition
+from replication.controller.cluster_state import ClusterState
+from replication.controller.decision import Decision
+from replication.controller.leadership import change_of
+from replication.controller.partition_change import Election
+from replication.metadata.records import MetadataRecord
+
+ELECTIONS_PER_PASS: Final = 1000
+"""So that no batch of records becomes too large; what is left over comes in the next pass."""
+
+
+class ElectionType(IntEnum):
+    """Which elections can be asked for, with their values in ElectLeaders."""
+
+    PREFERRED = 0
+    UNCLEAN = 1
+
+
+class ElectionAnswer(NamedTuple):
+    """What became of one election."""
+
+    partition: TopicPartition
+    error: ErrorCode
+    message: str | None = None
+
+
+_ELECTIONS: Final[Mapping[ElectionType, Election]] = MappingProxyType(
+    {ElectionType.PREFERRED: Election.PREFERRED, ElectionType.UNCLEAN: Election.UNCLEAN}
+)
+_NOT_AVAILABLE: Final[Mapping[ElectionType, tuple[ErrorCode, str]]] = MappingProxyType(
+    {
+        ElectionType.PREFERRED: (
+            ErrorCode.preferred_leader_not_available,
+            "The preferred leader was not available.",
+        ),
+        ElectionType.UNCLEAN: (
+            ErrorCode.eligible_leaders_not_available,
+            "Eligible topic partition leaders are not available.",
+        ),
+    }
+)
+
+
+def elect_leaders(
+    cluster: ClusterState, election_type: ElectionType, partitions: Iterable[TopicPartition] | None
+) -> Decision[list[ElectionAnswer]]:
+    """Hold elections for partitions, or for all (None), of which those that need none are not told."""
+    records: list[MetadataRecord] = []
+    if partitions is not None:
+        answers = [_elect_leader(cluster, each, election_type, records) for each in partitions]
+        return Decision(records, answers)
+    everything = [TopicPartition(topic.name, number) for topic, number, _ in cluster.image.topics.partitions()]
+    answers = [_elect_leader(cluster, each, election_type, records) for each in everything]
+    return Decision(records, [answer for answer in answers if answer.error is not ErrorCode.election_not_needed])
+
+
+def balance_leaders(cluster: ClusterState, limit: int = ELECTIONS_PER_PASS) -> Decision[bool]:
+    """Bring leaderships to the preferred replicas where they can lead; answer whether another pass is due at once."""
+    records: list[MetadataRecord] = []
+    for key in cluster.index.imbalanced():
+        if len(records) >= limit:
+            break
+        topic = cluster.image.topics.topic(key.topic_id)
+        record = change_of(cluster, topic, key.partition_id, election=Election.PREFERRED)
+        if record is not None:
+            records.append(record)
+    return Decision(records, len(records) >= limit)
+
+
+def elect_uncleanly(cluster: ClusterState, limit: int = ELECTIONS_PER_PASS) -> Decision[bool]:
+    """Give leaders to partitions whose topic rather loses records than waits; answer as `balance_leaders` does."""
+    records: list[MetadataRecord] = []
+    for key in cluster.index.leaderless():
+        if len(records) >= limit:
+            break
+        topic = cluster.image.topics.topic(key.topic_id)
+        if cluster.unclean_allowed(topic):
+            _elect_leader(cluster, TopicPartition(topic.name, key.partition_id), ElectionType.UNCLEAN, records)
+    return Decision(records, len(records) >= limit)
+
+
+def _elect_leader(
+    cluster: ClusterState, asked: TopicPartition, election_type: ElectionType, records: list[MetadataRecord]
+) -> ElectionAnswer:
+    topic = cluster.topic_named(asked.topic)
+    if topic is None:
+        return ElectionAnswer(asked, ErrorCode.unknown_topic_or_partition, f"No such topic as {asked.topic}")
+    partition = topic.partitions.get(asked.partition)
+    if partition is None:
+        return ElectionAnswer(asked, ErrorCode.unknown_topic_or_partition, f"No such partition as {asked}")
+    is_preferred = partition.leader == partition.preferred_leader
+    if is_preferred if election_type is ElectionType.PREFERRED else partition.has_leader:
+        message = "Leader election not needed for topic partition."
+        return ElectionAnswer(asked, ErrorCode.election_not_needed, message)
+    record = change_of(cluster, topic, asked.partition, election=_ELECTIONS[election_type])
+    if record is None:
+        return ElectionAnswer(asked, *_NOT_AVAILABLE[election_type])
+    records.append(record)
+    return ElectionAnswer(asked, ErrorCode.none)

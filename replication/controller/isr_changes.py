@@ -1,0 +1,116 @@
+"""What leaders ask for: other replicas in the ISR (Kafka: AlterPartition, KIP-497, KIP-841, KIP-903)."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from kio.schema.errors import ErrorCode
+
+from replication.controller.broker_registry import registered
+from replication.controller.cluster_state import ClusterState
+from replication.controller.decision import Decision
+from replication.controller.leadership import change_of
+from replication.controller.partition_change import Target
+from replication.controller.partition_index import PartitionKey
+from replication.metadata.partition import LeaderRecoveryState, PartitionState
+from replication.metadata.records import NO_LEADER_CHANGE, MetadataRecord
+
+ANY_BROKER_EPOCH = -1
+"""A leader that does not know in which epoch a follower is registered."""
+
+
+class IsrMember(NamedTuple):
+    """A replica that shall be in sync, as of one registration of its broker (KIP-903)."""
+
+    broker_id: int
+    broker_epoch: int = ANY_BROKER_EPOCH
+
+
+@dataclass(frozen=True, slots=True)
+class IsrChange:
+    """The ISR that a leader wants for a partition, and from which state it starts."""
+
+    key: PartitionKey
+    leader_epoch: int
+    partition_epoch: int
+    new_isr: tuple[IsrMember, ...]
+    leader_recovery_state: int = LeaderRecoveryState.RECOVERED
+
+
+@dataclass(frozen=True, slots=True)
+class IsrChangeRequest:
+    """The changes that a broker asks for (Kafka: AlterPartitionRequest)."""
+
+    broker_id: int
+    broker_epoch: int
+    changes: tuple[IsrChange, ...]
+
+
+class IsrChangeAnswer(NamedTuple):
+    """What became of one change: the partition as it then is, or why not."""
+
+    key: PartitionKey
+    error: ErrorCode
+    partition: PartitionState | None = None
+
+
+def change_isrs(cluster: ClusterState, request: IsrChangeRequest) -> Decision[list[IsrChangeAnswer]]:
+    """Change the ISRs that may be changed; refuses all of them only with STALE_BROKER_EPOCH."""
+    registered(cluster, request.broker_id, request.broker_epoch)
+    records: list[MetadataRecord] = []
+    answers = [_change_isr(cluster, request.broker_id, change, records) for change in request.changes]
+    return Decision(records, answers)
+
+
+def _change_isr(
+    cluster: ClusterState, sender: int, change: IsrChange, records: list[MetadataRecord]
+) -> IsrChangeAnswer:
+    topic = cluster.image.topics.by_id.get(change.key.topic_id)
+    if topic is None:
+        return IsrChangeAnswer(change.key, ErrorCode.unknown_topic_id)
+    partition = topic.partitions.get(change.key.partition_id)
+    if partition is None:
+        return IsrChangeAnswer(change.key, ErrorCode.unknown_topic_or_partition)
+    error = _fault(cluster, sender, change, partition)
+    if error is not ErrorCode.none:
+        return IsrChangeAnswer(change.key, error)
+    isr = tuple(member.broker_id for member in change.new_isr)
+    target = Target(isr=isr, leader_recovery_state=change.leader_recovery_state)
+    record = change_of(cluster, topic, change.key.partition_id, target=target)
+    if record is None:
+        return IsrChangeAnswer(change.key, ErrorCode.none, partition)
+    records.append(record)
+    if record.leader not in {NO_LEADER_CHANGE, sender}:
+        return IsrChangeAnswer(change.key, ErrorCode.new_leader_elected)
+    return IsrChangeAnswer(change.key, ErrorCode.none, partition.changed(record))
+
+
+def _fault(cluster: ClusterState, sender: int, change: IsrChange, partition: PartitionState) -> ErrorCode:
+    """Return why a change is not granted. A sender that is ahead of this controller knows a newer one."""
+    isr = [member.broker_id for member in change.new_isr]
+    recovering = change.leader_recovery_state == LeaderRecoveryState.RECOVERING
+    recovered = partition.leader_recovery_state == LeaderRecoveryState.RECOVERED
+    if change.leader_epoch > partition.leader_epoch or change.partition_epoch > partition.partition_epoch:
+        return ErrorCode.not_controller
+    if change.leader_epoch < partition.leader_epoch:
+        return ErrorCode.fenced_leader_epoch
+    if sender != partition.leader:
+        return ErrorCode.invalid_request
+    if change.partition_epoch < partition.partition_epoch:
+        return ErrorCode.invalid_update_version
+    if len(set(isr)) != len(isr) or not set(isr) <= set(partition.replicas) or partition.leader not in isr:
+        return ErrorCode.invalid_request
+    if recovering and (recovered or len(isr) > 1):
+        return ErrorCode.invalid_request
+    if not _all_eligible(cluster, change.new_isr):
+        return ErrorCode.ineligible_replica
+    return ErrorCode.none
+
+
+def _all_eligible(cluster: ClusterState, members: Iterable[IsrMember]) -> bool:
+    brokers = cluster.image.brokers
+    return all(
+        member.broker_id in cluster.active
+        and member.broker_epoch in {ANY_BROKER_EPOCH, brokers[member.broker_id].epoch}
+        for member in members
+    )

@@ -1,0 +1,116 @@
+"""Reassignments that are asked for, cancelled and listed (Kafka: AlterPartitionReassignments, KIP-455)."""
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from kio.schema.errors import ErrorCode
+
+from logstore.topic_partition import TopicPartition
+from replication.controller.assignment import check_assignment
+from replication.controller.cluster_state import ClusterState
+from replication.controller.decision import Decision
+from replication.controller.leadership import change_of
+from replication.controller.partition_change import Election
+from replication.controller.reassignment import cancel_target, start_target
+from replication.controller.refusal import Refusal
+from replication.metadata.partition import PartitionState
+from replication.metadata.records import MetadataRecord, PartitionChangeRecord
+from replication.metadata.topics import Topic
+
+
+class ReassignmentRequest(NamedTuple):
+    """The replicas that a partition shall have; None cancels the reassignment that goes on."""
+
+    partition: TopicPartition
+    replicas: tuple[int, ...] | None
+
+
+class ReassignmentAnswer(NamedTuple):
+    """What became of one request."""
+
+    partition: TopicPartition
+    error: ErrorCode = ErrorCode.none
+    message: str | None = None
+
+
+class OngoingReassignment(NamedTuple):
+    """A partition that is being reassigned."""
+
+    partition: TopicPartition
+    state: PartitionState
+
+
+def alter_reassignments(
+    cluster: ClusterState, requests: Iterable[ReassignmentRequest], *, allow_replication_factor_change: bool = True
+) -> Decision[list[ReassignmentAnswer]]:
+    """Start and cancel reassignments, each for itself."""
+    records: list[MetadataRecord] = []
+    answers = []
+    for request in requests:
+        try:
+            record = _alter(cluster, request, allow_replication_factor_change)
+        except Refusal as refusal:
+            answers.append(ReassignmentAnswer(request.partition, refusal.code, refusal.message))
+            continue
+        answers.append(ReassignmentAnswer(request.partition))
+        if record is not None:
+            records.append(record)
+    return Decision(records, answers)
+
+
+def list_reassignments(
+    cluster: ClusterState, partitions: Iterable[TopicPartition] | None = None
+) -> list[OngoingReassignment]:
+    """Return what is being reassigned, of these partitions or of all."""
+    wanted = None if partitions is None else set(partitions)
+    ongoing = []
+    for key in cluster.index.reassigning():
+        topic = cluster.image.topics.topic(key.topic_id)
+        partition = TopicPartition(topic.name, key.partition_id)
+        if wanted is None or partition in wanted:
+            ongoing.append(OngoingReassignment(partition, topic.partitions[key.partition_id]))
+    return sorted(ongoing, key=lambda each: each.partition)
+
+
+def _alter(
+    cluster: ClusterState, request: ReassignmentRequest, allow_replication_factor_change: bool
+) -> PartitionChangeRecord | None:
+    name, partition_id = request.partition
+    topic = cluster.topic_named(name)
+    if topic is None:
+        raise Refusal(ErrorCode.unknown_topic_or_partition, f"Unable to find a topic named {name}.")
+    partition = topic.partitions.get(partition_id)
+    if partition is None:
+        raise Refusal(ErrorCode.unknown_topic_or_partition, f"Unable to find partition {name}:{partition_id}.")
+    if request.replicas is None:
+        return _cancel(cluster, topic, partition_id, partition)
+    check_assignment(cluster, request.replicas)
+    if not allow_replication_factor_change:
+        _check_replication_factor(partition, request.replicas)
+    target = start_target(partition, request.replicas)
+    return change_of(cluster, topic, partition_id, target=target, election=Election.ONLINE)
+
+
+def _cancel(
+    cluster: ClusterState, topic: Topic, partition_id: int, partition: PartitionState
+) -> PartitionChangeRecord | None:
+    if not partition.is_reassigning:
+        raise Refusal(ErrorCode.no_reassignment_in_progress)
+    reversal = cancel_target(partition)
+    if reversal.unclean and not cluster.unclean_allowed(topic):
+        raise Refusal(
+            ErrorCode.invalid_replica_assignment,
+            f"Unable to revert partition assignment for {topic.name}:{partition_id} because it would require an "
+            "unclean leader election.",
+        )
+    return change_of(cluster, topic, partition_id, target=reversal.target)
+
+
+def _check_replication_factor(partition: PartitionState, replicas: tuple[int, ...]) -> None:
+    """Refuse another number of replicas than the partition will have once it is reassigned (KIP-860)."""
+    final = len({*partition.replicas, *partition.adding_replicas} - {*partition.removing_replicas})
+    if final != len(replicas):
+        raise Refusal(
+            ErrorCode.invalid_replication_factor,
+            f"The replication factor is changed from {final} to {len(replicas)}",
+        )

@@ -1,0 +1,262 @@
+"""Topics that are made, enlarged and deleted (Kafka: CreateTopics, CreatePartitions, DeleteTopics)."""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from random import Random
+from typing import Final, NamedTuple
+from uuid import UUID
+
+from kio.schema.errors import ErrorCode
+
+from replication.controller.assignment import check_assignment, invalid_assignment
+from replication.controller.cluster_state import MIN_IN_SYNC_REPLICAS, UNCLEAN_LEADER_ELECTION, ClusterState
+from replication.controller.decision import Decision
+from replication.controller.partition_change import ReplicaIds
+from replication.controller.refusal import Refusal
+from replication.controller.replica_placement import UsableBroker, place_replicas
+from replication.controller.topic_names import check_name
+from replication.metadata.configurations import ConfigResourceType
+from replication.metadata.nodes import BrokerRegistration
+from replication.metadata.partition import PartitionState
+from replication.metadata.records import ConfigRecord, MetadataRecord, RemoveTopicRecord, TopicRecord
+
+DEFAULT: Final = -1
+"""As many as the controller's settings say."""
+PARTITIONS_PER_REQUEST: Final = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class NewTopic:
+    """A topic to make: counts of partitions and replicas, or the replicas of each partition."""
+
+    name: str
+    partitions: int = DEFAULT
+    replication_factor: int = DEFAULT
+    assignments: Mapping[int, ReplicaIds] = field(default_factory=dict)
+    """By partition."""
+    configs: Mapping[str, str | None] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class MorePartitions:
+    """How many partitions a topic shall have, and the replicas of the new ones where that is to be so."""
+
+    name: str
+    count: int
+    assignments: Sequence[ReplicaIds] | None = None
+
+
+class TopicAnswer(NamedTuple):
+    """What became of one topic."""
+
+    topic: str | UUID
+    """As the request named it."""
+    error: ErrorCode = ErrorCode.none
+    message: str | None = None
+    topic_id: UUID | None = None
+    """Of a topic that was made."""
+
+
+@dataclass(frozen=True, slots=True)
+class TopicMaker:
+    """How topics are made: with which counts by default, and with what chance."""
+
+    random: Random
+    new_topic_id: Callable[[], UUID]
+    partitions: int = 1
+    """`num.partitions`."""
+    replication_factor: int = 1
+    """`default.replication.factor`."""
+
+    def create(
+        self, cluster: ClusterState, topics: Sequence[NewTopic], *, validate_only: bool = False
+    ) -> Decision[list[TopicAnswer]]:
+        """Make topics, each for itself. Refuses all with POLICY_VIOLATION where they have too many partitions."""
+        total = sum(len(topic.assignments) or max(topic.partitions, 0) or self.partitions for topic in topics)
+        if total > PARTITIONS_PER_REQUEST:
+            raise Refusal(ErrorCode.policy_violation, "Excessively large number of partitions per request.")
+        times = Counter(topic.name for topic in topics)
+        records: list[MetadataRecord] = []
+        answers: dict[str, TopicAnswer] = {}
+        for topic in topics:
+            try:
+                _check_new(cluster, topic, times[topic.name])
+                answers[topic.name] = self._create(cluster, topic, records)
+            except Refusal as refusal:
+                answers[topic.name] = TopicAnswer(topic.name, refusal.code, refusal.message)
+        return Decision([] if validate_only else records, list(answers.values()))
+
+    def add_partitions(self, cluster: ClusterState, requests: Iterable[MorePartitions]) -> Decision[list[TopicAnswer]]:
+        """Enlarge topics, each for itself."""
+        records: list[MetadataRecord] = []
+        answers = []
+        for request in requests:
+            try:
+                records += self._add_partitions(cluster, request)
+                answers.append(TopicAnswer(request.name))
+            except Refusal as refusal:
+                answers.append(TopicAnswer(request.name, refusal.code, refusal.message))
+        return Decision(records, answers)
+
+    def _create(self, cluster: ClusterState, topic: NewTopic, records: list[MetadataRecord]) -> TopicAnswer:
+        partitions = _assigned(cluster, topic) if topic.assignments else self._placed(cluster, topic)
+        topic_id = self.new_topic_id()
+        records.append(TopicRecord(name=topic.name, topic_id=topic_id))
+        records += (
+            ConfigRecord(resource_type=ConfigResourceType.TOPIC, resource_name=topic.name, name=name, value=value)
+            for name, value in topic.configs.items()
+        )
+        level = cluster.rules.metadata_version
+        records += (state.record(topic_id, number, level) for number, state in enumerate(partitions))
+        return TopicAnswer(topic.name, topic_id=topic_id)
+
+    def _placed(self, cluster: ClusterState, topic: NewTopic) -> list[PartitionState]:
+        if topic.replication_factor < DEFAULT or topic.replication_factor == 0:
+            raise Refusal(
+                ErrorCode.invalid_replication_factor,
+                "Replication factor must be larger than 0, or -1 to use the default value.",
+            )
+        if topic.partitions < DEFAULT or topic.partitions == 0:
+            raise Refusal(
+                ErrorCode.invalid_partitions, "Number of partitions was set to an invalid non-positive value."
+            )
+        count = self.partitions if topic.partitions == DEFAULT else topic.partitions
+        factor = self.replication_factor if topic.replication_factor == DEFAULT else topic.replication_factor
+        try:
+            placed = place_replicas(_usable_brokers(cluster), count, factor, self.random)
+        except Refusal as refusal:
+            message = f"Unable to replicate the partition {factor} time(s): {refusal.message}"
+            raise Refusal(refusal.code, message) from None
+        return [_started(cluster, replicas, nobody=_not_replicable(factor)) for replicas in placed]
+
+    def _add_partitions(self, cluster: ClusterState, request: MorePartitions) -> list[MetadataRecord]:
+        topic = cluster.topic_named(request.name)
+        if topic is None:
+            raise Refusal(ErrorCode.unknown_topic_or_partition)
+        count = len(topic.partitions)
+        if request.count == count:
+            raise Refusal(ErrorCode.invalid_partitions, f"Topic already has {count} partition(s).")
+        if request.count < count:
+            raise Refusal(
+                ErrorCode.invalid_partitions,
+                f"The topic {topic.name} currently has {count} partition(s); {request.count} would not be an increase.",
+            )
+        partitions = self._additional(cluster, request, count, factor=len(topic.partitions[0].replicas))
+        level = cluster.rules.metadata_version
+        return [state.record(topic.id, number, level) for number, state in enumerate(partitions, count)]
+
+    def _additional(
+        self, cluster: ClusterState, request: MorePartitions, count: int, factor: int
+    ) -> list[PartitionState]:
+        additional = request.count - count
+        if request.assignments is None:
+            placed = place_replicas(_usable_brokers(cluster), additional, factor, self.random)
+            return [_started(cluster, replicas, nobody=_not_replicable(factor)) for replicas in placed]
+        if len(request.assignments) != additional:
+            raise invalid_assignment(
+                f"Attempted to add {additional} additional partition(s), but only {len(request.assignments)} "
+                "assignment(s) were specified."
+            )
+        partitions = []
+        for number, replicas in enumerate(request.assignments, count):
+            check_assignment(cluster, replicas, factor)
+            partitions.append(_started(cluster, replicas, nobody=_nobody_active(number)))
+        return partitions
+
+
+def delete_topics(cluster: ClusterState, topics: Iterable[str | UUID]) -> Decision[list[TopicAnswer]]:
+    """Delete topics by name or by id, each for itself."""
+    records: list[MetadataRecord] = []
+    answers = []
+    for named in topics:
+        by_id = isinstance(named, UUID)
+        topic = cluster.image.topics.by_id.get(named) if isinstance(named, UUID) else cluster.topic_named(named)
+        if topic is None:
+            error = ErrorCode.unknown_topic_id if by_id else ErrorCode.unknown_topic_or_partition
+            answers.append(TopicAnswer(named, error))
+            continue
+        records.append(RemoveTopicRecord(topic_id=topic.id))
+        answers.append(TopicAnswer(named))
+    return Decision(records, answers)
+
+
+def _check_new(cluster: ClusterState, topic: NewTopic, times: int) -> None:
+    if times > 1:
+        raise Refusal(ErrorCode.invalid_request, "Duplicate topic name.")
+    names = cluster.image.topics.by_name
+    check_name(topic.name, names)
+    if topic.name in names:
+        raise Refusal(ErrorCode.topic_already_exists, f"Topic '{topic.name}' already exists.")
+    nulls = [name for name, value in topic.configs.items() if value is None]
+    if nulls:
+        raise Refusal(ErrorCode.invalid_config, f"Null value not supported for topic configs: {','.join(nulls)}")
+    _check_settings(topic.configs)
+
+
+def _check_settings(configs: Mapping[str, str | None]) -> None:
+    """Refuse values that the controller itself could not read later."""
+    min_isr = configs.get(MIN_IN_SYNC_REPLICAS) or "1"
+    if not (min_isr.isdecimal() and int(min_isr) >= 1):
+        raise Refusal(
+            ErrorCode.invalid_config, f"Invalid value {min_isr} for configuration {MIN_IN_SYNC_REPLICAS}: at least 1"
+        )
+    unclean = configs.get(UNCLEAN_LEADER_ELECTION) or "false"
+    if unclean not in {"true", "false"}:
+        raise Refusal(
+            ErrorCode.invalid_config,
+            f"Invalid value {unclean} for configuration {UNCLEAN_LEADER_ELECTION}: either true or false",
+        )
+
+
+def _assigned(cluster: ClusterState, topic: NewTopic) -> list[PartitionState]:
+    wrong = "A manual partition assignment was specified, but {} was not set to -1."
+    if topic.replication_factor != DEFAULT:
+        raise Refusal(ErrorCode.invalid_request, wrong.format("replication factor"))
+    if topic.partitions != DEFAULT:
+        raise Refusal(ErrorCode.invalid_request, wrong.format("numPartitions"))
+    factor: int | None = None
+    partitions = {}
+    for number, replicas in topic.assignments.items():
+        check_assignment(cluster, replicas, factor)
+        factor = len(replicas)
+        partitions[number] = _started(cluster, replicas, nobody=_nobody_active(number))
+    if set(partitions) != set(range(len(partitions))):
+        raise invalid_assignment("partitions should be a consecutive 0-based integer sequence")
+    return [partitions[number] for number in range(len(partitions))]
+
+
+def _started(cluster: ClusterState, replicas: ReplicaIds, nobody: Refusal) -> PartitionState:
+    """Return a partition as it starts: those that are active are in sync, and the first of them leads."""
+    isr = tuple(replica for replica in replicas if replica in cluster.active)
+    if not isr:
+        raise nobody
+    directories = tuple(cluster.default_directory(replica) for replica in replicas)
+    return PartitionState(replicas=replicas, isr=isr, leader=isr[0], directories=directories)
+
+
+def _usable_brokers(cluster: ClusterState) -> list[UsableBroker]:
+    return [
+        UsableBroker(broker.id, broker.rack, broker.fenced)
+        for broker in cluster.image.brokers.values()
+        if (broker.fenced or not broker.in_controlled_shutdown) and _takes_replicas(broker)
+    ]
+
+
+def _takes_replicas(broker: BrokerRegistration) -> bool:
+    return not broker.directories or not set(broker.directories) <= set(broker.cordoned_directories or ())
+
+
+def _nobody_active(number: int) -> Refusal:
+    return invalid_assignment(
+        f"All brokers specified in the manual partition assignment for partition {number} are fenced or in controlled "
+        "shutdown."
+    )
+
+
+def _not_replicable(factor: int) -> Refusal:
+    return Refusal(
+        ErrorCode.invalid_replication_factor,
+        f"Unable to replicate the partition {factor} time(s): All brokers are currently fenced or in controlled "
+        "shutdown.",
+    )

@@ -1,0 +1,288 @@
+"""What Kafka's ClusterControlManager and ReplicationControlManager 4.3.1 answered, with the state after each step."""
+
+from collections.abc import Callable
+from functools import partial
+from random import Random
+from typing import Any
+from uuid import UUID
+
+from kio.schema.errors import ErrorCode
+
+from logstore.partition_metadata import parse_uuid
+from logstore.topic_partition import TopicPartition
+from replication.controller.broker_registry import RegistrationRequest
+from replication.controller.controller import Controller, ControllerSettings, HeartbeatRequest
+from replication.controller.decision import Decision
+from replication.controller.elections import ElectionType
+from replication.controller.isr_changes import IsrChange, IsrChangeRequest, IsrMember
+from replication.controller.partition_index import PartitionKey
+from replication.controller.reassignments import ReassignmentRequest
+from replication.controller.refusal import Refusal
+from replication.controller.rules import ELR_FEATURE
+from replication.controller.topics import MorePartitions, NewTopic
+from replication.metadata.metadata_version import LATEST_METADATA_VERSION, METADATA_VERSION_FEATURE
+from replication.metadata.nodes import BrokerRegistration
+from replication.metadata.partition import LeaderRecoveryState, PartitionState
+from replication.metadata.records import FeatureLevelRecord, SupportedFeature
+from tests.controller.case import Case, Cases, Document, only
+
+CLUSTER_ID = "fPZv1VBsRFmnlRvmGcOW9w"
+ZK_BROKER = "ZK broker"
+NO_TOPIC = UUID(int=2**127)
+
+
+def cases(document: Document) -> Cases:
+    only(document, "source", "scenarios")
+    for scenario in document["scenarios"]:
+        yield Case(scenario["id"], partial(check, scenario))
+
+
+def check(scenario: Document) -> None:
+    only(scenario, "id", "why", "elr_enabled", "session_timeout_ms", "first_offset", "steps")
+    cluster = Cluster(scenario)
+    for number, step in enumerate(scenario["steps"]):
+        only(step, "op", "args", "expect")
+        told = cluster.take(step["op"], dict(step["args"]))
+        expected = dict(step.get("expect", {}))
+        brokers, partitions = expected.pop("brokers", None), expected.pop("partitions", None)
+        where = f"step {number}: {step['op']} {step['args']}"
+        for name, value in expected.items():
+            assert told.get(name) == value, f"{name} after {where}"
+        if brokers is not None:
+            assert cluster.brokers() == brokers, where
+        if partitions is not None:
+            assert cluster.partitions() == cluster.comparable(partitions), where
+
+
+class Cluster:
+    """A controller whose log begins at the scenario's first offset, and whose clock moves only as the steps say."""
+
+    def __init__(self, scenario: Document) -> None:
+        bootstrap = [FeatureLevelRecord(name=METADATA_VERSION_FEATURE, feature_level=LATEST_METADATA_VERSION)]
+        if scenario["elr_enabled"]:
+            bootstrap.append(FeatureLevelRecord(name=ELR_FEATURE, feature_level=1))
+        settings = ControllerSettings(broker_session_timeout_ms=scenario["session_timeout_ms"])
+        first = scenario["first_offset"] - len(bootstrap)
+        self.controller = Controller(CLUSTER_ID, settings, next_offset=first, random=Random(0))
+        self.controller.replay(bootstrap)
+        self.now = 0
+        self.placed_anywhere: set[str] = set()
+        """Topics whose replicas each controller places by chance: their partitions are not compared."""
+
+    def take(self, op: str, args: dict[str, Any]) -> dict[str, Any]:
+        """Do a step, and tell what a client would be told, and which records there were."""
+        args.pop("note", None) if op != "register_broker" else None
+        try:
+            told = getattr(self, op)(**args)
+        except Refusal as refusal:
+            return {"error": refusal.name, "message": refusal.message, "records": []}
+        return told
+
+    def decided(self, decision: Decision[Any], told: Callable[[Any], dict[str, Any]] = lambda _: {}) -> dict[str, Any]:
+        records = [type(record).__name__ for record in decision.records]
+        return {"error": "NONE", "records": records, **told(self.controller.appended(decision))}
+
+    # Steps
+
+    def advance_time(self, ms: int) -> dict[str, Any]:
+        self.now += ms
+        return {}
+
+    def register_broker(
+        self,
+        *,
+        broker: int,
+        incarnation: int,
+        cluster_id_ok: bool,
+        next_offset: int,
+        previous_broker_epoch: int,
+        log_dirs: list[str],
+        features: list[str],
+        note: str = "",
+    ) -> dict[str, Any]:
+        assert self.controller.next_offset == next_offset
+        request = RegistrationRequest(
+            broker_id=broker,
+            cluster_id=CLUSTER_ID if cluster_id_ok else "other",
+            incarnation_id=UUID(int=incarnation),
+            features=tuple(map(feature_of, features)),
+            log_dirs=tuple(map(parse_uuid, log_dirs)),
+            previous_broker_epoch=previous_broker_epoch,
+            is_migrating_zk_broker=note == ZK_BROKER,
+        )
+        return self.decided(self.controller.register_broker(request, self.now), lambda epoch: {"broker_epoch": epoch})
+
+    def heartbeat(
+        self,
+        *,
+        broker: int,
+        broker_epoch: int,
+        current_metadata_offset: int,
+        want_fence: bool,
+        want_shut_down: bool,
+        register_record_offset: int | None = None,
+    ) -> dict[str, Any]:
+        assert self.controller.cluster.registration_offsets.get(broker) == register_record_offset
+        request = HeartbeatRequest(
+            broker_id=broker,
+            broker_epoch=broker_epoch,
+            current_metadata_offset=current_metadata_offset,
+            want_fence=want_fence,
+            want_shut_down=want_shut_down,
+        )
+        told = self.decided(
+            self.controller.heartbeat(request, self.now),
+            lambda answer: {
+                "is_caught_up": answer.is_caught_up,
+                "is_fenced": answer.is_fenced,
+                "should_shut_down": answer.should_shut_down,
+                "in_controlled_shutdown": answer.in_controlled_shutdown,
+            },
+        )
+        return {**told, "batch_end_offset": self.controller.next_offset - 1}
+
+    def fence_one_stale_broker(self) -> dict[str, Any]:
+        return self.decided(self.controller.fence_one_stale_broker(self.now))
+
+    def unregister_broker(self, *, broker: int) -> dict[str, Any]:
+        return self.decided(self.controller.unregister_broker(broker))
+
+    def create_topic(self, *, topic: str, assignments: list[list[int]], configs: dict[str, str]) -> dict[str, Any]:
+        replicas = {number: tuple(each) for number, each in enumerate(assignments)}
+        return self.create(NewTopic(topic, assignments=replicas, configs=configs))
+
+    def create_topic_auto(
+        self, *, topic: str, partitions: int = -1, replication_factor: int = -1, configs: dict[str, str] | None = None
+    ) -> dict[str, Any]:
+        self.placed_anywhere.add(topic)
+        return self.create(NewTopic(topic, partitions, replication_factor, configs=configs or {}))
+
+    def create(self, topic: NewTopic) -> dict[str, Any]:
+        return self.decided(self.controller.create_topics([topic]), lambda answers: error_of(answers[0]))
+
+    def create_partitions(
+        self, *, topic: str, count: int, assignments: list[list[int]] | None = None
+    ) -> dict[str, Any]:
+        replicas = None if assignments is None else [tuple(each) for each in assignments]
+        decision = self.controller.add_partitions([MorePartitions(topic, count, replicas)])
+        return self.decided(decision, lambda answers: error_of(answers[0]))
+
+    def delete_topic(self, *, topic: str) -> dict[str, Any]:
+        known = self.controller.cluster.topic_named(topic)
+        decision = self.controller.delete_topics([known.id if known else NO_TOPIC])
+        return self.decided(decision, lambda answers: error_of(answers[0]))
+
+    def alter_partition(
+        self,
+        *,
+        broker: int,
+        broker_epoch: int,
+        topic: str,
+        partition: int,
+        leader_epoch: int,
+        partition_epoch: int,
+        new_isr: list[int],
+        leader_recovery_state: str,
+        isr_broker_epochs: int = -1,
+    ) -> dict[str, Any]:
+        known = self.controller.cluster.topic_named(topic)
+        change = IsrChange(
+            PartitionKey(known.id if known else NO_TOPIC, partition),
+            leader_epoch,
+            partition_epoch,
+            tuple(IsrMember(each, isr_broker_epochs) for each in new_isr),
+            LeaderRecoveryState[leader_recovery_state],
+        )
+        decision = self.controller.change_isrs(IsrChangeRequest(broker, broker_epoch, (change,)))
+        return self.decided(decision, lambda answers: {**error_of(answers[0]), **reply_of(answers[0].partition)})
+
+    def alter_partition_reassignment(self, *, topic: str, partition: int, replicas: list[int] | None) -> dict[str, Any]:
+        wished = None if replicas is None else tuple(replicas)
+        decision = self.controller.alter_reassignments([ReassignmentRequest(TopicPartition(topic, partition), wished)])
+        return self.decided(decision, lambda answers: error_of(answers[0]))
+
+    def elect_leaders(
+        self, *, election_type: str, topic: str | None = None, partition: int | None = None
+    ) -> dict[str, Any]:
+        one = None if topic is None or partition is None else [TopicPartition(topic, partition)]
+        decision = self.controller.elect_leaders(ElectionType[election_type], one)
+        return self.decided(decision, lambda answers: error_of(answers[0]) if one else {})
+
+    def balance_partition_leaders(self) -> dict[str, Any]:
+        return self.decided(self.controller.balance_leaders())
+
+    def elect_unclean_leaders(self) -> dict[str, Any]:
+        return self.decided(self.controller.elect_uncleanly())
+
+    # State
+
+    def brokers(self) -> dict[str, dict[str, Any]]:
+        return {str(broker.id): told_of_broker(broker) for broker in self.controller.cluster.image.brokers.values()}
+
+    def partitions(self) -> dict[str, dict[str, Any]]:
+        walk = self.controller.cluster.image.topics.partitions()
+        return self.comparable({f"{topic.name}-{number}": told_of(state) for topic, number, state in walk})
+
+    def comparable(self, partitions: Document) -> dict[str, dict[str, Any]]:
+        return {
+            name: complete(state)
+            for name, state in partitions.items()
+            if name.rpartition("-")[0] not in self.placed_anywhere
+        }
+
+
+def told_of_broker(broker: BrokerRegistration) -> dict[str, Any]:
+    return {
+        "fenced": broker.fenced,
+        "in_controlled_shutdown": broker.in_controlled_shutdown,
+        "epoch": broker.epoch,
+    }
+
+
+def told_of(state: PartitionState) -> dict[str, Any]:
+    return {
+        "replicas": list(state.replicas),
+        "isr": list(state.isr),
+        "leader": state.leader,
+        "leader_epoch": state.leader_epoch,
+        "partition_epoch": state.partition_epoch,
+        "leader_recovery_state": LeaderRecoveryState(state.leader_recovery_state).name,
+        "adding_replicas": list(state.adding_replicas),
+        "removing_replicas": list(state.removing_replicas),
+        "elr": list(state.elr),
+        "last_known_elr": list(state.last_known_elr),
+    }
+
+
+def complete(told: Document) -> dict[str, Any]:
+    """Return a partition's fields with those that are left out for being empty; sets in order."""
+    known = ("replicas", "isr", "leader", "leader_epoch", "partition_epoch", "leader_recovery_state")
+    lists, sets = ("adding_replicas", "removing_replicas"), ("elr", "last_known_elr")
+    only(told, *known, *lists, *sets)
+    return {
+        **{name: told[name] for name in known},
+        **{name: told.get(name, []) for name in lists},
+        **{name: sorted(told.get(name, [])) for name in sets},
+    }
+
+
+def reply_of(partition: PartitionState | None) -> dict[str, Any]:
+    if partition is None:
+        return {}
+    return {
+        "reply_leader": partition.leader,
+        "reply_leader_epoch": partition.leader_epoch,
+        "reply_partition_epoch": partition.partition_epoch,
+        "reply_isr": list(partition.isr),
+    }
+
+
+def error_of(answer: Any) -> dict[str, Any]:
+    code: ErrorCode = answer.error
+    return {"error": code.name.upper(), "message": getattr(answer, "message", None)}
+
+
+def feature_of(text: str) -> SupportedFeature:
+    name, levels = text.split(":")
+    first, last = levels.split("-")
+    return SupportedFeature(name=name, min_supported_version=int(first), max_supported_version=int(last))
