@@ -81,6 +81,18 @@ class LeaderTracker:
                     self._take(partition, each, metadata)
         return metadata
 
+    def try_refresh(self) -> ClusterMetadata | None:
+        """Refresh; None where nobody can be asked now, for the reason that `trouble` tells."""
+        try:
+            metadata = self.refresh()
+        except (OSError, ReplicationError) as error:
+            self.trouble = str(error)
+            for partition in [*self._tracked]:
+                self._manager.doubts.add(partition)
+            return None
+        self.trouble = ""
+        return metadata
+
     def start(self) -> None:
         """Refresh from now on when there is reason to, in a thread."""
         self._thread.start()
@@ -116,21 +128,10 @@ class LeaderTracker:
             self._manager.doubts.take(MAX_AGE_SECONDS)
             if self._stopped.is_set():
                 return
-            if self._has_refreshed() and not self._still_in_doubt():
+            if self.try_refresh() is not None and not self._still_in_doubt():
                 back_off.succeeded()
             # Also after a success: who is in doubt again at once waits a little longer each time.
             self._stopped.wait(back_off.failed() / 1_000)
-
-    def _has_refreshed(self) -> bool:
-        try:
-            self.refresh()
-        except (OSError, ReplicationError) as error:
-            self.trouble = str(error)
-            for partition in [*self._tracked]:
-                self._manager.doubts.add(partition)
-            return False
-        self.trouble = ""
-        return True
 
     def _still_in_doubt(self) -> bool:
         """Doubt again whatever waits for a newer leader than the cluster told."""
