@@ -1,18 +1,17 @@
 """`epochlog audit`."""
 
 import logging
-import os
-import re
 import signal
 import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NoReturn
+from typing import Annotated, Any, NoReturn
 
 import typer
 
+from replication.cli.audit_files import AuditFiles
 from replication.cli.output import (
     EXIT_CLEAN,
     EXIT_FAILED,
@@ -24,10 +23,7 @@ from replication.cli.output import (
     print_table,
     progress_bar,
 )
-
-if TYPE_CHECKING:
-    from replication.audit import Audit
-    from replication.audit.history import Run
+from replication.cli.spark_failure import cause_of
 
 MOST_ROWS = 40
 """Of a table on the terminal; `--json`, `--output` and `--report` have all."""
@@ -71,62 +67,29 @@ def audit(
     lead.
 
     Exit status 1 where replicas differ other than by retention and compaction, or where there is damage; 2 where
-    something could not be read. Nothing in the copies is changed.
+    something could not be read, or a result not be written. Nothing in the copies is changed.
 
     Example: epochlog audit broker-1 broker-2 broker-3 --report audit.html
     """  # noqa: D205  typer takes the first paragraph whole
     if not 0 < sample <= 1:
         raise typer.BadParameter(f"{sample} is no share above 0 and up to 1", param_hint="--sample")
-    if output is not None and output.exists():
-        raise typer.BadParameter(f"{output} exists; name a directory to be made", param_hint="--output")
-    _ensure_places(report, output, history)
-    before = _run_before(history)
+    files = AuditFiles(report, output, history)
+    files.ensure_writable()
+    before = files.run_before()
     patterns = [name.strip() for name in topics.split(",") if name.strip()]
     with _interruptible():
-        document = _audited(snapshots, patterns, sample, master, output, records=records, json=json)
-    if history is not None:
-        document["history"] = _compared(history, before, document)
-    if report is not None:
-        from replication.audit.report import render
-
-        report.write_text(render(document), encoding="utf-8")
+        document = _audited(snapshots, patterns, sample, master, files, records=records, json=json)
+    files.write_history(document, before)
+    files.write_report(document)
     if json:
         print_json(document)
     else:
         _tell(document)
-    status = _exit_status(document)
+    for failure in files.failures:
+        complain(failure)
+    status = EXIT_FAILED if files.failures else _exit_status(document)
     if status != EXIT_CLEAN:
         raise typer.Exit(status)
-
-
-def _ensure_places(report: Path | None, output: Path | None, history: Path | None) -> None:
-    """Say before the long work, not after it, that its results could not be written."""
-    if report is not None:
-        if report.is_dir():
-            raise typer.BadParameter(f"{report} is a directory; name a file", param_hint="--report")
-        if not report.parent.is_dir():
-            raise typer.BadParameter(f"there is no directory {report.parent}", param_hint="--report")
-        _ensure_writable(report if report.exists() else report.parent, "--report")
-    for directory, option in ((output, "--output"), (history, "--history")):
-        if directory is None:
-            continue
-        there = next(place for place in (directory.absolute(), *directory.absolute().parents) if place.exists())
-        if not there.is_dir():
-            raise typer.BadParameter(f"{there} is no directory", param_hint=option)
-        _ensure_writable(there, option)
-
-
-def _ensure_writable(place: Path, option: str) -> None:
-    if not os.access(place, os.W_OK):
-        raise typer.BadParameter(f"{place} cannot be written", param_hint=option)
-
-
-def _run_before(history: Path | None) -> "Run | None":
-    if history is None:
-        return None
-    from replication.audit.history import latest_run
-
-    return latest_run(history)
 
 
 def _audited(
@@ -134,7 +97,7 @@ def _audited(
     topics: Sequence[str],
     sample: float,
     master: str | None,
-    output: Path | None,
+    files: AuditFiles,
     *,
     records: bool,
     json: bool,
@@ -166,8 +129,7 @@ def _audited(
                 watched(spark, len(audited.tasks), audited.bytes, advance),
             ):
                 document = describe(spark, audited, snapshots)
-            if output is not None:
-                _write_tables(audited, output)
+            files.write_tables(audited)
     except (PySparkException, Py4JJavaError) as error:
         complain(f"Spark could not do it: {cause_of(error)}")
         raise typer.Exit(EXIT_FAILED) from error
@@ -190,29 +152,6 @@ def _interruptible() -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGINT, before)
-
-
-def cause_of(error: Exception) -> str:
-    """Find what went wrong in the many lines that Spark prints of a failure: the last error of Python's, if any."""
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    errors = [line for line in lines if re.match(r"[\w.]*(Error|Exception): ", line)]
-    return (errors or lines or [type(error).__name__])[-1 if errors else 0]
-
-
-def _write_tables(audited: "Audit", output: Path) -> None:
-    for name in ("partitions", "findings", "segments", "epochs", "batches"):
-        table = getattr(audited, name)
-        table.write.parquet(str(output.absolute() / "parquet" / name))
-        table.write.json(str(output.absolute() / "json" / name))
-
-
-def _compared(directory: Path, before: "Run | None", document: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Keep the run, and return what is new since the last one, if there was one."""
-    from replication.audit.history import Changes, Run, keep_run
-
-    now = Run.of(document)
-    keep_run(directory, now)
-    return Changes.between(before, now).as_json() if before else None
 
 
 def _exit_status(document: Mapping[str, Any]) -> int:

@@ -116,7 +116,7 @@ def _audit(cluster: Path) -> dict[str, Any]:
         from replication.audit import audit
         from replication.audit.document import describe
         from replication.audit.session import session_for_a_while
-        from replication.cli.audit import cause_of
+        from replication.cli.spark_failure import cause_of
         from replication.errors import JavaMissingError
     except ModuleNotFoundError as error:
         missing = (error.name or "pyspark").partition(".")[0]

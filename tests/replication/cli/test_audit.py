@@ -1,5 +1,6 @@
 """`epochlog audit`: the whole way from copies of brokers' directories to exit status, JSON, tables and page."""
 
+import errno
 import json
 import logging
 import os
@@ -9,10 +10,12 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any, NoReturn
 
 import pyarrow.parquet as pq
 import pytest
 
+from replication.audit.document import describe
 from replication.audit.java import find_java
 from tests.conftest import require_java_for_spark
 from tests.data.replicas import cross, replicas
@@ -75,7 +78,7 @@ def test_a_healed_cluster_is_sound_and_the_next_run_tells_what_is_new(tmp_path: 
     roots = [shutil.copytree(replicas("healed") / f"broker-{number}", tmp_path / f"b{number}") for number in (1, 2)]
     options = ("--topics", "steady,pay*", "--history", tmp_path / "history")
     outcome = epochlog("audit", *roots, *options)
-    assert outcome.status == 0, outcome.out + outcome.err
+    assert (outcome.status, outcome.err) == (0, ""), outcome.out
     assert "ledger" not in outcome.out
     (roots[1] / "steady-0/leader-epoch-checkpoint").write_text("0\n1\n")
     outcome = epochlog("audit", *roots, *options)
@@ -119,6 +122,28 @@ def test_what_cannot_be_audited_is_one_line_before_spark_starts(
         assert (outcome.status, outcome.out) == (2, ""), arguments
         assert outcome.err.count("\n") == 1, outcome.err
         assert words in outcome.err
+
+
+def test_what_cannot_be_written_in_the_end_leaves_the_result(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    output, history = tmp_path / "tables", tmp_path / "history"
+
+    def described_late(*arguments: Any) -> dict[str, Any]:
+        output.touch()
+        return describe(*arguments)
+
+    def full(*_: object) -> NoReturn:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr("replication.audit.document.describe", described_late)
+    monkeypatch.setattr("replication.audit.history.keep_run", full)
+    options = ("--topics", "orders", "--report", "/dev/full", "--output", output, "--history", history)
+    outcome = epochlog("audit", replicas("diverged"), "--json", *options)
+    assert outcome.status == 2
+    assert {each["verdict"] for each in outcome.document["partitions"]} == {"retention"}
+    tables, kept, page = outcome.err.splitlines()
+    assert tables.startswith(f"epochlog: --output {output} is not written, or not whole: ")
+    assert kept == f"epochlog: --history {history} is not written, or not whole: No space left on device"
+    assert page == "epochlog: --report /dev/full is not written, or not whole: No space left on device"
 
 
 def test_an_interrupted_audit_ends_without_a_word(monkeypatch: pytest.MonkeyPatch) -> None:

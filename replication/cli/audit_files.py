@@ -1,0 +1,109 @@
+"""The files that `epochlog audit` writes beside what it prints: the page, the tables, the history."""
+
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from replication.cli.output import told
+from replication.cli.spark_failure import cause_of
+
+if TYPE_CHECKING:
+    from replication.audit import Audit
+    from replication.audit.history import Run
+
+TABLES = ("partitions", "findings", "segments", "epochs", "batches")
+
+
+@dataclass
+class AuditFiles:
+    """Writes the files that are wished; what fails is noted, so that long work's result is printed all the same."""
+
+    report: Path | None
+    output: Path | None
+    history: Path | None
+    failures: list[str] = field(default_factory=list)
+
+    def ensure_writable(self) -> None:
+        """Say before the long work, not after it, that its results could not be written. Raises BadParameter."""
+        if self.output is not None and self.output.exists():
+            raise typer.BadParameter(f"{self.output} exists; name a directory to be made", param_hint="--output")
+        if self.report is not None:
+            _ensure_file_writable(self.report, "--report")
+        if self.output is not None:
+            _ensure_directory_writable(self.output, "--output")
+        if self.history is not None:
+            _ensure_directory_writable(self.history, "--history")
+
+    def run_before(self) -> "Run | None":
+        """Read what the last run found, None where there was none. Raises HistoryError, OSError."""
+        if self.history is None:
+            return None
+        from replication.audit.history import latest_run
+
+        return latest_run(self.history)
+
+    def write_tables(self, audited: "Audit") -> None:
+        """Write all tables, as Parquet and as JSON lines."""
+        if self.output is None:
+            return
+        from py4j.protocol import Py4JJavaError
+        from pyspark.errors import PySparkException
+
+        with self._noted("--output", self.output, OSError, PySparkException, Py4JJavaError):
+            for name in TABLES:
+                table = getattr(audited, name)
+                table.write.parquet(str(self.output.absolute() / "parquet" / name))
+                table.write.json(str(self.output.absolute() / "json" / name))
+
+    def write_history(self, document: dict[str, Any], before: "Run | None") -> None:
+        """Keep the run, and put into the document what is new since the last one, if there was one."""
+        if self.history is None:
+            return
+        from replication.audit.history import Changes, Run, keep_run
+
+        now = Run.of(document)
+        document["history"] = Changes.between(before, now).as_json() if before else None
+        with self._noted("--history", self.history, OSError):
+            keep_run(self.history, now)
+
+    def write_report(self, document: Mapping[str, Any]) -> None:
+        """Write the page."""
+        if self.report is None:
+            return
+        from replication.audit.report import render
+
+        with self._noted("--report", self.report, OSError):
+            self.report.write_text(render(document), encoding="utf-8")
+
+    @contextmanager
+    def _noted(self, option: str, place: Path, *kinds: type[Exception]) -> Iterator[None]:
+        try:
+            yield
+        except kinds as error:
+            reason = told(error) if isinstance(error, OSError) else cause_of(error)
+            self.failures.append(f"{option} {place} is not written, or not whole: {reason}")
+
+
+def _ensure_file_writable(file: Path, option: str) -> None:
+    if file.is_dir():
+        raise typer.BadParameter(f"{file} is a directory; name a file", param_hint=option)
+    if not file.parent.is_dir():
+        raise typer.BadParameter(f"there is no directory {file.parent}", param_hint=option)
+    _ensure_writable(file if file.exists() else file.parent, option)
+
+
+def _ensure_directory_writable(directory: Path, option: str) -> None:
+    there = next(place for place in (directory.absolute(), *directory.absolute().parents) if place.exists())
+    if not there.is_dir():
+        raise typer.BadParameter(f"{there} is no directory", param_hint=option)
+    _ensure_writable(there, option)
+
+
+def _ensure_writable(place: Path, option: str) -> None:
+    if not os.access(place, os.W_OK):
+        raise typer.BadParameter(f"{place} cannot be written", param_hint=option)
