@@ -17,6 +17,7 @@ from replication.cli.audit import audit
 from replication.cli.demo import demo
 from replication.cli.dump import dump
 from replication.cli.epochs import epochs
+from replication.cli.mirror import mirror
 from replication.cli.output import (
     EXIT_FAILED,
     EXIT_OUTPUT_CLOSED,
@@ -34,7 +35,7 @@ from replication.cli.version import print_version, version
 from replication.cli.warm import warm
 from replication.errors import ReplicationError
 
-COMMANDS = (audit, dump, verify, epochs, plan, advise, recover, truncate, demo, warm, version)
+COMMANDS = (audit, dump, verify, epochs, plan, advise, recover, truncate, mirror, demo, warm, version)
 
 UsageError: Final[type[Exception]] = typer.BadParameter.mro()[1]
 """What typer raises for wrong options and arguments: click's, or that of its own copy of click."""

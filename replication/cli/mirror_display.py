@@ -2,7 +2,7 @@
 
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from heapq import nlargest
 from threading import Lock
@@ -19,8 +19,14 @@ if TYPE_CHECKING:
 
 QUIET_MS = 10_000
 """How often lines in a pipe tell how far it is."""
+DRAWN_MS = 500
+"""How often the terminal does, at most."""
 ROWS = 12
 """Partitions on the terminal: those that are furthest behind."""
+
+
+Statuses = Callable[[], Sequence[PartitionStatus]]
+"""Tells how all partitions stand: of many that takes a while, so it is asked for only where it is shown."""
 
 
 class Display(Protocol):
@@ -30,7 +36,7 @@ class Display(Protocol):
         """Tell what happened."""
         ...
 
-    def show(self, statuses: Sequence[PartitionStatus], *, last: bool = False) -> None:
+    def show(self, statuses: Statuses, *, last: bool = False) -> None:
         """Show how things stand; `last` at the end."""
         ...
 
@@ -61,12 +67,12 @@ class PlainDisplay:
             else:
                 self._print(str(event))
 
-    def show(self, statuses: Sequence[PartitionStatus], *, last: bool = False) -> None:
+    def show(self, statuses: Statuses, *, last: bool = False) -> None:
         """Print how far it is, if some time has passed and something has changed."""
         now = now_ms()
         if not last and self._before is not None and now - self._before.time_ms < QUIET_MS:
             return
-        progress = Progress.of(statuses, now, self._before)
+        progress = Progress.of(statuses(), now, self._before)
         if last or self._before is None or _news(progress) != _news(self._before):
             with self._lock:
                 self._print(str(progress))
@@ -96,10 +102,12 @@ class JsonDisplay:
         with suppress(OutputError):
             self._print({"event": event.event, "time": now_ms(), **event.as_json()})
 
-    def show(self, statuses: Sequence[PartitionStatus], *, last: bool = False) -> None:
+    def show(self, statuses: Statuses, *, last: bool = False) -> None:
         """Print how far it is."""
-        del last
-        progress = Progress.of(statuses, now_ms(), self._before)
+        now = now_ms()
+        if not last and self._before is not None and now - self._before.time_ms < QUIET_MS:
+            return
+        progress = Progress.of(statuses(), now, self._before)
         self._print({"event": "progress", "time": progress.time_ms, **progress.as_json()})
         self._before = progress
 
@@ -122,21 +130,27 @@ class TerminalDisplay:
         self._live = Live(console=self._console, transient=True, auto_refresh=False)
         self._live.start()
         self._before: Progress | None = None
+        self._pause_ms = DRAWN_MS
 
     def tell(self, event: Event) -> None:
         """Print the event above the table."""
         style = {Failed: "red", Truncated: "yellow"}.get(type(event), "")
         self._console.print(shown(str(event)), style=style, markup=False, highlight=False)
 
-    def show(self, statuses: Sequence[PartitionStatus], *, last: bool = False) -> None:
+    def show(self, statuses: Statuses, *, last: bool = False) -> None:
         """Draw the table anew; at the end only the line below it stays."""
-        progress = Progress.of(statuses, now_ms(), self._before)
-        self._before = progress
+        now = now_ms()
+        if not last and self._before is not None and now - self._before.time_ms < self._pause_ms:
+            return
+        found = statuses()
+        # Of many partitions a look takes longer: it is not to cost more than a hundredth of the time.
+        self._pause_ms = max(DRAWN_MS, 100 * (now_ms() - now))
+        progress = self._before = Progress.of(found, now, self._before)
         if last:
             self.close()
             self._console.print(str(progress), highlight=False)
         else:
-            self._live.update(_table(statuses, progress), refresh=True)
+            self._live.update(_table(found, progress), refresh=True)
 
     def close(self) -> None:
         """Leave the terminal as it was."""

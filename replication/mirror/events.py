@@ -10,10 +10,10 @@ from replication.mirror.removed_records import RemovedRecords
 
 
 @dataclass(frozen=True, slots=True)
-class Followed:
-    """A partition is followed from now on, or has another leader."""
+class LeaderChanged:
+    """A partition has another leader, or the same in another epoch."""
 
-    event: ClassVar[str] = "followed"
+    event: ClassVar[str] = "leader-changed"
     partition: TopicPartition
     leader_id: int
     leader_epoch: int
@@ -21,7 +21,7 @@ class Followed:
 
     def __str__(self) -> str:
         return (
-            f"{self.partition}: follows broker {self.leader_id}, leader epoch {self.leader_epoch}, "
+            f"{self.partition}: led by broker {self.leader_id} in epoch {self.leader_epoch}; it is followed "
             f"from offset {self.log_end_offset:,}"
         )
 
@@ -120,7 +120,7 @@ class Disconnected:
         return {"address": self.address, "reason": self.reason}
 
 
-Event = Followed | Truncated | Failed | Refused | Disconnected
+Event = LeaderChanged | Truncated | Failed | Refused | Disconnected
 
 
 def _of(partition: TopicPartition) -> dict[str, Any]:

@@ -26,6 +26,8 @@ class MirrorObserver(FetchObserver):
         self._tell = tell
         self._keeper = keeper
         self._tallies: defaultdict[TopicPartition, Tally] = defaultdict(Tally)
+        self.failures = 0
+        """How often a partition was given up."""
         self._removed: dict[TopicPartition, tuple[RemovedRecords, Path | None]] = {}
 
     @property
@@ -67,7 +69,8 @@ class MirrorObserver(FetchObserver):
         self._tell(Refused(partition, str(error)))
 
     def failed(self, partition: TopicPartition, state: FetchState) -> None:
-        """Tell."""
+        """Count and tell."""
+        self.failures += 1
         self._tell(Failed(partition, state.reason))
 
     def disconnected(self, address: str, reason: str) -> None:

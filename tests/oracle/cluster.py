@@ -22,7 +22,7 @@ from tests.oracle.kafka import classpath
 
 CLUSTER_ID = "MkU3OEVBNTcwNTJENDM2Qg"
 CONTROLLER = 100
-SECONDS_TO_START = 90
+SECONDS_TO_START = 300
 SECONDS_TO_STOP = 60
 
 BROKER_SETTINGS: Mapping[str, object] = {
@@ -146,7 +146,7 @@ class KafkaCluster:
     def run_tool(self, name: str, *arguments: object, text: str = "") -> str:
         """Run one of Kafka's own tools, give it `text` to read, and return what it printed."""
         done = subprocess.run(
-            [*self._java(), name, *map(str, arguments)],
+            [*self._java("-XX:TieredStopAtLevel=1"), name, *map(str, arguments)],
             input=text,
             capture_output=True,
             text=True,
@@ -182,5 +182,5 @@ class KafkaCluster:
         return path
 
     @staticmethod
-    def _java() -> list[str]:
-        return ["java", "-Xmx512m", "-Xms128m", "-XX:+UseSerialGC", "-cp", classpath()]
+    def _java(*options: str) -> list[str]:
+        return ["java", "-Xmx512m", "-Xms128m", "-XX:+UseSerialGC", *options, "-cp", classpath()]

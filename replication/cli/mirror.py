@@ -1,0 +1,177 @@
+"""`epochlog mirror`."""
+
+import re
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from threading import Event
+from typing import TYPE_CHECKING, Annotated, Final
+
+import typer
+
+from replication.cli.output import EXIT_FAILED, EXIT_FINDINGS, JsonOption, complain
+
+if TYPE_CHECKING:
+    from replication.cli.mirror_display import Display
+    from replication.mirror.mirror import Mirror
+    from replication.protocol.client_settings import ClientSettings
+
+PAUSE_SECONDS: Final = 0.5
+"""How often it is looked whether there is an end to it, and what to show."""
+METRICS_ADDRESS: Final = re.compile(r"(?:(?P<host>[^\s:]+|\[[^\s\]]+\]):)?(?P<port>\d{1,5})")
+LAST_PORT: Final = 65_535
+UNITS: Final = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9}
+
+
+def _bytes(text: str) -> int:
+    match = re.fullmatch(r"(\d+)([KMG]?)", text, re.ASCII | re.IGNORECASE)
+    if match is None or not int(match[1]):
+        raise typer.BadParameter(f"{text!r} is no number of bytes, such as 50M")
+    return int(match[1]) * UNITS[match[2].upper()]
+
+
+@dataclass(frozen=True)
+class MetricsAddress:
+    """Where metrics are served."""
+
+    host: str
+    port: int
+
+    @classmethod
+    def parse(cls, text: str) -> "MetricsAddress":
+        """Read [HOST:]PORT."""
+        match = METRICS_ADDRESS.fullmatch(text)
+        if match is None or int(match["port"]) > LAST_PORT:
+            raise typer.BadParameter(f"{text!r} is no [HOST:]PORT")
+        return cls((match["host"] or "127.0.0.1").strip("[]"), int(match["port"]))
+
+
+def mirror(
+    *,
+    bootstrap: Annotated[str, typer.Option(metavar="HOST:PORT,...", help="Brokers to ask for the others.")],
+    topic: Annotated[list[str], typer.Option(metavar="TOPIC", help="A topic to copy; may be given several times.")],
+    log_dir: Annotated[
+        Path, typer.Option(metavar="DIR", help="Where the copy goes: a log.dirs root, made where it is missing.")
+    ],
+    partition: Annotated[
+        list[int] | None,
+        typer.Option(metavar="N", min=0, help="Only this partition of the topic; may be given several times."),
+    ] = None,
+    once: Annotated[
+        bool, typer.Option("--once", help="Stop when all is copied that was committed at the start.")
+    ] = False,
+    keep_truncated: Annotated[
+        Path | None, typer.Option(metavar="DIR2", help="Keep what is truncated in files below this directory.")
+    ] = None,
+    metrics: Annotated[
+        MetricsAddress | None,
+        typer.Option(
+            metavar="[HOST:]PORT",
+            parser=MetricsAddress.parse,
+            help="Serve Prometheus metrics; port 0: any that is free.",
+        ),
+    ] = None,
+    command_config: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="A Java client's properties: security.protocol, sasl.*, ssl.* in PEM."),
+    ] = None,
+    threads: Annotated[int, typer.Option(metavar="N", min=1, max=64, help="Fetchers for each broker.")] = 1,
+    throttle: Annotated[
+        int | None,
+        typer.Option(metavar="BYTES", parser=_bytes, help="Copy at most so many bytes a second, as 50M."),
+    ] = None,
+    node_id: Annotated[
+        int, typer.Option(metavar="ID", min=0, max=2**31 - 1, help="The node.id of the copy: that of no broker.")
+    ] = 2**31 - 1,
+    json: JsonOption = False,
+) -> None:
+    """Keep a byte-identical copy of a topic's partitions, which follows leader changes and truncates as a replica does.
+
+    It goes on until it is interrupted, and where it stopped when it is started again. Every truncation is told: how
+    many records went, why, and where they are kept. Exit status 1 where a partition failed.
+
+    Example: epochlog mirror --bootstrap broker1:9092 --topic orders --log-dir copy --keep-truncated cut
+    """
+    try:
+        from replication.cli.mirror_display import display_for
+        from replication.mirror.mirror import Mirror
+        from replication.mirror.mirror_settings import MirrorSettings
+    except ModuleNotFoundError as error:
+        complain(f"the mirror needs {error.name}: pip install 'epochlog[cli,wire]'")
+        raise typer.Exit(EXIT_FAILED) from error
+    if partition and len(topic) > 1:
+        raise typer.BadParameter("partitions can be chosen of one topic only", param_hint="--partition")
+    settings = MirrorSettings(
+        bootstrap=bootstrap,
+        topics=tuple(topic),
+        partitions=frozenset(partition or ()),
+        log_dir=log_dir,
+        node_id=node_id,
+        client=_client_settings(command_config),
+        keep_truncated=keep_truncated,
+        threads=threads,
+        throttle=throttle,
+    )
+    display = display_for(json=json)
+    try:
+        with _until_told() as told, Mirror.open(settings, display.tell) as opened, _metrics_served(opened, metrics):
+            _follow(opened, display, told, once=once)
+    finally:
+        display.close()
+    if opened.failed:
+        raise typer.Exit(EXIT_FINDINGS)
+
+
+def _client_settings(path: Path | None) -> "ClientSettings":
+    from replication.cli.client_properties import ClientProperties
+
+    properties = ClientProperties.of({}) if path is None else ClientProperties.read(path)
+    if properties.passed_over:
+        complain(f"{path}: makes no difference here: {', '.join(properties.passed_over)}")
+    return properties.settings
+
+
+def _follow(opened: "Mirror", display: "Display", told: Event, *, once: bool) -> None:
+    """Look after the mirror until somebody says stop, or until it has caught up where that is enough."""
+    while not told.wait(PAUSE_SECONDS):
+        opened.look_after()
+        display.show(opened.statuses)
+        if (once and opened.has_caught_up()) or opened.has_nothing_left():
+            break
+    display.show(opened.statuses, last=True)
+
+
+@contextmanager
+def _metrics_served(opened: "Mirror", address: MetricsAddress | None) -> Iterator[None]:
+    if address is None:
+        yield
+        return
+    from replication.mirror.metrics import MetricsServer, MirrorMetrics
+
+    server = MetricsServer(MirrorMetrics(opened.statuses), address.host, address.port)
+    complain(f"metrics at http://{server.address}/metrics")
+    try:
+        yield
+    finally:
+        server.close()
+
+
+@contextmanager
+def _until_told() -> Iterator[Event]:
+    """Give an event that SIGINT and SIGTERM set; the second signal ends the process at once."""
+    told = Event()
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+
+    def tell(number: int, _: object) -> None:
+        signal.signal(number, before[signal.Signals(number)])
+        told.set()
+
+    for number in before:
+        signal.signal(number, tell)
+    try:
+        yield told
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

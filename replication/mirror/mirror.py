@@ -1,0 +1,247 @@
+"""Copies of a real cluster's partitions that follow their leaders."""
+
+import time
+from collections.abc import Callable
+from contextlib import ExitStack
+from types import TracebackType
+from typing import Final, Self
+
+from kio.schema.errors import ErrorCode
+
+from logstore import Log, LogDirectory, OfflineDirectoryError, TopicPartition
+from logstore.errors import LogStoreError
+from logstore.partition_metadata import PARTITION_METADATA_NAME, PartitionMetadata
+from replication.errors import ReplicationError
+from replication.fetcher.fetch_state import FetchState, Phase
+from replication.fetcher.fetcher_settings import FetcherSettings
+from replication.fetcher.leader_changes import Recreated
+from replication.fetcher.leader_tracker import LeaderTracker
+from replication.fetcher.throttle import Throttle
+from replication.mirror.errors import NoSuchPartitionsError, UnknownTopicError
+from replication.mirror.events import Disconnected, Event, Failed
+from replication.mirror.mirror_directory import open_mirror_directory
+from replication.mirror.mirror_manager import MirrorManager
+from replication.mirror.mirror_observer import MirrorObserver
+from replication.mirror.mirror_settings import MirrorSettings
+from replication.mirror.status import PartitionStatus
+from replication.mirror.truncated_records import TruncatedRecords
+from replication.protocol.cluster_client import ClusterClient
+from replication.protocol.errors import raise_for
+from replication.protocol.metadata import ClusterMetadata, TopicMetadata
+
+_WAITING: Final = "waiting"
+_FAILED: Final = Phase.FAILED.value
+
+
+class Mirror:
+    """Follows topics into a log.dirs root of its own; `look_after` is to be called every second or so.
+
+    >>> with Mirror.open(settings, print) as mirror:
+    ...     while not mirror.has_caught_up():
+    ...         mirror.look_after()
+    ...         time.sleep(1)
+    """
+
+    def __init__(
+        self,
+        settings: MirrorSettings,
+        tell: Callable[[Event], object],
+        client: ClusterClient,
+        directory: LogDirectory,
+    ) -> None:
+        """Follow nothing yet; see `open`."""
+        self._settings = settings
+        self._tell = tell
+        self._client = client
+        self._directory = directory
+        keeper = None if settings.keep_truncated is None else TruncatedRecords(settings.keep_truncated)
+        self._observer = MirrorObserver(tell, keeper)
+        self._manager = MirrorManager(
+            settings.client,
+            FetcherSettings(max_bytes=settings.max_bytes, max_partition_bytes=settings.max_partition_bytes),
+            threads=settings.threads,
+            observer=self._observer,
+            throttle=None if settings.throttle is None else Throttle(settings.throttle),
+        )
+        self._manager.tell = tell
+        self._tracker = LeaderTracker(client, self._manager)
+        self._logs: dict[TopicPartition, Log] = {}
+        self._failures: dict[TopicPartition, str] = {}
+        """Partitions that cannot even be followed."""
+        self._pending: dict[TopicPartition, int | None] = {}
+        """Partitions that have not reached yet where their leaders' high watermarks were at first, as far as known."""
+        self._since = self._manager.now_ms()
+        self._refreshed = time.monotonic()
+
+    @classmethod
+    def open(cls, settings: MirrorSettings, tell: Callable[[Event], object] = lambda _: None) -> Self:
+        """Ask the cluster what there is, open the root, and begin to follow. `tell` is called from several threads.
+
+        Raises UnknownTopicError, NoSuchPartitionsError and ForeignDirectoryError; what `ClusterClient.metadata` raises
+        where no broker can be asked; what `LogDirectory.open` raises.
+        """
+        with ExitStack() as on_failure:
+            client = on_failure.enter_context(ClusterClient(settings.bootstrap, settings.client))
+            metadata = client.metadata(settings.topics)
+            for topic in settings.topics:
+                _ensure_there(topic, metadata, settings)
+            directory = on_failure.enter_context(
+                open_mirror_directory(settings.log_dir, metadata.cluster_id or "", settings.node_id)
+            )
+            mirror = cls(settings, tell, client, directory)
+            on_failure.pop_all()
+        try:
+            mirror._follow_new(metadata)
+            mirror._refresh()
+            mirror._tracker.start()
+        except BaseException:
+            mirror.close()
+            raise
+        return mirror
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Follow no more, flush and close all logs. Raises OSError; the logs are recovered at the next start then."""
+        self._tracker.stop()
+        self._manager.close()
+        self._client.close()
+        self._directory.close()
+
+    # --- what is due from time to time
+
+    def look_after(self) -> None:
+        """Find new partitions, when it is time.
+
+        Raises OfflineDirectoryError once the disk has failed. Brokers that do not answer are no error: they are told.
+        """
+        if self._directory.failure is not None:
+            raise OfflineDirectoryError(
+                f"the copy cannot be written any more: {self._directory.failure}",
+                file=self._directory.root,
+                advice="see to the disk, and start the mirror again: it recovers the copy and goes on",
+            ) from self._directory.failure
+        if (time.monotonic() - self._refreshed) * 1_000 >= self._settings.metadata_max_age_ms:
+            self._refresh()
+
+    def _refresh(self) -> None:
+        self._refreshed = time.monotonic()
+        try:
+            metadata = self._tracker.refresh()
+        except (OSError, ReplicationError) as error:
+            # The tracker goes on asking.
+            self._tell(Disconnected(self._settings.bootstrap, str(error)))
+            return
+        self._follow_new(metadata)
+        for partition, problem in self._tracker.problems.items():
+            if isinstance(problem, Recreated):
+                self._fail(partition, problem.reason)
+
+    def _follow_new(self, metadata: ClusterMetadata) -> None:
+        for name in self._settings.topics:
+            topic = metadata.topics.get(name)
+            for number in sorted(topic.partitions) if topic is not None else ():
+                partition = TopicPartition(name, number)
+                is_wanted = not self._settings.partitions or number in self._settings.partitions
+                if topic is not None and is_wanted and partition not in self._logs and partition not in self._failures:
+                    self._follow(partition, topic)
+
+    def _follow(self, partition: TopicPartition, topic: TopicMetadata) -> None:
+        try:
+            log = self._open_log(partition, topic)
+            path = log.directory / PARTITION_METADATA_NAME
+            topic_id = PartitionMetadata.read(path).topic_id if path.exists() else None
+        except LogStoreError as error:
+            self._fail(partition, str(error))
+            return
+        if topic_id is None and topic.topic_id is not None:
+            PartitionMetadata(topic.topic_id).write(path)
+        self._logs[partition] = log
+        self._pending[partition] = None
+        self._tracker.track(partition, log, topic_id or topic.topic_id)
+
+    def _open_log(self, partition: TopicPartition, topic: TopicMetadata) -> Log:
+        if partition in self._directory.partitions or partition in self._directory.unreadable:
+            return self._directory.log(partition)
+        return self._directory.create(partition, topic_id=topic.topic_id)
+
+    def _fail(self, partition: TopicPartition, reason: str) -> None:
+        if partition not in self._failures:
+            self._failures[partition] = reason
+            self._tell(Failed(partition, reason))
+
+    # --- how it stands
+
+    def statuses(self) -> list[PartitionStatus]:
+        """Return how all partitions stand now. Any thread may ask."""
+        states = self._manager.states
+        return [self._status(each, log, states.get(each)) for each, log in list(self._logs.items())]
+
+    @property
+    def failed(self) -> dict[TopicPartition, str]:
+        """The partitions that are given up, and why."""
+        return self._manager.failed | self._failures
+
+    def has_caught_up(self) -> bool:
+        """Whether each partition holds what its leader had committed when the mirror was opened, or has failed."""
+        for partition in list(self._pending):
+            if self._is_done(partition):
+                del self._pending[partition]
+        return not self._pending
+
+    def has_nothing_left(self) -> bool:
+        """Whether all partitions have failed."""
+        # Looking at all of them takes a while, and most often nothing has failed.
+        if self._observer.failures + len(self._failures) < len(self._logs):
+            return False
+        return len(self.failed) >= len(self._logs | self._failures)
+
+    def _is_done(self, partition: TopicPartition) -> bool:
+        state = self._manager.state(partition)
+        if partition in self._failures or (state is not None and state.phase is Phase.FAILED):
+            return True
+        if self._manager.is_caught_up(partition, self._since):
+            return True
+        if state is None or state.phase is not Phase.FETCHING or state.lag is None:
+            return False
+        target = self._pending[partition]
+        if target is None:
+            target = self._pending[partition] = state.fetch_offset + state.lag
+        return state.fetch_offset >= target
+
+    def _status(self, partition: TopicPartition, log: Log, state: FetchState | None) -> PartitionStatus:
+        reason = self._failures.get(partition, "")
+        phase = _FAILED if reason else _WAITING
+        if state is not None and not reason:
+            phase, reason = state.phase.value, state.reason
+        if state is None and not reason:
+            problem = self._tracker.problems.get(partition)
+            reason = problem.reason if problem is not None else self._tracker.trouble
+        return PartitionStatus(
+            partition=partition,
+            phase=phase,
+            reason=reason,
+            leader_epoch=-1 if state is None else state.leader_epoch,
+            log_start_offset=log.log_start_offset,
+            log_end_offset=log.log_end_offset,
+            high_watermark=log.high_watermark,
+            lag=None if state is None else state.lag,
+            tally=self._observer.tally(partition),
+            failed=phase == _FAILED,
+        )
+
+
+def _ensure_there(name: str, metadata: ClusterMetadata, settings: MirrorSettings) -> None:
+    topic = metadata.topics.get(name)
+    if topic is None or topic.error is ErrorCode.unknown_topic_or_partition:
+        raise UnknownTopicError(name, settings.bootstrap)
+    raise_for(topic.error, f"topic {name!r}")
+    missing = sorted(settings.partitions - topic.partitions.keys())
+    if missing:
+        raise NoSuchPartitionsError(name, missing, len(topic.partitions))

@@ -1,0 +1,157 @@
+"""What `epochlog mirror` says without a cluster: of arguments, of brokers that do not answer, and of events."""
+
+import json
+import os
+import socket
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from logstore import TopicPartition
+from replication.cli import mirror_display
+from replication.cli.mirror_display import Display, JsonDisplay, PlainDisplay, TerminalDisplay, display_for
+from replication.fetcher.fetch_observer import Cut
+from replication.mirror.events import Disconnected, Event, Failed, LeaderChanged, Refused, Truncated
+from replication.mirror.removed_records import RemovedRecords
+from replication.mirror.status import PartitionStatus, Tally
+from tests.replication.cli.command import epochlog
+
+ORDERS = TopicPartition("orders", 3)
+STATUS = PartitionStatus(ORDERS, "fetching", "", 7, 10, 420, 400, 25, Tally(bytes=3_000_000))
+EVENTS: tuple[Event, ...] = (
+    LeaderChanged(ORDERS, 2, 8, 420),
+    Truncated(Cut(ORDERS, 300, 0, 420, 400, 8, "why"), RemovedRecords(300, 120, 9_000), Path("cut/orders-3/1.log")),
+    Refused(ORDERS, "nonsense"),
+    Disconnected("broker1:9092", "broker1:9092: it hung up"),
+    Failed(ORDERS, "the disk is full"),
+)
+
+
+@pytest.fixture
+def closed_port() -> Iterator[int]:
+    """A port that is nobody's, and stays so."""
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        yield taken.getsockname()[1]
+
+
+def mirror(tmp_path: Path, *more: object, bootstrap: str = "127.0.0.1:1") -> tuple[int, str]:
+    told = epochlog("mirror", "--bootstrap", bootstrap, "--topic", "orders", "--log-dir", tmp_path / "copy", *more)
+    assert told.out == ""
+    return told.status, told.err
+
+
+def test_brokers_that_do_not_answer_are_named_in_one_line_and_nothing_is_made(tmp_path: Path, closed_port: int) -> None:
+    status, said = mirror(tmp_path, bootstrap=f"127.0.0.1:{closed_port}")
+    assert status == 2
+    assert said.count("\n") == 1
+    assert f"127.0.0.1:{closed_port}" in said
+    assert "refused" in said
+    assert not (tmp_path / "copy").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("--topic", "two", "--partition", "1"), "partitions can be chosen of one topic only"),
+        (("--partition", "-1"), "--partition"),
+        (("--metrics", "nowhere"), "'nowhere' is no [HOST:]PORT"),
+        (("--metrics", "127.0.0.1:70000"), "'127.0.0.1:70000' is no [HOST:]PORT"),
+        (("--throttle", "fast"), "'fast' is no number of bytes"),
+        (("--throttle", "0"), "'0' is no number of bytes"),
+        (("--command-config", "/nowhere/at.all"), "/nowhere/at.all: No such file"),
+        (("--threads", "0"), "--threads"),
+    ],
+)
+def test_arguments_that_cannot_be_are_refused_in_one_line(
+    tmp_path: Path, arguments: tuple[str, ...], said: str
+) -> None:
+    status, complaint = mirror(tmp_path, *arguments)
+    assert status == 2
+    assert complaint.count("\n") == 1
+    assert said in complaint
+
+
+def test_an_address_that_is_none_is_refused(tmp_path: Path) -> None:
+    status, said = mirror(tmp_path, bootstrap="broker1")
+    assert status == 2
+    assert "'broker1' is no address" in said
+
+
+def test_an_unsupported_property_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "client.properties"
+    path.write_text("security.protocol=SSL\nssl.truststore.location=ca.jks\n")
+    status, said = mirror(tmp_path, "--command-config", path)
+    assert status == 2
+    assert f"{path}: ssl.truststore.type is JKS" in said
+
+
+def test_in_a_pipe_each_event_is_a_line_and_failures_are_complaints(capsys: pytest.CaptureFixture[str]) -> None:
+    display = PlainDisplay()
+    for event in EVENTS:
+        display.tell(event)
+    display.show(lambda: [STATUS], last=True)
+    below_and_kept = ", some below the high watermark 400; why; kept in cut/orders-3/1.log"
+    told = capsys.readouterr()
+    assert told.out.splitlines() == [
+        "orders-3: led by broker 2 in epoch 8; it is followed from offset 420",
+        f"orders-3: truncated to 300 from 420 under leader epoch 8: 120 records in 9,000 bytes removed{below_and_kept}",
+        "orders-3: nonsense",
+        "broker1:9092: it hung up",
+        "1 partitions, 3.0 MB copied, 0.0 MB/s, 1 behind by 25 offsets",
+    ]
+    assert told.err == "epochlog: orders-3: failed: the disk is full\n"
+
+
+def test_in_a_pipe_progress_is_told_when_time_has_passed_and_something_has_changed(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    later = replace(STATUS, lag=0, tally=Tally(bytes=23_000_000))
+    looks = ((0, STATUS), (9_999, later), (10_000, later), (20_000, later), (30_000, later))
+    display = PlainDisplay()
+    for moment, status in looks:
+        monkeypatch.setattr(mirror_display, "now_ms", lambda moment=moment: moment)
+        display.show(lambda status=status: [status])  # type: ignore[misc]
+    assert capsys.readouterr().out.splitlines() == [
+        "1 partitions, 3.0 MB copied, 0.0 MB/s, 1 behind by 25 offsets",
+        "1 partitions, 23.0 MB copied, 2.0 MB/s, caught up",
+    ]
+
+
+def test_json_is_one_object_a_line(capsys: pytest.CaptureFixture[str]) -> None:
+    display = JsonDisplay()
+    for event in EVENTS:
+        display.tell(event)
+    display.show(lambda: [STATUS])
+    documents = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    kinds = ["leader-changed", "truncated", "refused", "disconnected", "failed", "progress"]
+    assert [document["event"] for document in documents] == kinds
+    assert all(document["time"] > 0 for document in documents)
+    assert documents[1]["kept"] == "cut/orders-3/1.log"
+    assert documents[-1]["lag"] == 25
+
+
+def test_a_terminal_shows_those_that_are_furthest_behind_and_keeps_the_events(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in {"FORCE_COLOR": "1", "TERM": "xterm", "COLUMNS": "200"}.items():
+        monkeypatch.setitem(os.environ, name, value)
+    display: Display = TerminalDisplay()
+    for event in EVENTS:
+        display.tell(event)
+    many = [replace(STATUS, partition=TopicPartition("orders", number), lag=number) for number in range(99)]
+    display.show(lambda: many)
+    display.show(lambda: many, last=True)
+    told = capsys.readouterr().out
+    assert "orders-3: truncated to 300" in told
+    assert "orders-98" in told
+    assert "orders-50" not in told
+    assert "99 partitions" in told
+
+
+def test_where_the_output_goes_decides_how_it_looks(capsys: pytest.CaptureFixture[str]) -> None:
+    assert isinstance(display_for(json=True), JsonDisplay)
+    assert isinstance(display_for(json=False), PlainDisplay)
+    assert capsys.readouterr().out == ""

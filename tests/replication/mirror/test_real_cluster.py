@@ -1,0 +1,191 @@
+"""A mirror of a real cluster stays its leaders' byte-identical copy, whatever happens to brokers and to itself."""
+
+import shutil
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from confluent_kafka import Consumer, TopicPartition
+from confluent_kafka.admin import AdminClient
+
+from logstore.log_root import open_log_directory
+from logstore.partition_metadata import PARTITION_METADATA_NAME, PartitionMetadata, parse_uuid
+from logstore.verify import verify
+from tests.conftest import require_java_for_spark
+from tests.data.make_replicas import Story
+from tests.data.make_replicas import wait_until as wait_for_cluster
+from tests.logstore.directories import GAPS
+from tests.oracle.broker import Broker
+from tests.oracle.cluster import KafkaCluster
+from tests.oracle.kafka import JavaProgram
+from tests.replication.cli.command import epochlog
+from tests.replication.mirror.log_comparison import WrittenLog, differences
+from tests.replication.mirror.mirror_process import MirrorProcess, wait_until
+
+ORDERS = ("orders", 3)
+FORKED = ("diverge", "hwloss")
+BASE, ONLY_ON_1, ONLY_ON_2 = 300, 120, (77, 5)
+
+
+class Scene:
+    """A cluster of three, and a mirror of three of its topics."""
+
+    def __init__(self, cluster: KafkaCluster, mirror: MirrorProcess) -> None:
+        self.cluster = cluster
+        self.mirror = mirror
+        self.story = Story(cluster, 1)
+
+    def leader(self, topic: str, partition: int) -> int:
+        """Who leads; -1 where nobody does."""
+        admin = AdminClient({"bootstrap.servers": self.cluster.bootstrap()})
+        return int(admin.list_topics(topic, timeout=10).topics[topic].partitions[partition].leader)
+
+    def high_watermark(self, topic: str, partition: int) -> int:
+        consumer = Consumer({"bootstrap.servers": self.cluster.bootstrap(), "group.id": "none"})
+        try:
+            return int(consumer.get_watermark_offsets(TopicPartition(topic, partition), timeout=10)[1])
+        finally:
+            consumer.close()
+
+    def assert_copied(self, topic: str, partitions: int = 1) -> None:
+        """Wait until the mirror has what the leader has committed, and compare every byte."""
+        for partition in range(partitions):
+            name = f"{topic}-{partition}"
+            end = self.high_watermark(topic, partition)
+            copy = self.mirror.log_dir / name
+            leader = self.cluster.log_dir(self.leader(topic, partition)) / name
+
+            def is_there(copy: Path = copy, leader: Path = leader, end: int = end) -> bool:
+                return (copy / "leader-epoch-checkpoint").exists() and (
+                    WrittenLog.read(copy).end == end and not differences(copy, leader)
+                )
+
+            def told(copy: Path = copy, leader: Path = leader, end: int = end) -> str:
+                return f"the copy ends at {end}; {differences(copy, leader)}; it said: {self.mirror.said()}"
+
+            wait_until(is_there, told)
+            assert self.mirror.is_running()
+
+
+@pytest.fixture(scope="module")
+def scene(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
+    directory = tmp_path_factory.mktemp("cluster")
+    with KafkaCluster(directory / "kafka", brokers=3) as cluster:
+        mirror = MirrorProcess(
+            cluster.bootstrap(),
+            (ORDERS[0], *FORKED),
+            directory / "copy",
+            ("--keep-truncated", directory / "kept"),
+        )
+        scene = Scene(cluster, mirror)
+        time.sleep(4)
+        scene.story.create("orders", [[1, 2, 3], [2, 3, 1], [3, 1, 2]], segment_bytes=1 << 20)
+        for topic in FORKED:
+            scene.story.create(topic, [[1, 2]], unclean_leader_election_enable="true", min_insync_replicas=1)
+        with mirror:
+            yield scene
+
+
+def test_it_follows_while_brokers_are_stopped_and_killed(scene: Scene) -> None:
+    story, cluster = scene.story, scene.cluster
+    for partition in range(3):
+        story.produce("orders", 3_000, partition, size=300, tag=f"o{partition}a", codec="lz4" if partition else "none")
+    scene.assert_copied(*ORDERS)
+    for number, (broker, end) in enumerate(((1, cluster.stop), (2, cluster.kill), (3, cluster.stop))):
+        end(broker)
+        wait_for_cluster(lambda: all(scene.leader("orders", each) >= 0 for each in range(3)), "all have leaders")
+        if number == 1:
+            scene.mirror.kill()
+        for partition in range(3):
+            story.produce("orders", 400, partition, codec="zstd", tag=f"o{partition}r{number}")
+        if number == 1:
+            scene.mirror.start()
+        scene.assert_copied(*ORDERS)
+        cluster.start(broker)
+        for partition in range(3):
+            story.wait_for_isr("orders", 3, partition)
+
+
+def test_it_truncates_what_an_unclean_election_loses_and_keeps_it(scene: Scene) -> None:
+    story, cluster, mirror = scene.story, scene.cluster, scene.mirror
+    for topic in FORKED:
+        story.wait_for_isr(topic, 2)
+        story.produce(topic, BASE, tag=f"{topic}-base", size=150)
+        scene.assert_copied(topic)
+    cluster.kill(2)
+    wait_for_cluster(lambda: all(scene.leader(topic, 0) == 1 for topic in FORKED), "broker 1 leads")
+    time.sleep(5)
+    for topic in FORKED:
+        story.produce(topic, ONLY_ON_1, tag=f"{topic}-only1", size=150, acks="1")
+        scene.assert_copied(topic)
+    lost = {topic: WrittenLog.read(mirror.log_dir / f"{topic}-0") for topic in FORKED}
+    cluster.kill(1)
+    cluster.start(2)
+    wait_for_cluster(lambda: all(scene.leader(topic, 0) == 2 for topic in FORKED), "broker 2 leads, uncleanly")
+    for topic, records in zip(FORKED, ONLY_ON_2, strict=True):
+        story.produce(topic, records, tag=f"{topic}-only2", size=150, acks="1")
+        scene.assert_copied(topic)
+    for topic, records in zip(FORKED, ONLY_ON_2, strict=True):
+        (told,) = [event for event in mirror.events("truncated") if event["topic"] == topic]
+        assert (told["log_end_offset_before"], told["log_end_offset"]) == (BASE + ONLY_ON_1, BASE)
+        assert (told["records_removed"], told["below_high_watermark"]) == (ONLY_ON_1, True)
+        (kept,) = (mirror.log_dir.parent / "kept" / f"{topic}-0").iterdir()
+        assert told["kept"] == str(kept)
+        assert kept.read_bytes() == lost[topic].between(BASE, BASE + ONLY_ON_1)
+        assert epochlog("dump", kept).status == 0
+        assert WrittenLog.read(mirror.log_dir / f"{topic}-0").end == BASE + records
+
+
+def test_it_is_the_same_again_after_the_cluster_has_healed_and_the_mirror_was_killed(scene: Scene) -> None:
+    scene.mirror.kill()
+    scene.cluster.start(1)
+    for topic in FORKED:
+        scene.story.wait_for_isr(topic, 2)
+        scene.story.produce(topic, 50, tag=f"{topic}-healed", size=150)
+    scene.mirror.start()
+    for topic in FORKED:
+        scene.assert_copied(topic)
+    scene.assert_copied(*ORDERS)
+
+
+def test_the_copy_of_a_mirror_that_was_stopped_is_in_order(scene: Scene) -> None:
+    assert scene.mirror.stop() == 0, scene.mirror.said()
+    found = verify(open_log_directory(scene.mirror.log_dir), records=True)
+    assert [each for each in found if each.severity.is_damage and each.kind not in GAPS] == []
+    planned = epochlog("plan", scene.mirror.log_dir, scene.cluster.log_dir(2), "--json")
+    assert planned.status == 0, planned.err
+
+
+def test_an_audit_takes_it_for_a_replica_like_any_other(scene: Scene) -> None:
+    require_java_for_spark()
+    brokers = [scene.cluster.log_dir(node) for node in scene.cluster.ids]
+    found = epochlog("audit", scene.mirror.log_dir, *brokers, "--topics", "orders,diverge,hwloss", "--json").document
+    for partition in found["partitions"]:
+        assert partition["verdict"] in {"identical", "retention", "lagging"}, partition
+
+
+def test_once_ends_when_it_has_caught_up(scene: Scene) -> None:
+    for partition in range(3):
+        scene.story.produce("orders", 200, partition, tag=f"o{partition}once")
+    assert scene.mirror.run_once() == 0, scene.mirror.said()
+    for partition in range(3):
+        copy = scene.mirror.log_dir / f"orders-{partition}"
+        leader = scene.cluster.log_dir(scene.leader("orders", partition)) / copy.name
+        assert WrittenLog.read(copy).end == scene.high_watermark("orders", partition)
+        assert differences(copy, leader) == []
+
+
+def test_a_broker_opens_the_copy_and_serves_it(scene: Scene, tmp_path: Path) -> None:
+    copy = scene.mirror.log_dir / "diverge-0"
+    end = WrittenLog.read(copy).end
+    broker = Broker(tmp_path)
+    with JavaProgram("BrokerClient", broker.address) as client:
+        with broker:
+            (topic_id,) = client.ask("create diverge")
+        shutil.rmtree(broker.root / "diverge-0")
+        shutil.copytree(copy, broker.root / "diverge-0")
+        PartitionMetadata(parse_uuid(topic_id)).write(broker.root / "diverge-0" / PARTITION_METADATA_NAME)
+        with broker:
+            (served,) = client.ask(f"consume diverge {end} 60")
+    assert len(served.split()) == end
