@@ -143,10 +143,15 @@ class _Change:
         return self.changed
 
     def _complete_reassignment(self) -> None:
-        """Once all replicas that remain are in sync, the others leave."""
-        isr = without(self.isr, self.removing)
-        replicas = without(self.replicas, self.removing)
-        if isr and replicas and set(replicas) <= set(isr):
+        """Once what is added is in sync, what is removed leaves.
+
+        Where the partition ends with fewer replicas than it had, all that remain must be in sync (KAFKA-15665).
+        """
+        isr, replicas = without(self.isr, self.removing), without(self.replicas, self.removing)
+        if self.removing and not (isr and replicas):
+            return
+        awaited = replicas if len(self.adding) < len(self.removing) else self.adding
+        if set(awaited) <= set(isr) and set(self.adding) <= set(isr):
             self.isr, self.replicas = isr, replicas
             self.removing = self.adding = ()
 
@@ -226,14 +231,13 @@ class _Change:
             self.changed["isr"] = self.isr
 
     def _write_last_known_leader(self) -> None:
-        """Remember who led when the last in-sync replica leaves; forget it once somebody leads."""
-        if not (self.rules.elr and self.rules.last_known_leader):
+        """Remember who led when nobody can any more; forget it once somebody is elected."""
+        if not (self.rules.elr and self.rules.last_known_leader) or "leader" not in self.changed:
             return
-        known, led_by = self.partition.last_known_elr, self.partition.leader
-        leads_now = self.changed.get("leader", led_by)
-        if self.changed.get("isr") == () and known != (led_by,):
-            self.changed["last_known_elr"] = (led_by,)
-        elif known and leads_now != NO_LEADER:
+        known = self.partition.last_known_elr
+        if self.changed["leader"] == NO_LEADER and not known:
+            self.changed["last_known_elr"] = (self.partition.leader,)
+        elif self.changed["leader"] != NO_LEADER and known:
             self.changed["last_known_elr"] = ()
 
     def _write_replicas(self, default_directory: Callable[[int], UUID]) -> None:
