@@ -64,7 +64,7 @@ class Source:
 def source(request: pytest.FixtureRequest) -> Iterator[Source]:
     size = SMALL if request.config.getoption("benchmark_disable") else FULL
     shutil.rmtree(BUILD, ignore_errors=True)
-    cluster = KafkaCluster(BUILD / "kafka", brokers=2, settings=SETTINGS)
+    cluster = KafkaCluster(BUILD / "kafka", brokers=2, settings=SETTINGS, java_options=())
     with cluster:
         admin = AdminClient({"bootstrap.servers": cluster.bootstrap()})
         new = NewTopic(TOPIC.topic, num_partitions=1, replica_assignment=[[1]])

@@ -12,7 +12,7 @@ from tests.oracle.kafka import HERE, classpath
 
 CLUSTER = "MkU3OEVBNTcwNTJENDM2Qg"
 QUICK_START = ["-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto", "-Xmx512m"]
-START_SECONDS = 90
+START_SECONDS = 300
 
 
 class Broker:

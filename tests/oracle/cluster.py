@@ -12,12 +12,13 @@ import signal
 import socket
 import subprocess
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from tests.oracle.broker import QUICK_START, free_port
 from tests.oracle.kafka import classpath
 
 CLUSTER_ID = "MkU3OEVBNTcwNTJENDM2Qg"
@@ -46,13 +47,6 @@ BROKER_SETTINGS: Mapping[str, object] = {
 }
 
 
-def free_port() -> int:
-    """Ask the system for a port that nobody uses."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
-
-
 @dataclass
 class KafkaCluster:
     """Its nodes' log directories are `directory/broker-N`; the controller's is `directory/controller`."""
@@ -61,6 +55,8 @@ class KafkaCluster:
     brokers: int = 1
     settings: Mapping[str, object] = field(default_factory=dict)
     """Broker settings beyond BROKER_SETTINGS."""
+    java_options: Sequence[str] = tuple(QUICK_START)
+    """Of all nodes; none for a broker that is to reach its full speed."""
 
     def __post_init__(self) -> None:
         self.directory.mkdir(parents=True, exist_ok=True)
@@ -110,7 +106,9 @@ class KafkaCluster:
         """Start a node, and wait until it listens."""
         with open(self.directory / f"{node}.out", "ab") as output:
             self._processes[node] = subprocess.Popen(
-                [*self._java(), "kafka.Kafka", self._configuration(node)], stdout=output, stderr=subprocess.STDOUT
+                [*_java(*self.java_options), "kafka.Kafka", self._configuration(node)],
+                stdout=output,
+                stderr=subprocess.STDOUT,
             )
         if wait:
             self.wait_for(node)
@@ -146,7 +144,7 @@ class KafkaCluster:
     def run_tool(self, name: str, *arguments: object, text: str = "") -> str:
         """Run one of Kafka's own tools, give it `text` to read, and return what it printed."""
         done = subprocess.run(
-            [*self._java("-XX:TieredStopAtLevel=1"), name, *map(str, arguments)],
+            [*_java(*QUICK_START), name, *map(str, arguments)],
             input=text,
             capture_output=True,
             text=True,
@@ -181,6 +179,6 @@ class KafkaCluster:
         path.write_text("".join(f"{key}={value}\n" for key, value in settings.items()))
         return path
 
-    @staticmethod
-    def _java(*options: str) -> list[str]:
-        return ["java", "-Xmx512m", "-Xms128m", "-XX:+UseSerialGC", *options, "-cp", classpath()]
+
+def _java(*options: str) -> list[str]:
+    return ["java", "-Xms128m", "-XX:+UseSerialGC", "-Xmx512m", *options, "-cp", classpath()]
