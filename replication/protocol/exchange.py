@@ -47,11 +47,11 @@ class Exchange:
         api = api_of(request)
         ours = api.versions(request)
         version = self.versions.highest(api.key, api.name, ours) if self.versions else ours.stop - 1
-        payload = api.encode(request, version)
+        payload = api.request_class(version)
         correlation_id = self._next_id
-        frame = _framed(write(self._header(payload, correlation_id)) + write(payload))
+        frame = _framed(write(self._header(payload, correlation_id)) + api.write(request, version))
         self._next_id = (correlation_id + 1) & _MAX_CORRELATION_ID
-        self._asked.append(_Asked(correlation_id, request, api, type(payload)))
+        self._asked.append(_Asked(correlation_id, request, api, payload))
         return correlation_id, frame
 
     def answer(self, frame: memoryview) -> tuple[int, Any]:
@@ -67,7 +67,7 @@ class Exchange:
         except MalformedResponseError as error:
             raise MalformedResponseError(f"the answer to {asked} is malformed: {error}") from error
 
-    def _header(self, payload: RequestPayload, correlation_id: int) -> Any:
+    def _header(self, payload: type[RequestPayload], correlation_id: int) -> Any:
         header: Any = payload.__header_schema__
         return header(
             request_api_key=payload.__api_key__,

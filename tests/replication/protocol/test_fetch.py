@@ -25,6 +25,7 @@ from replication.protocol.fetch import (
     encode_fetch,
     fetch_versions,
 )
+from replication.protocol.fetch_bytes import write_fetch
 from replication.protocol.schema import read, request_classes, response_classes, write
 from tests.campaign import run_seed
 from tests.replication.protocol.instances import instance
@@ -51,6 +52,11 @@ def test_kio_reads_what_was_asked(request: FetchRequest, version: int) -> None:
     assert asked.keys() == request.partitions.keys()
     for partition, told in asked.items():
         assert _told(told) == _said(request.partitions[partition], version)
+
+
+@given(fetch_requests, st.sampled_from(VERSIONS))
+def test_the_bytes_that_are_sent_are_kios(request: FetchRequest, version: int) -> None:
+    assert write_fetch(request, version) == write(encode_fetch(request, version))
 
 
 @given(fetch_requests, st.sampled_from(range(7, 19)))
