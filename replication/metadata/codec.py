@@ -80,6 +80,12 @@ class Codec(Generic[T]):
             write_uvarint(out, len(body))
             out += body
 
+    def fields(self, value: T) -> dict[str, Any]:
+        """Return what this version has and says of a value: tagged fields only where they have not their default."""
+        said = {name: getattr(value, name) for name, _, _ in self._plain}
+        tagged = {name: (getattr(value, name), default) for _, name, default, _ in self._tagged}
+        return said | {name: content for name, (content, default) in tagged.items() if content != default}
+
     def read(self, data: bytes, position: int) -> tuple[T, int]:
         """Read at a position, and tell the one after. Raises IndexError, ValueError or struct.error.
 

@@ -21,7 +21,6 @@ from replication.metadata.framing import encode
 from replication.metadata.metadata_version import LATEST_METADATA_VERSION
 from replication.metadata.records import MetadataRecord
 
-METADATA_DIRECTORY_NAME: Final = "__cluster_metadata-0"
 _READ_BYTES: Final = 8 << 20
 
 

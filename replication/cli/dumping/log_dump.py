@@ -8,11 +8,15 @@ from logstore.batch_attributes import NO_SEQUENCE
 from logstore.batches import Batch
 from logstore.control import ControlRecord, ControlType
 from logstore.errors import CorruptControlRecordError, LogStoreError
+from logstore.file_name import FileKind
+from logstore.log_root import BOOTSTRAP_CHECKPOINT_NAME
 from logstore.record import Record
 from replication.cli.dumping.log_reading import Damage, Gap, read_log
 from replication.cli.dumping.offset_range import OffsetRange
 from replication.cli.dumping.printer import Fields, Printer
+from replication.metadata.errors import MetadataError
 
+METADATA_DIRECTORY_NAME: Final = "__cluster_metadata-0"
 SMALL_LOG: Final = 4 << 20
 """Bytes of a log whose records plain Python prints before numba were loaded."""
 _MAX_SEQUENCE: Final = 2**31 - 1
@@ -26,12 +30,22 @@ def dump_log(path: Path, printer: Printer, offsets: OffsetRange, *, records: boo
     if not records:
         for item in items:
             _write_item(item, printer)
+    elif _holds_metadata(path):
+        for item in items:
+            _write_item(item, printer)
+            _write_metadata(item, printer, offsets)
     elif path.stat().st_size <= SMALL_LOG:
         for item in items:
             _write_item(item, printer)
             _write_records(item, printer, offsets)
     else:
         _render_records(items, printer, offsets)
+
+
+def _holds_metadata(path: Path) -> bool:
+    """Tell by the name whether a log's records are the cluster's metadata; copies of segments keep their directory."""
+    snapshot = path.name == BOOTSTRAP_CHECKPOINT_NAME or path.suffix == f".{FileKind.METADATA_SNAPSHOT.value}"
+    return snapshot or path.absolute().parent.name == METADATA_DIRECTORY_NAME
 
 
 def _is_wanted(item: Batch | Gap, offsets: OffsetRange) -> bool:
@@ -96,6 +110,28 @@ def _write_records(item: Batch | Gap, printer: Printer, offsets: OffsetRange) ->
         printer.damage(error)
 
 
+def _write_metadata(item: Batch | Gap, printer: Printer, offsets: OffsetRange) -> None:
+    """Print what metadata records say; after one that cannot be read go on with the next."""
+    if isinstance(item, Gap) or item.is_control:
+        _write_records(item, printer, offsets)
+        return
+    try:
+        for record in item.records():
+            if offsets.holds(record.offset):
+                _write_metadata_record(item, record, printer)
+    except LogStoreError as error:
+        printer.damage(error)
+
+
+def _write_metadata_record(batch: Batch, record: Record, printer: Printer) -> None:
+    from replication.cli.dumping.metadata_records import metadata_fields  # its many classes load where they are needed
+
+    try:
+        printer.entry("metadata_record", metadata_fields(record))
+    except MetadataError as error:
+        printer.damage(error.placed(file=batch.file, position=batch.position, offset=record.offset))
+
+
 def _sequence(batch: Batch, record: Record) -> int:
     if batch.base_sequence == NO_SEQUENCE:
         return NO_SEQUENCE
@@ -103,11 +139,14 @@ def _sequence(batch: Batch, record: Record) -> int:
 
 
 def _control_fields(batch: Batch, record: Record) -> Fields:
-    """Explain a control record; the value of one that ends no transaction stays as it is."""
+    """Explain a control record; the value of one that a later Kafka has brought stays as it is."""
+    from replication.cli.dumping.metadata_records import control_message_fields
+
     try:
         control = ControlRecord.of(record)
         marker = control.end_transaction_marker()
-    except CorruptControlRecordError as error:
+        message = control_message_fields(record) if marker is None else None
+    except (CorruptControlRecordError, MetadataError) as error:
         raise error.placed(file=batch.file, position=batch.position, offset=record.offset) from error
     fields = {
         "offset": record.offset,
@@ -116,4 +155,4 @@ def _control_fields(batch: Batch, record: Record) -> Fields:
     }
     if marker is not None:
         return {**fields, "version": marker.version, "coordinator_epoch": marker.coordinator_epoch}
-    return {**fields, "version": control.version, "value": control.value}
+    return {**fields, **(message or {"version": control.version, "value": control.value})}

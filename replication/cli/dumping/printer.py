@@ -3,7 +3,7 @@
 import base64
 import json
 from collections.abc import Mapping
-from typing import Protocol
+from typing import Final, Protocol
 
 from epoch.errors import EpochError
 from logstore.batches import Batch
@@ -15,6 +15,9 @@ from replication.cli.output import Output, shown
 
 Fields = Mapping[str, object]
 Lines = bytes | bytearray | memoryview
+
+_RECORD_KINDS: Final = frozenset({"control_record", "metadata_record"})
+"""Entries that are records of a batch."""
 
 
 class Printer(Protocol):
@@ -76,7 +79,7 @@ class TextPrinter:
 
     def entry(self, kind: str, fields: Fields) -> None:
         """See `Printer`."""
-        self._line(("| " if kind == "control_record" else "") + _pairs(fields))
+        self._line(("| " if kind in _RECORD_KINDS else "") + _pairs(fields))
 
     def note(self, kind: str, fields: Fields) -> None:
         """See `Printer`."""
@@ -174,5 +177,7 @@ def _pairs(fields: Fields) -> str:
 
 def _spelled(value: object) -> str:
     if value is None or isinstance(value, bool):
+        return json.dumps(value)
+    if isinstance(value, (list, dict)):
         return json.dumps(value)
     return escape(value).decode() if isinstance(value, bytes) else shown(str(value))
