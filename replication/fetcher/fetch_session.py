@@ -46,7 +46,9 @@ class FetchSession:
         self._id = NO_SESSION
         self._epoch = INITIAL_SESSION_EPOCH
         self._wanted: dict[TopicPartition, FetchPartition] = {}
-        self._held: dict[TopicPartition, FetchPartition] = {}
+        self._asked: dict[TopicPartition, FetchPartition] = {}
+        self._held: set[TopicPartition] = set()
+        """What the leader has in its session."""
         self._renewed = False
         """Since the last fetch something happened that its answer cannot know of."""
         self._changed: dict[TopicPartition, None] = {}
@@ -86,7 +88,8 @@ class FetchSession:
             return
         self._changed.pop(partition, None)
         self._by_name.pop(partition, None)
-        if self._held.pop(partition, None) is not None:
+        self._asked.pop(partition, None)
+        if partition in self._held:
             self._forgotten.add(partition)
 
     def next(self) -> SessionFetch | None:
@@ -94,12 +97,15 @@ class FetchSession:
         if not self._wanted:
             return None
         if self._epoch == INITIAL_SESSION_EPOCH:
-            partitions = self._held = dict(self._wanted)
+            partitions = dict(self._wanted)
             forgotten: frozenset[TopicPartition] = frozenset()
+            self._held.clear()
         else:
             partitions = {partition: self._wanted[partition] for partition in self._changed | self._reminder()}
-            self._held |= partitions
             forgotten = frozenset(self._forgotten)
+            self._held -= forgotten
+        self._asked |= partitions
+        self._held |= partitions.keys()
         self._changed.clear()
         self._forgotten.clear()
         self._renewed = False
@@ -107,7 +113,7 @@ class FetchSession:
 
     def asked(self, partition: TopicPartition) -> FetchPartition | None:
         """Return what an answer of now answers; None where nothing was asked, or that was taken back."""
-        return self._held.get(partition)
+        return self._asked.get(partition)
 
     def answered(self, request: FetchRequest, response: FetchResponse) -> str:
         """Take an answer as far as it is about the session; return what is wrong with it, or "".

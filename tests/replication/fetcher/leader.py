@@ -29,7 +29,7 @@ class Led:
     topic_id: UUID | None = None
 
     def refuse(self, current_leader_epoch: int) -> ErrorCode:
-        if current_leader_epoch == -1 or current_leader_epoch == self.leader_epoch:
+        if current_leader_epoch in {-1, self.leader_epoch}:
             return ErrorCode.none
         if current_leader_epoch < self.leader_epoch:
             return ErrorCode.fenced_leader_epoch
@@ -54,6 +54,8 @@ class Leader:
     _sessions: dict[int, Session] = field(default_factory=dict)
     asked: list[FetcherRequest] = field(default_factory=list)
     """All requests, for who wants to see them."""
+    reached: dict[tuple[int, TopicPartition], int] = field(default_factory=dict)
+    """Up to where replicas have fetched, as a leader knows from what they ask for next."""
 
     def lead(self, partition: TopicPartition, log: Log, leader_epoch: int, topic_id: UUID | None = None) -> None:
         self.partitions[partition] = Led(log, leader_epoch, topic_id)
@@ -139,7 +141,10 @@ class Leader:
         error = led.refuse(asked.current_leader_epoch)
         if error is not ErrorCode.none:
             return FetchedPartition(error, -1)
-        return _read(led.log, asked, mirror=request.replica_id == MIRROR)
+        answer = _read(led.log, asked, mirror=request.replica_id == MIRROR)
+        if answer.error is ErrorCode.none and answer.diverging_epoch is None:
+            self.reached[request.replica_id, partition] = asked.fetch_offset
+        return answer
 
 
 def _read(log: Log, asked: FetchPartition, *, mirror: bool) -> FetchedPartition:
