@@ -92,21 +92,28 @@ def _costs(logs: Logs) -> Iterator[tuple[tuple[str, str], Loss]]:
 
 
 def _recommended(advice: Advice | None, logs: Logs, comparisons: Sequence[Comparison]) -> str | None:
-    """Return who should lead: what `advise` says, unless a copy that goes as far has nothing wrong with its log."""
+    """Return who should lead: what `advise` says, unless that copy is suspect and a sound one costs no more.
+
+    Suspect is a log with damage, one that diverges silently, and one that lacks offsets: what it holds would become
+    what all hold, and its consumers would read it. A sound copy goes before it where the others together lose no more
+    records under that one; among several the one that `advise` ranks first. Where the sound ones cost records, none is
+    preferred: what is damaged may still be repaired, what is truncated is gone.
+    """
     if advice is None:
         return next(iter(logs)) if len(logs) == 1 else None
-    standings = {standing.replica: standing for standing in advice.replicas}
     suspect = odd_replicas(comparisons) | {name for name, log in logs.items() if log.copy.summary.log_errors}
-    best = standings[advice.recommended]
-    equals = [
-        name
-        for name, standing in standings.items()
-        if (standing.last_epoch, standing.end_offset) == (best.last_epoch, best.end_offset)
+    suspect |= {each.left for each in comparisons if each.missing_left}
+    suspect |= {each.right for each in comparisons if each.missing_right}
+    lost = {each.replica: sum(loss.records_lost for loss in each.lost.values()) for each in advice.replicas}
+    sound = [
+        each
+        for each in advice.replicas
+        if each.replica not in suspect and lost[each.replica] <= lost[advice.recommended]
     ]
-    sound = [name for name in equals if name not in suspect]
-    if best.replica not in suspect or not sound:
-        return best.replica
-    return min(sound, key=lambda name: (sum(loss.records_lost for loss in standings[name].lost.values()), name))
+    if advice.recommended not in suspect or not sound:
+        return advice.recommended
+    first = min(sound, key=lambda each: (-each.last_epoch, -each.end_offset, lost[each.replica], each.replica))
+    return first.replica
 
 
 def _pair(leader: ExaminedLog, follower: ExaminedLog, comparison: Comparison | None, cost: Loss | None) -> PairVerdict:

@@ -133,7 +133,7 @@ class PartitionVerdict:
     pairs: tuple[PairVerdict, ...]
     """Each copy as leader of each other one."""
     recommended: str | None
-    """The replica that should lead; None where nothing tells."""
+    """The replica that should lead, a sound one where that costs no records; None where nothing tells."""
     branches: tuple[Branch, ...]
     """By replica."""
     forks: tuple[ForkedPair, ...]

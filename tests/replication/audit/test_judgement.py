@@ -1,5 +1,6 @@
 """Pairs of logs that differ in a known way are said to differ in that way, and in no other."""
 
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
@@ -149,7 +150,40 @@ def test_changed_bytes_under_a_good_checksum(
         )
         assert (Verdict.SILENT_DIVERGENCE in pair.verdicts) == sees
     assert bool(left_tail and right_tail) == (Verdict.FORKED in verdict.verdicts)
-    assert verdict.recommended != "broker-2" or len(suspects) > 1
+    lost = lost_under(verdict)
+    assert verdict.recommended is not None
+    if verdict.recommended in suspects:
+        assert all(lost[name] > lost[verdict.recommended] for name in lost.keys() - suspects)
+
+
+def lost_under(verdict: PartitionVerdict) -> Counter[str]:
+    """How many records the others lose together under each."""
+    lost: Counter[str] = Counter()
+    for pair in verdict.pairs:
+        lost[pair.leader] += pair.records_lost or 0
+    return lost
+
+
+@pytest.mark.parametrize(
+    ("newer", "leader"),
+    [
+        pytest.param(1, "broker-2", id="it costs more records"),
+        pytest.param(5, "broker-2", id="it costs as many"),
+        pytest.param(6, "broker-1", id="the sound ones cost more"),
+    ],
+)
+def test_a_silently_changed_copy_that_goes_furthest_leads_only_where_that_spares_records(
+    newer: int, leader: str, tmp_path: Path
+) -> None:
+    common = (Written(0, 3), Written(0, 3))
+    copies = [Copy((*common, Written(5, newer, "l"))), Copy((*common, Written(4, 5, "r"))), Copy(common)]
+    partitions = write_copies(tmp_path, copies)
+    change_record(partitions["broker-1"], 0)
+
+    verdict = judge(examined(partitions))
+
+    assert {found.replica for found in errors(verdict)} == {"broker-1"}
+    assert verdict.recommended == leader
 
 
 @settings(max_examples=EXAMPLES, deadline=None)
