@@ -1,0 +1,205 @@
+"""Random histories of a partition: however its replicas and its mirror were led, they end as their leader is.
+
+Real logs, real fetchers, and a leader that answers as a broker does, but for the network. Elections are clean, then
+nothing below the high watermark is lost, or not, then exactly that is cut of which `plan` says so beforehand.
+"""
+
+import tempfile
+from pathlib import Path
+from shutil import rmtree
+from typing import Any
+
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+
+from epoch import Truncation, TruncationProtocol, truncate_against
+from logstore import Log, Record
+from replication.fetcher.fetch_rules import MIRROR_RULES, REPLICA_RULES
+from replication.fetcher.fetcher import Fetcher
+from replication.fetcher.fetcher_settings import FetcherSettings, FetchIdentity
+from replication.protocol.fetch import FetchRequest
+from replication.protocol.offset_for_leader_epoch import OffsetForLeaderEpochRequest
+from tests.campaign import Campaign
+from tests.replication.fetcher.drive import PARTITION, Cuts, assert_follows, batches, catch_up, exchange, open_log
+from tests.replication.fetcher.leader import Leader
+
+HISTORIES = Campaign("fetcher: random histories of replicas and a mirror", full=3_000, share=25)
+
+REPLICAS = (1, 2, 3)
+MIRROR = 9
+FOLLOWERS = (*REPLICAS, MIRROR)
+RULES = {1: REPLICA_RULES, 2: MIRROR_RULES, 3: REPLICA_RULES, MIRROR: MIRROR_RULES}
+"""Replica 2 asks, as those did that follow a leader of before Kafka 2.7."""
+SMALL = 300
+
+
+class Histories(RuleBasedStateMachine):
+    """Three replicas, one of which leads, and a mirror that is none."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.root = Path(tempfile.mkdtemp(prefix="histories-"))
+        self.logs: dict[int, Log] = {each: open_log(self.root / str(each)) for each in FOLLOWERS}
+        self.cuts = {each: Cuts() for each in FOLLOWERS}
+        self.fetchers: dict[int, Fetcher] = {}
+        self.leader_id = 1
+        self.leader_epoch = -1
+        self.isr = set(REPLICAS)
+        self.committed: dict[int, bytes] = {}
+        """What was below a leader's high watermark, by offset of its batch, as long as elections were clean."""
+        self.written = 0
+
+    def teardown(self) -> None:
+        for log in self.logs.values():
+            log.close()
+        rmtree(self.root)
+
+    @initialize()
+    def first_election(self) -> None:
+        self.elect(1)
+
+    # --- what happens in a cluster
+
+    def elect(self, leader_id: int) -> None:
+        self.leader_id, self.leader_epoch = leader_id, self.leader_epoch + 1
+        log = self.logs[leader_id]
+        log.assign_epoch(self.leader_epoch, log.log_end_offset)
+        self.leader = Leader()
+        self.leader.lead(PARTITION, log, self.leader_epoch)
+        self.fetchers.pop(leader_id, None)
+        self.planned = {each: self.plan(each) for each in FOLLOWERS if each != leader_id}
+        for each in self.planned:
+            self.cuts[each].cuts.clear()
+            self.fetcher(each).follow(PARTITION, self.logs[each], self.leader_epoch)
+
+    def fetcher(self, follower: int) -> Fetcher:
+        if follower not in self.fetchers:
+            identity = FetchIdentity() if follower == MIRROR else FetchIdentity(follower)
+            how = FetcherSettings(identity=identity, rules=RULES[follower], max_partition_bytes=SMALL)
+            self.fetchers[follower] = Fetcher(how, observer=self.cuts[follower])
+        return self.fetchers[follower]
+
+    def plan(self, follower: int) -> int:
+        """Where the follower's log must end before it can follow, by what both hold."""
+        log, leader = self.logs[follower], self.logs[self.leader_id]
+        truncation = Truncation(TruncationProtocol.KIP_320, log.epochs.history, log.log_end_offset, log.high_watermark)
+        return truncate_against(leader.epochs.history, leader.log_end_offset, truncation).truncate_to
+
+    def advance_high_watermark(self) -> None:
+        """As a leader does, from what its in-sync followers have fetched (Kafka: maybeIncrementLeaderHW)."""
+        log = self.logs[self.leader_id]
+        others = [self.leader.reached.get((each, PARTITION), -1) for each in self.isr - {self.leader_id}]
+        offset = min([log.log_end_offset, *others])
+        if offset > log.high_watermark:
+            log.update_high_watermark(offset)
+        for base_offset, batch in batches(log, log.log_start_offset, log.high_watermark):
+            assert self.committed.setdefault(base_offset, batch) == batch
+
+    @rule(records=st.integers(1, 4), appends=st.integers(1, 4))
+    def write(self, records: int, appends: int) -> None:
+        for _ in range(appends):
+            self.written += 1
+            value = b"%d by %d" % (self.written, self.leader_id)
+            self.logs[self.leader_id].append([Record.of(value)] * records, leader_epoch=self.leader_epoch)
+        self.advance_high_watermark()
+
+    @rule(follower=st.sampled_from(FOLLOWERS), rounds=st.integers(1, 4))
+    def replicate(self, follower: int, rounds: int) -> None:
+        if follower != self.leader_id:
+            for _ in range(rounds):
+                exchange(self.fetcher(follower), self.leader)
+                self.advance_high_watermark()
+
+    @rule(follower=st.sampled_from(REPLICAS))
+    def shrink_isr(self, follower: int) -> None:
+        if follower != self.leader_id:
+            self.isr.discard(follower)
+            self.advance_high_watermark()
+
+    @rule(follower=st.sampled_from(REPLICAS))
+    def expand_isr(self, follower: int) -> None:
+        log = self.logs[self.leader_id]
+        latest = log.epochs.latest
+        needed = max(log.high_watermark, latest.start_offset if latest else 0)
+        if self.leader.reached.get((follower, PARTITION), -1) >= needed:
+            self.isr.add(follower)
+
+    @rule(leader=st.sampled_from(REPLICAS))
+    def elect_clean(self, leader: int) -> None:
+        if leader in self.isr:
+            self.elect(leader)
+
+    @precondition(lambda self: self.leader_epoch > 0)
+    @rule(leader=st.sampled_from(REPLICAS))
+    def elect_unclean(self, leader: int) -> None:
+        self.isr = {leader}
+        log = self.logs[leader]
+        held = dict(batches(log, 0, log.log_end_offset))
+        self.committed = {base: batch for base, batch in self.committed.items() if held.get(base) == batch}
+        self.elect(leader)
+
+    @rule(share=st.integers(0, 4))
+    def delete_records(self, share: int) -> None:
+        log = self.logs[self.leader_id]
+        log.delete_records(log.log_start_offset + (log.high_watermark - log.log_start_offset) * share // 4)
+
+    @rule(follower=st.sampled_from(FOLLOWERS))
+    def restart(self, follower: int) -> None:
+        """In order: nothing is lost."""
+        if follower == self.leader_id:
+            return
+        self.logs[follower].close()
+        self.logs[follower] = open_log(self.root / str(follower))
+        self.fetchers.pop(follower, None)
+        self.fetcher(follower).follow(PARTITION, self.logs[follower], self.leader_epoch)
+
+    @rule(follower=st.sampled_from(FOLLOWERS))
+    def forget_session(self, follower: int) -> None:
+        """As a leader does whose memory for sessions is full."""
+        if follower != self.leader_id:
+            self.leader.forget_sessions()
+
+    # --- what must hold
+
+    @rule(follower=st.sampled_from(FOLLOWERS))
+    def catch_up(self, follower: int) -> None:
+        if follower == self.leader_id:
+            return
+        log, leader = self.logs[follower], self.logs[self.leader_id]
+        epochs_known = len(log.epochs.history)
+        end = leader.high_watermark if follower == MIRROR else leader.log_end_offset
+        asked = catch_up(self.fetcher(follower), self.leader, to=end)
+        self.advance_high_watermark()
+        # A leader's high watermark lags after its election: the mirror may know of more.
+        assert_follows(log, leader, max(log.log_end_offset, end))
+        self.assert_few_questions(asked, epochs_known)
+        self.assert_as_planned(follower)
+
+    def assert_few_questions(self, asked: list[Any], epochs_known: int) -> None:
+        questions = [each for each in asked if isinstance(each, OffsetForLeaderEpochRequest)]
+        fetched = [type(each) for each in asked].index(FetchRequest)
+        assert len([each for each in asked[:fetched] if each in questions]) <= max(1, epochs_known)
+
+    def assert_as_planned(self, follower: int) -> None:
+        """Where the leader has deleted nothing that the follower still needed, what is cut is what was planned."""
+        cuts = self.cuts[follower].cuts
+        if any(cut.starts_afresh for cut in cuts) or self.logs[self.leader_id].log_start_offset > 0:
+            return
+        if cuts:
+            assert min(cut.offset for cut in cuts) == self.planned[follower]
+
+    @invariant()
+    def committed_records_stay(self) -> None:
+        log = self.logs[self.leader_id]
+        held = dict(batches(log, log.log_start_offset, log.log_end_offset))
+        for base_offset, batch in self.committed.items():
+            assert base_offset < log.log_start_offset or held.get(base_offset) == batch
+
+
+TestHistories = Histories.TestCase
+TestHistories.settings = settings(
+    max_examples=HISTORIES.count,
+    stateful_step_count=40,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
+)
