@@ -30,9 +30,10 @@ ROWS: Final = {"batches": BATCHES, "records": RECORDS}
 class KafkaLogSource(DataSource):
     """The batches, or records, in copies of brokers' log.dirs.
 
-    What is loaded is one `[NAME=]URI` or several, as `find_snapshots` takes them. Options: `rows`, `batches` (the
-    default) or `records`; `columns`, names with commas between, in the order that is wished. Filters on replica, topic
-    and partition, and on offsets as far as segments' names tell, spare what they leave out from being read.
+    What is loaded is one `[NAME=]URI` or several, as `find_snapshots` takes them: a partition's directory too. Options:
+    `rows`, `batches` (the default) or `records`; `columns`, names with commas between, in the order that is wished.
+    Filters on replica, topic and partition, and on offsets as far as segments' names tell, spare what they leave out
+    from being read.
 
     Batches behind damage are found again, those whose checksums do not hold have `crc_valid` false, and of those
     there are no records.

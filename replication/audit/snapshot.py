@@ -78,7 +78,7 @@ class Snapshot:
 
 
 def find_snapshots(arguments: Sequence[str | Path]) -> list[Snapshot]:
-    """List what each `[NAME=]URI` holds: a log.dirs root, or a directory of several.
+    """List what each `[NAME=]URI` holds: a log.dirs root, or a directory of several; or one partition's, it alone.
 
     Several roots with one `node.id` in their meta.properties, or none, are the disks of one broker; with different
     ones, or with the same partitions in them, each is a broker's. A snapshot is called NAME, else like its directory.
@@ -128,6 +128,9 @@ def _snapshots_in(given_name: str | None, storage: Storage) -> Iterator[Snapshot
         yield Snapshot(given_name or storage.name, (_root(storage, tree, ""),))
         return
     roots = [_root(storage, tree, name) for name in sorted(tree) if name and "/" not in name and _is_root(tree, name)]
+    if not roots and _is_partition(storage.name, tree[""]):
+        yield Snapshot(given_name or storage.parent.name, (Root(storage.parent, {storage.name: tree[""]}),))
+        return
     if not roots:
         raise NoSnapshotError(storage.shown)
     brokers = _by_broker(roots)
@@ -237,7 +240,8 @@ def _distinctly_named(found: Sequence[tuple[str | None, Snapshot]]) -> list[Snap
     names = [snapshot.name for _, snapshot in found]
     parts = [(given,) if given == snapshot.name else snapshot.roots[0].storage.parts for given, snapshot in found]
     for count in range(2, max(map(len, parts), default=0) + 1):
-        doubled = {name for name, times in Counter(names).items() if times > 1}
+        places = set(zip(names, parts, strict=True))
+        doubled = {name for name, times in Counter(name for name, _ in places).items() if times > 1}
         if not doubled:
             break
         names = [

@@ -84,6 +84,14 @@ class Storage:
         split = urlsplit(self.uri)
         return Storage(urlunsplit(split._replace(path=f"{split.path.rstrip('/')}/{relative}")))
 
+    @property
+    def parent(self) -> "Storage":
+        """The directory that this one is in."""
+        if self.is_local:
+            return Storage(str(self.path.parent))
+        split = urlsplit(self.uri)
+        return Storage(urlunsplit(split._replace(path=split.path.rstrip("/").rpartition("/")[0])))
+
     def tree(self, depth: int = DEPTH) -> dict[str, Files]:
         """List the files of this directory and of those below it, `depth` levels deep, by their relative paths.
 

@@ -1,5 +1,6 @@
 """Kafka's logs as tables: the numbers are those of Kafka's own tool, and filters spare reading."""
 
+import json
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
@@ -264,6 +265,15 @@ def test_without_filter_pushdown_whole_logs_are_read() -> None:
 def test_a_path_that_is_no_snapshot_is_said(spark: SparkSession, tmp_path: Path) -> None:
     with pytest.raises(AnalysisException, match=r"neither a log\.dirs root"):
         logs(spark, tmp_path).count()
+
+
+def test_the_directories_of_single_partitions_are_their_rows_alone() -> None:
+    root = replicas("diverged") / "broker-1"
+    source = KafkaLogSource({"paths": json.dumps([str(root / "diverge-0"), str(root / "codecs-0")])})
+    alone = read(FilteringKafkaLogReader(source.options, source.schema()))
+
+    assert alone == read(reader(root, [In(("topic",), ("diverge", "codecs"))])[0])
+    assert {row["replica"] for row in alone} == {"broker-1"}
 
 
 def test_a_read_is_an_iterator_of_arrow_batches() -> None:

@@ -63,3 +63,15 @@ def test_what_is_secret_in_a_uri_is_not_shown() -> None:
     assert storage.name == "broker-1"
     child = "s3://key:secret@bucket/backups/broker-1/t-0?endpoint_override=localhost:5000"
     assert storage.child("t-0") == Storage(child)
+
+
+@pytest.mark.parametrize(
+    ("uri", "parent"),
+    [
+        ("/copies/broker-1", "/copies"),
+        ("s3://bucket/copies/broker-1/?region=eu-west-1", "s3://bucket/copies?region=eu-west-1"),
+        ("s3://bucket/broker-1", "s3://bucket"),
+    ],
+)
+def test_a_directory_is_in_its_parent(uri: str, parent: str) -> None:
+    assert Storage(uri).parent == Storage(parent)
