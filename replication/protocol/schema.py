@@ -16,6 +16,7 @@ from kio.static.protocol import Entity, RequestPayload, ResponsePayload
 from replication.protocol import offset_for_leader_epoch_v0, offset_for_leader_epoch_v1
 from replication.protocol.errors import MalformedResponseError
 from replication.protocol.message_bounds import end_of
+from replication.protocol.tolerant_reader import read_tolerantly
 
 EntityT = TypeVar("EntityT", bound=Entity)
 
@@ -24,6 +25,9 @@ _OURS: Final[Mapping[tuple[int, int], ModuleType]] = {
     (23, 1): offset_for_leader_epoch_v1,
 }
 """What kio lacks, by API key and version."""
+
+_REFUSALS: Final = (SerialError, ValueError, LookupError, OverflowError, TypeError)
+"""What kio raises for a message that it cannot read."""
 
 
 def request_classes(api_key: int, version: int) -> Any:
@@ -64,6 +68,14 @@ def read(entity_type: type[EntityT], message: memoryview) -> EntityT:
         raise MalformedResponseError(f"{entity_type.__name__} is followed by {len(message) - end:,} bytes too many")
     try:
         entity, _ = entity_reader(entity_type)(message, 0)
-    except (SerialError, ValueError, LookupError, OverflowError) as error:
+    except _REFUSALS:
+        return _read_what_is_newer(entity_type, message)
+    return entity
+
+
+def _read_what_is_newer(entity_type: type[EntityT], message: memoryview) -> EntityT:
+    try:
+        entity: EntityT = read_tolerantly(entity_type, message)
+    except _REFUSALS as error:
         raise MalformedResponseError(f"{entity_type.__name__} cannot be read: {error}") from error
     return entity

@@ -30,7 +30,7 @@ from replication.protocol.metadata import MetadataRequest
 from replication.protocol.offset_for_leader_epoch import EpochQuestion, OffsetForLeaderEpochRequest
 from replication.protocol.security import SaslMechanism, SaslSettings, TlsSettings
 from tests.logstore.batches import simple_batch
-from tests.replication.protocol.secure_cluster import PASSWORD, USER, SecureCluster
+from tests.replication.protocol.secure_broker import PASSWORD, USER, SecureBroker
 
 ORDERS = TopicPartition("orders", 0)
 BATCHES = simple_batch(0, [b"a", b"b"]) + simple_batch(2, [b"c" * 100_000])
@@ -38,8 +38,8 @@ SECONDS = 30
 
 
 @pytest.fixture(scope="module")
-def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SecureCluster]:
-    with SecureCluster(tmp_path_factory.mktemp("secure")) as cluster:
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SecureBroker]:
+    with SecureBroker(tmp_path_factory.mktemp("secure")) as cluster:
         with _connection(cluster, "PLAINTEXT") as connection:
             _create_orders(connection)
         yield cluster
@@ -58,7 +58,7 @@ def _create_orders(connection: Connection) -> None:
             time.sleep(0.1)
 
 
-def _connection(cluster: SecureCluster, listener: str, **settings: Any) -> Connection:
+def _connection(cluster: SecureBroker, listener: str, **settings: Any) -> Connection:
     return Connection.open(cluster.addresses[listener], ClientSettings(request_timeout_ms=10_000, **settings))
 
 
@@ -77,7 +77,7 @@ def _at(connection: Connection, api_key: int, version: int) -> Connection:
 
 
 @pytest.mark.parametrize("version", fetch.VERSIONS)
-def test_records_come_as_the_leader_has_them_in_every_version(cluster: SecureCluster, version: int) -> None:
+def test_records_come_as_the_leader_has_them_in_every_version(cluster: SecureBroker, version: int) -> None:
     with _connection(cluster, "PLAINTEXT") as connection:
         topic_id = connection.ask(MetadataRequest(topics=("orders",))).topics["orders"].topic_id
         assert topic_id is not None
@@ -92,14 +92,14 @@ def test_records_come_as_the_leader_has_them_in_every_version(cluster: SecureClu
         assert bytes(answer.records) == BATCHES
 
 
-def test_a_leader_tells_where_a_follower_diverges(cluster: SecureCluster) -> None:
+def test_a_leader_tells_where_a_follower_diverges(cluster: SecureBroker) -> None:
     with _connection(cluster, "PLAINTEXT") as connection:
         asked = FetchPartition(50, 1_000, current_leader_epoch=0, last_fetched_epoch=0)
         answer = connection.ask(FetchRequest(partitions={ORDERS: asked})).partitions[ORDERS]
         assert answer.error is ErrorCode.offset_out_of_range
 
 
-def test_a_session_is_opened_and_then_tells_only_of_news(cluster: SecureCluster) -> None:
+def test_a_session_is_opened_and_then_tells_only_of_news(cluster: SecureBroker) -> None:
     with _connection(cluster, "PLAINTEXT") as connection:
         everything = {ORDERS: FetchPartition(3, 1_000)}
         first = connection.ask(
@@ -114,7 +114,7 @@ def test_a_session_is_opened_and_then_tells_only_of_news(cluster: SecureCluster)
 
 
 @pytest.mark.parametrize("version", [2, 3, 4])
-def test_an_epochs_end_is_told_in_every_version_that_it_speaks(cluster: SecureCluster, version: int) -> None:
+def test_an_epochs_end_is_told_in_every_version_that_it_speaks(cluster: SecureBroker, version: int) -> None:
     with _connection(cluster, "PLAINTEXT") as connection:
         request = OffsetForLeaderEpochRequest(partitions={ORDERS: EpochQuestion(0, 0)})
         answer = _at(connection, offset_for_leader_epoch.API_KEY, version).ask(request).partitions[ORDERS]
@@ -122,7 +122,7 @@ def test_an_epochs_end_is_told_in_every_version_that_it_speaks(cluster: SecureCl
 
 
 @pytest.mark.parametrize("version", list_offsets.VERSIONS)
-def test_offsets_are_listed_in_every_version(cluster: SecureCluster, version: int) -> None:
+def test_offsets_are_listed_in_every_version(cluster: SecureBroker, version: int) -> None:
     with _connection(cluster, "PLAINTEXT") as connection:
         _at(connection, list_offsets.API_KEY, version)
         asked = {LATEST: 3, EARLIEST: 0, **({EARLIEST_LOCAL: 0} if version >= 8 else {})}
@@ -132,7 +132,7 @@ def test_offsets_are_listed_in_every_version(cluster: SecureCluster, version: in
 
 
 @pytest.mark.parametrize("version", metadata.VERSIONS)
-def test_leaders_are_told_in_every_version(cluster: SecureCluster, version: int) -> None:
+def test_leaders_are_told_in_every_version(cluster: SecureBroker, version: int) -> None:
     with _connection(cluster, "PLAINTEXT") as connection:
         told = _at(connection, metadata.API_KEY, version).ask(MetadataRequest(topics=("orders", "nothing")))
         assert told.brokers.keys() == {1}
@@ -142,7 +142,7 @@ def test_leaders_are_told_in_every_version(cluster: SecureCluster, version: int)
         assert leader.leader_epoch == (0 if version >= 7 else -1)
 
 
-def test_a_client_of_the_cluster_finds_its_broker(cluster: SecureCluster) -> None:
+def test_a_client_of_the_cluster_finds_its_broker(cluster: SecureBroker) -> None:
     with ClusterClient(str(cluster.addresses["PLAINTEXT"])) as client:
         assert client.metadata(["orders"]).topics["orders"].error is ErrorCode.none
         assert client.connection_to(1).address == cluster.addresses["PLAINTEXT"]
@@ -153,7 +153,7 @@ def test_a_client_of_the_cluster_finds_its_broker(cluster: SecureCluster) -> Non
 
 @pytest.mark.parametrize("mechanism", SaslMechanism)
 @pytest.mark.parametrize("listener", ["SASL_PLAINTEXT", "SASL_SSL"])
-def test_a_user_with_a_password(cluster: SecureCluster, listener: str, mechanism: SaslMechanism) -> None:
+def test_a_user_with_a_password(cluster: SecureBroker, listener: str, mechanism: SaslMechanism) -> None:
     tls = TlsSettings(ca=cluster.authority.certificate) if listener == "SASL_SSL" else None
     with _connection(cluster, listener, tls=tls, sasl=_sasl(mechanism)) as connection:
         assert "orders" in connection.ask(MetadataRequest(topics=None)).topics
@@ -161,7 +161,7 @@ def test_a_user_with_a_password(cluster: SecureCluster, listener: str, mechanism
 
 @pytest.mark.parametrize("mechanism", SaslMechanism)
 @pytest.mark.parametrize(("user", "password"), [(USER, "wrong"), ("mallory", PASSWORD)])
-def test_a_wrong_password_or_user(cluster: SecureCluster, mechanism: SaslMechanism, user: str, password: str) -> None:
+def test_a_wrong_password_or_user(cluster: SecureBroker, mechanism: SaslMechanism, user: str, password: str) -> None:
     with pytest.raises(AuthenticationFailedError) as refused:
         _connection(cluster, "SASL_PLAINTEXT", sasl=_sasl(mechanism, password, user))
     told = str(refused.value)
@@ -172,19 +172,19 @@ def test_a_wrong_password_or_user(cluster: SecureCluster, mechanism: SaslMechani
     assert password not in told
 
 
-def test_a_wrong_password_is_wrong_everywhere_so_no_other_broker_is_tried(cluster: SecureCluster) -> None:
+def test_a_wrong_password_is_wrong_everywhere_so_no_other_broker_is_tried(cluster: SecureBroker) -> None:
     settings = ClientSettings(sasl=_sasl(SaslMechanism.PLAIN, "wrong"))
     address = cluster.addresses["SASL_PLAINTEXT"]
     with ClusterClient([address, address], settings) as client, pytest.raises(AuthenticationFailedError):
         client.metadata()
 
 
-def test_a_password_where_nobody_asks_for_one(cluster: SecureCluster) -> None:
+def test_a_password_where_nobody_asks_for_one(cluster: SecureBroker) -> None:
     with pytest.raises(AuthenticationFailedError, match="the listener asks nobody to authenticate"):
         _connection(cluster, "PLAINTEXT", sasl=_sasl(SaslMechanism.PLAIN))
 
 
-def test_no_password_where_one_is_asked_for(cluster: SecureCluster) -> None:
+def test_no_password_where_one_is_asked_for(cluster: SecureBroker) -> None:
     with (
         _connection(cluster, "SASL_PLAINTEXT") as connection,
         pytest.raises(ConnectionClosedError, match="the listener may expect TLS or authentication"),
@@ -195,14 +195,14 @@ def test_no_password_where_one_is_asked_for(cluster: SecureCluster) -> None:
 # Certificates
 
 
-def test_a_broker_whose_authority_is_trusted(cluster: SecureCluster) -> None:
+def test_a_broker_whose_authority_is_trusted(cluster: SecureBroker) -> None:
     with _connection(cluster, "SSL", tls=TlsSettings(ca=cluster.authority.certificate)) as connection:
         answer = connection.ask(FetchRequest(partitions={ORDERS: FetchPartition(0, 1_000_000)})).partitions[ORDERS]
         assert bytes(answer.records) == BATCHES
 
 
 @pytest.mark.parametrize("trusted", ["system", "stranger"])
-def test_a_broker_whose_authority_is_not_trusted(cluster: SecureCluster, trusted: str) -> None:
+def test_a_broker_whose_authority_is_not_trusted(cluster: SecureBroker, trusted: str) -> None:
     tls = TlsSettings(ca=cluster.stranger.certificate if trusted == "stranger" else None)
     address = cluster.addresses["SSL"]
     with pytest.raises(
@@ -211,7 +211,7 @@ def test_a_broker_whose_authority_is_not_trusted(cluster: SecureCluster, trusted
         _connection(cluster, "SSL", tls=tls)
 
 
-def test_a_broker_with_the_certificate_of_another_host(cluster: SecureCluster) -> None:
+def test_a_broker_with_the_certificate_of_another_host(cluster: SecureBroker) -> None:
     trusting = TlsSettings(ca=cluster.authority.certificate)
     with pytest.raises(CertificateRefusedError, match="IP address mismatch"):
         _connection(cluster, "ELSEWHERE", tls=trusting)
@@ -220,7 +220,7 @@ def test_a_broker_with_the_certificate_of_another_host(cluster: SecureCluster) -
 
 
 @pytest.mark.parametrize("password", [None, "key-secret"])
-def test_a_client_with_a_certificate(cluster: SecureCluster, password: str | None) -> None:
+def test_a_client_with_a_certificate(cluster: SecureBroker, password: str | None) -> None:
     own = cluster.authority.issue(f"client-{password}", "client.example", password)
     ca = cluster.authority.certificate
     for tls in (
@@ -232,7 +232,7 @@ def test_a_client_with_a_certificate(cluster: SecureCluster, password: str | Non
 
 
 @pytest.mark.parametrize("known", ["nobody", "stranger"])
-def test_a_client_whose_certificate_is_missing_or_not_trusted(cluster: SecureCluster, known: str) -> None:
+def test_a_client_whose_certificate_is_missing_or_not_trusted(cluster: SecureBroker, known: str) -> None:
     ca = cluster.authority.certificate
     own = cluster.stranger.issue("intruder", "client.example").both if known == "stranger" else None
     with pytest.raises(CertificateRefusedError, match="the broker refuses our certificate") as refused:
@@ -240,11 +240,11 @@ def test_a_client_whose_certificate_is_missing_or_not_trusted(cluster: SecureClu
     assert "\n" not in str(refused.value)
 
 
-def test_no_tls_where_it_is_expected(cluster: SecureCluster) -> None:
+def test_no_tls_where_it_is_expected(cluster: SecureBroker) -> None:
     with pytest.raises((ConnectionClosedError, MalformedResponseError), match="TLS"):
         _connection(cluster, "SSL")
 
 
-def test_tls_where_nobody_expects_it(cluster: SecureCluster) -> None:
+def test_tls_where_nobody_expects_it(cluster: SecureBroker) -> None:
     with pytest.raises(ConnectionFailedError, match="does this listener speak TLS"):
         _connection(cluster, "PLAINTEXT", tls=TlsSettings(ca=cluster.authority.certificate))
