@@ -12,7 +12,6 @@ from replication.metadata.image import ClusterImage
 from replication.metadata.nodes import BrokerRegistration
 from replication.metadata.partition import PartitionState
 from replication.metadata.records import (
-    LOST_DIRECTORY,
     MIGRATING_DIRECTORY,
     UNASSIGNED_DIRECTORY,
     BrokerRegistrationChangeRecord,
@@ -128,18 +127,20 @@ class ClusterState:
     def may_lead(
         self, partition: PartitionState, accepts: Callable[[int], bool] | None = None
     ) -> Callable[[int], bool]:
-        """Return what says of a replica whether it may lead: its broker is active, or accepted, and its disk works."""
-        accepted = accepts or self.active.__contains__
-        return lambda broker_id: accepted(broker_id) and self._disk_works(partition, broker_id)
+        """Return what says of a broker whether it may lead: it is active, or accepted, and has the partition.
 
-    def _disk_works(self, partition: PartitionState, broker_id: int) -> bool:
-        directories = self.image.brokers[broker_id].directories
-        if not directories or broker_id not in partition.replicas:
-            return True
+        Who was reassigned away may still be the last known leader, and must not lead what it has deleted.
+        """
+        accepted = accepts or self.active.__contains__
+        return lambda broker_id: accepted(broker_id) and self._has(broker_id, partition)
+
+    def _has(self, broker_id: int, partition: PartitionState) -> bool:
+        """Whether a broker is a replica, on a disk that works."""
+        if broker_id not in partition.replicas:
+            return False
+        working = self.image.brokers[broker_id].directories
         directory = partition.directory_of(broker_id)
-        if directory in {UNASSIGNED_DIRECTORY, MIGRATING_DIRECTORY}:
-            return True
-        return directory != LOST_DIRECTORY and directory in directories
+        return not working or directory in working or directory in (UNASSIGNED_DIRECTORY, MIGRATING_DIRECTORY)
 
     def default_directory(self, broker_id: int) -> UUID:
         """Return where a new replica lies: the broker's directory, or UNASSIGNED where the broker has to choose."""

@@ -5,7 +5,6 @@ from collections.abc import Iterable
 from replication.controller.cluster_state import ClusterState
 from replication.controller.partition_change import AS_IT_IS, Election, Target, partition_change, without
 from replication.controller.partition_index import PartitionKey
-from replication.metadata.partition import PartitionState
 from replication.metadata.records import NO_LEADER, PartitionChangeRecord
 from replication.metadata.topics import Topic
 
@@ -31,7 +30,7 @@ def change_of(
         target=target,
         election=election or _allowed(cluster, topic),
         rules=cluster.rules,
-        min_isr=cluster.min_isr(topic) if cluster.rules.elr else 1,
+        min_isr=_min_isr(cluster, topic),
         default_directory=cluster.default_directory,
     )
     return PartitionChangeRecord(partition_id=partition_id, topic_id=topic.id, **changed) if changed else None
@@ -50,32 +49,33 @@ def changes_after(
     A broker that is `leaving` is in no ISR any more and leads nothing; one that is `joining` may lead although it is
     fenced still; one that `crashed` has come back, perhaps without all of its records, and is not even eligible.
     """
-    gone = {leaving, crashed}
-    active = (cluster.active | {joining}) - gone
-    allowed: dict[str, Election] = {}
+    active = (cluster.active | {joining}) - {leaving, crashed}
+    shut_down = () if crashed == NOBODY else (crashed,)
+    topic: Topic | None = None
     records = []
-    for key in keys:
-        topic = cluster.image.topics.topic(key.topic_id)
-        state = topic.partitions[key.partition_id]
-        if topic.name not in allowed:
-            allowed[topic.name] = _allowed(cluster, topic)
+    for topic_id, partition_id in keys:
+        if topic is None or topic.id is not topic_id:
+            topic = cluster.image.topics.topic(topic_id)
+            election = _allowed(cluster, topic)
+            min_isr = _min_isr(cluster, topic)
+        state = topic.partitions[partition_id]
         changed = partition_change(
             state,
             cluster.may_lead(state, active.__contains__),
-            target=_target(state, leaving, crashed),
-            election=allowed[topic.name],
+            target=Target(isr=without(state.isr, (leaving, crashed)), unclean_shutdown=shut_down),
+            election=election,
             rules=cluster.rules,
-            min_isr=cluster.min_isr(topic) if cluster.rules.elr else 1,
+            min_isr=min_isr,
             default_directory=cluster.default_directory,
         )
         if changed:
-            records.append(PartitionChangeRecord(partition_id=key.partition_id, topic_id=key.topic_id, **changed))
+            records.append(PartitionChangeRecord(partition_id=partition_id, topic_id=topic_id, **changed))
     return records
 
 
-def _target(state: PartitionState, leaving: int, crashed: int) -> Target:
-    isr = without(state.isr, (leaving, crashed))
-    return Target(isr=isr, unclean_shutdown=() if crashed == NOBODY else (crashed,))
+def _min_isr(cluster: ClusterState, topic: Topic) -> int:
+    """Return the setting where the rules ask for it."""
+    return cluster.min_isr(topic) if cluster.rules.elr else 1
 
 
 def _allowed(cluster: ClusterState, topic: Topic) -> Election:

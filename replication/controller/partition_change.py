@@ -208,7 +208,9 @@ class _Change:
         )
 
     def _bump_for_dropped_replica(self) -> None:
-        if "leader" not in self.changed and not set(self.partition.replicas) <= set(self.replicas):
+        if "leader" in self.changed or self.replicas == self.partition.replicas:
+            return
+        if not set(self.partition.replicas) <= set(self.replicas):
             self.changed["leader"] = self.partition.leader
 
     def _bump_for_shrunk_isr(self) -> None:

@@ -1,8 +1,9 @@
 """Which partitions a broker has to do with: what a controller would otherwise look through all partitions for."""
 
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 from uuid import UUID
 
+from replication.controller.partition_change import ReplicaIds
 from replication.metadata.partition import PartitionState
 from replication.metadata.records import NO_LEADER
 
@@ -14,18 +15,22 @@ class PartitionKey(NamedTuple):
     partition_id: int
 
 
+_Partitions: TypeAlias = dict[UUID, set[int]]
+"""Partitions by topic."""
+
+
 class PartitionIndex:
-    """Partitions by who is in sync, eligible or leading (Kafka: BrokersToIsrs and others). Orders mean nothing.
+    """Partitions by who is in sync, eligible or leading (Kafka: BrokersToIsrs and others), topic after topic.
 
     An index follows from the partitions: two of the same partitions are equal.
     """
 
     def __init__(self) -> None:
-        self._in_isr: dict[int, set[PartitionKey]] = {}
-        self._in_elr: dict[int, set[PartitionKey]] = {}
-        self._led: dict[int, set[PartitionKey]] = {}
-        self._imbalanced: set[PartitionKey] = set()
-        self._reassigning: set[PartitionKey] = set()
+        self._in_isr: dict[int, _Partitions] = {}
+        self._in_elr: dict[int, _Partitions] = {}
+        self._led: dict[int, _Partitions] = {}
+        self._imbalanced: _Partitions = {}
+        self._reassigning: _Partitions = {}
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, PartitionIndex) and vars(self) == vars(other)
@@ -34,59 +39,82 @@ class PartitionIndex:
 
     def update(self, key: PartitionKey, before: PartitionState | None, after: PartitionState | None) -> None:
         """Take up a partition that is new (`before` is None), changed, or gone (`after` is None)."""
-        _move_members(self._in_isr, key, before.isr if before else (), after.isr if after else ())
-        _move_members(self._in_elr, key, before.elr if before else (), after.elr if after else ())
-        _move_members(self._led, key, (before.leader,) if before else (), (after.leader,) if after else ())
-        _mark(self._imbalanced, key, marked=after is not None and after.leader != after.preferred_leader)
-        _mark(self._reassigning, key, marked=after is not None and after.is_reassigning)
+        _move(self._in_isr, key, before.isr if before else (), after.isr if after else ())
+        _move(self._in_elr, key, before.elr if before else (), after.elr if after else ())
+        _move(self._led, key, (before.leader,) if before else (), (after.leader,) if after else ())
+        _mark(self._imbalanced, key, _is_imbalanced(before), _is_imbalanced(after))
+        _mark(
+            self._reassigning,
+            key,
+            before is not None and before.is_reassigning,
+            after is not None and after.is_reassigning,
+        )
 
-    def in_isr(self, broker_id: int) -> tuple[PartitionKey, ...]:
+    def in_isr(self, broker_id: int) -> list[PartitionKey]:
         """Return the partitions that a broker is in sync with."""
-        return tuple(self._in_isr.get(broker_id, ()))
+        return _keys(self._in_isr.get(broker_id))
 
-    def in_elr(self, broker_id: int) -> tuple[PartitionKey, ...]:
+    def in_elr(self, broker_id: int) -> list[PartitionKey]:
         """Return the partitions that a broker is eligible to lead without being in sync."""
-        return tuple(self._in_elr.get(broker_id, ()))
+        return _keys(self._in_elr.get(broker_id))
 
-    def led_by(self, broker_id: int) -> tuple[PartitionKey, ...]:
+    def led_by(self, broker_id: int) -> list[PartitionKey]:
         """Return the partitions that a broker leads."""
-        return tuple(self._led.get(broker_id, ()))
+        return _keys(self._led.get(broker_id))
 
     def leads(self, broker_id: int) -> bool:
         """Whether a broker leads any partition."""
         return broker_id in self._led
 
-    def leaderless(self) -> tuple[PartitionKey, ...]:
+    def leaderless(self) -> list[PartitionKey]:
         """Return the partitions that nobody leads."""
         return self.led_by(NO_LEADER)
 
-    def imbalanced(self) -> tuple[PartitionKey, ...]:
+    def imbalanced(self) -> list[PartitionKey]:
         """Return the partitions that another than the preferred leader leads, or nobody."""
-        return tuple(self._imbalanced)
+        return _keys(self._imbalanced)
 
-    def reassigning(self) -> tuple[PartitionKey, ...]:
+    def reassigning(self) -> list[PartitionKey]:
         """Return the partitions that are being reassigned."""
-        return tuple(self._reassigning)
+        return _keys(self._reassigning)
 
 
-def _move_members(
-    index: dict[int, set[PartitionKey]], key: PartitionKey, before: tuple[int, ...], after: tuple[int, ...]
-) -> None:
+def _is_imbalanced(state: PartitionState | None) -> bool:
+    return state is not None and state.leader != state.preferred_leader
+
+
+def _keys(partitions: _Partitions | None) -> list[PartitionKey]:
+    if partitions is None:
+        return []
+    return [PartitionKey(topic_id, number) for topic_id, numbers in partitions.items() for number in numbers]
+
+
+def _move(index: dict[int, _Partitions], key: PartitionKey, before: ReplicaIds, after: ReplicaIds) -> None:
     if before == after:
         return
     for broker_id in before:
         if broker_id not in after:
-            keys = index[broker_id]
-            keys.discard(key)
-            if not keys:
+            _discard(index[broker_id], key)
+            if not index[broker_id]:
                 del index[broker_id]
     for broker_id in after:
         if broker_id not in before:
-            index.setdefault(broker_id, set()).add(key)
+            _add(index.setdefault(broker_id, {}), key)
 
 
-def _mark(index: set[PartitionKey], key: PartitionKey, *, marked: bool) -> None:
-    if marked:
-        index.add(key)
-    else:
-        index.discard(key)
+def _mark(index: _Partitions, key: PartitionKey, before: bool, after: bool) -> None:
+    if after and not before:
+        _add(index, key)
+    elif before and not after:
+        _discard(index, key)
+
+
+def _add(partitions: _Partitions, key: PartitionKey) -> None:
+    partitions.setdefault(key.topic_id, set()).add(key.partition_id)
+
+
+def _discard(partitions: _Partitions, key: PartitionKey) -> None:
+    numbers = partitions[key.topic_id]
+    numbers.discard(key.partition_id)
+    if not numbers:
+        del partitions[key.topic_id]

@@ -7,12 +7,12 @@ from replication.metadata.topics import Topic
 
 
 class Invariants:
-    """Looks at each partition after each step, beside what it was before."""
+    """Looks at each partition after each decision, beside what it was before."""
 
     def __init__(self, controller: Controller) -> None:
         self.controller = controller
         self.unclean_asked = False
-        """Whether the step asked for an unclean election."""
+        """Whether the next decision is about an unclean election that was asked for."""
         self._before: dict[PartitionKey, PartitionState] = {}
         self._leaders: dict[tuple[PartitionKey, int], int] = {}
         self._targets: dict[PartitionKey, tuple[int, ...]] = {}
@@ -81,5 +81,5 @@ class Invariants:
         if not recovers or before.leader_recovery_state == LeaderRecoveryState.RECOVERING:
             return
         allowed = self.controller.cluster.unclean_allowed(topic) or self.unclean_asked
-        assert allowed or before.last_known_elr == (after.leader,) or not before.elr
-        assert len(after.isr) == 1
+        assert allowed or self.controller.cluster.rules.elr
+        assert after.isr == (after.leader,)

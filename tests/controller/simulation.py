@@ -83,16 +83,14 @@ class Simulation:
         self.topics = 0
 
     def run(self) -> None:
-        """Start the brokers, let things happen, and look at the invariants after each."""
+        """Start the brokers, let things happen, and look at the invariants after each decision."""
         for broker in self.brokers:
             self._start(broker)
         self._create_topic()
-        self.invariants.check()
         for _ in range(STEPS):
             action = self.random.choice(ACTIONS)
             self.told.append(f"{self.now:>7} {action.__name__.lstrip('_')}")
             action(self)
-            self.invariants.check()
         self._replace_controller()
         self.invariants.check_index()
 
@@ -200,9 +198,10 @@ class Simulation:
         target = cancel_target(state).target if cancel else start_target(state, wished)
         removing = state.removing_replicas if target.removing_replicas is None else target.removing_replicas
         request = ReassignmentRequest(partition, None if cancel else wished)
-        answers = self._decide(lambda: self.controller.alter_reassignments([request]))
-        if answers and answers[0].error is ErrorCode.none and target.replicas is not None:
+        decision = self.controller.alter_reassignments([request])
+        if decision.answer[0].error is ErrorCode.none and target.replicas is not None:
             self.invariants.expect_replicas(key, without(target.replicas, removing))
+        self._append(decision)
 
     def _catch_up(self) -> None:
         """Leaders take all replicas that live into the ISR: reassignments complete, and the like."""
@@ -252,7 +251,9 @@ class Simulation:
     def _append(self, decision: Decision[T]) -> T:
         self.log += decision.records
         self.told += (f"        {record}" for record in decision.records)
-        return self.controller.appended(decision)
+        answer = self.controller.appended(decision)
+        self.invariants.check()
+        return answer
 
     def _tick(self) -> None:
         while (decision := self.controller.tick(self.now)) is not None:
