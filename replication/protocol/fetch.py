@@ -81,7 +81,10 @@ class FetchRequest(Request[FetchResponse]):
     forgotten: Collection[TopicPartition] = ()
     """Partitions to drop from the session."""
     topic_ids: Mapping[str, UUID] = field(default_factory=dict)
-    """The ids of all topics of the session; where one is missing the request is by name, as version 12 at most."""
+    """The ids of all topics of the session, by which versions from 13 on name them; none: by name.
+
+    A session that began by name goes on by name: give no ids then (else FETCH_SESSION_TOPIC_ID_ERROR).
+    """
     replica_id: int = CONSUMER
     replica_epoch: int = -1
     """The broker epoch of the replica, by which a leader knows a former life of it (KIP-903; v15)."""
@@ -110,7 +113,8 @@ _SINCE_REPLICA_STATE: Final = 15
 def fetch_versions(request: FetchRequest) -> range:
     """Return the versions that can carry a request: by topic id only where every topic's is known (KIP-516)."""
     named = {topic for topic, _ in (*request.partitions, *request.forgotten)}
-    return VERSIONS if named <= request.topic_ids.keys() else range(VERSIONS.start, _SINCE_TOPIC_IDS)
+    by_id = len(request.topic_ids) > 0 and named <= request.topic_ids.keys()
+    return VERSIONS if by_id else range(VERSIONS.start, _SINCE_TOPIC_IDS)
 
 
 def encode_fetch(request: FetchRequest, version: int) -> RequestPayload:

@@ -96,7 +96,11 @@ def test_a_leader_tells_where_a_follower_diverges(cluster: SecureBroker) -> None
     with _connection(cluster, "PLAINTEXT") as connection:
         asked = FetchPartition(50, 1_000, current_leader_epoch=0, last_fetched_epoch=0)
         answer = connection.ask(FetchRequest(partitions={ORDERS: asked})).partitions[ORDERS]
+        assert (answer.error, answer.diverging_epoch) == (ErrorCode.none, EndOffset(0, 3))
+        silent = asked._replace(last_fetched_epoch=-1)
+        answer = connection.ask(FetchRequest(partitions={ORDERS: silent})).partitions[ORDERS]
         assert answer.error is ErrorCode.offset_out_of_range
+        assert answer.diverging_epoch is None
 
 
 def test_a_session_is_opened_and_then_tells_only_of_news(cluster: SecureBroker) -> None:

@@ -84,6 +84,7 @@ def test_a_replica_says_its_id_and_since_version_15_its_broker_epoch(request: Fe
 def test_topics_go_by_id_only_where_all_ids_are_known(request: FetchRequest) -> None:
     assert fetch_versions(request) == VERSIONS
     named = {partition.topic for partition in (*request.partitions, *request.forgotten)}
+    assert fetch_versions(replace(request, topic_ids={})) == range(4, 13)
     for topic in named:
         ids = {name: topic_id for name, topic_id in TOPIC_IDS.items() if name != topic}
         assert fetch_versions(replace(request, topic_ids=ids)) == range(4, 13)
