@@ -34,6 +34,7 @@ class ClusterClient:
         self._brokers: dict[int, Broker] = {}
         self._connections: dict[int, Connection] = {}
         self._informant: Connection | None = None
+        self._closed = False
         self._used = RLock()
 
     def metadata(self, topics: Iterable[str] | None = ()) -> ClusterMetadata:
@@ -66,6 +67,7 @@ class ClusterClient:
 
     def open(self, broker_id: int) -> Connection:
         """Return a new connection to a broker, which is the caller's to close."""
+        self._refuse_closed()
         with self._used:
             if broker_id not in self._brokers:
                 self.metadata()
@@ -75,13 +77,11 @@ class ClusterClient:
         return Connection.open(Address(broker.host, broker.port), self.settings)
 
     def close(self) -> None:
-        """Close all connections that `connection_to` returned."""
-        with self._used:
-            for connection in (*self._connections.values(), self._informant):
-                if connection is not None:
-                    connection.close()
-            self._connections.clear()
-            self._informant = None
+        """End it, with all connections that `connection_to` returned, also while another thread waits for an answer."""
+        self._closed = True
+        for connection in [*self._connections.values(), self._informant]:
+            if connection is not None:
+                connection.close()
 
     def __enter__(self) -> Self:
         return self
@@ -97,9 +97,14 @@ class ClusterClient:
             yield self._informant
         known = [Address(broker.host, broker.port) for broker in self._brokers.values()]
         for address in dict.fromkeys([*known, *self._bootstrap]):
+            self._refuse_closed()
             try:
                 self._informant = Connection.open(address, self.settings)
             except _TRY_ANOTHER as error:
                 errors[address] = error
             else:
                 yield self._informant
+
+    def _refuse_closed(self) -> None:
+        if self._closed:
+            raise ConnectionClosedError(", ".join(map(str, self._bootstrap)), "the client of this cluster was closed")

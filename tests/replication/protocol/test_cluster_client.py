@@ -1,6 +1,7 @@
 """A cluster is found through whichever broker answers."""
 
 import socket
+import threading
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 
@@ -9,10 +10,10 @@ import pytest
 from replication.protocol.addresses import Address
 from replication.protocol.client_settings import ClientSettings
 from replication.protocol.cluster_client import ClusterClient
-from replication.protocol.errors import NoBrokerError, UnknownBrokerError
+from replication.protocol.errors import ConnectionClosedError, NoBrokerError, UnknownBrokerError
 from replication.protocol.metadata import Broker
 from tests.oracle.cluster import free_port
-from tests.replication.protocol.fake_broker import FakeBroker, greet, metadata, receive
+from tests.replication.protocol.fake_broker import SECONDS, FakeBroker, greet, metadata, receive
 
 SETTINGS = ClientSettings(request_timeout_ms=300)
 
@@ -69,7 +70,7 @@ def test_a_broker_that_was_named_answers_when_the_first_is_gone() -> None:
     with _cluster(2) as brokers, ClusterClient([brokers[1].address], SETTINGS) as client:
         client.metadata()
         brokers[1].stop()
-        client.close()
+        client._informant.close()  # type: ignore[union-attr]
         assert client.metadata().cluster_id == "fake"
         assert brokers[2].connections == 1
 
@@ -112,6 +113,36 @@ def test_closing_ends_all_connections() -> None:
         connections = [client.connection_to(1), client.connection_to(2)]
         client.close()
         assert [connection.closed for connection in connections] == [True, True]
+        with pytest.raises(ConnectionClosedError, match="the client of this cluster was closed"):
+            client.connection_to(1)
+
+
+def test_closing_wakes_a_thread_that_waits_for_metadata() -> None:
+    asked = threading.Event()
+
+    def never_answer(stream: socket.socket) -> None:
+        greet(stream)
+        receive(stream)
+        asked.set()
+        stream.recv(1)
+
+    with FakeBroker(never_answer) as broker:
+        client = ClusterClient([broker.address, broker.address])
+        errors: list[Exception] = []
+
+        def wait() -> None:
+            try:
+                client.metadata()
+            except (ConnectionClosedError, NoBrokerError) as error:
+                errors.append(error)
+
+        waiting = threading.Thread(target=wait)
+        waiting.start()
+        assert asked.wait(SECONDS)
+        client.close()
+        waiting.join(SECONDS)
+        assert not waiting.is_alive()
+        assert len(errors) == 1
 
 
 def test_a_broker_that_the_cluster_does_not_have() -> None:
