@@ -1,0 +1,108 @@
+"""Kafka's own records and images beside ours: field by field, byte by byte, state by state."""
+
+import base64
+import json
+import random
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from logstore.log import Log
+from replication.metadata.description import describe
+from replication.metadata.framing import decode, encode, encode_version
+from replication.metadata.image import ClusterImage
+from replication.metadata.loading import load_image
+from replication.metadata.metadata_log import append_metadata
+from replication.metadata.records import MetadataRecord
+from replication.metadata.records.control import KRaftVersion
+from replication.metadata.snapshot import MetadataSnapshot, write_snapshot
+from tests.campaign import Campaign
+from tests.oracle.cluster import KafkaCluster
+from tests.oracle.kafka import JavaProgram
+from tests.replication.metadata.histories import history
+from tests.replication.metadata.random_records import EVERY_VERSION, random_record
+
+
+@pytest.fixture(scope="module")
+def kafka() -> Iterator[JavaProgram]:
+    with JavaProgram("MetadataOracle") as program:
+        yield program
+
+
+def test_kafka_reads_every_version_of_a_record_as_it_was_meant_and_writes_the_same_bytes(kafka: JavaProgram) -> None:
+    campaign = Campaign("metadata-records", full=1_000_000, share=2_000)
+    chance = random.Random(campaign.seed)
+    for first in range(0, campaign.count, 20):
+        versions = [chance.choice(EVERY_VERSION) for _ in range(first, min(first + 20, campaign.count))]
+        records = [(random_record(kind, version, chance), version) for kind, version in versions]
+        values = [encode_version(*each).hex() for each in records]
+        answers = kafka.ask(*(f"{command} {value}" for value in values for command in ("decode", "recode")))
+        for (record, version), value, told, written in zip(records, values, answers[::2], answers[1::2], strict=True):
+            name, number, fields = told.split(" ", 2)
+            assert (name, int(number)) == (record.type_name(), version)
+            assert json.loads(fields) == as_kafka_says_it(record, version)
+            assert written == value
+    campaign.report(campaign.count)
+
+
+def test_kafka_replays_a_history_into_the_same_image(kafka: JavaProgram) -> None:
+    campaign = Campaign("metadata-images", full=20_000, share=60)
+    for number in range(campaign.count):
+        made = history((campaign.seed, number), steps=60)
+        (answer,) = kafka.ask("image " + ",".join(encode(record).hex() for record in made.records))
+        image = ClusterImage()
+        image.replay_all(decode(bytes.fromhex(value)) for value in answer.split(","))
+        assert image == made.image, f"history(({campaign.seed}, {number}), steps=60)"
+    campaign.report(campaign.count)
+
+
+def test_kafkas_tool_reads_our_log_and_our_snapshot(tmp_path: Path) -> None:
+    directory = tmp_path / "__cluster_metadata-0"
+    made = history("for Kafka's tool", steps=150)
+    with Log.open(directory) as log:
+        for record in made.records:
+            append_metadata(log, [record], leader_epoch=3, timestamp=1_000)
+    loaded = load_image(directory)
+    assert loaded == (made.image, len(made.records), 3)
+    snapshot = write_snapshot(
+        directory,
+        loaded.image.records(),
+        end_offset=loaded.end_offset,
+        epoch=loaded.epoch,
+        last_contained_log_timestamp=1_000,
+        quorum=[KRaftVersion(k_raft_version=0)],
+    )
+    assert dumped(next(directory.glob("*.log"))) == [payload(record) for record in made.records]
+    assert dumped(snapshot.path) == [payload(record) for record in loaded.image.records()]
+    again = ClusterImage()
+    again.replay_all(MetadataSnapshot.latest(directory).records())  # type: ignore[union-attr]
+    assert again == made.image
+
+
+def dumped(path: Path) -> list[dict[str, Any]]:
+    """Let Kafka's tool print the records of a file."""
+    told = KafkaCluster(path.parent).run_tool("kafka.tools.DumpLogSegments", "--cluster-metadata-decoder", "--files", path)
+    assert "SnapshotHeader" in told or path.suffix != ".checkpoint"
+    return [json.loads(line) for line in re.findall(r"payload: (\{.*\})$", told, re.MULTILINE)]
+
+
+def payload(record: MetadataRecord) -> dict[str, Any]:
+    """Say a record as Kafka's tool prints it."""
+    version = encode(record)[2]
+    return {"type": record.type_name(), "version": version, "data": as_kafka_says_it(record, version)}
+
+
+def as_kafka_says_it(record: MetadataRecord, version: int) -> Any:
+    """Give our description Kafka's names: camel case, and bytes in base64."""
+    return camel(describe(record, version))
+
+
+def camel(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {re.sub(r"_(.)", lambda match: match[1].upper(), name): camel(each) for name, each in value.items()}
+    if isinstance(value, list):
+        return [camel(each) for each in value]
+    return base64.b64encode(value).decode() if isinstance(value, bytes) else value
