@@ -47,8 +47,8 @@ class FetchSession:
         self._epoch = INITIAL_SESSION_EPOCH
         self._wanted: dict[TopicPartition, FetchPartition] = {}
         self._asked: dict[TopicPartition, FetchPartition] = {}
-        self._held: set[TopicPartition] = set()
-        """What the leader has in its session."""
+        self._held: dict[TopicPartition, int | None] = {}
+        """What the leader has in its session, and the high watermark that it told last of each."""
         self._renewed = False
         """Since the last fetch something happened that its answer cannot know of."""
         self._changed: dict[TopicPartition, None] = {}
@@ -103,9 +103,10 @@ class FetchSession:
         else:
             partitions = {partition: self._wanted[partition] for partition in self._changed | self._reminder()}
             forgotten = frozenset(self._forgotten)
-            self._held -= forgotten
+            for partition in forgotten:
+                del self._held[partition]
         self._asked |= partitions
-        self._held |= partitions.keys()
+        self._held |= {partition: self._held.get(partition) for partition in partitions}
         self._changed.clear()
         self._forgotten.clear()
         self._renewed = False
@@ -114,6 +115,10 @@ class FetchSession:
     def asked(self, partition: TopicPartition) -> FetchPartition | None:
         """Return what an answer of now answers; None where nothing was asked, or that was taken back."""
         return self._asked.get(partition)
+
+    def told_high_watermark(self, partition: TopicPartition) -> int | None:
+        """Return the leader's high watermark where an answer is silent about a partition: it stands as last told."""
+        return self._held.get(partition)
 
     def answered(self, request: FetchRequest, response: FetchResponse) -> str:
         """Take an answer as far as it is about the session; return what is wrong with it, or "".
@@ -128,6 +133,10 @@ class FetchSession:
         if missing:
             self._epoch = INITIAL_SESSION_EPOCH
             return f"the answer to a full fetch lacks {len(missing):,} partitions, such as {min(missing)}"
+        for partition in response.partitions.keys() & self._held.keys():
+            fetched = response.partitions[partition]
+            # After an error leaders tell it again of their own.
+            self._held[partition] = fetched.high_watermark if fetched.error is ErrorCode.none else None
         self._id = response.session_id
         in_session = self._id != NO_SESSION and not self._renewed
         self._epoch = _following(request.session_epoch) if in_session else INITIAL_SESSION_EPOCH

@@ -1,6 +1,7 @@
 """Follows many partitions of one leader: which requests are due, and what their answers do. No socket, no clock."""
 
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from typing import Final
 from uuid import UUID
 
@@ -263,6 +264,8 @@ class Fetcher:
             return
         for partition, fetched in response.partitions.items():
             self._take_fetched(partition, fetched, now)
+        for partition in request.partitions.keys() - response.partitions.keys():
+            self._take_silence(partition, now)
         self.confirmed_at = asked_at
 
     def _take_fetched(self, partition: TopicPartition, fetched: FetchedPartition, now: int) -> None:
@@ -278,6 +281,16 @@ class Fetcher:
             self._append(partition, followed, step.action, now)
         else:
             self._take_step(partition, followed, step)
+
+    def _take_silence(self, partition: TopicPartition, now: int) -> None:
+        """Take that the leader has nothing new to tell, as far as it was not known how far it is ahead."""
+        followed, asked = self._partitions.get(partition), self._session.asked(partition)
+        high_watermark = self._session.told_high_watermark(partition)
+        if followed is None or asked is None or high_watermark is None or not _is_answered(followed.state, asked, now):
+            return
+        if followed.state.lag is None:
+            lag = max(0, high_watermark - followed.state.fetch_offset)
+            self._put(partition, followed, replace(followed.state, lag=lag))
 
     def _append(self, partition: TopicPartition, followed: FollowedPartition, action: Append, now: int) -> None:
         state = followed.state

@@ -109,7 +109,8 @@ class Leader:
             news = answer.error is not ErrorCode.none or answer.diverging_epoch is not None or len(answer.records) > 0
             if full or news or session.told.get(partition) != told:
                 answers[partition] = answer
-                session.told[partition] = told
+                # After an error the high watermark is told once more.
+                session.told[partition] = told if answer.error is ErrorCode.none else (-1, -1)
         session_id = next((each for each, known in self._sessions.items() if known is session), 0)
         return FetchResponse(session_id=session_id, partitions=answers)
 
