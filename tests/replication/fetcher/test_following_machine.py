@@ -173,6 +173,8 @@ class Histories(RuleBasedStateMachine):
         self.advance_high_watermark()
         # A leader's high watermark lags after its election: the mirror may know of more.
         assert_follows(log, leader, max(log.log_end_offset, end))
+        exchange(self.fetcher(follower), self.leader)
+        assert log.high_watermark == min(leader.high_watermark, log.log_end_offset)
         self.assert_few_questions(asked, epochs_known)
         self.assert_as_planned(follower)
 

@@ -1,0 +1,44 @@
+"""How much of an answer is whole, and in which order its epochs come."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from logstore import BatchTemplate, Record, encode_batch
+from replication.fetcher.fetched_batches import EpochsOutOfOrderError, whole_batches
+
+
+def batch(epoch: int) -> bytes:
+    return bytes(encode_batch([Record(0, 0, None, b"v")], BatchTemplate(leader_epoch=epoch)))
+
+
+@given(st.lists(st.integers(0, 5), max_size=6).map(sorted), st.data())
+def test_what_is_cut_off_is_left_out(epochs: list[int], data: st.DataObject) -> None:
+    batches = [batch(epoch) for epoch in epochs]
+    records = b"".join(batches)
+    cut = data.draw(st.integers(0, len(records)))
+    size = len(batch(0))
+    assert whole_batches(records[:cut], -1) == records[: cut - cut % size]
+
+
+@given(st.lists(st.integers(-1, 5), max_size=6), st.integers(-1, 5))
+def test_epochs_never_go_back_and_are_never_missing(epochs: list[int], latest_epoch: int) -> None:
+    records = b"".join(map(batch, epochs))
+    if [latest_epoch, *epochs] == sorted([latest_epoch, *epochs]) and -1 not in epochs:
+        assert whole_batches(records, latest_epoch) == records
+    else:
+        with pytest.raises(EpochsOutOfOrderError):
+            whole_batches(records, latest_epoch)
+
+
+@pytest.mark.parametrize("length", [-(2**31), -1, 0, 13, 48])
+def test_a_length_that_cannot_be_is_left_for_the_log_to_refuse(length: int) -> None:
+    records = bytearray(batch(0))
+    records[8:12] = length.to_bytes(4, signed=True)
+    assert whole_batches(bytes(records), -1) == records
+
+
+def test_a_giant_length_is_a_batch_that_is_not_whole() -> None:
+    records = bytearray(batch(0))
+    records[8:12] = (2**31 - 1).to_bytes(4)
+    assert whole_batches(bytes(records), -1) == b""

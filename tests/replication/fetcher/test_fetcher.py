@@ -1,0 +1,496 @@
+"""What a fetcher asks of one leader about many partitions, and what it makes of the answers."""
+
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from uuid import UUID, uuid4
+
+import pytest
+from kio.schema.errors import ErrorCode
+
+from epoch import EndOffset, TruncationProtocol
+from logstore import Log, Record, TopicPartition
+from replication.fetcher.fetch_observer import Cut, FetchObserver
+from replication.fetcher.fetch_rules import MIRROR_RULES, REPLICA_RULES, FetchRules
+from replication.fetcher.fetch_state import FetchState, Phase
+from replication.fetcher.fetcher import Fetcher
+from replication.fetcher.fetcher_settings import FetcherSettings, FetchIdentity
+from replication.fetcher.throttle import Throttle
+from replication.protocol.fetch import FetchedPartition, FetchRequest, FetchResponse
+from replication.protocol.list_offsets import ListOffsetsRequest
+from replication.protocol.offset_for_leader_epoch import OffsetForLeaderEpochRequest, OffsetForLeaderEpochResponse
+from tests.replication.fetcher.drive import PARTITION, Cuts, assert_follows, catch_up, exchange, open_log
+from tests.replication.fetcher.leader import Leader
+
+OTHER = TopicPartition("orders", 1)
+MIRROR = FetcherSettings()
+REPLICA = FetcherSettings(identity=FetchIdentity(5, 77))
+BACK_OFF = REPLICA_RULES.back_off_ms
+
+
+class Logs:
+    """Logs by the side that they are on, and their partition."""
+
+    def __init__(self, root: Path, stack: ExitStack) -> None:
+        self.root, self.stack = root, stack
+        self.opened: dict[tuple[str, TopicPartition], Log] = {}
+
+    def __call__(self, side: str, partition: TopicPartition = PARTITION) -> Log:
+        if (side, partition) not in self.opened:
+            self.opened[side, partition] = self.stack.enter_context(open_log(self.root / side, partition))
+        return self.opened[side, partition]
+
+
+@pytest.fixture
+def logs(tmp_path: Path) -> Iterator[Logs]:
+    with ExitStack() as stack:
+        yield Logs(tmp_path, stack)
+
+
+def write(log: Log, epoch: int, *values: bytes) -> None:
+    """Write batches of one record each, the same for the same values; all of them are committed."""
+    for value in values:
+        log.append([Record(0, 1_700_000_000_000, None, value)], leader_epoch=epoch)
+    log.update_high_watermark(log.log_end_offset)
+
+
+class Told(FetchObserver):
+    """Remembers what it was told."""
+
+    def __init__(self) -> None:
+        self.events: list[tuple[object, ...]] = []
+
+    def erred(self, partition: TopicPartition, error: ErrorCode) -> None:
+        self.events.append(("erred", partition, error))
+
+    def refused(self, partition: TopicPartition, _: Exception) -> None:
+        self.events.append(("refused", partition))
+
+    def fenced(self, partition: TopicPartition, _: FetchState) -> None:
+        self.events.append(("fenced", partition))
+
+    def failed(self, partition: TopicPartition, _: FetchState) -> None:
+        self.events.append(("failed", partition))
+
+
+def leading(logs: Logs, epoch: int, *partitions: TopicPartition) -> Leader:
+    leader = Leader()
+    for partition in partitions or (PARTITION,):
+        leader.lead(partition, logs("leader", partition), epoch)
+    return leader
+
+
+def standing(fetcher: Fetcher, partition: TopicPartition = PARTITION) -> FetchState:
+    state = fetcher.state(partition)
+    assert state is not None
+    return state
+
+
+# --- asking
+
+
+def test_a_mirror_asks_for_epochs_and_then_fetches_as_a_consumer_does(logs: Logs) -> None:
+    write(logs("leader"), 0, b"a", b"b")
+    write(logs("follower"), 0, b"a")
+    leader = leading(logs, 0)
+    fetcher = Fetcher(MIRROR)
+    fetcher.follow(PARTITION, logs("follower"), 0)
+    catch_up(fetcher, leader)
+    question, fetch = leader.asked[:2]
+    assert isinstance(question, OffsetForLeaderEpochRequest)
+    assert (question.replica_id, question.partitions[PARTITION]) == (-1, (0, 0))
+    assert isinstance(fetch, FetchRequest)
+    assert (fetch.replica_id, fetch.replica_epoch) == (-1, -1)
+    asked = fetch.partitions[PARTITION]
+    assert (asked.fetch_offset, asked.current_leader_epoch) == (1, 0)
+    assert (asked.last_fetched_epoch, asked.log_start_offset) == (-1, -1)
+
+
+def test_a_replica_only_fetches_and_says_who_it_is_and_what_it_has(logs: Logs) -> None:
+    write(logs("leader"), 3, b"a", b"b")
+    write(logs("follower"), 3, b"a")
+    leader = leading(logs, 4)
+    fetcher = Fetcher(REPLICA)
+    fetcher.follow(PARTITION, logs("follower"), 4)
+    exchange(fetcher, leader)
+    (fetch,) = leader.asked
+    assert isinstance(fetch, FetchRequest)
+    assert (fetch.replica_id, fetch.replica_epoch) == (5, 77)
+    asked = fetch.partitions[PARTITION]
+    assert (asked.fetch_offset, asked.current_leader_epoch) == (1, 4)
+    assert (asked.last_fetched_epoch, asked.log_start_offset) == (3, 0)
+
+
+def test_questions_come_before_fetches(logs: Logs) -> None:
+    write(logs("follower"), 0, b"a")
+    fetcher = Fetcher(MIRROR)
+    fetcher.follow(PARTITION, logs("follower"), 0)
+    fetcher.follow(OTHER, logs("follower", OTHER), 0)
+    (question,) = fetcher.requests(0)
+    assert isinstance(question, OffsetForLeaderEpochRequest)
+    assert set(question.partitions) == {PARTITION}
+    assert fetcher.requests(0) == []
+
+
+def test_what_has_not_changed_is_not_asked_again(logs: Logs) -> None:
+    leader = leading(logs, 0, PARTITION, OTHER)
+    fetcher = Fetcher()
+    for partition in (PARTITION, OTHER):
+        fetcher.follow(partition, logs("follower", partition), 0, UUID(int=1))
+    exchange(fetcher, leader)
+    write(logs("leader", OTHER), 0, b"a")
+    for expected in ([], [OTHER], []):
+        (fetch,) = exchange(fetcher, leader)
+        assert isinstance(fetch, FetchRequest)
+        assert [*fetch.partitions] == expected
+
+
+@pytest.mark.parametrize(
+    ("fetch_version", "tells_epochs", "expected"),
+    [
+        (18, True, REPLICA_RULES),
+        (12, True, REPLICA_RULES),
+        (11, True, FetchRules(truncate_on_fetch=False)),
+        (4, False, FetchRules(TruncationProtocol.HIGH_WATERMARK, truncate_on_fetch=False)),
+    ],
+)
+def test_what_a_leader_speaks_decides_the_rules(
+    fetch_version: int, *, tells_epochs: bool, expected: FetchRules
+) -> None:
+    assert REPLICA_RULES.for_leader(fetch_version, tells_epochs=tells_epochs) == expected
+
+
+def test_under_new_rules_all_partitions_truncate_anew(logs: Logs) -> None:
+    write(logs("follower"), 0, b"a")
+    fetcher = Fetcher(REPLICA)
+    fetcher.follow(PARTITION, logs("follower"), 0)
+    assert standing(fetcher).phase is Phase.FETCHING
+    fetcher.use_rules(MIRROR_RULES)
+    assert standing(fetcher).phase is Phase.TRUNCATING
+
+
+def test_how_far_a_silent_leader_is_ahead_is_known_from_what_it_told_before(logs: Logs) -> None:
+    write(logs("leader"), 0, b"a", b"b")
+    leader = leading(logs, 0)
+    fetcher = Fetcher()
+    fetcher.follow(PARTITION, logs("follower"), 0)
+    catch_up(fetcher, leader)
+    fetcher.forget(PARTITION)
+    fetcher.follow(PARTITION, logs("follower"), 0)
+    assert standing(fetcher).lag is None
+    catch_up(fetcher, leader)
+    assert standing(fetcher).lag == 0
+
+
+# --- truncating
+
+
+def forked(logs: Logs) -> None:
+    """Both have `a` and `b`; then the follower led in epoch 1, and the leader in epoch 2."""
+    for side, epoch, values in [("leader", 2, (b"x",)), ("follower", 1, (b"c", b"d", b"e"))]:
+        write(logs(side), 0, b"a", b"b")
+        write(logs(side), epoch, *values)
+
+
+@pytest.mark.parametrize("settings", [MIRROR, REPLICA])
+def test_a_cut_is_told_with_its_reason_before_and_after(logs: Logs, settings: FetcherSettings) -> None:
+    forked(logs)
+    told = Cuts()
+    fetcher = Fetcher(settings, observer=told)
+    fetcher.follow(PARTITION, logs("follower"), 2)
+    catch_up(fetcher, leading(logs, 2))
+    (cut,) = told.cuts
+    assert (cut.partition, cut.first_offset, cut.log_end_offset, cut.offset_count) == (PARTITION, 2, 5, 3)
+    assert (cut.high_watermark, cut.is_below_high_watermark, cut.leader_epoch) == (5, True, 2)
+    assert cut.reason == "in the log of the leader of epoch 2: epoch 0 ends at offset 2"
+    assert_follows(logs("follower"), logs("leader"), 3)
+
+
+class Keeper(FetchObserver):
+    """Wants to keep what is cut, and cannot."""
+
+    def truncating(self, log: Log, cut: Cut) -> None:
+        assert log.log_end_offset == cut.log_end_offset
+        raise OSError(28, "No space left on device", "kept.log")
+
+
+def test_what_cannot_be_kept_is_not_cut(logs: Logs) -> None:
+    forked(logs)
+    fetcher = Fetcher(observer=Keeper())
+    fetcher.follow(PARTITION, logs("follower"), 2)
+    exchange(fetcher, leading(logs, 2))
+    assert logs("follower").log_end_offset == 5
+    assert standing(fetcher).phase is Phase.FAILED
+    assert "kept.log" in standing(fetcher).reason
+
+
+@pytest.mark.parametrize("settings", [MIRROR, REPLICA])
+def test_a_log_without_epochs_is_cut_to_its_high_watermark(logs: Logs, settings: FetcherSettings) -> None:
+    write(logs("follower"), 0, b"a", b"b")
+    logs("follower").update_high_watermark(1)
+    logs("follower").epochs.clear()
+    write(logs("leader"), 0, b"a", b"c")
+    told = Cuts()
+    fetcher = Fetcher(settings, observer=told)
+    fetcher.follow(PARTITION, logs("follower"), 0)
+    catch_up(fetcher, leading(logs, 0))
+    assert [(cut.offset, cut.is_below_high_watermark) for cut in told.cuts] == [(1, False)]
+    assert "high watermark" in told.cuts[0].reason
+
+
+# --- out of range
+
+
+@pytest.mark.parametrize("settings", [MIRROR, REPLICA])
+def test_a_log_that_ends_before_the_leaders_starts_begins_there(logs: Logs, settings: FetcherSettings) -> None:
+    write(logs("leader"), 0, b"a", b"b", b"c", b"d")
+    logs("leader").delete_records(3)
+    write(logs("follower"), 0, b"a")
+    told = Cuts()
+    fetcher = Fetcher(settings, observer=told)
+    fetcher.follow(PARTITION, logs("follower"), 0)
+    leader = leading(logs, 0)
+    catch_up(fetcher, leader)
+    assert [(cut.starts_afresh, cut.offset, cut.offset_count) for cut in told.cuts] == [(True, 3, 1)]
+    assert (logs("follower").log_start_offset, logs("follower").log_end_offset) == (3, 4)
+    replicas = [each.replica_id for each in leader.asked if isinstance(each, ListOffsetsRequest)]
+    # A mirror is told the leader's end, and not only its high watermark.
+    assert replicas == [settings.identity.offsets_replica_id] * 2
+
+
+def test_a_log_that_goes_on_beyond_the_leaders_is_cut_and_asks_again(logs: Logs) -> None:
+    write(logs("leader"), 0, b"a", b"b")
+    write(logs("follower"), 0, b"a", b"b")
+    leader = leading(logs, 0)
+    fetcher = Fetcher(MIRROR)
+    fetcher.follow(PARTITION, logs("follower"), 0)
+    catch_up(fetcher, leader)
+    # Nobody but a leader that loses what it had, and leads on.
+    logs("leader").truncate_to(1)
+    leader.forget_sessions()
+    catch_up(fetcher, leader)
+    assert_follows(logs("follower"), logs("leader"), 1)
+
+
+def test_an_empty_log_may_begin_within_the_leaders_first_batch(logs: Logs) -> None:
+    for side in ("leader",):
+        logs(side).append([Record.of(b"a"), Record.of(b"b"), Record.of(b"c")], leader_epoch=0)
+        logs(side).update_high_watermark(3)
+        logs(side).delete_records(1)
+    logs("follower").truncate_fully_and_start_at(1)
+    fetcher = Fetcher()
+    fetcher.follow(PARTITION, logs("follower"), 0)
+    catch_up(fetcher, leading(logs, 0))
+    assert (logs("follower").log_start_offset, logs("follower").log_end_offset) == (1, 3)
+
+
+# --- what the leader tells beside records
+
+
+def test_high_watermark_and_log_start_follow_the_leaders(logs: Logs) -> None:
+    write(logs("leader"), 0, b"a", b"b", b"c", b"d")
+    leader = leading(logs, 0)
+    fetcher = Fetcher(REPLICA)
+    fetcher.follow(PARTITION, logs("follower"), 0)
+    exchange(fetcher, leader)
+    assert logs("follower").high_watermark == 4
+    logs("leader").delete_records(2)
+    exchange(fetcher, leader)
+    assert logs("follower").log_start_offset == 2
+
+
+def test_a_leaders_start_beyond_what_was_asked_for_is_not_believed(logs: Logs) -> None:
+    write(logs("follower"), 0, b"a", b"b")
+    told = Told()
+    fetcher = Fetcher(REPLICA, observer=told)
+    fetcher.follow(PARTITION, logs("follower"), 0)
+    (request,) = fetcher.requests(0)
+    fetcher.take(request, FetchResponse(partitions={PARTITION: FetchedPartition(ErrorCode.none, 9, 9)}), 0)
+    assert logs("follower").log_start_offset == 0
+    assert told.events == [("refused", PARTITION)]
+    assert standing(fetcher).ready_at == BACK_OFF
+
+
+# --- errors
+
+
+def answered_with(error: ErrorCode, fetcher: Fetcher, now: int = 0) -> None:
+    (request,) = fetcher.requests(now)
+    fetcher.take(request, FetchResponse(partitions={PARTITION: FetchedPartition(error, -1)}), now)
+
+
+@pytest.mark.parametrize(
+    ("error", "in_doubt"),
+    [
+        (ErrorCode.not_leader_or_follower, True),
+        (ErrorCode.unknown_leader_epoch, True),
+        (ErrorCode.unknown_topic_or_partition, True),
+        (ErrorCode.unknown_topic_id, True),
+        (ErrorCode.kafka_storage_error, True),
+        (ErrorCode.topic_authorization_failed, False),
+        (ErrorCode.unknown_server_error, False),
+    ],
+)
+def test_after_an_error_a_partition_waits_and_asks_again(logs: Logs, error: ErrorCode, *, in_doubt: bool) -> None:
+    told, doubts = Told(), list[TopicPartition]()
+    fetcher = Fetcher(observer=told, in_doubt=doubts.append)
+    fetcher.follow(PARTITION, logs("follower"), 0)
+    answered_with(error, fetcher)
+    assert standing(fetcher).reason == error.name.upper()
+    assert doubts == [PARTITION] * in_doubt
+    assert told.events == [("erred", PARTITION, error)]
+    assert fetcher.requests(BACK_OFF - 1) == []
+    assert fetcher.wake_at(1) == BACK_OFF
+    assert len(fetcher.requests(BACK_OFF)) == 1
+
+
+def test_a_fenced_partition_waits_for_a_newer_leader(logs: Logs) -> None:
+    write(logs("leader"), 1, b"a")
+    told, doubts = Told(), list[TopicPartition]()
+    fetcher = Fetcher(observer=told, in_doubt=doubts.append)
+    fetcher.follow(PARTITION, logs("follower"), 0)
+    answered_with(ErrorCode.fenced_leader_epoch, fetcher)
+    assert standing(fetcher).phase is Phase.FENCED
+    assert doubts == [PARTITION]
+    assert ("fenced", PARTITION) in told.events
+    assert fetcher.requests(10 * BACK_OFF) == []
+    fetcher.follow(PARTITION, logs("follower"), 1)
+    catch_up(fetcher, leading(logs, 1))
+
+
+def test_a_disk_that_fails_fails_its_partition_alone(logs: Logs) -> None:
+    leader = leading(logs, 0, PARTITION, OTHER)
+    told = Told()
+    fetcher = Fetcher(observer=told)
+    for partition in (PARTITION, OTHER):
+        write(logs("leader", partition), 0, b"a")
+        fetcher.follow(partition, logs("follower", partition), 0)
+    logs("follower").abandon()
+    exchange(fetcher, leader)
+    exchange(fetcher, leader)
+    assert standing(fetcher).phase is Phase.FAILED
+    assert "closed" in standing(fetcher).reason
+    assert told.events == [("failed", PARTITION)]
+    assert fetcher.is_caught_up(OTHER, 0)
+
+
+def test_a_leader_that_is_gone_puts_all_in_doubt(logs: Logs) -> None:
+    doubts = set[TopicPartition]()
+    fetcher = Fetcher(in_doubt=doubts.add)
+    for partition in (PARTITION, OTHER):
+        fetcher.follow(partition, logs("follower", partition), 0)
+    (request,) = fetcher.requests(0)
+    fetcher.disconnected("broker1:9092: the connection broke", 0)
+    assert doubts == {PARTITION, OTHER}
+    assert standing(fetcher).reason == "broker1:9092: the connection broke"
+    fetcher.take(request, FetchResponse(partitions={PARTITION: FetchedPartition(ErrorCode.none, 0)}), 1)
+    assert fetcher.confirmed_at == -1
+    (again,) = fetcher.requests(BACK_OFF)
+    assert isinstance(again, FetchRequest)
+    assert set(again.partitions) == {PARTITION, OTHER}
+
+
+def test_a_failed_fetch_is_asked_again_in_full(logs: Logs) -> None:
+    leader = leading(logs, 0)
+    fetcher = Fetcher()
+    fetcher.follow(PARTITION, logs("follower"), 0)
+    exchange(fetcher, leader)
+    (request,) = fetcher.requests(0)
+    fetcher.exchange_failed(request, "malformed", 0)
+    assert standing(fetcher).reason == "malformed"
+    (again,) = fetcher.requests(BACK_OFF)
+    assert isinstance(again, FetchRequest)
+    assert (set(again.partitions), again.session_epoch) == ({PARTITION}, 0)
+
+
+def test_a_session_that_the_leader_forgot_costs_one_round(logs: Logs) -> None:
+    leader = leading(logs, 0)
+    fetcher = Fetcher()
+    fetcher.follow(PARTITION, logs("follower"), 0)
+    exchange(fetcher, leader)
+    leader.forget_sessions()
+    exchange(fetcher, leader)
+    assert fetcher.confirmed_at == 0
+    (again,) = exchange(fetcher, leader, 1)
+    assert isinstance(again, FetchRequest)
+    assert set(again.partitions) == {PARTITION}
+    assert fetcher.confirmed_at == 1
+
+
+# --- answers that come too late
+
+
+def test_an_answer_counts_only_where_the_partition_stands_as_it_did(logs: Logs) -> None:
+    write(logs("leader"), 0, b"a")
+    leader = leading(logs, 0)
+    log = logs("follower")
+
+    def forget(fetcher: Fetcher) -> None:
+        fetcher.forget(PARTITION)
+
+    def follow_anew(fetcher: Fetcher) -> None:
+        fetcher.forget(PARTITION)
+        fetcher.follow(PARTITION, log, 0)
+
+    def follow_another_leader(fetcher: Fetcher) -> None:
+        fetcher.follow(PARTITION, log, 1)
+
+    def follow_another_topic(fetcher: Fetcher) -> None:
+        fetcher.follow(PARTITION, log, 0, uuid4())
+
+    for change in (forget, follow_anew, follow_another_leader, follow_another_topic):
+        fetcher = Fetcher()
+        fetcher.follow(PARTITION, log, 0)
+        (request,) = fetcher.requests(0)
+        answer = leader.answer(request)
+        change(fetcher)
+        fetcher.take(request, answer, 0)
+        assert log.log_end_offset == 0
+
+
+def test_an_answer_about_epochs_counts_only_for_the_leader_that_was_asked(logs: Logs) -> None:
+    forked(logs)
+    fetcher = Fetcher(MIRROR)
+    fetcher.follow(PARTITION, logs("follower"), 1)
+    (request,) = fetcher.requests(0)
+    fetcher.follow(PARTITION, logs("follower"), 2)
+    answer = OffsetForLeaderEpochResponse(partitions={PARTITION: (ErrorCode.none, EndOffset(0, 1))})  # type: ignore[dict-item]
+    fetcher.take(request, answer, 0)
+    assert logs("follower").log_end_offset == 5
+    assert standing(fetcher).phase is Phase.TRUNCATING
+
+
+def test_a_partition_that_an_answer_lacks_asks_again_later(logs: Logs) -> None:
+    write(logs("follower"), 0, b"a")
+    fetcher = Fetcher(MIRROR)
+    fetcher.follow(PARTITION, logs("follower"), 0)
+    (request,) = fetcher.requests(0)
+    fetcher.take(request, OffsetForLeaderEpochResponse(partitions={}), 0)
+    assert "lacks" in standing(fetcher).reason
+    assert len(fetcher.requests(BACK_OFF)) == 1
+
+
+# --- throttling
+
+
+def test_a_throttle_holds_up_what_lags_and_lets_through_what_does_not(logs: Logs) -> None:
+    leader = leading(logs, 0, PARTITION, OTHER)
+    write(logs("leader", PARTITION), 0, *[b"x" * 100] * 20)
+    throttle = Throttle(100, windows=2)
+    fetcher = Fetcher(FetcherSettings(max_partition_bytes=500), throttle=throttle)
+    for partition in (PARTITION, OTHER):
+        fetcher.follow(partition, logs("follower", partition), 0)
+    exchange(fetcher, leader, 0)
+    fetched = logs("follower").log_end_offset
+    assert 0 < fetched < 20
+    (held_up,) = exchange(fetcher, leader, 1)
+    assert isinstance(held_up, FetchRequest)
+    assert held_up.forgotten == {PARTITION}
+    free_at = throttle.free_at(1)
+    assert free_at > 1
+    write(logs("leader", OTHER), 0, b"y")
+    exchange(fetcher, leader, 2)
+    assert logs("follower", OTHER).log_end_offset == 1
+    assert logs("follower").log_end_offset == fetched
+    exchange(fetcher, leader, free_at)
+    assert logs("follower").log_end_offset > fetched
