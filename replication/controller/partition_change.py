@@ -156,13 +156,18 @@ class _Change:
             self.removing = self.adding = ()
 
     def _keep_eligible(self, min_isr: int) -> None:
-        """While fewer than `min_isr` are in sync, no record is acknowledged that those who left do not have."""
+        """While fewer than `min_isr` are in sync, no record is acknowledged that those who left do not have.
+
+        Who is reassigned away deletes its log. Kafka keeps it eligible all the same, and would let it lead, without
+        what is committed, once it is added again.
+        """
         if len(self.isr) >= min_isr:
             self.elr = self.last_known_elr = ()
             return
-        candidates = {*self.elr, *self.partition.isr} - set(self.isr)
-        self.elr = tuple(sorted(candidates.difference(self.target.unclean_shutdown)))
-        self.last_known_elr = tuple(sorted((candidates | set(self.last_known_elr)) - {*self.isr, *self.elr}))
+        left = {*self.elr, *self.partition.isr}.difference(self.isr)
+        eligible = left.intersection(self.partition.replicas, self.replicas).difference(self.target.unclean_shutdown)
+        self.elr = tuple(sorted(eligible))
+        self.last_known_elr = tuple(sorted(left.union(self.last_known_elr).difference(self.isr, eligible)))
 
     def _elect(self) -> None:
         leader, unclean = self._elected()

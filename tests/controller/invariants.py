@@ -47,6 +47,7 @@ class Invariants:
     def _check_state(self, key: PartitionKey, state: PartitionState) -> None:
         assert set(state.isr) <= set(state.replicas)
         assert len({*state.isr, *state.elr}) == len(state.isr) + len(state.elr), "nobody is in sync or eligible twice"
+        assert set(state.elr) <= set(state.replicas), "who was reassigned away has no records any more"
         assert state.isr or self.controller.cluster.rules.elr, (
             "only with eligible leader replicas may nobody be in sync"
         )
@@ -62,8 +63,7 @@ class Invariants:
         if state.has_leader:
             assert state.leader in active, "who leads is alive"
         else:
-            # As in Kafka, who was reassigned away may stay in the ELR, where it can no longer be elected.
-            in_sync = set(state.isr or state.elr).intersection(state.replicas)
+            in_sync = set(state.isr or state.elr)
             assert not active & in_sync, "somebody in sync is alive, and nobody leads"
 
     def _check_change(self, topic: Topic, key: PartitionKey, before: PartitionState, after: PartitionState) -> None:

