@@ -19,7 +19,7 @@ from tests.oracle.cluster import KafkaCluster
 
 BASE_TIMESTAMP = 1_700_000_000_000
 CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
-WAIT_SECONDS = 60
+WAIT_SECONDS = 300
 FORKED = ("diverge", "hwloss")
 
 

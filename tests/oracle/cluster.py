@@ -23,8 +23,8 @@ from tests.oracle.kafka import classpath
 
 CLUSTER_ID = "MkU3OEVBNTcwNTJENDM2Qg"
 CONTROLLER = 100
-SECONDS_TO_START = 300
-SECONDS_TO_STOP = 60
+SECONDS_TO_START = 600
+SECONDS_TO_STOP = 180
 
 BROKER_SETTINGS: Mapping[str, object] = {
     "process.roles": "broker",

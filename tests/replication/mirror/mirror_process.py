@@ -12,7 +12,7 @@ from typing import Any, Self
 
 from tests.data.replicas import PROJECT
 
-SECONDS = 90
+SECONDS = 300
 
 
 @dataclass

@@ -25,6 +25,8 @@ from tests.replication.mirror.mirror_process import MirrorProcess, wait_until
 
 ORDERS = ("orders", 3)
 FORKED = ("diverge", "hwloss")
+PATIENT = {"initial.broker.registration.timeout.ms": 600_000}
+"""On a machine that has much else to do."""
 BASE, ONLY_ON_1, ONLY_ON_2 = 300, 120, (77, 5)
 
 
@@ -71,7 +73,7 @@ class Scene:
 @pytest.fixture(scope="module")
 def scene(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
     directory = tmp_path_factory.mktemp("cluster")
-    with KafkaCluster(directory / "kafka", brokers=3) as cluster:
+    with KafkaCluster(directory / "kafka", brokers=3, settings=PATIENT) as cluster:
         mirror = MirrorProcess(
             cluster.bootstrap(),
             (ORDERS[0], *FORKED),
