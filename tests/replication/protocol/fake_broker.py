@@ -72,6 +72,25 @@ class FakeBroker:
             self._script(stream)
 
 
+class Silence:
+    """A script: greet, read one request, and keep quiet until `end` is called."""
+
+    def __init__(self) -> None:
+        self.asked = threading.Event()
+        self.kept_waiting = False
+        """Whether nobody called `end` for SECONDS."""
+        self._ended = threading.Event()
+
+    def __call__(self, stream: socket.socket) -> None:
+        greet(stream)
+        receive(stream)
+        self.asked.set()
+        self.kept_waiting = not self._ended.wait(SECONDS)
+
+    def end(self) -> None:
+        self._ended.set()
+
+
 def receive(stream: socket.socket) -> Asked:
     """Read one request."""
     frame = _exactly(stream, int.from_bytes(_exactly(stream, 4), "big"))

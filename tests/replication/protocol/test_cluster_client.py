@@ -13,7 +13,7 @@ from replication.protocol.cluster_client import ClusterClient
 from replication.protocol.errors import ConnectionClosedError, NoBrokerError, UnknownBrokerError
 from replication.protocol.metadata import Broker
 from tests.oracle.cluster import free_port
-from tests.replication.protocol.fake_broker import SECONDS, FakeBroker, greet, metadata, receive
+from tests.replication.protocol.fake_broker import SECONDS, FakeBroker, Silence, greet, metadata, receive
 
 SETTINGS = ClientSettings(request_timeout_ms=300)
 
@@ -118,15 +118,8 @@ def test_closing_ends_all_connections() -> None:
 
 
 def test_closing_wakes_a_thread_that_waits_for_metadata() -> None:
-    asked = threading.Event()
-
-    def never_answer(stream: socket.socket) -> None:
-        greet(stream)
-        receive(stream)
-        asked.set()
-        stream.recv(1)
-
-    with FakeBroker(never_answer) as broker:
+    silence = Silence()
+    with FakeBroker(silence) as broker:
         client = ClusterClient([broker.address, broker.address])
         errors: list[Exception] = []
 
@@ -138,11 +131,12 @@ def test_closing_wakes_a_thread_that_waits_for_metadata() -> None:
 
         waiting = threading.Thread(target=wait)
         waiting.start()
-        assert asked.wait(SECONDS)
+        assert silence.asked.wait(SECONDS)
         client.close()
         waiting.join(SECONDS)
-        assert not waiting.is_alive()
-        assert len(errors) == 1
+        silence.end()
+    assert not silence.kept_waiting
+    assert len(errors) == 1
 
 
 def test_a_broker_that_the_cluster_does_not_have() -> None:

@@ -2,8 +2,6 @@
 
 import socket
 import threading
-import time
-from collections.abc import Callable
 
 import pytest
 
@@ -21,7 +19,16 @@ from replication.protocol.metadata import ClusterMetadata, MetadataRequest
 from replication.protocol.offset_for_leader_epoch import OffsetForLeaderEpochRequest
 from replication.protocol.schema import request_classes
 from tests.oracle.cluster import free_port
-from tests.replication.protocol.fake_broker import SECONDS, FakeBroker, framed, greet, metadata, receive, versions
+from tests.replication.protocol.fake_broker import (
+    SECONDS,
+    FakeBroker,
+    Silence,
+    framed,
+    greet,
+    metadata,
+    receive,
+    versions,
+)
 
 ALL = MetadataRequest(topics=None)
 HASTY = ClientSettings(request_timeout_ms=200, connect_timeout_ms=2_000)
@@ -47,13 +54,6 @@ def _say_nothing(stream: socket.socket) -> None:
 
 def _hang_up(stream: socket.socket) -> None:
     stream.recv(1_000_000)
-
-
-def _until(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + SECONDS
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.005)
 
 
 def test_a_request_of_ours_is_answered_by_ours() -> None:
@@ -132,10 +132,11 @@ def test_receiving_when_nothing_was_asked_is_an_error_at_once() -> None:
         connection.receive()
 
 
-@pytest.mark.parametrize("times", range(5))
-def test_closing_wakes_a_thread_that_waits(times: int) -> None:
-    del times
-    with FakeBroker(_never_answer) as broker:
+@pytest.mark.parametrize("attempt", range(5))
+def test_closing_wakes_a_thread_that_waits(attempt: int) -> None:
+    del attempt
+    silence = Silence()
+    with FakeBroker(silence) as broker:
         connection = Connection.open(broker.address)
         errors: list[Exception] = []
 
@@ -147,11 +148,12 @@ def test_closing_wakes_a_thread_that_waits(times: int) -> None:
 
         waiting = threading.Thread(target=wait)
         waiting.start()
-        _until(lambda: bool(connection._exchange.in_flight))
+        assert silence.asked.wait(SECONDS)
         connection.close()
         waiting.join(SECONDS)
-        assert not waiting.is_alive()
-        assert ["closed on this side" in str(error) for error in errors] == [True]
+        silence.end()
+    assert not silence.kept_waiting
+    assert ["closed on this side" in str(error) for error in errors] == [True]
 
 
 def test_closing_twice_is_harmless() -> None:
