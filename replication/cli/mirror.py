@@ -117,9 +117,12 @@ def mirror(
     display = display_for(json=json)
     try:
         with _until_told() as told, Mirror.open(settings, display.tell) as opened, _metrics_served(opened, metrics):
-            _follow(opened, display, told, once=once)
+            was_cut_short = not _follow(opened, display, told, once=once) and once
     finally:
         display.close()
+    if was_cut_short:
+        complain("interrupted before all was copied; started again, it goes on there")
+        raise typer.Exit(EXIT_FAILED)
     if opened.failed:
         raise typer.Exit(EXIT_FINDINGS)
 
@@ -133,14 +136,15 @@ def _client_settings(path: Path | None) -> "ClientSettings":
     return properties.settings
 
 
-def _follow(opened: "Mirror", display: "Display", told: Event, *, once: bool) -> None:
-    """Look after the mirror until somebody says stop, or until it has caught up where that is enough."""
-    while not told.wait(PAUSE_SECONDS):
+def _follow(opened: "Mirror", display: "Display", told: Event, *, once: bool) -> bool:
+    """Look after the mirror until somebody says stop; return whether it had caught up before, or nothing is left."""
+    is_done = False
+    while not is_done and not told.wait(PAUSE_SECONDS):
         opened.look_after()
         display.show(opened.statuses)
-        if (once and opened.has_caught_up()) or opened.has_nothing_left():
-            break
+        is_done = (once and opened.has_caught_up()) or opened.has_nothing_left()
     display.show(opened.statuses, last=True)
+    return is_done
 
 
 @contextmanager

@@ -1,7 +1,6 @@
 """What a mirror does about what its fetchers do: counts it, tells of it, keeps what is truncated."""
 
-from collections import defaultdict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
@@ -25,19 +24,14 @@ class MirrorObserver(FetchObserver):
         """`tell` is called from the fetchers' threads; `keeper` gets what is truncated, before it is."""
         self._tell = tell
         self._keeper = keeper
-        self._tallies: defaultdict[TopicPartition, Tally] = defaultdict(Tally)
+        self._tallies: dict[TopicPartition, Tally] = {}
         self.failures = 0
         """How often a partition was given up."""
         self._removed: dict[TopicPartition, tuple[RemovedRecords, Path | None]] = {}
 
-    @property
-    def tallies(self) -> Mapping[TopicPartition, Tally]:
-        """What has been done, by partition."""
-        return self._tallies
-
     def tally(self, partition: TopicPartition) -> Tally:
-        """Return what has been done for a partition."""
-        return self._tallies[partition]
+        """Return what has been done for a partition. Any thread may ask."""
+        return self._tallies.get(partition) or self._tallies.setdefault(partition, Tally())
 
     def truncating(self, log: Log, cut: Cut) -> None:
         """Count what goes and keep it, if that is asked for. Raises OSError: then nothing goes."""
@@ -49,23 +43,23 @@ class MirrorObserver(FetchObserver):
         """Count the truncation and tell of it."""
         del log
         removed, kept = self._removed.pop(cut.partition)
-        self._tallies[cut.partition].add_cut(removed, is_below_high_watermark=cut.is_below_high_watermark)
+        self.tally(cut.partition).add_cut(removed, is_below_high_watermark=cut.is_below_high_watermark)
         self._tell(Truncated(cut, removed, kept))
 
     def appended(self, partition: TopicPartition, info: AppendInfo, state: FetchState) -> None:
         """Count what was copied."""
         del state
-        tally = self._tallies[partition]
+        tally = self.tally(partition)
         tally.bytes += info.size
         tally.appends += 1
 
     def erred(self, partition: TopicPartition, error: ErrorCode) -> None:
         """Count the error."""
-        self._tallies[partition].errors[error.name.upper()] += 1
+        self.tally(partition).errors[error.name.upper()] += 1
 
     def refused(self, partition: TopicPartition, error: Exception) -> None:
         """Count and tell."""
-        self._tallies[partition].errors[_REFUSED] += 1
+        self.tally(partition).errors[_REFUSED] += 1
         self._tell(Refused(partition, str(error)))
 
     def failed(self, partition: TopicPartition, state: FetchState) -> None:

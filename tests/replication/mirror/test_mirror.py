@@ -273,6 +273,20 @@ def test_the_command_copies_once_and_tells_what_failed(scene: Scene) -> None:
     )
 
 
+def test_a_backup_that_is_interrupted_has_not_been_made(scene: Scene) -> None:
+    scene.make(ORDERS, *((0, 50) for _ in range(100)))
+    process = MirrorProcess(scene.leader.bootstrap, ("orders",), scene.root / "copy", ("--once", "--throttle", "100"))
+    with process:
+        deadline = time.monotonic() + SECONDS
+        while not (scene.root / "copy/orders-0").exists():
+            assert time.monotonic() < deadline, process.said()
+            time.sleep(0.02)
+        with scene.leader.held:
+            # Nothing is answered meanwhile, so that it cannot have caught up.
+            assert process.stop() == 2, process.said()
+    assert "interrupted before all was copied" in process.said()
+
+
 def test_a_process_that_is_killed_again_and_again_has_the_copy_in_the_end(scene: Scene) -> None:
     log = scene.make(ORDERS)
     process = MirrorProcess(scene.leader.bootstrap, ("orders",), scene.root / "copy")
