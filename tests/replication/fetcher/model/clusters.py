@@ -1,5 +1,7 @@
 """The clusters that are checked, each with one thing right or wrong."""
 
+from dataclasses import replace
+
 from epoch import TruncationProtocol
 from replication.fetcher.fetch_rules import FetchRules
 from tests.replication.fetcher.model.variant import Variant
@@ -40,6 +42,9 @@ ROUNDS_UNCLEAN = Variant(
     without=frozenset({LOSS}),
 )
 
+ROUNDS_UNFENCED = replace(ROUNDS_UNCLEAN, name="questions in rounds, without fencing", fences=False, hears_late=True)
+"""KIP-279 without KIP-320."""
+
 ON_FETCH = Variant("on fetch", _FETCHES)
 """Kafka since 2.7."""
 
@@ -48,7 +53,8 @@ ON_FETCH_UNCLEAN = Variant("on fetch, unclean elections", _FETCHES, elects_uncle
 NEW_INCARNATIONS = Variant(
     "on fetch, lost tails, new incarnations", _FETCHES, loses_tails=True, registers=True, min_isr=2
 )
-"""Kafka since 4.0: KIP-903, KIP-966."""
+"""Kafka since 4.0: KIP-903, KIP-966. A leader that lacks what was acknowledged is elected only where no member of ISR
+and ELR is left, each having crashed; any other such election is a loss."""
 
 OLD_EPOCH_REUSED = Variant(
     "on fetch, lost tails, the old epoch led on", _FETCHES, loses_tails=True, without=frozenset({LOSS, DIVERGENCE})

@@ -23,6 +23,7 @@ COUNTER_EXAMPLES = [
     (clusters.HIGH_WATERMARK.bounded(epochs=2, records=1, restarts=1), LOSS),
     (clusters.HIGH_WATERMARK_FORK.bounded(epochs=2, records=2, restarts=1), DIVERGENCE),
     (clusters.KIP_101_FORK.bounded(epochs=3, records=2, restarts=0), DIVERGENCE),
+    (clusters.ROUNDS_UNFENCED.bounded(epochs=3, records=2, restarts=0), DIVERGENCE),
     (clusters.OLD_EPOCH_REUSED.bounded(epochs=1, records=2, restarts=1), SILENT),
 ]
 
@@ -47,7 +48,7 @@ SOUND = [
 
 
 @pytest.mark.parametrize(("variant", "kind"), COUNTER_EXAMPLES, ids=lambda each: getattr(each, "name", each))
-def test_an_older_protocol_has_a_shortest_counter_example(variant: Variant, kind: str) -> None:
+def test_less_than_the_current_protocol_has_a_counter_example(variant: Variant, kind: str) -> None:
     verdict = check(variant)
     sys.stdout.write(rendered(verdict))
     assert verdict.violation is not None

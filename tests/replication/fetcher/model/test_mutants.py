@@ -10,7 +10,7 @@ import pytest
 
 from epoch import TruncateTo
 from replication.fetcher import following
-from tests.replication.fetcher.model import clusters, leader
+from tests.replication.fetcher.model import clusters, leader, model
 from tests.replication.fetcher.model.checker import check
 from tests.replication.fetcher.model.trace import rendered
 from tests.replication.fetcher.model.variant import Variant
@@ -18,6 +18,7 @@ from tests.replication.fetcher.model.violations import DIVERGENCE, LOSS, STUCK
 
 ON_FETCH = clusters.ON_FETCH_UNCLEAN.bounded(epochs=3, records=2, restarts=0)
 ROUNDS = clusters.ROUNDS_UNCLEAN.bounded(epochs=3, records=2, restarts=0)
+CRASHING = clusters.NEW_INCARNATIONS.bounded(epochs=2, records=1, restarts=1)
 CLEAN = clusters.ON_FETCH.bounded(epochs=3, records=2, restarts=0)
 
 _truncate = following._truncate
@@ -64,6 +65,11 @@ def one_too_far(state: Any, rules: Any, log: Any, high_watermark: int) -> Any:
     return replace(state, fetch_offset=state.fetch_offset + 1)
 
 
+def of_an_older_isr(*_: Any) -> bool:
+    """Let leaders change an ISR of which they have not heard."""
+    return True
+
+
 Mutant = tuple[Any, str, Callable[..., Any], Variant, str]
 MUTANTS: list[Mutant] = [
     (following, "truncation_for", to_the_leaders_end, ROUNDS, DIVERGENCE),
@@ -73,9 +79,8 @@ MUTANTS: list[Mutant] = [
     (following, "follow", with_the_leaders_epoch, ON_FETCH, DIVERGENCE),
     (following, "after_append", one_too_far, ON_FETCH, STUCK),
     (leader, "diverging_epoch", no_divergence, ON_FETCH, DIVERGENCE),
+    (model, "_knows_the_isr", of_an_older_isr, CRASHING, LOSS),
 ]
-
-
 LATER: list[Mutant] = [
     (following, "_truncate", always_complete, ROUNDS.bounded(epochs=4, records=2, restarts=0), DIVERGENCE),
     (following, "truncation_for", to_the_high_watermark, CLEAN, LOSS),
