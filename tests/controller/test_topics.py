@@ -1,0 +1,168 @@
+from uuid import UUID
+
+import pytest
+from kio.schema.errors import ErrorCode
+
+from replication.controller.controller import ControllerSettings
+from replication.controller.refusal import Refusal
+from replication.controller.topics import MorePartitions, NewTopic, TopicAnswer
+from replication.metadata.records import ConfigRecord, PartitionRecord, TopicRecord
+from tests.controller.small_cluster import SmallCluster, directory
+
+
+def create(cluster: SmallCluster, *topics: NewTopic) -> list[TopicAnswer]:
+    return cluster.done(cluster.controller.create_topics(topics))
+
+
+def refused(cluster: SmallCluster, topic: NewTopic) -> tuple[str, str | None]:
+    (answer,) = create(cluster, topic)
+    return answer.error.name.upper(), answer.message
+
+
+def enlarge(cluster: SmallCluster, name: str, count: int, *assignments: tuple[int, ...]) -> TopicAnswer:
+    request = MorePartitions(name, count, assignments or None)
+    return cluster.done(cluster.controller.add_partitions([request]))[0]
+
+
+def test_a_topic_s_settings_stand_between_it_and_its_partitions() -> None:
+    cluster = SmallCluster()
+    topic = NewTopic("a", 2, 3, configs={"min.insync.replicas": "2", "retention.ms": "5"})
+    records = cluster.controller.create_topics([topic]).records
+    assert [type(record) for record in records] == [
+        TopicRecord,
+        *[ConfigRecord] * 2,
+        *[PartitionRecord] * 2,
+    ]
+
+
+def test_a_partition_starts_with_those_in_sync_that_live_and_knows_their_directories() -> None:
+    cluster = SmallCluster(4)
+    cluster.fence(2)
+    cluster.heartbeat(3, want_shut_down=True)
+    cluster.topic("a", (2, 4, 1))
+    state = cluster.partition("a")
+    assert (state.isr, state.leader, state.leader_epoch) == ((4, 1), 4, 0)
+    assert state.directories == (directory(2), directory(4), directory(1))
+
+
+def test_counts_that_are_not_given_are_the_controller_s() -> None:
+    cluster = SmallCluster(settings=ControllerSettings(num_partitions=4, default_replication_factor=2))
+    create(cluster, NewTopic("a"))
+    topic = cluster.controller.cluster.topic_named("a")
+    assert topic is not None
+    assert [len(state.replicas) for state in topic.partitions.values()] == [2] * 4
+
+
+@pytest.mark.parametrize(
+    ("topic", "code", "message"),
+    [
+        (NewTopic(""), "INVALID_TOPIC_EXCEPTION", "empty string"),
+        (NewTopic(".."), "INVALID_TOPIC_EXCEPTION", "not allowed"),
+        (NewTopic("x" * 250), "INVALID_TOPIC_EXCEPTION", "max allowed length 249"),
+        (NewTopic("a/b"), "INVALID_TOPIC_EXCEPTION", "ASCII alphanumerics"),
+        (NewTopic("known"), "TOPIC_ALREADY_EXISTS", "Topic 'known' already exists."),
+        (NewTopic("has_dots"), "INVALID_TOPIC_EXCEPTION", "collides with existing topic: has.dots"),
+        (NewTopic("a", 0), "INVALID_PARTITIONS", "invalid non-positive value"),
+        (NewTopic("a", 1, 0), "INVALID_REPLICATION_FACTOR", "must be larger than 0"),
+        (NewTopic("a", 1, 4), "INVALID_REPLICATION_FACTOR", "cannot be reached because only 3 broker"),
+        (NewTopic("a", configs={"x": None}), "INVALID_CONFIG", "Null value not supported for topic configs: x"),
+        (NewTopic("a", configs={"min.insync.replicas": "0"}), "INVALID_CONFIG", "min.insync.replicas"),
+        (NewTopic("a", configs={"unclean.leader.election.enable": "yes"}), "INVALID_CONFIG", "true or false"),
+        (NewTopic("a", 1, assignments={0: (1,)}), "INVALID_REQUEST", "numPartitions was not set to -1."),
+        (NewTopic("a", -1, 1, assignments={0: (1,)}), "INVALID_REQUEST", "replication factor was not set to -1."),
+        (NewTopic("a", assignments={0: ()}), "INVALID_REPLICA_ASSIGNMENT", "an empty replica list."),
+        (NewTopic("a", assignments={0: (1, 1)}), "INVALID_REPLICA_ASSIGNMENT", "broker 1 more than once."),
+        (NewTopic("a", assignments={0: (9,)}), "INVALID_REPLICA_ASSIGNMENT", "no such broker is registered."),
+        (NewTopic("a", assignments={0: (1,), 1: (1, 2)}), "INVALID_REPLICA_ASSIGNMENT", "which have 1 replica(s)."),
+        (NewTopic("a", assignments={1: (1,)}), "INVALID_REPLICA_ASSIGNMENT", "consecutive 0-based"),
+    ],
+)
+def test_what_cannot_be_made_is_refused_with_a_reason(topic: NewTopic, code: str, message: str) -> None:
+    cluster = SmallCluster()
+    cluster.topic("known", (1,))
+    cluster.topic("has.dots", (1,))
+    told, reason = refused(cluster, topic)
+    assert told == code
+    assert reason is not None
+    assert message in reason
+
+
+def test_where_nobody_lives_nothing_is_made() -> None:
+    cluster = SmallCluster(1)
+    cluster.topic("a", (1,))
+    cluster.fence(1)
+    all_fenced = "Unable to replicate the partition 1 time(s): All brokers are currently fenced."
+    assert refused(cluster, NewTopic("b", 1, 1)) == ("INVALID_REPLICATION_FACTOR", all_fenced)
+    assert refused(cluster, NewTopic("b", assignments={0: (1,)}))[0] == "INVALID_REPLICA_ASSIGNMENT"
+    assert enlarge(cluster, "a", 2).error is ErrorCode.invalid_replication_factor
+    assert enlarge(cluster, "a", 2, (1,)).error is ErrorCode.invalid_replica_assignment
+
+
+def test_one_topic_s_fault_does_not_keep_another_from_being_made() -> None:
+    cluster = SmallCluster()
+    answers = create(cluster, NewTopic("a", 1, 1), NewTopic("b", 0), NewTopic("twice"), NewTopic("twice"))
+    assert [(answer.topic, answer.error) for answer in answers] == [
+        ("a", ErrorCode.none),
+        ("b", ErrorCode.invalid_partitions),
+        ("twice", ErrorCode.invalid_request),
+    ]
+    assert set(cluster.controller.cluster.image.topics.by_name) == {"a"}
+
+
+def test_what_is_only_validated_is_not_made() -> None:
+    cluster = SmallCluster()
+    decision = cluster.controller.create_topics([NewTopic("a", 1, 1)], validate_only=True)
+    assert decision.records == []
+    assert decision.answer[0].error is ErrorCode.none
+
+
+def test_too_many_partitions_at_once_are_refused_altogether() -> None:
+    with pytest.raises(Refusal, match="POLICY_VIOLATION"):
+        create(SmallCluster(), NewTopic("a", 5000, 1), NewTopic("b", 5001, 1))
+
+
+def test_a_cordoned_directory_gets_no_replica_by_chance() -> None:
+    cluster = SmallCluster(2)
+    cluster.heartbeat(1, cordoned_log_dirs=(directory(1),))
+    create(cluster, NewTopic("a", 5, 1))
+    topic = cluster.controller.cluster.topic_named("a")
+    assert topic is not None
+    assert {state.leader for state in topic.partitions.values()} == {2}
+    assert refused(cluster, NewTopic("b", 1, 2))[0] == "INVALID_REPLICATION_FACTOR"
+    cluster.topic("c", (1,))
+
+
+def test_partitions_are_added_at_the_end_with_as_many_replicas() -> None:
+    cluster = SmallCluster()
+    cluster.topic("a", (1, 2))
+    assert enlarge(cluster, "a", 3).error is ErrorCode.none
+    assert enlarge(cluster, "a", 4, (3, 1)).error is ErrorCode.none
+    assert [len(cluster.partition("a", number).replicas) for number in range(4)] == [2] * 4
+    assert cluster.partition("a", 3).replicas == (3, 1)
+
+
+def test_partitions_that_cannot_be_added_are_refused_with_a_reason() -> None:
+    cluster = SmallCluster()
+    cluster.topic("a", (1, 2))
+    assert enlarge(cluster, "b", 2).error is ErrorCode.unknown_topic_or_partition
+    assert enlarge(cluster, "a", 1).message == "Topic already has 1 partition(s)."
+    assert enlarge(cluster, "a", 0).message == ("The topic a currently has 1 partition(s); 0 would not be an increase.")
+    assert enlarge(cluster, "a", 3, (1, 2)).error is ErrorCode.invalid_replica_assignment
+    assert enlarge(cluster, "a", 2, (1,)).error is ErrorCode.invalid_replica_assignment
+
+
+def test_a_topic_is_deleted_by_name_or_id_with_its_settings() -> None:
+    cluster = SmallCluster()
+    cluster.topic("a", (1, 2), min_insync_replicas="2")
+    cluster.topic("b", (1, 2))
+    topic_id = cluster.key("a").topic_id
+    answers = cluster.done(cluster.controller.delete_topics([topic_id, "b", "c", UUID(int=5)]))
+    assert [answer.error for answer in answers] == [
+        ErrorCode.none,
+        ErrorCode.none,
+        ErrorCode.unknown_topic_or_partition,
+        ErrorCode.unknown_topic_id,
+    ]
+    assert len(cluster.controller.cluster.image.topics) == 0
+    assert not cluster.controller.cluster.index.leads(1)
+    assert cluster.controller.cluster.image.configurations.by_resource == {}
