@@ -53,9 +53,12 @@ public final class MetadataOracle {
     }
 
     private static String image(List<String> records) {
-        MetadataDelta delta = new MetadataDelta.Builder().setImage(MetadataImage.EMPTY).build();
-        for (String record : records) delta.replay(read(record).message());
-        MetadataImage image = delta.apply(new MetadataProvenance(0, 0, 0, true));
+        MetadataImage image = MetadataImage.EMPTY;
+        for (int offset = 0; offset < records.size(); offset++) {
+            MetadataDelta delta = new MetadataDelta.Builder().setImage(image).build();
+            delta.replay(read(records.get(offset)).message());
+            image = delta.apply(new MetadataProvenance(offset, 0, 0, true));
+        }
         MetadataVersion version = image.features().metadataVersionOrThrow();
         RecordListWriter writer = new RecordListWriter();
         image.write(writer, new ImageWriterOptions.Builder(version).setEligibleLeaderReplicasEnabled(true).build());

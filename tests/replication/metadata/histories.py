@@ -71,6 +71,9 @@ class History:
     def _some(self) -> tuple[int, ...]:
         return tuple(self._chance.sample(BROKERS, self._chance.randrange(4)))
 
+    def _replicas(self) -> tuple[int, ...]:
+        return tuple(self._chance.sample(BROKERS, self._chance.randrange(1, 4)))
+
     def _maybe_some(self) -> tuple[int, ...] | None:
         return self._some() if self._chance.random() < 0.3 else None
 
@@ -144,7 +147,7 @@ class History:
             yield self._partition(topic_id, number)
 
     def _partition(self, topic_id: UUID, number: int) -> PartitionRecord:
-        replicas = self._some()
+        replicas = self._replicas()
         return PartitionRecord(
             partition_id=number,
             topic_id=topic_id,
@@ -164,7 +167,7 @@ class History:
     def change_partition(self) -> Iterator[MetadataRecord]:
         places = [(topic.id, number, state) for topic, number, state in self.image.topics.partitions()]
         for topic_id, number, state in self._chance.sample(places, min(2, len(places))):
-            replicas = self._maybe_some()
+            replicas = self._replicas() if self._chance.random() < 0.3 else None
             count = len(state.replicas if replicas is None else replicas)
             yield PartitionChangeRecord(
                 partition_id=number,

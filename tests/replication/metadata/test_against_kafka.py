@@ -84,7 +84,9 @@ def test_kafkas_tool_reads_our_log_and_our_snapshot(tmp_path: Path) -> None:
 
 def dumped(path: Path) -> list[dict[str, Any]]:
     """Let Kafka's tool print the records of a file."""
-    told = KafkaCluster(path.parent).run_tool("kafka.tools.DumpLogSegments", "--cluster-metadata-decoder", "--files", path)
+    told = KafkaCluster(path.parent).run_tool(
+        "kafka.tools.DumpLogSegments", "--cluster-metadata-decoder", "--files", path
+    )
     assert "SnapshotHeader" in told or path.suffix != ".checkpoint"
     return [json.loads(line) for line in re.findall(r"payload: (\{.*\})$", told, re.MULTILINE)]
 
