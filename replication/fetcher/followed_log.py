@@ -45,6 +45,9 @@ class FollowedLog:
 
         Raises OSError and LogStoreError, and what the observer raises, with nothing cut then.
         """
+        if isinstance(action, TruncateTo) and action.offset >= self.log.log_end_offset:
+            self.log.truncate_to(action.offset)
+            return
         cut = self._cut(action, leader_epoch)
         if cut.offset_count > 0:
             self._observer.truncating(self.log, cut)

@@ -114,7 +114,7 @@ def after_offsets(
     lag = leader.log_end_offset - log.log_end_offset
     if rules.asks:
         return Step(replace(state, phase=Phase.TRUNCATING, lag=lag))
-    return Step(replace(_fetching(state, rules, log.log_end_offset, log), lag=lag))
+    return Step(_fetching(state, rules, log.log_end_offset, log, lag))
 
 
 def after_fetch(
@@ -140,7 +140,7 @@ def after_fetch(
 def after_append(state: FetchState, rules: FetchRules, log: LogState, leader_high_watermark: int) -> FetchState:
     """Go on after the batches were appended; `log` is as they left it."""
     lag = max(0, leader_high_watermark - log.log_end_offset)
-    return replace(_fetching(state, rules, log.log_end_offset, log), lag=lag)
+    return _fetching(state, rules, log.log_end_offset, log, lag)
 
 
 def after_failed_exchange(state: FetchState, rules: FetchRules, reason: str, now: int) -> FetchState:
@@ -159,9 +159,14 @@ def _after_error(state: FetchState, rules: FetchRules, error: ErrorCode, now: in
 def _truncate_as_told(state: FetchState, rules: FetchRules, log: LogState, answer: EndOffset) -> Step:
     """Truncate as follows from an epoch and its end in the leader's log."""
     decision = truncation_for(answer, log.history, log.log_end_offset, log.high_watermark)
-    known = f"epoch {answer.epoch} ends at offset {answer.end_offset:,}" if answer.end_offset >= 0 else "no such epoch"
-    reason = f"in the log of the leader of epoch {state.leader_epoch}: {known}"
+    # Most often nothing is cut, and nobody asks why.
+    reason = _what_was_told(state, answer) if decision.offset < log.log_end_offset else ""
     return _truncate(state, rules, log, decision.offset, reason, complete=decision.complete)
+
+
+def _what_was_told(state: FetchState, answer: EndOffset) -> str:
+    known = f"epoch {answer.epoch} ends at offset {answer.end_offset:,}" if answer.end_offset >= 0 else "no such epoch"
+    return f"in the log of the leader of epoch {state.leader_epoch}: {known}"
 
 
 def _truncate(state: FetchState, rules: FetchRules, log: LogState, offset: int, reason: str, *, complete: bool) -> Step:
@@ -173,12 +178,12 @@ def _truncate(state: FetchState, rules: FetchRules, log: LogState, offset: int, 
     left = log.truncate_to(offset)
     lag = state.lag if offset >= log.log_end_offset else None
     if complete or not rules.asks:
-        following = replace(_fetching(state, rules, offset, left), lag=lag)
+        following = _fetching(state, rules, offset, left, lag)
     else:
         following = FetchState(state.leader_epoch, offset, phase=Phase.TRUNCATING, lag=lag)
     return Step(following, TruncateTo(offset, reason))
 
 
-def _fetching(state: FetchState, rules: FetchRules, offset: int, log: LogState) -> FetchState:
+def _fetching(state: FetchState, rules: FetchRules, offset: int, log: LogState, lag: int | None) -> FetchState:
     last_fetched_epoch = log.latest_epoch if rules.truncate_on_fetch else UNDEFINED_EPOCH
-    return FetchState(state.leader_epoch, offset, last_fetched_epoch, lag=state.lag)
+    return FetchState(state.leader_epoch, offset, last_fetched_epoch, lag=lag)
