@@ -27,6 +27,8 @@ class MirrorObserver(FetchObserver):
         self._tallies: dict[TopicPartition, Tally] = {}
         self.failures = 0
         """How often a partition was given up."""
+        self._troubles: dict[str, str] = {}
+        """Why leaders could not be reached, as told; forgotten once something comes again."""
         self._removed: dict[TopicPartition, tuple[RemovedRecords, Path | None]] = {}
 
     def tally(self, partition: TopicPartition) -> Tally:
@@ -49,6 +51,8 @@ class MirrorObserver(FetchObserver):
     def appended(self, partition: TopicPartition, info: AppendInfo, state: FetchState) -> None:
         """Count what was copied."""
         del state
+        if self._troubles:
+            self._troubles.clear()
         tally = self.tally(partition)
         tally.bytes += info.size
         tally.appends += 1
@@ -68,5 +72,7 @@ class MirrorObserver(FetchObserver):
         self._tell(Failed(partition, state.reason))
 
     def disconnected(self, address: str, reason: str) -> None:
-        """Tell."""
-        self._tell(Disconnected(address, reason))
+        """Tell, but not again at each try."""
+        if self._troubles.get(address) != reason:
+            self._troubles[address] = reason
+            self._tell(Disconnected(address, reason))

@@ -98,6 +98,21 @@ def test_what_comes_and_what_goes_wrong_is_counted_by_partition(told: list[Any])
     assert observer.tally(TopicPartition("orders", 1)).bytes == 0
 
 
+def test_a_leader_that_cannot_be_reached_is_told_once_until_something_comes_again(told: list[Any]) -> None:
+    observer = MirrorObserver(told.append)
+    for address in ("one", "one", "two", "one"):
+        observer.disconnected(address, "refused")
+    observer.disconnected("one", "timed out")
+    assert [(each.address, each.reason) for each in told] == [
+        ("one", "refused"),
+        ("two", "refused"),
+        ("one", "timed out"),
+    ]
+    observer.appended(ORDERS, AppendInfo(0, 9, 0, 500, is_duplicate=False), FetchState(3, 10))
+    observer.disconnected("one", "timed out")
+    assert len(told) == 4
+
+
 def test_a_truncation_of_nothing_counts_as_none() -> None:
     observer = MirrorObserver(print)
     observer.tally(ORDERS).add_cut(RemovedRecords(10, 0, 0), is_below_high_watermark=False)
