@@ -1,5 +1,6 @@
 """What a leader sent of one partition, looked at before it is appended: how much of it is whole, in which epochs."""
 
+from collections.abc import Iterator
 from struct import Struct
 from typing import Final
 
@@ -8,6 +9,8 @@ from logstore.message_set import SMALLEST_MESSAGE
 
 # Base offset, length, leader epoch, magic: they stand outside of what the checksum covers.
 _PLACE: Final = Struct(">qiib")
+_LENGTH: Final = Struct(">i")
+_LENGTH_POSITION: Final = 8
 _RECORD_BATCH: Final = 2
 _SMALLEST_BATCH: Final = HEADER_SIZE - LOG_OVERHEAD
 _SMALLEST_MESSAGE: Final = SMALLEST_MESSAGE - LOG_OVERHEAD
@@ -46,3 +49,15 @@ def whole_batches(records: bytes | memoryview, latest_epoch: int) -> memoryview:
             return view
         position += LOG_OVERHEAD + length
     return view[:position]
+
+
+def split_batches(batches: memoryview, most: int) -> Iterator[memoryview]:
+    """Give whole batches in parts of `most` bytes at most; of one batch at least, however large it is."""
+    start = position = 0
+    while position < len(batches):
+        end = position + LOG_OVERHEAD + _LENGTH.unpack_from(batches, position + _LENGTH_POSITION)[0]
+        if end - start > most and position > start:
+            yield batches[start:position]
+            start = position
+        position = end
+    yield batches[start:]

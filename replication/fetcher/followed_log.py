@@ -17,7 +17,7 @@ from logstore.batches import read_batches
 from replication.fetcher.actions import Append, StartAfresh, TruncateTo
 from replication.fetcher.errors import DamagedRecordsError, RefusedRecordsError
 from replication.fetcher.fetch_observer import Cut, FetchObserver
-from replication.fetcher.fetched_batches import EpochsOutOfOrderError, whole_batches
+from replication.fetcher.fetched_batches import EpochsOutOfOrderError, split_batches, whole_batches
 from replication.fetcher.log_state import LogState
 
 _ANY_EPOCH: Final = 2**31 - 1
@@ -81,7 +81,7 @@ class FollowedLog:
         latest = self.log.epochs.history.latest_epoch
         try:
             whole = whole_batches(records, UNDEFINED_EPOCH if latest is None else latest)
-            info = self._append_batches(whole, leader_epoch)
+            info = self._append_whole(whole, leader_epoch)
         except EpochsOutOfOrderError as error:
             raise RefusedRecordsError(self.partition, str(error)) from None
         except (CorruptBatchError, CorruptRecordError, DecompressionError) as error:
@@ -89,6 +89,19 @@ class FollowedLog:
         if info.size == 0:
             self._refuse_unusable(records, whole, leader_epoch)
         return info
+
+    def _append_whole(self, whole: memoryview, leader_epoch: int) -> AppendInfo:
+        """Append an answer at once, or in parts where a segment does not take so much at once."""
+        most = self.log.config.segment_bytes
+        if len(whole) <= most:
+            return self._append_batches(whole, leader_epoch)
+        infos = [self._append_batches(part, leader_epoch) for part in split_batches(whole, most)]
+        return AppendInfo(
+            infos[0].first_offset,
+            max(info.last_offset for info in infos),
+            max(info.max_timestamp for info in infos),
+            sum(info.size for info in infos),
+        )
 
     def _append_batches(self, whole: memoryview, leader_epoch: int) -> AppendInfo:
         epoch = _ANY_EPOCH if leader_epoch == UNDEFINED_EPOCH else leader_epoch

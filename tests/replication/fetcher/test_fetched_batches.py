@@ -1,11 +1,13 @@
 """How much of an answer is whole, and in which order its epochs come."""
 
+from itertools import accumulate
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from logstore import BatchTemplate, Record, encode_batch
-from replication.fetcher.fetched_batches import EpochsOutOfOrderError, whole_batches
+from replication.fetcher.fetched_batches import EpochsOutOfOrderError, split_batches, whole_batches
 
 
 def batch(epoch: int) -> bytes:
@@ -42,3 +44,16 @@ def test_a_giant_length_is_a_batch_that_is_not_whole() -> None:
     records = bytearray(batch(0))
     records[8:12] = (2**31 - 1).to_bytes(4)
     assert whole_batches(bytes(records), -1) == b""
+
+
+@given(st.lists(st.integers(1, 40), min_size=1, max_size=8), st.integers(1, 1_000))
+def test_parts_are_whole_batches_that_a_segment_takes_at_once(sizes: list[int], most: int) -> None:
+    batches = [bytes(encode_batch([Record(0, 0, None, b"v" * size)])) for size in sizes]
+    parts = [bytes(part) for part in split_batches(memoryview(b"".join(batches)), most)]
+    assert b"".join(parts) == b"".join(batches)
+    ends = list(accumulate(map(len, batches)))
+    assert set(accumulate(map(len, parts))) <= set(ends)
+    for part, following in zip(parts, [*parts[1:], b""], strict=True):
+        assert len(part) <= most or part in batches
+        first = int.from_bytes(following[8:12]) + 12
+        assert not following or len(part) + first > most

@@ -19,7 +19,16 @@ from replication.fetcher.throttle import Throttle
 from replication.protocol.fetch import FetchedPartition, FetchRequest, FetchResponse
 from replication.protocol.list_offsets import ListOffsetsRequest
 from replication.protocol.offset_for_leader_epoch import OffsetForLeaderEpochRequest, OffsetForLeaderEpochResponse
-from tests.replication.fetcher.drive import PARTITION, Cuts, assert_follows, catch_up, exchange, open_log
+from tests.replication.fetcher.drive import (
+    CONFIG,
+    PARTITION,
+    Cuts,
+    assert_follows,
+    batches,
+    catch_up,
+    exchange,
+    open_log,
+)
 from tests.replication.fetcher.leader import Leader
 
 OTHER = TopicPartition("orders", 1)
@@ -297,6 +306,17 @@ def test_high_watermark_and_log_start_follow_the_leaders(logs: Logs) -> None:
     logs("leader").delete_records(2)
     exchange(fetcher, leader)
     assert logs("follower").log_start_offset == 2
+
+
+def test_an_answer_larger_than_a_segment_fills_several(logs: Logs) -> None:
+    write(logs("leader"), 0, *[b"x" * 500] * 20)
+    fetcher = Fetcher()
+    fetcher.follow(PARTITION, logs("follower"), 0)
+    answer = b"".join(each for _, each in batches(logs("leader"), 0, 20))
+    assert len(answer) > CONFIG.segment_bytes
+    (request,) = fetcher.requests(0)
+    fetcher.take(request, FetchResponse(partitions={PARTITION: FetchedPartition(ErrorCode.none, 20, 0, answer)}), 0)
+    assert_follows(logs("follower"), logs("leader"), 20)
 
 
 def test_a_leaders_start_beyond_what_was_asked_for_is_not_believed(logs: Logs) -> None:

@@ -24,7 +24,7 @@ from tests.campaign import Campaign
 from tests.replication.fetcher.drive import PARTITION, Cuts, assert_follows, batches, catch_up, exchange, open_log
 from tests.replication.fetcher.leader import Leader
 
-HISTORIES = Campaign("fetcher: random histories of replicas and a mirror", full=3_000, share=25)
+HISTORIES = Campaign("fetcher: random histories of replicas and a mirror", full=1_000, share=25)
 
 REPLICAS = (1, 2, 3)
 MIRROR = 9
