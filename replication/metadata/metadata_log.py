@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Final
 
@@ -89,12 +90,12 @@ def _of_log(log: Log, start: int) -> Iterator[Batch]:
 
 def _of_directory(path: Path, start: int) -> Iterator[Batch]:
     segments = PartitionDirectory.open(path).segments
-    for segment, later in zip(segments, [*segments[1:], None], strict=True):
-        if later is None:
-            yield from _of_growing_file(segment.log_path)
-        elif later.base_offset > start:
+    for segment, later in pairwise(segments):
+        if later.base_offset > start:
             with segment.open_log() as log:
                 yield from _of_file(log)
+    for active in segments[-1:]:
+        yield from _of_growing_file(active.log_path)
 
 
 def _of_growing_file(path: Path) -> Iterator[Batch]:

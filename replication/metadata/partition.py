@@ -11,7 +11,6 @@ from replication.metadata.records import (
     MIGRATING_DIRECTORY,
     NO_LEADER,
     NO_LEADER_CHANGE,
-    UNASSIGNED_DIRECTORY,
     PartitionChangeRecord,
     PartitionRecord,
 )
@@ -139,13 +138,14 @@ class PartitionState:
         )
 
     def _changed_directories(self, record: PartitionChangeRecord) -> tuple[UUID, ...]:
-        """Replicas that stay keep their directory where the record says nothing; those that come have none yet."""
-        if record.directories:
-            return _fitting(record.directories, self.replicas if record.replicas is None else record.replicas)
-        if record.replicas is None:
+        """Whoever changes the replicas names the directories too, unless none of them is known yet."""
+        if record.replicas is None and record.directories is None:
             return self.directories
-        known = dict(zip(self.replicas, self.directories, strict=False))
-        return tuple(known.get(replica, UNASSIGNED_DIRECTORY) for replica in record.replicas)
+        replicas = self.replicas if record.replicas is None else record.replicas
+        directories = self.directories if record.directories is None else record.directories
+        if all(directory == MIGRATING_DIRECTORY for directory in directories):
+            return _migrating(replicas)
+        return _fitting(directories, replicas)
 
 
 def _known(recovery_state: int) -> int:

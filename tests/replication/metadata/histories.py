@@ -168,7 +168,8 @@ class History:
         places = [(topic.id, number, state) for topic, number, state in self.image.topics.partitions()]
         for topic_id, number, state in self._chance.sample(places, min(2, len(places))):
             replicas = self._replicas() if self._chance.random() < 0.3 else None
-            count = len(state.replicas if replicas is None else replicas)
+            directories = self._uuids(len(replicas or state.replicas))
+            told = self._chance.random() < 0.3 or (replicas is not None and any(each.int for each in state.directories))
             yield PartitionChangeRecord(
                 partition_id=number,
                 topic_id=topic_id,
@@ -178,7 +179,7 @@ class History:
                 removing_replicas=self._maybe_some(),
                 adding_replicas=self._maybe_some(),
                 leader_recovery_state=self._chance.choice((-1, 0, 1)),
-                directories=self._uuids(count) if self._chance.random() < 0.3 else None,
+                directories=directories if told else None,
                 eligible_leader_replicas=self._maybe_some(),
                 last_known_elr=self._maybe_some(),
             )

@@ -107,20 +107,21 @@ def test_each_change_moves_the_partition_epoch_and_a_named_leader_the_leader_epo
     assert after.replicas == before.replicas
 
 
-def test_replicas_that_stay_keep_their_directory_and_new_ones_have_none_yet() -> None:
-    moved = PartitionState.of(PARTITION).changed(change(replicas=(2, 3)))
-    assert moved.directories == (SECOND, UNASSIGNED_DIRECTORY)
-    assert moved.changed(change(directories=(THIRD, FIRST))).directory_of(3) == FIRST
+def test_who_changes_the_replicas_names_their_directories_too() -> None:
+    moved = PartitionState.of(PARTITION).changed(change(replicas=(2, 3), directories=(SECOND, UNASSIGNED_DIRECTORY)))
+    assert (moved.directory_of(2), moved.directory_of(3)) == (SECOND, UNASSIGNED_DIRECTORY)
 
 
 def test_a_partition_placed_before_directories_had_ids_is_migrating() -> None:
     old = PartitionRecord(
         partition_id=0, topic_id=TOPIC, replicas=(1, 2), isr=(1,), leader=1, leader_epoch=0, partition_epoch=0
     )
-    assert PartitionState.of(old).directories == (MIGRATING_DIRECTORY, MIGRATING_DIRECTORY)
+    placed = PartitionState.of(old)
+    assert placed.directories == (MIGRATING_DIRECTORY, MIGRATING_DIRECTORY)
+    assert placed.changed(change(replicas=(3,))).directories == (MIGRATING_DIRECTORY,)
 
 
-@pytest.mark.parametrize("wrong", [{"directories": (FIRST,)}, {"leader_recovery_state": 2}])
+@pytest.mark.parametrize("wrong", [{"directories": (FIRST,)}, {"replicas": (1,)}, {"leader_recovery_state": 2}])
 def test_a_change_that_contradicts_itself_is_refused(wrong: dict[str, object]) -> None:
     image = image_of(TopicRecord(name="orders", topic_id=TOPIC), PARTITION)
     with pytest.raises(InvalidReplayError, match="PARTITION_CHANGE_RECORD does not follow"):
