@@ -31,7 +31,7 @@ from confluent_kafka.admin import (
 from tests.oracle.cluster import CONTROLLER, KafkaCluster
 
 SETTINGS = {"metadata.log.max.record.bytes.between.snapshots": 1000}
-PATIENCE = 60
+PATIENCE = 120
 
 
 def wait_until(is_so: Callable[[], bool], what: str) -> None:
@@ -115,9 +115,7 @@ def truth(cluster: KafkaCluster) -> dict[str, str]:
     return {
         "topics": cluster.run_tool(f"{tools}.TopicCommand", *bootstrap, "--describe"),
         "features": cluster.run_tool(f"{tools}.FeatureCommand", *bootstrap, "describe"),
-        "brokers": cluster.run_tool(
-            f"{tools}.ClusterTool", "list-endpoints", *bootstrap, "--include-fenced-brokers"
-        ),
+        "brokers": cluster.run_tool(f"{tools}.ClusterTool", "list-endpoints", *bootstrap, "--include-fenced-brokers"),
         "quorum": cluster.run_tool(f"{tools}.MetadataQuorumCommand", *bootstrap, "describe", "--status"),
     }
 

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from logstore.log import Log
+from logstore.log_file import LogFile
 from replication.metadata.description import describe
 from replication.metadata.framing import decode, encode, encode_version
 from replication.metadata.image import ClusterImage
@@ -24,6 +25,7 @@ from tests.oracle.cluster import KafkaCluster
 from tests.oracle.kafka import JavaProgram
 from tests.replication.metadata.histories import history
 from tests.replication.metadata.random_records import EVERY_VERSION, random_record
+from tests.replication.metadata.test_real_cluster import KEPT
 
 
 @pytest.fixture(scope="module")
@@ -82,6 +84,14 @@ def test_kafkas_tool_reads_our_log_and_our_snapshot(tmp_path: Path) -> None:
     assert again == made.image
 
 
+def test_kafkas_tool_says_of_a_real_controllers_log_what_we_say() -> None:
+    directory = KEPT / "__cluster_metadata-0"
+    for path in (directory / "00000000000000000000.log", MetadataSnapshot.latest(directory).path):  # type: ignore[union-attr]
+        with LogFile.open(path) as log:
+            values = [each.value or b"" for batch in log.batches() if not batch.is_control for each in batch.records()]
+        assert dumped(path) == [payload(decode(value), value[2]) for value in values]
+
+
 def dumped(path: Path) -> list[dict[str, Any]]:
     """Let Kafka's tool print the records of a file."""
     told = KafkaCluster(path.parent).run_tool(
@@ -91,9 +101,9 @@ def dumped(path: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in re.findall(r"payload: (\{.*\})$", told, re.MULTILINE)]
 
 
-def payload(record: MetadataRecord) -> dict[str, Any]:
+def payload(record: MetadataRecord, version: int | None = None) -> dict[str, Any]:
     """Say a record as Kafka's tool prints it."""
-    version = encode(record)[2]
+    version = encode(record)[2] if version is None else version
     return {"type": record.type_name(), "version": version, "data": as_kafka_says_it(record, version)}
 
 
