@@ -19,11 +19,13 @@ from replication.metadata.framing import encode
 from replication.metadata.metadata_log import append_metadata
 from replication.metadata.metadata_version import LATEST_METADATA_VERSION, METADATA_VERSION_FEATURE
 from replication.metadata.records import FeatureLevelRecord, SupportedFeature
+from tests.oracle.kafka import JavaProgram
 
 PARTITIONS = 10_000
 PARTITIONS_OF_A_TOPIC = 100
 CLUSTER = "measured"
 LONG_AFTER = 10**6
+WARM_UP = 200_000
 MAX_BYTES_A_PARTITION = 1024
 
 
@@ -79,6 +81,16 @@ def bench_partition_changes_with_their_records(benchmark: BenchmarkFixture) -> N
     gc.unfreeze()
     assert len(values) == measured(benchmark, PARTITIONS) + 1
     benchmark.extra_info["partition changes"] = len(values)
+
+
+def bench_partition_changes_by_kafka(benchmark: BenchmarkFixture) -> None:
+    """As many by Kafka's own builder, warm, with the bytes of their records; its own time is in `extra_info`."""
+    changes = measured(benchmark, PARTITIONS)
+    with JavaProgram("PartitionChangeTimer", measured=True) as kafka:
+        kafka.ask(str(WARM_UP if benchmark.enabled else 1))
+        (nanoseconds,) = benchmark(kafka.ask, str(changes))
+    benchmark.extra_info["partition changes"] = changes
+    benchmark.extra_info["processor ms"] = round(int(nanoseconds) / 1e6, 1)
 
 
 def bench_fencing_a_broker_to_records_on_disk(benchmark: BenchmarkFixture, tmp_path: Path) -> None:
