@@ -5,7 +5,7 @@ contains, and that record's epoch: `00000000000000000312-0000000001.checkpoint`.
 """
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -24,7 +24,7 @@ from replication.metadata.batches import ensure_sound, metadata_batch
 from replication.metadata.control_messages import decode_control, encode_control
 from replication.metadata.errors import DamagedMetadataError, InvalidMetadataSnapshotError, MetadataError
 from replication.metadata.framing import encode
-from replication.metadata.metadata_version import LATEST_METADATA_VERSION
+from replication.metadata.image import ClusterImage
 from replication.metadata.records import MetadataRecord
 from replication.metadata.records.control import ControlMessage, SnapshotFooter, SnapshotHeader
 
@@ -117,28 +117,27 @@ class MetadataSnapshot:
 
 def write_snapshot(
     directory: Path,
-    records: Iterable[MetadataRecord],
+    image: ClusterImage,
     *,
     end_offset: int,
     epoch: int,
     last_contained_log_timestamp: int,
-    metadata_version: int = LATEST_METADATA_VERSION,
     quorum: Sequence[ControlMessage] = (),
     filesystem: FileSystem = REAL,
 ) -> MetadataSnapshot:
-    """Write a snapshot of what is below `end_offset`, whole or not at all.
+    """Write a snapshot of an image, which has all that is below `end_offset`; it is written whole or not at all.
 
-    `records` are those of an image (`ClusterImage.records`); `quorum` is what a quorum whose voters may change says
-    beside them (KRaftVersion and Voters). The timestamp is in milliseconds since 1970 UTC. Raises
-    InvalidMetadataRecordError and OSError.
+    Records are in the versions that the image's own level of `metadata.version` asks for. `quorum` is what a quorum
+    whose voters may change says beside them (KRaftVersion and Voters). The timestamp is in milliseconds since 1970
+    UTC. Raises InvalidMetadataRecordError and OSError.
     """
     snapshot = MetadataSnapshot(directory / f"{end_offset:020d}-{epoch:010d}.checkpoint", end_offset, epoch)
     writer = _BatchWriter(epoch, last_contained_log_timestamp)
     header = SnapshotHeader(last_contained_log_timestamp=last_contained_log_timestamp)
     writer.write_control([header, *quorum])
-    left = iter(records)
+    left = image.records()
     while some := list(islice(left, _BATCH_RECORDS)):
-        writer.write([encode(record, metadata_version) for record in some])
+        writer.write([encode(record, image.metadata_version) for record in some])
     writer.write_control([SnapshotFooter()])
     filesystem.write_atomically(snapshot.path, bytes(writer.data))
     return snapshot

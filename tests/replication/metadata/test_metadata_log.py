@@ -195,7 +195,7 @@ def snapshot_of(directory: Path, seed: str) -> MetadataSnapshot:
     written(directory, *([record] for record in made.records))
     return write_snapshot(
         directory,
-        made.image.records(),
+        made.image,
         end_offset=len(made.records),
         epoch=EPOCH,
         last_contained_log_timestamp=1_000,
