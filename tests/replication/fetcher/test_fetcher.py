@@ -441,7 +441,8 @@ def test_a_session_that_the_leader_forgot_costs_one_round(logs: Logs) -> None:
 
 
 def test_an_answer_counts_only_where_the_partition_stands_as_it_did(logs: Logs) -> None:
-    write(logs("leader"), 0, b"a")
+    write(logs("leader"), 0, b"a", b"b")
+    write(logs("follower"), 0, b"a")
     leader = leading(logs, 0)
     log = logs("follower")
 
@@ -459,13 +460,14 @@ def test_an_answer_counts_only_where_the_partition_stands_as_it_did(logs: Logs) 
         fetcher.follow(PARTITION, log, 0, uuid4())
 
     for change in (forget, follow_anew, follow_another_leader, follow_another_topic):
-        fetcher = Fetcher()
+        # A replica, which fetches from another leader at once.
+        fetcher = Fetcher(REPLICA)
         fetcher.follow(PARTITION, log, 0)
         (request,) = fetcher.requests(0)
         answer = leader.answer(request)
         change(fetcher)
         fetcher.take(request, answer, 0)
-        assert log.log_end_offset == 0
+        assert log.log_end_offset == 1
 
 
 def test_an_answer_about_epochs_counts_only_for_the_leader_that_was_asked(logs: Logs) -> None:
