@@ -71,7 +71,9 @@ class Nonsense:
     def records(self, fetched: FetchedPartition) -> FetchedPartition:
         data = bytearray(fetched.records)
         for _ in range(self.rng.randint(1, 2)):
-            data = self.rng.choice([self.flipped, self.cut, self.swapped, self.lengthened, self.repeated])(data)
+            data = self.rng.choice(
+                [self.flipped, self.cut, self.swapped, self.lengthened, self.repeated, self.of_another_epoch]
+            )(data)
         return fetched._replace(records=bytes(data))
 
     def numbers(self, fetched: FetchedPartition) -> FetchedPartition:
@@ -105,6 +107,13 @@ class Nonsense:
         if len(data) >= 12:
             data[8:12] = self.rng.choice([2**31 - 1, -1, 0, 48, 49, -(2**31)]).to_bytes(4, signed=True)
         return data
+
+    def of_another_epoch(self, data: bytearray) -> bytearray:
+        """One of the batches: its checksum does not cover the epoch."""
+        parts = [bytearray(part) for part in split(data)]
+        for part in self.rng.sample(parts, min(len(parts), 1)):
+            part[12:16] = self.rng.choice([-1, *range(6), 2**31 - 1]).to_bytes(4, signed=True)
+        return bytearray(b"".join(parts))
 
     def error(self) -> ErrorCode:
         return self.rng.choice([ErrorCode.none, *list(ErrorCode)])
