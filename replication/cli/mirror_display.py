@@ -52,12 +52,32 @@ def display_for(*, json: bool) -> Display:
     return TerminalDisplay() if sys.stdout.isatty() else PlainDisplay()
 
 
+class Looks:
+    """Looks at all partitions from time to time, and rarely enough that it costs a hundredth of the time at most."""
+
+    def __init__(self, every_ms: int) -> None:
+        self._every_ms = every_ms
+        self._due_ms = 0
+        self.statuses: Sequence[PartitionStatus] = ()
+        self.progress: Progress | None = None
+
+    def take(self, statuses: Statuses, *, now_it_must: bool) -> bool:
+        """Look, if it is time; return whether it was."""
+        begun = now_ms()
+        if begun < self._due_ms and not now_it_must:
+            return False
+        self.statuses = statuses()
+        self.progress = Progress.of(self.statuses, begun, self.progress)
+        self._due_ms = begun + max(self._every_ms, 100 * (now_ms() - begun))
+        return True
+
+
 class PlainDisplay:
     """One line for each event, and one every ten seconds; partitions that failed are told on the error stream."""
 
     def __init__(self) -> None:
         self._lock = Lock()
-        self._before: Progress | None = None
+        self._looks = Looks(QUIET_MS)
 
     def tell(self, event: Event) -> None:
         """Print the event."""
@@ -69,14 +89,13 @@ class PlainDisplay:
 
     def show(self, statuses: Statuses, *, last: bool = False) -> None:
         """Print how far it is, if some time has passed and something has changed."""
-        now = now_ms()
-        if not last and self._before is not None and now - self._before.time_ms < QUIET_MS:
+        before = self._looks.progress
+        if not self._looks.take(statuses, now_it_must=last):
             return
-        progress = Progress.of(statuses(), now, self._before)
-        if last or self._before is None or _news(progress) != _news(self._before):
+        progress = self._looks.progress
+        if progress is not None and (last or before is None or _news(progress) != _news(before)):
             with self._lock:
                 self._print(str(progress))
-        self._before = progress
 
     def close(self) -> None:
         """Nothing is open."""
@@ -95,7 +114,7 @@ class JsonDisplay:
 
     def __init__(self) -> None:
         self._lock = Lock()
-        self._before: Progress | None = None
+        self._looks = Looks(QUIET_MS)
 
     def tell(self, event: Event) -> None:
         """Print the event."""
@@ -104,12 +123,9 @@ class JsonDisplay:
 
     def show(self, statuses: Statuses, *, last: bool = False) -> None:
         """Print how far it is."""
-        now = now_ms()
-        if not last and self._before is not None and now - self._before.time_ms < QUIET_MS:
-            return
-        progress = Progress.of(statuses(), now, self._before)
-        self._print({"event": "progress", "time": progress.time_ms, **progress.as_json()})
-        self._before = progress
+        if self._looks.take(statuses, now_it_must=last) and self._looks.progress is not None:
+            progress = self._looks.progress
+            self._print({"event": "progress", "time": progress.time_ms, **progress.as_json()})
 
     def close(self) -> None:
         """Nothing is open."""
@@ -129,8 +145,7 @@ class TerminalDisplay:
         self._console = Console()
         self._live = Live(console=self._console, transient=True, auto_refresh=False)
         self._live.start()
-        self._before: Progress | None = None
-        self._pause_ms = DRAWN_MS
+        self._looks = Looks(DRAWN_MS)
 
     def tell(self, event: Event) -> None:
         """Print the event above the table."""
@@ -139,18 +154,13 @@ class TerminalDisplay:
 
     def show(self, statuses: Statuses, *, last: bool = False) -> None:
         """Draw the table anew; at the end only the line below it stays."""
-        now = now_ms()
-        if not last and self._before is not None and now - self._before.time_ms < self._pause_ms:
+        if not self._looks.take(statuses, now_it_must=last) or self._looks.progress is None:
             return
-        found = statuses()
-        # Of many partitions a look takes longer: it is not to cost more than a hundredth of the time.
-        self._pause_ms = max(DRAWN_MS, 100 * (now_ms() - now))
-        progress = self._before = Progress.of(found, now, self._before)
         if last:
             self.close()
-            self._console.print(str(progress), highlight=False)
+            self._console.print(str(self._looks.progress), highlight=False)
         else:
-            self._live.update(_table(found, progress), refresh=True)
+            self._live.update(_table(self._looks.statuses, self._looks.progress), refresh=True)
 
     def close(self) -> None:
         """Leave the terminal as it was."""

@@ -17,6 +17,14 @@ MIRROR_NODE_ID: Final = 2**31 - 1
 MIRROR_CONFIG: Final = LogConfig(retention_ms=-1, retention_bytes=-1)
 """Nothing is deleted by age or size here: the copy starts where the leader's log starts."""
 
+MIRROR_DIRECTORY_SETTINGS: Final = DirectorySettings(
+    # No log is flushed by age, so that there is hardly anything to look for.
+    log_flush_scheduler_interval_ms=5_000,
+    # What a mirror holds was committed: its own high watermarks, should they be old after a crash, cut nothing off.
+    replica_high_watermark_checkpoint_interval_ms=30_000,
+)
+"""Looks at many idle partitions less often than a broker does."""
+
 
 def open_mirror_directory(
     root: Path,
@@ -24,7 +32,7 @@ def open_mirror_directory(
     node_id: int = MIRROR_NODE_ID,
     *,
     config: LogConfig = MIRROR_CONFIG,
-    settings: DirectorySettings | None = None,
+    settings: DirectorySettings = MIRROR_DIRECTORY_SETTINGS,
     filesystem: FileSystem = REAL,
 ) -> LogDirectory:
     """Open a root for copies of a cluster's partitions; it is made, with its meta.properties, where it is missing.

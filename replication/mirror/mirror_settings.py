@@ -27,7 +27,7 @@ class MirrorSettings:
     """Fetchers for each leader (num.replica.fetchers)."""
     throttle: int | None = None
     """Bytes a second, for all partitions together (follower.replication.throttled.rate); None: no limit."""
-    metadata_max_age_ms: int = 30_000
+    metadata_max_age_ms: int = 60_000
     """How often it is looked for new partitions and new leaders, though nothing told of them (metadata.max.age.ms)."""
     max_partition_bytes: int = 8 << 20
     """Most of one partition in one answer (max.partition.fetch.bytes)."""

@@ -64,7 +64,8 @@ class Scene:
                 )
 
             def told(copy: Path = copy, leader: Path = leader, end: int = end) -> str:
-                return f"the copy ends at {end}; {differences(copy, leader)}; it said: {self.mirror.said()}"
+                ends = f"{copy.name} ends at {WrittenLog.read(copy).end} and is to end at {end}"
+                return f"{ends}; {differences(copy, leader)}; the mirror said: {self.mirror.said()}"
 
             wait_until(is_there, told)
             assert self.mirror.is_running()
