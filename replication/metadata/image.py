@@ -46,7 +46,7 @@ class ClusterImage:
     """What replaying the records of a metadata log gives. Two images are equal where they say the same.
 
     >>> image = ClusterImage()
-    >>> for batch in MetadataLog.read(directory):
+    >>> for batch in committed(read_metadata("__cluster_metadata-0")):
     ...     image.replay_all(batch.records)
     >>> image.topics.by_name["orders"].partitions[0].leader
     """
