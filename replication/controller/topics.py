@@ -19,7 +19,7 @@ from replication.controller.topic_names import check_name
 from replication.metadata.configurations import ConfigResourceType
 from replication.metadata.nodes import BrokerRegistration
 from replication.metadata.partition import PartitionState
-from replication.metadata.records import ConfigRecord, MetadataRecord, RemoveTopicRecord, TopicRecord
+from replication.metadata.records import ClearElrRecord, ConfigRecord, MetadataRecord, RemoveTopicRecord, TopicRecord
 
 DEFAULT: Final = -1
 """As many as the controller's settings say."""
@@ -107,6 +107,8 @@ class TopicMaker:
             ConfigRecord(resource_type=ConfigResourceType.TOPIC, resource_name=topic.name, name=name, value=value)
             for name, value in topic.configs.items()
         )
+        if cluster.rules.elr and MIN_IN_SYNC_REPLICAS in topic.configs:
+            records.append(ClearElrRecord(topic_name=topic.name))
         level = cluster.rules.metadata_version
         records += (state.record(topic_id, number, level) for number, state in enumerate(partitions))
         return TopicAnswer(topic.name, topic_id=topic_id)

@@ -90,7 +90,7 @@ class Simulation:
         for _ in range(STEPS):
             action = self.random.choice(ACTIONS)
             self.told.append(f"{self.now:>7} {action.__name__.lstrip('_')}")
-            action(self)
+            getattr(self, action.__name__)()
         self._replace_controller()
         self.invariants.check_index()
 

@@ -8,10 +8,12 @@ from kio.schema.errors import ErrorCode
 
 from logstore import Log, LogConfig
 from replication.controller.controller import Controller, ControllerSettings
+from replication.controller.heartbeats import ControlState
 from replication.controller.reassignments import ReassignmentRequest
 from replication.controller.refusal import Refusal
 from replication.metadata.metadata_log import append_metadata, read_metadata
 from replication.metadata.metadata_version import METADATA_VERSION_FEATURE, MetadataVersion
+from replication.metadata.partition import PartitionState
 from replication.metadata.records import (
     BrokerRegistrationChangeRecord,
     FenceBrokerRecord,
@@ -239,3 +241,22 @@ def test_another_number_of_replicas_can_be_ruled_out() -> None:
 def reassign(cluster: SmallCluster, partition: str, replicas: tuple[int, ...]) -> None:
     (answer,) = cluster.done(cluster.controller.alter_reassignments([ReassignmentRequest(named(partition), replicas)]))
     assert answer.error is ErrorCode.none, answer
+
+
+def test_the_last_known_leader_does_not_lead_what_was_reassigned_away_from_it() -> None:
+    cluster = SmallCluster(elr=True)
+    cluster.topic("a", (1, 2))
+    topic_id = cluster.key("a").topic_id
+    left = PartitionState(replicas=(1, 2), isr=(), leader=-1, last_known_elr=(3,), directories=(UUID(int=1),) * 2)
+    cluster.controller.replay([left.record(topic_id, 0)])
+    cluster.fence(1)
+    cluster.heartbeat(1)
+    assert cluster.partition("a").leader == -1
+
+
+def test_a_broker_that_registers_again_while_it_shuts_down_begins_anew() -> None:
+    cluster = SmallCluster(2)
+    cluster.topic("a", (1, 2))
+    assert cluster.heartbeat(1, want_shut_down=True).in_controlled_shutdown
+    cluster.register(1)
+    assert cluster.controller.heartbeats.state(1) is ControlState.UNFENCED

@@ -132,6 +132,13 @@ def test_a_cordoned_directory_gets_no_replica_by_chance() -> None:
     cluster.topic("c", (1,))
 
 
+def test_a_broker_that_shuts_down_gets_no_replica_by_chance() -> None:
+    cluster = SmallCluster(2)
+    cluster.topic("a", (1, 2))
+    assert cluster.heartbeat(1, want_shut_down=True).in_controlled_shutdown
+    assert refused(cluster, NewTopic("b", 1, 2))[0] == "INVALID_REPLICATION_FACTOR"
+
+
 def test_partitions_are_added_at_the_end_with_as_many_replicas() -> None:
     cluster = SmallCluster()
     cluster.topic("a", (1, 2))

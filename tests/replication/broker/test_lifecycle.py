@@ -98,6 +98,14 @@ def test_a_start_that_nobody_answers_ends() -> None:
     assert broker.unfenced is Milestone.CANCELLED
 
 
+def test_who_has_registered_has_all_the_time_it_needs() -> None:
+    broker = started()
+    broker.request_due(0)
+    broker.registered(0, 5)
+    assert isinstance(broker.request_due(GIVE_UP), HeartbeatDue)
+    assert broker.state is BrokerState.STARTING
+
+
 def test_what_is_urgent_goes_right_after_the_answer_and_never_after_a_failure() -> None:
     for fails in (False, True):
         broker = started()
