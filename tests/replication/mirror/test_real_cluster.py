@@ -146,8 +146,10 @@ def test_the_copy_of_a_mirror_that_was_stopped_is_in_order(scene: Scene) -> None
     assert scene.mirror.stop() == 0, scene.mirror.said()
     found = verify(open_log_directory(scene.mirror.log_dir), records=True)
     assert [each for each in found if each.severity.is_damage and each.kind not in GAPS] == []
-    planned = epochlog("plan", scene.mirror.log_dir, scene.cluster.log_dir(2), "--json")
-    assert planned.status == 0, planned.err
+    for topic in FORKED:
+        leader = scene.cluster.log_dir(scene.leader(topic, 0)) / f"{topic}-0"
+        planned = epochlog("plan", "--leader", leader, "--follower", scene.mirror.log_dir / leader.name, "--json")
+        assert planned.status == 0, planned.out + planned.err
 
 
 def test_an_audit_takes_it_for_a_replica_like_any_other(scene: Scene) -> None:
