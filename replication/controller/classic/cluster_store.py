@@ -26,6 +26,8 @@ from replication.controller.classic.errors import (
     MalformedNodeError,
     NodeExistsError,
     NoNodeError,
+    SessionLostError,
+    StateChangeError,
 )
 from replication.controller.classic.leader_and_isr import LeaderAndIsr
 from replication.controller.classic.replica_assignment import ReplicaAssignment
@@ -82,10 +84,9 @@ class ClusterStore:
         return None if found is None else nodes.decode_controller(nodes.CONTROLLER, found)
 
     def give_up_slot(self) -> None:
-        """Let somebody else become the controller."""
-        if self.controller() == self._broker_id:
-            with suppress(NoNodeError):
-                self._store.delete(nodes.CONTROLLER)
+        """Let somebody else become the controller, unless that happened already."""
+        with suppress(NoNodeError, ControllerMovedError, SessionLostError):
+            self._write(Delete(nodes.CONTROLLER))
 
     # Brokers and topics
 
@@ -111,7 +112,10 @@ class ClusterStore:
             return {}
 
     def set_assignment(self, partition: TopicPartition, assignment: ReplicaAssignment | None) -> None:
-        """Write one partition's replicas, or none; what others wrote about its siblings meanwhile is kept."""
+        """Write one partition's replicas, or that it has none, unless the topic is gone.
+
+        What others wrote about its siblings meanwhile is kept.
+        """
         path = nodes.topic_path(partition.topic)
 
         def write() -> None:
@@ -123,7 +127,8 @@ class ClusterStore:
             ordered = dict(sorted(assignments.items()))
             self._write(SetData(path, nodes.encode_assignments(ordered), node.version))
 
-        _until_unchanged(write)
+        with suppress(NoNodeError):
+            _until_unchanged(write)
 
     def config(self, topic: str) -> dict[str, str]:
         """Return the settings of a topic."""
@@ -146,6 +151,21 @@ class ClusterStore:
         except NoNodeError:
             return None
         return nodes.decode_state(path, node.data, node.version)
+
+    def state_to_change(self, partition: TopicPartition) -> LeaderAndIsr:
+        """Return who leads a partition; StateChangeError where this controller cannot change that."""
+        try:
+            current = self.state(partition)
+        except MalformedNodeError as error:
+            raise StateChangeError(str(error)) from error
+        if current is None:
+            raise StateChangeError(f"{partition} has no leader in the store, though it should have had one")
+        if current.controller_epoch > self.epoch:
+            raise StateChangeError(
+                f"{partition} was written by a controller of epoch {current.controller_epoch}, and this one's is "
+                f"{self.epoch}: another broker is the controller"
+            )
+        return current
 
     def create_state(self, partition: TopicPartition, state: LeaderAndIsr) -> LeaderAndIsr:
         """Write a partition's first leader; NodeExistsError where it has one."""

@@ -77,7 +77,12 @@ class PartitionMachine:
 
     def raise_leader_epoch(self, partition: TopicPartition, receivers: Iterable[int]) -> None:
         """Tell the receivers a new leader epoch with the same leader, so that all take note of new replicas."""
-        self._write(partition, lambda current: current.led_by(current.leader))
+        try:
+            self._write(partition, lambda current: current.led_by(current.leader))
+        except StateChangeError as error:
+            state = self._context.partition_state(partition)
+            self._tell(StateChange(partition, state, state, str(error)))
+            return
         self._outbox.leader_and_isr(receivers, partition)
         self._outbox.flush(self._store.epoch)
 
@@ -121,23 +126,12 @@ class PartitionMachine:
     def _write(self, partition: TopicPartition, change: Callable[[LeaderAndIsr], LeaderAndIsr]) -> LeaderAndIsr:
         """Make the next state of what the store says, until nobody else writes in between."""
         while True:
-            state = change(self._read(partition))
+            state = change(self._store.state_to_change(partition))
             try:
                 self._context.states[partition] = self._store.set_state(partition, state)
             except BadVersionError:
                 continue
             return self._context.states[partition]
-
-    def _read(self, partition: TopicPartition) -> LeaderAndIsr:
-        current = self._store.state(partition)
-        if current is None:
-            raise StateChangeError(f"{partition} has no leader in the store, though it should have had one")
-        if current.controller_epoch > self._store.epoch:
-            raise StateChangeError(
-                f"{partition} was written by a controller of epoch {current.controller_epoch}, and this one's is "
-                f"{self._store.epoch}: another broker is the controller"
-            )
-        return current
 
     def _is_unclean_allowed(self, topic: str) -> bool:
         allowed = self._store.config(topic).get(UNCLEAN_ELECTION, self._defaults.get(UNCLEAN_ELECTION, "false"))

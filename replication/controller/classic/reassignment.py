@@ -10,7 +10,6 @@ from enum import IntEnum
 from logstore.topic_partition import TopicPartition
 from replication.controller.classic.cluster_store import ClusterStore
 from replication.controller.classic.context import Context
-from replication.controller.classic.leader_and_isr import LeaderAndIsr
 from replication.controller.classic.outbox import Outbox
 from replication.controller.classic.partition_machine import PartitionMachine
 from replication.controller.classic.partition_states import PartitionState
@@ -63,11 +62,11 @@ class Reassignment:
     def start(self, partition: TopicPartition, wished: ReplicaAssignment) -> Iterator[Step]:
         """Begin to move a partition, or send one that moves elsewhere; then as `go_on` does."""
         before = self._context.assignments[partition]
+        self._context.reassigning.add(partition)
         if before != wished:
             self._store.set_assignment(partition, wished)
             self._context.assignments[partition] = wished
             self._remove_unwished(partition, before, wished)
-        self._context.reassigning.add(partition)
         yield Step.STORED_ALL_REPLICAS
         yield from self.go_on(partition)
 
@@ -77,6 +76,7 @@ class Reassignment:
         Until all new replicas are in sync these are the first three; from then on nothing is waited for.
         """
         assignment = self._context.assignments[partition]
+        self.refresh(partition)
         if not self.is_in_sync(partition):
             yield from self._prepare(partition, assignment)
             return
@@ -102,6 +102,12 @@ class Reassignment:
         self._outbox.flush(self._store.epoch)
         yield Step.REMOVED_REQUEST
 
+    def refresh(self, partition: TopicPartition) -> None:
+        """Read again who leads and who is in sync, which leaders change on their own."""
+        state = self._store.state(partition)
+        if state is not None:
+            self._context.states[partition] = state
+
     def is_in_sync(self, partition: TopicPartition) -> bool:
         """Whether all replicas that a partition moves to are in sync, and one of them can lead."""
         state, target = self._context.states.get(partition), self._context.assignments[partition].target
@@ -110,7 +116,7 @@ class Reassignment:
         return any(each in self._context.live for each in target)
 
     def _prepare(self, partition: TopicPartition, assignment: ReplicaAssignment) -> Iterator[Step]:
-        if self._current(partition) is not None:
+        if partition in self._context.states:
             self._partitions.raise_leader_epoch(partition, assignment.replicas)
         yield Step.RAISED_LEADER_EPOCH
         self._start_missing(_on(partition, assignment.adding))
@@ -147,9 +153,6 @@ class Reassignment:
 
     def _known(self, replicas: list[Replica]) -> list[Replica]:
         return [each for each in replicas if self._context.replica_state(each) is not ReplicaState.NON_EXISTENT]
-
-    def _current(self, partition: TopicPartition) -> LeaderAndIsr | None:
-        return self._context.states.get(partition)
 
 
 def _on(partition: TopicPartition, broker_ids: tuple[int, ...]) -> list[Replica]:

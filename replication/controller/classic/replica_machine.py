@@ -86,14 +86,7 @@ class ReplicaMachine:
     def _leave_isr(self, replica: Replica) -> LeaderAndIsr:
         """Take a replica out of the ISR that the store says, until nobody else writes in between."""
         while True:
-            current = self._store.state(replica.partition)
-            if current is None:
-                raise StateChangeError(f"{replica} leaves no ISR: its partition has no leader in the store")
-            if current.controller_epoch > self._store.epoch:
-                raise StateChangeError(
-                    f"{replica} was written by a controller of epoch {current.controller_epoch}, and this one's is "
-                    f"{self._store.epoch}: another broker is the controller"
-                )
+            current = self._store.state_to_change(replica.partition)
             after = current.without(replica.broker_id)
             if after == current:
                 return current

@@ -1,0 +1,72 @@
+"""Elections that somebody wants (Kafka: processReplicaLeaderElection)."""
+
+from collections.abc import Iterable
+from enum import Enum, auto
+
+from kio.schema.errors import ErrorCode
+
+from logstore.topic_partition import TopicPartition
+from replication.controller.classic.context import Context
+from replication.controller.classic.errors import StateChangeError
+from replication.controller.classic.leader_and_isr import NO_LEADER
+from replication.controller.classic.partition_machine import PartitionMachine
+from replication.controller.classic.partition_states import PartitionState
+from replication.controller.classic.selectors import Selector
+from replication.controller.elections import ElectionAnswer, ElectionType
+
+
+class Trigger(Enum):
+    """Who wants an election; only an admin client may want to lose records by it."""
+
+    ADMIN_CLIENT = auto()
+    STORE = auto()
+    """The request node in the coordination store."""
+    AUTOMATIC = auto()
+    """The imbalance check."""
+
+
+class Elections:
+    """Holds elections."""
+
+    def __init__(self, context: Context, partitions: PartitionMachine) -> None:
+        self._context = context
+        self._partitions = partitions
+
+    def elect(
+        self, election_type: ElectionType, partitions: Iterable[TopicPartition] | None, trigger: Trigger
+    ) -> list[ElectionAnswer]:
+        """Elect for partitions, or for all (None), of which those that need no election are not told."""
+        if partitions is not None:
+            return [self._elect(election_type, each, trigger) for each in partitions]
+        answers = [self._elect(election_type, each, trigger) for each in list(self._context.assignments)]
+        return [each for each in answers if each.error is not ErrorCode.election_not_needed]
+
+    def _elect(self, election_type: ElectionType, partition: TopicPartition, trigger: Trigger) -> ElectionAnswer:
+        refused = self._refuse(election_type, partition)
+        if refused is not None:
+            return refused
+        is_preferred = election_type is ElectionType.PREFERRED
+        selector = Selector.PREFERRED if is_preferred else Selector.OFFLINE
+        unclean = trigger is Trigger.ADMIN_CLIENT
+        outcomes = self._partitions.change([partition], PartitionState.ONLINE, selector, unclean=unclean)
+        outcome = outcomes[partition]
+        if not isinstance(outcome, StateChangeError):
+            return ElectionAnswer(partition, ErrorCode.none)
+        not_available = (
+            ErrorCode.preferred_leader_not_available if is_preferred else ErrorCode.eligible_leaders_not_available
+        )
+        return ElectionAnswer(partition, not_available, str(outcome))
+
+    def _refuse(self, election_type: ElectionType, partition: TopicPartition) -> ElectionAnswer | None:
+        assignment = self._context.assignments.get(partition)
+        if assignment is None:
+            return ElectionAnswer(partition, ErrorCode.unknown_topic_or_partition, "The partition does not exist.")
+        if self._context.is_deleting(partition):
+            return ElectionAnswer(partition, ErrorCode.invalid_topic_exception, "The topic is being deleted")
+        state = self._context.states.get(partition)
+        leader = NO_LEADER if state is None else state.leader
+        is_preferred = election_type is ElectionType.PREFERRED
+        if leader == assignment.replicas[0] if is_preferred else leader in self._context.live:
+            message = "Leader election not needed for topic partition."
+            return ElectionAnswer(partition, ErrorCode.election_not_needed, message)
+        return None

@@ -1,0 +1,161 @@
+"""A cluster of the ZooKeeper era in this process: brokers that do as they are told, over an embedded store."""
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from kio.schema.errors import ErrorCode
+
+from logstore.topic_partition import TopicPartition
+from replication.controller.classic import nodes
+from replication.controller.classic.commands import (
+    Command,
+    LeaderAndIsrRequest,
+    StopReplicaRequest,
+    UpdateMetadataRequest,
+)
+from replication.controller.classic.context import Context, StateChange
+from replication.controller.classic.controller import ClassicController
+from replication.controller.classic.coordination_store import CoordinationStore
+from replication.controller.classic.embedded_store import EmbeddedTree
+from replication.controller.classic.leader_and_isr import LeaderAndIsr
+from replication.controller.classic.replica_assignment import ReplicaAssignment
+from replication.controller.classic.settings import ClassicSettings
+from replication.controller.classic.term import Term
+
+CONTROLLER = 100
+"""It holds no replicas, so that brokers can die one by one."""
+
+
+def named(text: str) -> TopicPartition:
+    topic, _, number = text.rpartition("-")
+    return TopicPartition(topic, int(number))
+
+
+class ClassicCluster:
+    """`begin` starts the controller, over what the store holds by then."""
+
+    def __init__(self, brokers: Iterable[int] = (1, 2, 3), settings: ClassicSettings | None = None) -> None:
+        self.tree = EmbeddedTree()
+        self.admin = self.tree.session()
+        self.sessions: dict[int, CoordinationStore] = {}
+        self.now = 0
+        self.changes: list[StateChange] = []
+        self.sent: list[tuple[int, Command]] = []
+        """What brokers were told, in the order in which they were."""
+        self.deaf: set[int] = set()
+        """Brokers that answer nothing."""
+        self.failing: set[int] = set()
+        """Brokers that cannot delete."""
+        self.controller_session = self.tree.session()
+        self.controller = ClassicController(
+            CONTROLLER, self.controller_session, settings or ClassicSettings(), tell=self.changes.append
+        )
+        for broker_id in brokers:
+            self.register(broker_id)
+
+    @property
+    def term(self) -> Term:
+        assert self.controller.term is not None
+        return self.controller.term
+
+    @property
+    def context(self) -> Context:
+        return self.term.context
+
+    def begin(self) -> None:
+        self.controller.start(self.now)
+        self.settle()
+
+    def register(self, broker_id: int) -> None:
+        self.sessions[broker_id] = self.tree.session()
+        self.sessions[broker_id].create(f"{nodes.BROKER_IDS}/{broker_id}", b"{}", ephemeral=True)
+
+    def start(self, broker_id: int) -> None:
+        self.register(broker_id)
+        self.settle()
+
+    def kill(self, broker_id: int) -> None:
+        self.sessions.pop(broker_id).close()
+        self.settle()
+
+    def write_topic(self, topic: str, assignments: Mapping[int, Sequence[int]]) -> None:
+        data = nodes.encode_assignments(
+            {number: ReplicaAssignment(tuple(each)) for number, each in assignments.items()}
+        )
+        if self.admin.exists(nodes.topic_path(topic)):
+            self.admin.set(nodes.topic_path(topic), data)
+        else:
+            self.admin.create(nodes.topic_path(topic), data)
+
+    def write_state(self, partition: TopicPartition, state: LeaderAndIsr) -> None:
+        self.admin.create(nodes.state_path(partition), nodes.encode_state(state))
+
+    def topic(self, topic: str, *replicas: Sequence[int]) -> None:
+        self.write_topic(topic, dict(enumerate(replicas)))
+        self.settle()
+
+    def ask_deletion(self, topic: str) -> None:
+        self.admin.create(f"{nodes.DELETE_TOPICS}/{topic}")
+        self.settle()
+
+    def ask_reassignment(self, targets: Mapping[TopicPartition, Sequence[int]]) -> None:
+        self.admin.create(nodes.REASSIGN_PARTITIONS, nodes.encode_reassignments(targets))
+        self.settle()
+
+    def state(self, partition: TopicPartition) -> LeaderAndIsr:
+        """What the store says."""
+        path = nodes.state_path(partition)
+        node = self.admin.get(path)
+        return nodes.decode_state(path, node.data, node.version)
+
+    def assignment(self, partition: TopicPartition) -> ReplicaAssignment:
+        """What the store says."""
+        path = nodes.topic_path(partition.topic)
+        return nodes.decode_assignments(path, self.admin.get(path).data)[partition.partition]
+
+    def set_isr(self, partition: TopicPartition, *isr: int) -> None:
+        """As the leader does: the state first, then a notice."""
+        state = self.state(partition)
+        self.admin.set(nodes.state_path(partition), nodes.encode_state(state._replace(isr=isr)), state.version)
+        self.admin.create(nodes.ISR_CHANGE_PREFIX, nodes.encode_partitions([partition]), sequence=True)
+        self.settle()
+
+    def settle(self) -> None:
+        """Let everything happen that can."""
+        while True:
+            self.controller.process(self.now)
+            if not self.deliver():
+                return
+
+    def deliver(self) -> bool:
+        """Let each broker answer what it was told; whether there was anything."""
+        any_sent = False
+        for broker_id, queue in list(self.controller.queues.items()):
+            while broker_id not in self.deaf and (command := queue.take(self.now)) is not None:
+                self.sent.append((broker_id, command))
+                self.controller.answered(broker_id, self._errors(broker_id, command))
+                any_sent = True
+        return any_sent
+
+    def _errors(self, broker_id: int, command: Command) -> dict[TopicPartition, ErrorCode]:
+        if broker_id in self.failing and isinstance(command, StopReplicaRequest):
+            return dict.fromkeys(command.partitions, ErrorCode.kafka_storage_error)
+        return {}
+
+    # What brokers were told
+
+    def told_to_lead_or_follow(self, partition: TopicPartition) -> list[tuple[int, LeaderAndIsr]]:
+        return [
+            (broker_id, command.partitions[partition].state)
+            for broker_id, command in self.sent
+            if isinstance(command, LeaderAndIsrRequest) and partition in command.partitions
+        ]
+
+    def told_to_stop(self, partition: TopicPartition) -> list[tuple[int, bool]]:
+        return [
+            (broker_id, command.partitions[partition].delete)
+            for broker_id, command in self.sent
+            if isinstance(command, StopReplicaRequest) and partition in command.partitions
+        ]
+
+    def told_metadata(self) -> list[tuple[int, UpdateMetadataRequest]]:
+        return [(broker, command) for broker, command in self.sent if isinstance(command, UpdateMetadataRequest)]
