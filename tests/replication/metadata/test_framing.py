@@ -119,6 +119,8 @@ def test_what_a_later_kafka_has_brought_is_named(value: bytes, told: str) -> Non
         b"\x01\x02\x00\xff\xff\xff\xff\x0f" + bytes(17),  # a name longer than the record
         encode(CHANGE)[:-1],
         encode(CHANGE) + b"\x00",
+        encode(CHANGE)[:-5] + b"\x05" + bytes(5),  # a tag larger than its field
+        encode(CHANGE)[:-5] + b"\x03" + bytes(4),  # and one smaller
     ],
 )
 def test_what_is_no_record_is_refused(value: bytes | None) -> None:
