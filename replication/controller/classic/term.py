@@ -314,6 +314,8 @@ class Term:
     def isr_change_noticed(self) -> None:
         """Remember and tell what leaders changed, and drop the notices even where that fails."""
         names = self._store.isr_changes(self._watches.isr_changes)
+        if not names:
+            return
         try:
             changed = sorted({each for name in names for each in self._store.isr_change(name)})
             known = [each for each in changed if each in self.context.assignments]

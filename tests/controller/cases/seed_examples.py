@@ -6,17 +6,15 @@ from functools import partial
 import pytest
 
 from epoch import EndOffset, EpochEntry, LeaderEpochFileCache
-from tests.controller.case import Case, Cases, Document, missing, only
+from tests.controller.case import Case, Cases, Document, only
+from tests.controller.cases import classic_examples, classic_topic_examples
 
 
 def cases(document: Document) -> Cases:
     only(document, "source", "cases")
     for case in document["cases"]:
         only(case, "id", "kind", "seed", "why", "derivation", "input", "expected")
-        if case["kind"] in NOT_YET:
-            yield Case(case["id"], missing("controller of the ZooKeeper era"), not_yet="replication/controller/classic")
-        else:
-            yield Case(case["id"], partial(KINDS[case["kind"]], case["input"], case["expected"]))
+        yield Case(case["id"], partial(KINDS[case["kind"]], case["input"], case["expected"]))
 
 
 def check_end_offset(given: Document, expected: Document) -> None:
@@ -46,20 +44,18 @@ def history(given: Document) -> LeaderEpochFileCache:
 KINDS: Mapping[str, Callable[[Document, Document], None]] = {
     "leader_epoch_end_offset": check_end_offset,
     "leader_epoch_assign": check_assign,
-}
-NOT_YET = {
-    "zk_broker_failure",
-    "zk_broker_set_diff",
-    "zk_broker_startup",
-    "zk_controlled_shutdown",
-    "zk_controller_failover",
-    "zk_controller_fencing",
-    "zk_elect_request",
-    "zk_imbalance_check",
-    "zk_isr_change_notification",
-    "zk_reassignment_crash",
-    "zk_reassignment_wait",
-    "zk_reassignment_walk",
-    "zk_topic_creation",
-    "zk_topic_deletion",
+    "zk_broker_failure": classic_examples.check_failure,
+    "zk_broker_set_diff": classic_examples.check_set_diff,
+    "zk_broker_startup": classic_examples.check_startup,
+    "zk_controlled_shutdown": classic_examples.check_controlled_shutdown,
+    "zk_controller_failover": classic_examples.check_failover,
+    "zk_controller_fencing": classic_examples.check_fencing,
+    "zk_elect_request": classic_examples.check_elect_request,
+    "zk_imbalance_check": classic_examples.check_imbalance,
+    "zk_isr_change_notification": classic_examples.check_isr_change,
+    "zk_reassignment_crash": classic_examples.check_crash,
+    "zk_reassignment_wait": classic_examples.check_wait,
+    "zk_reassignment_walk": classic_examples.check_walk,
+    "zk_topic_creation": classic_topic_examples.check_creation,
+    "zk_topic_deletion": classic_topic_examples.check_deletion,
 }

@@ -1,6 +1,7 @@
 """A cluster of the ZooKeeper era in this process: brokers that do as they are told, over an embedded store."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 from kio.schema.errors import ErrorCode
 
@@ -14,7 +15,7 @@ from replication.controller.classic.commands import (
 )
 from replication.controller.classic.context import Context, StateChange
 from replication.controller.classic.controller import ClassicController
-from replication.controller.classic.coordination_store import CoordinationStore
+from replication.controller.classic.coordination_store import Check, CoordinationStore, Delete, Node, Operation, Watch
 from replication.controller.classic.embedded_store import EmbeddedTree
 from replication.controller.classic.leader_and_isr import LeaderAndIsr
 from replication.controller.classic.replica_assignment import ReplicaAssignment
@@ -23,6 +24,34 @@ from replication.controller.classic.term import Term
 
 CONTROLLER = 100
 """It holds no replicas, so that brokers can die one by one."""
+
+
+class JournalingStore:
+    """A session that tells what it is used for: ("watch", path), ("read", path), ("write", operation)."""
+
+    def __init__(self, session: CoordinationStore, journal: list[tuple[Any, ...]]) -> None:
+        self._session = session
+        self._journal = journal
+
+    def exists(self, path: str, watch: Watch | None = None) -> bool:
+        if watch:
+            self._journal.append(("watch", path))
+        return self._session.exists(path, watch)
+
+    def get(self, path: str, watch: Watch | None = None) -> Node:
+        self._journal.append(("watch" if watch else "read", path))
+        return self._session.get(path, watch)
+
+    def children(self, path: str, watch: Watch | None = None) -> list[str]:
+        self._journal.append(("watch" if watch else "read", path))
+        return self._session.children(path, watch)
+
+    def multi(self, operations: Sequence[Operation]) -> None:
+        self._session.multi(operations)
+        self._journal += [("write", each) for each in operations if not isinstance(each, Check)]
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._session, name)
 
 
 def named(text: str) -> TopicPartition:
@@ -45,12 +74,22 @@ class ClassicCluster:
         """Brokers that answer nothing."""
         self.failing: set[int] = set()
         """Brokers that cannot delete."""
-        self.controller_session = self.tree.session()
-        self.controller = ClassicController(
-            CONTROLLER, self.controller_session, settings or ClassicSettings(), tell=self.changes.append
-        )
+        self.journal: list[tuple[Any, ...]] = []
+        """How the controller uses the store, and ("change", StateChange) for what it changes."""
+        self.settings = settings or ClassicSettings()
+        self.elect_controller()
         for broker_id in brokers:
             self.register(broker_id)
+
+    def elect_controller(self) -> None:
+        """Have a controller that is not begun, in place of any earlier one."""
+        self.controller_session = self.tree.session()
+        store = JournalingStore(self.controller_session, self.journal)
+        self.controller = ClassicController(CONTROLLER, store, self.settings, tell=self._changed)
+
+    def _changed(self, change: StateChange) -> None:
+        self.changes.append(change)
+        self.journal.append(("change", change))
 
     @property
     def term(self) -> Term:
@@ -149,6 +188,9 @@ class ClassicCluster:
             for broker_id, command in self.sent
             if isinstance(command, LeaderAndIsrRequest) and partition in command.partitions
         ]
+
+    def deleted_nodes(self) -> list[str]:
+        return [each[1].path for each in self.journal if each[0] == "write" and isinstance(each[1], Delete)]
 
     def told_to_stop(self, partition: TopicPartition) -> list[tuple[int, bool]]:
         return [

@@ -1,0 +1,135 @@
+"""Examples of how the ZooKeeper-era controller creates and deletes topics."""
+
+from logstore.topic_partition import TopicPartition
+from replication.controller.classic import nodes
+from replication.controller.classic.partition_states import PartitionState
+from replication.controller.classic.replica_states import Replica, ReplicaState
+from replication.controller.classic.settings import ClassicSettings
+from tests.controller.case import Document, only
+from tests.controller.classic.chronicle import check_order, is_change
+from tests.controller.classic.cluster import ClassicCluster
+
+
+def check_creation(given: Document, expected: Document) -> None:
+    only(given, "assignment", "live")
+    only(expected, "order", "leader", "isr", "leader_epoch", "partition_state", "then_broker_2_starts")
+    cluster = ClassicCluster(given["live"])
+    cluster.begin()
+    (number, replicas), *_ = given["assignment"].items()
+    partition = TopicPartition("t", int(number))
+    cluster.write_topic("t", {int(number): replicas})
+    cluster.settle()
+    check_created(cluster, partition, expected)
+    if "order" in expected:
+        check_creation_order(cluster, partition, replicas, expected["order"])
+    if "then_broker_2_starts" in expected:
+        assert not cluster.admin.exists(nodes.state_path(partition))
+        cluster.start(2)
+        check_created(cluster, partition, expected["then_broker_2_starts"])
+
+
+def check_created(cluster: ClassicCluster, partition: TopicPartition, expected: Document) -> None:
+    if "partition_state" in expected:
+        assert cluster.context.partition_state(partition).value == expected["partition_state"]
+    if "leader" in expected:
+        state = cluster.state(partition)
+        assert (state.leader, list(state.isr)) == (expected["leader"], expected["isr"])
+        assert state.leader_epoch == expected.get("leader_epoch", 0)
+
+
+def check_creation_order(
+    cluster: ClassicCluster, partition: TopicPartition, replicas: list[int], order: list[str]
+) -> None:
+    first, names = Replica(partition, replicas[0]), ",".join(map(str, replicas))
+    steps = {
+        "register partition-change listener": lambda each: each == ("watch", nodes.topic_path("t")),
+        "partition 0: NonExistentPartition->NewPartition": is_change(partition, PartitionState.NEW),
+        f"replicas {names}: NonExistentReplica->NewReplica": is_change(first, ReplicaState.NEW),
+        "partition 0: NewPartition->OnlinePartition (leader+ISR written, LeaderAndIsr to ISR)": is_change(
+            partition, PartitionState.ONLINE
+        ),
+        f"replicas {names}: NewReplica->OnlineReplica": is_change(first, ReplicaState.ONLINE),
+    }
+    check_order(cluster, [(each, steps[each]) for each in order])
+    told = [broker_id for broker_id, _ in cluster.told_to_lead_or_follow(partition)]
+    assert sorted(told) == sorted(replicas)
+
+
+def check_deletion(given: Document, expected: Document) -> None:
+    only(given, "topic", "assignment", "live", "reassigning", "delete_topic_enable")
+    topic, replicas = given["topic"], given.get("assignment", {"0": [1, 2]})["0"]
+    cluster = ClassicCluster(replicas, ClassicSettings(delete_topic_enable=given.get("delete_topic_enable", True)))
+    if topic != "nope":
+        cluster.write_topic(topic, {0: replicas})
+        cluster.admin.create(f"{nodes.TOPIC_CONFIGS}/{topic}", nodes.encode_config({}))
+    cluster.begin()
+    for broker_id in set(replicas) - set(given.get("live", replicas)):
+        cluster.kill(broker_id)
+    if given.get("reassigning"):
+        cluster.start(3)
+        cluster.ask_reassignment({TopicPartition(topic, 0): [3, 2]})
+    del cluster.changes[:], cluster.journal[:], cluster.sent[:]
+    if "replica_states_while_replica_1_is_deleting" in expected:
+        cluster.deaf.add(1)
+    cluster.ask_deletion(topic)
+    check_deleted(cluster, topic, expected)
+
+
+def check_deleted(cluster: ClassicCluster, topic: str, expected: Document) -> None:
+    only(
+        expected,
+        *("partition_states", "replica_states", "stop_replica", "metadata_leader_during_delete"),
+        *("nodes_removed_in_order", "replica_states_while_replica_1_is_deleting", "topic_ineligible"),
+        *("replica_states_after_replica_1_confirms", "topic_still_present", "after_broker_2_returns"),
+        *("state_changes", "after_reassignment_completes"),
+    )
+    partition = TopicPartition(topic, 0)
+    if "topic_ineligible" in expected:
+        assert (topic in cluster.context.parked) == expected["topic_ineligible"]
+    check_replicas(cluster, partition, expected.get("replica_states_while_replica_1_is_deleting", {}))
+    cluster.deaf.clear()
+    cluster.settle()
+    check_replicas(cluster, partition, expected.get("replica_states_after_replica_1_confirms", {}))
+    if "topic_still_present" in expected:
+        assert cluster.admin.exists(nodes.topic_path(topic)) == expected["topic_still_present"]
+    if "state_changes" in expected:
+        assert cluster.changes == expected["state_changes"]
+    if "partition_states" in expected:
+        check_way(cluster, partition, expected)
+    if "nodes_removed_in_order" in expected:
+        below = nodes.topic_path(topic) + "/"
+        removed = [each for each in cluster.deleted_nodes() if not each.startswith(below)]
+        assert removed == expected["nodes_removed_in_order"]
+    if "after_broker_2_returns" in expected:
+        cluster.start(2)
+        check_removed(cluster, topic, expected["after_broker_2_returns"])
+    if "after_reassignment_completes" in expected:
+        cluster.set_isr(partition, 1, 2, 3)
+        check_removed(cluster, topic, expected["after_reassignment_completes"])
+
+
+def check_removed(cluster: ClassicCluster, topic: str, expected: Document) -> None:
+    only(expected, "topic_removed")
+    assert (not cluster.admin.exists(nodes.topic_path(topic))) == expected["topic_removed"]
+    assert (topic not in cluster.context.topics) == expected["topic_removed"]
+
+
+def check_replicas(cluster: ClassicCluster, partition: TopicPartition, expected: Document) -> None:
+    for broker_id, state in expected.items():
+        assert cluster.context.replica_state(Replica(partition, int(broker_id))).value == state
+
+
+def check_way(cluster: ClassicCluster, partition: TopicPartition, expected: Document) -> None:
+    """The states that the partition and each of its replicas went through, and what brokers were told."""
+    assert way_of(cluster, partition) == expected["partition_states"]
+    for broker_id in cluster.sessions:
+        assert way_of(cluster, Replica(partition, broker_id)) == expected["replica_states"]
+        stops = [{"delete": delete} for to, delete in cluster.told_to_stop(partition) if to == broker_id]
+        assert stops == expected["stop_replica"]
+    told = {command.partitions[partition].leader for _, command in cluster.told_metadata() if command.partitions}
+    assert told == {expected["metadata_leader_during_delete"]}
+
+
+def way_of(cluster: ClassicCluster, subject: TopicPartition | Replica) -> list[str]:
+    changes = [each for each in cluster.changes if each.subject == subject]
+    return [changes[0].previous.value, *(each.target.value for each in changes)]
