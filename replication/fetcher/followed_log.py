@@ -17,7 +17,7 @@ from logstore.batches import read_batches
 from replication.fetcher.actions import Append, StartAfresh, TruncateTo
 from replication.fetcher.errors import DamagedRecordsError, RefusedRecordsError
 from replication.fetcher.fetch_observer import Cut, FetchObserver
-from replication.fetcher.fetched_batches import EpochsOutOfOrderError, split_batches, whole_batches
+from replication.fetcher.fetched_batches import EpochsOutOfOrderError, OffsetsOverlapError, split_batches, whole_batches
 from replication.fetcher.log_state import LogState
 
 _ANY_EPOCH: Final = 2**31 - 1
@@ -82,7 +82,7 @@ class FollowedLog:
         try:
             whole = whole_batches(records, UNDEFINED_EPOCH if latest is None else latest)
             info = self._append_whole(whole, leader_epoch)
-        except EpochsOutOfOrderError as error:
+        except (EpochsOutOfOrderError, OffsetsOverlapError) as error:
             raise RefusedRecordsError(self.partition, str(error)) from None
         except (CorruptBatchError, CorruptRecordError, DecompressionError) as error:
             raise DamagedRecordsError(self.partition, str(error)) from error

@@ -178,8 +178,7 @@ def assert_sane(log: Log, written: set[bytes]) -> None:
     for _, data in batches(log, log.log_start_offset, log.log_end_offset):
         batch = RecordBatch(memoryview(data))
         assert data[CHECKED_FROM:] in written
-        # As Kafka's followers check it: base offsets stand outside of the checksum, and batches may overlap.
-        assert batch.last_offset > last_offset
+        assert last_offset < batch.base_offset <= batch.last_offset
         assert epoch <= batch.leader_epoch <= LEADER_EPOCH
         epoch, last_offset = batch.leader_epoch, batch.last_offset
     assert log.log_start_offset <= log.high_watermark <= log.log_end_offset
