@@ -38,8 +38,9 @@ class TopicDeletion:
         self._context.parked.update(self._context.deleting.intersection(topics))
 
     def resume(self, topics: Iterable[str]) -> None:
-        """Let the deletion of topics go on."""
-        resumed = self._context.deleting.intersection(topics)
+        """Let the deletion of topics go on, but for those with partitions that move."""
+        moving = {each.topic for each in self._context.reassigning}
+        resumed = self._context.deleting.intersection(topics) - moving
         if resumed:
             self._context.parked -= resumed
             self.go_on()
