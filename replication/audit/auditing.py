@@ -16,11 +16,11 @@ from pyspark.sql import functions as f
 from pyspark.storagelevel import StorageLevel
 
 from logstore.topic_partition import TopicPartition
-from replication.audit.examination_source import examination
+from replication.audit.examining import examination
 from replication.audit.judging import finishing, judging
 from replication.audit.missing_copies import missing_copies, nowhere_findings
 from replication.audit.replica_finding import ReplicaFinding
-from replication.audit.session import prepare_session
+from replication.audit.session import prepare_session, send_packages
 from replication.audit.snapshot import Snapshot, find_snapshots, named_absolutely
 from replication.audit.tables import EXAMINED, FINDINGS, JUDGED, spark_schema
 from replication.audit.work import Copy, Job, Task, plan_work, target_bytes
@@ -101,7 +101,7 @@ def audit(
     ...     audited.partitions.where("verdict != 'identical'").show()
     """
     begun = time.time()
-    prepare_session(spark)
+    send_packages(spark)
     found = find_snapshots(snapshots) if found is None else found
     copies = chosen_copies(found, topics, sample)
     wanted = {copy.topic_partition for copy in copies}
@@ -174,6 +174,7 @@ def _groups(partitions: int) -> int:
 def _batches(
     spark: SparkSession, snapshots: Sequence[str | Path], wanted: Collection[TopicPartition], *, is_whole: bool
 ) -> DataFrame:
+    prepare_session(spark)
     batches = spark.read.format("kafka-log").load(list(map(named_absolutely, snapshots)))
     if is_whole:
         return batches

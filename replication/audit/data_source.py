@@ -14,7 +14,6 @@ from pyspark.sql.types import StructType
 from logstore.log_file import LogFile
 from replication.audit.copy_summary import SegmentExtent
 from replication.audit.examination import ByteRange
-from replication.audit.examination_source import ExaminationSource
 from replication.audit.log_rows import RecordRows, batch_rows, read_columns
 from replication.audit.part_scan import PartScan
 from replication.audit.selection import Selection
@@ -140,10 +139,9 @@ class FilteringKafkaLogReader(KafkaLogReader):
 
 def register(spark: SparkSession, *, pushes_down: bool = True) -> None:
     """Make `kafka-log` known to a session; Spark refuses readers of filters where it does not push them down."""
-    for source in (FilteringKafkaLogSource if pushes_down else KafkaLogSource, ExaminationSource):
-        try:
-            spark.dataSource.register(source)
-        except AnalysisException as error:
-            # Sessions of one application share what one of them has registered.
-            if error.getCondition() != "DATA_SOURCE_ALREADY_EXISTS":
-                raise
+    try:
+        spark.dataSource.register(FilteringKafkaLogSource if pushes_down else KafkaLogSource)
+    except AnalysisException as error:
+        # Sessions of one application share what one of them has registered.
+        if error.getCondition() != "DATA_SOURCE_ALREADY_EXISTS":
+            raise

@@ -21,6 +21,7 @@ EMBEDDED: Final = "local[*,4]"
 """All cores of this machine; a task that fails is tried four times, as on a cluster."""
 FILTER_PUSHDOWN: Final = "spark.sql.python.filterPushdown.enabled"
 _PREPARED: Final = "spark.epochlog.prepared"
+_SENT: Final = "spark.epochlog.sent"
 _SETTINGS: Final = {
     FILTER_PUSHDOWN: "true",
     "spark.ui.showConsoleProgress": "false",
@@ -51,31 +52,38 @@ def start_session(master: str | None = None, *, settings: Mapping[str, str] | No
     >>> spark = start_session()
     >>> spark.read.format("kafka-log").load("/var/lib/kafka/data").count()
     """
-    # Otherwise Spark starts whatever is called python3, which may lack all that is installed here.
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    builder = SparkSession.builder.appName(APP_NAME)
-    chosen: dict[str, Any] = {**_SETTINGS, **_settings_of(master), **(settings or {})}
-    if master is not None and master.startswith("sc://"):
-        builder = builder.remote(master)
-    else:
-        os.environ["JAVA_HOME"] = str(find_java())
-        start_context(SparkConf().setAppName(APP_NAME).setAll(list(chosen.items())))
-    spark = builder.config(map=chosen).getOrCreate()
+    spark = _started(master, settings or {})
     prepare_session(spark)
     return spark
 
 
 @contextmanager
 def session_for_a_while(master: str | None = None) -> Iterator[SparkSession]:
-    """Start Spark as `start_session` does, and stop it at the end, unless it was there before."""
+    """Start Spark for an audit, and stop it at the end, unless it was there before.
+
+    `kafka-log` is not made known: Spark takes a second to look for all data sources, which few audits need.
+    """
     is_ours = SparkSession.getActiveSession() is None
-    spark = start_session(master)
+    spark = _started(master, {})
     try:
         yield spark
     finally:
         if is_ours:
             with suppress(Py4JError):  # where an interrupt has ended Java already
                 spark.stop()
+
+
+def _started(master: str | None, settings: Mapping[str, str]) -> SparkSession:
+    # Otherwise Spark starts whatever is called python3, which may lack all that is installed here.
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    builder = SparkSession.builder.appName(APP_NAME)
+    chosen: dict[str, Any] = {**_SETTINGS, **_settings_of(master), **settings}
+    if master is not None and master.startswith("sc://"):
+        builder = builder.remote(master)
+    else:
+        os.environ["JAVA_HOME"] = str(find_java())
+        start_context(SparkConf().setAppName(APP_NAME).setAll(list(chosen.items())))
+    return builder.config(map=chosen).getOrCreate()
 
 
 def _settings_of(master: str | None) -> dict[str, str]:
@@ -104,10 +112,18 @@ def prepare_session(spark: SparkSession) -> None:
             FilterPushdownWarning,
             stacklevel=2,
         )
-    if is_connected(spark) or not is_local(spark.conf.get("spark.master", "") or ""):
-        ship_packages(spark)
+    send_packages(spark)
     register(spark, pushes_down=pushes_down)
     spark.conf.set(_PREPARED, "true")
+
+
+def send_packages(spark: SparkSession) -> None:
+    """Send these packages to executors on other machines, once."""
+    if spark.conf.get(_SENT, "") == "true":
+        return
+    if is_connected(spark) or not is_local(spark.conf.get("spark.master", "") or ""):
+        ship_packages(spark)
+    spark.conf.set(_SENT, "true")
 
 
 def is_connected(spark: SparkSession) -> bool:

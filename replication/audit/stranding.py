@@ -22,6 +22,7 @@ from replication.audit.consumer_offsets import (
     cuts,
     stranded_by,
 )
+from replication.audit.session import prepare_session
 from replication.audit.snapshot import named_absolutely
 from replication.audit.tables import Columns, arrow_schema, spark_schema
 
@@ -50,6 +51,7 @@ def stranded(spark: SparkSession, snapshots: Sequence[str | Path], partitions: S
     ]
     if not cut or not is_from_leader:
         return []
+    prepare_session(spark)
     logs = spark.read.format("kafka-log").option("rows", "records").load(list(map(named_absolutely, snapshots)))
     rows = (
         logs.where(f.col("topic") == CONSUMER_OFFSETS)

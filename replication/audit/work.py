@@ -1,6 +1,7 @@
 """Which copies of partitions, and which parts of them, each task examines: planned by bytes, not by files."""
 
 import json
+import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -134,11 +135,11 @@ def _ranges(segments: Sequence[SegmentExtent], longest: int | None) -> Iterator[
             yield ByteRange(segment.base_offset, start, end)
 
 
-def tasks_to_json(tasks: Sequence[Task]) -> str:
-    """Return the tasks for another process."""
-    return json.dumps([[job.to_json() for job in task] for task in tasks], separators=(",", ":"))
+def packed(task: Task) -> bytes:
+    """Return a task for another process."""
+    return zlib.compress(json.dumps([job.to_json() for job in task], separators=(",", ":")).encode())
 
 
-def task_from_json(task: Sequence[Any]) -> Task:
-    """Take one of the tasks that `tasks_to_json` wrote, once JSON is read."""
-    return tuple(map(Job.from_json, task))
+def unpacked(data: bytes) -> Task:
+    """Take a task from another process."""
+    return tuple(map(Job.from_json, json.loads(zlib.decompress(data))))

@@ -1,6 +1,5 @@
 """The audit's own functions in one process: what Spark must give too."""
 
-import json
 from collections import defaultdict
 from collections.abc import Sequence
 from pathlib import Path
@@ -10,7 +9,7 @@ from replication.audit.examiner import Examiner
 from replication.audit.judging import finish_rows, judge_rows
 from replication.audit.snapshot import Snapshot, find_snapshots
 from replication.audit.tables import EXAMINED
-from replication.audit.work import Job, Task, plan_work, task_from_json, tasks_to_json
+from replication.audit.work import Job, Task, packed, plan_work, unpacked
 
 Rows = list[dict[str, Any]]
 
@@ -18,7 +17,7 @@ Rows = list[dict[str, Any]]
 def plan(snapshots: Sequence[Snapshot], target: int = 1 << 30) -> list[Task]:
     roots = [Job(snapshot.name, root.storage.uri) for snapshot in snapshots for root in snapshot.roots]
     copies = [Job(copy.replica, copy.root, copy) for snapshot in snapshots for copy in snapshot.copies()]
-    return [task_from_json(task) for task in json.loads(tasks_to_json(plan_work([*roots, *copies], target)))]
+    return [unpacked(packed(task)) for task in plan_work([*roots, *copies], target)]
 
 
 def examine_tasks(tasks: Sequence[Task], *, records: bool = False) -> Rows:

@@ -3,19 +3,17 @@
 import os
 import shutil
 import signal
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
-from pyspark.sql.datasource import DataSourceReader, InputPartition
-from pyspark.sql.types import StructType
 
 from logstore.verify import Finding
 from replication.audit import audit
-from replication.audit.examination_source import ExaminationReader, ExaminationSource
+from replication.audit.examining import Examine, Numbers, examining
 from replication.audit.metrics import shuffle_bytes
 from replication.audit.session import session_for_a_while
 from replication.audit.snapshot import find_snapshots
@@ -77,35 +75,26 @@ def test_large_copies_are_read_in_parts(spark: SparkSession) -> None:
         assert told(audited.findings.toArrow().to_pylist()) == told(findings)
 
 
-def fragile_source(marker: Path) -> type[ExaminationSource]:
-    """Make a source whose worker is killed while it examines, once: as long as the file is there."""
-
-    class FragileReader(ExaminationReader):
-        def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-            for rows in super().read(partition):
-                if marker.exists():
-                    marker.unlink()
-                    os.kill(os.getpid(), signal.SIGKILL)
-                yield rows
-
-    class FragileSource(ExaminationSource):
-        @classmethod
-        def name(cls) -> str:
-            return "fragile"
-
-        def reader(self, schema: StructType) -> DataSourceReader:
-            return FragileReader(self.options["tasks"], self.options["records"] == "true", schema)
-
-    return FragileSource
-
-
 def test_a_task_that_is_killed_is_tried_again(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     marker = tmp_path / "marker"
     marker.touch()
-    spark.dataSource.register(fragile_source(marker))
-    monkeypatch.setattr(ExaminationSource, "name", lambda: "fragile")
+
+    def fragile(tasks: Sequence[bytes], *, records: bool) -> Examine:
+        """Return what kills its process while it examines, once: as long as the file is there."""
+        examine = examining(tasks, records=records)
+
+        def examine_or_die(numbers: Numbers) -> Iterator[pa.RecordBatch]:
+            for rows in examine(numbers):
+                if marker.exists():
+                    marker.unlink()
+                    os.kill(os.getpid(), signal.SIGKILL)
+                yield rows
+
+        return examine_or_die
+
+    monkeypatch.setattr("replication.audit.examining.examining", fragile)
 
     with audit(spark, [replicas("diverged")]) as audited:
         verdicts = rows_of(audited.partitions)

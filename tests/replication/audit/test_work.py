@@ -1,14 +1,12 @@
 """The work is planned by bytes: whatever the sizes, tasks are about equal and cover every byte once."""
 
-import json
-
 from hypothesis import given
 from hypothesis import strategies as st
 
 from logstore import TopicPartition
 from replication.audit.copy_summary import SegmentExtent
 from replication.audit.examination import ByteRange
-from replication.audit.work import COPY_COST, Copy, Job, plan_work, target_bytes, task_from_json, tasks_to_json
+from replication.audit.work import COPY_COST, Copy, Job, packed, plan_work, target_bytes, unpacked
 
 GIB = 1 << 30
 
@@ -52,7 +50,7 @@ def as_tuple(part: ByteRange) -> tuple[int, int, int]:
 def test_tasks_survive_the_way_to_an_executor(all_copies: list[Copy], target: int) -> None:
     tasks = plan_work([Job("broker-1", "/data"), *jobs_of(all_copies)], target)
 
-    assert [task_from_json(task) for task in json.loads(tasks_to_json(tasks))] == tasks
+    assert [unpacked(packed(task)) for task in tasks] == tasks
 
 
 def copy_of(number: int, *sizes: int, is_local: bool = True) -> Copy:

@@ -98,7 +98,7 @@ def test_what_cannot_be_audited_is_one_line_before_spark_starts(
     page.touch()
     strange.mkdir()
     (strange / "audit-1.json").write_text("{")
-    monkeypatch.setattr("replication.audit.start_session", lambda _: pytest.fail("Spark was started"))
+    monkeypatch.setattr("replication.audit.session.session_for_a_while", lambda _: pytest.fail("Spark was started"))
     for arguments, words in (
         ((here / "broker-1", tmp_path / "nowhere"), "nowhere"),
         ((here / "broker-1", tmp_path), "log"),
@@ -152,7 +152,7 @@ def test_an_interrupted_audit_ends_without_a_word(monkeypatch: pytest.MonkeyPatc
     def interrupted(_: str | None) -> None:
         signal.raise_signal(signal.SIGINT)
 
-    monkeypatch.setattr("replication.audit.session.start_session", interrupted)
+    monkeypatch.setattr("replication.audit.session.session_for_a_while", interrupted)
     before = signal.getsignal(signal.SIGINT)
     try:
         outcome = epochlog("audit", replicas("diverged"))

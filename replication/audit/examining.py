@@ -1,0 +1,36 @@
+"""Lets Spark examine copies: each of its tasks is one planned task, wherever that runs."""
+
+from collections.abc import Callable, Iterator, Sequence
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+
+from replication.audit.examiner import Examiner
+from replication.audit.tables import EXAMINED, arrow_schema, spark_schema
+from replication.audit.work import Task, packed, unpacked
+
+Numbers = Iterator[pa.RecordBatch]
+"""Which of the planned tasks are to be done, in the column `id`."""
+Examine = Callable[[Numbers], Iterator[pa.RecordBatch]]
+"""What Spark applies in each of its tasks: gives one row a copy, as `tables.EXAMINED` has it."""
+
+
+def examination(spark: SparkSession, tasks: Sequence[Task], *, records: bool) -> DataFrame:
+    """Return the rows of all examinations."""
+    # The plan travels with the function: a data source would be asked for it in two more Python processes.
+    numbers = spark.range(0, len(tasks), 1, len(tasks))
+    return numbers.mapInArrow(examining(list(map(packed, tasks)), records=records), spark_schema(EXAMINED))
+
+
+def examining(tasks: Sequence[bytes], *, records: bool) -> Examine:
+    """Return what examines one copy after the other, of the packed tasks whose numbers it is given."""
+
+    def examine(numbers: Numbers) -> Iterator[pa.RecordBatch]:
+        schema = arrow_schema(spark_schema(EXAMINED))
+        examiner = Examiner(records=records)
+        for batch in numbers:
+            for number in batch.column("id").to_pylist():
+                for job in unpacked(tasks[number]):
+                    yield pa.RecordBatch.from_pylist([examiner.row(job)], schema=schema)
+
+    return examine
