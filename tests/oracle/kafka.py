@@ -40,8 +40,7 @@ def java_version() -> int:
 @cache
 def classpath() -> str:
     """Kafka's jars, and the programs of this directory compiled against them; skips where that cannot be had."""
-    require(available=java_version() >= OLDEST_JAVA, what=f"a Java {OLDEST_JAVA}+ development kit")
-    require(available=shutil.which("mvn") is not None, what="Maven")
+    _require_java()
     with _building():
         try:
             lib = _resolve()
@@ -52,14 +51,31 @@ def classpath() -> str:
     return f"{classes}:{lib}/*"
 
 
-def _resolve() -> Path:
-    """Link the jars that pom.xml names, and all that they need, into build/kafka/lib."""
-    lib = BUILD / "lib"
-    stamp = _digest([HERE / "pom.xml"])
+@cache
+def zookeeper_classpath() -> str:
+    """ZooKeeper's jars; skips where they cannot be had."""
+    _require_java()
+    with _building():
+        try:
+            lib = _resolve(HERE / "zookeeper_pom.xml", BUILD / "zookeeper")
+        except subprocess.CalledProcessError as error:
+            require(available=False, what=f"ZooKeeper from a Maven repository ({_first_line(error)})")
+            raise
+    return f"{lib}/*"
+
+
+def _require_java() -> None:
+    require(available=java_version() >= OLDEST_JAVA, what=f"a Java {OLDEST_JAVA}+ development kit")
+    require(available=shutil.which("mvn") is not None, what="Maven")
+
+
+def _resolve(pom: Path = HERE / "pom.xml", lib: Path = BUILD / "lib") -> Path:
+    """Link the jars that a pom names, and all that they need, into a directory."""
+    stamp = _digest([pom])
     if not _is_current(lib, stamp):
         listing = BUILD / "classpath.txt"
         subprocess.run(
-            ["mvn", "-q", "-B", "-f", HERE / "pom.xml", "dependency:build-classpath", f"-Dmdep.outputFile={listing}"],
+            ["mvn", "-q", "-B", "-f", pom, "dependency:build-classpath", f"-Dmdep.outputFile={listing}"],
             capture_output=True,
             text=True,
             check=True,

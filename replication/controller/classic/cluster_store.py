@@ -16,6 +16,7 @@ from replication.controller.classic.coordination_store import (
     CoordinationStore,
     Create,
     Delete,
+    Node,
     Operation,
     SetData,
     Watch,
@@ -72,9 +73,15 @@ class ClusterStore:
                 ]
             )
         except (NodeExistsError, BadVersionError):
-            return False
+            if not self._won_unanswered(epoch):
+                return False
         self.epoch, self._epoch_version = number, epoch.version + 1
         return True
+
+    def _won_unanswered(self, before: Node) -> bool:
+        """Whether this broker got the slot, though the answer that said so was lost."""
+        is_next = self._store.get(nodes.CONTROLLER_EPOCH).version == before.version + 1
+        return is_next and self.controller() == self._broker_id
 
     def controller(self, watch: Watch | None = None) -> int | None:
         """Return who is the controller; None where nobody is."""

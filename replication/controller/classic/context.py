@@ -59,8 +59,15 @@ class Context:
         return self.replica_states.get(replica, ReplicaState.NON_EXISTENT)
 
     def is_deleting(self, partition: TopicPartition) -> bool:
-        """Whether a partition's topic is to be deleted."""
-        return partition.topic in self.deleting
+        """Whether a partition's topic is to be deleted, and waits for none of its partitions that move.
+
+        Those that it waits for are led until they have moved: else they never would.
+        """
+        return partition.topic in self.deleting and not self.is_moving(partition.topic)
+
+    def is_moving(self, topic: str) -> bool:
+        """Whether a partition of a topic moves."""
+        return any(each.topic == topic for each in self.reassigning)
 
     def partitions_of(self, topics: Iterable[str]) -> list[TopicPartition]:
         """Return the partitions of topics."""

@@ -61,7 +61,7 @@ class Elections:
         assignment = self._context.assignments.get(partition)
         if assignment is None:
             return ElectionAnswer(partition, ErrorCode.unknown_topic_or_partition, "The partition does not exist.")
-        if self._context.is_deleting(partition):
+        if partition.topic in self._context.deleting:
             return ElectionAnswer(partition, ErrorCode.invalid_topic_exception, "The topic is being deleted")
         state = self._context.states.get(partition)
         leader = NO_LEADER if state is None else state.leader

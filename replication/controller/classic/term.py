@@ -254,7 +254,7 @@ class Term:
     def reassign(self, partition: TopicPartition, target: tuple[int, ...] | None) -> None:
         """Move a partition, or cancel that it moves (None). Raises Refusal."""
         current = self.context.assignments.get(partition)
-        if current is None or self.context.is_deleting(partition):
+        if current is None or (target is not None and partition.topic in self.context.deleting):
             raise Refusal(ErrorCode.unknown_topic_or_partition, "The partition does not exist.")
         if target is None and partition not in self.context.reassigning:
             raise Refusal(ErrorCode.no_reassignment_in_progress)

@@ -39,8 +39,7 @@ class TopicDeletion:
 
     def resume(self, topics: Iterable[str]) -> None:
         """Let the deletion of topics go on, but for those with partitions that move."""
-        moving = {each.topic for each in self._context.reassigning}
-        resumed = self._context.deleting.intersection(topics) - moving
+        resumed = {each for each in self._context.deleting.intersection(topics) if not self._context.is_moving(each)}
         if resumed:
             self._context.parked -= resumed
             self.go_on()
