@@ -256,6 +256,9 @@ class Fetcher:
         asked_at = self._fetch[1]
         self._fetch = None
         fault = self._session.answered(request, response)
+        if _is_over_quota(response):
+            self._fetch_after = now + response.throttle_time_ms
+            return
         if fault:
             if not is_lost(response.error):
                 self._delay(self._session.partitions, fault, now)
@@ -412,6 +415,11 @@ class Fetcher:
             followed = self._partitions[partition]
             if followed.state.is_active:
                 self._put(partition, followed, after_failed_exchange(followed.state, self.rules, reason, now))
+
+
+def _is_over_quota(response: FetchResponse) -> bool:
+    """Whether the leader has not looked: a client over its quota gets an empty answer, and is to wait (KIP-219)."""
+    return response.error is ErrorCode.none and response.throttle_time_ms > 0 and not response.partitions
 
 
 def _is_answered(state: FetchState, asked: FetchPartition, now: int) -> bool:

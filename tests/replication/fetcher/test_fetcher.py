@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 from uuid import UUID, uuid4
 
@@ -516,3 +517,28 @@ def test_a_throttle_holds_up_what_lags_and_lets_through_what_does_not(logs: Logs
     assert logs("follower").log_end_offset == fetched
     exchange(fetcher, leader, free_at)
     assert logs("follower").log_end_offset > fetched
+
+
+def test_over_its_quota_a_follower_waits_and_has_not_caught_up(logs: Logs) -> None:
+    write(logs("leader"), 0, b"a")
+    leader = leading(logs, 0)
+    fetcher = Fetcher()
+    fetcher.follow(PARTITION, logs("follower"), 0)
+    nothing = FetchResponse(throttle_time_ms=30, partitions={})
+    (full,) = fetcher.requests(0)
+    fetcher.take(full, nothing, 0)
+    assert (standing(fetcher).reason, fetcher.requests(29), fetcher.wake_at(1)) == ("", [], 30)
+    (answered,) = exchange(fetcher, leader, 30)
+    assert isinstance(answered, FetchRequest)
+    assert answered.session_epoch == 0
+    exchange(fetcher, leader, 31)
+    assert fetcher.is_caught_up(PARTITION, 31)
+    write(logs("leader"), 0, b"b")
+    (incremental,) = fetcher.requests(32)
+    answer = leader.answer(incremental)
+    assert isinstance(answer, FetchResponse)
+    fetcher.take(incremental, replace(nothing, session_id=answer.session_id), 32)
+    assert not fetcher.is_caught_up(PARTITION, 32)
+    assert fetcher.requests(61) == []
+    leader.forget_sessions()
+    catch_up(fetcher, leader, to=2)
