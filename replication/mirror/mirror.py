@@ -140,7 +140,8 @@ class Mirror:
             return
         self._follow_new(metadata)
         for partition, problem in self._tracker.problems.items():
-            if isinstance(problem, Recreated):
+            # Of one that was followed until then its fetcher has told.
+            if isinstance(problem, Recreated) and self._manager.state(partition) is None:
                 self._fail(partition, problem.reason)
 
     def _follow_new(self, metadata: ClusterMetadata) -> None:
@@ -162,6 +163,9 @@ class Mirror:
             return
         if topic_id is None and topic.topic_id is not None:
             PartitionMetadata(topic.topic_id).write(path)
+        # All that a mirror holds was committed. After a crash the checkpointed high watermark says less, and it would
+        # not be told that records below it go.
+        log.update_high_watermark(log.log_end_offset)
         self._logs[partition] = log
         self._pending[partition] = None
         self._tracker.track(partition, log, topic_id or topic.topic_id)

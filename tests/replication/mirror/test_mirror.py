@@ -11,7 +11,9 @@ from typing import Any
 import pytest
 
 from logstore import Log, LogConfig, MetaProperties, Record, TopicPartition
+from logstore.clean_shutdown import CLEAN_SHUTDOWN_NAME
 from logstore.log_root import open_log_directory
+from logstore.offset_checkpoint import HIGH_WATERMARK_CHECKPOINT
 from logstore.partition_metadata import PARTITION_METADATA_NAME, PartitionMetadata
 from logstore.verify import verify
 from replication.mirror.errors import ForeignDirectoryError, NoSuchPartitionsError, UnknownTopicError
@@ -142,6 +144,21 @@ def test_an_unclean_election_truncates_the_copy_and_what_went_is_kept(scene: Sce
     assert [(each.leader_epoch, each.log_end_offset) for each in scene.told(LeaderChanged)] == [(2, 14)]
 
 
+def test_what_was_committed_before_a_crash_counts_as_lost_too(scene: Scene) -> None:
+    log = scene.make(ORDERS, (0, 5), (1, 4), leader_epoch=1)
+    with scene.mirror() as mirror:
+        scene.wait(mirror, mirror.has_caught_up)
+    # As a crash leaves it, where the last checkpoint is of before.
+    (scene.root / "copy" / HIGH_WATERMARK_CHECKPOINT).write_text("0\n1\norders 0 5\n")
+    (scene.root / "copy" / CLEAN_SHUTDOWN_NAME).unlink()
+    log.close()
+    scene.make(ORDERS, (0, 5), (2, 3), leader_epoch=2)
+    with scene.mirror() as mirror:
+        scene.wait(mirror, scene.is_copied)
+    (event,) = scene.told(Truncated)
+    assert (event.removed.records, event.cut.is_below_high_watermark) == (4, True)
+
+
 def test_a_truncation_whose_records_cannot_be_kept_does_not_happen(scene: Scene) -> None:
     scene.make(ORDERS, (0, 5), (1, 4), leader_epoch=1)
     other = TopicPartition("orders", 1)
@@ -209,6 +226,9 @@ def test_a_topic_that_was_created_again_is_not_mixed_with_the_one_before(scene: 
         scene.leader.recreate("orders")
         scene.wait(mirror, mirror.has_nothing_left)
         assert "created again" in mirror.failed[ORDERS]
+        time.sleep(0.2)
+        mirror.look_after()
+        assert len(scene.told(Failed)) == 1
     with scene.mirror() as mirror:
         scene.wait(mirror, mirror.has_caught_up)
         assert "created again" in mirror.failed[ORDERS]
