@@ -64,9 +64,10 @@ class Reassignment:
         before = self._context.assignments[partition]
         self._context.reassigning.add(partition)
         if before != wished:
-            self._store.set_assignment(partition, wished)
+            # Only then is it stored: a controller that comes in between must still know whom to stop.
             self._context.assignments[partition] = wished
             self._remove_unwished(partition, before, wished)
+            self._store.set_assignment(partition, wished)
         yield Step.STORED_ALL_REPLICAS
         yield from self.go_on(partition)
 

@@ -1,11 +1,11 @@
 """What must hold in a ZooKeeper-era cluster whatever happens to it."""
 
-from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from logstore.topic_partition import TopicPartition
 from replication.controller.classic import nodes
 from replication.controller.classic.context import Context
+from replication.controller.classic.coordination_store import Operation, SetData
 from replication.controller.classic.leader_and_isr import LeaderAndIsr
 from replication.controller.classic.partition_machine import UNCLEAN_ELECTION
 from replication.controller.classic.replica_assignment import ReplicaAssignment
@@ -24,14 +24,16 @@ class ClassicInvariants:
         self._admin = simulation.admin
         self._before: dict[TopicPartition, LeaderAndIsr] = {}
         self._leaders: dict[tuple[TopicPartition, int], int] = {}
-        self._targets: dict[TopicPartition, tuple[int, ...]] = {}
 
-    def expect_targets(self, targets: Mapping[TopicPartition, Sequence[int]]) -> None:
-        """Await that these reassignments end so, where they are not refused."""
-        self._targets.update({each: tuple(target) for each, target in targets.items()})
-
-    def forget_target(self, partition: TopicPartition) -> None:
-        self._targets.pop(partition, None)
+    def look_at_write(self, operation: Operation) -> None:
+        """A completed reassignment leaves exactly the target, and a cancelled one what there was before."""
+        if not isinstance(operation, SetData) or operation.path.rpartition("/")[0] != nodes.TOPICS:
+            return
+        before = nodes.decode_assignments(operation.path, self._admin.get(operation.path).data)
+        for number, after in nodes.decode_assignments(operation.path, operation.data).items():
+            was = before[number]
+            if was.is_being_reassigned and not after.is_being_reassigned:
+                assert after.replicas == was.target or set(after.replicas) == set(was.origin)
 
     def listed(self) -> dict[TopicPartition, ReplicaAssignment]:
         found = {}
@@ -106,14 +108,8 @@ class ClassicInvariants:
         assert leads or not context.live & set(state.isr) & set(assignment.replicas), "somebody in sync could lead"
         assert leads or state.leader == -1
         is_moving = partition in context.reassigning
-        assert is_moving == assignment.is_being_reassigned or is_moving
+        assert is_moving or not assignment.is_being_reassigned
         assert set(state.isr) <= set(assignment.replicas), "who is in sync is assigned"
-        if not is_moving and partition in self._targets and self._finished(partition):
-            assert assignment.replicas == self._targets.pop(partition), "a completed reassignment leaves its target"
-
-    def _finished(self, partition: TopicPartition) -> bool:
-        """Whether a reassignment was done, and not refused."""
-        return set(self._before[partition].isr) == set(self._targets[partition])
 
     def _check_change(self, partition: TopicPartition, before: LeaderAndIsr | None, after: LeaderAndIsr) -> None:
         assert len(set(after.isr)) == len(after.isr) > 0
