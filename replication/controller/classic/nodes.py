@@ -129,8 +129,9 @@ def encode_controller(broker_id: int) -> bytes:
 
 def decode_controller(path: str, data: bytes) -> int:
     """Read who the controller is. Raises MalformedNodeError."""
+    fields = _decode(path, data)
     try:
-        return int(_decode(path, data)["brokerid"])
+        return int(fields["brokerid"])
     except (KeyError, TypeError, ValueError) as error:
         raise MalformedNodeError(path, f"not a controller's registration: {error!r}") from error
 
