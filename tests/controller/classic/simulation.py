@@ -137,10 +137,12 @@ class ClassicSimulation:
     def recover(self) -> None:
         """Let all brokers run and catch up: then nothing may be left to do."""
         self.told.append("recover")
-        for broker in self.brokers:
+        for broker in self.running():
             broker.stalled = False
             if broker.session is not None:
                 broker.session.writes_left = None
+        self.settle()
+        for broker in self.brokers:
             if broker.shutting_down:
                 self._stop(broker)
             if broker.session is None:

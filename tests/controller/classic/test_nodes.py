@@ -78,7 +78,7 @@ def test_requests_are_read_as_written(
 @pytest.mark.parametrize("reader", READERS.values(), ids=READERS)
 @pytest.mark.parametrize("data", [b"", b"no json", b"[]", b"\xff"])
 def test_what_is_no_object_is_told_with_its_path(reader: Callable[[str, bytes], Any], data: bytes) -> None:
-    with pytest.raises(MalformedNodeError, match="/some/node: not (a )?JSON"):
+    with pytest.raises(MalformedNodeError, match=r"/some/node: not (a )?JSON"):
         reader("/some/node", data)
 
 
