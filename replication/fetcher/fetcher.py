@@ -13,7 +13,7 @@ from replication.fetcher.actions import Append
 from replication.fetcher.errors import DamagedRecordsError, RefusedRecordsError
 from replication.fetcher.fetch_observer import FetchObserver
 from replication.fetcher.fetch_rules import FetchRules
-from replication.fetcher.fetch_session import FetchSession, is_lost
+from replication.fetcher.fetch_session import FetchSession
 from replication.fetcher.fetch_state import FetchState, Phase
 from replication.fetcher.fetcher_settings import FetcherSettings
 from replication.fetcher.followed_log import FollowedLog
@@ -33,6 +33,7 @@ from replication.fetcher.following import (
     follow,
 )
 from replication.fetcher.leader_doubts import DOUBTFUL_ERRORS
+from replication.fetcher.open_fetch import OpenFetch
 from replication.fetcher.open_questions import OpenQuestions, TruncationRequest
 from replication.fetcher.schedule import Schedule
 from replication.fetcher.throttle import Throttle
@@ -75,8 +76,7 @@ class Fetcher:
         self._session = FetchSession()
         self._schedule = Schedule(throttle)
         self._questions = OpenQuestions(self.settings.identity)
-        self._fetch: tuple[FetchRequest, int] | None = None
-        self._fetch_after = 0
+        self._fetch = OpenFetch(self._session, self.settings)
 
     def __len__(self) -> int:
         return len(self._partitions)
@@ -166,15 +166,15 @@ class Fetcher:
                 case None:
                     self._session.drop(partition)
         questions = [*self._questions.ask_epochs(epochs), *self._questions.ask_offsets(offsets)]
-        return [*questions] if questions or self._questions else self._fetch_requests(now)
+        if questions or self._questions:
+            return [*questions]
+        fetch = self._fetch.ask(now)
+        return [] if fetch is None else [fetch]
 
     def wake_at(self, now: int) -> int | None:
         """Return when `requests` will have something again without an answer; None: not by itself."""
-        wake_at = self._schedule.wake_at(now)
-        if not len(self._session) or self._fetch is not None:
-            return wake_at
-        fetch_at = max(now, self._fetch_after)
-        return fetch_at if wake_at is None else min(wake_at, fetch_at)
+        times = (self._schedule.wake_at(now), self._fetch.due_at(now))
+        return min((time for time in times if time is not None), default=None)
 
     # --- what comes back
 
@@ -192,20 +192,9 @@ class Fetcher:
         reason = "the leader's answer lacks this partition"
         self._delay([each for each, _ in self._still(states) if each not in response.partitions], reason, now)
 
-    def exchange_failed(self, request: FetcherRequest, reason: str, now: int) -> None:
-        """Ask again after a while what could not be asked, or was answered with nonsense."""
-        if isinstance(request, FetchRequest):
-            if self._fetch is not None and self._fetch[0] is request:
-                self._fetch = None
-                self._session.failed()
-                self._delay(self._session.partitions, reason, now)
-            return
-        self._delay([partition for partition, _ in self._still(self._questions.answered(request))], reason, now)
-
     def disconnected(self, reason: str, now: int) -> None:
         """Take that the leader cannot be reached: all wait, and somebody else may lead."""
-        self._fetch = None
-        self._session.failed()
+        self._fetch.failed()
         self._questions.clear()
         self._delay(list(self._partitions), reason, now)
         for partition in self._partitions:
@@ -228,42 +217,11 @@ class Fetcher:
         )
         self._session.put(partition, fetch, followed.topic_id)
 
-    def _fetch_requests(self, now: int) -> list[FetcherRequest]:
-        if self._fetch is not None or now < self._fetch_after:
-            return []
-        fetch = self._session.next()
-        if fetch is None:
-            return []
-        settings = self.settings
-        request = FetchRequest(
-            partitions=fetch.partitions,
-            forgotten=fetch.forgotten,
-            topic_ids=fetch.topic_ids,
-            replica_id=settings.identity.replica_id,
-            replica_epoch=settings.identity.replica_epoch,
-            max_wait_ms=settings.max_wait_ms,
-            min_bytes=settings.min_bytes,
-            max_bytes=settings.max_bytes,
-            session_id=fetch.session_id,
-            session_epoch=fetch.session_epoch,
-        )
-        self._fetch = (request, now)
-        return [request]
-
     def _take_fetch(self, request: FetchRequest, response: FetchResponse, now: int) -> None:
-        if self._fetch is None or self._fetch[0] is not request:
-            return
-        asked_at = self._fetch[1]
-        self._fetch = None
-        fault = self._session.answered(request, response)
-        if _is_over_quota(response):
-            self._fetch_after = now + response.throttle_time_ms
-            return
+        asked_at, fault = self._fetch.answered(request, response, now, self.rules.back_off_ms)
         if fault:
-            if not is_lost(response.error):
-                self._delay(self._session.partitions, fault, now)
-            elif request.session_id == 0:
-                self._fetch_after = now + self.rules.back_off_ms
+            self._delay(self._session.partitions, fault, now)
+        if asked_at is None:
             return
         for partition, fetched in response.partitions.items():
             self._take_fetched(partition, fetched, now)
@@ -415,11 +373,6 @@ class Fetcher:
             followed = self._partitions[partition]
             if followed.state.is_active:
                 self._put(partition, followed, after_failed_exchange(followed.state, self.rules, reason, now))
-
-
-def _is_over_quota(response: FetchResponse) -> bool:
-    """Whether the leader has not looked: a client over its quota gets an empty answer, and is to wait (KIP-219)."""
-    return response.error is ErrorCode.none and response.throttle_time_ms > 0 and not response.partitions
 
 
 def _is_answered(state: FetchState, asked: FetchPartition, now: int) -> bool:

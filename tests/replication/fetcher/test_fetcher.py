@@ -416,9 +416,9 @@ def test_a_failed_fetch_is_asked_again_in_full(logs: Logs) -> None:
     fetcher = Fetcher()
     fetcher.follow(PARTITION, logs("follower"), 0)
     exchange(fetcher, leader)
-    (request,) = fetcher.requests(0)
-    fetcher.exchange_failed(request, "malformed", 0)
-    assert standing(fetcher).reason == "malformed"
+    fetcher.requests(0)
+    fetcher.disconnected("the answer is malformed", 0)
+    assert standing(fetcher).reason == "the answer is malformed"
     (again,) = fetcher.requests(BACK_OFF)
     assert isinstance(again, FetchRequest)
     assert (set(again.partitions), again.session_epoch) == ({PARTITION}, 0)

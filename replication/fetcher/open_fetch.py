@@ -1,0 +1,78 @@
+"""The fetch that a leader has yet to answer, and when the next one is due."""
+
+from kio.schema.errors import ErrorCode
+
+from replication.fetcher.fetch_session import FetchSession, is_lost
+from replication.fetcher.fetcher_settings import FetcherSettings
+from replication.protocol.fetch import FetchRequest, FetchResponse
+
+
+class OpenFetch:
+    """One fetch at a time, within its leader's session."""
+
+    def __init__(self, session: FetchSession, settings: FetcherSettings) -> None:
+        """Ask for what `session` says, as `settings` say."""
+        self._session = session
+        self._settings = settings
+        self._asked: tuple[FetchRequest, int] | None = None
+        self._not_before = 0
+
+    def due_at(self, now: int) -> int | None:
+        """Return when to fetch next; None while a fetch is open, or where there is nothing to fetch."""
+        if self._asked is not None or not len(self._session):
+            return None
+        return max(now, self._not_before)
+
+    def ask(self, now: int) -> FetchRequest | None:
+        """Return the next fetch, if it is due."""
+        if self._asked is not None or now < self._not_before:
+            return None
+        fetch = self._session.next()
+        if fetch is None:
+            return None
+        settings = self._settings
+        request = FetchRequest(
+            partitions=fetch.partitions,
+            forgotten=fetch.forgotten,
+            topic_ids=fetch.topic_ids,
+            replica_id=settings.identity.replica_id,
+            replica_epoch=settings.identity.replica_epoch,
+            max_wait_ms=settings.max_wait_ms,
+            min_bytes=settings.min_bytes,
+            max_bytes=settings.max_bytes,
+            session_id=fetch.session_id,
+            session_epoch=fetch.session_epoch,
+        )
+        self._asked = (request, now)
+        return request
+
+    def answered(
+        self, request: FetchRequest, response: FetchResponse, now: int, back_off_ms: int
+    ) -> tuple[int | None, str]:
+        """Take an answer as a whole; return when it was asked for, and what is wrong with it, or "".
+
+        None instead of the time where the answer tells nothing of the partitions.
+        """
+        if self._asked is None or self._asked[0] is not request:
+            return None, ""
+        asked_at = self._asked[1]
+        self._asked = None
+        fault = self._session.answered(request, response)
+        if _is_over_quota(response):
+            self._not_before = now + response.throttle_time_ms
+            return None, ""
+        if is_lost(response.error):
+            if request.session_id == 0:
+                self._not_before = now + back_off_ms
+            return None, ""
+        return (None, fault) if fault else (asked_at, "")
+
+    def failed(self) -> None:
+        """Expect no answer any more."""
+        self._asked = None
+        self._session.failed()
+
+
+def _is_over_quota(response: FetchResponse) -> bool:
+    """Whether the leader has not looked: a client over its quota gets an empty answer, and is to wait (KIP-219)."""
+    return response.error is ErrorCode.none and response.throttle_time_ms > 0 and not response.partitions
