@@ -60,9 +60,6 @@ class FetchSession:
     def __len__(self) -> int:
         return len(self._wanted)
 
-    def __contains__(self, partition: TopicPartition) -> bool:
-        return partition in self._wanted
-
     @property
     def partitions(self) -> KeysView[TopicPartition]:
         """What is to be fetched."""

@@ -65,11 +65,6 @@ class LeaderTracker:
         """Partitions whose leader the last answer did not tell, or that are no more what they were, and why."""
         return dict(self._problems)
 
-    def leader(self, partition: TopicPartition) -> KnownLeader | None:
-        """Return who leads a partition, as far as known; None where it is not tracked."""
-        tracked = self._tracked.get(partition)
-        return tracked.known if tracked else None
-
     def refresh(self) -> ClusterMetadata:
         """Ask the cluster who leads what, and follow. Raises what `ClusterClient.metadata` raises."""
         with self._refreshing:
