@@ -1,14 +1,17 @@
 """What a ZooKeeper-era controller decides beyond the recorded cases."""
 
+from unittest.mock import patch
+
 import pytest
 from kio.schema.errors import ErrorCode
 
 from logstore.topic_partition import TopicPartition
 from replication.controller.classic import nodes
+from replication.controller.classic.cluster_store import ClusterStore
 from replication.controller.classic.commands import LeaderAndIsrRequest, UpdateMetadataRequest
 from replication.controller.classic.controller import ClassicController, RunState
 from replication.controller.classic.elections import Trigger
-from replication.controller.classic.errors import MalformedNodeError, StateChangeError
+from replication.controller.classic.errors import MalformedNodeError, SessionLostError, StateChangeError
 from replication.controller.classic.leader_and_isr import LeaderAndIsr
 from replication.controller.classic.partition_machine import UNCLEAN_ELECTION
 from replication.controller.classic.partition_states import PartitionState
@@ -108,6 +111,16 @@ class TestCommands:
         assert isinstance(first, UpdateMetadataRequest)
         assert first.partitions.keys() == {P, Q}
 
+    def test_all_are_told_of_a_dead_broker_even_if_it_led_nothing(self, cluster: ClassicCluster) -> None:
+        cluster.start(4)
+        del cluster.sent[:]
+        cluster.kill(4)
+        assert {broker: command.live_brokers for broker, command in cluster.told_metadata()} == {
+            1: (1, 2, 3),
+            2: (1, 2, 3),
+            3: (1, 2, 3),
+        }
+
     def test_a_broker_that_restarts_unseen_is_dead_and_then_new(self, cluster: ClassicCluster) -> None:
         before = cluster.context.broker_epochs[1]
         cluster.sessions.pop(1).close()
@@ -204,6 +217,15 @@ class TestElections:
         assert cluster.state(P).leader == 1
         assert cluster.controller.wake_at == 305_000
 
+    def test_leaders_are_not_balanced_while_partitions_move(self, cluster: ClassicCluster) -> None:
+        cluster.kill(1)
+        cluster.start(1)
+        cluster.start(4)
+        cluster.set_isr(P, 1, 2, 3)
+        cluster.controller.reassign(Q, (4,))
+        cluster.controller.process(5000)
+        assert cluster.state(P).leader == 2
+
 
 class TestReassignment:
     def test_it_ends_once_all_are_in_sync_and_the_old_replicas_are_deleted(self, cluster: ClassicCluster) -> None:
@@ -236,6 +258,27 @@ class TestReassignment:
         assert not cluster.assignment(P).is_being_reassigned
         assert cluster.told_to_stop(P) == [(4, False), (4, True)]
         assert not cluster.admin.exists(nodes.REASSIGN_PARTITIONS)
+
+    def test_it_waits_for_one_of_its_replicas_that_lives(self, cluster: ClassicCluster) -> None:
+        cluster.start(4)
+        cluster.controller.reassign(P, (4,))
+        cluster.kill(4)
+        cluster.set_isr(P, 1, 4)
+        assert cluster.assignment(P).is_being_reassigned
+        assert cluster.state(P).leader == 1
+
+    def test_redirected_by_a_controller_that_dies_it_leaves_nobody_in_sync_who_is_not_assigned(
+        self, cluster: ClassicCluster
+    ) -> None:
+        cluster.start(4)
+        cluster.start(5)
+        cluster.controller.reassign(P, (4, 5))
+        cluster.set_isr(P, 1, 2, 3, 4)
+        dies = patch.object(ClusterStore, "set_assignment", side_effect=SessionLostError("simulated"))
+        with dies, pytest.raises(Refusal, match="NOT_CONTROLLER"):
+            cluster.controller.reassign(P, (5, 1))
+        assert 4 not in cluster.state(P).isr
+        assert 4 in cluster.assignment(P).replicas, "the next controller knows of it"
 
     def test_it_is_not_cancelled_where_only_a_new_replica_could_lead(self, cluster: ClassicCluster) -> None:
         cluster.start(4)
