@@ -1,5 +1,6 @@
 """Finds out who leads partitions, and lets a manager's fetchers follow them."""
 
+from collections.abc import Iterable
 from threading import Event, RLock, Thread
 from typing import Final
 from uuid import UUID
@@ -16,6 +17,8 @@ from replication.protocol.metadata import ClusterMetadata
 MAX_AGE_SECONDS: Final = 300.0
 """Kafka: metadata.max.age.ms."""
 _STOP_SECONDS: Final = 5.0
+_PATIENCE: Final = 5
+"""Refreshes in a row that resolve no doubt, before another broker is asked."""
 
 
 class _Tracked:
@@ -119,14 +122,26 @@ class LeaderTracker:
 
     def _run(self) -> None:
         back_off = BackOff()
+        fruitless = 0
         while not self._stopped.is_set():
-            self._manager.doubts.take(MAX_AGE_SECONDS)
+            doubted = self._manager.doubts.take(MAX_AGE_SECONDS)
             if self._stopped.is_set():
                 return
-            if self.try_refresh() is not None and not self._still_in_doubt():
+            before = self._known(doubted)
+            metadata = self.try_refresh()
+            fruitless = fruitless + 1 if before and self._known(doubted) == before else 0
+            if fruitless >= _PATIENCE:
+                # A broker that is cut off from the controller goes on telling what it knew.
+                self._client.ask_another()
+                fruitless = 0
+            if metadata is not None and not self._still_in_doubt():
                 back_off.succeeded()
             # Also after a success: who is in doubt again at once waits a little longer each time.
             self._stopped.wait(back_off.failed() / 1_000)
+
+    def _known(self, partitions: Iterable[TopicPartition]) -> list[KnownLeader]:
+        found = (self._tracked.get(each) for each in partitions)
+        return [tracked.known for tracked in found if tracked is not None]
 
     def _still_in_doubt(self) -> bool:
         """Doubt again whatever waits for a newer leader than the cluster told."""

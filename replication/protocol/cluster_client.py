@@ -34,6 +34,7 @@ class ClusterClient:
         self._brokers: dict[int, Broker] = {}
         self._connections: dict[int, Connection] = {}
         self._informant: Connection | None = None
+        self._passed_over: Address | None = None
         self._closed = False
         self._used = RLock()
 
@@ -56,6 +57,13 @@ class ClusterClient:
                     self._brokers = dict(metadata.brokers)
                     return metadata
             raise NoBrokerError(errors)
+
+    def ask_another(self) -> None:
+        """Let another broker answer the next question about metadata: the one that did may have missed what changed."""
+        with self._used:
+            if self._informant is not None:
+                self._passed_over = self._informant.address
+                self._informant.close()
 
     def connection_to(self, broker_id: int) -> Connection:
         """Return the connection to a broker, made anew if it was closed; UnknownBrokerError if no broker has the id."""
@@ -96,7 +104,7 @@ class ClusterClient:
         if self._informant is not None and not self._informant.closed:
             yield self._informant
         known = [Address(broker.host, broker.port) for broker in self._brokers.values()]
-        for address in dict.fromkeys([*known, *self._bootstrap]):
+        for address in _beginning_after(self._passed_over, [*dict.fromkeys([*known, *self._bootstrap])]):
             self._refuse_closed()
             try:
                 self._informant = Connection.open(address, self.settings)
@@ -108,3 +116,9 @@ class ClusterClient:
     def _refuse_closed(self) -> None:
         if self._closed:
             raise ConnectionClosedError(", ".join(map(str, self._bootstrap)), "the client of this cluster was closed")
+
+
+def _beginning_after(address: Address | None, addresses: list[Address]) -> list[Address]:
+    """Return the addresses in their order, but those after this one first."""
+    start = addresses.index(address) + 1 if address in addresses else 0
+    return addresses[start:] + addresses[:start]

@@ -75,6 +75,15 @@ def test_a_broker_that_was_named_answers_when_the_first_is_gone() -> None:
         assert brokers[2].connections == 1
 
 
+def test_all_brokers_have_their_turn_where_another_is_asked_each_time() -> None:
+    with _cluster(3) as brokers, ClusterClient([brokers[1].address], SETTINGS) as client:
+        for asked in range(1, 7):
+            client.metadata()
+            assert sum(broker.connections for broker in brokers.values()) == asked
+            client.ask_another()
+        assert [broker.connections for broker in brokers.values()] == [2, 2, 2]
+
+
 def test_a_broker_that_came_back_is_connected_to_anew() -> None:
     lives = iter([1, 100])
 
