@@ -93,7 +93,11 @@ class ClassicController:
         self._compete(now)
 
     def process(self, now: int) -> None:
-        """Do what the events ask for, and balance leaders when it is time."""
+        """Do what the events ask for, and balance leaders when it is time.
+
+        Raises MalformedNodeError where somebody wrote to the store what is not Kafka's; what else is to be done is done
+        when this is called again.
+        """
         while self._events:
             event = self._events.popleft()
             with suppress(ControllerMovedError, SessionLostError), self._resigning():

@@ -74,7 +74,8 @@ def check_failure(given: Document, expected: Document) -> None:
         cluster.ask_deletion(topic)
     del cluster.changes[:]
     for broker_id in given["dead"]:
-        cluster.kill(broker_id)
+        cluster.sessions.pop(broker_id).close()
+    cluster.settle()
     check_partitions(cluster, expected["partitions"])
     for name, state in expected.get("replica_state", {}).items():
         partition, _, broker_id = name.rpartition("/")
@@ -99,7 +100,7 @@ def check_startup(given: Document, expected: Document) -> None:
     only(given, "starts", "live", "partitions")
     only(expected, "order", "partitions")
     starts, other = given["starts"], 50
-    cluster = ClassicCluster([other])
+    cluster = ClassicCluster([other, *({*given["live"]} - {starts})])
     cluster.write_topic("moving", {0: [other]})
     cluster.write_topic("deleted", {0: [other, starts]})
     write_partitions(cluster, given["partitions"])
