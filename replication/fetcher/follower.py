@@ -8,6 +8,7 @@ from typing import Final, Self
 from kio.schema.errors import ErrorCode
 
 from logstore import Log, TopicPartition
+from logstore.partition_metadata import PARTITION_METADATA_NAME, PartitionMetadata
 from replication.fetcher.errors import FollowingFailedError, NotCaughtUpError, UnknownTopicError
 from replication.fetcher.fetch_observer import FetchObserver
 from replication.fetcher.fetch_state import FetchState, Phase
@@ -19,6 +20,7 @@ from replication.fetcher.throttle import Throttle
 from replication.protocol.client_settings import ClientSettings
 from replication.protocol.cluster_client import ClusterClient
 from replication.protocol.errors import raise_for
+from replication.protocol.metadata import ClusterMetadata
 
 _DEFAULT: Final = ClientSettings()
 _LOOK_SECONDS: Final = 0.01
@@ -66,27 +68,33 @@ class Follower:
         self.follow(partition, log)
 
     def follow(self, partition: TopicPartition, log: Log) -> None:
-        """Follow one more partition."""
+        """Follow one more partition, of the topic whose id is in the log's partition.metadata, if there is one.
+
+        Raises CorruptMetadataError and OSError where that file cannot be read.
+        """
+        path = log.directory / PARTITION_METADATA_NAME
+        topic_id = PartitionMetadata.read(path).topic_id if path.exists() else None
         self._logs[partition] = log
-        self._tracker.track(partition, log)
+        self._tracker.track(partition, log, topic_id)
 
     def start(self) -> None:
-        """Find the leaders, and begin to follow; `with` does so.
+        """Find the leaders, and begin to follow; `with` does so. The topics' ids are put beside the logs.
 
         Raises UnknownTopicError, KafkaError for what the brokers refuse for good, and what `ClusterClient.metadata`
-        raises where no broker can be asked.
+        raises where no broker can be asked, and OSError where an id cannot be written.
         """
-        self._tracker.refresh()
+        metadata = self._tracker.refresh()
         for _ in range(_TRIES):
             if not self._missing():
                 break
             self._stopped.wait(_TRY_SECONDS)
-            self._tracker.refresh()
+            metadata = self._tracker.refresh()
         for partition in self._missing():
             raise UnknownTopicError(partition, self._bootstrap)
         for partition, problem in self._tracker.problems.items():
             if isinstance(problem, Unknown) and not problem.error.retriable:
                 raise_for(problem.error, str(partition))
+        self._remember_topics(metadata)
         self._tracker.start()
 
     def catch_up(self, timeout: float | None = None) -> None:
@@ -156,6 +164,14 @@ class Follower:
                 return None
             total += state.lag
         return total
+
+    def _remember_topics(self, metadata: ClusterMetadata) -> None:
+        """Let the next follower of these logs know if a topic was deleted and created again meanwhile."""
+        for partition, log in self._logs.items():
+            path = log.directory / PARTITION_METADATA_NAME
+            topic = metadata.topics.get(partition.topic)
+            if topic is not None and topic.topic_id is not None and not path.exists():
+                PartitionMetadata(topic.topic_id).write(path)
 
     def _missing(self) -> list[TopicPartition]:
         return [

@@ -9,11 +9,12 @@ from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
 import replication
-from logstore import Log, LogConfig, TopicPartition
+from logstore import Log, LogConfig, Record, TopicPartition
 from replication.fetcher.errors import FollowingFailedError, NotCaughtUpError, UnknownTopicError
 from replication.fetcher.fetch_state import Phase
 from replication.protocol.errors import NoBrokerError
 from tests.oracle.broker import Broker, free_port
+from tests.replication.mirror.wire_leader import WireLeader
 
 PATIENCE = 120
 CONFIG = LogConfig(segment_bytes=20_000)
@@ -129,6 +130,26 @@ def test_another_topic_of_the_same_name_is_not_mixed_in(broker: Broker, tmp_path
             follower.run()
         bounded.cancel()
         assert log.log_end_offset == 10
+
+
+def test_a_topic_that_was_created_again_while_nobody_followed_is_not_mixed_in_either(tmp_path: Path) -> None:
+    partition = TopicPartition("recreated", 0)
+    (tmp_path / "leader").mkdir()
+    with WireLeader() as leader, open_log(tmp_path / "leader", partition) as led, open_log(tmp_path, partition) as log:
+        led.append([Record.of(b"1")], leader_epoch=0)
+        led.update_high_watermark(1)
+        leader.lead(partition, led, 0)
+        with replication.Follower(leader.bootstrap, partition, log) as follower:
+            follower.catch_up(PATIENCE)
+        leader.recreate("recreated")
+        led.append([Record.of(b"2")], leader_epoch=0)
+        led.update_high_watermark(2)
+        with (
+            replication.Follower(leader.bootstrap, partition, log) as follower,
+            pytest.raises(FollowingFailedError, match="deleted and created again"),
+        ):
+            follower.catch_up(PATIENCE)
+        assert log.log_end_offset == 1
 
 
 def test_a_topic_that_does_not_exist_is_named(broker: Broker, tmp_path: Path) -> None:
