@@ -57,7 +57,7 @@ class Follower:
     ) -> None:
         """Connect to nobody yet: `bootstrap` names brokers as `host:port`, with commas between them.
 
-        Raises InvalidAddressError.
+        Raises InvalidAddressError, and what `follow` raises.
         """
         self._bootstrap = bootstrap
         self._client = ClusterClient(bootstrap, client_settings)

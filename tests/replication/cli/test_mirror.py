@@ -3,11 +3,13 @@
 import json
 import os
 import socket
+import ssl
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from kio.schema.errors import ErrorCode
 
 from logstore import TopicPartition
 from replication.cli import mirror_display
@@ -16,7 +18,10 @@ from replication.fetcher.fetch_observer import Cut
 from replication.mirror.events import Disconnected, Event, Failed, LeaderChanged, Refused, Truncated
 from replication.mirror.removed_records import RemovedRecords
 from replication.mirror.status import PartitionStatus, Tally
+from replication.protocol.schema import response_classes
 from tests.replication.cli.command import epochlog
+from tests.replication.protocol.certificates import Authority
+from tests.replication.protocol.fake_broker import FakeBroker, framed, greet, receive
 
 ORDERS = TopicPartition("orders", 3)
 STATUS = PartitionStatus(ORDERS, "fetching", "", 7, 10, 420, 400, 25, Tally(bytes=3_000_000))
@@ -49,6 +54,44 @@ def test_brokers_that_do_not_answer_are_named_in_one_line_and_nothing_is_made(tm
     assert said.count("\n") == 1
     assert f"127.0.0.1:{closed_port}" in said
     assert "refused" in said
+    assert not (tmp_path / "copy").exists()
+
+
+def test_a_wrong_password_is_one_line(tmp_path: Path) -> None:
+    def refuse(stream: socket.socket) -> None:
+        greet(stream)
+        asked = receive(stream)
+        shaken = response_classes(17, asked.version).SaslHandshakeResponse
+        stream.sendall(framed(asked.correlation_id, shaken(error_code=ErrorCode.none, mechanisms=("PLAIN",))))
+        asked = receive(stream)
+        answer = response_classes(36, asked.version).SaslAuthenticateResponse(
+            error_code=ErrorCode.sasl_authentication_failed,
+            error_message="Invalid username or password",
+            auth_bytes=b"",
+        )
+        stream.sendall(framed(asked.correlation_id, answer))
+
+    login = 'required username="alice" password="wrong";'
+    config = tmp_path / "client.properties"
+    config.write_text(f"security.protocol=SASL_PLAINTEXT\nsasl.mechanism=PLAIN\nsasl.jaas.config=Login {login}\n")
+    with FakeBroker(refuse) as broker:
+        status, said = mirror(tmp_path, "--command-config", config, bootstrap=str(broker.address))
+    assert (status, said.count("\n")) == (2, 1)
+    assert f"{broker.address}: authentication failed: the broker refuses alice by PLAIN: Invalid username" in said
+    assert not (tmp_path / "copy").exists()
+
+
+def test_a_certificate_that_is_refused_is_one_line(tmp_path: Path) -> None:
+    own, stranger = Authority(tmp_path, "own"), Authority(tmp_path, "stranger")
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(own.issue("broker", "127.0.0.1").both)
+    config = tmp_path / "client.properties"
+    trusted = f"ssl.truststore.type=PEM\nssl.truststore.location={stranger.certificate}\n"
+    config.write_text(f"security.protocol=SSL\n{trusted}")
+    with FakeBroker(lambda stream: context.wrap_socket(stream, server_side=True).close()) as broker:
+        status, said = mirror(tmp_path, "--command-config", config, bootstrap=str(broker.address))
+    assert (status, said.count("\n")) == (2, 1)
+    assert f"{broker.address}: the broker's certificate is refused" in said
     assert not (tmp_path / "copy").exists()
 
 
