@@ -88,9 +88,10 @@ class ClassicController:
         return {} if self.term is None else self.term.outbox.queues
 
     def start(self, now: int) -> None:
-        """Take part in the elections of a controller."""
-        self._store.prepare()
-        self._compete(now)
+        """Take part in the elections of a controller; where the session ends meanwhile, with the next one."""
+        with suppress(ControllerMovedError, SessionLostError):
+            self._store.prepare()
+            self._compete(now)
 
     def process(self, now: int) -> None:
         """Do what the events ask for, and balance leaders when it is time.
@@ -177,12 +178,13 @@ class ClassicController:
                 self._take_over(now)
 
     def _take_over(self, now: int) -> None:
-        self.term = Term(self.broker_id, self._store, self._settings, self._watches, self._tell)
+        term = Term(self.broker_id, self._store, self._settings, self._watches, self._tell)
         try:
-            self.term.begin()
+            term.begin()
         except BaseException:
-            self.resign()
+            self._store.give_up_slot()
             raise
+        self.term = term
         if self._settings.auto_leader_rebalance_enable:
             self.wake_at = now + FIRST_BALANCE_MS
 

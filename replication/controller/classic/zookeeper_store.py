@@ -104,7 +104,6 @@ class ZooKeeperStore:
 
     def close(self) -> None:
         """End the session."""
-        self._client.remove_listener(self._state_changed)
         self._client.stop()
         self._client.close()
 

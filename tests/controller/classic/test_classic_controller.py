@@ -12,6 +12,7 @@ from replication.controller.classic.commands import LeaderAndIsrRequest, UpdateM
 from replication.controller.classic.controller import ClassicController, RunState
 from replication.controller.classic.elections import Trigger
 from replication.controller.classic.errors import MalformedNodeError, SessionLostError, StateChangeError
+from replication.controller.classic.imbalance import imbalanced
 from replication.controller.classic.leader_and_isr import LeaderAndIsr
 from replication.controller.classic.partition_machine import UNCLEAN_ELECTION
 from replication.controller.classic.partition_states import PartitionState
@@ -76,6 +77,26 @@ class TestStates:
         cluster.admin.set(nodes.state_path(P), nodes.encode_state(stored._replace(isr=(1, 3))))
         cluster.kill(1)
         assert leader_and_isr(cluster) == (3, (3,))
+
+    @pytest.mark.parametrize("change", ["election", "offline replica"])
+    def test_who_writes_in_between_is_read_again(self, cluster: ClassicCluster, change: str) -> None:
+        """The leader takes 3 out of the ISR between the controller's reading and its writing."""
+        write, meanwhile = ClusterStore.set_state, [(1, 2)]
+
+        def written(store: ClusterStore, partition: TopicPartition, state: LeaderAndIsr) -> LeaderAndIsr:
+            if meanwhile:
+                stored = cluster.state(partition)._replace(isr=meanwhile.pop())
+                cluster.admin.set(nodes.state_path(partition), nodes.encode_state(stored))
+            return write(store, partition, state)
+
+        with patch.object(ClusterStore, "set_state", written):
+            if change == "election":
+                cluster.term.partitions.change([P], PartitionState.ONLINE)
+            else:
+                cluster.term.replicas.change([Replica(P, 2)], ReplicaState.OFFLINE)
+        assert leader_and_isr(cluster) == (1, (1, 2) if change == "election" else (1,))
+        assert cluster.state(P).leader_epoch == 1
+        assert cluster.context.states[P] == cluster.state(P)
 
 
 class TestCommands:
@@ -216,6 +237,11 @@ class TestElections:
         cluster.controller.process(5000)
         assert cluster.state(P).leader == 1
         assert cluster.controller.wake_at == 305_000
+
+    def test_a_dead_broker_is_not_preferred_though_it_is_in_sync(self) -> None:
+        assignments, states = {P: ReplicaAssignment((1, 2))}, {P: LeaderAndIsr(2, (1, 2))}
+        assert imbalanced(assignments, states, frozenset({1, 2}), 10) == [P]
+        assert imbalanced(assignments, states, frozenset({2}), 10) == []
 
     def test_leaders_are_not_balanced_while_partitions_move(self, cluster: ClassicCluster) -> None:
         cluster.kill(1)

@@ -123,6 +123,13 @@ def test_ephemeral_nodes_end_with_their_session(connect: Connect, store: Coordin
         other.get("/a")
 
 
+def test_the_end_of_a_session_is_told(connect: Connect) -> None:
+    store, told = connect(), list[bool]()
+    store.watch_session(told.append)
+    store.close()
+    wait_for(lambda: told == [False])
+
+
 def test_many_operations_are_done_all_or_none(store: CoordinationStore) -> None:
     store.create("/a", b"first")
     store.create("/b")

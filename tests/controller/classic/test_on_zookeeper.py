@@ -7,6 +7,7 @@ from pathlib import Path
 from threading import Event, Thread
 
 import pytest
+from kazoo.client import KazooClient
 
 from logstore.topic_partition import TopicPartition
 from replication.controller.classic import nodes
@@ -143,6 +144,26 @@ def test_after_a_short_absence_of_the_store_the_controller_goes_on(
     cluster.create_topic(1, 2, 3)
     wait_for(cluster.leads(1, {1, 2, 3}))
     assert cluster.controller()
+
+
+def test_a_controller_whose_session_expires_resigns_and_takes_part_again(cluster: RealCluster) -> None:
+    first = cluster.controller()
+    epoch = first.controller.epoch
+    expire(first.store)
+    wait_for(lambda: max(each.controller.epoch for each in cluster.brokers.values()) > epoch)
+    for broker in [each for each in cluster.brokers.values() if each is not first]:
+        cluster.kill(broker)
+    wait_for(lambda: first.is_controller)
+    assert first.controller.epoch > epoch
+
+
+def expire(store: ZooKeeperStore) -> None:
+    """End its session behind its back, in the name of the same client."""
+    host, port = store._client.hosts[0]
+    twin = KazooClient(hosts=f"{host}:{port}", client_id=store._client.client_id)
+    twin.start()
+    twin.stop()
+    twin.close()
 
 
 def wait_for(condition: Callable[[], bool]) -> None:
