@@ -20,6 +20,7 @@ from replication.fetcher.fetch_observer import Cut, FetchObserver
 from replication.fetcher.fetched_batches import EpochsOutOfOrderError, OffsetsOverlapError, split_batches, whole_batches
 from replication.fetcher.log_state import LogState
 
+_DAMAGE: Final = (CorruptBatchError, CorruptRecordError, DecompressionError)
 _ANY_EPOCH: Final = 2**31 - 1
 """Of a leader whose epoch is not known, as before Metadata v7."""
 
@@ -64,7 +65,7 @@ class FollowedLog:
         Batches from the first of a later epoch on are left out: the next answer tells of the newer leader.
 
         Raises DamagedRecordsError where the same may come whole the next time; RefusedRecordsError, LogStoreError and
-        OSError where that is no use. Nothing is appended then.
+        OSError where that is no use. What is damaged, or comes after it, is not appended.
         """
         log = self.log
         if action.log_start_offset > log.log_end_offset:
@@ -84,18 +85,28 @@ class FollowedLog:
             info = self._append_whole(whole, leader_epoch)
         except (EpochsOutOfOrderError, OffsetsOverlapError) as error:
             raise RefusedRecordsError(self.partition, str(error)) from None
-        except (CorruptBatchError, CorruptRecordError, DecompressionError) as error:
+        except _DAMAGE as error:
             raise DamagedRecordsError(self.partition, str(error)) from error
         if info.size == 0:
             self._refuse_unusable(records, whole, leader_epoch)
         return info
 
     def _append_whole(self, whole: memoryview, leader_epoch: int) -> AppendInfo:
-        """Append an answer at once, or in parts where a segment does not take so much at once."""
+        """Append an answer at once, or in parts where a segment does not take so much at once.
+
+        What comes before a damaged part stays: the next answer begins with that.
+        """
         most = self.log.config.segment_bytes
         if len(whole) <= most:
             return self._append_batches(whole, leader_epoch)
-        infos = [self._append_batches(part, leader_epoch) for part in split_batches(whole, most)]
+        infos: list[AppendInfo] = []
+        for part in split_batches(whole, most):
+            try:
+                infos.append(self._append_batches(part, leader_epoch))
+            except _DAMAGE:
+                if not infos:
+                    raise
+                break
         return AppendInfo(
             infos[0].first_offset,
             max(info.last_offset for info in infos),

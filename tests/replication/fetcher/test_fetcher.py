@@ -320,6 +320,22 @@ def test_an_answer_larger_than_a_segment_fills_several(logs: Logs) -> None:
     assert_follows(logs("follower"), logs("leader"), 20)
 
 
+def test_of_an_answer_larger_than_a_segment_what_comes_before_damage_is_kept(logs: Logs) -> None:
+    write(logs("leader"), 0, *[b"x" * 500] * 10)
+    leader = leading(logs, 0)
+    told = Told()
+    fetcher = Fetcher(observer=told)
+    fetcher.follow(PARTITION, logs("follower"), 0)
+    damaged = b"".join(each for _, each in batches(logs("leader"), 0, 10))[:-1] + b"!"
+    assert len(damaged) > CONFIG.segment_bytes
+    (request,) = fetcher.requests(0)
+    fetcher.take(request, FetchResponse(partitions={PARTITION: FetchedPartition(ErrorCode.none, 10, 0, damaged)}), 0)
+    assert 0 < logs("follower").log_end_offset < 10
+    assert standing(fetcher).phase is Phase.FETCHING
+    catch_up(fetcher, leader, to=10)
+    assert told.events == []
+
+
 def test_a_leaders_start_beyond_what_was_asked_for_is_not_believed(logs: Logs) -> None:
     write(logs("follower"), 0, b"a", b"b")
     told = Told()
