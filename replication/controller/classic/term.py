@@ -247,12 +247,12 @@ class Term:
             if partition in self.context.reassigning and self.context.assignments[partition].target == target:
                 continue
             try:
-                self.reassign(partition, target)
+                self.reassign(partition, target, stored=True)
             except Refusal:
                 self._store.remove_reassignment(partition)
 
-    def reassign(self, partition: TopicPartition, target: tuple[int, ...] | None) -> None:
-        """Move a partition, or cancel that it moves (None). Raises Refusal."""
+    def reassign(self, partition: TopicPartition, target: tuple[int, ...] | None, *, stored: bool = False) -> None:
+        """Move a partition, or cancel that it moves (None); `stored`: the store asks for this. Raises Refusal."""
         current = self.context.assignments.get(partition)
         if current is None or (target is not None and partition.topic in self.context.deleting):
             raise Refusal(ErrorCode.unknown_topic_or_partition, "The partition does not exist.")
@@ -261,7 +261,7 @@ class Term:
         wished = current.cancelled() if target is None else current.reassign_to(target)
         self._check_reassignment(partition, wished, target)
         with suppress(MalformedNodeError):
-            if target is None:
+            if not stored:  # What the store asked for before is not to be begun again by the next controller.
                 self._store.remove_reassignment(partition)
         self._store.state(partition, self._watches.reassigned_isr(partition))
         self._drain(partition, wished)

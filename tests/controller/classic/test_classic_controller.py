@@ -285,6 +285,17 @@ class TestReassignment:
         assert cluster.told_to_stop(P) == [(4, False), (4, True)]
         assert not cluster.admin.exists(nodes.REASSIGN_PARTITIONS)
 
+    def test_what_was_asked_last_is_what_another_controller_goes_on_with(self, cluster: ClassicCluster) -> None:
+        cluster.start(4)
+        cluster.ask_reassignment({P: (4, 2)})
+        cluster.controller.reassign(P, (4, 3))
+        cluster.controller_session.close()
+        cluster.elect_controller()
+        cluster.begin()
+        assert cluster.assignment(P).target == (4, 3)
+        cluster.set_isr(P, 1, 2, 3, 4)
+        assert cluster.assignment(P) == ReplicaAssignment((4, 3))
+
     def test_it_waits_for_one_of_its_replicas_that_lives(self, cluster: ClassicCluster) -> None:
         cluster.start(4)
         cluster.controller.reassign(P, (4,))
