@@ -68,5 +68,8 @@ class FetchObserver:
     def failed(self, partition: TopicPartition, state: FetchState) -> None:
         """Hear that the partition is followed no more, for `state.reason`."""
 
+    def connected(self, address: str) -> None:
+        """Hear that the leader at this address is connected to, for the first time or again."""
+
     def disconnected(self, address: str, reason: str) -> None:
         """Hear that the leader at this address cannot be reached, or hung up."""

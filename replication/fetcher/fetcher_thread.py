@@ -91,6 +91,7 @@ class FetcherThread:
                 self._connection = connection
                 self._fetcher.use_rules(_rules(self._fetcher.settings.effective_rules, connection.versions))
             self._back_off.succeeded()
+            self._observer.connected(str(self.address))
         return self._connection
 
     def _round(self, connection: Connection) -> None:

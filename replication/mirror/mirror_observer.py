@@ -28,7 +28,9 @@ class MirrorObserver(FetchObserver):
         self.failures = 0
         """How often a partition was given up."""
         self._troubles: dict[str, str] = {}
-        """Why leaders could not be reached, as told; forgotten once something comes again."""
+        """Why leaders could not be reached, as told; forgotten once they are, and something comes again."""
+        self._reached: set[str] = set()
+        """Leaders that were connected to, of which it is not known yet whether anything comes."""
         self._removed: dict[TopicPartition, tuple[RemovedRecords, Path | None]] = {}
 
     def tally(self, partition: TopicPartition) -> Tally:
@@ -51,8 +53,8 @@ class MirrorObserver(FetchObserver):
     def appended(self, partition: TopicPartition, info: AppendInfo, state: FetchState) -> None:
         """Count what was copied."""
         del state
-        if self._troubles:
-            self._troubles.clear()
+        if self._reached:
+            self._forget_troubles()
         tally = self.tally(partition)
         tally.bytes += info.size
         tally.appends += 1
@@ -71,8 +73,19 @@ class MirrorObserver(FetchObserver):
         self.failures += 1
         self._tell(Failed(partition, state.reason))
 
+    def connected(self, address: str) -> None:
+        """Remember it."""
+        self._reached.add(address)
+
     def disconnected(self, address: str, reason: str) -> None:
         """Tell, but not again at each try."""
+        self._reached.discard(address)
         if self._troubles.get(address) != reason:
             self._troubles[address] = reason
             self._tell(Disconnected(address, reason))
+
+    def _forget_troubles(self) -> None:
+        # Other threads connect meanwhile.
+        for address in tuple(self._reached):
+            self._troubles.pop(address, None)
+            self._reached.discard(address)

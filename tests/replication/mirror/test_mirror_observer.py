@@ -108,7 +108,16 @@ def test_a_leader_that_cannot_be_reached_is_told_once_until_something_comes_agai
         ("two", "refused"),
         ("one", "timed out"),
     ]
-    observer.appended(ORDERS, AppendInfo(0, 9, 0, 500, is_duplicate=False), FetchState(3, 10))
+    something = ORDERS, AppendInfo(0, 9, 0, 500, is_duplicate=False), FetchState(3, 10)
+    # It comes from another leader.
+    observer.appended(*something)
+    observer.disconnected("one", "timed out")
+    # It is reached, but hangs up before anything comes.
+    observer.connected("one")
+    observer.disconnected("one", "timed out")
+    assert len(told) == 3
+    observer.connected("one")
+    observer.appended(*something)
     observer.disconnected("one", "timed out")
     assert len(told) == 4
 
