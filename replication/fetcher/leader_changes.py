@@ -6,6 +6,7 @@ from uuid import UUID
 from kio.schema.errors import ErrorCode
 
 from logstore import TopicPartition
+from logstore.partition_metadata import format_uuid
 from replication.protocol.addresses import Address
 from replication.protocol.metadata import ClusterMetadata
 
@@ -50,10 +51,10 @@ def leader_of(
         return Unknown("the cluster's answer does not name the topic")
     if topic.error is not ErrorCode.none:
         return Unknown(f"the cluster says {topic.error.name.upper()} of the topic", topic.error)
-    if None not in {known.topic_id, topic.topic_id} and known.topic_id != topic.topic_id:
+    if known.topic_id is not None and topic.topic_id is not None and known.topic_id != topic.topic_id:
         return Recreated(
-            f"the topic {partition.topic} was deleted and created again: its id was {known.topic_id} and is "
-            f"{topic.topic_id} now; follow it into another directory"
+            f"the topic {partition.topic} was deleted and created again: its id was {format_uuid(known.topic_id)} "
+            f"and is {format_uuid(topic.topic_id)} now; follow it into another directory"
         )
     standing = topic.partitions.get(partition.partition)
     if standing is None:

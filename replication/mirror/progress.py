@@ -16,6 +16,8 @@ class Progress:
     failed: int
     lagging: int
     """Partitions that do not hold yet what their leader has committed, or of which that is not known."""
+    unknown: int
+    """Those of `lagging` of which it is not known: their leader has not answered yet, or cannot be reached."""
     lag: int
     """Offsets up to the leaders' high watermarks, as far as these are known."""
     bytes: int
@@ -26,26 +28,32 @@ class Progress:
     @classmethod
     def of(cls, statuses: Iterable[PartitionStatus], time_ms: int, before: "Progress | None" = None) -> Self:
         """Add up the partitions; the rate is that since `before`."""
-        partitions = failed = lagging = lag = size = truncations = 0
+        partitions = failed = lagging = unknown = lag = size = truncations = 0
         for status in statuses:
             partitions += 1
             failed += status.failed
             lagging += not status.failed and status.lag != 0
+            unknown += not status.failed and status.lag is None
             lag += status.lag or 0
             size += status.tally.bytes
             truncations += status.tally.truncations
         rate = 0.0
         if before is not None and time_ms > before.time_ms:
             rate = (size - before.bytes) * 1_000 / (time_ms - before.time_ms)
-        return cls(time_ms, partitions, failed, lagging, lag, size, truncations, rate)
+        return cls(time_ms, partitions, failed, lagging, unknown, lag, size, truncations, rate)
 
     def __str__(self) -> str:
         parts = [
             f"{self.partitions:,} partitions",
             f"{self.bytes / 1e6:,.1f} MB copied",
             f"{self.bytes_per_second / 1e6:,.1f} MB/s",
-            f"{self.lagging:,} behind by {self.lag:,} offsets" if self.lagging else "caught up",
         ]
+        if self.lagging > self.unknown:
+            parts.append(f"{self.lagging - self.unknown:,} behind by {self.lag:,} offsets")
+        if self.unknown:
+            parts.append(f"{self.unknown:,} of unknown lag")
+        if not self.lagging:
+            parts.append("caught up")
         if self.truncations:
             parts.append(f"{self.truncations:,} truncations")
         if self.failed:
@@ -58,6 +66,7 @@ class Progress:
             "partitions": self.partitions,
             "failed": self.failed,
             "lagging": self.lagging,
+            "unknown": self.unknown,
             "lag": self.lag,
             "bytes": self.bytes,
             "bytes_per_second": round(self.bytes_per_second),

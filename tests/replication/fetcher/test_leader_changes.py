@@ -55,7 +55,7 @@ def test_older_metadata_is_not_believed() -> None:
 def test_a_topic_of_another_id_is_another_topic() -> None:
     found = leader_of(PARTITION, KNOWN, metadata(leader_epoch=0, topic_id=OTHER_ID))
     assert isinstance(found, Recreated)
-    assert "deleted and created again" in found.reason
+    assert "deleted and created again: its id was AAAAAAAAAAAAAAAAAAAAAQ and is AAAAAAAAAAAAAAAAAAAAAg" in found.reason
 
 
 def test_brokers_that_tell_no_topic_ids_are_believed_to_mean_the_same_topic() -> None:
