@@ -30,7 +30,10 @@ Statuses = Callable[[], Sequence[PartitionStatus]]
 
 
 class Display(Protocol):
-    """Told of events from several threads, and once in a while how all partitions stand."""
+    """Told of events from several threads, and once in a while how all partitions stand.
+
+    Only `show` raises OutputError: whoever tells of an event has a log to follow.
+    """
 
     def tell(self, event: Event) -> None:
         """Tell what happened."""
@@ -150,7 +153,8 @@ class TerminalDisplay:
     def tell(self, event: Event) -> None:
         """Print the event above the table."""
         style = {Failed: "red", Truncated: "yellow"}.get(type(event), "")
-        self._console.print(shown(str(event)), style=style, markup=False, highlight=False)
+        with suppress(OutputError):
+            self._console.print(shown(str(event)), style=style, markup=False, highlight=False)
 
     def show(self, statuses: Statuses, *, last: bool = False) -> None:
         """Draw the table anew; at the end only the line below it stays."""

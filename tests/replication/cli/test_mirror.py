@@ -1,5 +1,7 @@
 """What `epochlog mirror` says without a cluster: of arguments, of brokers that do not answer, and of events."""
 
+import errno
+import io
 import json
 import os
 import socket
@@ -14,6 +16,7 @@ from kio.schema.errors import ErrorCode
 from logstore import TopicPartition
 from replication.cli import mirror_display
 from replication.cli.mirror_display import Display, JsonDisplay, PlainDisplay, TerminalDisplay, display_for
+from replication.cli.output import OutputError, StandardOutput
 from replication.fetcher.fetch_observer import Cut
 from replication.mirror.events import Disconnected, Event, Failed, LeaderChanged, Refused, Truncated
 from replication.mirror.removed_records import RemovedRecords
@@ -192,6 +195,21 @@ def test_a_terminal_shows_those_that_are_furthest_behind_and_keeps_the_events(
     assert "orders-98" in told
     assert "orders-50" not in told
     assert "99 partitions" in told
+
+
+@pytest.mark.parametrize("kind", [PlainDisplay, JsonDisplay, TerminalDisplay])
+def test_an_output_that_is_gone_is_no_matter_of_who_tells_an_event(
+    kind: type[Display], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Gone(io.StringIO):
+        def write(self, _: str) -> int:
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    display = kind()
+    monkeypatch.setattr("sys.stdout", StandardOutput(Gone()))
+    display.tell(EVENTS[0])
+    with pytest.raises(OutputError):
+        display.show(lambda: [STATUS], last=True)
 
 
 def test_where_the_output_goes_decides_how_it_looks(capsys: pytest.CaptureFixture[str]) -> None:
