@@ -35,6 +35,8 @@ from replication.controller.refusal import Refusal
 from tests.controller.classic.invariants import ClassicInvariants
 
 STEPS = 60
+MOST_WRITES = 10_000
+"""Of one round in which all catch up."""
 
 
 class CrashingStore:
@@ -147,12 +149,17 @@ class ClassicSimulation:
                 self._stop(broker)
             if broker.session is None:
                 self._start(broker)
-        for _ in range(30):
-            self.settle()
-            for partition in self.partitions():
-                self._catch_up_all(partition)
         self.settle()
+        while (before := self.tree.transaction) != self._caught_up():
+            assert self.tree.transaction < before + MOST_WRITES, "it never comes to rest"
         self.invariants.check_recovered()
+
+    def _caught_up(self) -> int:
+        """Let all catch up, and return the store's last transaction."""
+        for partition in self.partitions():
+            self._catch_up_all(partition)
+        self.settle()
+        return self.tree.transaction
 
     def partitions(self) -> list[TopicPartition]:
         """Those that have ever been led."""
