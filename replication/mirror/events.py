@@ -105,6 +105,22 @@ class Refused:
 
 
 @dataclass(frozen=True, slots=True)
+class Waiting:
+    """For some time nobody has been known to lead a partition; it is followed once somebody is."""
+
+    event: ClassVar[str] = "waiting"
+    partition: TopicPartition
+    reason: str
+
+    def __str__(self) -> str:
+        return f"{self.partition}: waiting: {self.reason}"
+
+    def as_json(self) -> dict[str, Any]:
+        """Return what a JSON line says."""
+        return _of(self.partition) | {"reason": self.reason}
+
+
+@dataclass(frozen=True, slots=True)
 class Disconnected:
     """A broker cannot be reached, or hung up; it is tried again."""
 
@@ -120,7 +136,7 @@ class Disconnected:
         return {"address": self.address, "reason": self.reason}
 
 
-Event = LeaderChanged | Truncated | Failed | Refused | Disconnected
+Event = LeaderChanged | Truncated | Failed | Refused | Waiting | Disconnected
 
 
 def _of(partition: TopicPartition) -> dict[str, Any]:

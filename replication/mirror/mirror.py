@@ -11,18 +11,18 @@ from kio.schema.errors import ErrorCode
 from logstore import Log, LogDirectory, OfflineDirectoryError, TopicPartition
 from logstore.errors import LogStoreError
 from logstore.partition_metadata import PARTITION_METADATA_NAME, PartitionMetadata
-from replication.errors import ReplicationError
 from replication.fetcher.fetch_state import FetchState, Phase
 from replication.fetcher.fetcher_settings import FetcherSettings
-from replication.fetcher.leader_changes import Recreated
+from replication.fetcher.leader_changes import Recreated, Unknown
 from replication.fetcher.leader_tracker import LeaderTracker
 from replication.fetcher.throttle import Throttle
 from replication.mirror.errors import NoSuchPartitionsError, UnknownTopicError
-from replication.mirror.events import Disconnected, Event, Failed
+from replication.mirror.events import Disconnected, Event, Failed, Waiting
 from replication.mirror.mirror_directory import open_mirror_directory
 from replication.mirror.mirror_manager import MirrorManager
 from replication.mirror.mirror_observer import MirrorObserver
 from replication.mirror.mirror_settings import MirrorSettings
+from replication.mirror.standstills import Standstills
 from replication.mirror.status import PartitionStatus
 from replication.mirror.truncated_records import TruncatedRecords
 from replication.protocol.cluster_client import ClusterClient
@@ -70,6 +70,8 @@ class Mirror:
         """Partitions that cannot even be followed."""
         self._pending: dict[TopicPartition, int | None] = {}
         """Partitions that have not reached yet where their leaders' high watermarks were at first, as far as known."""
+        self._leaderless = Standstills[TopicPartition](settings.patience_ms)
+        self._unreachable = Standstills[str](settings.patience_ms)
         self._since = self._manager.now_ms()
         self._refreshed = time.monotonic()
 
@@ -117,7 +119,7 @@ class Mirror:
     # --- what is due from time to time
 
     def look_after(self) -> None:
-        """Find new partitions, when it is time.
+        """Find new partitions, when it is time; tell what keeps partitions waiting.
 
         Raises OfflineDirectoryError once the disk has failed. Brokers that do not answer are no error: they are told.
         """
@@ -129,14 +131,24 @@ class Mirror:
             ) from self._directory.failure
         if (time.monotonic() - self._refreshed) * 1_000 >= self._settings.metadata_max_age_ms:
             self._refresh()
+        self._tell_of_standstills()
+
+    def _tell_of_standstills(self) -> None:
+        now = self._manager.now_ms()
+        trouble = self._tracker.trouble
+        unreachable = {self._settings.bootstrap: trouble} if trouble else {}
+        for bootstrap in self._unreachable.due(unreachable, now):
+            self._tell(Disconnected(bootstrap, trouble))
+        # While nobody answers, what was said of leaders is old.
+        problems = {} if trouble else self._tracker.problems
+        waiting = {each: problem.reason for each, problem in problems.items() if isinstance(problem, Unknown)}
+        for partition in self._leaderless.due(waiting, now):
+            self._tell(Waiting(partition, waiting[partition]))
 
     def _refresh(self) -> None:
         self._refreshed = time.monotonic()
-        try:
-            metadata = self._tracker.refresh()
-        except (OSError, ReplicationError) as error:
-            # The tracker goes on asking.
-            self._tell(Disconnected(self._settings.bootstrap, str(error)))
+        metadata = self._tracker.try_refresh()
+        if metadata is None:
             return
         self._follow_new(metadata)
         for partition, problem in self._tracker.problems.items():

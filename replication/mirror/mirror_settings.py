@@ -29,6 +29,8 @@ class MirrorSettings:
     """Bytes a second, for all partitions together (follower.replication.throttled.rate); None: no limit."""
     metadata_max_age_ms: int = 60_000
     """How often it is looked for new partitions and new leaders, though nothing told of them (metadata.max.age.ms)."""
+    patience_ms: int = 5_000
+    """How long a partition may have no leader, or no broker answer, before that is told: elections take less."""
     max_partition_bytes: int = 8 << 20
     """Most of one partition in one answer (max.partition.fetch.bytes)."""
     max_bytes: int = 32 << 20

@@ -18,7 +18,7 @@ from replication.cli import mirror_display
 from replication.cli.mirror_display import Display, JsonDisplay, PlainDisplay, TerminalDisplay, display_for
 from replication.cli.output import OutputError, StandardOutput
 from replication.fetcher.fetch_observer import Cut
-from replication.mirror.events import Disconnected, Event, Failed, LeaderChanged, Refused, Truncated
+from replication.mirror.events import Disconnected, Event, Failed, LeaderChanged, Refused, Truncated, Waiting
 from replication.mirror.removed_records import RemovedRecords
 from replication.mirror.status import PartitionStatus, Tally
 from replication.protocol.schema import response_classes
@@ -32,6 +32,7 @@ EVENTS: tuple[Event, ...] = (
     LeaderChanged(ORDERS, 2, 8, 420),
     Truncated(Cut(ORDERS, 300, 0, 420, 400, 8, "why"), RemovedRecords(300, 120, 9_000), Path("cut/orders-3/1.log")),
     Refused(ORDERS, "nonsense"),
+    Waiting(TopicPartition("orders", 4), "it has no leader now"),
     Disconnected("broker1:9092", "broker1:9092: it hung up"),
     Failed(ORDERS, "the disk is full"),
 )
@@ -145,6 +146,7 @@ def test_in_a_pipe_each_event_is_a_line_and_failures_are_complaints(capsys: pyte
         "orders-3: led by broker 2 in epoch 8; it is followed from offset 420",
         f"orders-3: truncated to 300 from 420 under leader epoch 8: 120 records in 9,000 bytes removed{below_and_kept}",
         "orders-3: nonsense",
+        "orders-4: waiting: it has no leader now",
         "broker1:9092: it hung up",
         "1 partitions, 3.0 MB copied, 0.0 MB/s, 1 behind by 25 offsets",
     ]
@@ -172,7 +174,7 @@ def test_json_is_one_object_a_line(capsys: pytest.CaptureFixture[str]) -> None:
         display.tell(event)
     display.show(lambda: [STATUS])
     documents = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
-    kinds = ["leader-changed", "truncated", "refused", "disconnected", "failed", "progress"]
+    kinds = ["leader-changed", "truncated", "refused", "waiting", "disconnected", "failed", "progress"]
     assert [document["event"] for document in documents] == kinds
     assert all(document["time"] > 0 for document in documents)
     assert documents[1]["kept"] == "cut/orders-3/1.log"

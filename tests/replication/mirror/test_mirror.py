@@ -17,7 +17,7 @@ from logstore.offset_checkpoint import HIGH_WATERMARK_CHECKPOINT
 from logstore.partition_metadata import PARTITION_METADATA_NAME, PartitionMetadata
 from logstore.verify import verify
 from replication.mirror.errors import ForeignDirectoryError, NoSuchPartitionsError, UnknownTopicError
-from replication.mirror.events import Failed, LeaderChanged, Truncated
+from replication.mirror.events import Disconnected, Failed, LeaderChanged, Truncated, Waiting
 from replication.mirror.metrics import MetricsServer, MirrorMetrics
 from replication.mirror.mirror import Mirror
 from replication.mirror.mirror_settings import MirrorSettings
@@ -233,6 +233,31 @@ def test_a_topic_that_was_created_again_is_not_mixed_with_the_one_before(scene: 
         scene.wait(mirror, mirror.has_caught_up)
         assert "created again" in mirror.failed[ORDERS]
     assert scene.copy() == before
+
+
+def test_it_tells_once_that_a_topic_is_gone(scene: Scene) -> None:
+    scene.make(ORDERS, (0, 5))
+    with scene.mirror(patience_ms=0) as mirror:
+        scene.wait(mirror, scene.is_copied)
+        with scene.leader.held:
+            scene.leader.leader.partitions.clear()
+        scene.wait(mirror, lambda: bool(scene.told(Waiting)))
+        for _ in range(3):
+            mirror.look_after()
+    told = "orders-0: waiting: the cluster says UNKNOWN_TOPIC_OR_PARTITION of the topic"
+    assert [str(event) for event in scene.told(Waiting)] == [told]
+
+
+def test_it_tells_once_that_no_broker_answers(scene: Scene) -> None:
+    scene.make(ORDERS, (0, 5))
+    with scene.mirror(patience_ms=0) as mirror:
+        scene.wait(mirror, scene.is_copied)
+        scene.leader.stop()
+        of_all = f"no broker answers: {scene.leader.bootstrap}: cannot connect: Connection refused"
+        scene.wait(mirror, lambda: any(of_all in str(event) for event in scene.told(Disconnected)))
+        for _ in range(3):
+            mirror.look_after()
+    assert sum("no broker answers" in str(event) for event in scene.told(Disconnected)) == 1
 
 
 def test_a_leader_that_hangs_up_is_connected_to_again(scene: Scene) -> None:

@@ -58,6 +58,10 @@ class WireLeader:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self.stop()
+
+    def stop(self) -> None:
+        """Be gone: nobody listens any more."""
         self.hang_up()
         self._server.stop()
 
