@@ -143,6 +143,9 @@ class Reassignment:
             self._partitions.change([partition], PartitionState.ONLINE)
         gone = self._known(_on(partition, tuple(unwished)))
         self._replicas.change(gone, ReplicaState.OFFLINE)
+        if gone and state is not None:
+            # Else the leader, unless it is told in time, could take one that follows on into the ISR.
+            self._partitions.raise_leader_epoch(partition, wished.replicas)
         self._delete(gone)
 
     def _delete(self, replicas: list[Replica]) -> None:

@@ -11,7 +11,12 @@ from replication.controller.classic.cluster_store import ClusterStore
 from replication.controller.classic.commands import LeaderAndIsrRequest, UpdateMetadataRequest
 from replication.controller.classic.controller import ClassicController, RunState
 from replication.controller.classic.elections import Trigger
-from replication.controller.classic.errors import MalformedNodeError, SessionLostError, StateChangeError
+from replication.controller.classic.errors import (
+    BadVersionError,
+    MalformedNodeError,
+    SessionLostError,
+    StateChangeError,
+)
 from replication.controller.classic.imbalance import imbalanced
 from replication.controller.classic.leader_and_isr import LeaderAndIsr
 from replication.controller.classic.partition_machine import UNCLEAN_ELECTION
@@ -316,6 +321,18 @@ class TestReassignment:
             cluster.controller.reassign(P, (5, 1))
         assert 4 not in cluster.state(P).isr
         assert 4 in cluster.assignment(P).replicas, "the next controller knows of it"
+
+    def test_before_it_is_cancelled_the_leader_can_take_nobody_in_any_more(self, cluster: ClassicCluster) -> None:
+        """The controller may die before it tells the leader who is not assigned any more."""
+        cluster.start(4)
+        cluster.controller.reassign(P, (4,))
+        cluster.settle()
+        known = cluster.state(P)
+        dies = patch.object(ClusterStore, "set_assignment", side_effect=SessionLostError("simulated"))
+        with dies, pytest.raises(Refusal, match="NOT_CONTROLLER"):
+            cluster.controller.reassign(P, None)
+        with pytest.raises(BadVersionError):
+            cluster.admin.set(nodes.state_path(P), nodes.encode_state(known._replace(isr=(1, 4))), known.version)
 
     def test_it_is_not_cancelled_where_only_a_new_replica_could_lead(self, cluster: ClassicCluster) -> None:
         cluster.start(4)
