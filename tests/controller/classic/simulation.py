@@ -6,11 +6,9 @@ repeats a seed and prints what happened.
 """
 
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from contextlib import suppress
-from dataclasses import dataclass, field
 from random import Random
-from typing import Any
 
 from kio.schema.errors import ErrorCode
 
@@ -19,11 +17,9 @@ from replication.controller.classic import nodes
 from replication.controller.classic.commands import (
     Command,
     LeaderAndIsrRequest,
-    PartitionCommand,
     StopReplicaRequest,
 )
 from replication.controller.classic.controller import ClassicController
-from replication.controller.classic.coordination_store import CoordinationStore, Node, Operation, Watch
 from replication.controller.classic.embedded_store import EmbeddedTree
 from replication.controller.classic.errors import BadVersionError, NodeExistsError, SessionLostError
 from replication.controller.classic.leader_and_isr import LeaderAndIsr
@@ -33,57 +29,11 @@ from replication.controller.classic.settings import ClassicSettings
 from replication.controller.elections import ElectionType
 from replication.controller.refusal import Refusal
 from tests.controller.classic.invariants import ClassicInvariants
+from tests.controller.classic.simulated_broker import ClassicBroker, CrashingStore
 
 STEPS = 60
 MOST_WRITES = 10_000
 """Of one round in which all catch up."""
-
-
-class CrashingStore:
-    """A session that is lost at a write of its own, when `writes_left` comes to 0."""
-
-    def __init__(self, session: CoordinationStore, look: Callable[[Operation], None]) -> None:
-        """Let somebody look at each write before it is done."""
-        self._session = session
-        self._look = look
-        self.writes_left: int | None = None
-
-    def multi(self, operations: Sequence[Operation]) -> None:
-        if self.writes_left is not None:
-            if self.writes_left == 0:
-                self._session.close()
-                raise SessionLostError("simulated")
-            self.writes_left -= 1
-        for operation in operations:
-            self._look(operation)
-        self._session.multi(operations)
-
-    def exists(self, path: str, watch: Watch | None = None) -> bool:
-        return self._session.exists(path, watch)
-
-    def get(self, path: str, watch: Watch | None = None) -> Node:
-        return self._session.get(path, watch)
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._session, name)
-
-
-@dataclass
-class ClassicBroker:
-    """A broker as it sees itself; while it runs it has a session, and may be the controller."""
-
-    broker_id: int
-    session: CrashingStore | None = None
-    controller: ClassicController | None = None
-    controller_epoch: int = 0
-    held: dict[TopicPartition, PartitionCommand] = field(default_factory=dict)
-    shutting_down: bool = False
-    stalled: bool = False
-    """It answers nothing for now."""
-
-    def is_news(self, partition: TopicPartition, told: PartitionCommand) -> bool:
-        held = self.held.get(partition)
-        return held is None or told.state.leader_epoch > held.state.leader_epoch
 
 
 class ClassicSimulation:
