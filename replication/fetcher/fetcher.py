@@ -9,6 +9,7 @@ from kio.schema.errors import ErrorCode
 
 from epoch import UNDEFINED_EPOCH, EndOffset
 from logstore import Log, TopicPartition
+from logstore.errors import LogStoreError
 from replication.fetcher.actions import Append
 from replication.fetcher.errors import DamagedRecordsError, RefusedRecordsError
 from replication.fetcher.fetch_observer import FetchObserver
@@ -386,4 +387,7 @@ def _is_answered(state: FetchState, asked: FetchPartition, now: int) -> bool:
 
 
 def _told(error: Exception) -> str:
-    return str(error) or type(error).__name__
+    message = str(error) or type(error).__name__
+    if isinstance(error, OSError) and not isinstance(error, LogStoreError) and error.filename:
+        message = f"{error.filename}: {error.strerror}"
+    return "; ".join([message, *getattr(error, "__notes__", ())])

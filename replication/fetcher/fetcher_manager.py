@@ -40,7 +40,12 @@ class FetcherManager:
         observer: FetchObserver | None = None,
         throttle: Throttle | None = None,
     ) -> None:
-        """`threads` is how many fetch from one leader (Kafka: num.replica.fetchers)."""
+        """`threads` is how many fetch from one leader (Kafka: num.replica.fetchers).
+
+        Raises ValueError without one.
+        """
+        if threads < 1:
+            raise ValueError(f"{threads} threads follow nobody; one is enough for most")
         self.doubts = LeaderDoubts()
         """Partitions that somebody else may lead by now, for whoever finds out."""
         self._client_settings = client_settings

@@ -24,7 +24,7 @@ from replication.mirror.mirror_observer import MirrorObserver
 from replication.mirror.mirror_settings import MirrorSettings
 from replication.mirror.standstills import Standstills
 from replication.mirror.status import PartitionStatus
-from replication.mirror.truncated_records import TruncatedRecords
+from replication.mirror.truncated_records import TruncatedRecords, ensure_apart
 from replication.protocol.cluster_client import ClusterClient
 from replication.protocol.errors import raise_for
 from replication.protocol.metadata import ClusterMetadata, TopicMetadata
@@ -82,6 +82,8 @@ class Mirror:
         Raises UnknownTopicError, NoSuchPartitionsError and ForeignDirectoryError; what `ClusterClient.metadata` raises
         where no broker can be asked; what `LogDirectory.open` raises.
         """
+        if settings.keep_truncated is not None:
+            ensure_apart(settings.keep_truncated, settings.log_dir)
         with ExitStack() as on_failure:
             client = on_failure.enter_context(ClusterClient(settings.bootstrap, settings.client))
             metadata = client.metadata(settings.topics)

@@ -9,6 +9,7 @@ from epoch.filesystem import REAL, FileSystem
 from logstore import Log, now_ms
 from logstore.errors import complete
 from replication.fetcher.fetch_observer import Cut
+from replication.mirror.errors import ForeignDirectoryError
 from replication.mirror.removed_records import RemovedRecords, batches_from
 
 _TEMPORARY: Final = ".tmp"
@@ -64,6 +65,16 @@ class TruncatedRecords:
             with suppress(FileExistsError):  # another partition's thread makes it too
                 self._filesystem.mkdir(place)
             self._filesystem.fsync_directory(place.parent)
+
+
+def ensure_apart(directory: Path, root: Path) -> None:
+    """See that records can be kept in a directory beside the copy in `root`. Raises ForeignDirectoryError."""
+    if directory.exists() and not directory.is_dir():
+        raise ForeignDirectoryError(directory, "no directory, so that no truncated records can be kept below it")
+    if directory.resolve().is_relative_to(root.resolve()):
+        raise ForeignDirectoryError(
+            directory, f"within the copy {root}, where a broker takes directories for partitions and files for segments"
+        )
 
 
 def _unused(directory: Path, first_offset: int, leader_epoch: int) -> Path:

@@ -221,7 +221,9 @@ class Keeper(FetchObserver):
 
     def truncating(self, log: Log, cut: Cut) -> None:
         assert log.log_end_offset == cut.log_end_offset
-        raise OSError(28, "No space left on device", "kept.log")
+        error = OSError(28, "No space left on device", "kept.log")
+        error.add_note("make room and start again")
+        raise error
 
 
 def test_what_cannot_be_kept_is_not_cut(logs: Logs) -> None:
@@ -231,7 +233,7 @@ def test_what_cannot_be_kept_is_not_cut(logs: Logs) -> None:
     exchange(fetcher, leading(logs, 2))
     assert logs("follower").log_end_offset == 5
     assert standing(fetcher).phase is Phase.FAILED
-    assert "kept.log" in standing(fetcher).reason
+    assert standing(fetcher).reason == "kept.log: No space left on device; make room and start again"
 
 
 @pytest.mark.parametrize("settings", [MIRROR, REPLICA])

@@ -189,6 +189,12 @@ def test_a_leader_that_cannot_be_reached_is_in_doubt_and_followed_once_it_can(se
     eventually(lambda: manager.is_caught_up(partition, 0))
 
 
+@pytest.mark.parametrize("threads", [0, -1])
+def test_nobody_is_followed_without_threads(threads: int) -> None:
+    with pytest.raises(ValueError, match="threads follow nobody"):
+        FetcherManager(threads=threads)
+
+
 def test_a_partition_that_failed_is_listed_with_its_reason(setting: Setting) -> None:
     manager = setting.manager()
     leader = setting.leader(1, *PARTITIONS[:2])

@@ -163,8 +163,8 @@ def test_a_truncation_whose_records_cannot_be_kept_does_not_happen(scene: Scene)
     scene.make(ORDERS, (0, 5), (1, 4), leader_epoch=1)
     other = TopicPartition("orders", 1)
     scene.make(other, (1, 3), leader_epoch=1)
-    (scene.root / "kept").write_text("a file where a directory should be")
     with scene.mirror(keep_truncated=scene.root / "kept") as mirror:
+        (scene.root / "kept").write_text("a file where a directory should be")
         scene.wait(mirror, lambda: scene.is_copied() and scene.is_copied(other))
         before = scene.copy()
         with scene.leader.held:

@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 from epoch.filesystem import REAL, FileSystem
 from logstore import Log, LogConfig, Record, TopicPartition
 from replication.fetcher.fetch_observer import Cut
+from replication.mirror.errors import ForeignDirectoryError
 from replication.mirror.removed_records import RemovedRecords
-from replication.mirror.truncated_records import TruncatedRecords
+from replication.mirror.truncated_records import TruncatedRecords, ensure_apart
 from tests.disk import FailingDisk, Failure
 from tests.replication.cli.command import epochlog
 
@@ -136,3 +137,21 @@ def test_the_file_is_durable_before_it_has_its_name(tmp_path: Path) -> None:
     with filled(tmp_path / str(ORDERS), [5, 5]) as log:
         keep(log, 5, TruncatedRecords(tmp_path / "kept", Watched()))
     assert steps == [f"fsync {tmp_path.name}", "fsync kept", "fsync", "rename", "fsync orders-0"]
+
+
+@pytest.mark.parametrize("place", ["copy", "copy/kept", "link", "kept/../copy/kept"])
+def test_what_is_kept_does_not_lie_in_the_copy(tmp_path: Path, place: str) -> None:
+    (tmp_path / "link").symlink_to(tmp_path / "copy")
+    with pytest.raises(ForeignDirectoryError, match="within the copy"):
+        ensure_apart(tmp_path / place, tmp_path / "copy")
+
+
+@pytest.mark.parametrize("place", [".", "kept", "copy-kept"])
+def test_what_is_kept_may_lie_anywhere_else(tmp_path: Path, place: str) -> None:
+    ensure_apart(tmp_path / place, tmp_path / "copy")
+
+
+def test_a_file_keeps_nothing(tmp_path: Path) -> None:
+    (tmp_path / "kept").write_text("")
+    with pytest.raises(ForeignDirectoryError, match="no directory"):
+        ensure_apart(tmp_path / "kept", tmp_path / "copy")
