@@ -116,7 +116,8 @@ def mirror(
     )
     display = display_for(json=json)
     try:
-        with _until_told() as told, Mirror.open(settings, display.tell) as opened, _metrics_served(opened, metrics):
+        # Until it is open a signal ends the process at once: brokers may take long to say nothing.
+        with Mirror.open(settings, display.tell) as opened, _until_told() as told, _metrics_served(opened, metrics):
             was_cut_short = not _follow(opened, display, told, once=once) and once
     finally:
         display.close()
