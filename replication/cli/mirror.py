@@ -116,8 +116,7 @@ def mirror(
     )
     display = display_for(json=json)
     try:
-        # Until it is open a signal ends the process at once: brokers may take long to say nothing.
-        with Mirror.open(settings, display.tell) as opened, _until_told() as told, _metrics_served(opened, metrics):
+        with _until_told() as told, Mirror.open(settings, display.tell) as opened, _metrics_served(opened, metrics):
             was_cut_short = not _follow(opened, display, told, once=once) and once
     finally:
         display.close()

@@ -4,12 +4,8 @@ import errno
 import io
 import json
 import os
-import signal
 import socket
 import ssl
-import subprocess
-import sys
-import threading
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -31,7 +27,6 @@ from tests.replication.protocol.certificates import Authority
 from tests.replication.protocol.fake_broker import FakeBroker, framed, greet, receive
 
 ORDERS = TopicPartition("orders", 3)
-SECONDS = 60
 STATUS = PartitionStatus(ORDERS, "fetching", "", 7, 10, 420, 400, 25, Tally(bytes=3_000_000))
 EVENTS: tuple[Event, ...] = (
     LeaderChanged(ORDERS, 2, 8, 420),
@@ -124,30 +119,6 @@ def test_arguments_that_cannot_be_are_refused_in_one_line(
     assert status == 2
     assert complaint.count("\n") == 1
     assert said in complaint
-
-
-def test_it_can_be_interrupted_while_no_broker_answers(tmp_path: Path) -> None:
-    config = tmp_path / "client.properties"
-    config.write_text("request.timeout.ms=3600000")
-    words = ["--topic", "orders", "--log-dir", str(tmp_path / "copy"), "--command-config", str(config)]
-    connected, over = threading.Event(), threading.Event()
-
-    def say_nothing(_: socket.socket) -> None:
-        connected.set()
-        over.wait()
-
-    with FakeBroker(say_nothing) as broker:
-        command = [sys.executable, "-m", "replication.cli", "mirror", "--bootstrap", str(broker.address), *words]
-        with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
-            assert connected.wait(SECONDS)
-            process.send_signal(signal.SIGINT)
-            try:
-                _, said = process.communicate(timeout=SECONDS)
-            finally:
-                process.kill()
-                over.set()
-    assert process.returncode == 130
-    assert "Traceback" not in said
 
 
 def test_an_address_that_is_none_is_refused(tmp_path: Path) -> None:
