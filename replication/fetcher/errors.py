@@ -1,5 +1,7 @@
 """What a follower refuses, and why it stops to follow a partition."""
 
+from pathlib import Path
+
 from logstore import TopicPartition
 from replication.errors import ReplicationError
 
@@ -16,6 +18,17 @@ class RefusedRecordsError(ReplicationError, ValueError):
 
 class DamagedRecordsError(RefusedRecordsError):
     """What a leader sent is damaged, or not whole; nothing of it is stored, and it is fetched again (Kafka too)."""
+
+
+class OtherPartitionError(ReplicationError, ValueError):
+    """A log was given for another partition than that of its directory."""
+
+    def __init__(self, partition: TopicPartition, log: Path) -> None:
+        """Name the partition that was to be followed, and the log's directory."""
+        self.partition = partition
+        super().__init__(
+            f"{log}: not a log of {partition}, by its name; give the directory {log.parent / str(partition)}"
+        )
 
 
 class UnknownTopicError(ReplicationError, LookupError):

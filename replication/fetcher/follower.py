@@ -9,7 +9,7 @@ from kio.schema.errors import ErrorCode
 
 from logstore import Log, TopicPartition
 from logstore.partition_metadata import PARTITION_METADATA_NAME, PartitionMetadata
-from replication.fetcher.errors import FollowingFailedError, NotCaughtUpError, UnknownTopicError
+from replication.fetcher.errors import FollowingFailedError, NotCaughtUpError, OtherPartitionError, UnknownTopicError
 from replication.fetcher.fetch_observer import FetchObserver
 from replication.fetcher.fetch_state import FetchState, Phase
 from replication.fetcher.fetcher_manager import FetcherManager
@@ -33,7 +33,7 @@ class Follower:
     """Keeps logs identical to those of their leaders, batch by batch; truncates where the leaders' epochs say so.
 
     >>> with (
-    ...     Log.open("copy/orders-0") as log,
+    ...     Log.open("orders-0") as log,
     ...     Follower("localhost:9092", TopicPartition("orders", 0), log) as follower,
     ... ):
     ...     follower.catch_up(timeout=10)
@@ -70,8 +70,11 @@ class Follower:
     def follow(self, partition: TopicPartition, log: Log) -> None:
         """Follow one more partition, of the topic whose id is in the log's partition.metadata, if there is one.
 
-        Raises CorruptMetadataError and OSError where that file cannot be read.
+        Raises OtherPartitionError where the log's directory is called otherwise; CorruptMetadataError and OSError where
+        that file cannot be read.
         """
+        if log.directory.name != str(partition):
+            raise OtherPartitionError(partition, log.directory)
         path = log.directory / PARTITION_METADATA_NAME
         topic_id = PartitionMetadata.read(path).topic_id if path.exists() else None
         self._logs[partition] = log

@@ -10,7 +10,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 
 import replication
 from logstore import Log, LogConfig, Record, TopicPartition
-from replication.fetcher.errors import FollowingFailedError, NotCaughtUpError, UnknownTopicError
+from replication.fetcher.errors import FollowingFailedError, NotCaughtUpError, OtherPartitionError, UnknownTopicError
 from replication.fetcher.fetch_state import Phase
 from replication.protocol.errors import NoBrokerError
 from tests.oracle.broker import Broker, free_port
@@ -209,3 +209,11 @@ def test_a_broker_that_comes_back_is_followed_on(tmp_path: Path) -> None:
                 assert_identical(broker, partition, log)
         finally:
             follower.close()
+
+
+def test_a_log_of_another_partition_is_refused_before_anything_is_asked(tmp_path: Path) -> None:
+    with (
+        open_log(tmp_path, TopicPartition("orders", 1)) as log,
+        pytest.raises(OtherPartitionError, match=r"not a log of orders-0, .* give the directory .*/orders-0"),
+    ):
+        replication.Follower(f"127.0.0.1:{free_port()}", TopicPartition("orders", 0), log)

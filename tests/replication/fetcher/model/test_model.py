@@ -38,12 +38,13 @@ SOUND = [
     clusters.ON_FETCH.bounded(epochs=2, records=2, restarts=1),
     clusters.ROUNDS.bounded(epochs=2, records=2, restarts=1),
     clusters.NEW_INCARNATIONS.bounded(epochs=2, records=2, restarts=1),
+    clusters.NEW_INCARNATIONS.bounded(epochs=3, records=2, restarts=1),
     clusters.ON_FETCH_UNCLEAN.bounded(epochs=3, records=4, restarts=1),
     clusters.ROUNDS_UNCLEAN.bounded(epochs=3, records=4, restarts=1),
     clusters.ON_FETCH_UNCLEAN.bounded(epochs=4, records=4, restarts=0),
     clusters.ROUNDS_UNCLEAN.bounded(epochs=4, records=4, restarts=0),
-    clusters.ON_FETCH.bounded(epochs=3, records=2, restarts=0),
-    clusters.ROUNDS.bounded(epochs=3, records=2, restarts=0),
+    clusters.ON_FETCH.bounded(epochs=3, records=4, restarts=0),
+    clusters.ROUNDS.bounded(epochs=3, records=4, restarts=0),
 ]
 
 
@@ -56,7 +57,7 @@ def test_less_than_the_current_protocol_has_a_counter_example(variant: Variant, 
 
 
 def test_the_current_protocol_neither_loses_nor_forks_anything() -> None:
-    campaign = Campaign("follower model: every state", full=14, share=5)
+    campaign = Campaign("follower model: every state", full=15, share=5)
     states = 0
     for variant in SOUND[: campaign.count]:
         verdict = check(variant)
