@@ -5,7 +5,6 @@ A topic of 1 GiB (with --benchmark-enable; else 8 MiB) in batches of 16 KiB lies
 first byte to the last in the copy's files: neither start-up counts, nor the controller's decisions.
 """
 
-import json
 import os
 import shutil
 import subprocess
@@ -116,20 +115,11 @@ def mirror(source: Source, number: int) -> float:
 
 def follow(source: Source) -> float:
     directory = source.cluster.log_dir(2) / str(TOPIC)
-    reassign(source.cluster, 1, 2)
+    source.cluster.reassign(*TOPIC, [1, 2])
     seconds = seconds_to_copy(directory, source.bytes)
-    reassign(source.cluster, 1)
+    source.cluster.reassign(*TOPIC, [1])
     wait_for(lambda: not directory.exists())
     return seconds
-
-
-def reassign(cluster: KafkaCluster, *replicas: int) -> None:
-    partition = {"topic": TOPIC.topic, "partition": TOPIC.partition, "replicas": list(replicas)}
-    plan = BUILD / "plan.json"
-    plan.write_text(json.dumps({"version": 1, "partitions": [partition]}))
-    tool = "org.apache.kafka.tools.reassign.ReassignPartitionsCommand"
-    address = ("--bootstrap-server", cluster.bootstrap(1))
-    cluster.run_tool(tool, *address, "--reassignment-json-file", plan, "--execute")
 
 
 def bench_mirror_beside_a_real_follower(benchmark: BenchmarkFixture, source: Source) -> None:

@@ -7,6 +7,7 @@ with KafkaCluster(directory, brokers=3) as cluster:
 Only processes that were started here are ended, by their handles.
 """
 
+import json
 import shutil
 import signal
 import socket
@@ -154,6 +155,16 @@ class KafkaCluster:
         if done.returncode:
             raise RuntimeError(f"{name} {arguments} ended with {done.returncode}: {done.stdout}{done.stderr}")
         return done.stdout
+
+    def reassign(self, topic: str, partition: int, replicas: Sequence[int]) -> None:
+        """Begin to move a partition to these brokers."""
+        move = {"topic": topic, "partition": partition, "replicas": list(replicas)}
+        plan = self.directory / "plan.json"
+        plan.write_text(json.dumps({"version": 1, "partitions": [move]}))
+        tool = "org.apache.kafka.tools.reassign.ReassignPartitionsCommand"
+        self.run_tool(
+            tool, "--bootstrap-server", self.bootstrap(replicas[0]), "--reassignment-json-file", plan, "--execute"
+        )
 
     def _format(self, node: int) -> None:
         if not self.log_dir(node).exists() or not (self.log_dir(node) / "meta.properties").exists():

@@ -142,6 +142,14 @@ def test_it_is_the_same_again_after_the_cluster_has_healed_and_the_mirror_was_ki
     scene.assert_copied(*ORDERS)
 
 
+def test_it_follows_a_partition_that_moves_to_another_broker(scene: Scene) -> None:
+    scene.cluster.reassign(FORKED[0], 0, [3])
+    wait_for_cluster(lambda: scene.leader(FORKED[0], 0) == 3, "broker 3 leads what was not on it before")
+    wait_for_cluster(lambda: not scene.cluster.log_dir(1).joinpath(f"{FORKED[0]}-0").exists(), "broker 1 has let go")
+    scene.story.produce(FORKED[0], 50, tag="moved", size=150)
+    scene.assert_copied(FORKED[0])
+
+
 def test_the_copy_of_a_mirror_that_was_stopped_is_in_order(scene: Scene) -> None:
     assert scene.mirror.stop() == 0, scene.mirror.said()
     found = verify(open_log_directory(scene.mirror.log_dir), records=True)
