@@ -153,8 +153,8 @@ def test_a_controller_whose_session_expires_resigns_and_takes_part_again(cluster
     wait_for(lambda: max(each.controller.epoch for each in cluster.brokers.values()) > epoch)
     for broker in [each for each in cluster.brokers.values() if each is not first]:
         cluster.kill(broker)
-    wait_for(lambda: first.is_controller)
-    assert first.controller.epoch > epoch
+    # It believes itself to be the controller of the old epoch until it hears of its session's end.
+    wait_for(lambda: first.is_controller and first.controller.epoch > epoch)
 
 
 def expire(store: ZooKeeperStore) -> None:
