@@ -59,6 +59,14 @@ class FileSystem:
         """Make a directory; its parent must exist."""
         path.mkdir()
 
+    def make_directories(self, path: Path) -> None:
+        """Make a directory and those above it that are missing, all of them durably."""
+        missing = [place for place in (path, *path.parents) if not place.exists()]
+        for place in reversed(missing):
+            with suppress(FileExistsError):  # another thread makes it too
+                self.mkdir(place)
+            self.fsync_directory(place.parent)
+
     def rmdir(self, path: Path) -> None:
         """Remove an empty directory."""
         path.rmdir()

@@ -27,6 +27,12 @@ class PartitionMetadata:
             return cls.parse(file.read(_MAX_BYTES + 1), path)
 
     @classmethod
+    def of(cls, directory: Path) -> "PartitionMetadata | None":
+        """Read the file of a partition's directory; None where there is none, as before Kafka 2.8. Raises as `read`."""
+        path = directory / PARTITION_METADATA_NAME
+        return cls.read(path) if path.exists() else None
+
+    @classmethod
     def parse(cls, data: bytes, path: Path = Path(PARTITION_METADATA_NAME)) -> "PartitionMetadata":
         """Read the file's bytes: `version: 0` and `topic_id: ` with the id in URL-safe base64."""
         lines = data.decode(errors="replace").splitlines()

@@ -42,7 +42,7 @@ class Cut:
 
 
 class FetchObserver:
-    """Override what is of interest. Called by the fetcher's thread, which waits meanwhile: be quick, and raise nothing.
+    """Override what is of interest. Called by the threads that follow, which wait: be quick, and raise nothing.
 
     Only `truncating` may raise: nothing is cut then, and the partition fails for that reason.
     """
@@ -67,6 +67,9 @@ class FetchObserver:
 
     def failed(self, partition: TopicPartition, state: FetchState) -> None:
         """Hear that the partition is followed no more, for `state.reason`."""
+
+    def leader_changed(self, partition: TopicPartition, broker_id: int, leader_epoch: int, log_end_offset: int) -> None:
+        """Hear that another leader, or the same in another epoch, is followed, and where the log ended then."""
 
     def connected(self, address: str) -> None:
         """Hear that the leader at this address is connected to, for the first time or again."""

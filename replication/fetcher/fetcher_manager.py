@@ -67,6 +67,7 @@ class FetcherManager:
         topic_id: UUID | None = None,
     ) -> None:
         """Follow a partition, or follow its new leader. Nobody else may append to `log` until `forget`."""
+        is_known, log_end_offset = self.state(partition) is not None, log.log_end_offset
         with self._changing:
             if self._closed:
                 raise ValueError(f"{partition} cannot be followed: the fetchers are closed")
@@ -77,6 +78,8 @@ class FetcherManager:
                 fetcher.follow(partition, log, leader_epoch, topic_id)
             self._places[partition] = thread
             self._stop_idle()
+        if is_known:
+            self._observer.leader_changed(partition, leader.broker_id, leader_epoch, log_end_offset)
 
     def forget(self, partition: TopicPartition) -> None:
         """Follow a partition no more; its log is not touched after this."""

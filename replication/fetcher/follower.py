@@ -75,10 +75,9 @@ class Follower:
         """
         if log.directory.name != str(partition):
             raise OtherPartitionError(partition, log.directory)
-        path = log.directory / PARTITION_METADATA_NAME
-        topic_id = PartitionMetadata.read(path).topic_id if path.exists() else None
+        known = PartitionMetadata.of(log.directory)
         self._logs[partition] = log
-        self._tracker.track(partition, log, topic_id)
+        self._tracker.track(partition, log, known.topic_id if known else None)
 
     def start(self) -> None:
         """Find the leaders, and begin to follow; `with` does so. The topics' ids are put beside the logs.

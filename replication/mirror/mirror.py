@@ -12,6 +12,7 @@ from logstore import Log, LogDirectory, OfflineDirectoryError, TopicPartition
 from logstore.errors import LogStoreError
 from logstore.partition_metadata import PARTITION_METADATA_NAME, PartitionMetadata
 from replication.fetcher.fetch_state import FetchState, Phase
+from replication.fetcher.fetcher_manager import FetcherManager
 from replication.fetcher.fetcher_settings import FetcherSettings
 from replication.fetcher.leader_changes import Recreated, Unknown
 from replication.fetcher.leader_tracker import LeaderTracker
@@ -19,7 +20,6 @@ from replication.fetcher.throttle import Throttle
 from replication.mirror.errors import NoSuchPartitionsError, UnknownTopicError
 from replication.mirror.events import Disconnected, Event, Failed, Waiting
 from replication.mirror.mirror_directory import open_mirror_directory
-from replication.mirror.mirror_manager import MirrorManager
 from replication.mirror.mirror_observer import MirrorObserver
 from replication.mirror.mirror_settings import MirrorSettings
 from replication.mirror.standstills import Standstills
@@ -56,14 +56,13 @@ class Mirror:
         self._directory = directory
         keeper = None if settings.keep_truncated is None else TruncatedRecords(settings.keep_truncated)
         self._observer = MirrorObserver(tell, keeper)
-        self._manager = MirrorManager(
+        self._manager = FetcherManager(
             settings.client,
             FetcherSettings(max_bytes=settings.max_bytes, max_partition_bytes=settings.max_partition_bytes),
             threads=settings.threads,
             observer=self._observer,
             throttle=None if settings.throttle is None else Throttle(settings.throttle),
         )
-        self._manager.tell = tell
         self._tracker = LeaderTracker(client, self._manager)
         self._logs: dict[TopicPartition, Log] = {}
         self._failures: dict[TopicPartition, str] = {}
@@ -170,19 +169,18 @@ class Mirror:
     def _follow(self, partition: TopicPartition, topic: TopicMetadata) -> None:
         try:
             log = self._open_log(partition, topic)
-            path = log.directory / PARTITION_METADATA_NAME
-            topic_id = PartitionMetadata.read(path).topic_id if path.exists() else None
+            known = PartitionMetadata.of(log.directory)
         except LogStoreError as error:
             self._fail(partition, str(error))
             return
-        if topic_id is None and topic.topic_id is not None:
-            PartitionMetadata(topic.topic_id).write(path)
+        if known is None and topic.topic_id is not None:
+            PartitionMetadata(topic.topic_id).write(log.directory / PARTITION_METADATA_NAME)
         # All that a mirror holds was committed. After a crash the checkpointed high watermark says less, and it would
         # not be told that records below it go.
         log.update_high_watermark(log.log_end_offset)
         self._logs[partition] = log
         self._pending[partition] = None
-        self._tracker.track(partition, log, topic_id or topic.topic_id)
+        self._tracker.track(partition, log, known.topic_id if known else topic.topic_id)
 
     def _open_log(self, partition: TopicPartition, topic: TopicMetadata) -> Log:
         if partition in self._directory.partitions or partition in self._directory.unreadable:

@@ -41,7 +41,7 @@ def open_mirror_directory(
     CorruptMetadataError and OSError.
     """
     root = root.absolute()
-    _ensure_made(root, filesystem)
+    filesystem.make_directories(root)
     if not _is_ours(root, cluster_id, node_id):
         directory_id = format_uuid(uuid4())
         MetaProperties(1, cluster_id, node_id, directory_id).write(root / META_PROPERTIES_NAME, filesystem)
@@ -61,10 +61,3 @@ def _is_ours(root: Path, cluster_id: str, node_id: int) -> bool:
     if known.node_id != node_id:
         raise ForeignDirectoryError(root, f"of node {known.node_id}, and this mirror is node {node_id}")
     return True
-
-
-def _ensure_made(root: Path, filesystem: FileSystem) -> None:
-    missing = [place for place in (root, *root.parents) if not place.exists()]
-    for place in reversed(missing):
-        filesystem.mkdir(place)
-        filesystem.fsync_directory(place.parent)

@@ -9,7 +9,7 @@ from kio.schema.errors import ErrorCode
 from logstore import AppendInfo, Log, TopicPartition
 from replication.fetcher.fetch_observer import Cut, FetchObserver
 from replication.fetcher.fetch_state import FetchState
-from replication.mirror.events import Disconnected, Event, Failed, Refused, Truncated
+from replication.mirror.events import Disconnected, Event, Failed, LeaderChanged, Refused, Truncated
 from replication.mirror.removed_records import RemovedRecords
 from replication.mirror.status import Tally
 from replication.mirror.truncated_records import TruncatedRecords
@@ -21,7 +21,7 @@ class MirrorObserver(FetchObserver):
     """Hears of all partitions, of each in one thread at a time."""
 
     def __init__(self, tell: Callable[[Event], object], keeper: TruncatedRecords | None = None) -> None:
-        """`tell` is called from the fetchers' threads; `keeper` gets what is truncated, before it is."""
+        """`tell` is called from the threads that follow; `keeper` gets what is truncated, before it is."""
         self._tell = tell
         self._keeper = keeper
         self._tallies: dict[TopicPartition, Tally] = {}
@@ -72,6 +72,10 @@ class MirrorObserver(FetchObserver):
         """Count and tell."""
         self.failures += 1
         self._tell(Failed(partition, state.reason))
+
+    def leader_changed(self, partition: TopicPartition, broker_id: int, leader_epoch: int, log_end_offset: int) -> None:
+        """Tell."""
+        self._tell(LeaderChanged(partition, broker_id, leader_epoch, log_end_offset))
 
     def connected(self, address: str) -> None:
         """Remember it."""

@@ -36,7 +36,7 @@ class TruncatedRecords:
         if not removed.bytes:
             return None
         directory = self.directory / str(cut.partition)
-        self._ensure_directory(directory)
+        self._filesystem.make_directories(directory)
         path = _unused(directory, removed.first_offset, cut.leader_epoch)
         temporary = path.with_name(path.name + _TEMPORARY)
         try:
@@ -58,13 +58,6 @@ class TruncatedRecords:
             self._filesystem.fsync(descriptor)
         finally:
             self._filesystem.close(descriptor)
-
-    def _ensure_directory(self, directory: Path) -> None:
-        missing = [place for place in (directory, *directory.parents) if not place.exists()]
-        for place in reversed(missing):
-            with suppress(FileExistsError):  # another partition's thread makes it too
-                self._filesystem.mkdir(place)
-            self._filesystem.fsync_directory(place.parent)
 
 
 def ensure_apart(directory: Path, root: Path) -> None:

@@ -50,6 +50,15 @@ def test_a_failed_step_is_told_and_leaves_the_old_or_the_new(tmp_path: Path, ste
     assert list(tmp_path.iterdir()) == [file]
 
 
+def test_missing_directories_are_made_from_the_top_and_each_is_durable(tmp_path: Path) -> None:
+    disk = CrashingDisk()
+    disk.make_directories(tmp_path / "a/b")
+    assert disk.steps == [f"fsync {tmp_path.name}", "fsync a"]
+    assert (tmp_path / "a/b").is_dir()
+    disk.make_directories(tmp_path / "a/b")
+    assert len(disk.steps) == 2
+
+
 def test_no_descriptor_is_left_open(tmp_path: Path) -> None:
     before = len(list(Path("/dev/fd").iterdir()))
     for step in range(1, STEPS_OF_AN_ATOMIC_WRITE + 1):

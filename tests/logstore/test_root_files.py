@@ -80,6 +80,12 @@ def test_replicas_of_one_partition_agree_on_the_topic_s_id(label: str) -> None:
     assert {len(found) for found in ids.values()} == {1}
 
 
+def test_a_directory_may_have_no_topic_id_as_before_kafka_2_8(tmp_path: Path) -> None:
+    assert PartitionMetadata.of(tmp_path) is None
+    (path,) = replicas(LABELS[0]).glob(f"broker-1/orders-0/{PARTITION_METADATA_NAME}")
+    assert PartitionMetadata.of(path.parent) == PartitionMetadata.read(path)
+
+
 def test_an_empty_offset_checkpoint_holds_nothing() -> None:
     assert OffsetCheckpoint.parse(b"") == {}
 

@@ -4,7 +4,6 @@ Each function reads one kind of file and gives its entries in order. All raise O
 where the file is damaged, after the entries that can be read.
 """
 
-import base64
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -15,7 +14,7 @@ from logstore.errors import CorruptIndexError
 from logstore.file_name import FileName
 from logstore.meta_properties import MetaProperties
 from logstore.offset_checkpoint import OffsetCheckpoint
-from logstore.partition_metadata import PartitionMetadata
+from logstore.partition_metadata import PartitionMetadata, format_uuid
 from logstore.producer_snapshot import ProducerSnapshot
 from logstore.quorum_state import QuorumState
 from logstore.transaction_index import TransactionIndex
@@ -93,8 +92,7 @@ def offset_checkpoint_entries(path: Path, _name: FileName) -> Iterator[Entry]:
 
 def partition_metadata_entries(path: Path, _name: FileName) -> Iterator[Entry]:
     """Read a `partition.metadata`."""
-    topic_id = base64.urlsafe_b64encode(PartitionMetadata.read(path).topic_id.bytes).rstrip(b"=").decode()
-    yield Entry("partition_metadata", {"topic_id": topic_id})
+    yield Entry("partition_metadata", {"topic_id": format_uuid(PartitionMetadata.read(path).topic_id)})
 
 
 def meta_properties_entries(path: Path, _name: FileName) -> Iterator[Entry]:
