@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
+from replication.cli.connection import Bootstrap, CommandConfig, client_settings
 from replication.cli.output import EXIT_FAILED, EXIT_FINDINGS, JsonOption, complain
 
 if TYPE_CHECKING:
     from replication.cli.mirror_display import Display
     from replication.mirror.mirror import Mirror
-    from replication.protocol.client_settings import ClientSettings
 
 PAUSE_SECONDS: Final = 0.5
 """How often it is looked whether there is an end to it, and what to show."""
@@ -50,7 +50,7 @@ class MetricsAddress:
 
 def mirror(
     *,
-    bootstrap: Annotated[str, typer.Option(metavar="HOST:PORT,...", help="Brokers to ask for the others.")],
+    bootstrap: Bootstrap,
     topic: Annotated[list[str], typer.Option(metavar="TOPIC", help="A topic to copy; may be given several times.")],
     log_dir: Annotated[
         Path, typer.Option(metavar="DIR", help="Where the copy goes: a log.dirs root, made where it is missing.")
@@ -73,10 +73,7 @@ def mirror(
             help="Serve Prometheus metrics; port 0: any that is free.",
         ),
     ] = None,
-    command_config: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="A Java client's properties: security.protocol, sasl.*, ssl.* in PEM."),
-    ] = None,
+    command_config: CommandConfig = None,
     threads: Annotated[int, typer.Option(metavar="N", min=1, max=64, help="Fetchers for each broker.")] = 1,
     throttle: Annotated[
         int | None,
@@ -109,7 +106,7 @@ def mirror(
         partitions=frozenset(partition or ()),
         log_dir=log_dir,
         node_id=node_id,
-        client=_client_settings(command_config),
+        client=client_settings(command_config),
         keep_truncated=keep_truncated,
         threads=threads,
         throttle=throttle,
@@ -125,15 +122,6 @@ def mirror(
         raise typer.Exit(EXIT_FAILED)
     if opened.failed:
         raise typer.Exit(EXIT_FINDINGS)
-
-
-def _client_settings(path: Path | None) -> "ClientSettings":
-    from replication.cli.client_properties import ClientProperties
-
-    properties = ClientProperties.of({}) if path is None else ClientProperties.read(path)
-    if properties.passed_over:
-        complain(f"{path}: makes no difference here: {', '.join(properties.passed_over)}")
-    return properties.settings
 
 
 def _follow(opened: "Mirror", display: "Display", told: Event, *, once: bool) -> bool:

@@ -1,0 +1,30 @@
+"""How a command reaches a cluster: the options that all of them share, under the names of Kafka's own tools."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from replication.cli.output import complain
+
+if TYPE_CHECKING:
+    from replication.protocol.client_settings import ClientSettings
+
+Bootstrap = Annotated[
+    str,
+    typer.Option("--bootstrap", "--bootstrap-server", metavar="HOST:PORT,...", help="Brokers to ask for the others."),
+]
+CommandConfig = Annotated[
+    Path | None,
+    typer.Option(metavar="FILE", help="A Java client's properties: security.protocol, sasl.*, ssl.* in PEM."),
+]
+
+
+def client_settings(command_config: Path | None) -> "ClientSettings":
+    """Read a Java client's properties; what makes no difference here is told."""
+    from replication.cli.client_properties import ClientProperties
+
+    properties = ClientProperties.of({}) if command_config is None else ClientProperties.read(command_config)
+    if properties.passed_over:
+        complain(f"{command_config}: makes no difference here: {', '.join(properties.passed_over)}")
+    return properties.settings
