@@ -40,7 +40,7 @@ class Root:
     node_id: int | None = None
     cluster_id: str | None = None
     listed: frozenset[TopicPartition] = frozenset()
-    """The partitions that its checkpoint files mention, as far as those can be read."""
+    """The partitions that its checkpoint files mention, as far as those can be read, but for what is being deleted."""
 
     @property
     def held(self) -> set[TopicPartition]:
@@ -198,11 +198,18 @@ def _is_partition(name: str, files: Files) -> bool:
 
 def _root(storage: Storage, tree: Mapping[str, Files], directory: str) -> Root:
     place = storage.child(directory)
-    partitions = {
-        name: files
-        for name, files in sorted(_below(tree, directory))
-        if is_partition_directory_name(name) and parse_directory_name(name).mark is DirectoryMark.NONE
+    names = {
+        name: parse_directory_name(name)
+        for name, _ in sorted(_below(tree, directory))
+        if is_partition_directory_name(name)
     }
+    partitions = {
+        name: tree[f"{directory}/{name}" if directory else name]
+        for name, parsed in names.items()
+        if parsed.mark is DirectoryMark.NONE
+    }
+    # A broker writes its checkpoint files from time to time: they still mention what it has just let go of.
+    deleted = {parsed.topic_partition for parsed in names.values() if parsed.mark is DirectoryMark.DELETE}
     properties = _properties(place) if META_PROPERTIES_NAME in tree[directory] else None
     listed = {
         partition
@@ -215,7 +222,7 @@ def _root(storage: Storage, tree: Mapping[str, Files], directory: str) -> Root:
         partitions,
         node_id=properties.node_id if properties else None,
         cluster_id=properties.cluster_id if properties else None,
-        listed=frozenset(listed),
+        listed=frozenset(listed - deleted),
     )
 
 

@@ -11,6 +11,7 @@ from confluent_kafka.admin import AdminClient
 from logstore.log_root import open_log_directory
 from logstore.partition_metadata import PARTITION_METADATA_NAME, PartitionMetadata, parse_uuid
 from logstore.verify import verify
+from replication.audit.snapshot import list_snapshots
 from tests.conftest import require_java_for_spark
 from tests.data.make_replicas import Story
 from tests.data.make_replicas import wait_until as wait_for_cluster
@@ -163,6 +164,11 @@ def test_the_copy_of_a_mirror_that_was_stopped_is_in_order(scene: Scene) -> None
 def test_an_audit_takes_it_for_a_replica_like_any_other(scene: Scene) -> None:
     require_java_for_spark()
     brokers = [scene.cluster.log_dir(node) for node in scene.cluster.ids]
+
+    def are_settled() -> bool:
+        return all(each.listed <= each.held for each in list_snapshots(brokers))
+
+    wait_for_cluster(are_settled, "no broker's checkpoint files mention a partition that has moved away")
     found = epochlog("audit", scene.mirror.log_dir, *brokers, "--topics", "orders,diverge,hwloss", "--json").document
     for partition in found["partitions"]:
         assert partition["verdict"] in {"identical", "retention", "lagging"}, partition
