@@ -6,10 +6,25 @@ from typing import Any, Final
 
 from kio.static.protocol import RequestPayload
 
-from replication.protocol import fetch, list_offsets, metadata, offset_for_leader_epoch
+from replication.protocol import (
+    describe_cluster,
+    describe_configs,
+    describe_quorum,
+    describe_topic_partitions,
+    fetch,
+    list_offsets,
+    list_partition_reassignments,
+    metadata,
+    offset_for_leader_epoch,
+)
+from replication.protocol.describe_cluster import DescribeClusterRequest
+from replication.protocol.describe_configs import DescribeConfigsRequest
+from replication.protocol.describe_quorum import DescribeQuorumRequest
+from replication.protocol.describe_topic_partitions import DescribeTopicPartitionsRequest
 from replication.protocol.fetch import FetchRequest, FetchResponse
 from replication.protocol.fetch_bytes import write_fetch
 from replication.protocol.list_offsets import ListOffsetsRequest
+from replication.protocol.list_partition_reassignments import ListPartitionReassignmentsRequest
 from replication.protocol.metadata import MetadataRequest
 from replication.protocol.offset_for_leader_epoch import OffsetForLeaderEpochRequest
 from replication.protocol.request import Request
@@ -56,14 +71,27 @@ def _decode_fetch(request: FetchRequest, answer: Any) -> FetchResponse:
     return fetch.decode_fetch(answer, {topic_id: topic for topic, topic_id in request.topic_ids.items()})
 
 
+def _api(
+    key: int, name: str, versions: range, encode: Callable[[Any, int], RequestPayload], decode: Callable[[Any], Any]
+) -> Api:
+    """Return an API of which every version can carry every request, and whose answers speak for themselves."""
+    return Api(
+        key,
+        name,
+        lambda _: versions,
+        lambda request, version: write(encode(request, version)),
+        lambda _, answer: decode(answer),
+    )
+
+
 _OURS: Final[Mapping[type, Api]] = {
     FetchRequest: Api(fetch.API_KEY, "Fetch", fetch.fetch_versions, write_fetch, _decode_fetch),
-    OffsetForLeaderEpochRequest: Api(
+    OffsetForLeaderEpochRequest: _api(
         offset_for_leader_epoch.API_KEY,
         "OffsetForLeaderEpoch",
-        lambda _: offset_for_leader_epoch.VERSIONS,
-        lambda request, version: write(offset_for_leader_epoch.encode_offset_for_leader_epoch(request, version)),
-        lambda _, answer: offset_for_leader_epoch.decode_offset_for_leader_epoch(answer),
+        offset_for_leader_epoch.VERSIONS,
+        offset_for_leader_epoch.encode_offset_for_leader_epoch,
+        offset_for_leader_epoch.decode_offset_for_leader_epoch,
     ),
     ListOffsetsRequest: Api(
         list_offsets.API_KEY,
@@ -72,11 +100,42 @@ _OURS: Final[Mapping[type, Api]] = {
         lambda request, version: write(list_offsets.encode_list_offsets(request, version)),
         lambda _, answer: list_offsets.decode_list_offsets(answer),
     ),
-    MetadataRequest: Api(
-        metadata.API_KEY,
-        "Metadata",
-        lambda _: metadata.VERSIONS,
-        lambda request, version: write(metadata.encode_metadata(request, version)),
-        lambda _, answer: metadata.decode_metadata(answer),
+    MetadataRequest: _api(
+        metadata.API_KEY, "Metadata", metadata.VERSIONS, metadata.encode_metadata, metadata.decode_metadata
+    ),
+    DescribeClusterRequest: _api(
+        describe_cluster.API_KEY,
+        "DescribeCluster",
+        describe_cluster.VERSIONS,
+        describe_cluster.encode_describe_cluster,
+        describe_cluster.decode_describe_cluster,
+    ),
+    DescribeConfigsRequest: _api(
+        describe_configs.API_KEY,
+        "DescribeConfigs",
+        describe_configs.VERSIONS,
+        describe_configs.encode_describe_configs,
+        describe_configs.decode_describe_configs,
+    ),
+    DescribeQuorumRequest: _api(
+        describe_quorum.API_KEY,
+        "DescribeQuorum",
+        describe_quorum.VERSIONS,
+        describe_quorum.encode_describe_quorum,
+        describe_quorum.decode_describe_quorum,
+    ),
+    DescribeTopicPartitionsRequest: _api(
+        describe_topic_partitions.API_KEY,
+        "DescribeTopicPartitions",
+        describe_topic_partitions.VERSIONS,
+        describe_topic_partitions.encode_describe_topic_partitions,
+        describe_topic_partitions.decode_describe_topic_partitions,
+    ),
+    ListPartitionReassignmentsRequest: _api(
+        list_partition_reassignments.API_KEY,
+        "ListPartitionReassignments",
+        list_partition_reassignments.VERSIONS,
+        list_partition_reassignments.encode_list_partition_reassignments,
+        list_partition_reassignments.decode_list_partition_reassignments,
     ),
 }

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 from threading import RLock
 from types import TracebackType
-from typing import Final, Self
+from typing import Final, Self, TypeVar
 
 from replication.protocol.addresses import Address, parse_addresses
 from replication.protocol.client_settings import ClientSettings
@@ -18,6 +18,9 @@ from replication.protocol.errors import (
     raise_for,
 )
 from replication.protocol.metadata import Broker, ClusterMetadata, MetadataRequest
+from replication.protocol.request import Request
+
+AnswerT = TypeVar("AnswerT")
 
 _DEFAULT: Final = ClientSettings()
 _TRY_ANOTHER: Final = (ConnectionClosedError, ConnectionFailedError, MalformedResponseError, RequestTimedOutError)
@@ -39,23 +42,26 @@ class ClusterClient:
         self._used = RLock()
 
     def metadata(self, topics: Iterable[str] | None = ()) -> ClusterMetadata:
-        """Ask about these topics; None: about all; by default only about the brokers.
+        """Ask about these topics; None: about all; by default only about the brokers. Raises as `ask` does."""
+        with self._used:
+            metadata = self.ask(MetadataRequest(topics=None if topics is None else tuple(topics)))
+            raise_for(metadata.error, f"{self._informant and self._informant.address}: Metadata")
+            self._brokers = dict(metadata.brokers)
+            return metadata
+
+    def ask(self, request: Request[AnswerT]) -> AnswerT:
+        """Ask what any broker can answer.
 
         Whoever answered last is asked first, then the brokers that it named, then the bootstrap addresses. If nobody
         answers, NoBrokerError names them all.
         """
-        request = MetadataRequest(topics=None if topics is None else tuple(topics))
         with self._used:
             errors: dict[object, Exception] = {}
             for informant in self._informants(errors):
                 try:
-                    metadata = informant.ask(request)
+                    return informant.ask(request)
                 except _TRY_ANOTHER as error:
                     errors[informant.address] = error
-                else:
-                    raise_for(metadata.error, f"{informant.address}: Metadata")
-                    self._brokers = dict(metadata.brokers)
-                    return metadata
             raise NoBrokerError(errors)
 
     def ask_another(self) -> None:

@@ -34,6 +34,10 @@ class PartitionMetadata(NamedTuple):
     isr: tuple[int, ...] = ()
     offline: tuple[int, ...] = ()
     """Replicas on brokers that are down, or on failed disks (v5)."""
+    elr: tuple[int, ...] | None = None
+    """Not in sync, yet known to have all that is committed (KIP-966); only DescribeTopicPartitions tells."""
+    last_known_elr: tuple[int, ...] | None = None
+    """As above: the last to have been eligible, where none is any more."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
