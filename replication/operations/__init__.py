@@ -1,0 +1,1 @@
+"""What operators ask of a cluster that runs: how it stands, and who leads."""
