@@ -7,22 +7,28 @@ from typing import Any, Final
 from kio.static.protocol import RequestPayload
 
 from replication.protocol import (
+    broker_heartbeat,
+    broker_registration,
     describe_cluster,
     describe_configs,
     describe_quorum,
     describe_topic_partitions,
     fetch,
+    fetch_snapshot,
     list_offsets,
     list_partition_reassignments,
     metadata,
     offset_for_leader_epoch,
 )
+from replication.protocol.broker_heartbeat import BrokerHeartbeatRequest
+from replication.protocol.broker_registration import BrokerRegistrationRequest
 from replication.protocol.describe_cluster import DescribeClusterRequest
 from replication.protocol.describe_configs import DescribeConfigsRequest
 from replication.protocol.describe_quorum import DescribeQuorumRequest
 from replication.protocol.describe_topic_partitions import DescribeTopicPartitionsRequest
 from replication.protocol.fetch import FetchRequest, FetchResponse
 from replication.protocol.fetch_bytes import write_fetch
+from replication.protocol.fetch_snapshot import FetchSnapshotRequest
 from replication.protocol.list_offsets import ListOffsetsRequest
 from replication.protocol.list_partition_reassignments import ListPartitionReassignmentsRequest
 from replication.protocol.metadata import MetadataRequest
@@ -137,5 +143,26 @@ _OURS: Final[Mapping[type, Api]] = {
         list_partition_reassignments.VERSIONS,
         list_partition_reassignments.encode_list_partition_reassignments,
         list_partition_reassignments.decode_list_partition_reassignments,
+    ),
+    BrokerHeartbeatRequest: _api(
+        broker_heartbeat.API_KEY,
+        "BrokerHeartbeat",
+        broker_heartbeat.VERSIONS,
+        broker_heartbeat.encode_broker_heartbeat,
+        broker_heartbeat.decode_broker_heartbeat,
+    ),
+    BrokerRegistrationRequest: _api(
+        broker_registration.API_KEY,
+        "BrokerRegistration",
+        broker_registration.VERSIONS,
+        broker_registration.encode_broker_registration,
+        broker_registration.decode_broker_registration,
+    ),
+    FetchSnapshotRequest: _api(
+        fetch_snapshot.API_KEY,
+        "FetchSnapshot",
+        fetch_snapshot.VERSIONS,
+        fetch_snapshot.encode_fetch_snapshot,
+        fetch_snapshot.decode_fetch_snapshot,
     ),
 }

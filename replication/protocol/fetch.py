@@ -11,6 +11,7 @@ from kio.static.protocol import RequestPayload
 
 from epoch import EndOffset
 from logstore import TopicPartition
+from replication.protocol.addresses import Address
 from replication.protocol.by_topic import by_topic
 from replication.protocol.errors import MalformedResponseError
 from replication.protocol.replica_id import CONSUMER
@@ -47,6 +48,15 @@ class LeaderIdAndEpoch(NamedTuple):
     leader_epoch: int
 
 
+class SnapshotId(NamedTuple):
+    """Which snapshot of the metadata (Kafka: OffsetAndEpoch)."""
+
+    end_offset: int
+    """Everything below it is in the snapshot."""
+    epoch: int
+    """Of the last record that is in it."""
+
+
 class FetchedPartition(NamedTuple):
     """One partition's part of the answer (Kafka: FetchResponseData.PartitionData)."""
 
@@ -60,6 +70,8 @@ class FetchedPartition(NamedTuple):
     """The largest epoch up to the follower's last that the leader knows, and its end: there is no record then."""
     current_leader: LeaderIdAndEpoch | None = None
     """With an error that says that somebody else leads (v12)."""
+    snapshot_id: SnapshotId | None = None
+    """Of the metadata, where the log no longer goes back to the offset asked for (KIP-630; v12)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,6 +83,8 @@ class FetchResponse:
     session_id: int = NO_SESSION
     throttle_time_ms: int = 0
     partitions: Mapping[TopicPartition, FetchedPartition]
+    leaders: Mapping[int, Address] = field(default_factory=dict)
+    """Where the current leaders listen that the partitions name, by broker id (KIP-951; v16)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,6 +110,8 @@ class FetchRequest(Request[FetchResponse]):
     session_epoch: int = FINAL_SESSION_EPOCH
     isolation_level: int = 0
     """0: read uncommitted; 1: up to the last stable offset."""
+    cluster_id: str | None = None
+    """Of a metadata log, so that one of another cluster is refused (KIP-595; v12)."""
 
 
 API_KEY: Final = 1
@@ -108,6 +124,7 @@ _SINCE_LEADER_EPOCH: Final = 9
 _SINCE_LAST_FETCHED_EPOCH: Final = 12
 _SINCE_TOPIC_IDS: Final = 13
 _SINCE_REPLICA_STATE: Final = 15
+_SINCE_ENDPOINTS: Final = 16
 
 
 def fetch_versions(request: FetchRequest) -> range:
@@ -133,6 +150,8 @@ def encode_fetch(request: FetchRequest, version: int) -> RequestPayload:
             for topic, entries in by_topic(request.partitions.items()).items()
         ),
     }
+    if version >= _SINCE_LAST_FETCHED_EPOCH:
+        fields["cluster_id"] = request.cluster_id
     if version < _SINCE_REPLICA_STATE:
         fields["replica_id"] = request.replica_id
     else:
@@ -164,7 +183,12 @@ def decode_fetch(payload: Any, topic_names: Mapping[UUID, str]) -> FetchResponse
         session_id=payload.session_id if version >= _SINCE_SESSIONS else NO_SESSION,
         throttle_time_ms=payload.throttle_time // timedelta(milliseconds=1),
         partitions=partitions,
+        leaders=_endpoints(payload) if version >= _SINCE_ENDPOINTS else {},
     )
+
+
+def _endpoints(payload: Any) -> dict[int, Address]:
+    return {node.node_id: Address(node.host, node.port) for node in payload.node_endpoints}
 
 
 def _topic(topic: str, topic_ids: Mapping[str, UUID], version: int) -> dict[str, str | UUID]:
@@ -205,7 +229,7 @@ def _fetched(partition: Any, version: int) -> FetchedPartition:
     records = partition.records or b""
     if version < _SINCE_LAST_FETCHED_EPOCH:
         return FetchedPartition(partition.error_code, partition.high_watermark, log_start, records)
-    diverging, leader = partition.diverging_epoch, partition.current_leader
+    diverging, leader, snapshot = partition.diverging_epoch, partition.current_leader, partition.snapshot_id
     return FetchedPartition(
         partition.error_code,
         partition.high_watermark,
@@ -213,4 +237,5 @@ def _fetched(partition: Any, version: int) -> FetchedPartition:
         records,
         EndOffset(diverging.epoch, diverging.end_offset) if diverging.epoch >= 0 else None,
         LeaderIdAndEpoch(leader.leader_id, leader.leader_epoch) if leader.leader_id >= 0 else None,
+        SnapshotId(snapshot.end_offset, snapshot.epoch) if snapshot.end_offset >= 0 else None,
     )

@@ -5,7 +5,10 @@ from uuid import UUID
 from hypothesis import strategies as st
 
 from logstore import TopicPartition
-from replication.protocol.fetch import FetchPartition, FetchRequest
+from replication.protocol.broker_heartbeat import BrokerHeartbeatRequest
+from replication.protocol.broker_registration import BrokerRegistrationRequest, Listener, SecurityProtocol
+from replication.protocol.fetch import FetchPartition, FetchRequest, SnapshotId
+from replication.protocol.fetch_snapshot import FetchSnapshotRequest
 from replication.protocol.list_offsets import ListOffsetsRequest, OffsetQuestion
 from replication.protocol.metadata import MetadataRequest
 from replication.protocol.offset_for_leader_epoch import EpochQuestion, OffsetForLeaderEpochRequest
@@ -14,6 +17,8 @@ TOPIC_IDS = {name: UUID(int=number + 1) for number, name in enumerate(("orders",
 
 int32 = st.integers(-(2**31), 2**31 - 1)
 int64 = st.integers(-(2**63), 2**63 - 1)
+uint16 = st.integers(0, 2**16 - 1)
+uuids = st.uuids().filter(lambda value: value.int > 0)
 partitions = st.builds(TopicPartition, st.sampled_from(sorted(TOPIC_IDS)), st.integers(0, 2**31 - 1))
 
 
@@ -30,6 +35,7 @@ fetch_requests = st.builds(
     session_id=int32,
     session_epoch=int32,
     isolation_level=st.integers(0, 1),
+    cluster_id=st.none() | st.sampled_from(["", "MkU3OEVBNTcwNTJENDM2Qg"]),
 )
 epoch_requests = st.builds(
     OffsetForLeaderEpochRequest,
@@ -44,4 +50,47 @@ list_offsets_requests = st.builds(
 )
 metadata_requests = st.builds(
     MetadataRequest, topics=st.none() | st.lists(st.sampled_from(sorted(TOPIC_IDS)), unique=True).map(tuple)
+)
+broker_registration_requests = st.builds(
+    BrokerRegistrationRequest,
+    broker_id=int32,
+    cluster_id=st.text(max_size=30),
+    incarnation_id=uuids,
+    listeners=st.lists(
+        st.builds(
+            Listener,
+            st.sampled_from(["PLAINTEXT", "INSIDE"]),
+            st.text(max_size=20),
+            uint16,
+            st.sampled_from(SecurityProtocol),
+        ),
+        max_size=3,
+    ).map(tuple),
+    features=st.dictionaries(
+        st.sampled_from(["metadata.version", "kraft.version", "group.version"]),
+        st.builds(range, st.integers(0, 30), st.integers(31, 40)),
+    ),
+    rack=st.none() | st.text(max_size=10),
+    log_dirs=st.lists(uuids, max_size=3).map(tuple),
+    previous_broker_epoch=int64,
+)
+broker_heartbeat_requests = st.builds(
+    BrokerHeartbeatRequest,
+    broker_id=int32,
+    broker_epoch=int64,
+    current_metadata_offset=int64,
+    want_fence=st.booleans(),
+    want_shut_down=st.booleans(),
+    offline_log_dirs=st.lists(uuids, max_size=3).map(tuple),
+    cordoned_log_dirs=st.none() | st.lists(uuids, max_size=3).map(tuple),
+)
+fetch_snapshot_requests = st.builds(
+    FetchSnapshotRequest,
+    partition=partitions,
+    snapshot_id=st.builds(SnapshotId, int64, int32),
+    position=int64,
+    max_bytes=int32,
+    current_leader_epoch=int32,
+    replica_id=int32,
+    cluster_id=st.none() | st.text(max_size=30),
 )

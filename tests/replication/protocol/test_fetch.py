@@ -14,6 +14,7 @@ from kio.schema.errors import ErrorCode
 
 from epoch import EndOffset
 from logstore import TopicPartition
+from replication.protocol.addresses import Address
 from replication.protocol.errors import MalformedResponseError
 from replication.protocol.fetch import (
     VERSIONS,
@@ -21,6 +22,7 @@ from replication.protocol.fetch import (
     FetchPartition,
     FetchRequest,
     LeaderIdAndEpoch,
+    SnapshotId,
     decode_fetch,
     encode_fetch,
     fetch_versions,
@@ -80,6 +82,12 @@ def test_a_replica_says_its_id_and_since_version_15_its_broker_epoch(request: Fe
     assert newer.replica_state.replica_epoch == request.replica_epoch
 
 
+@given(fetch_requests, st.sampled_from(range(12, 19)))
+def test_who_follows_the_metadata_says_of_which_cluster(request: FetchRequest, version: int) -> None:
+    sent = read(request_classes(1, version).FetchRequest, memoryview(write_fetch(request, version)))
+    assert sent.cluster_id == request.cluster_id
+
+
 @given(fetch_requests)
 def test_topics_go_by_id_only_where_all_ids_are_known(request: FetchRequest) -> None:
     assert fetch_versions(request) == VERSIONS
@@ -102,6 +110,8 @@ def test_what_the_leader_answers_is_told(version: int) -> None:
         assert response.partitions == _expected(answer, names, version)
         if version >= 7:
             assert (response.error, response.session_id) == (answer.error_code, answer.session_id)
+        nodes = answer.node_endpoints if version >= 16 else ()
+        assert response.leaders == {node.node_id: Address(node.host, node.port) for node in nodes}
 
 
 def test_divergence_and_the_current_leader_are_none_where_the_leader_leaves_them_out() -> None:
@@ -166,6 +176,7 @@ def _expected(answer: Any, names: Mapping[UUID, str], version: int) -> dict[Topi
             told.records or b"",
             _if(version >= 12 and told.diverging_epoch.epoch >= 0, lambda told=told: _end(told.diverging_epoch)),
             _if(version >= 12 and told.current_leader.leader_id >= 0, lambda told=told: _leader(told.current_leader)),
+            _if(version >= 12 and told.snapshot_id.end_offset >= 0, lambda told=told: _snapshot(told.snapshot_id)),
         )
         for topic in answer.responses
         for told in topic.partitions
@@ -182,3 +193,7 @@ def _end(told: Any) -> EndOffset:
 
 def _leader(told: Any) -> LeaderIdAndEpoch:
     return LeaderIdAndEpoch(told.leader_id, told.leader_epoch)
+
+
+def _snapshot(told: Any) -> SnapshotId:
+    return SnapshotId(told.end_offset, told.epoch)

@@ -7,14 +7,18 @@ import random
 import resource
 from collections.abc import Callable
 from typing import Any
+from uuid import UUID
 
 import pytest
 
 from logstore import TopicPartition
 from replication.protocol.api_versions import ApiVersions
+from replication.protocol.broker_heartbeat import BrokerHeartbeatRequest
+from replication.protocol.broker_registration import BrokerRegistrationRequest
 from replication.protocol.errors import MalformedResponseError
 from replication.protocol.exchange import Exchange
-from replication.protocol.fetch import FetchPartition, FetchRequest
+from replication.protocol.fetch import FetchPartition, FetchRequest, SnapshotId
+from replication.protocol.fetch_snapshot import FetchSnapshotRequest
 from replication.protocol.framing import FrameReader
 from replication.protocol.list_offsets import ListOffsetsRequest
 from replication.protocol.metadata import MetadataRequest
@@ -36,6 +40,24 @@ OURS: dict[int, tuple[Any, range]] = {
     2: (ListOffsetsRequest(partitions={}), range(1, 12)),
     3: (MetadataRequest(topics=None), range(4, 14)),
     23: (OffsetForLeaderEpochRequest(partitions={}), range(5)),
+    59: (
+        FetchSnapshotRequest(
+            partition=TopicPartition("orders", 0),
+            snapshot_id=SnapshotId(1, 0),
+            position=0,
+            max_bytes=100,
+            current_leader_epoch=0,
+            replica_id=1,
+        ),
+        range(2),
+    ),
+    62: (BrokerRegistrationRequest(broker_id=1, cluster_id="", incarnation_id=UUID(int=1), listeners=()), range(5)),
+    63: (
+        BrokerHeartbeatRequest(
+            broker_id=1, broker_epoch=0, current_metadata_offset=0, want_fence=True, want_shut_down=False
+        ),
+        range(3),
+    ),
 }
 LIES = (
     b"\x7f\xff\xff\xff",
