@@ -19,7 +19,6 @@ import pytest
 from numpy.typing import NDArray
 from pytest_benchmark.fixture import BenchmarkFixture
 
-from bench.limits import limits
 from bench.replica import BATCH_BYTES, log, one_batch
 from logstore.columns import BatchColumns, StopReason
 from logstore.kernels import crc, search
@@ -71,12 +70,6 @@ def measure_fresh(benchmark: BenchmarkFixture, call: Callable[[Data], object], a
         call(map_segment(benchmark, ADVICE[advice]))
 
     benchmark.pedantic(mapped, rounds=1 if benchmark.disabled else 5, warmup_rounds=1)
-
-
-def bench_limits(benchmark: BenchmarkFixture) -> None:
-    if benchmark.disabled:
-        pytest.skip("nothing is measured")
-    benchmark.extra_info.update(benchmark.pedantic(limits, rounds=1))
 
 
 def bench_header_scan_touched(benchmark: BenchmarkFixture) -> None:
