@@ -1,0 +1,126 @@
+"""No ratio to another implementation may fall below its floor: the check that CI runs on a short measurement.
+
+    python -m bench.peer --short --json RESULT.json
+    python -m bench.floors RESULT.json
+
+A floor that is missed is measured again, up to twice, before it counts: other work on the machine makes figures worse,
+never better. Status 0: all floors hold; 1: some do not, or rows and floors do not match.
+"""
+
+import argparse
+import os
+import subprocess
+import sys
+import tempfile
+import tomllib
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from bench.results import OURS, Row, read_runs
+
+FLOORS: Final = Path(__file__).with_name("floors.toml")
+ROOT: Final = Path(__file__).parent.parent
+MORE_TRIES: Final = 2
+BARE_WRITE: Final = "write()"
+"""No implementation of the same work: how close it comes is a matter of the disk."""
+
+
+@dataclass(frozen=True)
+class Floor:
+    """How many times as fast as a side one kind of work has to be."""
+
+    side: str
+    row: str
+    times: float
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What became of a floor or of a row."""
+
+    name: str
+    told: str
+    fails: bool = True
+
+
+Again = Callable[[str], Iterable[Row]]
+"""Measures the rows with this in their names once more."""
+
+
+def read_floors(path: Path = FLOORS) -> list[Floor]:
+    """Read a table for each side: the names of rows, and their floors."""
+    tables = tomllib.loads(path.read_text())
+    return [Floor(side, row, times) for side, rows in tables.items() for row, times in rows.items()]
+
+
+def check(floors: list[Floor], rows: list[Row], again: Again, *, complete: bool) -> Iterator[Finding]:
+    """Hold rows against floors; `complete` lets no row be skipped and no side be missing."""
+    for side in dict.fromkeys(floor.side for floor in floors):
+        if any(side in row.times for row in rows):
+            yield from _check_side([floor for floor in floors if floor.side == side], rows, again, complete=complete)
+        else:
+            yield Finding(side, "was not measured: there is nothing to compare with", fails=complete)
+    known = {(floor.side, floor.row) for floor in floors}
+    for row in rows:
+        for side in row.times.keys() - {OURS, BARE_WRITE}:
+            if (side, row.name) not in known:
+                yield Finding(row.name, f"has no floor beside {side}: give it one in {FLOORS.name}")
+
+
+def _check_side(floors: list[Floor], rows: list[Row], again: Again, *, complete: bool) -> Iterator[Finding]:
+    for floor in floors:
+        found = [row for row in rows if row.name == floor.row]
+        skipped = next((row.skipped for row in found if row.skipped), "")
+        if skipped:
+            yield Finding(floor.row, f"was skipped: {skipped}", fails=complete)
+        elif not found:
+            yield Finding(floor.row, f"has a floor in {FLOORS.name}, and no row in the result")
+        elif not (ratios := _ratios(floor, found)):
+            yield Finding(floor.row, f"has no figure of {floor.side}")
+        else:
+            yield _judged(floor, ratios, again)
+
+
+def _judged(floor: Floor, ratios: list[float], again: Again) -> Finding:
+    for _ in range(MORE_TRIES):
+        if max(ratios) >= floor.times:
+            break
+        ratios = [*ratios, *_ratios(floor, again(floor.row))]
+    measured = ", ".join(f"{ratio:.2f}" for ratio in ratios)
+    told = f"{measured} times as fast as {floor.side}; the floor is {floor.times:g}"
+    return Finding(floor.row, told, fails=max(ratios) < floor.times)
+
+
+def _ratios(floor: Floor, rows: Iterable[Row]) -> list[float]:
+    return [ratio for row in rows if row.name == floor.row and (ratio := row.ratio(floor.side)) is not None]
+
+
+def measure_again(name: str) -> list[Row]:
+    """Run the short measurement of some rows once more."""
+    print(f"measuring again: {name}", flush=True)
+    with tempfile.TemporaryDirectory() as directory:
+        result = Path(directory) / "result.json"
+        words = ["-m", "bench.peer", "--short", "--only", name, "--json", str(result)]
+        subprocess.run([sys.executable, *words], cwd=ROOT, stdout=subprocess.DEVNULL, check=True)
+        return [row for run in read_runs(result) for row in run.rows]
+
+
+def main(words: list[str] | None = None, again: Again = measure_again) -> int:
+    """Tell of every floor; return the exit status."""
+    parser = argparse.ArgumentParser(prog="python -m bench.floors", description="Hold ratios against their floors.")
+    parser.add_argument("result", type=Path, help="what `python -m bench.peer --short --json` wrote")
+    parser.add_argument("--floors", type=Path, default=FLOORS, help="the floors (default bench/floors.toml)")
+    given = parser.parse_args(words)
+    rows = [row for run in read_runs(given.result) for row in run.rows]
+    failed = 0
+    for finding in check(read_floors(given.floors), rows, again, complete=os.environ.get("REQUIRE_ALL") == "1"):
+        print(f"{'FAILED' if finding.fails else 'ok':<6} {finding.name}: {finding.told}", flush=True)
+        failed += finding.fails
+    print(f"{failed} failed" if failed else "every floor holds")
+    return int(failed > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
