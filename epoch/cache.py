@@ -48,7 +48,7 @@ class LeaderEpochFileCache:
         A file whose entries do not rise is repaired in memory and left as it is. Raises OSError, CheckpointError.
         """
         checkpoint = LeaderEpochCheckpoint(partition_dir, filesystem)
-        return cls(EpochHistory(checkpoint.read()), checkpoint)
+        return cls(checkpoint.read_history(), checkpoint)
 
     # --- what the history says
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from array import array
 from bisect import bisect_left, bisect_right
 from typing import TYPE_CHECKING, Final
 
@@ -17,7 +18,7 @@ MAX_OFFSET: Final = 2**63 - 1
 _NO_EPOCH: Final = -(2**64)
 """The earliest and latest epoch of an empty history: every request lies above it."""
 
-# Half the cost of EndOffset(...), for the answers that cannot stand ready.
+# Half the cost of EndOffset(...), for the answers that cannot be kept.
 _build: Final = tuple.__new__
 
 
@@ -32,22 +33,33 @@ class EpochHistory:
     EndOffset(epoch=0, end_offset=50)
     """
 
-    __slots__ = ("_answers", "_earliest", "_ends", "_epochs", "_latest", "_starts")
+    __slots__ = ("_answers", "_earliest", "_epochs", "_latest", "_starts")
 
-    # Every answer but the latest epoch's stands ready: building one costs more than finding it.
-    _epochs: list[int]
-    _starts: list[int]
-    _ends: list[EndOffset]  # of each entry but the last: also the answer to what is asked between it and the next
-    _answers: dict[int, EndOffset]  # the same by epoch, for who asks for one that has an entry
+    _epochs: array[int]
+    _starts: array[int]
+    # Where epochs end, as far as somebody has asked; not the latest one. Building an answer costs more than finding it.
+    _answers: dict[int, EndOffset]
     _earliest: int
     _latest: int
 
     def __init__(self, entries: Iterable[tuple[int, int]] = ()) -> None:
-        epochs: list[int] = []
-        starts: list[int] = []
+        epochs, starts = array("q"), array("q")
+        last_epoch = last_start = -1
         for epoch, start_offset in entries:
-            _put(epochs, starts, epoch, start_offset)
-        self._fill(epochs, starts, list(map(EndOffset, epochs, starts[1:])))
+            if last_epoch < epoch <= MAX_EPOCH and last_start < start_offset <= MAX_OFFSET:
+                epochs.append(epoch)
+                starts.append(start_offset)
+            else:
+                _put(epochs, starts, epoch, start_offset)
+            last_epoch, last_start = epochs[-1], starts[-1]
+        self._fill(epochs, starts)
+
+    @classmethod
+    def of_rising(cls, epochs: array[int], starts: array[int]) -> EpochHistory:
+        """Take over columns of type "q" without a look at them: both must strictly rise, from 0 or above."""
+        history = cls.__new__(cls)
+        history._fill(epochs, starts)  # noqa: SLF001  its own
+        return history
 
     @classmethod
     def from_batches(cls, batches: Iterable[tuple[int, int]]) -> EpochHistory:
@@ -69,7 +81,7 @@ class EpochHistory:
     @property
     def columns(self) -> tuple[list[int], list[int]]:
         """The entries as two lists: epochs, start offsets."""
-        return self._epochs.copy(), self._starts.copy()
+        return self._epochs.tolist(), self._starts.tolist()
 
     @property
     def earliest(self) -> EpochEntry | None:
@@ -94,7 +106,7 @@ class EpochHistory:
     def entry_for(self, epoch: int) -> EpochEntry | None:
         """Return the entry of exactly this epoch (Kafka: epochEntry)."""
         position = bisect_left(self._epochs, epoch)
-        return self._entry(position) if self._epochs[position : position + 1] == [epoch] else None
+        return self._entry(position) if epoch in self._epochs[position : position + 1] else None
 
     def previous_entry(self, epoch: int) -> EpochEntry | None:
         """Return the last entry below this epoch (Kafka: previousEntry, previousEpoch)."""
@@ -117,16 +129,21 @@ class EpochHistory:
         The latest epoch ends at `log_end_offset`. A request below the first epoch gets itself and the first
         start; a request above the latest, or to an empty history, UNDEFINED_END_OFFSET.
         """
+        if epoch == self._latest:
+            return _build(EndOffset, (epoch, log_end_offset))
         answer = self._answers.get(epoch)
         if answer is not None:
             return answer
-        if self._earliest < epoch < self._latest:
-            return self._ends[bisect_right(self._epochs, epoch) - 1]
-        if epoch == self._latest:
-            return _build(EndOffset, (epoch, log_end_offset))
         if epoch > self._latest or epoch == UNDEFINED_EPOCH:
             return UNDEFINED_END_OFFSET
-        return _build(EndOffset, (epoch, self._starts[0]))
+        if epoch < self._earliest:
+            return _build(EndOffset, (epoch, self._starts[0]))
+        position = bisect_right(self._epochs, epoch)
+        known = self._epochs[position - 1]
+        answer = self._answers.get(known)
+        if answer is None:
+            answer = self._answers[known] = _build(EndOffset, (known, self._starts[position]))
+        return answer
 
     def entries_in_range(self, start_offset: int, end_offset: int) -> list[EpochEntry]:
         """Return who led within [start_offset, end_offset): the first entry cut to start there.
@@ -148,10 +165,7 @@ class EpochHistory:
             return self
         _check(epoch, start_offset)
         kept = _below(epochs, starts, epoch, start_offset)
-        ends = self._ends[: max(kept - 1, 0)]
-        if kept:
-            ends.append(EndOffset(epochs[kept - 1], start_offset))
-        return _history([*epochs[:kept], epoch], [*starts[:kept], start_offset], ends)
+        return self.of_rising(epochs[:kept] + array("q", [epoch]), starts[:kept] + array("q", [start_offset]))
 
     def assign_many(self, entries: Iterable[tuple[int, int]]) -> EpochHistory:
         """Assign one entry after another; none of them where one is invalid (Kafka: assign(List), up to there)."""
@@ -162,7 +176,7 @@ class EpochHistory:
         kept = bisect_left(self._starts, end_offset)
         if end_offset < 0 or kept == len(self._starts):
             return self
-        return _history(self._epochs[:kept], self._starts[:kept], self._ends[: max(kept - 1, 0)])
+        return self.of_rising(self._epochs[:kept], self._starts[:kept])
 
     def truncate_from_start(self, start_offset: int) -> EpochHistory:
         """Let the history begin at `start_offset`: the entry that covers it starts there, those before it go.
@@ -172,8 +186,9 @@ class EpochHistory:
         dropped = bisect_right(self._starts, start_offset) - 1
         if dropped < 0:
             return self
-        starts = [start_offset, *self._starts[dropped + 1 :]]
-        return _history(self._epochs[dropped:], starts, self._ends[dropped:])
+        starts = self._starts[dropped:]
+        starts[0] = start_offset
+        return self.of_rising(self._epochs[dropped:], starts)
 
     def reconcile(
         self, batches: Iterable[tuple[int, int]], *, log_start_offset: int, log_end_offset: int
@@ -206,7 +221,7 @@ class EpochHistory:
         return self._epochs == other._epochs and self._starts == other._starts
 
     def __hash__(self) -> int:
-        return hash((*self._epochs, *self._starts))
+        return hash((self._epochs.tobytes(), self._starts.tobytes()))
 
     def __len__(self) -> int:
         return len(self._epochs)
@@ -214,22 +229,14 @@ class EpochHistory:
     def __repr__(self) -> str:
         return f"EpochHistory({list(zip(self._epochs, self._starts, strict=True))})"
 
-    def _fill(self, epochs: list[int], starts: list[int], ends: list[EndOffset]) -> None:
+    def _fill(self, epochs: array[int], starts: array[int]) -> None:
         self._epochs = epochs
         self._starts = starts
-        self._ends = ends
-        self._answers = dict(zip(epochs, ends, strict=False))
+        self._answers = {}
         self._earliest, self._latest = (epochs[0], epochs[-1]) if epochs else (_NO_EPOCH, _NO_EPOCH)
 
     def _entry(self, position: int) -> EpochEntry:
         return EpochEntry(self._epochs[position], self._starts[position])
-
-
-def _history(epochs: list[int], starts: list[int], ends: list[EndOffset]) -> EpochHistory:
-    """Make a history of columns that are known to rise, and of the ends of all entries but the last."""
-    history = EpochHistory.__new__(EpochHistory)
-    history._fill(epochs, starts, ends)  # noqa: SLF001 - its constructor
-    return history
 
 
 def _check(epoch: int, start_offset: int) -> None:
@@ -237,12 +244,12 @@ def _check(epoch: int, start_offset: int) -> None:
         raise InvalidEpochEntryError(epoch, start_offset)
 
 
-def _below(epochs: list[int], starts: list[int], epoch: int, start_offset: int) -> int:
+def _below(epochs: array[int], starts: array[int], epoch: int, start_offset: int) -> int:
     """Count the leading entries that lie below in both epoch and offset."""
     return min(bisect_left(epochs, epoch), bisect_left(starts, start_offset))
 
 
-def _put(epochs: list[int], starts: list[int], epoch: int, start_offset: int) -> None:
+def _put(epochs: array[int], starts: array[int], epoch: int, start_offset: int) -> None:
     """Assign in place, while a history is being built."""
     _check(epoch, start_offset)
     if epochs and epoch == epochs[-1] and start_offset >= starts[-1]:

@@ -110,7 +110,7 @@ class RecoveredLog:
 def checkpointed_history(partition: PartitionDirectory) -> EpochHistory:
     """Read the leader-epoch checkpoint; nothing where it is missing. Raises EpochError and OSError."""
     path = partition.epoch_checkpoint_path
-    return EpochHistory(LeaderEpochCheckpoint(path.parent).read() if path else ())
+    return LeaderEpochCheckpoint(path.parent).read_history() if path else EpochHistory()
 
 
 def _with_tail(partition: PartitionDirectory, history: EpochHistory, tail: LogTail) -> EpochHistory:

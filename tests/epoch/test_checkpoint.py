@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from epoch import CheckpointError, LeaderEpochCheckpoint, checkpoint
+from epoch import CheckpointError, EpochHistory, LeaderEpochCheckpoint, checkpoint
 from epoch.checkpoint import format_checkpoint, parse_checkpoint_lines, parse_number
+from epoch.checkpoint_columns import rising_columns
 from tests.epoch.histories import ENTRIES
 
 PLACE = Path("t-0/leader-epoch-checkpoint")
@@ -32,6 +33,35 @@ BROKEN = {
     b"0\n1\n" + b"9" * 10_000 + b" 1\n": (3, "is not a number"),
     b"\x00" * 4096: (1, "is not a number"),
 }
+
+ODD = [
+    b"",
+    b"0",
+    b"0\n",
+    b"0\n1\n1 10",
+    b"0\r\n1\r\n1 10\r\n",
+    b"+0\n1\n1 10\n",
+    b"0\n1\n1  10\n",
+    b"0\n1\n\n1 10\n",
+    b"0\n1\n01 10\n",
+    b"0\n1\n1 " + b"0" * 50 + b"10\n",
+    b"0\n2\n1 10\n1 20\n",
+    b"0\n2\n1 10\n2 10\n",
+    b"0\n1\n1 9999999999999999999\n",
+    b"0\n1\n2147483648 10\n",
+    b"0\n2\n1 2 3\n4\n",
+    b"0\n2\n1 2\n 4\n",
+]
+"""What is not as it is written: forgiven or refused, line by line."""
+DAMAGE = [b"", b"0", b"00", b" ", b"\n", b"+", b"x", b"9" * 20]
+
+
+def with_damage(entries: list[tuple[int, int]], position: int, damage: bytes) -> bytes:
+    text = format_checkpoint(entries)
+    return text[:position] + damage + text[position + 1 :]
+
+
+TEXTS = st.binary(max_size=200) | st.text("0123456789 +-\n\r\tx", max_size=60).map(str.encode)
 
 
 @pytest.mark.parametrize("text", BROKEN)
@@ -65,7 +95,7 @@ def test_blanks_are_forgiven(line: bytes) -> None:
     assert row.fields == ("1", "10")
 
 
-@given(st.binary(max_size=200) | st.text("0123456789 +-\n\r\tx", max_size=60).map(str.encode))
+@given(TEXTS)
 def test_no_bytes_do_worse_than_a_checkpoint_error(data: bytes) -> None:
     assert 0 <= line_in_error(data) <= max(1, len(data.splitlines()))
 
@@ -107,3 +137,49 @@ def test_a_file_too_large_to_be_a_checkpoint_is_not_read_into_memory(
 
 def test_a_missing_file_is_an_empty_history(tmp_path: Path) -> None:
     assert LeaderEpochCheckpoint(tmp_path).read() == []
+
+
+def test_a_large_file_is_read_to_the_same_history(tmp_path: Path) -> None:
+    entries = [(3 * row, 10 * row * row) for row in range(20_000)]
+    file = LeaderEpochCheckpoint(tmp_path)
+    file.write(entries)
+    assert file.path.stat().st_size > checkpoint._BULK_BYTES
+    assert rising_columns(file.path.read_bytes()) is not None
+    assert file.read_history() == EpochHistory(entries)
+    assert file.read() == EpochHistory(entries).entries
+
+
+def test_a_large_file_whose_entries_do_not_rise_is_repaired(tmp_path: Path) -> None:
+    entries = [(row, 10 * row) for row in range(20_000)]
+    file = LeaderEpochCheckpoint(tmp_path)
+    file.write([*entries, (500, 700_000)])
+    assert (
+        file.read_history()
+        == EpochHistory([*entries, (500, 700_000)])
+        == EpochHistory([*entries[:500], (500, 700_000)])
+    )
+
+
+@given(
+    st.lists(
+        st.tuples(st.integers(0, 2**31 - 1), st.integers(0, 2**63 - 2)), unique_by=(lambda e: e[0], lambda e: e[1])
+    )
+)
+def test_columns_are_read_of_all_that_rises(entries: list[tuple[int, int]]) -> None:
+    epochs, starts = sorted(epoch for epoch, _ in entries), sorted(start for _, start in entries)
+    columns = rising_columns(format_checkpoint(zip(epochs, starts, strict=True)))
+    assert columns is not None
+    assert (columns[0].tolist(), columns[1].tolist()) == (epochs, starts)
+
+
+@given(st.one_of(TEXTS, st.builds(with_damage, ENTRIES, st.integers(0, 40), st.sampled_from(DAMAGE))))
+def test_columns_are_read_of_nothing_else(text: bytes) -> None:
+    columns = rising_columns(text)
+    if columns is not None:
+        assert format_checkpoint(zip(*columns, strict=True)) == text
+        assert EpochHistory.of_rising(*columns) == EpochHistory(zip(*columns, strict=True))
+
+
+@pytest.mark.parametrize("text", [*BROKEN, *ODD])
+def test_what_must_be_looked_at_line_by_line_is_left_alone(text: bytes) -> None:
+    assert rising_columns(text) is None

@@ -1,0 +1,49 @@
+"""The entries of a large leader-epoch checkpoint, read at once to columns."""
+
+from __future__ import annotations
+
+from array import array
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from epoch.history import MAX_EPOCH, MAX_OFFSET
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+_DIGITS: Final = b"0123456789"
+_POWERS: Final = 10 ** np.arange(1, 19)
+
+
+def rising_columns(data: bytes) -> tuple[array[int], array[int]] | None:
+    """Read epochs and start offsets, both strictly rising, of a checkpoint that looks as Kafka writes it.
+
+    None for any other bytes: whoever reads line by line forgives them, or tells what is wrong.
+    """
+    separators = data.translate(None, _DIGITS)
+    count = len(separators) // 2 - 1
+    if separators != b"\n\n" + count * b" \n":
+        return None
+    numbers = np.fromstring(data, np.int64, sep=" ")
+    # There are fewer where a number is missing between separators.
+    if len(numbers) != 2 + 2 * count or numbers[0] != 0 or numbers[1] != count:
+        return None
+    epochs, starts = numbers[2::2].copy(), numbers[3::2].copy()
+    # What is too large for 64 bits is read as the largest number.
+    if not (_rises(epochs, MAX_EPOCH) and _rises(starts, MAX_OFFSET - 1)):
+        return None
+    # More digits than the numbers take are leading zeros.
+    digits = _digits(numbers[:2]) + _digits(epochs) + _digits(starts)
+    if digits != len(data) - len(separators):
+        return None
+    return array("q", epochs.tobytes()), array("q", starts.tobytes())
+
+
+def _rises(column: NDArray[np.int64], largest: int) -> bool:
+    return bool((column[1:] > column[:-1]).all() and (column[-1:] <= largest).all())
+
+
+def _digits(rising: NDArray[np.int64]) -> int:
+    """Count the decimal digits of all numbers."""
+    return len(rising) + int((len(rising) - np.searchsorted(rising, _POWERS)).sum())
