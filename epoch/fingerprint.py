@@ -1,0 +1,73 @@
+"""What a kernel's machine code depends on: the sources beside it, and the constants that it takes from elsewhere."""
+
+import hashlib
+import inspect
+from collections.abc import Callable, Iterator
+from enum import Enum
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+from types import FunctionType
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from importlib.resources.abc import Traversable
+
+_OWN: Final = ("fingerprint.py", "kernel.py", "kernel_cache.py")
+"""The sources that say how kernels are compiled and kept."""
+_CONSTANTS: Final = (bool, int, float, str, bytes, tuple, np.generic)
+
+
+def fingerprint(function: Callable[..., Any]) -> str:
+    """Hash all sources of a kernel's package, and those that compile it.
+
+    numba compares only the file that defines the kernel, and would go on using machine code into which older helpers
+    of neighbouring modules were compiled.
+    """
+    return _fingerprint(_directory(Path(inspect.getfile(function)), function.__module__))  # type: ignore[arg-type]  # its classes can be hashed
+
+
+@cache
+def _fingerprint(package: "Traversable") -> str:
+    own = _directory(Path(__file__), __name__)
+    compiling = [own / name for name in _OWN]
+    sources = [source for source in package.iterdir() if source.name.endswith(".py")]
+    digest = hashlib.sha256()
+    for source in (*compiling, *sorted(sources, key=_name)):
+        content = source.read_bytes()
+        digest.update(f"{source.name} {len(content)}\n".encode())
+        digest.update(content)
+    return digest.hexdigest()
+
+
+def constants(function: Callable[..., Any]) -> list[str]:
+    """Tell the values of all globals that a kernel and its helpers name: compiled into it, wherever they come from."""
+    return sorted(set(_constants(function, set())))
+
+
+def _constants(function: Callable[..., Any], seen: set[Callable[..., Any]]) -> Iterator[str]:
+    if function in seen:
+        return
+    seen.add(function)
+    for name in function.__code__.co_names:
+        value = function.__globals__.get(name)
+        called = getattr(value, "py_func", value)
+        if isinstance(called, FunctionType):
+            yield from _constants(called, seen)
+        elif isinstance(value, type) and issubclass(value, Enum):
+            yield f"{name} {[(each.name, each.value) for each in value]}"
+        elif isinstance(value, np.ndarray):
+            yield f"{name} {value.dtype} {value.shape} {hashlib.sha256(value.tobytes()).hexdigest()}"
+        elif isinstance(value, _CONSTANTS):
+            yield f"{name} {value!r}"
+
+
+def _name(source: "Traversable") -> str:
+    return source.name
+
+
+def _directory(source: Path, module: str) -> "Traversable":
+    """Return where the sources of a module's package lie: a directory, or a place in an archive."""
+    return source.parent if source.exists() else files(module.rpartition(".")[0])

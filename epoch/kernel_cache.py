@@ -1,0 +1,173 @@
+"""Machine code of kernels on disk, from one process to the next.
+
+A file holds one kernel as compiled for one signature and one kind of processor. Its directory is named after the
+sources, its name after the rest, and its content begins with its checksum. So nothing in it is ever changed: processes
+that start at once write the same, and what is torn, stale or made for another machine is never taken for good.
+"""
+
+import hashlib
+import pickle
+import shutil
+import sys
+import warnings
+from collections.abc import Callable
+from contextlib import suppress
+from functools import cached_property
+from inspect import getfile
+from pathlib import Path
+from typing import Any, Final
+from uuid import uuid4
+
+import numba
+from numba import config
+from numba.core.caching import NullCache
+from numba.core.compiler import CompileResult
+from numba.core.runtime.nrt import rtsys
+from numba.core.serialize import dumps
+from numba.misc.appdirs import AppDirs
+
+from epoch.filesystem import REAL
+from epoch.fingerprint import constants, fingerprint
+
+_DIGEST: Final = hashlib.sha256().digest_size
+_USED: Final[dict[Path, int]] = {}
+_FAILURES: Final[list[str]] = []
+
+
+class NoKernelCacheWarning(RuntimeWarning):
+    """No directory for compiled kernels can be written: each process compiles them anew."""
+
+
+def used_files() -> dict[Path, int]:
+    """Return the files that this process has loaded kernels from or has written, with their bytes."""
+    return dict(_USED)
+
+
+class KernelCache(NullCache):
+    """The machine code of one kernel on disk.
+
+    It is kept in NUMBA_CACHE_DIR where that is set. Else it is looked for in `__pycache__` beside the source and in the
+    user's cache directory, and written to the first of the two that can be: what was compiled when a package was
+    installed serves users who may not write there.
+
+    numba's own cache has an index beside the code, which is written first: whoever reads or dies in between takes old
+    machine code for new. Of two processes that compile different signatures at once it keeps one under the other's
+    name. It fails on a torn file and on a full disk, and does not look where it cannot write.
+    """
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self._function = function
+
+    @cached_property
+    def directories(self) -> list[Path]:
+        """Where code of these sources is looked for and kept, in order."""
+        source = Path(getfile(self._function))
+        name = f"{self._function.__module__.rpartition('.')[0]}-{fingerprint(self._function)[:24]}"
+        return [place / name for place in _places(source)]
+
+    @property
+    def cache_path(self) -> str:
+        """The first of the directories: numba's name for it."""
+        return str(self.directories[0])
+
+    def load_overload(self, signature: Any, target_context: Any) -> Any:
+        """Return the kernel as compiled before, or None.
+
+        numba would first load all that compiling needs, 0.1 s a process. Whatever has to be compiled after all makes
+        it do so then.
+        """
+        rtsys.initialize(target_context)
+        name = self._file_name(signature, target_context.codegen())
+        for directory in self.directories:
+            if (content := _read(directory / name)) is not None:
+                rebuild: Any = CompileResult._rebuild  # noqa: SLF001  numba's name for it
+                return rebuild(target_context, *pickle.loads(content))  # noqa: S301  what `_write` wrote
+        return None
+
+    def save_overload(self, signature: Any, compiled: Any) -> None:
+        """Keep a kernel that was just compiled; where no directory can be written, warn once a process."""
+        if compiled.library.has_dynamic_globals:  # addresses of this process are in it
+            return
+        content: bytes = dumps(compiled._reduce())  # type: ignore[no-untyped-call]  # noqa: SLF001  as above
+        name = self._file_name(signature, compiled.codegen)
+        failures = []
+        for directory in self.directories:
+            try:
+                _write(directory / name, content)
+            except OSError as error:
+                failures.append(f"{error.filename or directory}: {error.strerror}")
+            else:
+                return
+        _warn_once("; ".join(failures))
+
+    def _file_name(self, signature: Any, codegen: Any) -> str:
+        """Name the file after all that the code depends on beside the sources."""
+        function = self._function
+        made_by = (numba.__version__, sys.implementation.cache_tag, sys.abiflags)
+        line = function.__code__.co_firstlineno
+        key = repr((signature, codegen.magic_tuple(), line, constants(function), made_by))
+        digest = hashlib.sha256(key.encode()).hexdigest()
+        return f"{function.__module__.rpartition('.')[2]}.{function.__qualname__}-{digest[:24]}.nbc"
+
+
+def _places(source: Path) -> list[Path]:
+    chosen: str = config.CACHE_DIR  # type: ignore[attr-defined]  # set while numba is imported
+    if chosen:
+        return [Path(chosen)]
+    user = AppDirs("epochlog", appauthor=False)  # type: ignore[no-untyped-call]
+    # Beside sources in an archive there is no place.
+    return [*([source.parent / "__pycache__"] if source.exists() else []), Path(user.user_cache_dir)]
+
+
+def _read(path: Path) -> bytes | None:
+    """Return what was kept in a file; None where it is missing, may not be read, or is torn."""
+    try:
+        content = path.read_bytes()
+    except OSError:
+        return None
+    kept = content[_DIGEST:]
+    if hashlib.sha256(kept).digest() != content[:_DIGEST]:
+        return None
+    _USED[path] = len(content)
+    return kept
+
+
+def _write(path: Path, content: bytes) -> None:
+    """Write a file that appears whole or not at all. Raises OSError."""
+    if not path.parent.exists():
+        REAL.make_directories(path.parent)
+        _remove_older(path.parent)
+    temporary = path.with_name(f"{path.name}.{uuid4().hex}")
+    try:
+        # It may be lost to a crash, as its checksum tells: nothing waits for the disk.
+        descriptor = REAL.open(temporary, truncate=True)
+        try:
+            REAL.write(descriptor, hashlib.sha256(content).digest() + content)
+        finally:
+            REAL.close(descriptor)
+        REAL.rename(temporary, path)
+    except OSError:
+        with suppress(OSError):
+            REAL.unlink(temporary)
+        raise
+    _USED[path] = _DIGEST + len(content)
+
+
+def _remove_older(directory: Path) -> None:
+    """Remove what is beside the sources of former versions; other directories serve several installations."""
+    if directory.parent.name == "__pycache__":
+        for other in directory.parent.glob(f"{directory.name.rpartition('-')[0]}-*"):
+            if other != directory:
+                shutil.rmtree(other, ignore_errors=True)
+
+
+def _warn_once(failures: str) -> None:
+    if _FAILURES:
+        return
+    _FAILURES.append(failures)
+    warnings.warn(
+        f"compiled kernels cannot be kept, so that each process compiles them anew: {failures}; set NUMBA_CACHE_DIR to "
+        "a directory that can be written",
+        NoKernelCacheWarning,
+        stacklevel=2,
+    )

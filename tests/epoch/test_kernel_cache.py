@@ -1,0 +1,220 @@
+"""Compiled kernels are kept on disk; what is stale, torn or half written there is never taken for good."""
+
+import os
+import signal
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.epoch.kernel_package import CONSTANTS, HELPERS, KernelPackage
+
+JIT = os.environ.get("NUMBA_DISABLE_JIT", "0") == "0"
+pytestmark = pytest.mark.skipif(not JIT, reason="nothing is compiled with NUMBA_DISABLE_JIT=1")
+
+PROCESSES = 4
+CALL = "from package.kernels import add_one; print(add_one(5))"
+CALL_TELLING_HITS = "from package.kernels import add_one; print(add_one({}), sum(add_one.stats.cache_hits.values()))"
+DIE_IN = """
+import os, signal
+from epoch.filesystem import FileSystem
+original = FileSystem.write
+
+def write(self, descriptor, data):
+    original(self, descriptor, data[:len(data) // 2])
+    os.kill(os.getpid(), signal.SIGKILL)
+
+def rename(self, source, target):
+    os.kill(os.getpid(), signal.SIGKILL)
+
+FileSystem.{0} = {0}
+"""
+FULL_DISK = """
+from errno import ENOSPC
+from pathlib import Path
+from epoch.filesystem import FileSystem
+original = FileSystem.open
+
+def open(self, path, *, truncate=False):
+    if "__pycache__" in str(path):
+        raise OSError(ENOSPC, "No space left on device", str(path))
+    return original(self, path, truncate=truncate)
+
+FileSystem.open = open
+"""
+TOGETHER = """
+import time
+from pathlib import Path
+from package.kernels import add_one
+Path("ready-{number}").touch()
+while not Path("go").exists():
+    time.sleep(0.001)
+print(add_one({argument}))
+"""
+
+
+@pytest.fixture
+def package(tmp_path: Path) -> KernelPackage:
+    return KernelPackage(tmp_path)
+
+
+def make_read_only(*directories: Path) -> None:
+    for directory in directories:
+        directory.mkdir(exist_ok=True)
+        directory.chmod(0o555)
+
+
+def test_machine_code_is_kept_beside_the_source(package: KernelPackage) -> None:
+    first, second = package.run(), package.run()
+    assert first.directory.parent == package.directory / "__pycache__"
+    assert (first.value, first.hits, second) == (6, 0, first._replace(hits=1))
+
+
+def test_an_edit_in_a_module_beside_the_kernel_is_noticed(package: KernelPackage) -> None:
+    package.run()
+    (package.directory / "helpers.py").write_text(HELPERS.replace("x + STEP", "x + 2"))
+    assert package.run()[:2] == (7, 0)
+    assert package.run()[:2] == (7, 1)
+
+
+def test_a_constant_from_elsewhere_that_changes_is_noticed(package: KernelPackage) -> None:
+    package.run()
+    (package.root / "constants.py").write_text(CONSTANTS.replace("1", "3"))
+    assert package.run()[:2] == (8, 0)
+    assert package.run()[:2] == (8, 1)
+
+
+def test_an_edit_of_the_decorator_is_noticed(package: KernelPackage) -> None:
+    package.run()
+    with open(package.root / "epoch/kernel.py", "a") as source:
+        source.write("# edited\n")
+    assert package.run()[:2] == (6, 0)
+
+
+def test_what_former_sources_compiled_to_is_removed(package: KernelPackage) -> None:
+    former = package.run().directory
+    (package.directory / "helpers.py").write_text(HELPERS + "# edited\n")
+    later = package.run().directory
+    assert {path.parent for path in package.files()} == {later} != {former}
+
+
+def test_machine_code_loads_without_what_only_compiling_needs(package: KernelPackage) -> None:
+    package.run()
+    program = "import sys; from package.kernels import add_one; print(add_one(5), 'numba.np.linalg' in sys.modules)"
+    assert package.python(program) == "6 False"
+
+
+def test_a_kernel_may_be_compiled_into_another_after_it_came_from_disk(package: KernelPackage) -> None:
+    package.run()
+    (package.root / "later").mkdir()
+    (package.root / "later/kernels.py").write_text(
+        "from epoch.kernel import kernel\nfrom package.kernels import add_one\n"
+        "@kernel\ndef add_two(x: int) -> int:\n    return add_one(add_one(x))\n"
+    )
+    program = (
+        "from package.kernels import add_one; from later.kernels import add_two;"
+        "print(add_one(5), sum(add_one.stats.cache_hits.values()), add_two(5), sum(add_two.stats.cache_hits.values()))"
+    )
+    assert package.python(program) == "6 1 7 0"
+    assert package.python(program) == "6 1 7 1"
+
+
+def test_another_directory_can_be_chosen(package: KernelPackage, tmp_path: Path) -> None:
+    chosen = tmp_path / "chosen"
+    assert package.run(NUMBA_CACHE_DIR=str(chosen)).directory.parent == chosen
+    assert package.run(NUMBA_CACHE_DIR=str(chosen))[:2] == (6, 1)
+    assert not package.files()
+
+
+def test_where_the_package_is_read_only_the_user_s_directory_serves(package: KernelPackage) -> None:
+    make_read_only(package.beside, package.directory)
+    assert package.run(bound=True)[:2] == (6, 0)
+    assert len(package.files(package.home / ".cache/epochlog")) == 1
+    assert package.run(bound=True)[:2] == (6, 1)
+
+
+def test_what_was_compiled_at_installation_serves_who_may_not_write_there(package: KernelPackage) -> None:
+    package.run()
+    make_read_only(*package.beside.iterdir(), package.beside, package.directory, package.home)
+    assert package.run(bound=True)[:2] == (6, 1)
+
+
+def test_without_any_directory_kernels_are_compiled_each_time_and_a_warning_says_why(package: KernelPackage) -> None:
+    make_read_only(package.beside, package.directory, package.home)
+    for _ in range(2):
+        process = package.start(CALL, bound=True)
+        printed, complaints = process.communicate()
+        assert (process.returncode, printed) == (0, "6\n")
+        assert complaints.count("NoKernelCacheWarning: compiled kernels cannot be kept") == 1
+        assert f"{package.beside}/" in complaints
+        assert f"{package.home}/" in complaints
+        assert "Permission denied; set NUMBA_CACHE_DIR to a directory that can be written" in complaints
+    assert not package.files()
+
+
+def test_where_the_disk_is_full_another_directory_serves(package: KernelPackage) -> None:
+    assert package.python(FULL_DISK + CALL) == "6"
+    assert not package.files()
+    assert package.run()[:2] == (6, 1)
+
+
+@pytest.mark.parametrize(
+    "tear",
+    [
+        lambda content: content[:0],
+        lambda content: content[: len(content) // 2],
+        lambda content: content[: len(content) // 2].ljust(len(content), b"\0"),
+        lambda content: content[:-100] + bytes([content[-100] ^ 1]) + content[-99:],
+    ],
+    ids=["empty", "half", "zeros at the end", "a bit flipped"],
+)
+def test_a_torn_file_is_compiled_and_written_anew(package: KernelPackage, tear: Callable[[bytes], bytes]) -> None:
+    package.run()
+    (file,) = package.files()
+    file.write_bytes(tear(file.read_bytes()))
+    assert package.run()[:2] == (6, 0)
+    assert package.run()[:2] == (6, 1)
+
+
+def test_a_file_that_can_be_neither_read_nor_replaced_is_kept_elsewhere(package: KernelPackage) -> None:
+    package.run()
+    (file,) = package.files()
+    file.unlink()
+    file.mkdir()
+    assert package.run()[:2] == (6, 0)
+    assert package.run()[:2] == (6, 1)
+
+
+@pytest.mark.parametrize("step", ["write", "rename"])
+def test_a_process_that_is_killed_while_it_writes_leaves_nothing_that_counts(package: KernelPackage, step: str) -> None:
+    process = package.start(DIE_IN.format(step) + CALL)
+    process.communicate()
+    assert process.returncode == -signal.SIGKILL
+    assert package.run()[:2] == (6, 0)
+    assert package.run()[:2] == (6, 1)
+
+
+def test_a_process_that_is_killed_leaves_no_former_code_under_the_new_sources(package: KernelPackage) -> None:
+    package.run()
+    (package.directory / "helpers.py").write_text(HELPERS.replace("x + STEP", "x + 2"))
+    package.start(DIE_IN.format("rename") + CALL).communicate()
+    assert package.run()[:2] == (7, 0)
+
+
+@pytest.mark.parametrize("arguments", [["5"] * PROCESSES, ["5", "5.0"] * (PROCESSES // 2)], ids=["same", "two types"])
+def test_processes_may_start_at_once_on_an_empty_cache(package: KernelPackage, arguments: list[str]) -> None:
+    processes = [
+        package.start(TOGETHER.format(number=number, argument=argument)) for number, argument in enumerate(arguments)
+    ]
+    while len(list(package.root.glob("ready-*"))) < PROCESSES and all(each.poll() is None for each in processes):
+        time.sleep(0.01)
+    (package.root / "go").touch()
+    told = [process.communicate() for process in processes]
+    assert told == [(f"{'6' if argument == '5' else '6.0'}\n", "") for argument in arguments]
+    assert len(package.files()) == len(set(arguments))
+    for argument in set(arguments):
+        program = (
+            f"from package.kernels import add_one; print(add_one({argument}), sum(add_one.stats.cache_hits.values()))"
+        )
+        assert package.python(program) == f"{'6' if argument == '5' else '6.0'} 1"
