@@ -8,6 +8,7 @@ from types import TracebackType
 from typing import Any, Self
 from uuid import UUID
 
+from logstore.clean_shutdown import UNKNOWN_BROKER_EPOCH
 from logstore.errors import OfflineDirectoryError, PartitionExistsError, UnknownPartitionError
 from logstore.log import Log
 from logstore.log_config import LogConfig
@@ -67,6 +68,21 @@ class LogDirectories:
     def offline(self) -> dict[Path, OSError]:
         """The roots that are offline, and why."""
         return self._offline | {root.root: root.failure for root in self.roots if root.failure is not None}
+
+    @property
+    def broker_epoch(self) -> int:
+        """The epoch of the broker that stopped last, where all roots say the same; else -1.
+
+        Kafka: LogManager.readBrokerEpochFromCleanShutdownFiles. What is set here is written where a root is closed in
+        order.
+        """
+        epochs = {root.broker_epoch for root in self.roots}
+        return epochs.pop() if len(epochs) == 1 and not self.offline else UNKNOWN_BROKER_EPOCH
+
+    @broker_epoch.setter
+    def broker_epoch(self, epoch: int) -> None:
+        for root in self.roots:
+            root.broker_epoch = epoch
 
     @property
     def partitions(self) -> dict[TopicPartition, Log]:

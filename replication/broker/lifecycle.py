@@ -150,6 +150,11 @@ class BrokerLifecycle:
         self.unfenced = _cancelled(self.unfenced)
         self._send_at = self._give_up_at = None
 
+    def heartbeat_soon(self, now: int) -> None:
+        """Tell the controller at once what has changed, such as a directory that failed."""
+        if self._registered:
+            self._send_soon(now)
+
     def resend_registration(self, now: int) -> None:
         """Register again as the same incarnation, with what changed."""
         self._registered = False

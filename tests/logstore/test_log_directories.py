@@ -2,6 +2,7 @@
 
 import errno
 import os
+import shutil
 from pathlib import Path
 
 import pytest
@@ -48,6 +49,32 @@ def test_partitions_are_spread_and_found_again(tmp_path: Path) -> None:
         directories.delete(PARTITIONS[3])
         with pytest.raises(UnknownPartitionError):
             directories.log(PARTITIONS[3])
+
+
+def test_the_brokers_epoch_is_known_where_all_roots_were_closed_in_order_after_it(tmp_path: Path) -> None:
+    with LogDirectories.open(roots(tmp_path)) as directories:
+        assert directories.broker_epoch == -1
+        directories.broker_epoch = 7
+    with LogDirectories.open(roots(tmp_path)) as directories:
+        assert directories.broker_epoch == 7
+        directories.roots[0].broker_epoch = 8
+    directories = LogDirectories.open(roots(tmp_path))
+    assert directories.broker_epoch == -1, "one root says otherwise"
+    directories.broker_epoch = 9
+    directories.roots[1].abandon()
+    directories.roots[0].close()
+    with LogDirectories.open(roots(tmp_path)) as directories:
+        assert directories.broker_epoch == -1, "one root was not closed in order"
+
+
+def test_the_brokers_epoch_is_not_known_while_a_root_is_offline(tmp_path: Path) -> None:
+    with LogDirectories.open(roots(tmp_path)) as directories:
+        directories.broker_epoch = 7
+    shutil.rmtree(tmp_path / "disk-2")
+    (tmp_path / "disk-2").write_bytes(b"no directory")
+    with LogDirectories.open(roots(tmp_path)) as directories:
+        assert directories.offline
+        assert directories.broker_epoch == -1
 
 
 def test_a_failed_disk_takes_only_its_own_partitions_offline(tmp_path: Path) -> None:

@@ -56,6 +56,8 @@ class KafkaCluster:
     brokers: int = 1
     settings: Mapping[str, object] = field(default_factory=dict)
     """Broker settings beyond BROKER_SETTINGS."""
+    controller_settings: Mapping[str, object] = field(default_factory=dict)
+    """The controller's, such as the session timeout, which is its to decide."""
     java_options: Sequence[str] = tuple(QUICK_START)
     """Of all nodes; none for a broker that is to reach its full speed."""
 
@@ -180,6 +182,7 @@ class KafkaCluster:
         }
         if node == CONTROLLER:
             settings |= {"process.roles": "controller", "listeners": f"CONTROLLER://{controller}"}
+            settings |= self.controller_settings
         else:
             address = f"PLAINTEXT://127.0.0.1:{self.ports[node]}"
             replicas = {"offsets.topic.replication.factor": self.brokers}

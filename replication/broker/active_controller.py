@@ -1,0 +1,48 @@
+"""Where the controller listens that leads the quorum, as far as is known."""
+
+from threading import Condition
+
+from replication.protocol.addresses import Address
+
+
+class ActiveController:
+    """Told by whoever follows the metadata, asked by who wants something of the controller. Threads share it.
+
+    Kafka: RaftControllerNodeProvider.
+    """
+
+    def __init__(self) -> None:
+        """Begin without knowing any."""
+        self._changed = Condition()
+        self._address: Address | None = None
+        self._closed = False
+
+    @property
+    def address(self) -> Address | None:
+        """None while nobody is known to lead."""
+        return self._address
+
+    def found(self, address: Address) -> bool:
+        """Take who leads; return whether that is news."""
+        with self._changed:
+            is_news = address != self._address
+            self._address = address
+            self._changed.notify_all()
+        return is_news
+
+    def lost(self) -> None:
+        """Take that who leads is not known any more."""
+        with self._changed:
+            self._address = None
+
+    def wait(self, seconds: float) -> Address | None:
+        """Return who leads once that is known; None if it is not in time, or after `close`."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._closed or self._address is not None, seconds)
+            return None if self._closed else self._address
+
+    def close(self) -> None:
+        """Let nobody wait any more."""
+        with self._changed:
+            self._closed = True
+            self._changed.notify_all()

@@ -1,0 +1,166 @@
+"""A process's place among a cluster's brokers: registered, alive, and up to date with the metadata."""
+
+from collections.abc import Collection, Iterable
+from contextlib import suppress
+from types import TracebackType
+from typing import Final, Self
+from uuid import UUID, uuid4
+
+from replication.broker.active_controller import ActiveController
+from replication.broker.broker_identity import BrokerIdentity
+from replication.broker.broker_settings import BrokerSettings
+from replication.broker.controller_channel import ControllerChannel
+from replication.broker.errors import BrokerStoppedError, NotInTimeError
+from replication.broker.followed_metadata import FollowedMetadata
+from replication.broker.lifecycle import BrokerLifecycle, BrokerState
+from replication.broker.lifecycle_observer import LifecycleObserver
+from replication.broker.lifecycle_thread import LifecycleThread
+from replication.broker.metadata_follower import MetadataFollower
+from replication.protocol.addresses import Address, parse_addresses
+from replication.protocol.broker_registration import BrokerRegistrationRequest
+from replication.protocol.client_settings import ClientSettings
+
+_DEFAULT: Final = ClientSettings()
+
+
+class BrokerAgent:
+    """Registers with a KRaft quorum as a broker does, stays, and leaves in order. It serves no clients.
+
+    >>> with BrokerAgent("controller1:9093", BrokerIdentity.of(directories), BrokerSettings(listeners=...)) as broker:
+    ...     broker.wait_until_caught_up(60)
+    ...     broker.ready_to_unfence()
+    ...     broker.wait_until_running(60)
+
+    Let nothing be led or followed before it is caught up: what the metadata says until then may be of a former life.
+    Each agent is one incarnation, and starts once. Any thread may call anything.
+    """
+
+    def __init__(
+        self,
+        controllers: str | Iterable[Address],
+        identity: BrokerIdentity,
+        settings: BrokerSettings,
+        *,
+        client_settings: ClientSettings = _DEFAULT,
+        observer: LifecycleObserver | None = None,
+    ) -> None:
+        """Connect to nobody yet. `controllers` are some to begin with (Kafka: controller.quorum.bootstrap.servers).
+
+        `client_settings` say how their listener is protected. Raises InvalidAddressError.
+        """
+        self.identity = identity
+        self.incarnation_id = uuid4()
+        self._settings = settings
+        self._controller = ActiveController()
+        observer = observer or LifecycleObserver()
+        self.metadata = MetadataFollower(
+            parse_addresses(controllers) if isinstance(controllers, str) else tuple(controllers),
+            FollowedMetadata(identity.broker_id, identity.cluster_id),
+            client_settings,
+            self._controller,
+            observer,
+            self._metadata_failed,
+        )
+        """What the cluster knows of itself."""
+        self._lifecycle = LifecycleThread(
+            _registration(identity, settings, self.incarnation_id),
+            BrokerLifecycle(
+                heartbeat_interval_ms=settings.heartbeat_interval_ms,
+                initial_registration_timeout_ms=settings.initial_registration_timeout_ms,
+            ),
+            ControllerChannel(self._controller, client_settings, settings.session_timeout_ms),
+            lambda: self.metadata.applied_offset,
+            observer,
+        )
+
+    def start(self) -> None:
+        """Begin to register; `with` does so. Raises RuntimeError where it was started before."""
+        self._lifecycle.start()
+        self.metadata.start()
+
+    def wait_until_caught_up(self, seconds: float) -> None:
+        """Return once it is registered, and the metadata is replayed up to its own registration.
+
+        Raises NotInTimeError; BrokerStoppedError where it could not register in the time that the settings allow, or
+        the metadata cannot be followed.
+        """
+        self._lifecycle.wait_for(BrokerState.RECOVERY, seconds)
+
+    def ready_to_unfence(self) -> None:
+        """Say that logs are recovered and clients may come."""
+        self._lifecycle.ready_to_unfence()
+
+    def wait_until_running(self, seconds: float) -> None:
+        """Return once the controller has unfenced it. Raises as `wait_until_caught_up` does."""
+        self._lifecycle.wait_for(BrokerState.RUNNING, seconds)
+
+    def directory_failed(self, directory_id: UUID) -> None:
+        """Tell the controller that a directory is offline: what it held is led elsewhere (KIP-858)."""
+        self._lifecycle.directory_failed(directory_id)
+
+    def cordon(self, directory_ids: Collection[UUID]) -> None:
+        """Tell the controller which directories are to get no new replicas; none: all may. Before Kafka 4.3 in vain."""
+        self._lifecycle.cordon(directory_ids)
+
+    @property
+    def state(self) -> BrokerState:
+        """Where it stands."""
+        return self._lifecycle.state
+
+    @property
+    def broker_epoch(self) -> int:
+        """Under which it is registered; -1 before it is. Keep it where the logs are: `LogDirectories.broker_epoch`."""
+        return self._lifecycle.broker_epoch
+
+    @property
+    def is_fenced(self) -> bool:
+        """Whether the controller lets it serve, by its last answer."""
+        return self._lifecycle.is_fenced
+
+    def leave(self, seconds: float | None = None) -> None:
+        """Let the controller move leaderships away, wait until it has, and stop.
+
+        Raises NotInTimeError after so many seconds, by default what the settings say; it has stopped then too.
+        """
+        self._lifecycle.begin_controlled_shutdown()
+        timeout = self._settings.controlled_shutdown_timeout_ms / 1_000 if seconds is None else seconds
+        try:
+            self._lifecycle.wait_for(BrokerState.SHUTTING_DOWN, timeout)
+        finally:
+            self.close()
+
+    def close(self) -> None:
+        """Stop at once: the controller notices when the session runs out."""
+        self._lifecycle.stop()
+        self.metadata.stop()
+        self._controller.close()
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Leave in order, however the block ends; a controller that does not answer is no error here."""
+        with suppress(NotInTimeError, BrokerStoppedError):
+            self.leave()
+
+    def _metadata_failed(self, error: Exception) -> None:
+        """Stop: a broker that does not know what happens is none (Kafka: FatalFaultError)."""
+        self._lifecycle.stop(f"the metadata cannot be followed any more: {error}")
+
+
+def _registration(
+    identity: BrokerIdentity, settings: BrokerSettings, incarnation_id: UUID
+) -> BrokerRegistrationRequest:
+    return BrokerRegistrationRequest(
+        broker_id=identity.broker_id,
+        cluster_id=identity.cluster_id,
+        incarnation_id=incarnation_id,
+        listeners=settings.listeners,
+        features=settings.features,
+        rack=settings.rack,
+        log_dirs=identity.directory_ids,
+        previous_broker_epoch=identity.previous_broker_epoch,
+    )

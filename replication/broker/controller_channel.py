@@ -1,0 +1,108 @@
+"""What a broker asks of the controller, whichever that is at the time."""
+
+from dataclasses import replace
+from threading import Event
+from typing import Final, Protocol, TypeVar
+
+from kio.schema.errors import ErrorCode
+
+from replication.broker.active_controller import ActiveController
+from replication.broker.errors import NoControllerError
+from replication.fetcher.back_off import BackOff
+from replication.protocol.addresses import Address
+from replication.protocol.client_settings import ClientSettings
+from replication.protocol.connection import Connection
+from replication.protocol.deadline import Deadline
+from replication.protocol.errors import ConnectionClosedError, ConnectionFailedError, RequestTimedOutError
+from replication.protocol.request import Request
+
+_ASK_AGAIN: Final = (ConnectionClosedError, ConnectionFailedError, RequestTimedOutError)
+"""What another try, or another controller, may do better."""
+_INITIAL_BACK_OFF_MS: Final = 50
+"""Kafka: reconnect.backoff.ms."""
+
+
+class Answer(Protocol):
+    """What all answers of a controller have."""
+
+    @property
+    def error(self) -> ErrorCode:
+        """Of the request as a whole."""
+        ...
+
+
+AnswerT = TypeVar("AnswerT", bound=Answer)
+
+
+class ControllerChannel:
+    """One connection, to the active controller (Kafka: NodeToControllerChannelManager). One thread asks; any may close.
+
+    A request is asked again where the connection breaks or another controller leads by now.
+    """
+
+    def __init__(self, controller: ActiveController, settings: ClientSettings, retry_timeout_ms: int) -> None:
+        """Try for `retry_timeout_ms`, in each request."""
+        self._controller = controller
+        self._retry_timeout_ms = retry_timeout_ms
+        self._settings = replace(
+            settings,
+            connect_timeout_ms=min(settings.connect_timeout_ms, retry_timeout_ms),
+            request_timeout_ms=min(settings.request_timeout_ms, retry_timeout_ms),
+        )
+        self._connection: Connection | None = None
+        self._back_off = BackOff(_INITIAL_BACK_OFF_MS)
+        self._closed = Event()
+
+    @property
+    def address(self) -> Address | None:
+        """Whom the last request was asked; None while nobody is connected to."""
+        return self._connection.address if self._connection else None
+
+    def ask(self, request: Request[AnswerT], timeout_ms: int | None = None) -> AnswerT:
+        """Return the controller's answer, whatever error it tells but NOT_CONTROLLER.
+
+        Raises NoControllerError after the time given, the channel's own by default, and after `close`; and without
+        another try what the controller cannot be asked for at all: AuthenticationFailedError, CertificateRefusedError,
+        UnsupportedVersionError, MalformedResponseError.
+        """
+        deadline = Deadline(
+            min(self._retry_timeout_ms, self._retry_timeout_ms if timeout_ms is None else timeout_ms) / 1_000
+        )
+        reason = "who leads the quorum is not known"
+        while deadline.left() > 0 and not self._closed.is_set():
+            address = self._controller.wait(deadline.left())
+            if address is None:
+                break
+            try:
+                answer = self._connected(address).ask(request, max(1, int(deadline.left() * 1_000)))
+            except _ASK_AGAIN as error:
+                reason = str(error)
+            else:
+                if answer.error is not ErrorCode.not_controller:
+                    self._back_off.succeeded()
+                    return answer
+                reason = f"{address}: NOT_CONTROLLER"
+            self._hang_up()
+            self._closed.wait(min(self._back_off.failed() / 1_000, deadline.left()))
+        raise NoControllerError("the channel was closed" if self._closed.is_set() else reason)
+
+    def close(self) -> None:
+        """End it, also while another thread waits for an answer."""
+        self._closed.set()
+        connection = self._connection
+        if connection is not None:
+            connection.close()
+
+    def _connected(self, address: Address) -> Connection:
+        connection = self._connection
+        if connection is None or connection.closed or connection.address != address:
+            self._hang_up()
+            connection = self._connection = Connection.open(address, self._settings)
+        if self._closed.is_set():
+            connection.close()
+        return connection
+
+    def _hang_up(self) -> None:
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None

@@ -1,0 +1,218 @@
+"""The thread that keeps a broker in its cluster: a thin shell around `BrokerLifecycle`."""
+
+from collections.abc import Callable, Collection
+from threading import Condition, Thread, current_thread
+from typing import Final
+from uuid import UUID
+
+from kio.schema.errors import ErrorCode
+
+from replication.broker.controller_channel import ControllerChannel
+from replication.broker.errors import BrokerStoppedError, NotInTimeError, RefusedByControllerError
+from replication.broker.lifecycle import BrokerLifecycle, BrokerState, HeartbeatDue, RequestDue
+from replication.broker.lifecycle_observer import LifecycleObserver
+from replication.errors import ReplicationError
+from replication.fetcher.fetcher_thread import now_ms
+from replication.protocol.broker_heartbeat import BrokerHeartbeatRequest, BrokerHeartbeatResponse
+from replication.protocol.broker_registration import BrokerRegistrationRequest, BrokerRegistrationResponse
+
+_STOP_SECONDS: Final = 5.0
+
+
+class LifecycleThread:
+    """Registers a broker, and sends its heartbeats until it has left (Kafka: BrokerLifecycleManager).
+
+    Any thread may call anything.
+    """
+
+    def __init__(
+        self,
+        registration: BrokerRegistrationRequest,
+        lifecycle: BrokerLifecycle,
+        channel: ControllerChannel,
+        metadata_offset: Callable[[], int],
+        observer: LifecycleObserver,
+    ) -> None:
+        """Take over lifecycle and channel. `metadata_offset` tells the highest offset that is replayed."""
+        self.trouble = ""
+        """Why the last request failed; "" where it did not."""
+        self._registration = registration
+        self._lifecycle = lifecycle
+        self._channel = channel
+        self._metadata_offset = metadata_offset
+        self._observer = observer
+        self._told = lifecycle.state
+        self._is_fenced = True
+        self._offline: frozenset[UUID] = frozenset()
+        self._cordoned: tuple[UUID, ...] | None = None
+        self._changed = Condition()
+        self._thread = Thread(target=self._run, name=f"broker-{registration.broker_id}-lifecycle", daemon=True)
+
+    # --- what happened here
+
+    def start(self) -> None:
+        """Begin to register. Raises RuntimeError where it was started before."""
+        with self._changed:
+            self._lifecycle.start(now_ms())
+            self._note_changes()
+        self._thread.start()
+
+    def ready_to_unfence(self) -> None:
+        """Say that logs are recovered and clients may come."""
+        with self._changed:
+            self._lifecycle.ready_to_unfence(now_ms())
+            self._changed.notify_all()
+
+    def directory_failed(self, directory_id: UUID) -> None:
+        """Tell the controller, from now on, that a directory is offline: its replicas are led elsewhere (KIP-858)."""
+        with self._changed:
+            self._offline |= {directory_id}
+            self._lifecycle.heartbeat_soon(now_ms())
+            self._changed.notify_all()
+
+    def cordon(self, directory_ids: Collection[UUID]) -> None:
+        """Tell the controller, from now on, which directories are to get no new replicas; before 4.3 in vain."""
+        with self._changed:
+            self._cordoned = tuple(directory_ids)
+            self._lifecycle.heartbeat_soon(now_ms())
+            self._changed.notify_all()
+
+    def begin_controlled_shutdown(self) -> None:
+        """Ask the controller to move leaderships away; where it never gave any, stop."""
+        with self._changed:
+            self._lifecycle.begin_controlled_shutdown(now_ms())
+            self._note_changes()
+
+    def stop(self, reason: str = "") -> None:
+        """Send nothing any more, and end the thread."""
+        with self._changed:
+            self.trouble = reason or self.trouble
+            self._lifecycle.begin_shutdown()
+            self._note_changes()
+        self._channel.close()
+        if self._thread.is_alive() and self._thread is not current_thread():
+            self._thread.join(_STOP_SECONDS)
+
+    # --- where it stands
+
+    @property
+    def state(self) -> BrokerState:
+        """Where the broker stands."""
+        return self._lifecycle.state
+
+    @property
+    def broker_epoch(self) -> int:
+        """Under which it is registered; -1 before it is."""
+        return self._lifecycle.broker_epoch
+
+    @property
+    def is_fenced(self) -> bool:
+        """Whether the controller's last answer said so."""
+        return self._is_fenced
+
+    def wait_for(self, state: BrokerState, seconds: float) -> None:
+        """Return once the broker is in this state, or in a later one but for SHUTTING_DOWN.
+
+        Raises BrokerStoppedError where it stops instead, NotInTimeError after so many seconds.
+        """
+        with self._changed:
+            self._changed.wait_for(lambda: self._lifecycle.state >= state, seconds)
+            found = self._lifecycle.state
+            if found is BrokerState.SHUTTING_DOWN and state is not found:
+                raise BrokerStoppedError(self._registration.broker_id, self.trouble)
+            if found < state:
+                standing = f"{found.name}{f' ({self.trouble})' if self.trouble else ''}"
+                raise NotInTimeError(self._registration.broker_id, seconds, standing)
+
+    # --- the thread
+
+    def _run(self) -> None:
+        try:
+            while (due := self._next_due()) is not None:
+                self._exchange(due)
+        finally:
+            self.stop()
+
+    def _next_due(self) -> RequestDue | None:
+        """Return the next request when it is due; None at the end."""
+        with self._changed:
+            while True:
+                due = self._lifecycle.request_due(now_ms())
+                self._note_changes()
+                if due is not None or self._lifecycle.state is BrokerState.SHUTTING_DOWN:
+                    return due
+                self._changed.wait(self._milliseconds_left() / 1_000)
+
+    def _exchange(self, due: RequestDue) -> None:
+        """Ask, as long as the answer is of use, and take the answer."""
+        timeout_ms = None if self._lifecycle.wake_at is None else self._milliseconds_left()
+        try:
+            if isinstance(due, HeartbeatDue):
+                self._take_heartbeat(self._channel.ask(self._heartbeat(due), timeout_ms))
+            else:
+                self._take_registration(self._channel.ask(self._registration, timeout_ms))
+        except (OSError, ReplicationError) as error:
+            self._failed(error)
+
+    def _milliseconds_left(self) -> int:
+        wake_at = self._lifecycle.wake_at
+        return 1_000 if wake_at is None else max(1, wake_at - now_ms())
+
+    def _heartbeat(self, due: HeartbeatDue) -> BrokerHeartbeatRequest:
+        return BrokerHeartbeatRequest(
+            broker_id=self._registration.broker_id,
+            broker_epoch=due.broker_epoch,
+            current_metadata_offset=self._metadata_offset(),
+            want_fence=due.want_fence,
+            want_shut_down=due.want_shut_down,
+            offline_log_dirs=tuple(sorted(self._offline)),
+            cordoned_log_dirs=self._cordoned,
+        )
+
+    def _take_registration(self, answer: BrokerRegistrationResponse) -> None:
+        self._refuse(answer.error, "a registration")
+        with self._changed:
+            self.trouble = ""
+            self._lifecycle.registered(now_ms(), answer.broker_epoch)
+            self._observer.registered(answer.broker_epoch)
+            self._changed.notify_all()
+
+    def _take_heartbeat(self, answer: BrokerHeartbeatResponse) -> None:
+        self._refuse(answer.error, "a heartbeat")
+        with self._changed:
+            self.trouble = ""
+            self._lifecycle.heartbeat_answered(
+                now_ms(),
+                is_caught_up=answer.is_caught_up,
+                is_fenced=answer.is_fenced,
+                should_shut_down=answer.should_shut_down,
+            )
+            self._note_changes()
+            self._note_fencing(is_fenced=answer.is_fenced)
+
+    def _refuse(self, error: ErrorCode, asked: str) -> None:
+        if error is not ErrorCode.none:
+            raise RefusedByControllerError(self._registration.broker_id, asked, error, self._channel.address)
+
+    def _failed(self, error: Exception) -> None:
+        with self._changed:
+            self._lifecycle.request_failed(now_ms())
+            if self._lifecycle.state is BrokerState.SHUTTING_DOWN:
+                return
+            self.trouble = str(error)
+            self._observer.refused(error)
+
+    def _note_fencing(self, *, is_fenced: bool) -> None:
+        if is_fenced == self._is_fenced:
+            return
+        self._is_fenced = is_fenced
+        if not is_fenced:
+            self._observer.unfenced()
+        elif self._lifecycle.state is BrokerState.RUNNING:
+            self._observer.fenced()
+
+    def _note_changes(self) -> None:
+        self._changed.notify_all()
+        if self._lifecycle.state is not self._told:
+            self._told = self._lifecycle.state
+            self._observer.state_changed(self._told)

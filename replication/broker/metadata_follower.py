@@ -1,0 +1,162 @@
+"""The thread that follows the quorum's metadata: a thin shell."""
+
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from itertools import cycle
+from threading import Condition, Event, Thread, current_thread
+from typing import Final
+
+from replication.broker.active_controller import ActiveController
+from replication.broker.errors import MetadataDivergedError
+from replication.broker.followed_metadata import FollowedMetadata, OtherLeader
+from replication.broker.lifecycle_observer import LifecycleObserver
+from replication.errors import ReplicationError
+from replication.fetcher.back_off import BackOff
+from replication.metadata.errors import MetadataError
+from replication.metadata.image import ClusterImage
+from replication.protocol.addresses import Address
+from replication.protocol.client_settings import ClientSettings
+from replication.protocol.connection import Connection
+
+_REQUEST_TIMEOUT_MS: Final = 2_000
+"""Kafka: controller.quorum.request.timeout.ms, controller.quorum.fetch.timeout.ms."""
+_STOP_SECONDS: Final = 5.0
+_FOR_GOOD: Final = (MetadataError, MetadataDivergedError)
+
+
+class MetadataFollower:
+    """Finds the quorum's leader through any of its controllers, and replays what is committed, until it is stopped.
+
+    Names the leader to `controller`. After `failure` nothing is replayed any more; all else is tried again.
+    """
+
+    def __init__(
+        self,
+        bootstrap: Iterable[Address],
+        followed: FollowedMetadata,
+        settings: ClientSettings,
+        controller: ActiveController,
+        observer: LifecycleObserver,
+        on_failure: Callable[[Exception], object] = lambda _: None,
+    ) -> None:
+        """`bootstrap` are controllers to begin with (Kafka: controller.quorum.bootstrap.servers); `start` begins."""
+        self.failure: Exception | None = None
+        self._next_bootstrap = cycle(bootstrap)
+        self._followed = followed
+        self._settings = replace(
+            settings,
+            connect_timeout_ms=min(settings.connect_timeout_ms, _REQUEST_TIMEOUT_MS),
+            request_timeout_ms=min(settings.request_timeout_ms, _REQUEST_TIMEOUT_MS),
+        )
+        self._controller = controller
+        self._observer = observer
+        self._on_failure = on_failure
+        self._changed = Condition()
+        self._stopped = Event()
+        self._connection: Connection | None = None
+        self._target: Address | None = None
+        self._back_off = BackOff()
+        self._thread = Thread(target=self._run, name="metadata-follower", daemon=True)
+
+    def start(self) -> None:
+        """Begin to follow."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Hang up, and end the thread."""
+        with self._changed:
+            self._stopped.set()
+            connection = self._connection
+            self._changed.notify_all()
+        if connection is not None:
+            connection.close()
+        if self._thread.is_alive() and self._thread is not current_thread():
+            self._thread.join(_STOP_SECONDS)
+
+    @property
+    def applied_offset(self) -> int:
+        """The highest offset that is in the image; -1 before the first."""
+        return self._followed.applied_offset
+
+    @contextmanager
+    def image(self) -> Iterator[ClusterImage]:
+        """Hold the image still; it is as of `applied_offset`."""
+        with self._changed:
+            yield self._followed.image
+
+    def wait_for(self, condition: Callable[[ClusterImage], bool], seconds: float) -> bool:
+        """Return whether the image is so, at once or within this time; False at the end of following too."""
+        with self._changed:
+            self._changed.wait_for(
+                lambda: self._stopped.is_set() or self.failure is not None or condition(self._followed.image), seconds
+            )
+            return condition(self._followed.image)
+
+    def _run(self) -> None:
+        while not self._stopped.is_set():
+            try:
+                self._round(self._connected())
+            except _FOR_GOOD as error:
+                self._give_up(error)
+                return
+            except (OSError, ReplicationError) as error:
+                self._lost(error)
+            except Exception as error:
+                self._give_up(error)
+                raise
+
+    def _connected(self) -> Connection:
+        connection = self._connection
+        if connection is None:
+            connection = Connection.open(self._target or next(self._next_bootstrap), self._settings)
+            with self._changed:
+                self._connection = connection
+                if self._stopped.is_set():
+                    connection.close()
+        return connection
+
+    def _round(self, connection: Connection) -> None:
+        connection.send(self._followed.request())
+        _, response = connection.receive()
+        with self._changed:
+            other = self._followed.take(response)
+            self._changed.notify_all()
+        if other is not None:
+            self._turn_to(other, connection)
+            return
+        self._back_off.succeeded()
+        self._target = connection.address
+        if self._controller.found(connection.address):
+            self._observer.controller_changed(str(connection.address))
+
+    def _turn_to(self, other: OtherLeader, connection: Connection) -> None:
+        """Go to who leads; where it is not told where that listens, try one controller after the other."""
+        if other.address != connection.address:
+            self._controller.lost()
+            self._hang_up()
+            self._target = other.address
+        self._stopped.wait(self._back_off.failed() / 1_000)
+
+    def _lost(self, error: Exception) -> None:
+        """Look for the leader anew, after a while."""
+        self._hang_up()
+        self._target = None
+        self._controller.lost()
+        if not self._stopped.is_set():
+            self._observer.metadata_interrupted(error)
+            self._stopped.wait(self._back_off.failed() / 1_000)
+
+    def _hang_up(self) -> None:
+        with self._changed:
+            connection, self._connection = self._connection, None
+        if connection is not None:
+            connection.close()
+
+    def _give_up(self, error: Exception) -> None:
+        self._hang_up()
+        self._controller.lost()
+        with self._changed:
+            self.failure = error
+            self._changed.notify_all()
+        self._on_failure(error)
