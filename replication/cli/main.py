@@ -14,6 +14,7 @@ from epoch.errors import EpochError
 from logstore.errors import LogStoreError
 from replication.cli.advise import advise
 from replication.cli.audit import audit
+from replication.cli.cluster import cluster
 from replication.cli.demo import demo
 from replication.cli.dump import dump
 from replication.cli.epochs import epochs
@@ -35,7 +36,7 @@ from replication.cli.version import print_version, version
 from replication.cli.warm import warm
 from replication.errors import ReplicationError
 
-COMMANDS = (audit, dump, verify, epochs, plan, advise, recover, truncate, mirror, demo, warm, version)
+COMMANDS = (audit, dump, verify, epochs, plan, advise, recover, truncate, mirror, cluster, demo, warm, version)
 
 UsageError: Final[type[Exception]] = typer.BadParameter.mro()[1]
 """What typer raises for wrong options and arguments: click's, or that of its own copy of click."""

@@ -23,7 +23,8 @@ from replication.protocol.request import Request
 AnswerT = TypeVar("AnswerT")
 
 _DEFAULT: Final = ClientSettings()
-_TRY_ANOTHER: Final = (ConnectionClosedError, ConnectionFailedError, MalformedResponseError, RequestTimedOutError)
+_CANNOT_ANSWER: Final = (ConnectionClosedError, ConnectionFailedError, MalformedResponseError)
+_TRY_ANOTHER: Final = (*_CANNOT_ANSWER, RequestTimedOutError)
 """What another broker may do better; all refuse the same password."""
 
 
@@ -42,27 +43,24 @@ class ClusterClient:
         self._used = RLock()
 
     def metadata(self, topics: Iterable[str] | None = ()) -> ClusterMetadata:
-        """Ask about these topics; None: about all; by default only about the brokers. Raises as `ask` does."""
-        with self._used:
-            metadata = self.ask(MetadataRequest(topics=None if topics is None else tuple(topics)))
-            raise_for(metadata.error, f"{self._informant and self._informant.address}: Metadata")
-            self._brokers = dict(metadata.brokers)
-            return metadata
-
-    def ask(self, request: Request[AnswerT]) -> AnswerT:
-        """Ask what any broker can answer.
+        """Ask about these topics; None: about all; by default only about the brokers.
 
         Whoever answered last is asked first, then the brokers that it named, then the bootstrap addresses. If nobody
         answers, NoBrokerError names them all.
         """
         with self._used:
-            errors: dict[object, Exception] = {}
-            for informant in self._informants(errors):
-                try:
-                    return informant.ask(request)
-                except _TRY_ANOTHER as error:
-                    errors[informant.address] = error
-            raise NoBrokerError(errors)
+            metadata = self._ask_any(MetadataRequest(topics=None if topics is None else tuple(topics)), _TRY_ANOTHER)
+            raise_for(metadata.error, f"{self._informant and self._informant.address}: Metadata")
+            self._brokers = dict(metadata.brokers)
+            return metadata
+
+    def ask(self, request: Request[AnswerT]) -> AnswerT:
+        """Ask what any broker answers; in turn as `metadata` does, but for one that takes too long.
+
+        RequestTimedOutError then: it may wait for the controller, and another would wait no less.
+        """
+        with self._used:
+            return self._ask_any(request, _CANNOT_ANSWER)
 
     def ask_another(self) -> None:
         """Let another broker answer the next question about metadata: the one that did may have missed what changed."""
@@ -104,6 +102,15 @@ class ClusterClient:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+    def _ask_any(self, request: Request[AnswerT], not_answered: tuple[type[Exception], ...]) -> AnswerT:
+        errors: dict[object, Exception] = {}
+        for informant in self._informants(errors):
+            try:
+                return informant.ask(request)
+            except not_answered as error:
+                errors[informant.address] = error
+        raise NoBrokerError(errors)
 
     def _informants(self, errors: dict[object, Exception]) -> Iterator[Connection]:
         """Connect to one broker after the other, the connected one first; put down who does not answer."""

@@ -93,6 +93,7 @@ class RequestTimedOutError(ReplicationError, TimeoutError):
 
     def __init__(self, address: object, asked: str, seconds: float) -> None:
         self.address = address
+        self.seconds = seconds
         super().__init__(
             f"{address}: no answer to {asked} within {seconds:g} s; is this a Kafka listener, and does it expect TLS?"
         )

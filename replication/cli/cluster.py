@@ -1,0 +1,170 @@
+"""`epochlog cluster`."""
+
+import re
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from replication.cli.connection import Bootstrap, CommandConfig, client_settings
+from replication.cli.output import EXIT_FAILED, EXIT_FINDINGS, JsonOption, complain, print_json, print_table
+
+if TYPE_CHECKING:
+    from replication.operations.cluster_view import BrokerView, ClusterView
+    from replication.operations.partition_filter import PartitionFilter
+    from replication.operations.partition_view import Condition, PartitionView
+    from replication.operations.quorum_view import QuorumView
+
+
+def cluster(
+    *,
+    bootstrap: Bootstrap,
+    topic: Annotated[
+        list[str] | None,
+        typer.Option(metavar="TOPIC", help="Only this topic, or those that match; may be given several times."),
+    ] = None,
+    unavailable: Annotated[
+        bool, typer.Option("--unavailable", "--unavailable-partitions", help="Only partitions that nobody leads.")
+    ] = False,
+    under_min_isr: Annotated[
+        bool,
+        typer.Option(
+            "--under-min-isr",
+            "--under-min-isr-partitions",
+            help="Only partitions with fewer in sync than min.insync.replicas.",
+        ),
+    ] = False,
+    at_min_isr: Annotated[
+        bool,
+        typer.Option("--at-min-isr", "--at-min-isr-partitions", help="Only partitions with just as many."),
+    ] = False,
+    under_replicated: Annotated[
+        bool,
+        typer.Option(
+            "--under-replicated",
+            "--under-replicated-partitions",
+            help="Only partitions with fewer in sync than there are to be.",
+        ),
+    ] = False,
+    off_preferred: Annotated[
+        bool, typer.Option("--off-preferred", help="Only partitions that another than the first replica leads.")
+    ] = False,
+    reassigning: Annotated[
+        bool, typer.Option("--reassigning", help="Only partitions whose replicas are being moved.")
+    ] = False,
+    exclude_internal: Annotated[
+        bool, typer.Option("--exclude-internal", help="Without internal topics, such as __consumer_offsets.")
+    ] = False,
+    command_config: CommandConfig = None,
+    json: JsonOption = False,
+) -> None:
+    """Show how a running cluster stands: brokers, controllers, who leads each partition, who is in sync, who may lead.
+
+    Several conditions show the partitions that are in any of them. Exit status 1 where a broker is fenced, no
+    controller leads, or a partition is unavailable, under its minimum, under-replicated or off its preferred leader;
+    with conditions, where a partition is in one.
+
+    Example: epochlog cluster --bootstrap broker1:9092 --under-replicated
+    """
+    try:
+        from replication.operations.cluster_reader import read_cluster
+        from replication.operations.partition_view import Condition
+        from replication.protocol.cluster_client import ClusterClient
+    except ModuleNotFoundError as error:
+        complain(f"a cluster is asked with {error.name}: pip install 'epochlog[cli,wire]'")
+        raise typer.Exit(EXIT_FAILED) from error
+    wanted = {
+        Condition.UNAVAILABLE: unavailable,
+        Condition.UNDER_MIN_ISR: under_min_isr,
+        Condition.AT_MIN_ISR: at_min_isr,
+        Condition.UNDER_REPLICATED: under_replicated,
+        Condition.OFF_PREFERRED: off_preferred,
+        Condition.REASSIGNING: reassigning,
+    }
+    chosen = _filter(topic or [], (each for each, is_wanted in wanted.items() if is_wanted), exclude_internal)
+    with ClusterClient(bootstrap, client_settings(command_config)) as client:
+        view = read_cluster(client, chosen)
+    if json:
+        print_json(view.as_json())
+    else:
+        _print(view, chosen)
+    for gap in view.gaps:
+        complain(str(gap))
+    if any(gap.is_failure for gap in view.gaps):
+        raise typer.Exit(EXIT_FAILED)
+    if view.partitions if chosen.conditions else view.has_troubles:
+        raise typer.Exit(EXIT_FINDINGS)
+
+
+def _filter(topics: list[str], conditions: "Iterable[Condition]", without_internal: bool) -> "PartitionFilter":
+    from replication.operations.partition_filter import PartitionFilter
+
+    try:
+        return PartitionFilter.naming(tuple(topics), frozenset(conditions), without_internal=without_internal)
+    except re.error as error:
+        raise typer.BadParameter(f"{error.pattern!r} is no pattern: {error}", param_hint="--topic") from error
+
+
+def _print(view: "ClusterView", chosen: "PartitionFilter") -> None:
+    """Print all of a view, or where partitions were chosen those alone."""
+    if not (chosen.topics or chosen.conditions):
+        _print_brokers(view)
+        print()
+        if view.quorum is not None:
+            _print_quorum(view.quorum)
+            print()
+    _print_partitions(view)
+
+
+def _print_brokers(view: "ClusterView") -> None:
+    print_table(
+        f"Brokers of cluster {view.cluster_id}",
+        ("broker", "address", "rack", "state", "leads", "replicas"),
+        [
+            (broker.id, broker.address, broker.rack, _state(broker, view), broker.leaders, broker.replicas)
+            for broker in view.brokers
+        ],
+    )
+
+
+def _state(broker: "BrokerView", view: "ClusterView") -> str:
+    states = {"controller": broker.id == view.controller_id, "fenced": broker.is_fenced}
+    return ", ".join(state for state, is_so in states.items() if is_so) or "active"
+
+
+def _print_quorum(quorum: "QuorumView") -> None:
+    led = "with no leader" if quorum.leader is None else f"led by {quorum.leader.id} in epoch {quorum.leader_epoch}"
+    print_table(
+        f"Controllers, {led}",
+        ("node", "role", "log end", "lag"),
+        [(each.id, quorum.role(each), each.log_end_offset, quorum.lag(each)) for each in quorum.replicas],
+    )
+
+
+def _print_partitions(view: "ClusterView") -> None:
+    conditions = view.conditions
+    counts = "".join(f", {count:,} {condition}" for condition, count in sorted(conditions.items()))
+    print_table(
+        f"{len(view.partitions):,} partitions{counts}",
+        ("topic", "partition", "leader", "epoch", "replicas", "isr", "elr", "last known elr", "min isr", "conditions"),
+        [_row(partition) for partition in view.partitions],
+    )
+
+
+def _row(told: "PartitionView") -> tuple[object, ...]:
+    return (
+        told.partition.topic,
+        told.partition.partition,
+        told.leader if told.has_leader else None,
+        told.leader_epoch,
+        _ids(told.replicas),
+        _ids(told.isr),
+        _ids(told.elr or ()),
+        _ids(told.last_known_elr or ()),
+        told.min_isr,
+        ", ".join(told.conditions),
+    )
+
+
+def _ids(replicas: Iterable[int]) -> str:
+    return ",".join(map(str, replicas))

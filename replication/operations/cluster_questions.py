@@ -1,0 +1,239 @@
+"""What is asked of a cluster to see how it stands, and what is made of the answers: without a socket."""
+
+from collections import Counter
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Final, TypeAlias, TypeVar
+
+from kio.schema.errors import ErrorCode
+
+from logstore import TopicPartition
+from replication.operations.cluster_view import Aspect, BrokerView, ClusterView, Gap
+from replication.operations.partition_filter import PartitionFilter
+from replication.operations.partition_view import PartitionView
+from replication.operations.quorum_view import QuorumView
+from replication.protocol.addresses import Address
+from replication.protocol.describe_cluster import DescribeClusterRequest, DescribedBroker, DescribedCluster
+from replication.protocol.describe_configs import DescribeConfigsRequest, DescribedConfigs
+from replication.protocol.describe_quorum import DescribedQuorum, DescribeQuorumRequest
+from replication.protocol.describe_topic_partitions import (
+    DescribeTopicPartitionsRequest,
+    TopicPartitionsPage,
+)
+from replication.protocol.errors import RequestTimedOutError, UnsupportedVersionError, error_for, raise_for
+from replication.protocol.list_partition_reassignments import (
+    ListedReassignments,
+    ListPartitionReassignmentsRequest,
+    PartitionReassignment,
+)
+from replication.protocol.metadata import ClusterMetadata, MetadataRequest, TopicMetadata
+from replication.protocol.request import Request
+
+AnswerT = TypeVar("AnswerT")
+Questions: TypeAlias = Generator[Request[Any], Any, AnswerT]
+"""Yields requests and is sent their answers.
+
+UnsupportedVersionError and RequestTimedOutError are thrown in instead of an answer; it goes on where it can.
+"""
+
+MIN_ISR: Final = "min.insync.replicas"
+TOPICS_AT_ONCE: Final = 1_000
+"""How many topics' settings are asked for in one request."""
+_DELETED: Final = frozenset({ErrorCode.unknown_topic_or_partition, ErrorCode.unknown_topic_id})
+"""A topic that was told of before is gone."""
+
+
+def ask_for_view(chosen: PartitionFilter) -> Questions[ClusterView]:
+    """Ask all that makes a view of the cluster, with partitions of the topics that are chosen.
+
+    What one broker knows is asked first, and last what the controllers are asked through it: they may not answer.
+    Raises KafkaError where brokers or topics are not told, and where no topic has a name that was asked for.
+    """
+    gaps: list[Gap] = []
+    cluster = yield from _cluster(gaps)
+    topics = yield from _topics(gaps)
+    shown = [name for name in topics if chosen.keeps_topic(name)]
+    _ensure_found(chosen, shown)
+    min_isr = yield from _min_isr(shown, gaps)
+    quorum, reassignments = yield from _controllers(gaps)
+    return ClusterView(
+        cluster_id=cluster.cluster_id,
+        controller_id=cluster.controller_id if _has_no_quorum(gaps) else None,
+        quorum=quorum,
+        brokers=tuple(_brokers(cluster, topics)),
+        partitions=tuple(_partitions({name: topics[name] for name in shown}, min_isr, reassignments)),
+        gaps=tuple(gaps),
+    )
+
+
+def _cluster(gaps: list[Gap]) -> Questions[DescribedCluster]:
+    try:
+        cluster: DescribedCluster = yield DescribeClusterRequest()
+    except UnsupportedVersionError as error:
+        gaps.append(Gap(Aspect.FENCED, str(error), is_failure=False))
+        metadata: ClusterMetadata = yield MetadataRequest(topics=())
+        raise_for(metadata.error, "Metadata")
+        return DescribedCluster(
+            cluster_id=metadata.cluster_id or "",
+            controller_id=metadata.controller_id,
+            brokers={broker.id: DescribedBroker(broker, None) for broker in metadata.brokers.values()},
+        )
+    raise_for(cluster.error, _said("DescribeCluster", cluster.error_message))
+    if any(broker.is_fenced is None for broker in cluster.brokers.values()):
+        gaps.append(Gap(Aspect.FENCED, "brokers tell of them since Kafka 4.0", is_failure=False))
+    return cluster
+
+
+def _topics(gaps: list[Gap]) -> Questions[Mapping[str, TopicMetadata]]:
+    try:
+        topics = yield from _paged_topics()
+    except UnsupportedVersionError as error:
+        gaps.append(Gap(Aspect.ELR, str(error), is_failure=False))
+        metadata: ClusterMetadata = yield MetadataRequest(topics=None)
+        raise_for(metadata.error, "Metadata")
+        topics = dict(metadata.topics)
+    for name, topic in topics.items():
+        if topic.error not in _DELETED:
+            raise_for(topic.error, f"topic {name}")
+    return {name: topics[name] for name in sorted(topics)}
+
+
+def _paged_topics() -> Questions[dict[str, TopicMetadata]]:
+    topics: dict[str, TopicMetadata] = {}
+    request = DescribeTopicPartitionsRequest()
+    while True:
+        page: TopicPartitionsPage = yield request
+        for name, topic in page.topics.items():
+            before = topics[name].partitions if name in topics else {}
+            topics[name] = replace(topic, partitions={**before, **topic.partitions})
+        if page.next_cursor is None:
+            return topics
+        request = DescribeTopicPartitionsRequest(cursor=page.next_cursor)
+
+
+def _min_isr(topics: Sequence[str], gaps: list[Gap]) -> Questions[Mapping[str, int]]:
+    """Ask what holds for topics; those of which it is not told are left out."""
+    known: dict[str, int] = {}
+    refused: dict[str, ErrorCode] = {}
+    for start in range(0, len(topics), TOPICS_AT_ONCE):
+        try:
+            told: DescribedConfigs = yield DescribeConfigsRequest(
+                topics=tuple(topics[start : start + TOPICS_AT_ONCE]), names=(MIN_ISR,)
+            )
+        except UnsupportedVersionError as error:
+            gaps.append(Gap(Aspect.MIN_ISR, str(error), is_failure=False))
+            return known
+        for topic, configuration in told.topics.items():
+            value = configuration.values.get(MIN_ISR)
+            if value is not None and value.isdecimal():
+                known[topic] = int(value)
+            elif configuration.error is not ErrorCode.none and configuration.error not in _DELETED:
+                refused[topic] = configuration.error
+    if refused:
+        topic, code = next(iter(refused.items()))
+        gaps.append(Gap(Aspect.MIN_ISR, f"{len(refused):,} topics: {error_for(code, topic)}", is_failure=True))
+    return known
+
+
+def _controllers(
+    gaps: list[Gap],
+) -> Questions[tuple[QuorumView | None, Mapping[TopicPartition, PartitionReassignment]]]:
+    """Ask what brokers hand on to a controller; once it has not answered, nothing more is asked."""
+    quorum = None
+    reassignments: Mapping[TopicPartition, PartitionReassignment] = {}
+    try:
+        quorum = yield from _quorum(gaps)
+        reassignments = yield from _reassignments(gaps)
+    except RequestTimedOutError as error:
+        reason = f"{error.address}: no answer within {error.seconds:g} s; does a controller run?"
+        silent = {Aspect.QUORUM, Aspect.REASSIGNMENTS} - {gap.aspect for gap in gaps}
+        silent -= {Aspect.QUORUM} if quorum else set()
+        gaps.extend(Gap(aspect, reason, is_failure=True) for aspect in sorted(silent))
+    return quorum, reassignments
+
+
+def _quorum(gaps: list[Gap]) -> Questions[QuorumView | None]:
+    try:
+        quorum: DescribedQuorum = yield DescribeQuorumRequest()
+    except UnsupportedVersionError as error:
+        gaps.append(Gap(Aspect.QUORUM, str(error), is_failure=False))
+        return None
+    if quorum.error is not ErrorCode.none:
+        reason = str(error_for(quorum.error, _said("DescribeQuorum", quorum.error_message)))
+        gaps.append(Gap(Aspect.QUORUM, reason, is_failure=True))
+        return None
+    return QuorumView(
+        leader_id=quorum.leader_id,
+        leader_epoch=quorum.leader_epoch,
+        high_watermark=quorum.high_watermark,
+        voters=quorum.voters,
+        observers=quorum.observers,
+    )
+
+
+def _reassignments(gaps: list[Gap]) -> Questions[Mapping[TopicPartition, PartitionReassignment]]:
+    try:
+        listed: ListedReassignments = yield ListPartitionReassignmentsRequest()
+    except UnsupportedVersionError as error:
+        gaps.append(Gap(Aspect.REASSIGNMENTS, str(error), is_failure=False))
+        return {}
+    if listed.error is not ErrorCode.none:
+        reason = str(error_for(listed.error, _said("ListPartitionReassignments", listed.error_message)))
+        gaps.append(Gap(Aspect.REASSIGNMENTS, reason, is_failure=True))
+    return listed.partitions
+
+
+def _ensure_found(chosen: PartitionFilter, topics: Sequence[str]) -> None:
+    for pattern in chosen.topics:
+        if not any(map(pattern.fullmatch, topics)):
+            raise error_for(ErrorCode.unknown_topic_or_partition, f"no topic is called {pattern.pattern}")
+
+
+def _has_no_quorum(gaps: list[Gap]) -> bool:
+    return any(gap.aspect is Aspect.QUORUM and not gap.is_failure for gap in gaps)
+
+
+def _said(api: str, message: str | None) -> str:
+    return f"{api}: {message}" if message else api
+
+
+def _brokers(cluster: DescribedCluster, topics: Mapping[str, TopicMetadata]) -> Iterator[BrokerView]:
+    partitions = [partition for topic in topics.values() for partition in topic.partitions.values()]
+    leaders = Counter(partition.leader_id for partition in partitions)
+    replicas = Counter(replica for partition in partitions for replica in partition.replicas)
+    for broker_id, (broker, is_fenced) in sorted(cluster.brokers.items()):
+        yield BrokerView(
+            id=broker_id,
+            address=Address(broker.host, broker.port),
+            rack=broker.rack,
+            is_fenced=is_fenced,
+            leaders=leaders[broker_id],
+            replicas=replicas[broker_id],
+        )
+
+
+def _partitions(
+    topics: Mapping[str, TopicMetadata],
+    min_isr: Mapping[str, int],
+    reassignments: Mapping[TopicPartition, PartitionReassignment],
+) -> Iterator[PartitionView]:
+    none_goes_on = PartitionReassignment((), (), ())
+    for name, topic in topics.items():
+        for number, told in sorted(topic.partitions.items()):
+            partition = TopicPartition(name, number)
+            reassignment = reassignments.get(partition, none_goes_on)
+            yield PartitionView(
+                partition=partition,
+                topic_id=topic.topic_id,
+                is_internal=topic.is_internal,
+                leader=told.leader_id,
+                leader_epoch=told.leader_epoch,
+                replicas=told.replicas,
+                isr=told.isr,
+                elr=told.elr,
+                last_known_elr=told.last_known_elr,
+                offline_replicas=told.offline,
+                adding=reassignment.adding,
+                removing=reassignment.removing,
+                min_isr=min_isr.get(name),
+            )

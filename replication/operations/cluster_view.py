@@ -1,0 +1,107 @@
+"""A cluster as it tells of itself: its brokers, its quorum of controllers, and its partitions."""
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import Any, Self
+
+from replication.operations.partition_filter import PartitionFilter
+from replication.operations.partition_view import TROUBLES, Condition, PartitionView
+from replication.operations.quorum_view import QuorumView
+from replication.protocol.addresses import Address
+
+
+class Aspect(StrEnum):
+    """What a cluster may not tell, for its age or because the user may not know."""
+
+    FENCED = "fenced brokers"
+    ELR = "eligible leader replicas"
+    MIN_ISR = "min.insync.replicas"
+    REASSIGNMENTS = "reassignments"
+    QUORUM = "quorum"
+
+
+@dataclass(frozen=True, slots=True)
+class Gap:
+    """Why an aspect is not known, or not of all partitions."""
+
+    aspect: Aspect
+    reason: str
+    is_failure: bool
+    """Whether it was refused or not answered; otherwise no broker of that version can tell."""
+
+    def __str__(self) -> str:
+        return f"not known: {self.aspect}: {self.reason}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BrokerView:
+    """A registered broker."""
+
+    id: int
+    address: Address
+    rack: str | None = None
+    is_fenced: bool | None = None
+    """Whether it may neither lead nor be in sync; None where it is not told."""
+    leaders: int = 0
+    """How many partitions it leads."""
+    replicas: int = 0
+    """How many partitions it is to hold."""
+
+    def as_json(self) -> Mapping[str, Any]:
+        """Return what can be written as JSON."""
+        return {
+            "id": self.id,
+            "host": self.address.host,
+            "port": self.address.port,
+            "rack": self.rack,
+            "fenced": self.is_fenced,
+            "leaders": self.leaders,
+            "replicas": self.replicas,
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClusterView:
+    """All that was told. It was not all seen at one moment: a cluster changes while it is asked."""
+
+    cluster_id: str
+    controller_id: int | None = None
+    """The controller, or -1, where ZooKeeper keeps the metadata; None where a quorum does."""
+    quorum: QuorumView | None = None
+    brokers: tuple[BrokerView, ...] = ()
+    partitions: tuple[PartitionView, ...] = ()
+    gaps: tuple[Gap, ...] = ()
+
+    def showing(self, chosen: PartitionFilter) -> Self:
+        """Return the same with those partitions only that are chosen."""
+        return replace(self, partitions=tuple(filter(chosen.keeps, self.partitions)))
+
+    @property
+    def conditions(self) -> Counter[Condition]:
+        """How many partitions are in each condition."""
+        return Counter(condition for partition in self.partitions for condition in partition.conditions)
+
+    @property
+    def has_troubles(self) -> bool:
+        """Whether somebody should look after a broker, the quorum or a partition."""
+        return (
+            (self.quorum is not None and self.quorum.leader is None)
+            or any(broker.is_fenced for broker in self.brokers)
+            or not TROUBLES.isdisjoint(self.conditions)
+        )
+
+    def as_json(self) -> Mapping[str, Any]:
+        """Return what can be written as JSON."""
+        conditions = self.conditions
+        return {
+            "cluster_id": self.cluster_id,
+            "controller": self.controller_id,
+            "quorum": self.quorum and self.quorum.as_json(),
+            "brokers": [broker.as_json() for broker in self.brokers],
+            "partition_count": len(self.partitions),
+            "conditions": {condition: conditions[condition] for condition in Condition},
+            "partitions": [partition.as_json() for partition in self.partitions],
+            "not_known": {gap.aspect: gap.reason for gap in self.gaps},
+        }
