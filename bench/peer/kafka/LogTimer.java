@@ -1,6 +1,4 @@
-import java.io.BufferedReader;
-import java.io.InputStreamReader;
-import java.lang.management.ManagementFactory;
+import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -9,9 +7,12 @@ import java.util.List;
 import java.util.Optional;
 import java.util.Properties;
 import java.util.concurrent.ConcurrentHashMap;
-import java.util.function.LongSupplier;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
 import org.apache.kafka.common.record.internal.FileRecords;
 import org.apache.kafka.common.record.internal.MemoryRecords;
+import org.apache.kafka.common.record.internal.RecordBatch;
 import org.apache.kafka.common.utils.Time;
 import org.apache.kafka.server.storage.log.FetchIsolation;
 import org.apache.kafka.storage.internals.log.FetchDataInfo;
@@ -22,7 +23,7 @@ import org.apache.kafka.storage.internals.log.ProducerStateManagerConfig;
 import org.apache.kafka.storage.internals.log.UnifiedLog;
 import org.apache.kafka.storage.log.metrics.BrokerTopicStats;
 
-/** Times Kafka's own UnifiedLog: one command a line on stdin, the nanoseconds that it took on stdout. */
+/** Times Kafka's own UnifiedLog: see Stopwatch for how it is asked. Commands that leave a log open tell its end. */
 public final class LogTimer {
     private static final BrokerTopicStats STATS = new BrokerTopicStats();
     private static UnifiedLog log;
@@ -30,14 +31,6 @@ public final class LogTimer {
     private static long[] offsets;
     private static long[] timestamps;
     private static ByteBuffer target;
-    private static LongSupplier clock = System::nanoTime;
-    static volatile long sink;
-
-    /** clock NAME: wall, or processor for the time of this thread alone */
-    private static long clock(String name) {
-        clock = name.equals("wall") ? System::nanoTime : ManagementFactory.getThreadMXBean()::getCurrentThreadCpuTime;
-        return 0;
-    }
 
     private static LogConfig config(String segmentBytes) {
         Properties properties = new Properties();
@@ -48,30 +41,57 @@ public final class LogTimer {
         return new LogConfig(properties);
     }
 
-    /** open DIRECTORY SEGMENT_BYTES CLEAN */
-    private static long open(String directory, String segmentBytes, String clean) throws Exception {
-        LogConfig config = config(segmentBytes);
-        long start = clock.getAsLong();
-        log = UnifiedLog.create(Path.of(directory).toFile(), config, 0L, 0L, new ManualScheduler(), STATS, Time.SYSTEM, 900000,
-            new ProducerStateManagerConfig(86400000, false), 600000, new LogDirFailureChannel(8), Boolean.parseBoolean(clean),
+    private static UnifiedLog open(String directory, LogConfig config, boolean clean) throws IOException {
+        return UnifiedLog.create(Path.of(directory).toFile(), config, 0L, 0L, new ManualScheduler(), STATS, Time.SYSTEM, 900000,
+            new ProducerStateManagerConfig(86400000, false), 600000, new LogDirFailureChannel(8), clean,
             Optional.empty(), new ConcurrentHashMap<>(), false, LogOffsetsListener.NO_OP_OFFSETS_LISTENER);
-        return clock.getAsLong() - start;
+    }
+
+    /** open DIRECTORY SEGMENT_BYTES CLEAN */
+    private static long open(String directory, String segmentBytes, String clean) throws IOException {
+        LogConfig config = config(segmentBytes);
+        Stopwatch.start();
+        log = open(directory, config, Boolean.parseBoolean(clean));
+        Stopwatch.stop();
+        return log.logEndOffset();
+    }
+
+    /** recover SEGMENT_BYTES DIRECTORY...: all at once, in as many threads, and let go of them */
+    private static long recover(String[] words) throws Exception {
+        LogConfig config = config(words[1]);
+        ExecutorService threads = Executors.newFixedThreadPool(words.length - 2);
+        List<Future<UnifiedLog>> opening = new ArrayList<>();
+        long found = 0;
+        Stopwatch.start();
+        for (int i = 2; i < words.length; i++) {
+            String directory = words[i];
+            opening.add(threads.submit(() -> open(directory, config, false)));
+        }
+        for (Future<UnifiedLog> each : opening) found += each.get().logEndOffset();
+        Stopwatch.stop();
+        for (Future<UnifiedLog> each : opening) letGo(each.get());
+        threads.shutdown();
+        return found;
+    }
+
+    private static void letGo(UnifiedLog log) {
+        log.closeHandlers();
+        log.removeLogMetrics();
     }
 
     /** crash: let go of the files as they are */
     private static long crash() {
-        log.closeHandlers();
-        log.removeLogMetrics();
+        letGo(log);
         return 0;
     }
 
-    private static long close() throws Exception {
+    private static long close() {
         log.close();
         return 0;
     }
 
     /** batches FILE BYTES: what the appends take, in calls of so many bytes */
-    private static long batches(String file, String bytes) throws Exception {
+    private static long batches(String file, String bytes) throws IOException {
         ByteBuffer all = ByteBuffer.wrap(Files.readAllBytes(Path.of(file)));
         int size = Integer.parseInt(bytes);
         calls.clear();
@@ -80,7 +100,7 @@ public final class LogTimer {
             call.put(all.array(), start, size).flip();
             calls.add(MemoryRecords.readableRecords(call));
         }
-        return 0;
+        return calls.size();
     }
 
     /** Lets the batches of a call follow the log's end. */
@@ -92,97 +112,104 @@ public final class LogTimer {
     }
 
     private static long follow(int count) {
-        long spent = 0;
         for (int number = 0; number < count; number++) {
             MemoryRecords call = calls.get(number % calls.size());
             number(call.buffer(), log.logEndOffset());
-            long start = clock.getAsLong();
+            Stopwatch.start();
             log.appendAsFollower(call, 0);
-            spent += clock.getAsLong() - start;
+            Stopwatch.stop();
         }
-        return spent;
+        return log.logEndOffset();
     }
 
-    private static long lead(int count) throws Exception {
-        long spent = 0;
+    private static long lead(int count) throws IOException {
         for (int number = 0; number < count; number++) {
             MemoryRecords call = calls.get(number % calls.size());
             call.buffer().putLong(0, 0);
-            long start = clock.getAsLong();
+            Stopwatch.start();
             log.appendAsLeader(call, 0);
-            spent += clock.getAsLong() - start;
+            Stopwatch.stop();
         }
-        return spent;
+        return log.logEndOffset();
     }
 
     /** queries FILE: as many offsets as timestamps to look for */
-    private static long queries(String file) throws Exception {
-        ByteBuffer all = ByteBuffer.wrap(Files.readAllBytes(Path.of(file)));
-        offsets = new long[all.remaining() / 16];
+    private static long queries(String file) throws IOException {
+        long[] numbers = Stopwatch.longs(file);
+        offsets = new long[numbers.length / 2];
         timestamps = new long[offsets.length];
-        for (int i = 0; i < offsets.length; i++) offsets[i] = all.getLong();
-        for (int i = 0; i < offsets.length; i++) timestamps[i] = all.getLong();
+        System.arraycopy(numbers, 0, offsets, 0, offsets.length);
+        System.arraycopy(numbers, offsets.length, timestamps, 0, offsets.length);
         log.updateHighWatermark(log.logEndOffset());
-        return 0;
+        return log.logEndOffset();
     }
 
-    private static long read(int maxBytes, FetchIsolation isolation) throws Exception {
-        long start = clock.getAsLong();
-        for (long offset : offsets) sink += log.read(offset, maxBytes, isolation, true).records.sizeInBytes();
-        return clock.getAsLong() - start;
+    /** read MAX_BYTES ISOLATION: a slice of the file for each offset; Kafka ends it within a batch */
+    private static long read(int maxBytes, FetchIsolation isolation) throws IOException {
+        long found = 0;
+        Stopwatch.start();
+        for (long offset : offsets) found += log.read(offset, maxBytes, isolation, true).records.sizeInBytes();
+        Stopwatch.stop();
+        return found;
     }
 
-    /** As read, with the bytes copied to a buffer, as for a client that TLS is spoken with. */
-    private static long readInto(int maxBytes) throws Exception {
+    /** readInto MAX_BYTES: as read, with the bytes copied to a buffer, as for a client that TLS is spoken with */
+    private static long readInto(int maxBytes) throws IOException {
         if (target == null || target.capacity() < 2 * maxBytes) target = ByteBuffer.allocateDirect(2 * maxBytes);
-        long start = clock.getAsLong();
+        Stopwatch.start();
         for (long offset : offsets) {
             FetchDataInfo found = log.read(offset, maxBytes, FetchIsolation.LOG_END, true);
             target.clear().limit(found.records.sizeInBytes());
             ((FileRecords) found.records).readInto(target, 0);
         }
-        return clock.getAsLong() - start;
+        Stopwatch.stop();
+        return 0;
+    }
+
+    /** whole MAX_BYTES ISOLATION: the bytes of all whole batches that these reads find */
+    private static long whole(int maxBytes, FetchIsolation isolation) throws IOException {
+        long found = 0;
+        for (long offset : offsets) {
+            for (RecordBatch batch : log.read(offset, maxBytes, isolation, true).records.batches()) found += batch.sizeInBytes() + batch.baseOffset();
+        }
+        return found;
     }
 
     private static long find() {
-        long start = clock.getAsLong();
-        for (long timestamp : timestamps) sink += log.fetchOffsetByTimestamp(timestamp, Optional.empty()).timestampAndOffsetOpt().get().offset;
-        return clock.getAsLong() - start;
+        long found = 0;
+        Stopwatch.start();
+        for (long timestamp : timestamps) found += log.fetchOffsetByTimestamp(timestamp, Optional.empty()).timestampAndOffsetOpt().get().offset;
+        Stopwatch.stop();
+        return found;
     }
 
-    private static long truncate(long offset) throws Exception {
-        long start = clock.getAsLong();
+    private static long truncate(long offset) {
+        Stopwatch.start();
         log.truncateTo(offset);
-        return clock.getAsLong() - start;
+        Stopwatch.stop();
+        return log.logEndOffset();
     }
 
     private static long run(String[] words) throws Exception {
         switch (words[0]) {
-            case "clock": return clock(words[1]);
             case "open": return open(words[1], words[2], words[3]);
+            case "recover": return recover(words);
             case "crash": return crash();
             case "close": return close();
             case "batches": return batches(words[1], words[2]);
             case "follow": return follow(Integer.parseInt(words[1]));
             case "lead": return lead(Integer.parseInt(words[1]));
             case "queries": return queries(words[1]);
-            case "read": return read(Integer.parseInt(words[1]), FetchIsolation.LOG_END);
-            case "readStable": return read(Integer.parseInt(words[1]), FetchIsolation.HIGH_WATERMARK);
+            case "read": return read(Integer.parseInt(words[1]), FetchIsolation.valueOf(words[2]));
             case "readInto": return readInto(Integer.parseInt(words[1]));
+            case "whole": return whole(Integer.parseInt(words[1]), FetchIsolation.valueOf(words[2]));
             case "find": return find();
             case "truncate": return truncate(Long.parseLong(words[1]));
             default: throw new IllegalArgumentException(words[0]);
         }
     }
 
-    public static void main(String[] arguments) throws Exception {
-        BufferedReader in = new BufferedReader(new InputStreamReader(System.in));
-        for (String line = in.readLine(); line != null; line = in.readLine()) {
-            try {
-                System.out.println(run(line.split(" ")));
-            } catch (Exception error) {
-                System.out.println(error.toString().replace('\n', ' '));
-            }
-        }
+    public static void main(String[] arguments) throws IOException {
+        Stopwatch.serve(LogTimer::run);
     }
 }

@@ -1,0 +1,186 @@
+"""Epoch histories: where an epoch ends, who wrote an offset, loading a checkpoint, a new epoch."""
+
+import random
+import shutil
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from itertools import accumulate
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+
+from bench.peer.files import Logs, write_numbers
+from bench.peer.kafka_timer import KafkaTimer
+from bench.peer.turns import Settings, Timed, take_turns
+from bench.results import KAFKA, OURS, Row
+from epoch import EpochEntry, EpochHistory, LeaderEpochCheckpoint, LeaderEpochFileCache
+from epoch.bulk import EpochTable
+
+SIZES: Final = (10, 1_000, 100_000)
+LOG_END: Final = 1 << 40
+OFFSETS_OF_AN_EPOCH: Final = 100
+PASSES: Final = 16
+"""Over all queries, in a round."""
+LONG: Final = 100_000
+"""Entries from which on what walks over them is asked less often."""
+Entries = list[EpochEntry]
+
+
+def entries_of(size: int, *, dense: bool = False) -> Entries:
+    """So many epochs of 100 offsets each: each number used, or one in three."""
+    rng = random.Random(size)
+    steps = [1 if dense else rng.randint(1, 5) for _ in range(size)]
+    return [EpochEntry(epoch, number * OFFSETS_OF_AN_EPOCH) for number, epoch in enumerate(accumulate(steps))]
+
+
+class EpochWorks:
+    """Kafka answers one question at a time, also where many are asked."""
+
+    group = "epochs"
+    timer = "EpochTimer"
+
+    def __init__(self, settings: Settings, _logs: Logs, kafka: KafkaTimer | None) -> None:
+        # What takes nanoseconds is compiled late.
+        self._settings = replace(settings, warm_up=3 * settings.warm_up)
+        self._kafka = kafka
+
+    def works(self) -> dict[str, Callable[[str], Row]]:
+        """Return all kinds of work by name."""
+        works: dict[str, Callable[[str], Row]] = {}
+        for size in SIZES:
+            works[f"end offset for an epoch, {size:,} epochs"] = partial(self._ends, size)
+            works[f"end offsets in bulk, {size:,} epochs"] = partial(self._bulk, size, dense=False)
+            works[f"end offsets in bulk, {size:,} epochs without gaps"] = partial(self._bulk, size, dense=True)
+            works[f"epoch for an offset, {size:,} epochs"] = partial(self._writers, size)
+        for size in SIZES[1:]:
+            works[f"load a checkpoint of {size:,} epochs"] = partial(self._load, size)
+            works[f"assign a new epoch after {size:,}, in memory"] = partial(self._assign_in_memory, size)
+            works[f"assign a new epoch after {size:,}, with its file"] = partial(self._assign_with_file, size)
+        return works
+
+    def _ends(self, size: int, name: str) -> Row:
+        epochs, _ = self._ask_about(entries_of(size), self._settings.calls)
+        cache = LeaderEpochFileCache.open(self._place(OURS))
+
+        def ours() -> Timed:
+            end_offset_for = cache.end_offset_for
+            spent, found = self._settings.time(lambda: [end_offset_for(epoch, LOG_END) for epoch in epochs])
+            return Timed(spent / len(epochs), sum(map(sum, found)))
+
+        return self._beside_kafka(self._row(name, "answers"), ours, "ends", len(epochs))
+
+    def _bulk(self, size: int, name: str, *, dense: bool) -> Row:
+        epochs, _ = self._ask_about(entries_of(size, dense=dense), self._settings.calls)
+        table = EpochTable([LeaderEpochFileCache.open(self._place(OURS)).history])
+        asked = np.array(epochs)
+
+        def ours() -> Timed:
+            spent, found = self._settings.time(
+                lambda: [table.end_offsets_for(0, asked, LOG_END) for _ in range(PASSES)]
+            )
+            answers = found[-1]
+            return Timed(spent / PASSES / len(asked), int(answers.epochs.sum() + answers.end_offsets.sum()))
+
+        return self._beside_kafka(self._row(name, "answers"), ours, "ends", len(epochs))
+
+    def _writers(self, size: int, name: str) -> Row:
+        _, offsets = self._ask_about(entries_of(size), self._settings.calls // (1_000 if size >= LONG else 1))
+        cache = LeaderEpochFileCache.open(self._place(OURS))
+
+        def ours() -> Timed:
+            epoch_for_offset = cache.epoch_for_offset
+            spent, found = self._settings.time(lambda: [epoch_for_offset(offset) for offset in offsets])
+            return Timed(spent / len(offsets), sum(epoch for epoch in found if epoch is not None))
+
+        return self._beside_kafka(self._row(name, "answers"), ours, "writers", len(offsets))
+
+    def _load(self, size: int, name: str) -> Row:
+        self._write(entries_of(size))
+        times = max(LONG // 10 // size, 1)
+        directory = self._place(OURS)
+
+        def ours() -> Timed:
+            spent, found = self._settings.time(lambda: [LeaderEpochFileCache.open(directory) for _ in range(times)])
+            return Timed(spent / times, len(found[-1]))
+
+        sides = {OURS: ours}
+        if self._kafka is not None:
+            sides[KAFKA] = partial(self._kafka.ask, "load", self._place(KAFKA), times, operations=times)
+        return take_turns(self._row(name, "entries", size), sides, self._settings)
+
+    def _assign_in_memory(self, size: int, name: str) -> Row:
+        count = max(min(self._settings.calls, LONG // size), 1)
+        return self._assign(
+            name, count, size, lambda: LeaderEpochFileCache(EpochHistory(entries_of(size))), ("remember",)
+        )
+
+    def _assign_with_file(self, size: int, name: str) -> Row:
+        count = 5 if size >= LONG else 20
+        return self._assign(name, count, size, lambda: LeaderEpochFileCache.open(self._place(OURS)), ("load", 1))
+
+    def _assign(
+        self,
+        name: str,
+        count: int,
+        size: int,
+        make: Callable[[], LeaderEpochFileCache],
+        make_kafkas: tuple[object, ...],
+    ) -> Row:
+        """Assign so many epochs after the latest; each round begins with the same entries."""
+        entries = entries_of(size)
+        epoch, start = entries[-1]
+
+        def ours() -> Timed:
+            self._write(entries)
+            cache = make()
+            assign = cache.assign
+            spent, _ = self._settings.time(lambda: [assign(epoch + n, start + n) for n in range(1, count + 1)])
+            return Timed(spent / count, len(cache) + sum(cache.entries[-1]))
+
+        def kafkas(kafka: KafkaTimer) -> Timed:
+            self._write(entries)
+            command, *times = make_kafkas
+            kafka.ask(command, self._place(KAFKA), *times)
+            return kafka.ask("assign", count, operations=count)
+
+        sides = {OURS: ours}
+        if self._kafka is not None:
+            sides[KAFKA] = partial(kafkas, self._kafka)
+        return take_turns(self._row(name, "epochs"), sides, self._settings)
+
+    def _row(self, name: str, unit: str, items: int = 1) -> Row:
+        return Row(name, items=items, unit=unit, group=self.group)
+
+    def _place(self, side: str) -> Path:
+        return self._settings.work / f"{side.lower()}-epochs" / "t-0"
+
+    def _write(self, entries: Entries) -> None:
+        """Write each side's checkpoint."""
+        for side in (OURS, KAFKA):
+            place = self._place(side)
+            shutil.rmtree(place, ignore_errors=True)
+            place.mkdir(parents=True)
+            LeaderEpochCheckpoint(place).write(entries)
+
+    def _ask_about(self, entries: Entries, count: int) -> tuple[list[int], list[int]]:
+        """Write each side's checkpoint, and let Kafka know it and as many random epochs and offsets as returned."""
+        self._write(entries)
+        rng = random.Random(count)
+        highest, end = entries[-1][0], len(entries) * OFFSETS_OF_AN_EPOCH
+        epochs = [rng.randint(0, highest) for _ in range(max(count, 1))]
+        offsets = [rng.randrange(end) for _ in epochs]
+        if self._kafka is not None:
+            queries = self._settings.work / "epoch-queries"
+            write_numbers(queries, [*epochs, *offsets])
+            self._kafka.ask("load", self._place(KAFKA), 1)
+            self._kafka.ask("queries", queries)
+        return epochs, offsets
+
+    def _beside_kafka(self, row: Row, ours: Callable[[], Timed], command: str, queries: int) -> Row:
+        sides = {OURS: ours}
+        if self._kafka is not None:
+            passes = PASSES if queries > 1_000 else 1
+            sides[KAFKA] = partial(self._kafka.ask, command, passes, operations=queries * passes)
+        return take_turns(row, sides, self._settings)
