@@ -20,17 +20,17 @@ _OWN: Final = ("fingerprint.py", "kernel.py", "kernel_cache.py")
 _CONSTANTS: Final = (bool, int, float, str, bytes, tuple, np.generic)
 
 
-def fingerprint(function: Callable[..., Any]) -> str:
-    """Hash all sources of a kernel's package, and those that compile it.
+def fingerprint(function: Callable[..., Any], *, anew: bool = False) -> str:
+    """Hash all sources of a kernel's package, and those that compile it, as they first were or `anew`.
 
     numba compares only the file that defines the kernel, and would go on using machine code into which older helpers
     of neighbouring modules were compiled.
     """
-    return _fingerprint(_directory(Path(inspect.getfile(function)), function.__module__))  # type: ignore[arg-type]  # its classes can be hashed
+    package = _directory(Path(inspect.getfile(function)), function.__module__)
+    return _hash(package) if anew else _first_hash(package)  # type: ignore[arg-type]  # its classes can be hashed
 
 
-@cache
-def _fingerprint(package: "Traversable") -> str:
+def _hash(package: "Traversable") -> str:
     own = _directory(Path(__file__), __name__)
     compiling = [own / name for name in _OWN]
     sources = [source for source in package.iterdir() if source.name.endswith(".py")]
@@ -40,6 +40,9 @@ def _fingerprint(package: "Traversable") -> str:
         digest.update(f"{source.name} {len(content)}\n".encode())
         digest.update(content)
     return digest.hexdigest()
+
+
+_first_hash = cache(_hash)
 
 
 def constants(function: Callable[..., Any]) -> list[str]:

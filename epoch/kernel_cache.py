@@ -30,7 +30,7 @@ from epoch.filesystem import REAL
 from epoch.fingerprint import constants, fingerprint
 
 _DIGEST: Final = hashlib.sha256().digest_size
-_USED: Final[dict[Path, int]] = {}
+_USED: Final[set[Path]] = set()
 _FAILURES: Final[list[str]] = []
 
 
@@ -38,9 +38,9 @@ class NoKernelCacheWarning(RuntimeWarning):
     """No directory for compiled kernels can be written: each process compiles them anew."""
 
 
-def used_files() -> dict[Path, int]:
-    """Return the files that this process has loaded kernels from or has written, with their bytes."""
-    return dict(_USED)
+def used_directories() -> list[Path]:
+    """Return the directories that this process has loaded kernels from or kept them in."""
+    return sorted(_USED)
 
 
 class KernelCache(NullCache):
@@ -57,13 +57,14 @@ class KernelCache(NullCache):
 
     def __init__(self, function: Callable[..., Any]) -> None:
         self._function = function
+        # Of the sources as they are imported: an upgrade may replace them before the kernel is called.
+        self._sources = fingerprint(function)
 
     @cached_property
     def directories(self) -> list[Path]:
         """Where code of these sources is looked for and kept, in order."""
-        source = Path(getfile(self._function))
-        name = f"{self._function.__module__.rpartition('.')[0]}-{fingerprint(self._function)[:24]}"
-        return [place / name for place in _places(source)]
+        name = _directory_name(self._function, self._sources)
+        return [place / name for place in _places(Path(getfile(self._function)))]
 
     @property
     def cache_path(self) -> str:
@@ -92,13 +93,25 @@ class KernelCache(NullCache):
         name = self._file_name(signature, compiled.codegen)
         failures = []
         for directory in self.directories:
+            is_first = not directory.exists()
             try:
                 _write(directory / name, content)
             except OSError as error:
                 failures.append(f"{error.filename or directory}: {error.strerror}")
-            else:
-                return
+                continue
+            if is_first:
+                self._remove_older(directory)
+            return
         _warn_once("; ".join(failures))
+
+    def _remove_older(self, directory: Path) -> None:
+        """Remove what former sources were compiled to from beside them; other places serve several installations."""
+        present = _directory_name(self._function, fingerprint(self._function, anew=True))
+        if directory.parent.name != "__pycache__" or directory.name != present:
+            return  # the latter where this process is what is left of a former version
+        for other in directory.parent.glob(_directory_name(self._function, "*")):
+            if other != directory:
+                shutil.rmtree(other, ignore_errors=True)
 
     def _file_name(self, signature: Any, codegen: Any) -> str:
         """Name the file after all that the code depends on beside the sources."""
@@ -108,6 +121,10 @@ class KernelCache(NullCache):
         key = repr((signature, codegen.magic_tuple(), line, constants(function), made_by))
         digest = hashlib.sha256(key.encode()).hexdigest()
         return f"{function.__module__.rpartition('.')[2]}.{function.__qualname__}-{digest[:24]}.nbc"
+
+
+def _directory_name(function: Callable[..., Any], of_sources: str) -> str:
+    return f"{function.__module__.rpartition('.')[0]}-{of_sources[:24]}"
 
 
 def _places(source: Path) -> list[Path]:
@@ -128,15 +145,13 @@ def _read(path: Path) -> bytes | None:
     kept = content[_DIGEST:]
     if hashlib.sha256(kept).digest() != content[:_DIGEST]:
         return None
-    _USED[path] = len(content)
+    _USED.add(path.parent)
     return kept
 
 
 def _write(path: Path, content: bytes) -> None:
     """Write a file that appears whole or not at all. Raises OSError."""
-    if not path.parent.exists():
-        REAL.make_directories(path.parent)
-        _remove_older(path.parent)
+    REAL.make_directories(path.parent)
     temporary = path.with_name(f"{path.name}.{uuid4().hex}")
     try:
         # It may be lost to a crash, as its checksum tells: nothing waits for the disk.
@@ -150,15 +165,7 @@ def _write(path: Path, content: bytes) -> None:
         with suppress(OSError):
             REAL.unlink(temporary)
         raise
-    _USED[path] = _DIGEST + len(content)
-
-
-def _remove_older(directory: Path) -> None:
-    """Remove what is beside the sources of former versions; other directories serve several installations."""
-    if directory.parent.name == "__pycache__":
-        for other in directory.parent.glob(f"{directory.name.rpartition('-')[0]}-*"):
-            if other != directory:
-                shutil.rmtree(other, ignore_errors=True)
+    _USED.add(path.parent)
 
 
 def _warn_once(failures: str) -> None:

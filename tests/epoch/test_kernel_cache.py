@@ -99,6 +99,19 @@ def test_what_former_sources_compiled_to_is_removed(package: KernelPackage) -> N
     assert {path.parent for path in package.files()} == {later} != {former}
 
 
+def test_a_process_that_outlives_an_upgrade_removes_nothing_and_passes_nothing_on(package: KernelPackage) -> None:
+    outlived = package.start(TOGETHER.format(number=0, argument="5.0"))
+    while not (package.root / "ready-0").exists():
+        assert outlived.poll() is None
+        time.sleep(0.01)
+    (package.directory / "helpers.py").write_text(HELPERS.replace("x + STEP", "x + 2"))
+    upgraded = package.run()
+    (package.root / "go").touch()
+    assert outlived.communicate() == ("6.0\n", "")
+    assert package.run() == upgraded._replace(hits=1)
+    assert package.python(CALL_TELLING_HITS.format("5.0")) == "7.0 0"
+
+
 def test_machine_code_loads_without_what_only_compiling_needs(package: KernelPackage) -> None:
     package.run()
     program = "import sys; from package.kernels import add_one; print(add_one(5), 'numba.np.linalg' in sys.modules)"
