@@ -1,0 +1,122 @@
+"""All that was measured, put together: runs of several programs, and the suites."""
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from statistics import median
+from typing import Any, Final
+
+from bench.limits import GROUP as LIMITS
+from bench.limits import fastest
+from bench.report.suite import Benchmark, benchmarks
+from bench.results import OURS, Row, Run, read_runs
+
+RUNS_THAT_COUNT: Final = 3
+"""In fewer runs a ratio may be luck."""
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """One kind of work beside another side, in as many runs as have both."""
+
+    side: str
+    rows: tuple[Row, ...]
+    """One for each run."""
+
+    @property
+    def name(self) -> str:
+        """What was done."""
+        return self.rows[0].name
+
+    @property
+    def ratios(self) -> list[float]:
+        """How many times as fast as that side we were, in each run."""
+        return [ratio for row in self.rows if (ratio := row.ratio(self.side)) is not None]
+
+    @property
+    def counts(self) -> bool:
+        """Whether there are enough runs."""
+        return len(self.ratios) >= RUNS_THAT_COUNT
+
+    def nanoseconds(self, side: str) -> float:
+        """What an operation took: the median of the runs' medians."""
+        return median(taken for row in self.rows if (taken := row.median(side)) is not None)
+
+
+@dataclass
+class Evidence:
+    """What result files say."""
+
+    runs: list[Run] = field(default_factory=list)
+    benchmarks: list[Benchmark] = field(default_factory=list)
+
+    def add(self, path: Path) -> None:
+        """Add a result file of either kind. Raises ValueError for any other, and OSError."""
+        try:
+            document = json.loads(path.read_text())
+            if isinstance(document, list):
+                self.runs += read_runs(path)
+            else:
+                self.benchmarks += benchmarks(document)
+        except (KeyError, TypeError, ValueError) as error:
+            raise ValueError(f"{path}: not a result of bench or of pytest-benchmark: {error!r}") from error
+
+    @property
+    def rows(self) -> list[Row]:
+        """Of all runs."""
+        return [row for run in self.runs for row in run.rows]
+
+    def named(self, name: str) -> list[Row]:
+        """The rows of that name, one for each run that has it."""
+        return [row for row in self.rows if row.name == name]
+
+    @property
+    def sides(self) -> list[str]:
+        """Whom we were measured beside, in the order in which they come."""
+        return list(
+            dict.fromkeys(side for row in self.rows for side in row.times if OURS in row.times and side != OURS)
+        )
+
+    def comparison(self, name: str, side: str) -> Comparison | None:
+        """One kind of work beside a side; None where no run has both."""
+        rows = tuple(row for row in self.named(name) if row.ratio(side) is not None)
+        return Comparison(side, rows) if rows else None
+
+    def comparisons(self, side: str) -> list[Comparison]:
+        """All work that this side did too."""
+        names = dict.fromkeys(row.name for row in self.rows)
+        return [found for name in names if (found := self.comparison(name, side)) is not None]
+
+    @property
+    def limits(self) -> list[Row]:
+        """What the machine can do."""
+        return [row for row in self.rows if row.group == LIMITS]
+
+    def limit(self, name: str) -> float | None:
+        """Bytes a nanosecond that the machine can do."""
+        rates = [row.bytes / taken for row in self.limits if row.name == name and (taken := fastest(row))]
+        return max(rates, default=None)
+
+    @property
+    def skipped(self) -> list[Row]:
+        """What was not measured, each with its reason."""
+        return list({row.name: row for row in self.rows if row.skipped}.values())
+
+    @property
+    def conditions(self) -> dict[str, list[Any]]:
+        """What figures depend on, each with all values that it had."""
+        found: dict[str, list[Any]] = {}
+        for run in self.runs:
+            for key, value in run.conditions.items():
+                if value not in found.setdefault(key, []):
+                    found[key].append(value)
+        return found
+
+
+def gather(paths: Iterable[Path]) -> Evidence:
+    """Read result files."""
+    evidence = Evidence()
+    for path in paths:
+        evidence.add(path)
+    return evidence

@@ -1,0 +1,144 @@
+"""What the page says of results, from reading them to the written file."""
+
+from pathlib import Path
+
+import pytest
+
+from bench.report.__main__ import main
+from bench.report.page import BEGIN, END
+from bench.results import KAFKA, OURS, Row, Run, write_runs
+from tests.bench.report.evidence import APPEND, CONDITIONS, RECOVER, beside, curve, limit
+
+PAGE = f"# Performance\n\nBy hand.\n\n{BEGIN}\nold\n{END}\n\nAlso by hand.\n"
+TARGETS = f"""
+[[target]]
+row = "{APPEND}"
+beside = "Kafka"
+at_least = 1
+reason = "Fifteen calls of the interpreter."
+
+[[target]]
+row = "{RECOVER}"
+beside = "Kafka"
+at_least = 8
+
+[[curve]]
+name = "look up"
+reason = "Caches end."
+"""
+
+
+def report(directory: Path, results: list[Run], targets: str = TARGETS) -> str:
+    """Write a report; return its page."""
+    page = directory / "performance.md"
+    page.write_text(PAGE)
+    (directory / "targets.toml").write_text(targets)
+    write_runs(directory / "result.json", results)
+    words = [str(directory / "result.json"), "--page", str(page), "--targets", str(directory / "targets.toml")]
+    assert main(words) == 0
+    return page.read_text()
+
+
+def run(append: float, recover: float) -> Run:
+    return Run("bench.peer", [beside(APPEND, append), beside(RECOVER, recover)], dict(CONDITIONS))
+
+
+@pytest.fixture
+def page(tmp_path: Path) -> str:
+    """Three runs, limits and two curves."""
+    results = [run(0.5, 9), run(0.7, 11), run(0.6, 10), limit("read memory", 20)]
+    return report(tmp_path, [*results, curve("look up", 1, 2), curve("scan", 2, 2)])
+
+
+def test_what_is_written_by_hand_stays(page: str) -> None:
+    assert page.startswith(f"# Performance\n\nBy hand.\n\n{BEGIN}\n\nMeasured on 2026-01-02")
+    assert page.endswith(f"\n\n{END}\n\nAlso by hand.\n")
+    assert "old" not in page
+
+
+def test_machine_versions_date_and_commit_are_told(page: str) -> None:
+    assert (
+        "Measured on 2026-01-02, commit abc1234, Some CPU, 2 cores, 23 GiB, load 0.1 as the runs began, python 3.11.7."
+        in page
+    )
+    assert "| read memory | 20.00 GB/s |" in page
+
+
+def test_a_ratio_is_that_of_the_worst_run_with_the_spread_of_all(page: str) -> None:
+    assert "medians of 3 rounds or more in each of 3 runs" in page
+    assert f"| {APPEND} | 100 ns | 60.0 ns | 0.50 to 0.70 | ≥ 1 |" in page
+
+
+def test_reached_and_missed_aims_are_listed_missed_ones_with_their_reasons(page: str) -> None:
+    assert "1 of 2 are reached in every run" in page
+    assert f"Missed:\n\n| what | aim | worst run | why, and what was tried |\n|---|---|---|---|\n| {APPEND} |" in page
+    assert "| ≥ 1, beside Kafka | 0.50 | Fifteen calls of the interpreter. |" in page
+    assert f"| {RECOVER} | ≥ 8, beside Kafka | 9.00 |\n" in page
+
+
+def test_a_rising_cost_is_told_with_its_reason(page: str) -> None:
+    assert "| look up | 10 | 100 | entries | 1 ns | 2 ns | 2.00 times | Caches end. |" in page
+    assert "| scan | 10 | 100 | entries | 2 ns | 2 ns | no | |" in page
+
+
+def test_a_missing_reason_is_told(tmp_path: Path) -> None:
+    page = report(tmp_path, [run(0.5, 9)] * 3, TARGETS.replace("reason", "# reason", 1))
+    assert "| ≥ 1, beside Kafka | 0.50 | **no reason is given yet** |" in page
+
+
+def test_pictures_are_drawn_named_on_the_page_and_the_same_again(tmp_path: Path, page: str) -> None:
+    names = ["performance-cost.svg", "performance-growth.svg", "performance-kafka.svg"]
+    drawn = {path.name: path.read_bytes() for path in sorted((tmp_path / "pictures").iterdir())}
+    assert list(drawn) == names
+    assert all(f"(pictures/{name})" in page for name in names)
+    assert APPEND.encode() in drawn["performance-kafka.svg"]
+    words = ["--page", str(tmp_path / "performance.md"), "--targets", str(tmp_path / "targets.toml")]
+    assert main([str(tmp_path / "result.json"), *words]) == 0
+    assert {path.name: path.read_bytes() for path in (tmp_path / "pictures").iterdir()} == drawn
+    assert (tmp_path / "performance.md").read_text() == page
+
+
+def test_fewer_than_three_runs_reach_no_aim(tmp_path: Path) -> None:
+    page = report(tmp_path, [run(2, 9)] * 2)
+    assert "A ratio counts only once it holds in 3 runs" in page
+    assert "0 of 2 are reached" in page
+    assert "holds in 2 of 3 runs that are needed" in page
+
+
+def test_without_kafka_the_page_says_so(tmp_path: Path) -> None:
+    page = report(tmp_path, [Run("bench.peer", [Row(APPEND, times={OURS: [100.0]})], dict(CONDITIONS))])
+    assert "**Kafka was not there: the figures are ours alone" in page
+    assert "Beside" not in page
+    assert not (tmp_path / "pictures/performance-kafka.svg").exists()
+
+
+def test_what_was_skipped_is_listed_with_its_reason(tmp_path: Path) -> None:
+    page = report(tmp_path, [Run("bench.peer", [beside(RECOVER, 9), Row(APPEND, skipped="9 GiB are needed")])])
+    assert f"### Not measured\n\n| what | why |\n|---|---|\n| {APPEND} | 9 GiB are needed |" in page
+    assert f"| {APPEND} | ≥ 1, beside {KAFKA} | | 9 GiB are needed |" in page
+
+
+def test_a_checkout_with_changes_is_told(tmp_path: Path) -> None:
+    changed = Run("bench.peer", [beside(RECOVER, 9)], CONDITIONS | {"commit": "abc1234-dirty"})
+    assert "Files differed from that commit." in report(tmp_path, [changed])
+
+
+def test_a_page_without_marks_is_not_touched(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    page = tmp_path / "page.md"
+    page.write_text("nothing\n")
+    write_runs(tmp_path / "result.json", [run(1, 9)])
+    assert main([str(tmp_path / "result.json"), "--page", str(page)]) == 2
+    assert "must stand around the measured part" in capsys.readouterr().err
+    assert page.read_text() == "nothing\n"
+    assert not (tmp_path / "pictures").exists()
+
+
+def test_a_file_that_is_no_result_is_told_and_nothing_written(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "page.md").write_text(PAGE)
+    (tmp_path / "other.json").write_text("{")
+    for name in ("other.json", "missing.json"):
+        assert main([str(tmp_path / name), "--page", str(tmp_path / "page.md")]) == 2
+        assert name in capsys.readouterr().err
+    assert (tmp_path / "page.md").read_text() == PAGE
