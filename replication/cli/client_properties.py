@@ -4,6 +4,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Final, TypeVar
 
 from logstore.meta_properties import parse_properties
@@ -34,6 +35,9 @@ SUPPORTED: Final = frozenset(
         "ssl.truststore.type",
     }
 )
+API_TIMEOUT: Final = "default.api.timeout.ms"
+"""Of these properties only elections know it: other commands wait as long as they are let."""
+DEFAULT_API_TIMEOUT_MS: Final = 60_000
 SECURITY: Final = ("security.", "sasl.", "ssl.")
 """Properties that must not be passed over: a connection would be less safe than it is meant to be, or fail."""
 
@@ -49,13 +53,18 @@ class ClientProperties:
 
     settings: ClientSettings
     passed_over: tuple[str, ...] = ()
+    api_timeout_ms: int = DEFAULT_API_TIMEOUT_MS
+    """How long all attempts at one request may take together, where there are several."""
 
     @classmethod
-    def read(cls, path: Path) -> "ClientProperties":
-        """Read a file. Raises InvalidSettingsError where it asks for what is not supported, and OSError."""
+    def read(cls, path: Path, defaults: Mapping[str, str] = MappingProxyType({})) -> "ClientProperties":
+        """Read a file over `defaults`.
+
+        Raises InvalidSettingsError where it asks for what is not supported, and OSError.
+        """
         text = _CONTINUED.sub(r"\1", path.read_bytes().decode("latin-1"))
         try:
-            return cls.of(parse_properties(text.encode("latin-1")))
+            return cls.of({**defaults, **parse_properties(text.encode("latin-1"))})
         except InvalidSettingsError as error:
             raise InvalidSettingsError(f"{path}: {error}") from error
 
@@ -78,7 +87,7 @@ class ClientProperties:
             tls=_tls(given) if tls else None,
             sasl=_sasl(given) if sasl else None,
         )
-        return cls(settings, tuple(others))
+        return cls(settings, tuple(others), _number(given, API_TIMEOUT, DEFAULT_API_TIMEOUT_MS))
 
 
 def _tls(given: Mapping[str, str]) -> TlsSettings:

@@ -17,6 +17,7 @@ from replication.cli.audit import audit
 from replication.cli.cluster import cluster
 from replication.cli.demo import demo
 from replication.cli.dump import dump
+from replication.cli.elect import ElectCommand, elect
 from replication.cli.epochs import epochs
 from replication.cli.mirror import mirror
 from replication.cli.output import (
@@ -36,7 +37,7 @@ from replication.cli.version import print_version, version
 from replication.cli.warm import warm
 from replication.errors import ReplicationError
 
-COMMANDS = (audit, dump, verify, epochs, plan, advise, recover, truncate, mirror, cluster, demo, warm, version)
+COMMANDS = (audit, dump, verify, epochs, plan, advise, recover, truncate, mirror, cluster, elect, demo, warm, version)
 
 UsageError: Final[type[Exception]] = typer.BadParameter.mro()[1]
 """What typer raises for wrong options and arguments: click's, or that of its own copy of click."""
@@ -94,7 +95,7 @@ def _first_sentence(command: Callable[..., None]) -> str:
 
 for command in COMMANDS:
     # typer would cut the first sentence to a line.
-    app.command(cls=PlainUsage, short_help=_first_sentence(command))(command)
+    app.command(cls=ElectCommand if command is elect else PlainUsage, short_help=_first_sentence(command))(command)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -13,6 +13,7 @@ from replication.protocol import (
     describe_configs,
     describe_quorum,
     describe_topic_partitions,
+    elect_leaders,
     fetch,
     fetch_snapshot,
     list_offsets,
@@ -26,6 +27,7 @@ from replication.protocol.describe_cluster import DescribeClusterRequest
 from replication.protocol.describe_configs import DescribeConfigsRequest
 from replication.protocol.describe_quorum import DescribeQuorumRequest
 from replication.protocol.describe_topic_partitions import DescribeTopicPartitionsRequest
+from replication.protocol.elect_leaders import ElectLeadersRequest
 from replication.protocol.fetch import FetchRequest, FetchResponse
 from replication.protocol.fetch_bytes import write_fetch
 from replication.protocol.fetch_snapshot import FetchSnapshotRequest
@@ -143,6 +145,13 @@ _OURS: Final[Mapping[type, Api]] = {
         list_partition_reassignments.VERSIONS,
         list_partition_reassignments.encode_list_partition_reassignments,
         list_partition_reassignments.decode_list_partition_reassignments,
+    ),
+    ElectLeadersRequest: Api(
+        elect_leaders.API_KEY,
+        "ElectLeaders",
+        elect_leaders.elect_leaders_versions,
+        lambda request, version: write(elect_leaders.encode_elect_leaders(request, version)),
+        lambda _, answer: elect_leaders.decode_elect_leaders(answer),
     ),
     BrokerHeartbeatRequest: _api(
         broker_heartbeat.API_KEY,

@@ -1,9 +1,122 @@
-"""What kafka-leader-election 4.3.1 printed on real clusters."""
+"""What kafka-leader-election 4.3.1 printed on real clusters.
 
-from tests.controller.case import Case, Cases, Document, missing, only
+Ours runs as a whole, with a broker on loopback that answers as the cluster of the case did. The answers are taken from
+what was printed; tests/replication/operations/test_on_a_real_cluster.py brings about each of them on a real cluster.
+"""
+
+import re
+import socket
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import chdir, contextmanager
+from functools import partial
+from pathlib import Path
+from unittest.mock import patch
+
+from kio.schema.errors import ErrorCode
+
+from logstore import TopicPartition
+from logstore.topic_partition import parse_directory_name
+from replication.cli import elect
+from replication.operations.java_exceptions import java_exception
+from replication.protocol.elect_leaders import PREFERRED, UNCLEAN, ElectionResult
+from tests.controller.case import Case, Cases, Document, only
+from tests.replication.cli.command import epochlog
+from tests.replication.operations.electing_broker import ElectingBroker
+
+CONFIGURATIONS = ("--command-config", "--admin.config")
+QUICK = {"default.api.timeout.ms": "1000", "request.timeout.ms": "500"}
+TIMED_OUT = "Timeout waiting for election results"
+NOT_AUTHORIZED = "Not authorized to perform leader election"
+PARTITIONS = re.compile(r"(Successfully completed|Valid replica already elected).* for partitions (.+)")
+FAILED = re.compile(r"Error completing .* for partition: (\S+): ([\w.]+): (.*)")
 
 
 def cases(document: Document) -> Cases:
     only(document, "source", "notes", "cases")
     for case in document["cases"]:
-        yield Case(case["id"], missing("epochlog elect"), not_yet="replication/cli/elect.py")
+        yield Case(case["id"], partial(check, case))
+
+
+def check(case: Document) -> None:
+    only(
+        case,
+        "id",
+        "args",
+        "precondition",
+        "exit_code",
+        "stdout",
+        "stderr",
+        "stderr_first_line",
+        "stderr_second_line",
+        "json_file_content",
+    )
+    with tempfile.TemporaryDirectory() as scratch, chdir(scratch), as_it_was(case) as bootstrap:
+        arguments = prepared(case, bootstrap)
+        with patch.object(elect, "CLIENT_DEFAULTS", QUICK):
+            done = epochlog("elect", *arguments)
+    assert done.status == case["exit_code"]
+    assert unordered(done.out) == unordered(case["stdout"])
+    if "stderr" in case:
+        assert done.err == case["stderr"]
+    else:
+        assert [*done.err.splitlines(), ""][0] == case["stderr_first_line"]
+
+
+def prepared(case: Document, bootstrap: str) -> list[str]:
+    """Return the arguments for this cluster, with the files that they name."""
+    arguments = list(case["args"])
+    for number, (option, value) in enumerate(zip(case["args"], case["args"][1:], strict=False), start=1):
+        if option == "--bootstrap-server":
+            arguments[number] = bootstrap
+        elif option == "--path-to-json-file" and "json_file_content" in case:
+            Path(value).write_text(case["json_file_content"])
+        elif option in CONFIGURATIONS:
+            Path(value).write_text("".join(f"{name}={setting}\n" for name, setting in QUICK.items()))
+    return arguments
+
+
+@contextmanager
+def as_it_was(case: Document) -> Iterator[str]:
+    """Give the address of a broker that answers as was printed, or of nobody where it timed out."""
+    printed = case["stdout"].splitlines()
+    if TIMED_OUT in printed:
+        with socket.socket() as taken:
+            taken.bind(("127.0.0.1", 0))
+            yield f"127.0.0.1:{taken.getsockname()[1]}"
+        return
+    error = ErrorCode.cluster_authorization_failed if NOT_AUTHORIZED in printed else ErrorCode.none
+    with ElectingBroker(results(printed), error) as broker:
+        yield str(broker.address)
+    for asked in broker.asked:
+        assert asked.election_type == (UNCLEAN if "unclean" in map(str.lower, case["args"]) else PREFERRED)
+        assert (asked.partitions is None) == ("--all-topic-partitions" in case["args"])
+        if asked.partitions is not None:
+            assert set(broker.results) == set(asked.partitions)
+    assert bool(broker.asked) == (bool(printed) or case["exit_code"] == 0) or "--version" in case["args"]
+
+
+def results(printed: list[str]) -> Mapping[TopicPartition, ElectionResult]:
+    """Return what a broker answered for this to be printed."""
+    found = {}
+    for line in printed:
+        if match := PARTITIONS.fullmatch(line):
+            error = ErrorCode.none if match[1].startswith("Success") else ErrorCode.election_not_needed
+            found |= {parsed(name): ElectionResult(error) for name in match[2].split(", ")}
+        elif match := FAILED.fullmatch(line):
+            error = next(code for code in ErrorCode if java_exception(code, "") == f"{match[2]}: ")
+            found[parsed(match[1])] = ElectionResult(error, match[3])
+    return found
+
+
+def parsed(name: str) -> TopicPartition:
+    return parse_directory_name(name).topic_partition
+
+
+def unordered(printed: str) -> list[str]:
+    """Return what was printed in an order of its own: that of partitions does not matter."""
+    return sorted(re.sub(r"for partitions (.+)", _sorted, line) for line in printed.split("\n"))
+
+
+def _sorted(match: re.Match[str]) -> str:
+    return ", ".join(sorted(match[1].split(", ")))

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from logstore import TopicPartition
 from replication.protocol.broker_heartbeat import BrokerHeartbeatRequest
 from replication.protocol.broker_registration import BrokerRegistrationRequest, Listener, SecurityProtocol
+from replication.protocol.elect_leaders import PREFERRED, UNCLEAN, ElectLeadersRequest
 from replication.protocol.fetch import FetchPartition, FetchRequest, SnapshotId
 from replication.protocol.fetch_snapshot import FetchSnapshotRequest
 from replication.protocol.list_offsets import ListOffsetsRequest, OffsetQuestion
@@ -93,4 +94,10 @@ fetch_snapshot_requests = st.builds(
     current_leader_epoch=int32,
     replica_id=int32,
     cluster_id=st.none() | st.text(max_size=30),
+)
+elect_leaders_requests = st.builds(
+    ElectLeadersRequest,
+    election_type=st.sampled_from([PREFERRED, UNCLEAN]),
+    partitions=st.none() | st.lists(partitions, unique=True, max_size=5).map(tuple),
+    timeout_ms=st.integers(0, 2**31 - 1),
 )

@@ -1,0 +1,312 @@
+"""`epochlog elect`: kafka-leader-election, and what goes beyond it."""
+
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import fields
+from importlib.resources import files
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Final
+
+import typer
+from typer.core import TyperCommand
+
+from replication.cli.connection import Bootstrap, CommandConfig
+from replication.cli.output import JsonOption, complain, print_json, print_table, told
+
+if TYPE_CHECKING:
+    from logstore import TopicPartition
+    from replication.cli.client_properties import ClientProperties
+    from replication.operations.election_forecast import ElectionForecast
+    from replication.operations.tool_error import ToolError
+    from replication.planning import Advice, Standing
+
+KAFKA_VERSION: Final = "4.3.1"
+"""Whose tool this command does the work of."""
+ABOUT: Final = (
+    "This tool attempts to elect a new leader for a set of topic partitions. The type of elections supported are "
+    "preferred replicas and unclean replicas."
+)
+DEPRECATED: Final = (
+    "Option --admin.config has been deprecated and will be removed in a future version. Use --command-config instead."
+)
+CLIENT_DEFAULTS: Final = {"default.api.timeout.ms": "30000", "request.timeout.ms": "15000"}
+"""What the tool sets where the properties say nothing, in milliseconds."""
+OUR_HELP: Final = "-h"
+
+
+class ElectCommand(TyperCommand):
+    """Reads options as Kafka's tool does, with its messages; the declared ones are for `-h` and for completion."""
+
+    def get_help_option_names(self, ctx: typer.Context) -> list[str]:  # type: ignore[override]  # as below
+        """Leave `--help` to the tool's own."""
+        del ctx
+        return [OUR_HELP]
+
+    def parse_args(self, ctx: typer.Context, args: list[str]) -> list[str]:  # type: ignore[override]  # click's Context is typer's base
+        """Take the arguments."""
+        if ctx.resilient_parsing or OUR_HELP in args:
+            return super().parse_args(ctx, args)
+        with _ending_as_the_tool():
+            ctx.params = _read_options(args)
+        return []
+
+
+def elect(
+    *,
+    bootstrap: Bootstrap,
+    election_type: Annotated[
+        str,
+        typer.Option(
+            metavar="preferred|unclean",
+            help="preferred: let the first replica lead again, where it is in sync. unclean: where nobody leads, let "
+            "any replica lead that is alive, though records may be lost.",
+        ),
+    ],
+    topic: Annotated[str | None, typer.Option(metavar="TOPIC", help="Elect for one partition of this topic.")] = None,
+    partition: Annotated[int | None, typer.Option(metavar="N", help="The partition of the topic.")] = None,
+    path_to_json_file: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help='Elect for the partitions in a file: {"partitions": [{"topic": "a", "partition": 1}]}.'
+        ),
+    ] = None,
+    all_topic_partitions: Annotated[
+        bool, typer.Option("--all-topic-partitions", help="Elect for all partitions that need it.")
+    ] = False,
+    command_config: CommandConfig = None,
+    admin_config: Annotated[
+        Path | None, typer.Option("--admin.config", metavar="FILE", help="The old name of --command-config.")
+    ] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Elect nobody; say who would lead, by Kafka's own rules.")
+    ] = False,
+    log_dir: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="[ID=]DIR",
+            help="With --dry-run: a broker's log.dirs root, of two brokers or more, to say what an unclean election "
+            "would lose.",
+        ),
+    ] = None,
+    json: JsonOption = False,
+) -> None:
+    """Elect partition leaders on a running cluster, as kafka-leader-election does: its options, texts and exit status.
+
+    Exit status 0 where all is elected or needs no election, 1 otherwise, as of Kafka's tool, whose own help is
+    `--help`. With --dry-run: 1 where an election would fail, or might lose records.
+
+    Example: epochlog elect --bootstrap broker1:9092 --election-type preferred --all-topic-partitions --dry-run
+    """
+    with _ending_as_the_tool(json=json):
+        partitions = _chosen(topic, partition, path_to_json_file)
+        if admin_config and not json:
+            print(DEPRECATED)
+        client = _client(command_config or admin_config)
+        if dry_run:
+            fails = _foresee(bootstrap, client, election_type, partitions, log_dir or [], json=json)
+        else:
+            fails = _hold(bootstrap, client, election_type, partitions, json=json)
+    del all_topic_partitions  # what is chosen where nothing else is
+    if fails:
+        raise typer.Exit(1)
+
+
+def _read_options(arguments: Sequence[str]) -> dict[str, object]:
+    """Return the options by parameter, unless only help or the version is asked for."""
+    try:
+        from replication.operations.election_options import FLAGS, HELP, VALUED, VERSION, ElectionOptions
+    except ModuleNotFoundError as error:
+        complain(f"elections need {error.name}: pip install 'epochlog[cli,wire]'")
+        raise typer.Exit(1) from error
+    from replication.operations.tool_options import ToolOptions
+
+    options = ToolOptions.read(arguments, VALUED, FLAGS)
+    if not arguments or HELP in options:
+        _say(ABOUT)
+        _say(_usage())
+        raise typer.Exit(1)
+    if VERSION in options:
+        print(KAFKA_VERSION)
+        raise typer.Exit
+    read = ElectionOptions.of(options)
+    given = {field.name: getattr(read, field.name) for field in fields(read)}
+    return given | {"election_type": read.election_type.name}
+
+
+@contextmanager
+def _ending_as_the_tool(*, json: bool = False) -> "Iterator[None]":
+    """End the command as Kafka's tool does, with its message and status, where that would."""
+    from replication.errors import ReplicationError
+    from replication.operations.tool_error import EXIT_FAILED, ToolError
+
+    try:
+        yield
+    except ToolError as error:
+        _tell(error, json=json)
+        raise typer.Exit(EXIT_FAILED) from error
+    except (ReplicationError, OSError) as error:
+        _tell(ToolError(told(error)), json=json)
+        raise typer.Exit(EXIT_FAILED) from error
+
+
+def _tell(error: "ToolError", *, json: bool) -> None:
+    if json:
+        print_json({"error": error.message, "reason": error.reason or None})
+    elif error.on_output_too:
+        print(error.message)
+    _say("\n".join(error.lines))
+    if error.shows_usage:
+        _say(_usage())
+
+
+def _say(text: str) -> None:
+    """Say something on the error stream, as the tool does: without a name before it."""
+    sys.stdout.flush()
+    print(text, file=sys.stderr, flush=True)
+
+
+def _usage() -> str:
+    return (files("replication.cli") / "data/kafka-leader-election.txt").read_text().removesuffix("\n")
+
+
+def _chosen(
+    topic: str | None, partition: int | None, path_to_json_file: Path | None
+) -> "tuple[TopicPartition, ...] | None":
+    """Return the partitions that are asked for; None: all."""
+    from logstore import TopicPartition
+    from replication.operations.election_data import read_election_data
+
+    if path_to_json_file is not None:
+        return read_election_data(path_to_json_file)
+    if topic is not None and partition is not None:
+        return (TopicPartition(topic, partition),)
+    return None
+
+
+def _client(configuration: Path | None) -> "ClientProperties":
+    from replication.cli.client_properties import ClientProperties
+    from replication.operations.leader_election import CANNOT_BEGIN
+    from replication.operations.tool_error import ToolError
+
+    if configuration is None:
+        return ClientProperties.of(CLIENT_DEFAULTS)
+    try:
+        client = ClientProperties.read(configuration, CLIENT_DEFAULTS)
+    except OSError as error:
+        raise ToolError(str(configuration), told(error)) from error
+    if client.api_timeout_ms < client.settings.request_timeout_ms:
+        raise ToolError(
+            CANNOT_BEGIN,
+            f"{configuration}: default.api.timeout.ms, {client.api_timeout_ms}, must be no smaller than "
+            f"request.timeout.ms, {client.settings.request_timeout_ms}; set both",
+        )
+    return client
+
+
+def _hold(
+    bootstrap: str,
+    client: "ClientProperties",
+    election_type: str,
+    partitions: "tuple[TopicPartition, ...] | None",
+    *,
+    json: bool,
+) -> bool:
+    """Hold the elections, tell of them, and return whether any failed."""
+    from replication.controller.elections import ElectionType
+    from replication.operations.election_report import ElectionReport
+    from replication.operations.leader_election import bootstrap_addresses, hold_elections
+    from replication.protocol.elect_leaders import ElectLeadersRequest
+
+    kind = ElectionType[election_type]
+    request = ElectLeadersRequest(election_type=kind, partitions=partitions, timeout_ms=client.api_timeout_ms)
+    response = hold_elections(bootstrap_addresses(bootstrap), client.settings, request)
+    report = ElectionReport(kind, response.results)
+    if json:
+        print_json(report.as_json())
+    else:
+        for line in report.lines:
+            print(line)
+    if report.complaint:
+        _say(report.complaint)
+    return bool(report.failed)
+
+
+def _foresee(
+    bootstrap: str,
+    client: "ClientProperties",
+    election_type: str,
+    partitions: "tuple[TopicPartition, ...] | None",
+    log_dirs: Sequence[str],
+    *,
+    json: bool,
+) -> bool:
+    """Tell what elections would do, and return whether any would fail or might lose records."""
+    from replication.cli.comparison import Failures
+    from replication.controller.elections import ElectionType
+    from replication.operations.cluster_reader import read_cluster
+    from replication.operations.described_state import described_state
+    from replication.operations.election_forecast import forecast
+    from replication.operations.election_losses import advice_for, losses_as_json, open_log_directories
+    from replication.operations.leader_election import bootstrap_addresses
+    from replication.protocol.cluster_client import ClusterClient
+
+    failures = Failures()
+    replicas = open_log_directories(log_dirs, failures) if log_dirs else []
+    with ClusterClient(bootstrap_addresses(bootstrap), client.settings) as cluster:
+        view = read_cluster(cluster)
+    for gap in view.gaps:
+        complain(str(gap))
+    forecasts = forecast(described_state(view), ElectionType[election_type], partitions)
+    advice = {each.partition: advice_for(replicas, each.partition, failures) for each in forecasts if each.is_unclean}
+    if json:
+        documents = [
+            {**each.as_json(), **losses_as_json(advice.get(each.partition), each.would_lead)} for each in forecasts
+        ]
+        print_json({"dry_run": True, "election_type": election_type, "partitions": documents})
+    else:
+        _print_forecasts(forecasts, advice)
+    return any(each.fails or each.is_unclean for each in forecasts)
+
+
+def _print_forecasts(forecasts: "Sequence[ElectionForecast]", advice: "Mapping[TopicPartition, Advice | None]") -> None:
+    print_table(
+        "Nobody is elected: this would become of it",
+        ("partition", "leader", "would lead", "in sync", "election", "lost by the others"),
+        [
+            (
+                each.partition,
+                each.leader,
+                each.would_lead,
+                ",".join(map(str, each.isr)),
+                _outcome(each),
+                _losses(advice.get(each.partition), each.would_lead) if each.is_unclean else None,
+            )
+            for each in forecasts
+        ],
+    )
+
+
+def _outcome(foreseen: "ElectionForecast") -> str:
+    if foreseen.message:
+        return foreseen.message
+    return "unclean" if foreseen.is_unclean else "clean"
+
+
+def _losses(advice: "Advice | None", leader: int | None) -> str:
+    from replication.operations.election_losses import standing_of
+
+    standing = standing_of(advice, leader)
+    if advice is None or standing is None:
+        return f"not known: name --log-dir of broker {leader} and of others"
+    better = "" if advice.recommended == standing.replica else f"; broker {advice.recommended} had better lead"
+    return _lost_by_others(standing) + better
+
+
+def _lost_by_others(standing: "Standing") -> str:
+    lost = [
+        f"broker {other}: {loss.records_lost} records, {loss.bytes_lost} bytes from {loss.truncate_to} on"
+        for other, loss in standing.lost.items()
+        if loss.records_lost
+    ]
+    return "; ".join(lost) or "nothing"

@@ -1,0 +1,120 @@
+"""What `kafka-leader-election` is told, with all that it refuses (Kafka: LeaderElectionCommandOptions)."""
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from replication.controller.elections import ElectionType
+from replication.operations.tool_error import ToolError
+from replication.operations.tool_options import ToolOptions
+
+BOOTSTRAP: Final = "bootstrap-server"
+OUR_BOOTSTRAP: Final = "bootstrap"
+"""The same in short, as our other commands call it."""
+ELECTION_TYPE: Final = "election-type"
+TOPIC: Final = "topic"
+PARTITION: Final = "partition"
+ALL: Final = "all-topic-partitions"
+JSON_FILE: Final = "path-to-json-file"
+COMMAND_CONFIG: Final = "command-config"
+ADMIN_CONFIG: Final = "admin.config"
+LOG_DIR: Final = "log-dir"
+DRY_RUN: Final = "dry-run"
+AS_JSON: Final = "json"
+HELP: Final = "help"
+VERSION: Final = "version"
+
+VALUED: Final = frozenset(
+    {BOOTSTRAP, OUR_BOOTSTRAP, ELECTION_TYPE, TOPIC, PARTITION, JSON_FILE, COMMAND_CONFIG, ADMIN_CONFIG, LOG_DIR}
+)
+FLAGS: Final = frozenset({ALL, HELP, VERSION, DRY_RUN, AS_JSON})
+
+_CHOICES: Final = (TOPIC, ALL, JSON_FILE)
+_NUMBER: Final = re.compile(r"[+-]?\d+")
+_INT32: Final = range(-(2**31), 2**31)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ElectionOptions:
+    """Which elections to hold, and where."""
+
+    bootstrap: str
+    election_type: ElectionType
+    topic: str | None
+    partition: int | None
+    path_to_json_file: Path | None
+    all_topic_partitions: bool
+    command_config: Path | None
+    admin_config: Path | None
+    """The same under its old name."""
+    dry_run: bool
+    log_dir: tuple[str, ...]
+    json: bool
+
+    @classmethod
+    def of(cls, options: ToolOptions) -> "ElectionOptions":
+        """Take what was given. Raises ToolError, of several faults for the one that Kafka's tool finds first."""
+        _refuse_incomplete(options)
+        _refuse_two_configurations(options)
+        _refuse_unclear_choice(options)
+        return cls(
+            election_type=_election_type(options.value(ELECTION_TYPE) or ""),
+            path_to_json_file=_path(options.value(JSON_FILE)),
+            topic=options.value(TOPIC),
+            partition=_number(PARTITION, options.value(PARTITION)),
+            all_topic_partitions=ALL in options,
+            admin_config=_path(options.value(ADMIN_CONFIG)),
+            command_config=_path(options.value(COMMAND_CONFIG)),
+            bootstrap=options.value(BOOTSTRAP) or options.value(OUR_BOOTSTRAP) or "",
+            dry_run=DRY_RUN in options,
+            log_dir=options.values(LOG_DIR),
+            json=AS_JSON in options,
+        )
+
+
+def _refuse_incomplete(options: ToolOptions) -> None:
+    has_bootstrap = BOOTSTRAP in options or OUR_BOOTSTRAP in options
+    missing = [] if has_bootstrap else [BOOTSTRAP]
+    missing += [] if ELECTION_TYPE in options else [ELECTION_TYPE]
+    if missing:
+        raise ToolError(f"Missing required option(s): {', '.join(missing)}")
+
+
+def _refuse_two_configurations(options: ToolOptions) -> None:
+    if ADMIN_CONFIG in options and COMMAND_CONFIG in options:
+        raise ToolError(f'Option "[{ADMIN_CONFIG}]" can\'t be used with option "[{COMMAND_CONFIG}]"', shows_usage=True)
+
+
+def _refuse_unclear_choice(options: ToolOptions) -> None:
+    if sum(name in options for name in _CHOICES) != 1:
+        raise ToolError(f"One and only one of the following options is required: {', '.join(_CHOICES)}")
+    if TOPIC in options and PARTITION not in options:
+        raise ToolError(f"Missing required option(s): {PARTITION}")
+    if PARTITION in options and TOPIC not in options:
+        raise ToolError(f"Option {PARTITION} is only allowed if {TOPIC} is used")
+    if LOG_DIR in options and DRY_RUN not in options:
+        raise ToolError(f"Option {LOG_DIR} is only allowed if {DRY_RUN} is used")
+
+
+def _election_type(text: str) -> ElectionType:
+    known = {each.name: each for each in ElectionType}
+    if text.upper() not in known:
+        raise _unparsable(ELECTION_TYPE, text)
+    return known[text.upper()]
+
+
+def _number(name: str, text: str | None) -> int | None:
+    if text is None:
+        return None
+    if not _NUMBER.fullmatch(text) or int(text) not in _INT32:
+        raise _unparsable(name, text)
+    return int(text)
+
+
+def _path(text: str | None) -> Path | None:
+    return None if text is None else Path(text)
+
+
+def _unparsable(name: str, text: str) -> ToolError:
+    return ToolError(f"Cannot parse argument '{text}' of option {name}")

@@ -1,0 +1,78 @@
+"""What became of elections, as `kafka-leader-election` tells it."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from kio.schema.errors import ErrorCode
+
+from logstore import TopicPartition
+from replication.controller.elections import ElectionType
+from replication.operations.java_exceptions import java_exception
+from replication.protocol.elect_leaders import ElectionResult
+
+
+@dataclass(frozen=True, slots=True)
+class ElectionReport:
+    """The results by partition."""
+
+    election_type: ElectionType
+    results: Mapping[TopicPartition, ElectionResult]
+
+    @property
+    def elected(self) -> list[TopicPartition]:
+        """The partitions that have a new leader."""
+        return self._with(ErrorCode.none)
+
+    @property
+    def not_needed(self) -> list[TopicPartition]:
+        """The partitions that were as they should be."""
+        return self._with(ErrorCode.election_not_needed)
+
+    @property
+    def failed(self) -> dict[TopicPartition, ElectionResult]:
+        """The other partitions."""
+        fine = (ErrorCode.none, ErrorCode.election_not_needed)
+        return {partition: result for partition, result in self.results.items() if result.error not in fine}
+
+    @property
+    def lines(self) -> Iterator[str]:
+        """The tool's lines for standard output."""
+        if self.elected:
+            yield (
+                f"Successfully completed leader election ({self.election_type.name}) for partitions "
+                f"{', '.join(map(str, self.elected))}"
+            )
+        if self.not_needed:
+            yield f"Valid replica already elected for partitions {', '.join(map(str, self.not_needed))}"
+        for partition, result in self.failed.items():
+            yield (
+                f"Error completing leader election ({self.election_type.name}) for partition: {partition}: "
+                f"{java_exception(result.error, result.message)}"
+            )
+
+    @property
+    def complaint(self) -> str:
+        """The tool's line for the error stream; empty where nothing failed."""
+        return f"{len(self.failed)} replica(s) could not be elected" if self.failed else ""
+
+    def as_json(self) -> Mapping[str, Any]:
+        """Return what can be written as JSON."""
+        return {
+            "election_type": self.election_type.name,
+            "elected": len(self.elected),
+            "not_needed": len(self.not_needed),
+            "failed": len(self.failed),
+            "partitions": [
+                {
+                    "topic": partition.topic,
+                    "partition": partition.partition,
+                    "error": None if result.error is ErrorCode.none else result.error.name.upper(),
+                    "message": result.message,
+                }
+                for partition, result in self.results.items()
+            ],
+        }
+
+    def _with(self, error: ErrorCode) -> list[TopicPartition]:
+        return [partition for partition, result in self.results.items() if result.error is error]

@@ -1,0 +1,111 @@
+"""Elections on a cluster that runs: asked for again and again until somebody answers, as Kafka's admin client does."""
+
+import socket
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from typing import Final
+
+from kio.schema.errors import ErrorCode
+
+from replication.errors import ReplicationError
+from replication.operations.java_exceptions import java_exception
+from replication.operations.tool_error import ToolError
+from replication.protocol.addresses import Address, parse_addresses
+from replication.protocol.client_settings import ClientSettings
+from replication.protocol.cluster_client import ClusterClient
+from replication.protocol.deadline import Deadline
+from replication.protocol.elect_leaders import ElectLeadersRequest, ElectLeadersResponse
+from replication.protocol.errors import (
+    ConnectionClosedError,
+    ConnectionFailedError,
+    InvalidAddressError,
+    NoBrokerError,
+    RequestTimedOutError,
+    UnknownBrokerError,
+)
+
+PAUSE_SECONDS: Final = 0.1
+"""Between two attempts (Kafka: retry.backoff.ms)."""
+TIMED_OUT: Final = "Timeout waiting for election results"
+CANNOT_BEGIN: Final = "Failed to create new KafkaAdminClient"
+NOT_AUTHORIZED: Final = "Not authorized to perform leader election"
+
+_TRANSIENT: Final = (
+    ConnectionClosedError,
+    ConnectionFailedError,
+    NoBrokerError,
+    RequestTimedOutError,
+    UnknownBrokerError,
+)
+"""What may be better soon: a broker starts, another one takes over."""
+
+
+def bootstrap_addresses(text: str) -> tuple[Address, ...]:
+    """Read the addresses of brokers. Raises ToolError where one is none, or no host is known."""
+    try:
+        addresses = parse_addresses(text)
+    except InvalidAddressError as error:
+        raise ToolError(CANNOT_BEGIN, str(error)) from error
+    if not any(_is_known(address) for address in addresses):
+        raise ToolError(CANNOT_BEGIN, f"{text}: no such host; check the names")
+    return addresses
+
+
+def _is_known(address: Address) -> bool:
+    try:
+        socket.getaddrinfo(address.host, address.port)
+    except OSError:
+        return False
+    return True
+
+
+def hold_elections(
+    bootstrap: Iterable[Address],
+    settings: ClientSettings,
+    request: ElectLeadersRequest,
+    *,
+    pause: Callable[[float], None] = time.sleep,
+) -> ElectLeadersResponse:
+    """Have the controller elect leaders, within the request's time-out for all attempts together.
+
+    Raises ToolError where nobody answers in time or the request is refused as a whole, and ReplicationError where it
+    is no use to try again.
+    """
+    deadline = Deadline(request.timeout_ms / 1000)
+    settings = replace(settings, connect_timeout_ms=min(settings.connect_timeout_ms, request.timeout_ms))
+    with ClusterClient(bootstrap, settings) as client:
+        while True:
+            try:
+                return accepted(_ask_controller(client, request, deadline))
+            except _TRANSIENT as error:
+                if deadline.left() <= PAUSE_SECONDS:
+                    raise timed_out(error) from error
+            client.ask_another()
+            pause(PAUSE_SECONDS)
+
+
+def _ask_controller(client: ClusterClient, request: ElectLeadersRequest, deadline: Deadline) -> ElectLeadersResponse:
+    """Ask the broker that is, or forwards to, the controller."""
+    controller = client.connection_to(client.metadata().controller_id)
+    left_ms = max(1, int(deadline.left() * 1000))
+    answer_within = min(left_ms, client.settings.request_timeout_ms)
+    return controller.ask(replace(request, timeout_ms=left_ms), answer_within)
+
+
+def accepted(response: ElectLeadersResponse) -> ElectLeadersResponse:
+    """Return an answer unless the request was refused as a whole: then raise ToolError."""
+    match response.error:
+        case ErrorCode.none:
+            return response
+        case ErrorCode.cluster_authorization_failed:
+            raise ToolError(NOT_AUTHORIZED, "the user needs Alter on the cluster", on_output_too=True)
+        case ErrorCode.request_timed_out:
+            raise timed_out(None)
+        case _:
+            raise ToolError(f"java.util.concurrent.ExecutionException: {java_exception(response.error)}")
+
+
+def timed_out(cause: ReplicationError | None) -> ToolError:
+    """Return what is said where no answer came in time."""
+    return ToolError(TIMED_OUT, str(cause or "the controller did not decide in time"), on_output_too=True)

@@ -1,0 +1,29 @@
+"""What Kafka's tools say when they cannot do it."""
+
+from typing import Final
+
+from replication.errors import ReplicationError
+
+EXIT_FAILED: Final = 1
+"""The status with which Kafka's tools end, whatever went wrong."""
+
+
+class ToolError(ReplicationError, ValueError):
+    """The tool's own message; it goes to the error stream, and the tool ends with EXIT_FAILED."""
+
+    def __init__(
+        self, message: str, reason: str = "", *, shows_usage: bool = False, on_output_too: bool = False
+    ) -> None:
+        """`reason` says what the tool's message leaves open, where Kafka prints a stack trace."""
+        super().__init__(message)
+        self.message = message
+        self.reason = reason
+        self.shows_usage = shows_usage
+        """Whether the tool prints all its options too."""
+        self.on_output_too = on_output_too
+        """Whether the tool prints the message on standard output as well."""
+
+    @property
+    def lines(self) -> tuple[str, ...]:
+        """The lines for the error stream, the tool's first."""
+        return (self.message, self.reason) if self.reason else (self.message,)
