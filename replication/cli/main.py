@@ -4,6 +4,7 @@ import io
 import os
 import re
 import sys
+import warnings
 from collections.abc import Callable, Sequence
 from typing import Annotated, Final, TextIO, cast
 
@@ -26,6 +27,7 @@ from replication.cli.output import (
     OutputError,
     StandardOutput,
     complain,
+    complain_of,
     let_go_of,
     told,
 )
@@ -108,6 +110,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         # File names may be no text at all, and the terminal may know less of Unicode than they do.
         out.reconfigure(errors="backslashreplace")
     sys.stdout = cast("TextIO", StandardOutput(out))
+    warnings.showwarning = complain_of
     try:
         status = _run(sys.argv[1:] if arguments is None else arguments)
         sys.stdout.flush()

@@ -85,6 +85,11 @@ class Output:
             raise OutputError(error) from error
 
 
+def complain_of(message: Warning | str, *_: object, **__: object) -> None:
+    """Say a warning as one line, without the place in the source; takes what `warnings.showwarning` does."""
+    complain(str(message))
+
+
 def complain(text: str) -> None:
     """Say one line on the error stream, after what was printed so far. Raises OutputError."""
     sys.stdout.flush()

@@ -1,19 +1,30 @@
 """`epochlog warm`."""
 
-from replication.cli.output import JsonOption, print_json
+import typer
+
+from replication.cli.output import EXIT_FAILED, JsonOption, complain, print_json
 
 
 def warm(*, json: JsonOption = False) -> None:
     """Compile the kernels now, so that later commands start at full speed.
 
-    Compiled code is kept on disk. Example: epochlog warm
+    Compiled code is kept on disk; the last lines say where. Exit status 2 where it cannot be kept.
+    Example: epochlog warm
     """
+    from epoch.kernel_cache import used_directories
     from logstore.kernels.warm import warm as compile_kernels
 
     timings = compile_kernels()
+    kept = {str(each): sum(file.stat().st_size for file in each.iterdir()) for each in used_directories()}
     if json:
-        print_json([{"kernel": name, "seconds": round(seconds, 3)} for name, seconds in timings])
-        return
-    for name, seconds in timings:
-        print(f"{name:<40}{seconds:8.3f} s")
-    print(f"{len(timings)} kernels are ready, after {sum(seconds for _, seconds in timings):.1f} s")
+        kernels = [{"kernel": name, "seconds": round(seconds, 3)} for name, seconds in timings]
+        print_json({"kernels": kernels, "kept": [{"directory": place, "bytes": kept[place]} for place in kept]})
+    else:
+        for name, seconds in timings:
+            print(f"{name:<40}{seconds:8.3f} s")
+        print(f"{len(timings)} kernels are ready, after {sum(seconds for _, seconds in timings):.1f} s")
+        for directory, size in kept.items():
+            print(f"{size / 1e6:.1f} MB of machine code in {directory}")
+    if not kept:
+        complain("no machine code was kept: each process compiles it anew")
+        raise typer.Exit(EXIT_FAILED)

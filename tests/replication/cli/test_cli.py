@@ -226,12 +226,6 @@ def test_epochs_never_rebuilds_in_place() -> None:
     assert epochlog("epochs", replicas("diverged") / "broker-1", "--rebuild").status == 2
 
 
-def test_warm_compiles_every_kernel() -> None:
-    outcome = epochlog("warm", "--json")
-    assert outcome.status == 0
-    assert {"scan", "decode", "check_records", "EpochTable"} <= {each["kernel"] for each in outcome.document}
-
-
 def test_without_the_command_lines_libraries_one_line_says_what_to_install() -> None:
     code = "import sys\nsys.modules['typer'] = None\nfrom replication.cli.__main__ import run\nrun()"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)

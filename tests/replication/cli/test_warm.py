@@ -1,0 +1,79 @@
+"""`epochlog warm`, and what the first commands after an installation do."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import epoch
+from tests.data.replicas import replicas
+from tests.epoch.kernel_package import be_bound
+from tests.replication.cli.command import epochlog
+
+JIT = os.environ.get("NUMBA_DISABLE_JIT", "0") == "0"
+pytestmark = pytest.mark.skipif(not JIT, reason="nothing is compiled with NUMBA_DISABLE_JIT=1")
+
+PROJECT = Path(epoch.__file__).parent.parent
+PROCESSES = 4
+SECONDS = 300
+
+
+def start(*arguments: object, packages: Path = PROJECT, **environment: str) -> subprocess.Popen[str]:
+    """Run a command as a process of its own that permissions bind."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("NUMBA_")}
+    return subprocess.Popen(
+        [sys.executable, "-m", "replication.cli", *map(str, arguments)],
+        cwd=packages,
+        env={**kept, "PYTHONDONTWRITEBYTECODE": "1", "PYTHONPATH": str(packages), **environment},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=be_bound,  # noqa: PLW1509  it makes a system call, no more
+    )
+
+
+def test_warm_names_each_kernel_and_where_machine_code_is_kept() -> None:
+    outcome = epochlog("warm", "--json")
+    assert outcome.status == 0
+    assert {"scan", "decode", "check_records", "EpochTable"} <= {each["kernel"] for each in outcome.document["kernels"]}
+    for place in outcome.document["kept"]:
+        assert place["bytes"] == sum(file.stat().st_size for file in Path(place["directory"]).iterdir()) > 0
+        assert f"MB of machine code in {place['directory']}\n" in epochlog("warm").out
+
+
+def test_a_read_only_installation_without_a_home_works_and_says_once_that_it_compiles_each_time(tmp_path: Path) -> None:
+    for name in ("epoch", "logstore", "replication"):
+        shutil.copytree(PROJECT / name, tmp_path / name, ignore=shutil.ignore_patterns("__pycache__"))
+    for directory in (tmp_path, *(path for path in tmp_path.rglob("*") if path.is_dir())):
+        directory.chmod(0o555)
+    home = {"HOME": str(tmp_path), "XDG_CACHE_HOME": str(tmp_path / "cache")}
+    process = start("verify", "--records", replicas("healed") / "broker-1", packages=tmp_path, **home)
+    _, complaints = process.communicate(timeout=SECONDS)
+    assert process.returncode == 0
+    (line,) = complaints.splitlines()
+    assert line.startswith("epochlog: compiled kernels cannot be kept, so that each process compiles them anew: ")
+    assert f"{tmp_path}/logstore/kernels/__pycache__: Permission denied; " in line
+    assert not list(tmp_path.rglob("*.nbc"))
+
+
+def test_warm_fails_where_nothing_is_kept() -> None:
+    process = start("warm", "--json", NUMBA_DISABLE_JIT="1")
+    printed, complaints = process.communicate(timeout=SECONDS)
+    assert (process.returncode, json.loads(printed)["kept"]) == (2, [])
+    assert complaints.endswith("epochlog: no machine code was kept: each process compiles it anew\n")
+
+
+def test_commands_may_start_at_once_after_an_installation(tmp_path: Path) -> None:
+    command = ("verify", "--records", "--json", replicas("healed") / "broker-1")
+    processes = [start(*command, NUMBA_CACHE_DIR=str(tmp_path)) for _ in range(PROCESSES)]
+    told = {(*process.communicate(timeout=SECONDS), process.returncode) for process in processes}
+    assert len(told) == 1
+    files = [path.name for path in tmp_path.rglob("*") if path.is_file()]
+    assert files
+    assert all(name.endswith(".nbc") for name in files)
+    later = start(*command, NUMBA_CACHE_DIR=str(tmp_path))
+    assert (*later.communicate(timeout=SECONDS), later.returncode) in told
