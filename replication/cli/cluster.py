@@ -62,7 +62,8 @@ def cluster(
 
     Several conditions show the partitions that are in any of them. Exit status 1 where a broker is fenced, no
     controller leads, or a partition is unavailable, under its minimum, under-replicated or off its preferred leader;
-    with conditions, where a partition is in one.
+    with topics where one of theirs is; with conditions where a partition is in one of them. 2 where something was
+    refused or not answered.
 
     Example: epochlog cluster --bootstrap broker1:9092 --under-replicated
     """
@@ -92,7 +93,7 @@ def cluster(
         complain(str(gap))
     if any(gap.is_failure for gap in view.gaps):
         raise typer.Exit(EXIT_FAILED)
-    if view.partitions if chosen.conditions else view.has_troubles:
+    if _has_findings(view, chosen):
         raise typer.Exit(EXIT_FINDINGS)
 
 
@@ -103,6 +104,12 @@ def _filter(topics: list[str], conditions: "Iterable[Condition]", without_intern
         return PartitionFilter.naming(tuple(topics), frozenset(conditions), without_internal=without_internal)
     except re.error as error:
         raise typer.BadParameter(f"{error.pattern!r} is no pattern: {error}", param_hint="--topic") from error
+
+
+def _has_findings(view: "ClusterView", chosen: "PartitionFilter") -> bool:
+    if chosen.conditions:
+        return bool(view.partitions)
+    return view.has_troubled_partitions if chosen.topics else view.has_troubles
 
 
 def _print(view: "ClusterView", chosen: "PartitionFilter") -> None:

@@ -131,7 +131,8 @@ def _min_isr(topics: Sequence[str], gaps: list[Gap]) -> Questions[Mapping[str, i
                 refused[topic] = configuration.error
     if refused:
         topic, code = next(iter(refused.items()))
-        gaps.append(Gap(Aspect.MIN_ISR, f"{len(refused):,} topics: {error_for(code, topic)}", is_failure=True))
+        more = f", and {len(refused) - 1:,} more topics" if len(refused) > 1 else ""
+        gaps.append(Gap(Aspect.MIN_ISR, f"{error_for(code, topic)}{more}", is_failure=True))
     return known
 
 

@@ -84,12 +84,17 @@ class ClusterView:
         return Counter(condition for partition in self.partitions for condition in partition.conditions)
 
     @property
+    def has_troubled_partitions(self) -> bool:
+        """Whether somebody should look after a partition."""
+        return not TROUBLES.isdisjoint(self.conditions)
+
+    @property
     def has_troubles(self) -> bool:
-        """Whether somebody should look after a broker, the quorum or a partition."""
+        """Whether somebody should look after a partition, a broker or the quorum."""
         return (
-            (self.quorum is not None and self.quorum.leader is None)
+            self.has_troubled_partitions
             or any(broker.is_fenced for broker in self.brokers)
-            or not TROUBLES.isdisjoint(self.conditions)
+            or (self.quorum is not None and self.quorum.leader is None)
         )
 
     def as_json(self) -> Mapping[str, Any]:

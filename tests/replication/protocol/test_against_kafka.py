@@ -12,11 +12,23 @@ from kio.schema.produce.v11.request import PartitionProduceData, ProduceRequest,
 
 from epoch import EndOffset
 from logstore import TopicPartition
-from replication.protocol import fetch, list_offsets, metadata, offset_for_leader_epoch
+from replication.protocol import (
+    describe_cluster,
+    describe_configs,
+    describe_quorum,
+    fetch,
+    list_offsets,
+    metadata,
+    offset_for_leader_epoch,
+)
 from replication.protocol.api_versions import ApiVersions
 from replication.protocol.client_settings import ClientSettings
 from replication.protocol.cluster_client import ClusterClient
 from replication.protocol.connection import Connection
+from replication.protocol.describe_cluster import DescribeClusterRequest
+from replication.protocol.describe_configs import DescribeConfigsRequest
+from replication.protocol.describe_quorum import DescribeQuorumRequest
+from replication.protocol.describe_topic_partitions import DescribeTopicPartitionsRequest
 from replication.protocol.errors import (
     AuthenticationFailedError,
     CertificateRefusedError,
@@ -26,6 +38,7 @@ from replication.protocol.errors import (
 )
 from replication.protocol.fetch import FetchPartition, FetchRequest
 from replication.protocol.list_offsets import EARLIEST, EARLIEST_LOCAL, LATEST, ListOffsetsRequest, OffsetQuestion
+from replication.protocol.list_partition_reassignments import ListPartitionReassignmentsRequest
 from replication.protocol.metadata import MetadataRequest
 from replication.protocol.offset_for_leader_epoch import EpochQuestion, OffsetForLeaderEpochRequest
 from replication.protocol.security import SaslMechanism, SaslSettings, TlsSettings
@@ -144,6 +157,52 @@ def test_leaders_are_told_in_every_version(cluster: SecureBroker, version: int) 
         leader = told.topics["orders"].partitions[0]
         assert (leader.error, leader.leader_id, leader.isr) == (ErrorCode.none, 1, (1,))
         assert leader.leader_epoch == (0 if version >= 7 else -1)
+
+
+@pytest.mark.parametrize("version", describe_cluster.VERSIONS)
+def test_brokers_are_described_in_every_version(cluster: SecureBroker, version: int) -> None:
+    with _connection(cluster, "PLAINTEXT") as connection:
+        known = connection.ask(MetadataRequest(topics=())).brokers[1]
+        told = _at(connection, describe_cluster.API_KEY, version).ask(DescribeClusterRequest())
+        assert told.error is ErrorCode.none
+        assert told.brokers == {1: (known, False if version >= 2 else None)}
+
+
+@pytest.mark.parametrize("version", describe_quorum.VERSIONS)
+def test_the_quorum_is_described_in_every_version(cluster: SecureBroker, version: int) -> None:
+    with _connection(cluster, "PLAINTEXT") as connection:
+        told = _at(connection, describe_quorum.API_KEY, version).ask(DescribeQuorumRequest())
+        assert (told.error, told.leader_id, [voter.id for voter in told.voters]) == (ErrorCode.none, 1, [1])
+        assert (told.voters[0].last_caught_up_ms > 0) is (version >= 1)
+
+
+@pytest.mark.parametrize("version", describe_configs.VERSIONS)
+def test_settings_are_described_in_every_version(cluster: SecureBroker, version: int) -> None:
+    with _connection(cluster, "PLAINTEXT") as connection:
+        request = DescribeConfigsRequest(topics=("orders", "nothing"), names=("cleanup.policy", "min.insync.replicas"))
+        told = _at(connection, describe_configs.API_KEY, version).ask(request).topics
+        assert told["nothing"].error is ErrorCode.unknown_topic_or_partition
+        assert dict(told["orders"].values) == {"cleanup.policy": "delete", "min.insync.replicas": "1"}
+
+
+def test_topics_are_described_page_by_page(cluster: SecureBroker) -> None:
+    with _connection(cluster, "PLAINTEXT") as connection:
+        whole = connection.ask(DescribeTopicPartitionsRequest())
+        assert whole.next_cursor is None
+        first = connection.ask(DescribeTopicPartitionsRequest(partition_limit=1))
+        pages = {**first.topics}
+        while first.next_cursor is not None:
+            first = connection.ask(DescribeTopicPartitionsRequest(partition_limit=1, cursor=first.next_cursor))
+            pages |= first.topics
+        assert pages.keys() == whole.topics.keys()
+        leader = whole.topics["orders"].partitions[0]
+        assert (leader.leader_id, leader.leader_epoch, leader.isr, leader.elr) == (1, 0, (1,), ())
+
+
+def test_no_reassignment_goes_on(cluster: SecureBroker) -> None:
+    with _connection(cluster, "PLAINTEXT") as connection:
+        told = connection.ask(ListPartitionReassignmentsRequest())
+        assert (told.error, told.partitions) == (ErrorCode.none, {})
 
 
 def test_a_client_of_the_cluster_finds_its_broker(cluster: SecureBroker) -> None:

@@ -10,8 +10,8 @@ import pytest
 from replication.protocol.addresses import Address
 from replication.protocol.client_settings import ClientSettings
 from replication.protocol.cluster_client import ClusterClient
-from replication.protocol.errors import ConnectionClosedError, NoBrokerError, UnknownBrokerError
-from replication.protocol.metadata import Broker
+from replication.protocol.errors import ConnectionClosedError, NoBrokerError, RequestTimedOutError, UnknownBrokerError
+from replication.protocol.metadata import Broker, MetadataRequest
 from tests.oracle.cluster import free_port
 from tests.replication.protocol.fake_broker import SECONDS, FakeBroker, Silence, greet, metadata, receive
 
@@ -73,6 +73,28 @@ def test_a_broker_that_was_named_answers_when_the_first_is_gone() -> None:
         client._informant.close()  # type: ignore[union-attr]
         assert client.metadata().cluster_id == "fake"
         assert brokers[2].connections == 1
+
+
+def test_whoever_answers_last_is_asked_other_things_too_and_then_another() -> None:
+    with _cluster(2) as brokers, ClusterClient([brokers[1].address], SETTINGS) as client:
+        client.metadata()
+        assert client.ask(MetadataRequest(topics=())).cluster_id == "fake"
+        assert brokers[1].connections == 1
+        brokers[1].stop()
+        client._informant.close()  # type: ignore[union-attr]
+        assert client.ask(MetadataRequest(topics=())).cluster_id == "fake"
+        assert brokers[2].connections == 1
+
+
+def test_no_other_broker_is_asked_where_one_takes_too_long() -> None:
+    silence = Silence()
+    with FakeBroker(silence) as broker:
+        client = ClusterClient([broker.address, broker.address], SETTINGS)
+        with pytest.raises(RequestTimedOutError) as error:
+            client.ask(MetadataRequest(topics=()))
+        silence.end()
+    assert (error.value.address, error.value.seconds) == (broker.address, 0.3)
+    assert broker.connections == 1
 
 
 def test_all_brokers_have_their_turn_where_another_is_asked_each_time() -> None:

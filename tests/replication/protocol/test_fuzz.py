@@ -15,12 +15,17 @@ from logstore import TopicPartition
 from replication.protocol.api_versions import ApiVersions
 from replication.protocol.broker_heartbeat import BrokerHeartbeatRequest
 from replication.protocol.broker_registration import BrokerRegistrationRequest
+from replication.protocol.describe_cluster import DescribeClusterRequest
+from replication.protocol.describe_configs import DescribeConfigsRequest
+from replication.protocol.describe_quorum import DescribeQuorumRequest
+from replication.protocol.describe_topic_partitions import DescribeTopicPartitionsRequest
 from replication.protocol.errors import MalformedResponseError
 from replication.protocol.exchange import Exchange
 from replication.protocol.fetch import FetchPartition, FetchRequest, SnapshotId
 from replication.protocol.fetch_snapshot import FetchSnapshotRequest
 from replication.protocol.framing import FrameReader
 from replication.protocol.list_offsets import ListOffsetsRequest
+from replication.protocol.list_partition_reassignments import ListPartitionReassignmentsRequest
 from replication.protocol.metadata import MetadataRequest
 from replication.protocol.offset_for_leader_epoch import OffsetForLeaderEpochRequest
 from replication.protocol.schema import request_classes, response_class
@@ -40,6 +45,9 @@ OURS: dict[int, tuple[Any, range]] = {
     2: (ListOffsetsRequest(partitions={}), range(1, 12)),
     3: (MetadataRequest(topics=None), range(4, 14)),
     23: (OffsetForLeaderEpochRequest(partitions={}), range(5)),
+    32: (DescribeConfigsRequest(topics=("orders",), names=("retention.ms",)), range(1, 5)),
+    46: (ListPartitionReassignmentsRequest(), range(1)),
+    55: (DescribeQuorumRequest(), range(3)),
     59: (
         FetchSnapshotRequest(
             partition=TopicPartition("orders", 0),
@@ -58,6 +66,8 @@ OURS: dict[int, tuple[Any, range]] = {
         ),
         range(3),
     ),
+    60: (DescribeClusterRequest(), range(3)),
+    75: (DescribeTopicPartitionsRequest(), range(1)),
 }
 LIES = (
     b"\x7f\xff\xff\xff",
