@@ -1,11 +1,14 @@
 """Find offsets by time (KIP-33, KIP-734; Kafka: fetchOffsetByTimestamp)."""
 
 from collections.abc import Sequence
-from typing import Final, NamedTuple
+from functools import cache
+from typing import Any, Final, NamedTuple
+
+import numpy as np
 
 from logstore.batch import RecordBatch
 from logstore.batch_attributes import NO_TIMESTAMP, TIMESTAMP_TYPE_BIT
-from logstore.batches import Batch
+from logstore.batches import Batch, read_batch
 from logstore.live_segment import LiveSegment
 
 LATEST: Final = -1
@@ -16,8 +19,11 @@ LARGEST: Final = -3
 """The record with the largest timestamp."""
 
 BULK_BYTES: Final = 8 << 10
-"""From so many on a batch is searched by the compiled kernel."""
+"""From so many on they are searched by the compiled kernels."""
 NOT_FOUND: Final = -1
+
+# Half the cost of calling a NamedTuple's class.
+_build: Final = tuple.__new__
 
 
 class TimestampedOffset(NamedTuple):
@@ -51,12 +57,24 @@ def find_largest(segments: Sequence[LiveSegment]) -> TimestampedOffset | None:
 
 
 def _find_in_segment(segment: LiveSegment, timestamp: int, log_start_offset: int) -> TimestampedOffset | None:
-    start = segment.offset_index.lookup(max(segment.time_index.lookup(timestamp), log_start_offset))
-    for batch in segment.batches(start):
+    file = segment.file
+    size, data = file.size, file.data()
+    position = segment.offset_index.lookup(max(log_start_offset, segment.time_index.lookup(timestamp)))
+    in_bulk = size - position >= BULK_BYTES
+    while position < size:
+        if in_bulk:
+            array = np.frombuffer(data, np.uint8, size)
+            position, found, offset, epoch = _kernels().find_record(array, position, timestamp, log_start_offset)
+            if offset >= 0:
+                return _build(TimestampedOffset, (found, offset, epoch if epoch >= 0 else None))
+            if position == size:
+                return None
+        batch = read_batch(data[:size], position, str(file.path))
         if batch.max_timestamp >= timestamp:
-            found = _first_record(batch, timestamp, log_start_offset)
-            if found:
-                return found
+            record = _first_record(batch, timestamp, log_start_offset)
+            if record:
+                return record
+        position += batch.size
     return None
 
 
@@ -74,12 +92,8 @@ def _first_record(batch: Batch, timestamp: int, first_offset: int) -> Timestampe
 
 def _search_records(batch: RecordBatch, timestamp: int, first_offset: int) -> tuple[int, int]:
     """Search with the compiled kernel; below NOT_FOUND where records cannot be read, for the decoder to tell why."""
-    import numpy as np  # noqa: PLC0415  numba loads on the first bulk operation
-
-    from logstore.kernels.timestamp import first_record_from  # noqa: PLC0415  as above
-
     section = batch.section()
-    found: tuple[int, int] = first_record_from(
+    found: tuple[int, int] = _kernels().first_record_from(
         np.frombuffer(section, np.uint8),
         0,
         len(section),
@@ -90,6 +104,14 @@ def _search_records(batch: RecordBatch, timestamp: int, first_offset: int) -> tu
         first_offset,
     )
     return found
+
+
+@cache
+def _kernels() -> Any:
+    """Load the kernels: an import statement at each search would cost a third of it."""
+    from logstore.kernels import timestamp  # noqa: PLC0415  numba loads on the first bulk operation
+
+    return timestamp
 
 
 def at_log_end(offset: int, leader_epoch: int | None) -> TimestampedOffset:

@@ -1,24 +1,58 @@
-"""Find a record of a batch by its timestamp, without decoding the others."""
+"""Find a record by its timestamp, without decoding the others."""
 
 from epoch.kernel import borrowed, kernel
-from logstore.kernels.bytes import Data, varint, varlong, wrapping_add
-from logstore.kernels.decode import record_bounds
+from logstore.kernels.bytes import Data, int16, int32, int64, varint, varlong, wrapping_add
+from logstore.kernels.decode import AHEAD, LOG_APPEND_TIME, record_bounds
+from logstore.kernels.prefetch import prefetch
+from logstore.kernels.scan import CODEC, COMPLETE, HEADER, OVERHEAD, what_follows
 
 NOT_FOUND = -1
 NOT_SOUND = -2
+
+LINE = 64
+"""Bytes that the memory gives at once."""
+
+
+@kernel
+def find_record(data: Data, position: int, timestamp: int, offset: int) -> tuple[int, int, int, int]:
+    """Find the first record of the batches from `position` on that is neither before `timestamp` nor below `offset`.
+
+    Return its batch's position, its timestamp and offset, and its batch's leader epoch. The offset is NOT_FOUND where
+    no batch up to that position has such a record: it is the end, or that of a batch which this kernel does not read:
+    compressed, with timestamps that the leader set, of an older format or damaged.
+    """
+    data = borrowed(data)
+    while what_follows(data, position, data.size) == COMPLETE:
+        end = position + OVERHEAD + int32(data, position + 8)
+        if int64(data, position + 35) >= timestamp:
+            if int16(data, position + 21) & (CODEC | LOG_APPEND_TIME):
+                break
+            base_offset, base_timestamp = int64(data, position), int64(data, position + 27)
+            found, at = first_record_from(
+                data, position + HEADER, end, int32(data, position + 57), base_offset, base_timestamp, timestamp, offset
+            )
+            if at >= 0:
+                return position, found, at, int32(data, position + 12)
+            if at == NOT_SOUND:
+                break
+        position = end
+    return position, 0, NOT_FOUND, 0
 
 
 @kernel
 def first_record_from(
     data: Data, start: int, end: int, count: int, base_offset: int, base_timestamp: int, timestamp: int, offset: int
 ) -> tuple[int, int]:
-    """Return timestamp and offset of the first record that is neither before `timestamp` nor below `offset`.
+    """Find the record of that kind in one batch's records: timestamp and offset.
 
     The offset is NOT_FOUND without such a record, and NOT_SOUND where the records before it cannot be read.
     """
     data = borrowed(data)
+    for ahead in range(start, start + AHEAD, LINE):
+        prefetch(data, ahead)
     position = start
     for _ in range(count):
+        prefetch(data, position + AHEAD)
         begin, record_end = record_bounds(data, position, end)
         if record_end < 0:
             return 0, NOT_SOUND
@@ -27,7 +61,8 @@ def first_record_from(
         if position > record_end or offset_delta < 0:
             return 0, NOT_SOUND
         reached = wrapping_add(base_timestamp, time_delta)
-        if reached >= timestamp and base_offset + offset_delta >= offset:
-            return reached, base_offset + offset_delta
+        at = wrapping_add(base_offset, offset_delta)
+        if reached >= timestamp and at >= offset:
+            return reached, at
         position = record_end
     return 0, NOT_FOUND

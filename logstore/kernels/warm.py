@@ -54,6 +54,7 @@ def first_calls() -> Iterator[tuple[str, Callable[[], object]]]:
     yield "encode a section", lambda: encode_values([b""], 0, template=BatchTemplate(codec=Codec.GZIP))
     yield "inspect_records", lambda: inspect.inspect_records(log, 0, 0, 0, 0, 0, 0)
     yield "first_record_from", lambda: timestamp.first_record_from(log, 0, 0, 0, 0, 0, 0, 0)
+    yield "find_record", lambda: timestamp.find_record(log, 0, 0, 0)
     yield "follow", lambda: follow.follow(log, 0, 0, 0, 0, 0, 0, 0, 0, targets.copy(), found, at)
     yield "first_corrupt", lambda: inspect.first_corrupt(log, 0, len(log))
     yield "count_entries", lambda: search.count_entries(offsets, search.OFFSET_SLOT)

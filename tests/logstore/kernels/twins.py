@@ -231,3 +231,38 @@ def count_entries(index: bytes, slot: int) -> int:
 def floor(keys: Sequence[int], target: int) -> int:
     """Number of the last key that is not above the target in ascending keys, or -1."""
     return sum(key <= target for key in keys) - 1
+
+
+def find_record(data: bytes, position: int, timestamp: int, offset: int) -> tuple[int, int, int, int]:
+    """Position of the batch, timestamp, offset, leader epoch; offset -1 without any up to the position."""
+    while position < len(data) and what_follows(data, position) is None:
+        row = read_batch(data, position, check_crc=False)
+        if row.max_timestamp >= timestamp:
+            if row.attributes & 0xF:
+                break
+            try:
+                found = first_record_from(data, row, timestamp, offset)
+            except IndexError:
+                break
+            if found is not None:
+                return position, *found, row.leader_epoch
+        position += row.size
+    return position, 0, -1, 0
+
+
+def first_record_from(data: bytes, row: BatchRow, timestamp: int, offset: int) -> tuple[int, int] | None:
+    """Timestamp and offset; IndexError where the records before it cannot be read."""
+    position, end = row.position + 61, row.position + row.size
+    for _ in range(row.record_count):
+        length, start = read_varint(data, position, end, 32)
+        if not 6 <= length <= end - start:
+            raise IndexError
+        position = start + length
+        timestamp_delta, next_field = read_varint(data, start + 1, position, 64)
+        offset_delta, _ = read_varint(data, next_field, position, 32)
+        if offset_delta < 0:
+            raise IndexError
+        reached, at = wrap(row.base_timestamp + timestamp_delta), wrap(row.base_offset + offset_delta)
+        if reached >= timestamp and at >= offset:
+            return reached, at
+    return None
