@@ -13,6 +13,7 @@ from bench.results import OURS, Row
 
 FLAT: Final = 1.25
 """How many times as much a unit may cost before its cost counts as rising: so much do runs differ."""
+MIB: Final = 1 << 20
 GIB: Final = 1 << 30
 
 
@@ -23,8 +24,15 @@ class Point(NamedTuple):
     """How large, in the curve's own unit."""
     cost: float
     """Nanoseconds of a unit."""
-    total: float
-    """Nanoseconds of all of it."""
+    units: float
+    """How many there are in all of it."""
+    memory: float
+    """Bytes that are held for a unit of the scale; 0 where nobody looked."""
+
+    @property
+    def total(self) -> float:
+        """Nanoseconds of all of it."""
+        return self.cost * self.units
 
 
 @dataclass(frozen=True)
@@ -44,6 +52,16 @@ class Curve:
         """How many times as much a unit costs as at some smaller size, at worst."""
         costs = [point.cost for point in self.points]
         return max(cost / least for cost, least in zip(costs[1:], accumulate(costs, min), strict=False))
+
+    @property
+    def in_bytes(self) -> bool:
+        """Whether the scale counts bytes."""
+        return self.unit == "GiB" and self.points[-1].scale >= MIB
+
+    @property
+    def grows(self) -> bool:
+        """Whether there is more to do where the scale is larger, not only more to look through."""
+        return self.points[-1].units > self.points[0].units
 
     @property
     def is_flat(self) -> bool:
@@ -72,7 +90,8 @@ def read_reasons(path: Path = TARGETS) -> dict[str, str]:
 def _point(scale: float, rows: list[Row]) -> Point:
     """Of several runs: the median."""
     total = median(taken for row in rows if (taken := row.median(OURS)))
-    return Point(scale, total / _units(rows[0]), total)
+    units = _units(rows[0])
+    return Point(scale, total / units, units, median(row.memory for row in rows) / scale)
 
 
 def _units(row: Row) -> float:

@@ -7,12 +7,13 @@ from bench.results import Row
 
 DURATIONS: Final = ((1e9, "s"), (1e6, "ms"), (1e3, "µs"), (1, "ns"))
 MULTIPLES: Final = ((1e9, "G"), (1e6, "M"), (1e3, "k"), (1, ""))
+BINARY: Final = ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB"), (1, "bytes"))
 SMALL_OPERATION: Final = 4 << 20
 """Bytes up to which the time of one operation says more than throughput."""
 
 
 def digits(value: float) -> str:
-    """Three significant digits, never in scientific notation."""
+    """Three significant digits at least for what has them, never in scientific notation."""
     if abs(value) >= 99.95:
         return f"{value:,.0f}"
     return f"{value:.1f}" if abs(value) >= 9.995 else f"{value:.3g}"
@@ -25,20 +26,26 @@ def exactly(value: float) -> str:
 
 def short(value: float) -> str:
     """A round figure beside an axis."""
-    size, prefix = next((each for each in MULTIPLES if value >= each[0]), MULTIPLES[-1])
-    return f"{exactly(value / size)}{prefix}"
+    step, prefix = next((each for each in MULTIPLES if value >= each[0]), MULTIPLES[-1])
+    return f"{exactly(value / step)}{prefix}"
+
+
+def size(value: float) -> str:
+    """So many bytes."""
+    unit, name = next((each for each in BINARY if value >= each[0]), BINARY[-1])
+    return f"{digits(value / unit)} {name}"
 
 
 def duration(nanoseconds: float) -> str:
     """A time, in the largest unit that it reaches."""
-    size, unit = next((each for each in DURATIONS if nanoseconds >= each[0]), DURATIONS[-1])
-    return f"{digits(nanoseconds / size)} {unit}"
+    step, unit = next((each for each in DURATIONS if nanoseconds >= each[0]), DURATIONS[-1])
+    return f"{digits(nanoseconds / step)} {unit}"
 
 
 def rate(a_second: float, unit: str) -> str:
     """So many of something a second."""
-    size, prefix = next((each for each in MULTIPLES if a_second >= each[0]), MULTIPLES[-1])
-    return f"{digits(a_second / size)} {prefix} {unit}/s".replace("  ", " ")
+    step, prefix = next((each for each in MULTIPLES if a_second >= each[0]), MULTIPLES[-1])
+    return f"{digits(a_second / step)} {prefix} {unit}/s".replace("  ", " ")
 
 
 def ratio(value: float) -> str:

@@ -10,7 +10,7 @@ from matplotlib.ticker import FuncFormatter, NullFormatter
 
 from bench.report.curve import Curve
 from bench.report.evidence import Comparison, Evidence
-from bench.report.figures import duration, ratio, short
+from bench.report.figures import duration, ratio, short, size
 from bench.report.targets import Target
 from bench.results import KAFKA
 
@@ -87,22 +87,31 @@ def _costs(curves: list[Curve]) -> Figure:
         axes.set_title(curve.name, fontsize=8)
         axes.set_ylabel(f"{curve.unit}: time of one", fontsize=7)
         axes.tick_params(labelsize=7)
-        _number_ticks(axes, "x")
+        named = [curve.points[0], curve.points[len(curve.points) // 2], curve.points[-1]]
+        axes.set_xticks([point.scale for point in named], [_scale(curve, point.scale) for point in named])
+        axes.xaxis.set_minor_formatter(NullFormatter())
         axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: duration(value)))
         axes.yaxis.set_minor_formatter(NullFormatter())
     return figure
 
 
+def _scale(curve: Curve, value: float) -> str:
+    return size(value) if curve.in_bytes else short(value)
+
+
 def _growth(curves: list[Curve]) -> Figure:
-    """How many times as long it takes where there is so many times as much to do."""
+    """How many times as long it takes where there is so many times as much to do.
+
+    Curves on which there is always as much to do, among more and more, have no place in it.
+    """
     figure = Figure(figsize=(8, 4.5), layout="constrained")
     axes = figure.add_subplot()
     axes.plot([1, HUNDREDFOLD], [1, HUNDREDFOLD], color=INK, linewidth=0.8, linestyle="--", label="as the work")
-    for curve in curves:
+    for curve in [each for each in curves if each.grows]:
         first = curve.points[0]
-        shown = [point for point in curve.points if point.scale <= first.scale * HUNDREDFOLD]
+        shown = [point for point in curve.points if point.units <= first.units * HUNDREDFOLD]
         axes.plot(
-            [point.scale / first.scale for point in shown],
+            [point.units / first.units for point in shown],
             [point.total / first.total for point in shown],
             marker="o",
             markersize=3,

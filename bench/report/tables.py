@@ -8,11 +8,13 @@ from bench.floors import BARE_WRITE
 from bench.limits import fastest
 from bench.report.curve import Curve
 from bench.report.evidence import RUNS_THAT_COUNT, Comparison, Evidence
-from bench.report.figures import digits, duration, exactly, ratio, share, speed, spread
+from bench.report.figures import digits, duration, exactly, ratio, share, size, speed, spread
 from bench.report.suite import Benchmark
 from bench.report.targets import Judgement, Target, Verdict
 from bench.results import KAFKA, OURS
 
+WITHOUT_KAFKA = "without_kafka"
+"""The condition that says why."""
 NO_REASON = "**no reason is given yet**"
 CONDITIONS = {
     "date": "Measured on {}",
@@ -21,6 +23,8 @@ CONDITIONS = {
     "cores": "{} cores",
     "memory_gib": "{} GiB",
     "load": "load {} as the runs began",
+    "clock": "{} time",
+    "log_bytes": "logs of {} bytes",
 }
 """How the conditions that every run has are told; others are told by their names."""
 
@@ -36,13 +40,15 @@ def machine(evidence: Evidence) -> list[str]:
     conditions = evidence.conditions
     if "date" in conditions:
         conditions["date"] = sorted({date.partition(" ")[0] for date in conditions["date"]})
-    keys = [*(key for key in CONDITIONS if key in conditions), *(key for key in conditions if key not in CONDITIONS)]
+    others = [key for key in conditions if key not in CONDITIONS and key != WITHOUT_KAFKA]
+    keys = [*(key for key in CONDITIONS if key in conditions), *others]
     told = [CONDITIONS.get(key, f"{key} {{}}").format(_values(conditions[key])) for key in keys]
     lines = [f"{', '.join(told)}.", ""] if told else []
     if any("dirty" in str(commit) for commit in evidence.conditions.get("commit", [])):
         lines += ["Files differed from that commit.", ""]
     if KAFKA not in evidence.sides:
-        lines += ["**Kafka was not there: the figures are ours alone, and no ratio to it is known.**", ""]
+        why = f" ({missing})" if (missing := _values(conditions.get(WITHOUT_KAFKA, []))) else ""
+        lines += [f"**Kafka was not there{why}: the figures are ours alone, and no ratio to it is known.**", ""]
     return lines
 
 
@@ -113,7 +119,7 @@ def skipped(evidence: Evidence) -> list[str]:
 def growth(curves: list[Curve]) -> list[str]:
     """Whether the cost of a unit stays the same as the work grows."""
     rows = [_grown(curve) for curve in curves]
-    head = ("what", "from", "to", "unit", "costs at first", "at last", "rises", "why")
+    head = ("what", "from", "to", "unit", "costs at first", "at last", "memory of one, at last", "rises", "why")
     return ["### As the work grows", "", *table(head, rows)] if rows else []
 
 
@@ -121,14 +127,19 @@ def _grown(curve: Curve) -> tuple[str, ...]:
     first, last = curve.points[0], curve.points[-1]
     return (
         curve.name,
-        exactly(first.scale),
-        exactly(last.scale),
+        _scale(curve, first.scale),
+        _scale(curve, last.scale),
         curve.unit,
         duration(first.cost),
         duration(last.cost),
+        size(last.memory) if last.memory else "",
         "no" if curve.is_flat else f"{ratio(curve.rise)} times",
         curve.reason if curve.is_flat or curve.reason else NO_REASON,
     )
+
+
+def _scale(curve: Curve, value: float) -> str:
+    return size(value) if curve.in_bytes else exactly(value)
 
 
 def aims(judgements: list[Judgement]) -> list[str]:

@@ -50,3 +50,22 @@ def test_several_runs_of_a_curve_give_their_medians_and_skipped_points_are_left_
 
 def test_a_single_point_is_no_curve() -> None:
     assert curves(Evidence([curve("scan", 1)]), {}) == []
+
+
+def test_a_scale_in_bytes_is_known_by_its_rows_and_memory_is_that_of_a_unit() -> None:
+    rows = [
+        Row("scan", times={OURS: [scale / 1e3]}, bytes=scale, memory=scale // 2, group="scan", scale=scale)
+        for scale in (1 << 26, 1 << 33)
+    ]
+    [found] = curves(Evidence([Run("bench.scaling", rows)]), {})
+    assert found.in_bytes
+    assert found.grows
+    assert [point.memory for point in found.points] == [0.5, 0.5]
+    assert [point.total for point in found.points] == pytest.approx([(1 << 26) / 1e3, (1 << 33) / 1e3])
+
+
+def test_the_same_calls_among_more_entries_are_no_more_work() -> None:
+    rows = [Row("ask", times={OURS: [5.0]}, items=100, unit="calls", group="ask", scale=scale) for scale in (1, 9)]
+    [found] = curves(Evidence([Run("bench.scaling", rows)]), {})
+    assert not found.grows
+    assert not found.in_bytes

@@ -1,6 +1,6 @@
 import pytest
 
-from bench.report.figures import digits, duration, exactly, rate, ratio, share, short, speed, spread
+from bench.report.figures import digits, duration, exactly, rate, ratio, share, short, size, speed, spread
 from bench.results import Row
 
 
@@ -28,6 +28,10 @@ def test_a_time_is_in_the_largest_unit_that_it_reaches(nanoseconds: float, writt
 @pytest.mark.parametrize(("value", "written"), [(1, "1"), (1000, "1k"), (100_000, "100k"), (1e6, "1M"), (0.1, "0.1")])
 def test_figures_beside_an_axis_are_short(value: float, written: str) -> None:
     assert short(value) == written
+
+
+def test_sizes_are_in_powers_of_two() -> None:
+    assert [size(value) for value in (376, 64 << 20, 8 << 30)] == ["376 bytes", "64.0 MiB", "8 GiB"]
 
 
 def test_rates_ratios_and_shares() -> None:
