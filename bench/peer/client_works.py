@@ -65,7 +65,7 @@ class ClientWorks:
             records = list(_their_records(data))
             return Timed(spent, len(records) + sum(record.offset + record.timestamp for record in records))
 
-        row = Row(name, bytes=len(data), items=end, unit="records", group=self.group)
+        row = Row(name, items=end, unit="records", group=self.group)
         return self._beside_theirs(row, ours, theirs)
 
     def _encode(self, make: Callable[[list[bytes]], Encode], name: str) -> Row:
@@ -81,7 +81,7 @@ class ClientWorks:
             spent, batches = self._settings.time(lambda: _their_batches(values))
             return Timed(spent, _checksums(chain.from_iterable(read_batches(memoryview(batch)) for batch in batches)))
 
-        row = Row(name, bytes=len(encode()), items=RECORDS, unit="records", group=self.group)
+        row = Row(name, items=RECORDS, unit="records", group=self.group)
         return self._beside_theirs(row, ours, theirs)
 
     def _beside_theirs(self, row: Row, ours: Callable[[], Timed], theirs: Callable[[], Timed]) -> Row:

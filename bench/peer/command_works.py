@@ -50,8 +50,7 @@ class CommandWorks:
     timer = ""
 
     def __init__(self, settings: Settings, logs: Logs, kafka: KafkaTimer | None) -> None:
-        rounds = min(settings.rounds, MOST_ROUNDS)
-        self._settings = replace(settings, rounds=rounds, warm_up=min(settings.warm_up, 1))
+        self._settings = replace(settings, rounds=min(settings.rounds, MOST_ROUNDS), warm_up=0)
         self._logs = logs
         self._with_kafka = kafka is not None
 
@@ -65,7 +64,7 @@ class CommandWorks:
         if self._with_kafka:
             self._see_that_both_print_the_same(pair, name)
             sides[KAFKA] = partial(self._run, _kafkas_command(pair, log))
-        row = Row(name, bytes=log.stat().st_size, items=end, unit="records", group=self.group)
+        row = Row(name, items=end, unit="records", group=self.group)
         return take_turns(row, sides, self._settings)
 
     def _run(self, command: list[str]) -> Timed:

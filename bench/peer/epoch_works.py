@@ -42,8 +42,7 @@ class EpochWorks:
     timer = "EpochTimer"
 
     def __init__(self, settings: Settings, _logs: Logs, kafka: KafkaTimer | None) -> None:
-        # What takes nanoseconds is compiled late.
-        self._settings = replace(settings, warm_up=3 * settings.warm_up)
+        self._settings = settings
         self._kafka = kafka
 
     def works(self) -> dict[str, Callable[[str], Row]]:
@@ -97,7 +96,8 @@ class EpochWorks:
         return self._beside_kafka(self._row(name, "answers"), ours, "writers", len(offsets))
 
     def _load(self, size: int, name: str) -> Row:
-        self._write(entries_of(size))
+        for side in (OURS, KAFKA):
+            self._write(side, entries_of(size))
         times = max(LONG // 10 // size, 1)
         directory = self._place(OURS)
 
@@ -133,14 +133,14 @@ class EpochWorks:
         epoch, start = entries[-1]
 
         def ours() -> Timed:
-            self._write(entries)
+            self._write(OURS, entries)
             cache = make()
             assign = cache.assign
             spent, _ = self._settings.time(lambda: [assign(epoch + n, start + n) for n in range(1, count + 1)])
             return Timed(spent / count, len(cache) + sum(cache.entries[-1]))
 
         def kafkas(kafka: KafkaTimer) -> Timed:
-            self._write(entries)
+            self._write(KAFKA, entries)
             command, *times = make_kafkas
             kafka.ask(command, self._place(KAFKA), *times)
             return kafka.ask("assign", count, operations=count)
@@ -156,17 +156,17 @@ class EpochWorks:
     def _place(self, side: str) -> Path:
         return self._settings.work / f"{side.lower()}-epochs" / "t-0"
 
-    def _write(self, entries: Entries) -> None:
-        """Write each side's checkpoint."""
-        for side in (OURS, KAFKA):
-            place = self._place(side)
-            shutil.rmtree(place, ignore_errors=True)
-            place.mkdir(parents=True)
-            LeaderEpochCheckpoint(place).write(entries)
+    def _write(self, side: str, entries: Entries) -> None:
+        """Write a side's checkpoint."""
+        place = self._place(side)
+        shutil.rmtree(place, ignore_errors=True)
+        place.mkdir(parents=True)
+        LeaderEpochCheckpoint(place).write(entries)
 
     def _ask_about(self, entries: Entries, count: int) -> tuple[list[int], list[int]]:
         """Write each side's checkpoint, and let Kafka know it and as many random epochs and offsets as returned."""
-        self._write(entries)
+        for side in (OURS, KAFKA):
+            self._write(side, entries)
         rng = random.Random(count)
         highest, end = entries[-1][0], len(entries) * OFFSETS_OF_AN_EPOCH
         epochs = [rng.randint(0, highest) for _ in range(max(count, 1))]
@@ -183,4 +183,5 @@ class EpochWorks:
         if self._kafka is not None:
             passes = PASSES if queries > 1_000 else 1
             sides[KAFKA] = partial(self._kafka.ask, command, passes, operations=queries * passes)
-        return take_turns(row, sides, self._settings)
+        # What takes nanoseconds is compiled late.
+        return take_turns(row, sides, replace(self._settings, warm_up=3 * self._settings.warm_up))

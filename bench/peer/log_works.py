@@ -42,8 +42,6 @@ COPIES: Final = {"read and copy up to 16 KiB": 16 << 10, "read and copy up to 1 
 SEGMENTS: Final = 16
 QUERIES: Final = 2_000
 OPENINGS: Final = 5
-MOST_CALLS: Final = 65_536
-"""Of small batches, so that a round takes about a second."""
 
 
 class LogWorks:
@@ -101,7 +99,8 @@ class LogWorks:
     def _append(self, batch_bytes: int, at_once: int, name: str, *, lead: bool, codec: Codec = Codec.NONE) -> Row:
         path = self._settings.work / "batches"
         call_bytes = write_batches(path, batch_bytes, at_once, codec)
-        calls = min(max(self._settings.size // call_bytes, 1), MOST_CALLS)
+        most = self._settings.calls // (1 if codec is Codec.NONE else 4)
+        calls = min(max(self._settings.size // call_bytes, 1), most)
         self._bare.load_batches(path, call_bytes)
         for side in self._sides:
             side.load_batches(path, call_bytes)

@@ -49,7 +49,9 @@ class ScanWorks:
             return Timed(spent, _checked(chunks) if check_crc else _headers(chunks))
 
         items = sum(map(len, kept.scan(check_crc=False)))
-        return self._beside_kafka(Row(name, items=items, unit="batches", group=self.group), what, ours)
+        row = Row(name, items=items, unit="batches", group=self.group)
+        row.bytes = path.stat().st_size if check_crc else 0
+        return self._beside_kafka(row, what, ours)
 
     def _decode(self, name: str) -> Row:
         path, _ = self._logs.segment(self._settings.size)
@@ -68,7 +70,6 @@ class ScanWorks:
 
     def _beside_kafka(self, row: Row, what: str, ours: Callable[[], Timed]) -> Row:
         path, _ = self._logs.segment(self._settings.size)
-        row.bytes = path.stat().st_size
         sides = {OURS: ours}
         if self._kafka is not None:
             sides[KAFKA] = partial(self._kafka.ask, what, path)

@@ -44,7 +44,7 @@ class Settings:
     warm_up: int = 2
     """Rounds before those that count."""
     calls: int = 65_536
-    """Operations of a round where one takes less than a microsecond."""
+    """Operations of a round where each takes some microseconds at most."""
     clock: Clock = "wall"
 
     def time(self, call: Callable[[], Found]) -> tuple[int, Found]:
@@ -60,7 +60,7 @@ def take_turns(row: Row, sides: Mapping[str, Callable[[], Timed]], settings: Set
     order = list(sides.items())
     for number in range(settings.warm_up + settings.rounds):
         found = {name: measure() for name, measure in order[:: 1 if number % 2 else -1]}
-        agree(row.name, {name: timed.answer for name, timed in found.items()})
+        agree(row.name, {name: found[name].answer for name in sides})
         for name, timed in found.items() if number >= settings.warm_up else ():
             row.times.setdefault(name, []).append(timed.nanoseconds)
     return row
