@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 from pytest_benchmark.fixture import BenchmarkFixture
 
-from bench.audit_cluster import PLANTED, make
-from bench.replica import BUILD, one_batch
+from bench.audit_cluster import PLANTED, REPLICAS, make
+from bench.replica import one_batch
+from bench.room import BUILD, require_room
 from tests.conftest import require_java_for_spark
 from tests.oracle.kafka import classpath
 
@@ -26,7 +27,9 @@ def bench_audit_of_three_brokers(benchmark: BenchmarkFixture) -> None:
     """The whole command, Spark's start included, on files in the page cache."""
     require_java_for_spark()
     size, partitions = (SMALL, SMALL_PARTITIONS) if benchmark.disabled else (FULL, FULL_PARTITIONS)
-    roots = make(BUILD / f"cluster-{size}-{partitions}", size, partitions)
+    directory = BUILD / f"cluster-{size}-{partitions}"
+    require_room(disk=0 if directory.exists() else REPLICAS * size, memory=REPLICAS * size)
+    roots = make(directory, size, partitions)
     if not benchmark.disabled:
         read(roots)
     told: list[dict[str, Any]] = []

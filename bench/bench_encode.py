@@ -67,7 +67,7 @@ def note_rate(benchmark: BenchmarkFixture, *, records: int, size: int) -> None:
         benchmark.extra_info["GB/s"] = round(size / seconds / 1e9, 2)
 
 
-@pytest.mark.parametrize("codec", ["none", "lz4"])
+@pytest.mark.parametrize("codec", CODECS)
 def bench_encode_columns(benchmark: BenchmarkFixture, codec: str) -> None:
     records, template = columns(RECORDS), BatchTemplate(codec=Codec[codec.upper()])
     encoded = benchmark(lambda: encode_columns(records, template=template))

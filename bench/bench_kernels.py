@@ -142,6 +142,12 @@ def offset_index(entries: int) -> Data:
     return np.frombuffer(b"".join(struct.pack(">ii", i * 160 + 159, i * 1024) for i in range(1, entries + 1)), np.uint8)
 
 
+@functools.cache
+def time_index(entries: int) -> Data:
+    """A time index with an entry for each 16 KiB, 160 ms apart."""
+    return np.frombuffer(b"".join(struct.pack(">qi", i * 160, i * 160 - 1) for i in range(1, entries + 1)), np.uint8)
+
+
 @pytest.mark.parametrize("where", ["random", "tail"])
 def bench_offset_lookup_one_call(benchmark: BenchmarkFixture, where: str) -> None:
     entries = 100 if benchmark.disabled else INDEX_ENTRIES
@@ -164,3 +170,25 @@ def bench_offset_lookup_bulk(benchmark: BenchmarkFixture) -> None:
     benchmark(search.lookup_offsets, offset_index(entries), entries, 0, offsets, found, position)
     assert (found <= offsets).all()
     state_rate(benchmark, "M lookups/s", len(offsets) / 1e6)
+
+
+def bench_time_lookup_one_call(benchmark: BenchmarkFixture) -> None:
+    entries = 100 if benchmark.disabled else INDEX_ENTRIES
+    index = time_index(entries)
+    timestamps = np.random.default_rng(1).integers(0, entries * 160, LOOKUPS).tolist()
+
+    def look_up() -> None:
+        for timestamp in timestamps:
+            search.lookup_timestamp(index, entries, 0, timestamp)
+
+    benchmark(look_up)
+    state_rate(benchmark, "M lookups/s", LOOKUPS / 1e6)
+
+
+def bench_time_lookup_bulk(benchmark: BenchmarkFixture) -> None:
+    entries = 100 if benchmark.disabled else INDEX_ENTRIES
+    timestamps = np.random.default_rng(1).integers(0, entries * 160, 100 * LOOKUPS)
+    found, offset = np.empty((2, len(timestamps)), np.int64)
+    benchmark(search.lookup_timestamps, time_index(entries), entries, 0, timestamps, found, offset)
+    assert (found <= timestamps).all()
+    state_rate(benchmark, "M lookups/s", len(timestamps) / 1e6)

@@ -2,19 +2,23 @@
 
 `python -m bench.peer` has Kafka's own log beside it.
 
-Batches: 16 KiB of 148 records. With --benchmark-enable a log has 1 GiB in 16 segments, else 4 MiB.
+Batches: 16 KiB of 148 records, where nothing else is said. With --benchmark-enable a log has 1 GiB in 16 segments,
+else 4 MiB.
 """
 
 import os
 import random
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from shutil import rmtree
 
 import pytest
 from pytest_benchmark.fixture import BenchmarkFixture
 
+from bench.room import require_room
 from logstore.batch_template import BatchTemplate
+from logstore.codec import Codec
 from logstore.encoding import encode_batch
 from logstore.isolation import Isolation
 from logstore.log import Log
@@ -22,26 +26,32 @@ from logstore.log_config import LogConfig
 from logstore.record import Record
 
 BUILD = Path(__file__).parent.parent / "build/bench/log"
+TINY_RECORDS = 8
 RECORDS = 148
 BIG_RECORDS = 9_600
 FIRST_TIMESTAMP = 1_700_000_000_000
 FULL, SMALL = 1 << 30, 4 << 20
 SEGMENTS = 16
 READS = 1_000
+LEADER = LogConfig(message_timestamp_after_max_ms=2**63 - 1, max_message_bytes=2 << 20)
 
 
-def batch(records: int) -> bytes:
-    """A batch of records of 100 bytes, a millisecond apart."""
-    made = [Record(0, FIRST_TIMESTAMP + number, b"key%05d" % number, b"v" * 90) for number in range(records)]
-    return bytes(encode_batch(made, BatchTemplate(leader_epoch=0)))
+def batch(records: int, codec: Codec = Codec.NONE) -> bytes:
+    """A batch of records of 100 bytes, a millisecond apart, which compress by about half."""
+    rng = random.Random(records)
+    made = [
+        Record(0, FIRST_TIMESTAMP + number, b"key%05d" % number, rng.randbytes(45) + bytes(45))
+        for number in range(records)
+    ]
+    return bytes(encode_batch(made, BatchTemplate(leader_epoch=0, codec=codec)))
 
 
 class Source:
     """Batches that follow each other, `group` of them at once."""
 
-    def __init__(self, records: int, group: int = 1) -> None:
+    def __init__(self, records: int, group: int = 1, codec: Codec = Codec.NONE) -> None:
         self.records = records
-        self.content = [bytearray(batch(records)) for _ in range(group)]
+        self.content = [bytearray(batch(records, codec)) for _ in range(group)]
         self.next_offset = 0
         self.size = sum(map(len, self.content))
 
@@ -53,11 +63,14 @@ class Source:
         return b"".join(self.content)
 
 
-GROUPS = {"one": (RECORDS, 1), "32": (RECORDS, 32), "1MiB": (BIG_RECORDS, 1)}
+GROUPS = {"tiny": (TINY_RECORDS, 1), "one": (RECORDS, 1), "32": (RECORDS, 32), "1MiB": (BIG_RECORDS, 1)}
+COMPRESSED = [codec for codec in Codec if codec is not Codec.NONE]
 
 
 @pytest.fixture
-def directory() -> Iterator[Path]:
+def directory(benchmark: BenchmarkFixture) -> Iterator[Path]:
+    size = 2 * FULL if benchmark.enabled else SMALL
+    require_room(disk=size, memory=size)
     rmtree(BUILD, ignore_errors=True)
     BUILD.mkdir(parents=True)
     yield BUILD
@@ -92,14 +105,46 @@ def bench_append_as_follower(benchmark: BenchmarkFixture, directory: Path, round
 
 def source_share(group: str) -> int:
     """By how much fewer rounds a group takes."""
-    return 1 if group == "one" else 10
+    return 1 if group in {"tiny", "one"} else 10
 
 
-def bench_append_as_leader(benchmark: BenchmarkFixture, directory: Path, rounds: int) -> None:
-    log = Log.open(directory / "t-0", LogConfig(message_timestamp_after_max_ms=2**63 - 1))
-    data = batch(RECORDS)
-    log.append(data, leader_epoch=0)
-    benchmark.pedantic(lambda: log.append(data, leader_epoch=0), rounds=rounds)
+@pytest.mark.parametrize("codec", COMPRESSED, ids=lambda codec: codec.name.lower())
+def bench_append_compressed_as_follower(
+    benchmark: BenchmarkFixture, directory: Path, rounds: int, codec: Codec
+) -> None:
+    source = Source(RECORDS, codec=codec)
+    log = Log.open(directory / "t-0")
+    log.append_batches(source.next())
+    benchmark.pedantic(log.append_batches, setup=lambda: ((source.next(),), {}), rounds=rounds)
+    assert log.log_end_offset == source.next_offset
+    log.abandon()
+
+
+@pytest.mark.parametrize("records", [TINY_RECORDS, RECORDS, BIG_RECORDS], ids=["tiny", "one", "1MiB"])
+def bench_append_as_leader(benchmark: BenchmarkFixture, directory: Path, rounds: int, records: int) -> None:
+    rounds = max(rounds // 10, 1) if records == BIG_RECORDS else rounds
+    lead(benchmark, Log.open(directory / "t-0", LEADER), batch(records), rounds)
+
+
+@pytest.mark.parametrize("codec", COMPRESSED, ids=lambda codec: codec.name.lower())
+def bench_append_compressed_as_leader(benchmark: BenchmarkFixture, directory: Path, rounds: int, codec: Codec) -> None:
+    """The producer's codec is kept, so that records are only looked at."""
+    lead(benchmark, Log.open(directory / "t-0", LEADER), batch(RECORDS, codec), rounds)
+
+
+@pytest.mark.parametrize("codec", COMPRESSED, ids=lambda codec: codec.name.lower())
+def bench_append_as_leader_that_compresses(
+    benchmark: BenchmarkFixture, directory: Path, rounds: int, codec: Codec
+) -> None:
+    """The topic has a codec of its own."""
+    config = replace(LEADER, compression_type=codec.name.lower())
+    lead(benchmark, Log.open(directory / "t-0", config), batch(RECORDS), rounds)
+
+
+def lead(benchmark: BenchmarkFixture, log: Log, data: bytes, rounds: int) -> None:
+    first = log.append(data, leader_epoch=0)
+    benchmark.pedantic(log.append, (data,), {"leader_epoch": 0}, rounds=rounds)
+    assert log.log_end_offset >= 2 * (first.last_offset + 1)
     log.abandon()
 
 

@@ -19,6 +19,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from pytest_benchmark.fixture import BenchmarkFixture
 
 from bench.replica import RECORDS, one_batch
+from bench.room import require_room
 from logstore.log_config import LogConfig
 from logstore.log_directory import LogDirectory
 from logstore.partition_metadata import PARTITION_METADATA_NAME, PartitionMetadata
@@ -29,6 +30,8 @@ BUILD = Path(__file__).parent.parent / "build/bench/mirror"
 FULL, SMALL = 1 << 30, 8 << 20
 TOPIC = TopicPartition("bench", 0)
 GROUP = 64
+COPIES = 3
+"""On the leader, in the mirror and on the follower."""
 SECONDS = 300
 POLL_SECONDS = 0.005
 SETTINGS = {"log.retention.ms": -1, "log.segment.bytes": 1 << 28, "log.index.size.max.bytes": 10 << 20}
@@ -65,6 +68,7 @@ class Source:
 @pytest.fixture(scope="module")
 def source(request: pytest.FixtureRequest) -> Iterator[Source]:
     size = SMALL if request.config.getoption("benchmark_disable") else FULL
+    require_room(disk=COPIES * size, memory=COPIES * size)
     shutil.rmtree(BUILD, ignore_errors=True)
     cluster = KafkaCluster(BUILD / "kafka", brokers=2, settings=SETTINGS, java_options=())
     with cluster:

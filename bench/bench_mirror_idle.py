@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 from pytest_benchmark.fixture import BenchmarkFixture
 
+from bench.room import require_room
 from logstore.log import Log
 from logstore.log_config import LogConfig
 from logstore.record import Record
@@ -24,6 +25,8 @@ PROJECT = Path(__file__).parent.parent
 BUILD = PROJECT / "build/bench/mirror-idle"
 FULL, SMALL = 10_000, 20
 IDLE_SECONDS = {FULL: 60.0, SMALL: 1.0}
+BYTES_OF_A_PARTITION = 64 << 10
+"""On the disk, and in the memory of leader and mirror together."""
 SETTLED_SECONDS = 10.0
 SECONDS = 900
 TICKS = os.sysconf("SC_CLK_TCK")
@@ -46,6 +49,7 @@ def lead(root: Path, count: int) -> None:
 def leader(benchmark: BenchmarkFixture) -> Iterator[tuple[str, int]]:
     """Its address, and how many partitions it leads."""
     count = FULL if benchmark.enabled else SMALL
+    require_room(disk=count * BYTES_OF_A_PARTITION, memory=count * BYTES_OF_A_PARTITION)
     shutil.rmtree(BUILD, ignore_errors=True)
     BUILD.mkdir(parents=True)
     command = [sys.executable, "-m", "bench.bench_mirror_idle", str(BUILD), str(count)]

@@ -16,7 +16,8 @@ import numpy as np
 import pytest
 from pytest_benchmark.fixture import BenchmarkFixture
 
-from bench.replica import BATCH_BYTES, BUILD, log
+from bench.replica import BATCH_BYTES, log
+from bench.room import BUILD, require_room
 from logstore.file_name import FileKind, file_name
 from logstore.kernels.recover import RecoveryColumns, new_state, recover
 from logstore.log_config import LogConfig
@@ -29,12 +30,15 @@ from logstore.topic_partition import TopicPartition
 FULL, SMALL = 1 << 30, 1 << 20
 ROUNDS = 5
 PARTITIONS = 10_000
+BYTES_OF_A_PARTITION = 64 << 10
+"""On the disk: a few blocks for each of its files, and its directory."""
 CONFIG = LogConfig()
 
 
 @functools.cache
 def appended(size: int) -> Path:
     """A log file that was written just now, 16 KiB at a time: one that the page cache has read back maps faster."""
+    require_room(disk=size, memory=3 * size)
     path = BUILD / f"recovery-{size}.log"
     content = log(size).read_bytes()
     path.unlink(missing_ok=True)
@@ -92,6 +96,7 @@ def bench_recovery_kernel(benchmark: BenchmarkFixture, *, touched: bool) -> None
 
 def bench_opening_a_root_of_many_partitions(benchmark: BenchmarkFixture, tmp_path: Path) -> None:
     count = 20 if benchmark.disabled else PARTITIONS
+    require_room(disk=count * BYTES_OF_A_PARTITION)
     records = [Record(0, time.time_ns() // 1_000_000, b"key", b"value" * 20)] * 3
     with LogDirectory.open(tmp_path / "root") as directory:
         for number in range(count):

@@ -8,10 +8,10 @@ import functools
 import shutil
 from pathlib import Path
 
+from bench.room import BUILD, require_room
 from epoch.checkpoint import format_checkpoint
 from tests.logstore.batches import batch, record
 
-BUILD = Path(__file__).parent.parent / "build/bench"
 BATCH_BYTES = 16 << 10
 RECORD_BYTES = 100
 RECORDS = BATCH_BYTES // RECORD_BYTES - 1
@@ -32,9 +32,11 @@ def one_batch() -> bytes:
 
 
 def partition(size: int) -> Path:
-    """Write a partition whose log has about `size` bytes, unless it is there."""
+    """Write a partition whose log has about `size` bytes, unless it is there. Skips where there is no room for it."""
     directory = BUILD / f"bench-{size}"
+    require_room(memory=size)
     if not directory.exists():
+        require_room(disk=size)
         partial = directory.with_suffix(".partial")
         shutil.rmtree(partial, ignore_errors=True)
         partial.mkdir(parents=True)
