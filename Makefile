@@ -5,9 +5,11 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 PYTEST := $(BIN)/python -m pytest
+RESULTS := build/bench/results
 
 .DEFAULT_GOAL := help
-.PHONY: help setup java browser demo test test-long test-nojit lint format bench clean
+.PHONY: help setup java browser demo test test-long test-nojit lint format bench bench-report bench-floors \
+  bench-compare clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -52,9 +54,24 @@ format: setup ## rewrite the code in the house style
 	$(BIN)/ruff check --fix
 	$(BIN)/ruff format
 
-bench: setup java ## the benchmarks, measured, with Kafka's own log beside ours
-	$(PYTEST) bench --benchmark-enable --benchmark-only
-	$(BIN)/python -m bench.peer
+bench: setup java ## all benchmarks, measured, with Kafka's own classes beside ours, and the report of them (hours)
+	rm -rf $(RESULTS)
+	$(BIN)/python -m bench.limits --json $(RESULTS)/limits.json
+	$(BIN)/python -m bench.peer --runs 3 --json $(RESULTS)/peer.json
+	$(PYTEST) bench --benchmark-enable --benchmark-only --benchmark-json=$(RESULTS)/suites.json
+	$(BIN)/python -m bench.scaling --json $(RESULTS)/scaling.json
+	$(MAKE) --no-print-directory bench-report
+
+bench-report: setup ## docs/performance.md and its pictures once more, from the results of the last `make bench`
+	$(BIN)/python -m bench.report $(RESULTS)/*.json
+
+bench-floors: setup java ## a short measurement: no ratio to Kafka may be below its floor
+	$(BIN)/python -m bench.peer --short --json build/bench/short.json
+	$(BIN)/python -m bench.floors build/bench/short.json
+
+bench-compare: setup ## the suites of two commits, in turn: make bench-compare REF=v0.1.0
+	@[ -n '$(REF)' ] || { echo 'which commit? make bench-compare REF=v0.1.0'; exit 2; }
+	@$(BIN)/python -m bench.compare '$(REF)' $(if $(ONLY),--only '$(ONLY)')
 
 clean: ## remove everything that can be made again
 	rm -rf $(VENV) build dist epochlog-demo.html .mypy_cache .ruff_cache .pytest_cache .hypothesis
