@@ -45,8 +45,10 @@ class ElectCommand(TyperCommand):
 
     def parse_args(self, ctx: typer.Context, args: list[str]) -> list[str]:  # type: ignore[override]  # click's Context is typer's base
         """Take the arguments."""
-        if ctx.resilient_parsing or OUR_HELP in args:
+        if ctx.resilient_parsing:
             return super().parse_args(ctx, args)
+        if OUR_HELP in args:
+            return super().parse_args(ctx, [OUR_HELP])
         with _ending_as_the_tool():
             ctx.params = _read_options(args)
         return []
@@ -242,7 +244,7 @@ def _foresee(
     json: bool,
 ) -> bool:
     """Tell what elections would do, and return whether any would fail or might lose records."""
-    from replication.cli.comparison import Failures
+    from replication.cli.comparison import Failures, tell_of_damage
     from replication.controller.elections import ElectionType
     from replication.operations.cluster_reader import read_cluster
     from replication.operations.described_state import described_state
@@ -259,6 +261,9 @@ def _foresee(
         complain(str(gap))
     forecasts = forecast(described_state(view), ElectionType[election_type], partitions)
     advice = {each.partition: advice_for(replicas, each.partition, failures) for each in forecasts if each.is_unclean}
+    for judged in filter(None, advice.values()):
+        for standing in judged.replicas:
+            tell_of_damage(f"{judged.topic}-{judged.partition}", f"broker {standing.replica}", standing.damage)
     if json:
         documents = [
             {**each.as_json(), **losses_as_json(advice.get(each.partition), each.would_lead)} for each in forecasts

@@ -58,15 +58,17 @@ class ElectionOptions:
         _refuse_incomplete(options)
         _refuse_two_configurations(options)
         _refuse_unclear_choice(options)
+        election_type = options.value(ELECTION_TYPE, _election_type)
+        assert election_type is not None  # noqa: S101 - it is among what may not be missing
         return cls(
-            election_type=_election_type(options.value(ELECTION_TYPE) or ""),
-            path_to_json_file=_path(options.value(JSON_FILE)),
-            topic=options.value(TOPIC),
-            partition=_number(PARTITION, options.value(PARTITION)),
+            election_type=election_type,
+            path_to_json_file=options.value(JSON_FILE, Path),
+            topic=options.value(TOPIC, str),
+            partition=options.value(PARTITION, _partition),
             all_topic_partitions=ALL in options,
-            admin_config=_path(options.value(ADMIN_CONFIG)),
-            command_config=_path(options.value(COMMAND_CONFIG)),
-            bootstrap=options.value(BOOTSTRAP) or options.value(OUR_BOOTSTRAP) or "",
+            admin_config=options.value(ADMIN_CONFIG, Path),
+            command_config=options.value(COMMAND_CONFIG, Path),
+            bootstrap=options.value(BOOTSTRAP, str) or options.value(OUR_BOOTSTRAP, str) or "",
             dry_run=DRY_RUN in options,
             log_dir=options.values(LOG_DIR),
             json=AS_JSON in options,
@@ -104,16 +106,10 @@ def _election_type(text: str) -> ElectionType:
     return known[text.upper()]
 
 
-def _number(name: str, text: str | None) -> int | None:
-    if text is None:
-        return None
+def _partition(text: str) -> int:
     if not _NUMBER.fullmatch(text) or int(text) not in _INT32:
-        raise _unparsable(name, text)
+        raise _unparsable(PARTITION, text)
     return int(text)
-
-
-def _path(text: str | None) -> Path | None:
-    return None if text is None else Path(text)
 
 
 def _unparsable(name: str, text: str) -> ToolError:

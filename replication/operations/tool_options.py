@@ -1,13 +1,15 @@
 """Options as Kafka's tools read them (joptsimple, without abbreviations)."""
 
 from collections import deque
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, TypeVar
 
 from replication.operations.tool_error import ToolError
 
 END_OF_OPTIONS: Final = "--"
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,9 +42,12 @@ class ToolOptions:
         """Return all values of an option."""
         return self.given.get(name, ())
 
-    def value(self, name: str) -> str | None:
-        """Return the value of an option, None where it was not given. Raises ToolError where it was given twice."""
-        values = self.values(name)
+    def value(self, name: str, parse: Callable[[str], T]) -> T | None:
+        """Return the value of an option, None where it was not given.
+
+        Raises what `parse` raises, and ToolError where the option was given twice.
+        """
+        values = [parse(text) for text in self.values(name)]
         if len(values) > 1:
             raise ToolError(f"Found multiple arguments for option {name}, but you asked for only one")
         return values[0] if values else None

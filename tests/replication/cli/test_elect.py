@@ -1,0 +1,218 @@
+"""What `epochlog elect` adds to Kafka's tool, and how it ends, without a cluster."""
+
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from kio.schema.errors import ErrorCode
+
+from logstore import TopicPartition
+from replication.operations.cluster_view import Aspect, BrokerView, ClusterView, Gap
+from replication.operations.partition_view import PartitionView
+from replication.protocol.addresses import Address
+from replication.protocol.elect_leaders import ElectionResult
+from tests.data.replicas import replicas
+from tests.replication.cli.command import Outcome, epochlog
+from tests.replication.operations.electing_broker import ElectingBroker
+
+ORDERS = TopicPartition("orders", 3)
+FORKED = TopicPartition("diverge", 0)
+PREFERRED = ("--election-type", "preferred")
+UNCLEAN = ("--election-type", "unclean")
+ALL = "--all-topic-partitions"
+NOT_AVAILABLE = ElectionResult(ErrorCode.preferred_leader_not_available, "The preferred leader was not available.")
+
+
+def elected(
+    results: Mapping[TopicPartition, ElectionResult], *options: object, error: ErrorCode = ErrorCode.none
+) -> Outcome:
+    """Ask a broker that answers so for preferred elections of all partitions."""
+    with ElectingBroker(results, error) as broker:
+        return epochlog("elect", "--bootstrap", broker.address, *PREFERRED, ALL, *options)
+
+
+def test_results_as_json() -> None:
+    done = elected({ORDERS: ElectionResult(ErrorCode.none), FORKED: NOT_AVAILABLE}, "--json")
+    assert done.status == 1
+    assert done.err == "1 replica(s) could not be elected\n"
+    assert done.document == {
+        "election_type": "PREFERRED",
+        "elected": 1,
+        "not_needed": 0,
+        "failed": 1,
+        "partitions": [
+            {"topic": "orders", "partition": 3, "error": None, "message": None},
+            {
+                "topic": "diverge",
+                "partition": 0,
+                "error": "PREFERRED_LEADER_NOT_AVAILABLE",
+                "message": "The preferred leader was not available.",
+            },
+        ],
+    }
+
+
+def test_who_may_not_elect_is_told_so_on_both_streams() -> None:
+    done = elected({}, error=ErrorCode.cluster_authorization_failed)
+    assert (done.status, done.out) == (1, "Not authorized to perform leader election\n")
+    assert done.err == "Not authorized to perform leader election\nthe user needs Alter on the cluster\n"
+
+
+def test_with_json_what_went_wrong_is_json_too() -> None:
+    done = elected({}, "--json", error=ErrorCode.cluster_authorization_failed)
+    assert (done.status, done.document["error"]) == (1, "Not authorized to perform leader election")
+
+
+def test_a_controller_that_does_not_decide_in_time() -> None:
+    done = elected({}, error=ErrorCode.request_timed_out)
+    assert (done.status, done.out) == (1, "Timeout waiting for election results\n")
+
+
+def test_other_errors_are_named_as_in_java() -> None:
+    done = elected({}, error=ErrorCode.not_controller)
+    expected = (
+        "java.util.concurrent.ExecutionException: org.apache.kafka.common.errors.NotControllerException: "
+        "This is not the correct controller for this cluster.\n"
+    )
+    assert (done.status, done.out, done.err) == (1, "", expected)
+
+
+def test_an_old_broker_elects_preferred_leaders_only() -> None:
+    with ElectingBroker({ORDERS: ElectionResult(ErrorCode.none)}, spoken=range(1)) as broker:
+        done = epochlog("elect", "--bootstrap", broker.address, *PREFERRED, ALL)
+        assert (done.status, broker.asked[0].partitions) == (0, None)
+        refused = epochlog("elect", "--bootstrap", broker.address, *UNCLEAN, ALL)
+    assert refused.status == 1
+    assert "ElectLeaders is answered in versions 0, this request can be made in 1 to 2" in refused.err
+
+
+def test_what_the_broker_is_told_to_take_at_most(tmp_path: Path) -> None:
+    (tmp_path / "client.properties").write_text("default.api.timeout.ms=7000\nrequest.timeout.ms=6000\n")
+    with ElectingBroker({}) as broker:
+        told = ("elect", "--bootstrap", broker.address, *PREFERRED, ALL)
+        assert epochlog(*told, "--command-config", tmp_path / "client.properties").status == 0
+        assert epochlog(*told).status == 0
+    given, usual = (asked.timeout_ms for asked in broker.asked)
+    assert 0 < given <= 7_000 < usual <= 30_000
+
+
+def test_the_configurations_old_name_is_told_of_but_not_in_json(tmp_path: Path) -> None:
+    (tmp_path / "client.properties").write_text("client.id=me\nlinger.ms=1\n")
+    done = elected({}, "--admin.config", tmp_path / "client.properties")
+    assert done.out.startswith("Option --admin.config has been deprecated")
+    assert (done.status, done.err) == (0, "")
+    assert elected({}, "--admin.config", tmp_path / "client.properties", "--json").document["failed"] == 0
+
+
+def test_our_help_shows_what_goes_beyond_kafkas() -> None:
+    shown = epochlog("elect", "--bootstrap", "nowhere", "-h")
+    assert (shown.status, shown.err) == (0, "")
+    assert all(option in shown.out for option in ("--election-type", "--dry-run", "--log-dir", "--json"))
+    kafkas = epochlog("elect", "--help")
+    assert (kafkas.status, kafkas.out) == (1, "")
+    assert "--dry-run" not in kafkas.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        ((ALL, "--log-dir", "d"), "Option log-dir is only allowed if dry-run is used\n"),
+        (
+            (ALL, "--dry-run", "--log-dir", "1=d"),
+            "Option log-dir is needed for two brokers or more: what is lost shows only in comparison\n",
+        ),
+        (
+            (ALL, "--dry-run", "--log-dir", "1=d", "--log-dir", "1=e"),
+            "Option log-dir names one broker twice: 1, 1\n",
+        ),
+    ],
+)
+def test_our_options_are_refused_where_they_make_no_sense(arguments: tuple[str, ...], complaint: str) -> None:
+    done = epochlog("elect", "--bootstrap", "127.0.0.1:1", *UNCLEAN, *arguments)
+    assert (done.status, done.out, done.err) == (1, "", complaint)
+
+
+def test_a_directory_that_does_not_tell_whose_it_is(tmp_path: Path) -> None:
+    told = ("--dry-run", "--log-dir", tmp_path, "--log-dir", "2=x")
+    done = epochlog("elect", "--bootstrap", "127.0.0.1:1", *UNCLEAN, ALL, *told)
+    assert (done.status, done.err) == (1, f"{tmp_path}: no meta.properties tells whose it is; write ID={tmp_path}\n")
+
+
+# Dry runs
+
+
+@contextmanager
+def cluster(monkeypatch: pytest.MonkeyPatch, *partitions: PartitionView, gaps: tuple[Gap, ...] = ()) -> Iterator[None]:
+    """Let there be a cluster of brokers 1 to 3, of which the last is down, with these partitions."""
+    brokers = tuple(BrokerView(id=each, address=Address("h", 1), is_fenced=each == 3) for each in (1, 2, 3))
+    view = ClusterView(cluster_id="c", brokers=brokers, partitions=partitions, gaps=gaps)
+    with monkeypatch.context() as patched:
+        patched.setattr("replication.operations.cluster_reader.read_cluster", lambda _: view)
+        yield
+
+
+def foresee(*options: object) -> Outcome:
+    return epochlog("elect", "--bootstrap", "127.0.0.1:1", "--dry-run", *options)
+
+
+def test_a_dry_run_says_who_would_lead(monkeypatch: pytest.MonkeyPatch) -> None:
+    astray = PartitionView(partition=ORDERS, leader=2, replicas=(1, 2, 3), isr=(2, 1))
+    down = PartitionView(partition=TopicPartition("orders", 4), leader=2, replicas=(3, 2), isr=(2,))
+    with cluster(monkeypatch, astray, down, gaps=(Gap(Aspect.ELR, "too old", is_failure=False),)):
+        done = foresee(*PREFERRED, ALL)
+    assert done.status == 1
+    assert done.err == "epochlog: not known: eligible leader replicas: too old\n"
+    assert [line.split("\t") for line in done.out.splitlines()] == [
+        ["partition", "leader", "would lead", "in sync", "election", "lost by the others"],
+        ["orders-3", "2", "1", "2,1", "clean", ""],
+        ["orders-4", "2", "2", "2", "The preferred leader was not available.", ""],
+    ]
+
+
+def test_where_all_would_go_well_the_status_is_0(monkeypatch: pytest.MonkeyPatch) -> None:
+    with cluster(monkeypatch, PartitionView(partition=ORDERS, leader=1, replicas=(1, 2), isr=(2, 1))):
+        assert foresee(*PREFERRED, ALL, "--json").document["partitions"] == []
+        done = foresee(*PREFERRED, "--topic", "orders", "--partition", "3", "--json")
+    assert (done.status, done.document["partitions"][0]["error"]) == (0, "ELECTION_NOT_NEEDED")
+
+
+def leaderless() -> PartitionView:
+    return PartitionView(partition=FORKED, leader=-1, replicas=(3, 1, 2), isr=(3,), elr=(), last_known_elr=())
+
+
+def test_what_an_unclean_election_would_lose(monkeypatch: pytest.MonkeyPatch) -> None:
+    root = replicas("diverged")
+    directories = [each for broker in (1, 2) for each in ("--log-dir", root / f"broker-{broker}")]
+    with cluster(monkeypatch, leaderless()):
+        done = foresee(*UNCLEAN, ALL, *directories)
+        told: Any = foresee(*UNCLEAN, ALL, *directories, "--json").document
+    assert done.status == 1
+    lost = "broker 2: 77 records, 13539 bytes from 300 on; broker 2 had better lead"
+    assert done.out.splitlines()[1].split("\t") == ["diverge-0", "", "1", "1", "unclean", lost]
+    [partition] = told["partitions"]
+    assert (told["dry_run"], told["election_type"], partition["unclean"]) == (True, "UNCLEAN", True)
+    assert partition["lost"] == {"2": {"truncate_to": 300, "records_lost": 77, "bytes_lost": 13539}}
+    assert partition["recommended"] == 2
+
+
+def test_an_id_stands_for_what_the_directory_says(monkeypatch: pytest.MonkeyPatch) -> None:
+    root = replicas("diverged")
+    directories = ("--log-dir", f"1={root / 'broker-2'}", "--log-dir", f"2={root / 'broker-1'}")
+    with cluster(monkeypatch, leaderless()):
+        partition = foresee(*UNCLEAN, ALL, *directories, "--json").document["partitions"][0]
+    assert (partition["lost"]["2"]["records_lost"], partition["recommended"]) == (120, 1)
+
+
+@pytest.mark.parametrize("directories", [(), (2, 3)])
+def test_what_is_not_known_is_said(monkeypatch: pytest.MonkeyPatch, directories: tuple[int, ...]) -> None:
+    root = replicas("diverged")
+    options = [each for broker in directories for each in ("--log-dir", root / f"broker-{broker}")]
+    with cluster(monkeypatch, leaderless()):
+        done = foresee(*UNCLEAN, ALL, *options)
+        told = json.loads(foresee(*UNCLEAN, ALL, *options, "--json").out)
+    assert done.status == 1
+    assert done.out.splitlines()[1].endswith("not known: name --log-dir of broker 1 and of others")
+    assert told["partitions"][0]["lost"] is None

@@ -1,0 +1,205 @@
+"""Options, files and messages, compared with those of Kafka's own tool. No cluster answers: both give up soon."""
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from random import Random
+from typing import Any, TypeAlias
+
+import pytest
+from kio.schema.errors import ErrorCode
+
+from replication.operations.java_exceptions import java_exception
+from tests.campaign import Campaign
+from tests.oracle.kafka import JavaProgram
+from tests.replication.cli.command import epochlog
+
+Compare: TypeAlias = Callable[..., None]
+
+OPTIONS = Campaign("elections-options", full=10_000, share=250)
+FILES = Campaign("elections-json", full=10_000, share=250)
+
+REQUIRED = ("--bootstrap-server", "127.0.0.1:1", "--election-type", "preferred")
+ONE = ("--topic", "a", "--partition", "0")
+PIECES = (
+    ("--bootstrap-server", "127.0.0.1:1"),
+    ("--election-type", "preferred"),
+    ("--election-type", "Unclean"),
+    ("--election-type=UNCLEAN",),
+    ("--election-type", "both"),
+    ("--topic", "a"),
+    ("-topic=b",),
+    ("--topic",),
+    ("--partition", "0"),
+    ("--partition", "+7"),
+    ("--partition", "-1"),
+    ("--partition", "x"),
+    ("--partition", "2147483648"),
+    ("--all-topic-partitions",),
+    ("--all-topic-partitions=no",),
+    ("-all-topic-partitions",),
+    ("--path-to-json-file", "partitions.json"),
+    ("--path-to-json-file", "nothing.json"),
+    ("--admin.config", "quick.properties"),
+    ("--help",),
+    ("--version",),
+    ("--",),
+    ("-",),
+    ("--nonsense",),
+    ("-nonsense=1",),
+    ("--election",),
+    ("stray",),
+)
+FILE_OPTIONS = ("--path-to-json-file", "--command-config", "--admin.config")
+ONCE = ("--bootstrap-server", *FILE_OPTIONS)
+"""Given twice, Kafka's tool finds that out later than ours, after it has looked at the files."""
+WORTH_TRYING = (
+    "",
+    "  ",
+    "\n",
+    "null",
+    "\ufeff{}",
+    '{"partitions":[],}',
+    '{"partitions":[]} and more',
+    '{"partitions":[1],"partitions":[]}',
+    '{"partitions":NaN}',
+    '{"partitions":"\\q"}',
+    '{"partitions":"\t"}',
+    '{"partitions":1e400}',
+    '{"partitions":[{"topic":"a","partition":-0}]}',
+    "1a",
+    "1 2",
+    '"a"b',
+    "truex",
+    "-",
+    "01",
+    "[1,]",
+)
+VALUES = (None, True, 0, 1, -5, 2**31 - 1, 2**31, 10**25, 0.0, 1.0, 1.5e-7, 1e5, 1e16, 0.0001, "a", 'é\n"/\\', [], {})
+INSERTED = '{}[],:"\\ \n019.-+eE\ttnN/é'
+
+
+@pytest.fixture(scope="module")
+def tool() -> Iterator[JavaProgram]:
+    with JavaProgram("LeaderElectionOracle") as program:
+        yield program
+
+
+@pytest.fixture
+def compare(tool: JavaProgram, tmp_path: Path) -> Compare:
+    """See that ours ends as Kafka's tool does, with the same output and the same first line of complaint."""
+    (tmp_path / "quick.properties").write_text("default.api.timeout.ms=20\nrequest.timeout.ms=10\n")
+    (tmp_path / "partitions.json").write_text('{"partitions":[{"topic":"a","partition":0}]}')
+
+    def assert_same(*given: str) -> None:
+        arguments = [
+            str(tmp_path / each) if before in FILE_OPTIONS else each
+            for before, each in zip(("", *given), given, strict=False)
+        ]
+        theirs = json.loads(tool.ask(json.dumps(arguments))[0])
+        ours = epochlog("elect", *arguments)
+        assert (ours.status, ours.out) == (theirs["status"], theirs["out"]), arguments
+        assert complaint(ours.err) == complaint(theirs["err"]), arguments
+        if "\nOption " in theirs["err"]:
+            assert ours.err == theirs["err"]
+
+    return assert_same
+
+
+def complaint(text: str) -> object:
+    """Return the first line; partitions in it have no order."""
+    first, _, rest = text.split("\n", 1)[0].partition("duplicate partitions: ")
+    return first, sorted(rest.strip("[]").split(", "))
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        (),
+        ("--help",),
+        ("--version",),
+        ("--version", "--help"),
+        ("--he",),
+        ("--=x",),
+        ("-=x",),
+        ("--bootstrap-server",),
+        ("--command-config", "nothing.properties", *REQUIRED, *ONE),
+        ("--admin.config", "nothing.properties", *REQUIRED, *ONE),
+        ("--admin.config", "quick.properties", *REQUIRED, *ONE),
+        ("--admin.config", "quick.properties", "--command-config", "quick.properties", *REQUIRED, *ONE),
+        ("--command-config", "quick.properties", *REQUIRED, *ONE),
+        ("--command-config", "hasty.properties", *REQUIRED, *ONE),
+        ("--bootstrap-server", "nowhere", *REQUIRED[2:], *ONE),
+        ("--bootstrap-server", "nobody.invalid:9092", *REQUIRED[2:], *ONE),
+        ("--bootstrap-server", "localhost:99999", *REQUIRED[2:], *ONE),
+    ],
+    ids=" ".join,
+)
+def test_what_is_worth_trying(compare: Compare, tmp_path: Path, arguments: Sequence[str]) -> None:
+    (tmp_path / "hasty.properties").write_text("default.api.timeout.ms=20\n")
+    compare(*arguments)
+
+
+def test_options_are_read_and_refused_as_by_kafka(compare: Compare) -> None:
+    random = Random(OPTIONS.seed)
+    for _ in range(OPTIONS.count):
+        arguments: list[str] = ["--command-config", "quick.properties"]
+        if random.random() < 0.6:
+            arguments += [*REQUIRED, *random.choice([(), ONE])]
+        for piece in random.sample(PIECES, random.randrange(4)):
+            if not (piece[0] in ONCE and piece[0] in arguments):
+                arguments += piece
+        compare(*arguments)
+    OPTIONS.report(OPTIONS.count)
+
+
+@pytest.mark.parametrize("text", WORTH_TRYING)
+def test_a_file_worth_trying(compare: Compare, tmp_path: Path, text: str) -> None:
+    assert_file_is_read_alike(compare, tmp_path, text)
+
+
+def test_files_are_read_and_refused_as_by_kafka(compare: Compare, tmp_path: Path) -> None:
+    random = Random(FILES.seed)
+    for _ in range(FILES.count):
+        text = json.dumps(document(random), ensure_ascii=random.random() < 0.5)
+        if random.random() < 0.3:
+            place = random.randrange(len(text) + 1)
+            text = text[:place] + random.choice(INSERTED) + text[place + random.randrange(2) :]
+        assert_file_is_read_alike(compare, tmp_path, text)
+    FILES.report(FILES.count)
+
+
+def assert_file_is_read_alike(compare: Compare, scratch: Path, text: str) -> None:
+    (scratch / "tried.json").write_text(text)
+    compare("--command-config", "quick.properties", *REQUIRED, "--path-to-json-file", "tried.json")
+
+
+def document(random: Random) -> Any:
+    """Return what such a file may hold, most of it wrong in one place or another."""
+    if random.random() < 0.05:
+        return random.choice(VALUES)
+    items = [item(random) for _ in range(random.randrange(4))]
+    return {
+        random.choice(["partitions", "partitions", "partitions", "Partitions"]): either(random, items),
+        "version": 1,
+    }
+
+
+def item(random: Random) -> Any:
+    fields = {"topic": either(random, random.choice("ab")), "partition": either(random, random.randrange(2))}
+    if random.random() < 0.1:
+        fields.pop(random.choice(["topic", "partition"]))
+    return either(random, fields)
+
+
+def either(random: Random, usual: Any) -> Any:
+    return random.choice(VALUES) if random.random() < 0.08 else usual
+
+
+def test_errors_are_named_as_in_java(tool: JavaProgram) -> None:
+    for name, (plain, told) in json.loads(tool.ask("errors")[0]).items():
+        code = next((each for each in ErrorCode if each.name == name.lower()), None)
+        if code is None:  # newer than what we can read
+            continue
+        assert java_exception(code, "told") == told
+        assert java_exception(code) in (plain, plain.partition(":")[0])

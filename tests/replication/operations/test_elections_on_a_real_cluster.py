@@ -1,0 +1,202 @@
+"""Elections on a real cluster of three: every outcome that was recorded, then Kafka's own tool in the same state.
+
+What changes the cluster is done twice, by us to one topic and by Kafka's tool to its twin.
+"""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from confluent_kafka.admin import AdminClient
+
+from logstore import TopicPartition
+from logstore.log_root import LogRoot, open_log_directory
+from logstore.recovered_log import RecoveredLog
+from replication.operations.cluster_reader import read_cluster
+from replication.operations.partition_view import PartitionView
+from replication.protocol.cluster_client import ClusterClient
+from tests.controller.cases.leader_election_tool import results, unordered
+from tests.data.make_replicas import Story, wait_until
+from tests.oracle.cluster import KafkaCluster
+from tests.oracle.kafka import JavaProgram
+from tests.replication.cli.command import Outcome, epochlog
+
+RECORDED = json.loads((Path(__file__).parents[2] / "data/cases/leader_election_tool.json").read_text())["cases"]
+CASES = {case["id"]: case for case in RECORDED}
+SETTINGS = {"initial.broker.registration.timeout.ms": 600_000}
+TOPIC, TWIN = "ctrl-", "twin-"
+
+
+class Scene:
+    """The cluster, our command and Kafka's."""
+
+    def __init__(self, cluster: KafkaCluster, directory: Path, tool: JavaProgram) -> None:
+        self.cluster = cluster
+        self.story = Story(cluster, 1)
+        self._directory = directory
+        self._tool = tool
+
+    def create(self, topic: str, replicas: list[list[int]]) -> None:
+        for prefix in (TOPIC, TWIN):
+            self.story.create(f"{prefix}{topic}", replicas)
+
+    def partition(self, topic: str, number: int = 0) -> PartitionView:
+        with ClusterClient(self.cluster.bootstrap()) as client:
+            view = read_cluster(client)
+        return next(each for each in view.partitions if each.partition == TopicPartition(topic, number))
+
+    def wait(self, topic: str, number: int = 0, **wanted: object) -> None:
+        for prefix in (TOPIC, TWIN):
+            name = f"{prefix}{topic}"
+            wait_until(
+                lambda name=name: all(
+                    getattr(self.partition(name, number), field) == value for field, value in wanted.items()
+                ),
+                f"{name}-{number} has {wanted}",
+            )
+
+    def arguments(self, case: dict[str, Any], prefix: str = TOPIC) -> list[str]:
+        """Return a case's arguments for this cluster, of the topics with this prefix."""
+        arguments = [each.replace(TOPIC, prefix) for each in case["args"]]
+        arguments[arguments.index("--bootstrap-server") + 1] = self.cluster.bootstrap()
+        if "json_file_content" in case:
+            file = self._directory / f"{prefix}{case['id']}.json"
+            file.write_text(case["json_file_content"].replace(TOPIC, prefix))
+            arguments[arguments.index("--path-to-json-file") + 1] = str(file)
+        return arguments
+
+    def ours(self, *arguments: object) -> Outcome:
+        return epochlog("elect", *arguments)
+
+    def kafkas(self, *arguments: str) -> Outcome:
+        told = json.loads(self._tool.ask(json.dumps(arguments))[0])
+        return Outcome(told["status"], told["out"], told["err"])
+
+    def repeat(self, case_id: str, *, twin: bool = False) -> None:
+        """See that ours foresees and prints what was recorded, and Kafka's the same: where it changes, on the twin."""
+        case = CASES[case_id]
+        arguments = self.arguments(case)
+        foreseen = self.ours(*arguments, "--dry-run", "--json").document["partitions"]
+        done = self.ours(*arguments)
+        assert (done.status, unordered(done.out)) == (case["exit_code"], unordered(case["stdout"]))
+        assert first_line(done.err) == case["stderr_first_line"]
+        self.assert_as_foreseen(foreseen, done)
+        theirs = self.kafkas(*self.arguments(case, TWIN if twin else TOPIC))
+        assert (theirs.status, unordered(theirs.out.replace(TWIN, TOPIC))) == (done.status, unordered(done.out))
+        assert first_line(theirs.err) == first_line(done.err)
+
+    def assert_as_foreseen(self, foreseen: list[dict[str, Any]], done: Outcome) -> None:
+        became = {partition: told.error.name.upper() for partition, told in results(done.out.splitlines()).items()}
+        assert {(each["topic"], each["partition"]): each["error"] or "NONE" for each in foreseen} == became
+        for each in foreseen:
+            if each["error"] is None:
+                now = self.partition(each["topic"], each["partition"])
+                assert (now.leader, list(now.isr)) == (each["would_lead"], each["isr"])
+
+
+def first_line(text: str) -> str:
+    return [*text.splitlines(), ""][0]
+
+
+@pytest.fixture(scope="module")
+def scene(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
+    directory = tmp_path_factory.mktemp("elections")
+    cluster = KafkaCluster(directory / "cluster", brokers=3, settings=SETTINGS)
+    with cluster, JavaProgram("LeaderElectionOracle") as tool:
+        yield Scene(cluster, directory, tool)
+
+
+def test_leaders_go_back_to_the_preferred_replica(scene: Scene) -> None:
+    scene.create("a", [[1, 2, 3], [1, 2, 3]])
+    scene.cluster.stop(1)
+    scene.wait("a", 0, leader=2, isr=(2, 3))
+    scene.wait("a", 1, leader=2, isr=(2, 3))
+    scene.cluster.start(1)
+    for number in (0, 1):
+        wait_until(lambda number=number: len(scene.partition("ctrl-a", number).isr) == 3, "broker 1 is in sync")
+        wait_until(lambda number=number: len(scene.partition("twin-a", number).isr) == 3, "broker 1 is in sync")
+    bootstrap = scene.cluster.bootstrap()
+    assert foreseen_leaders(scene, bootstrap) == {1}
+    second = ("--election-type", "PREFERRED", "--partition", "1")
+    done = scene.ours("--bootstrap", bootstrap, *second, "--topic=ctrl-a", "--json")
+    assert (done.status, done.document["elected"]) == (0, 1)
+    theirs = scene.kafkas("--bootstrap-server", bootstrap, *second, "-topic=twin-a")
+    assert theirs.out == "Successfully completed leader election (PREFERRED) for partitions twin-a-1\n"
+    scene.wait("a", 1, leader=1)
+    scene.repeat("le-success-json", twin=True)
+    scene.wait("a", 0, leader=1)
+
+
+def foreseen_leaders(scene: Scene, bootstrap: str) -> set[int]:
+    told = scene.ours(
+        "--bootstrap", bootstrap, "--election-type", "preferred", "--all-topic-partitions", "--dry-run", "--json"
+    )
+    assert told.status == 0
+    assert len(told.document["partitions"]) == 4
+    return {each["would_lead"] for each in told.document["partitions"]}
+
+
+@pytest.mark.parametrize(
+    "case_id",
+    [
+        "le-not-needed",
+        "le-unclean-not-needed",
+        "le-unclean-after",
+        "le-json-nolist",
+        "le-unknown-topic",
+        "le-unknown-partition",
+        "le-unknown-mixed",
+    ],
+)
+def test_what_changes_nothing_while_all_is_well(scene: Scene, case_id: str) -> None:
+    scene.repeat(case_id)
+
+
+def test_a_partition_that_cannot_be(scene: Scene) -> None:
+    arguments = ("--election-type", "preferred", "--topic", "ctrl-a", "--partition", "-1")
+    ours = scene.ours("--bootstrap-server", scene.cluster.bootstrap(), *arguments)
+    theirs = scene.kafkas("--bootstrap-server", scene.cluster.bootstrap(), *arguments)
+    assert (ours.status, ours.out, first_line(ours.err)) == (theirs.status, theirs.out, first_line(theirs.err))
+
+
+def test_the_preferred_replica_is_down(scene: Scene) -> None:
+    admin = AdminClient({"bootstrap.servers": scene.cluster.bootstrap()})
+    for each in admin.delete_topics(["ctrl-a", "twin-a"]).values():
+        each.result(60)
+    scene.story.create("ctrl-b", [[1, 2, 3]])
+    scene.story.create("ctrl-s", [[1]])
+    scene.story.create("ctrl-t", [[1, 3]])
+    scene.story.produce("ctrl-t", 100, tag="both")
+    scene.cluster.stop(1)
+    wait_until(lambda: scene.partition("ctrl-b").leader == 2, "broker 2 leads")
+    wait_until(lambda: not scene.partition("ctrl-s").has_leader, "nobody leads")
+    wait_until(lambda: scene.partition("ctrl-t").leader == 3, "broker 3 leads")
+    for case_id in ("le-pref-unavailable", "le-pref-leaderless", "le-all-with-dead", "le-unclean-all-dead"):
+        scene.repeat(case_id)
+
+
+def test_an_unclean_election_loses_what_was_foreseen(scene: Scene) -> None:
+    scene.story.create("twin-t", [[1, 3]])
+    scene.story.produce("ctrl-t", 40, tag="lost")
+    scene.cluster.stop(3)
+    scene.cluster.start(1)
+    wait_until(lambda: scene.partition("ctrl-s").has_leader, "broker 1 is back")
+    scene.wait("t", has_leader=False)
+    lonely = ("--topic", "ctrl-t", "--partition", "0", "--election-type", "unclean")
+    directories = [argument for node in (1, 3) for argument in ("--log-dir", scene.cluster.log_dir(node))]
+    told = scene.ours("--bootstrap", scene.cluster.bootstrap(), *lonely, "--dry-run", "--json", *directories)
+    assert told.status == 1
+    foreseen = told.document["partitions"][0]
+    assert (foreseen["leader"], foreseen["would_lead"], foreseen["isr"], foreseen["unclean"]) == (None, 1, [1], True)
+    assert (foreseen["lost"]["3"]["truncate_to"], foreseen["lost"]["3"]["records_lost"]) == (100, 40)
+    assert foreseen["recommended"] == 3
+    scene.repeat("le-unclean-success", twin=True)
+    scene.wait("t", leader=1)
+    scene.cluster.start(3)
+    wait_until(lambda: len(scene.partition("ctrl-t").isr) == 2, "broker 3 has truncated and caught up")
+    scene.cluster.stop(3)
+    root = open_log_directory(scene.cluster.log_dir(3))
+    assert isinstance(root, LogRoot)
+    assert RecoveredLog.load(root.open_partition("ctrl-t-0")).log_end_offset == 100

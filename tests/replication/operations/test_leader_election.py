@@ -1,0 +1,88 @@
+"""Elections are asked for until somebody answers, and no longer than they may take."""
+
+import socket
+from collections.abc import Callable
+
+import pytest
+from kio.schema.errors import ErrorCode
+
+from logstore import TopicPartition
+from replication.operations.leader_election import TIMED_OUT, bootstrap_addresses, hold_elections
+from replication.operations.tool_error import ToolError
+from replication.protocol.addresses import Address
+from replication.protocol.client_settings import ClientSettings
+from replication.protocol.elect_leaders import PREFERRED, ElectionResult, ElectLeadersRequest
+from tests.oracle.cluster import free_port
+from tests.replication.operations.electing_broker import ElectingBroker
+from tests.replication.protocol.fake_broker import greet, metadata, receive
+
+ORDERS = TopicPartition("orders", 0)
+DONE = {ORDERS: ElectionResult(ErrorCode.none)}
+SETTINGS = ClientSettings(request_timeout_ms=300)
+
+
+def request(timeout_ms: int) -> ElectLeadersRequest:
+    return ElectLeadersRequest(election_type=PREFERRED, partitions=(ORDERS,), timeout_ms=timeout_ms)
+
+
+class Restarting(ElectingBroker):
+    """Says goodbye to who comes first, in the midst of what they ask."""
+
+    def __init__(self, times: int, goodbye: Callable[[socket.socket], None]) -> None:
+        super().__init__(DONE)
+        self._times = times
+        self._goodbye = goodbye
+
+    def _serve_all(self, stream: socket.socket) -> None:
+        if self.connections <= self._times:
+            self._goodbye(stream)
+        else:
+            super()._serve_all(stream)
+
+
+def knows_no_controller(stream: socket.socket) -> None:
+    greet(stream)
+    stream.sendall(metadata(receive(stream)))
+
+
+@pytest.mark.parametrize("goodbye", [lambda _: None, greet, knows_no_controller], ids=["at once", "greeted", "told"])
+def test_a_broker_that_restarts_is_asked_again(goodbye: Callable[[socket.socket], None]) -> None:
+    with Restarting(2, goodbye) as broker:
+        answered = hold_elections([broker.address], SETTINGS, request(20_000), pause=lambda _: None)
+    assert answered.results == DONE
+    assert [asked.partitions for asked in broker.asked] == [(ORDERS,)]
+
+
+def test_others_are_asked_where_one_does_not_answer() -> None:
+    with ElectingBroker(DONE) as broker:
+        nobody = Address("127.0.0.1", free_port())
+        assert hold_elections([nobody, broker.address], SETTINGS, request(20_000)).results == DONE
+
+
+def test_it_is_asked_no_longer_than_it_may_take() -> None:
+    pauses: list[float] = []
+    with pytest.raises(ToolError) as given_up:
+        hold_elections([Address("127.0.0.1", free_port())], SETTINGS, request(250), pause=pauses.append)
+    assert given_up.value.message == TIMED_OUT
+    assert given_up.value.on_output_too
+    assert "refused" in given_up.value.reason
+    assert pauses
+
+
+def test_what_will_not_become_better_is_not_asked_again() -> None:
+    with ElectingBroker({}, ErrorCode.not_controller) as broker:
+        with pytest.raises(ToolError, match="NotControllerException"):
+            hold_elections([broker.address], SETTINGS, request(20_000))
+        assert len(broker.asked) == 1
+
+
+@pytest.mark.parametrize("text", ["nowhere", "localhost:99999", "nobody.invalid:9092", "http://localhost:9092"])
+def test_addresses_that_cannot_be(text: str) -> None:
+    with pytest.raises(ToolError) as refused:
+        bootstrap_addresses(text)
+    assert refused.value.message == "Failed to create new KafkaAdminClient"
+    assert text in refused.value.reason
+
+
+def test_one_known_host_is_enough() -> None:
+    assert len(bootstrap_addresses("nobody.invalid:1,127.0.0.1:2")) == 2
