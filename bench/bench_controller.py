@@ -41,9 +41,9 @@ def controller_of(partitions: int) -> Controller:
     controller.replay([FeatureLevelRecord(name=METADATA_VERSION_FEATURE, feature_level=LATEST_METADATA_VERSION)])
     for broker_id in (1, 2, 3):
         start_broker(controller, broker_id)
-    replicas = dict.fromkeys(range(PARTITIONS_OF_A_TOPIC), (1, 2, 3))
-    for number in range(partitions // PARTITIONS_OF_A_TOPIC):
-        controller.appended(controller.create_topics([NewTopic(f"t{number}", assignments=replicas)]))
+    for first in range(0, partitions, PARTITIONS_OF_A_TOPIC):
+        replicas = dict.fromkeys(range(min(PARTITIONS_OF_A_TOPIC, partitions - first)), (1, 2, 3))
+        controller.appended(controller.create_topics([NewTopic(f"t{first}", assignments=replicas)]))
     return controller
 
 

@@ -48,10 +48,10 @@ def cluster(partitions: int) -> Iterator[MetadataRecord]:
     """Topics with three replicas a partition, each of which an election has moved once."""
     chance = random.Random(partitions)
     yield FeatureLevelRecord(name=METADATA_VERSION_FEATURE, feature_level=LATEST_METADATA_VERSION)
-    for number in range(partitions // PARTITIONS_OF_A_TOPIC):
+    for first in range(0, partitions, PARTITIONS_OF_A_TOPIC):
         topic_id = UUID(int=chance.getrandbits(128))
-        yield TopicRecord(name=f"topic-{number}", topic_id=topic_id)
-        for partition in range(PARTITIONS_OF_A_TOPIC):
+        yield TopicRecord(name=f"topic-{first // PARTITIONS_OF_A_TOPIC}", topic_id=topic_id)
+        for partition in range(min(PARTITIONS_OF_A_TOPIC, partitions - first)):
             replicas = tuple(chance.sample(BROKERS, 3))
             yield PartitionRecord(
                 partition_id=partition,

@@ -35,6 +35,8 @@ class Row:
     """Of one operation, where items a second are what matters."""
     unit: str = ""
     """What an item is: batches, records, answers, entries, partitions."""
+    memory: int = 0
+    """Bytes that are held in memory while the work lasts, where that is measured too."""
     group: str = ""
     """The suite or the curve that it belongs to."""
     scale: float = 0
