@@ -173,27 +173,38 @@ class Log(WritableLog):
             self.truncate_fully_and_start_at(offset)
             return True
         with self._changing_what_is_read():
-            removed = self._truncate_segments(offset)
-            self._epochs.truncate_to(offset)
+            size_before = self.size
             self._log_start_offset = min(self._log_start_offset, offset)
-            self._finish_truncation(offset, removed)
+            dropped = self._drop_segments_after(offset)
+            self._rebuild_producers(offset)
+            if dropped:
+                # Before the cut: whatever a crash leaves of this has no hole. After the snapshot, which is synced too:
+                # where file systems have a journal, one of its commits does for both.
+                self._filesystem.fsync_directory(self.directory)
+            self.segments[-1].truncate_to(offset, self._clock())
+            self._set_end(offset)
+            self._epochs.truncate_to(offset)
+            self._finish_truncation(offset, size_before - self.size)
         return True
 
-    def _truncate_segments(self, offset: int) -> int:
-        """Drop the segments after `offset`, cut the one that holds it; return how many bytes that were."""
-        size_before = self.size
+    def _drop_segments_after(self, offset: int) -> int:
+        """Rename the segments that begin after `offset`, the last one first; return how many."""
         kept = [segment for segment in self.segments if segment.base_offset <= offset]
         dropped = self.segments[len(kept) :]
         self._reader.segments = SegmentList(kept)
-        if dropped:
-            # The last first, and all before the cut: whatever a crash leaves of this has no hole.
-            self._deleted.add(reversed(dropped))
-            self._filesystem.fsync_directory(self.directory)
+        self._deleted.add(reversed(dropped))
         for segment in dropped:
             self._producers.delete_snapshot(segment.base_offset)
-        kept[-1].truncate_to(offset, self._clock())
-        self._set_end(offset)
-        return size_before - self.size
+        return len(dropped)
+
+    def _rebuild_producers(self, log_end_offset: int) -> None:
+        rebuild_producers(
+            self._producers,
+            self._reader.segments,
+            log_start_offset=self._log_start_offset,
+            log_end_offset=log_end_offset,
+            now_ms=self._clock(),
+        )
 
     def truncate_fully_and_start_at(self, offset: int, log_start_offset: int | None = None) -> None:
         """Drop everything; the log goes on at `offset` (Kafka: truncateFullyAndStartAt).
@@ -211,17 +222,11 @@ class Log(WritableLog):
             self._log_start_offset = offset if log_start_offset is None else log_start_offset
             self._set_end(offset)
             self._high_watermark = offset
+            self._rebuild_producers(offset)
             self._finish_truncation(offset, removed)
 
     def _finish_truncation(self, offset: int, bytes_removed: int) -> None:
         self._current_epoch = -1
-        rebuild_producers(
-            self._producers,
-            self._reader.segments,
-            log_start_offset=self._log_start_offset,
-            log_end_offset=offset,
-            now_ms=self._clock(),
-        )
         self.update_high_watermark(self._high_watermark)
         self._write_own_checkpoints()
         if self._observer is not None:

@@ -1,4 +1,4 @@
-"""Bring the producers' state to the end of a log that was cut (Kafka: rebuildProducerState)."""
+"""Bring the producers' state to where a log is cut (Kafka: rebuildProducerState)."""
 
 from logstore.batch_attributes import NO_PRODUCER_ID
 from logstore.producer_state import ProducerState
@@ -8,9 +8,10 @@ from logstore.segment_list import SegmentList
 def rebuild_producers(
     producers: ProducerState, segments: SegmentList, *, log_start_offset: int, log_end_offset: int, now_ms: int
 ) -> None:
-    """Load the latest snapshot within the log, replay what follows it, and take a snapshot at the log's end.
+    """Load the latest snapshot up to the log's new end, replay what follows it, and take a snapshot there.
 
-    Where no producer was known before, none is afterwards, and nothing is read. Raises OSError.
+    Batches that reach the new end may still be in the log. Where no producer was known before, none is afterwards, and
+    nothing is read. Raises OSError.
     """
     knew_none = producers.is_empty() and producers.end_offset >= log_end_offset
     producers.reload(log_start_offset, log_end_offset, now_ms)
@@ -31,5 +32,7 @@ def _replay(producers: ProducerState, segments: SegmentList, log_start_offset: i
             producers.take_snapshot()
         place = segment.locate(start, segment.size)
         for batch in segment.batches(place[0]) if place else ():
+            if batch.last_offset >= log_end_offset:
+                return
             if batch.producer_id != NO_PRODUCER_ID:
                 producers.replay(batch)
