@@ -149,19 +149,20 @@ def _print_quorum(quorum: "QuorumView") -> None:
 
 
 def _print_partitions(view: "ClusterView") -> None:
-    conditions = view.conditions
-    counts = "".join(f", {count:,} {condition}" for condition, count in sorted(conditions.items()))
+    from replication.operations.partition_view import Condition
+
+    count, conditions = len(view.partitions), view.conditions
+    counts = [f"{conditions[each]:,} {each}" for each in Condition if conditions[each]]
     print_table(
-        f"{len(view.partitions):,} partitions{counts}",
-        ("topic", "partition", "leader", "epoch", "replicas", "isr", "elr", "last known elr", "min isr", "conditions"),
+        ", ".join([f"{count:,} partition{'s' * (count != 1)}", *counts]),
+        ("partition", "leader", "epoch", "replicas", "isr", "elr", "last elr", "min isr", "conditions"),
         [_row(partition) for partition in view.partitions],
     )
 
 
 def _row(told: "PartitionView") -> tuple[object, ...]:
     return (
-        told.partition.topic,
-        told.partition.partition,
+        told.partition,
         told.leader if told.has_leader else None,
         told.leader_epoch,
         _ids(told.replicas),

@@ -23,10 +23,10 @@ ORDERS = topic(
     partition(-1, (1,), (), last_known_elr=(1,)),
 )
 INTERNAL = topic(partition(2, (3, 2), (2, 3)), is_internal=True)
-COLUMNS = "topic\tpartition\tleader\tepoch\treplicas\tisr\telr\tlast known elr\tmin isr\tconditions"
-ORDERS_1 = "orders\t1\t3\t-1\t2,3\t3\t2\t\t2\tunder-min-isr, under-replicated, off-preferred"
-ORDERS_2 = "orders\t2\t\t-1\t1\t\t\t1\t2\tunavailable, under-min-isr, under-replicated"
-OFFSETS_0 = "__consumer_offsets\t0\t2\t-1\t3,2\t2,3\t\t\t1\toff-preferred"
+COLUMNS = "partition\tleader\tepoch\treplicas\tisr\telr\tlast elr\tmin isr\tconditions"
+ORDERS_1 = "orders-1\t3\t-1\t2,3\t3\t2\t\t2\tunder-min-isr, under-replicated, off-preferred"
+ORDERS_2 = "orders-2\t\t-1\t1\t\t\t1\t2\tunavailable, under-min-isr, under-replicated"
+OFFSETS_0 = "__consumer_offsets-0\t2\t-1\t3,2\t2,3\t\t\t1\toff-preferred"
 
 
 @pytest.fixture
@@ -72,11 +72,11 @@ def test_all_is_shown_in_three_tables(cluster: ToldCluster) -> None:
     assert partitions.splitlines() == [
         COLUMNS,
         OFFSETS_0,
-        "orders\t0\t1\t4\t1,2,3\t1,2,3\t\t\t2\t",
+        "orders-0\t1\t4\t1,2,3\t1,2,3\t\t\t2\t",
         ORDERS_1,
         ORDERS_2,
-        "well\t0\t1\t-1\t1,2\t1,2\t\t\t1\t",
-        "well\t1\t2\t-1\t2,1\t2,1\t\t\t1\t",
+        "well-0\t1\t-1\t1,2\t1,2\t\t\t1\t",
+        "well-1\t2\t-1\t2,1\t2,1\t\t\t1\t",
     ]
 
 
@@ -119,7 +119,7 @@ def test_a_fenced_broker_is_no_finding_about_a_topic(cluster: ToldCluster) -> No
 
 def test_a_partition_that_moves(cluster: ToldCluster) -> None:
     cluster.reassignments = {TopicPartition("well", 0): PartitionReassignment((1, 2), (2,), ())}
-    assert rows("--reassigning") == ["well\t0\t1\t-1\t1,2\t1,2\t\t\t1\treassigning"]
+    assert rows("--reassigning") == ["well-0\t1\t-1\t1,2\t1,2\t\t\t1\treassigning"]
     assert shown("--topic", "well").status == 0
 
 
@@ -232,5 +232,13 @@ def test_a_terminal_gets_tables_with_titles(cluster: ToldCluster, monkeypatch: p
     assert drawn == [
         "Brokers of cluster told",
         "Controllers, led by 100 in epoch 7",
-        "6 partitions, 2 off-preferred, 1 unavailable, 2 under-min-isr, 2 under-replicated",
+        "6 partitions, 1 unavailable, 2 under-min-isr, 2 under-replicated, 2 off-preferred",
     ]
+
+
+def test_the_titles_count(cluster: ToldCluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    drawn: list[str] = []
+    monkeypatch.setattr("replication.cli.cluster.print_table", lambda title, *_: drawn.append(title))
+    cluster.topics = {"lonely": topic(partition(1, (1,), (1,)))}
+    assert shown().status == 0
+    assert drawn[-1] == "1 partition, 1 at-min-isr"

@@ -237,7 +237,7 @@ def test_a_broker_is_killed_and_another_partition_is_moved_to_it(scene: Scene) -
         ("moved", [3], [1])
     ]
     assert scene.command("--topic", "lonely", "--unavailable").out.splitlines()[1:] == [
-        "lonely\t0\t\t1\t3\t\t3\t3\t1\tunavailable, under-min-isr, under-replicated"
+        "lonely-0\t\t1\t3\t\t3\t3\t1\tunavailable, under-min-isr, under-replicated"
     ]
 
 
