@@ -7,18 +7,21 @@ whoever holds many logs does. Without Java our side is measured alone.
 """
 
 import argparse
-import shutil
 from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
 
+from bench.peer.client_works import AIOKAFKA, aiokafka_version
 from bench.peer.comparison import compare
-from bench.peer.kafka_timer import without_kafka
+from bench.peer.kafka_timer import kafka_version, without_kafka
 from bench.peer.turns import CLOCKS, Settings
 from bench.results import KAFKA, OURS, Row, Run, conditions, write_runs
 from bench.room import BUILD
+from tests.oracle.kafka import java_version
 
-WORK = BUILD / "peer"
 UNITS = ((1e9, "s"), (1e6, "ms"), (1e3, "µs"), (1, "ns"))
-SHORT_SIZE, SHORT_ROUNDS, SHORT_CALLS = 1 << 26, 3, 1 << 14
+SHORT = {"size": 1 << 26, "rounds": 3, "warm_up": 1, "calls": 1 << 14}
+"""What CI measures: enough to see a ratio fall to half of what it was."""
 HEADINGS = ("what", OURS, KAFKA, "times as fast", "others", "times as fast")
 
 
@@ -35,7 +38,7 @@ def told(row: Row, side: str) -> str:
 def ratio(row: Row, side: str) -> str:
     """How many times as fast as that side we are."""
     times = row.ratio(side)
-    return f"{times:.2f}" if times else ""
+    return f"{times:.3g}" if times else ""
 
 
 def line(row: Row) -> str:
@@ -60,28 +63,37 @@ def arguments() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def main() -> None:
+def peers(missing: str) -> dict[str, Any]:
+    """What is measured beside us, in which version; `missing` says why Kafka is not."""
+    kafka = {"without_kafka": missing} if missing else {KAFKA: kafka_version(), "Java": java_version()}
+    return kafka | {AIOKAFKA: aiokafka_version() or "missing"}
+
+
+def measure(given: argparse.Namespace, work: Path, missing: str) -> Run:
     """Measure and print a table."""
+    sizes = SHORT if given.short else {"size": int(given.gib * (1 << 30)), "rounds": given.rounds}
+    settings = Settings(work, clock=given.clock, **sizes)
+    said = {"clock": settings.clock, "log_bytes": settings.size, "files": "written one batch of 16 KiB a call"}
+    run = Run("bench.peer", conditions=conditions() | peers(missing) | said)
+    print(f"| {' | '.join(HEADINGS)} |\n|{'---|' * len(HEADINGS)}")
+    for row in compare(settings, kafka=not missing, wanted=lambda name: given.only in name):
+        print(line(row), flush=True)
+        run.rows.append(row)
+    return run
+
+
+def main() -> None:
+    """Measure as often as asked for; each run is written before the next begins."""
     given = arguments()
-    settings = Settings(WORK, int(given.gib * (1 << 30)), given.rounds, clock=given.clock)
-    if given.short:
-        settings = Settings(WORK, SHORT_SIZE, SHORT_ROUNDS, warm_up=1, calls=SHORT_CALLS, clock=given.clock)
     missing = without_kafka()
     if missing:
         print(f"Without Kafka's side: {missing}.\n")
-    said = {"clock": settings.clock, "without_kafka": missing, "log_bytes": settings.size}
     runs = []
     for _ in range(given.runs):
-        shutil.rmtree(WORK, ignore_errors=True)
-        WORK.mkdir(parents=True)
-        runs.append(Run("bench.peer", conditions=conditions() | said))
-        print(f"| {' | '.join(HEADINGS)} |\n|{'---|' * len(HEADINGS)}")
-        for row in compare(settings, kafka=not missing, wanted=lambda name: given.only in name):
-            print(line(row), flush=True)
-            runs[-1].rows.append(row)
-    shutil.rmtree(WORK)
-    if given.json:
-        write_runs(given.json, runs)
+        with TemporaryDirectory(prefix="peer-", dir=BUILD) as work:
+            runs.append(measure(given, Path(work), missing))
+        if given.json:
+            write_runs(given.json, runs)
 
 
 main()

@@ -4,7 +4,7 @@ import random
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
-from importlib.util import find_spec
+from importlib.metadata import PackageNotFoundError, version
 from itertools import chain
 from typing import TYPE_CHECKING, Final
 
@@ -28,6 +28,14 @@ MOST_BYTES: Final = 64 << 20
 RECORDS: Final = 148 * 128
 """Encoded in a round: two megabytes, which stay in the cache."""
 Encode = Callable[[], memoryview]
+
+
+def aiokafka_version() -> str:
+    """Say which aiokafka is installed; nothing where none is."""
+    try:
+        return version(AIOKAFKA)
+    except PackageNotFoundError:
+        return ""
 
 
 class ClientWorks:
@@ -85,7 +93,7 @@ class ClientWorks:
         return self._beside_theirs(row, ours, theirs)
 
     def _beside_theirs(self, row: Row, ours: Callable[[], Timed], theirs: Callable[[], Timed]) -> Row:
-        if find_spec(AIOKAFKA) is None:
+        if not aiokafka_version():
             row.skipped = f"{AIOKAFKA} is not installed"
             return row
         return take_turns(row, {OURS: ours, AIOKAFKA: theirs}, self._settings)

@@ -1,6 +1,7 @@
 """One pass over all kinds of work, on both sides."""
 
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from typing import Final
 
 from bench.peer.client_works import ClientWorks
@@ -34,9 +35,8 @@ def compare(
     logs = Logs(settings.work)
     missing = lacking(disk=COPIES * settings.size, memory=COPIES * settings.size + HEAP_BYTES)
     for suite in SUITES:
-        timer = KafkaTimer(suite.timer, settings.clock, measured=measured)
-        for name, measure in suite(settings, logs, timer if kafka else None).works().items():
-            if not wanted(name):
-                continue
-            yield Row(name, group=suite.group, skipped=missing) if missing else measure(name)
-        timer.close()
+        with closing(KafkaTimer(suite.timer, settings.clock, measured=measured)) as timer:
+            works = suite(settings, logs, timer if kafka else None).works()
+            for name, measure in works.items():
+                if wanted(name):
+                    yield Row(name, group=suite.group, skipped=missing) if missing else measure(name)

@@ -98,7 +98,7 @@ class EpochWorks:
     def _load(self, size: int, name: str) -> Row:
         for side in (OURS, KAFKA):
             self._write(side, entries_of(size))
-        times = max(LONG // 10 // size, 1)
+        times = LONG // size
         directory = self._place(OURS)
 
         def ours() -> Timed:
@@ -111,7 +111,7 @@ class EpochWorks:
         return take_turns(self._row(name, "entries", size), sides, self._settings)
 
     def _assign_in_memory(self, size: int, name: str) -> Row:
-        count = max(min(self._settings.calls, LONG // size), 1)
+        count = min(self._settings.calls, 100)
         return self._assign(
             name, count, size, lambda: LeaderEpochFileCache(EpochHistory(entries_of(size))), ("remember",)
         )

@@ -5,7 +5,7 @@ from typing import Final
 import pytest
 
 from bench.peer.turns import Clock, Timed
-from tests.oracle.kafka import JavaProgram, classpath
+from tests.oracle.kafka import BUILD, JavaProgram, classpath
 
 HEAP_BYTES: Final = 2 << 30
 
@@ -17,6 +17,13 @@ def without_kafka() -> str:
     except pytest.skip.Exception as missing:
         return str(missing)
     return ""
+
+
+def kafka_version() -> str:
+    """Say which Kafka the classes are of."""
+    classpath()
+    [jar] = (BUILD / "lib").glob("kafka-clients-*.jar")
+    return jar.stem.removeprefix("kafka-clients-")
 
 
 class KafkaTimer:

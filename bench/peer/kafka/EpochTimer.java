@@ -14,6 +14,7 @@ import org.apache.kafka.storage.internals.log.LogDirFailureChannel;
 public final class EpochTimer {
     private static final TopicPartition PARTITION = new TopicPartition("t", 0);
     private static final long LOG_END = 1L << 40;
+    private static final int TO_COMPILE = 20_000;
     private static LeaderEpochFileCache cache;
     private static int[] epochs;
     private static long[] offsets;
@@ -42,11 +43,17 @@ public final class EpochTimer {
         return cache.epochEntries().size();
     }
 
-    /** remember DIRECTORY: as load, without a file from then on */
+    private static LeaderEpochFileCache inMemory(File file) throws IOException {
+        return new LeaderEpochFileCache(PARTITION, new NoFile(file), new ManualScheduler());
+    }
+
+    /** remember DIRECTORY: as load, without a file from then on, and with assigning compiled */
     private static long remember(String directory) throws IOException {
         File file = LeaderEpochCheckpointFile.newFile(Path.of(directory).toFile());
         List<EpochEntry> entries = load(file).epochEntries();
-        cache = new LeaderEpochFileCache(PARTITION, new NoFile(file), new ManualScheduler());
+        LeaderEpochFileCache other = inMemory(file);
+        for (int epoch = 0; epoch < TO_COMPILE; epoch++) other.assign(epoch, epoch);
+        cache = inMemory(file);
         cache.assign(entries);
         return entries.size();
     }
