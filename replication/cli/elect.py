@@ -4,7 +4,6 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import fields
-from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
@@ -169,6 +168,8 @@ def _say(text: str) -> None:
 
 
 def _usage() -> str:
+    from importlib.resources import files
+
     return (files("replication.cli") / "data/kafka-leader-election.txt").read_text().removesuffix("\n")
 
 
