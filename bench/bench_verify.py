@@ -1,21 +1,19 @@
-"""How fast a partition is verified: in the library, and as a whole command beside Kafka's own tool."""
+"""How fast a partition is verified: in the library, and as a whole command.
+
+`python -m bench.peer` has Kafka's own tool beside the command.
+"""
 
 import subprocess
 import sys
-import time
-from collections.abc import Callable
-from statistics import median
 
 import pytest
 from pytest_benchmark.fixture import BenchmarkFixture
 
-from bench.replica import log, partition
+from bench.replica import partition
 from logstore.partition_directory import PartitionDirectory
 from logstore.verify import verify_partition
-from tests.oracle.kafka import classpath
 
 FULL, SMALL = 1 << 30, 1 << 20
-DUMP_TOOL = "org.apache.kafka.tools.DumpLogSegments"
 
 
 def size(benchmark: BenchmarkFixture) -> int:
@@ -34,47 +32,14 @@ def bench_verify_on_a_fresh_mapping(benchmark: BenchmarkFixture, records: bool) 
         benchmark.extra_info["GB/s"] = round(FULL / 1e9 / benchmark.stats.stats.median, 2)
 
 
-def epochlog(*arguments: object) -> Callable[[], None]:
-    return command([sys.executable, "-m", "replication.cli", *map(str, arguments)])
+@pytest.mark.parametrize("options", [(), ("--records",)], ids=["batches", "records"])
+def bench_verify(benchmark: BenchmarkFixture, options: tuple[str, ...]) -> None:
+    measure_command(benchmark, "verify", *options, partition(size(benchmark)))
 
 
-def kafka(*arguments: object) -> Callable[[], None]:
-    return command(["java", "-Xmx1g", "-cp", classpath(), DUMP_TOOL, *map(str, arguments)])
-
-
-def command(arguments: list[str]) -> Callable[[], None]:
-    def run() -> None:
-        subprocess.run(arguments, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=True)
-
-    return run
-
-
-@pytest.mark.parametrize(
-    ("ours", "theirs"),
-    [(("verify", "--records"), ("--deep-iteration",)), (("verify",), ("--deep-iteration",))],
-    ids=["verify --records", "verify"],
-)
-def bench_whole_command_beside_kafkas(
-    benchmark: BenchmarkFixture, ours: tuple[str, ...], theirs: tuple[str, ...]
-) -> None:
-    beside(
-        benchmark,
-        epochlog(*ours, partition(size(benchmark))),
-        kafka(*theirs, "--files", log(size(benchmark))),
+def measure_command(benchmark: BenchmarkFixture, *words: object) -> None:
+    """Run a command of ours in processes of its own; what it prints is thrown away."""
+    command = [sys.executable, "-m", "replication.cli", *map(str, words)]
+    benchmark.pedantic(
+        lambda: subprocess.run(command, stdout=subprocess.DEVNULL, check=True), rounds=1 if benchmark.disabled else 3
     )
-
-
-def beside(benchmark: BenchmarkFixture, ours: Callable[[], None], theirs: Callable[[], None]) -> None:
-    """Run the two in turn, and put Kafka's median and the ratio beside ours."""
-    rounds = 1 if benchmark.disabled else 3
-    kafkas: list[float] = []
-
-    def their_turn() -> None:
-        start = time.perf_counter()
-        theirs()
-        kafkas.append(time.perf_counter() - start)
-
-    benchmark.pedantic(ours, setup=their_turn, rounds=rounds)
-    if not benchmark.disabled:
-        benchmark.extra_info["kafka_seconds"] = round(median(kafkas), 2)
-        benchmark.extra_info["times_as_fast"] = round(median(kafkas) / benchmark.stats.stats.median, 1)
