@@ -1,0 +1,222 @@
+"""What is committed is replayed, once and in order, whatever the quorum's leader goes through meanwhile."""
+
+import random
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from kio.schema.errors import ErrorCode
+
+from replication.broker.errors import MetadataDivergedError
+from replication.broker.followed_metadata import FollowedMetadata, OtherLeader
+from replication.metadata.errors import InvalidReplayError
+from replication.metadata.image import ClusterImage
+from replication.metadata.records import (
+    AbortTransactionRecord,
+    BeginTransactionRecord,
+    EndTransactionRecord,
+    NoOpRecord,
+    TopicRecord,
+    UnregisterBrokerRecord,
+)
+from replication.protocol.errors import KafkaError, MalformedResponseError
+from replication.protocol.fetch import FetchedPartition, FetchRequest, FetchResponse
+from replication.protocol.fetch_snapshot import FetchSnapshotResponse
+from tests.replication.broker.quorum_leader import ADDRESS, LEADER, METADATA, METADATA_ID, QuorumLeader
+from tests.replication.metadata.histories import History
+
+TOPIC = TopicRecord(name="orders", topic_id=METADATA_ID)
+
+
+def follower() -> FollowedMetadata:
+    return FollowedMetadata(9, "cluster")
+
+
+def step(followed: FollowedMetadata, leader: QuorumLeader, max_bytes: int = 1 << 20) -> OtherLeader | None:
+    """One question and its answer."""
+    return followed.take(leader.answer(followed.request(), max_bytes))
+
+
+def follow(followed: FollowedMetadata, leader: QuorumLeader) -> None:
+    """Ask until all is replayed that is committed."""
+    for _ in range(1_000):
+        step(followed, leader)
+        if followed.applied_offset + 1 == leader.high_watermark:
+            return
+    raise AssertionError(f"at {followed.applied_offset} after many questions")
+
+
+@given(st.integers(0, 2**32))
+def test_the_image_is_that_of_what_is_committed_and_never_ahead(seed: int) -> None:
+    chance = random.Random(seed)
+    history, leader, followed = History(chance), QuorumLeader(), follower()
+    written = 0
+    for _ in range(chance.randrange(5, 40)):
+        match chance.randrange(8):
+            case 0 | 1 | 2:
+                history.go_on(1)
+            case 3 | 4:
+                size = chance.randrange(1, 5)
+                batch = history.records[written : written + size]
+                if batch:
+                    leader.append(*batch)
+                    written += len(batch)
+            case 5:
+                ends = [each.end_offset for each in leader.log if each.end_offset > leader.high_watermark]
+                leader.commit(chance.choice([leader.high_watermark, *ends]))
+            case 6:
+                step(followed, leader, max_bytes=chance.choice((1, 50, 500)))
+                assert followed.applied_offset < leader.high_watermark
+            case 7:
+                leader.lose_uncommitted()
+                written = sum(len(each.records) for each in leader.log)
+    leader.commit()
+    follow(followed, leader)
+    assert followed.image == leader.image()
+
+
+def test_the_leader_is_asked_for_and_told_with_its_address() -> None:
+    followed, leader = follower(), QuorumLeader()
+    leader.epoch = 7
+    request = followed.request()
+    assert isinstance(request, FetchRequest)
+    assert (request.replica_id, request.cluster_id) == (9, "cluster")
+    assert step(followed, leader) == OtherLeader(LEADER, 7, ADDRESS)
+    assert step(followed, leader) is None
+
+
+def test_where_the_leader_listens_may_be_unknown_as_before_37() -> None:
+    followed, leader = follower(), QuorumLeader()
+    response = leader.answer(followed.request())
+    assert isinstance(response, FetchResponse)
+    assert followed.take(replace(response, leaders={})) == OtherLeader(LEADER, 1, None)
+
+
+def test_a_transaction_counts_when_it_has_ended() -> None:
+    followed, leader = follower(), QuorumLeader()
+    leader.append(NoOpRecord())
+    leader.append(BeginTransactionRecord(name="t"), TOPIC)
+    leader.commit()
+    for _ in range(3):
+        step(followed, leader)
+    assert followed.applied_offset == 1
+    assert not followed.image.topics.by_name
+    leader.append(EndTransactionRecord())
+    leader.commit()
+    follow(followed, leader)
+    assert "orders" in followed.image.topics.by_name
+
+
+def test_an_aborted_transaction_does_not_count() -> None:
+    followed, leader = follower(), QuorumLeader()
+    leader.append(BeginTransactionRecord(name="t"), TOPIC)
+    leader.append(AbortTransactionRecord(reason="r"))
+    leader.commit()
+    follow(followed, leader)
+    assert followed.image == ClusterImage()
+
+
+@pytest.mark.parametrize("piece", [7, 100, 1 << 20])
+def test_a_snapshot_is_fetched_where_the_log_does_not_go_back_so_far(piece: int) -> None:
+    history, leader, followed = History(random.Random(1)), QuorumLeader(), follower()
+    history.go_on(20)
+    leader.append(*history.records)
+    leader.commit()
+    leader.compact()
+    leader.append(NoOpRecord())
+    leader.commit()
+    while followed.applied_offset + 1 < leader.high_watermark:
+        step(followed, leader, max_bytes=piece)
+    assert followed.image == history.image
+
+
+def test_who_falls_behind_the_leaders_log_goes_on_from_a_snapshot() -> None:
+    followed, leader = follower(), QuorumLeader()
+    leader.commit()
+    follow(followed, leader)
+    leader.append(TOPIC)
+    leader.commit()
+    leader.compact()
+    follow(followed, leader)
+    assert "orders" in followed.image.topics.by_name
+
+
+def test_a_snapshot_that_is_gone_is_not_asked_for_again() -> None:
+    followed, leader = follower(), QuorumLeader()
+    leader.append(TOPIC)
+    leader.commit()
+    leader.compact()
+    for _ in range(2):
+        step(followed, leader)
+    with pytest.raises(KafkaError, match="SNAPSHOT_NOT_FOUND"):
+        followed.take(FetchSnapshotResponse(error=ErrorCode.snapshot_not_found))
+    follow(followed, leader)
+    assert "orders" in followed.image.topics.by_name
+
+
+@pytest.mark.parametrize("change", [{"position": 1}, {"data": b""}, {"size": 3}])
+def test_a_piece_that_was_not_asked_for_is_refused(change: dict[str, object]) -> None:
+    followed, leader = follower(), QuorumLeader()
+    leader.commit()
+    leader.compact()
+    for _ in range(2):
+        step(followed, leader)
+    piece = leader.answer(followed.request(), max_bytes=10)
+    assert isinstance(piece, FetchSnapshotResponse)
+    with pytest.raises(MalformedResponseError, match="those from 0 on were asked for"):
+        followed.take(replace(piece, **change))
+
+
+def test_metadata_that_was_committed_and_is_gone_is_an_error_for_good() -> None:
+    followed, leader = follower(), QuorumLeader()
+    leader.append(TOPIC)
+    leader.commit()
+    follow(followed, leader)
+    leader.commit(1)
+    leader.lose_uncommitted()
+    step(followed, leader)
+    with pytest.raises(MetadataDivergedError, match="committed up to offset 2 of epoch 1"):
+        step(followed, leader)
+
+
+def test_records_that_do_not_follow_are_an_error_for_good() -> None:
+    followed, leader = follower(), QuorumLeader()
+    leader.append(UnregisterBrokerRecord(broker_id=4, broker_epoch=1))
+    leader.commit()
+    step(followed, leader)
+    with pytest.raises(InvalidReplayError, match="broker 4 is not registered"):
+        step(followed, leader)
+
+
+def test_another_clusters_leader_refuses() -> None:
+    with pytest.raises(KafkaError, match="INCONSISTENT_CLUSTER_ID"):
+        step(follower(), QuorumLeader("other"))
+
+
+def test_an_answer_without_a_leader_is_an_error() -> None:
+    silent = FetchedPartition(ErrorCode.not_leader_or_follower, -1)
+    with pytest.raises(KafkaError, match="NOT_LEADER_OR_FOLLOWER"):
+        follower().take(FetchResponse(partitions={METADATA: silent}))
+    with pytest.raises(MalformedResponseError, match="does not tell of it"):
+        follower().take(FetchResponse(partitions={}))
+
+
+@pytest.mark.parametrize("damage", ["checksum", "magic", "length", "a hole"])
+def test_what_is_damaged_on_the_way_is_refused_and_fetched_again(damage: str) -> None:
+    followed, leader = follower(), QuorumLeader()
+    leader.append(TOPIC)
+    leader.commit()
+    step(followed, leader)
+    whole = b"".join(each.data for each in leader.log)
+    records = {
+        "checksum": whole[:-1] + bytes([whole[-1] ^ 1]),
+        "magic": whole[:16] + b"\7" + whole[17:],
+        "length": whole[:8] + b"\xff" + whole[9:],
+        "a hole": leader.log[1].data,
+    }
+    with pytest.raises(MalformedResponseError):
+        followed.take(FetchResponse(partitions={METADATA: FetchedPartition(ErrorCode.none, 2, 0, records[damage])}))
+    assert followed.applied_offset == -1
+    follow(followed, leader)
+    assert "orders" in followed.image.topics.by_name
