@@ -1,6 +1,7 @@
 """A kind of work that is measured at several sizes."""
 
 import gc
+import os
 import shutil
 import time
 import tracemalloc
@@ -12,7 +13,8 @@ from typing import Final, NamedTuple
 from bench.results import OURS, Row
 from bench.room import BUILD, lacking
 
-WORK: Final = BUILD / "scaling"
+WORK: Final = BUILD / f"scaling-{os.getpid()}"
+"""Several may measure at once, however little their figures are worth then."""
 ROUNDS: Final = 5
 CLOCKS: Final = {"wall": time.perf_counter_ns, "processor": time.process_time_ns}
 

@@ -14,6 +14,7 @@ from epoch.bulk import EpochTable
 SCALES: Final = (10, 100, 1_000, 10_000, 100_000, 1_000_000)
 QUICK: Final = (10, 100)
 CALLS: Final = 20_000
+ASSIGNMENTS: Final = 100
 ANSWERS: Final = 1_000_000
 OFFSETS_AN_EPOCH: Final = 100
 LOG_END: Final = 10**9
@@ -71,10 +72,10 @@ def assigning(size: int) -> Iterator[Sample]:
 
     def assign() -> None:
         known = histories[-1]
-        for epoch in range(2 * size, 2 * size + CALLS):
+        for epoch in range(2 * size, 2 * size + ASSIGNMENTS):
             known.assign(epoch, OFFSETS_AN_EPOCH * epoch)
 
-    yield Sample(assign, items=CALLS, before=lambda: histories.append(history(size)))
+    yield Sample(assign, items=ASSIGNMENTS, before=lambda: histories.append(history(size)))
 
 
 def assigning_durably(size: int) -> Iterator[Sample]:

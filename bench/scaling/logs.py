@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Final
 
 from bench.peer.files import config_of, write_log
-from bench.room import BUILD
 from bench.scaling.curve import WORK, Curve, Sample
 from logstore.log import Log
 from logstore.log_file import LogFile
@@ -18,7 +17,7 @@ from logstore.verify import verify_partition
 SCALES: Final = tuple(mib << 20 for mib in (64, 256, 1 << 10, 2 << 10, 4 << 10, 8 << 10))
 QUICK: Final = (1 << 20, 4 << 20)
 SEGMENT_BYTES: Final = 1 << 30
-KEPT: Final = BUILD / "scaling-logs"
+KEPT: Final = WORK.with_name(f"{WORK.name}-logs")
 """Logs of all sizes are kept until the last curve of them is measured."""
 CONFIG: Final = config_of(SEGMENT_BYTES)
 
