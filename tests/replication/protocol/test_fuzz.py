@@ -19,6 +19,7 @@ from replication.protocol.describe_cluster import DescribeClusterRequest
 from replication.protocol.describe_configs import DescribeConfigsRequest
 from replication.protocol.describe_quorum import DescribeQuorumRequest
 from replication.protocol.describe_topic_partitions import DescribeTopicPartitionsRequest
+from replication.protocol.elect_leaders import PREFERRED, ElectLeadersRequest
 from replication.protocol.errors import MalformedResponseError
 from replication.protocol.exchange import Exchange
 from replication.protocol.fetch import FetchPartition, FetchRequest, SnapshotId
@@ -46,6 +47,7 @@ OURS: dict[int, tuple[Any, range]] = {
     3: (MetadataRequest(topics=None), range(4, 14)),
     23: (OffsetForLeaderEpochRequest(partitions={}), range(5)),
     32: (DescribeConfigsRequest(topics=("orders",), names=("retention.ms",)), range(1, 5)),
+    43: (ElectLeadersRequest(election_type=PREFERRED, partitions=None), range(3)),
     46: (ListPartitionReassignmentsRequest(), range(1)),
     55: (DescribeQuorumRequest(), range(3)),
     59: (
