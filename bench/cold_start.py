@@ -1,0 +1,114 @@
+"""What the first commands after an installation cost, whose kernels are still to be compiled, beside later ones.
+
+    python -m bench.cold_start [--rounds 3] [--only PART] [--json FILE]
+
+Every first command has an empty directory for compiled kernels; later ones have what the first left there.
+"""
+
+import argparse
+import json
+import os
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Final
+
+from bench.audit_cluster import make
+from bench.bench_audit import SMALL, SMALL_PARTITIONS
+from bench.replica import partition
+from bench.report.figures import duration
+from bench.results import OURS, Row, Run, conditions, write_runs
+from bench.room import BUILD
+
+KEPT: Final = BUILD / f"cold-start-{os.getpid()}"
+"""Where kernels are kept."""
+LOG_BYTES: Final = 64 << 20
+CLUSTER: Final = BUILD / f"cluster-{SMALL}-{SMALL_PARTITIONS}"
+GROUP: Final = "cold start"
+ROUNDS: Final = 3
+PROGRAMS: Final = {"import logstore": "import logstore", "import numba": "import numba"}
+WORDS: Final[dict[str, Callable[[], list[object]]]] = {
+    "epochlog verify": lambda: ["verify", partition(LOG_BYTES)],
+    "epochlog verify --records": lambda: ["verify", "--records", partition(LOG_BYTES)],
+    "epochlog dump": lambda: ["dump", partition(LOG_BYTES)],
+    "epochlog dump --records": lambda: ["dump", "--records", partition(LOG_BYTES)],
+    "epochlog audit": lambda: ["audit", "--json", *make(CLUSTER, SMALL, SMALL_PARTITIONS)],
+}
+
+
+def run(*words: object) -> tuple[int, str]:
+    """Run Python with these arguments: nanoseconds, and what it prints."""
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(KEPT)}
+    start = time.perf_counter_ns()
+    done = subprocess.run(
+        [sys.executable, *map(str, words)], env=environment, stdout=subprocess.PIPE, text=True, check=False
+    )
+    spent = time.perf_counter_ns() - start
+    assert done.returncode in {0, 1}, words
+    return spent, done.stdout
+
+
+def epochlog(*words: object) -> tuple[int, str]:
+    """Run a command."""
+    return run("-m", "replication.cli", *words)
+
+
+def first_epochlog(*words: object) -> tuple[int, str]:
+    """Run a command as if nothing had been compiled yet."""
+    shutil.rmtree(KEPT, ignore_errors=True)
+    return epochlog(*words)
+
+
+def rows(rounds: int, wanted: Callable[[str], bool]) -> Iterator[Row]:
+    """Measure what is wanted."""
+    for name, program in PROGRAMS.items():
+        if wanted(name):
+            yield Row(name, {OURS: [run("-c", program)[0] for _ in range(rounds)]}, group=GROUP)
+    if wanted("epochlog warm"):
+        yield from warming(rounds)
+    for name, words in WORDS.items():
+        if wanted(name):
+            given = words()
+            yield Row(f"{name}, the first", {OURS: [first_epochlog(*given)[0] for _ in range(rounds)]}, group=GROUP)
+            yield Row(f"{name}, later", {OURS: [epochlog(*given)[0] for _ in range(rounds)]}, group=GROUP)
+
+
+def warming(rounds: int) -> Iterator[Row]:
+    """Compile all kernels, and say what each took; then load them."""
+    kernels: dict[str, Row] = {}
+    spent = []
+    for _ in range(rounds):
+        taken, printed = first_epochlog("warm", "--json")
+        spent.append(taken)
+        for each in json.loads(printed)["kernels"]:
+            row = kernels.setdefault(each["kernel"], Row(f"compile {each['kernel']}", {OURS: []}, group=GROUP))
+            row.times[OURS].append(each["seconds"] * 1e9)
+    yield from kernels.values()
+    yield Row("epochlog warm, the first", {OURS: spent}, group=GROUP)
+    yield Row("epochlog warm, later", {OURS: [epochlog("warm")[0] for _ in range(rounds)]}, group=GROUP)
+
+
+def main(words: list[str] | None = None) -> int:
+    """Measure, print, and write a result where one is asked for."""
+    parser = argparse.ArgumentParser(prog="python -m bench.cold_start", description="Measure first commands.")
+    parser.add_argument("--rounds", type=int, default=ROUNDS, help="measurements of each (default %(default)s)")
+    parser.add_argument("--only", default="", metavar="PART", help="measure only what has this in its name")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write the result to this file")
+    given = parser.parse_args(words)
+    measured = Run("bench.cold_start", conditions=conditions())
+    try:
+        for row in rows(given.rounds, lambda name: given.only in name):
+            measured.rows.append(row)
+            print(f"{row.name:<60} {duration(row.median(OURS) or 0):>10}", flush=True)
+    finally:
+        shutil.rmtree(KEPT, ignore_errors=True)
+    if given.json:
+        write_runs(given.json, [measured])
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
