@@ -1,7 +1,7 @@
 """`epochlog elect`: kafka-leader-election, and what goes beyond it."""
 
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import fields
 from pathlib import Path
@@ -11,14 +11,12 @@ import typer
 from typer.core import TyperCommand
 
 from replication.cli.connection import Bootstrap, CommandConfig
-from replication.cli.output import JsonOption, complain, print_json, print_table, told
+from replication.cli.output import JsonOption, complain, let_go_of, print_json, shown, told
 
 if TYPE_CHECKING:
     from logstore import TopicPartition
     from replication.cli.client_properties import ClientProperties
-    from replication.operations.election_forecast import ElectionForecast
     from replication.operations.tool_error import ToolError
-    from replication.planning import Advice, Standing
 
 KAFKA_VERSION: Final = "4.3.1"
 """Whose tool this command does the work of."""
@@ -105,7 +103,9 @@ def elect(
             print(DEPRECATED)
         client = _client(command_config or admin_config)
         if dry_run:
-            fails = _foresee(bootstrap, client, election_type, partitions, log_dir or [], json=json)
+            from replication.cli.election_dry_run import foresee
+
+            fails = foresee(bootstrap, client, election_type, partitions, log_dir or [], json=json)
         else:
             fails = _hold(bootstrap, client, election_type, partitions, json=json)
     del all_topic_partitions  # what is chosen where nothing else is
@@ -138,6 +138,8 @@ def _read_options(arguments: Sequence[str]) -> dict[str, object]:
 @contextmanager
 def _ending_as_the_tool(*, json: bool = False) -> "Iterator[None]":
     """End the command as Kafka's tool does, with its message and status, where that would."""
+    from epoch import EpochError
+    from logstore.errors import LogStoreError
     from replication.errors import ReplicationError
     from replication.operations.tool_error import EXIT_FAILED, ToolError
 
@@ -146,7 +148,7 @@ def _ending_as_the_tool(*, json: bool = False) -> "Iterator[None]":
     except ToolError as error:
         _tell(error, json=json)
         raise typer.Exit(EXIT_FAILED) from error
-    except (ReplicationError, OSError) as error:
+    except (EpochError, LogStoreError, ReplicationError, OSError) as error:
         _tell(ToolError(told(error)), json=json)
         raise typer.Exit(EXIT_FAILED) from error
 
@@ -155,8 +157,9 @@ def _tell(error: "ToolError", *, json: bool) -> None:
     if json:
         print_json({"error": error.message, "reason": error.reason or None})
     elif error.on_output_too:
-        print(error.message)
-    _say("\n".join(error.lines))
+        print(shown(error.message))
+    for line in error.lines:
+        _say(shown(line))
     if error.shows_usage:
         _say(_usage())
 
@@ -164,7 +167,10 @@ def _tell(error: "ToolError", *, json: bool) -> None:
 def _say(text: str) -> None:
     """Say something on the error stream, as the tool does: without a name before it."""
     sys.stdout.flush()
-    print(text, file=sys.stderr, flush=True)
+    try:
+        print(text, file=sys.stderr, flush=True)
+    except OSError:  # nobody can be told that nobody can be told
+        let_go_of(sys.stderr)
 
 
 def _usage() -> str:
@@ -229,90 +235,7 @@ def _hold(
         print_json(report.as_json())
     else:
         for line in report.lines:
-            print(line)
+            print(shown(line))
     if report.complaint:
         _say(report.complaint)
     return bool(report.failed)
-
-
-def _foresee(
-    bootstrap: str,
-    client: "ClientProperties",
-    election_type: str,
-    partitions: "tuple[TopicPartition, ...] | None",
-    log_dirs: Sequence[str],
-    *,
-    json: bool,
-) -> bool:
-    """Tell what elections would do, and return whether any would fail or might lose records."""
-    from replication.cli.comparison import Failures, tell_of_damage
-    from replication.controller.elections import ElectionType
-    from replication.operations.cluster_reader import read_cluster
-    from replication.operations.described_state import described_state
-    from replication.operations.election_forecast import forecast
-    from replication.operations.election_losses import advice_for, losses_as_json, open_log_directories
-    from replication.operations.leader_election import bootstrap_addresses
-    from replication.protocol.cluster_client import ClusterClient
-
-    failures = Failures()
-    replicas = open_log_directories(log_dirs, failures) if log_dirs else []
-    with ClusterClient(bootstrap_addresses(bootstrap), client.settings) as cluster:
-        view = read_cluster(cluster)
-    for gap in view.gaps:
-        complain(str(gap))
-    forecasts = forecast(described_state(view), ElectionType[election_type], partitions)
-    advice = {each.partition: advice_for(replicas, each.partition, failures) for each in forecasts if each.is_unclean}
-    for judged in filter(None, advice.values()):
-        for standing in judged.replicas:
-            tell_of_damage(f"{judged.topic}-{judged.partition}", f"broker {standing.replica}", standing.damage)
-    if json:
-        documents = [
-            {**each.as_json(), **losses_as_json(advice.get(each.partition), each.would_lead)} for each in forecasts
-        ]
-        print_json({"dry_run": True, "election_type": election_type, "partitions": documents})
-    else:
-        _print_forecasts(forecasts, advice)
-    return any(each.fails or each.is_unclean for each in forecasts)
-
-
-def _print_forecasts(forecasts: "Sequence[ElectionForecast]", advice: "Mapping[TopicPartition, Advice | None]") -> None:
-    print_table(
-        "Nobody is elected: this would become of it",
-        ("partition", "leader", "would lead", "in sync", "election", "lost by the others"),
-        [
-            (
-                each.partition,
-                each.leader,
-                each.would_lead,
-                ",".join(map(str, each.isr)),
-                _outcome(each),
-                _losses(advice.get(each.partition), each.would_lead) if each.is_unclean else None,
-            )
-            for each in forecasts
-        ],
-    )
-
-
-def _outcome(foreseen: "ElectionForecast") -> str:
-    if foreseen.message:
-        return foreseen.message
-    return "unclean" if foreseen.is_unclean else "clean"
-
-
-def _losses(advice: "Advice | None", leader: int | None) -> str:
-    from replication.operations.election_losses import standing_of
-
-    standing = standing_of(advice, leader)
-    if advice is None or standing is None:
-        return f"not known: name --log-dir of broker {leader} and of others"
-    better = "" if advice.recommended == standing.replica else f"; broker {advice.recommended} had better lead"
-    return _lost_by_others(standing) + better
-
-
-def _lost_by_others(standing: "Standing") -> str:
-    lost = [
-        f"broker {other}: {loss.records_lost} records, {loss.bytes_lost} bytes from {loss.truncate_to} on"
-        for other, loss in standing.lost.items()
-        if loss.records_lost
-    ]
-    return "; ".join(lost) or "nothing"

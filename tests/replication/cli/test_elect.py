@@ -141,6 +141,19 @@ def test_a_directory_that_does_not_tell_whose_it_is(tmp_path: Path) -> None:
     assert (done.status, done.err) == (1, f"{tmp_path}: no meta.properties tells whose it is; write ID={tmp_path}\n")
 
 
+def test_a_directory_that_is_none_is_told_with_the_tools_status(tmp_path: Path) -> None:
+    told = ("--dry-run", "--log-dir", f"1={tmp_path / 'a'}", "--log-dir", f"2={tmp_path / 'b'}")
+    done = epochlog("elect", "--bootstrap", "127.0.0.1:1", *UNCLEAN, ALL, *told)
+    assert (done.status, done.out, done.err.count("\n")) == (1, "", 1)
+    assert str(tmp_path / "a") in done.err
+
+
+def test_names_do_not_reach_the_terminals_controls() -> None:
+    done = elected({TopicPartition("a\x1b[2J", 0): ElectionResult(ErrorCode.unknown_server_error, "line\nline")})
+    assert "a\\x1b[2J-0" in done.out
+    assert done.out.count("\n") == 1
+
+
 # Dry runs
 
 
@@ -150,7 +163,7 @@ def cluster(monkeypatch: pytest.MonkeyPatch, *partitions: PartitionView, gaps: t
     brokers = tuple(BrokerView(id=each, address=Address("h", 1), is_fenced=each == 3) for each in (1, 2, 3))
     view = ClusterView(cluster_id="c", brokers=brokers, partitions=partitions, gaps=gaps)
     with monkeypatch.context() as patched:
-        patched.setattr("replication.operations.cluster_reader.read_cluster", lambda _: view)
+        patched.setattr("replication.cli.election_dry_run.read_cluster", lambda _: view)
         yield
 
 

@@ -19,7 +19,7 @@ from replication.operations.partition_view import PartitionView
 from replication.protocol.cluster_client import ClusterClient
 from tests.controller.cases.leader_election_tool import results, unordered
 from tests.data.make_replicas import Story, wait_until
-from tests.oracle.cluster import KafkaCluster
+from tests.oracle.cluster import CONTROLLER, KafkaCluster
 from tests.oracle.kafka import JavaProgram
 from tests.replication.cli.command import Outcome, epochlog
 
@@ -200,3 +200,18 @@ def test_an_unclean_election_loses_what_was_foreseen(scene: Scene) -> None:
     root = open_log_directory(scene.cluster.log_dir(3))
     assert isinstance(root, LogRoot)
     assert RecoveredLog.load(root.open_partition("ctrl-t-0")).log_end_offset == 100
+
+
+def test_without_a_controller_nothing_is_elected_and_elections_can_be_foreseen(scene: Scene, tmp_path: Path) -> None:
+    properties = tmp_path / "client.properties"
+    properties.write_text("default.api.timeout.ms=4000\nrequest.timeout.ms=2000\n")
+    one = ("--topic", "ctrl-s", "--partition", "0", "--election-type", "preferred")
+    arguments = ("--bootstrap-server", scene.cluster.bootstrap(1, 2), *one, "--command-config", str(properties))
+    scene.cluster.kill(CONTROLLER)
+    ours, theirs = scene.ours(*arguments), scene.kafkas(*arguments)
+    assert (ours.status, ours.out) == (1, "Timeout waiting for election results\n")
+    assert (theirs.status, theirs.out) == (ours.status, ours.out)
+    assert first_line(theirs.err) == first_line(ours.err)
+    foreseen = scene.ours(*arguments, "--dry-run", "--json")
+    assert [each["error"] for each in foreseen.document["partitions"]] == ["ELECTION_NOT_NEEDED"]
+    assert (foreseen.status, foreseen.err.count("not known")) == (0, 2)
