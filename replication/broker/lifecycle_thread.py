@@ -130,8 +130,10 @@ class LifecycleThread:
         try:
             while (due := self._next_due()) is not None:
                 self._exchange(due)
-        finally:
-            self.stop()
+        except Exception as error:
+            self.stop(f"{type(error).__name__}: {error}")
+            raise
+        self.stop()
 
     def _next_due(self) -> RequestDue | None:
         """Return the next request when it is due; None at the end."""

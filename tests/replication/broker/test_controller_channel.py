@@ -1,0 +1,129 @@
+"""A request reaches whichever controller leads, or its failure says what was met."""
+
+from contextlib import closing
+from threading import Thread, Timer
+
+import pytest
+from kio.schema.errors import ErrorCode
+
+from replication.broker.active_controller import ActiveController
+from replication.broker.controller_channel import ControllerChannel
+from replication.broker.errors import NoControllerError
+from replication.protocol.addresses import Address
+from replication.protocol.client_settings import ClientSettings
+from replication.protocol.errors import UnsupportedVersionError
+from tests.oracle.broker import free_port
+from tests.replication.broker.scripted_controller import HEARTBEAT, REGISTRATION, ScriptedController, alive, registered
+
+LONG_MS, SHORT_MS = 30_000, 300
+
+
+def channel_to(address: Address | None, retry_timeout_ms: int = LONG_MS) -> tuple[ControllerChannel, ActiveController]:
+    controller = ActiveController()
+    if address is not None:
+        controller.found(address)
+    return ControllerChannel(controller, ClientSettings(), retry_timeout_ms), controller
+
+
+def test_a_controller_answers_on_one_connection() -> None:
+    with ScriptedController().listen() as broker, closing(channel_to(broker.address)[0]) as channel:
+        assert channel.ask(REGISTRATION) == registered()
+        assert channel.ask(HEARTBEAT) == alive()
+        assert channel.address == broker.address
+        assert broker.connections == 1
+
+
+def test_an_error_is_an_answer() -> None:
+    script = ScriptedController(errors=[ErrorCode.stale_broker_epoch])
+    with script.listen() as broker, closing(channel_to(broker.address)[0]) as channel:
+        assert channel.ask(HEARTBEAT).error is ErrorCode.stale_broker_epoch
+        assert len(script.asked) == 1
+
+
+def test_who_leads_no_more_is_left_for_who_does() -> None:
+    old, new = ScriptedController(errors=[ErrorCode.not_controller] * 1_000), ScriptedController()
+    with old.listen() as first, new.listen() as second:
+        channel, controller = channel_to(first.address)
+        with closing(channel):
+            timer = Timer(0.2, lambda: controller.found(second.address))
+            timer.start()
+            assert channel.ask(HEARTBEAT) == alive()
+            timer.join()
+            assert channel.address == second.address
+        assert len(old.asked) >= 1
+        assert len(new.asked) == 1
+
+
+def test_a_connection_that_breaks_is_made_anew() -> None:
+    script = ScriptedController(errors=[None, None])
+    with script.listen() as broker, closing(channel_to(broker.address)[0]) as channel:
+        assert channel.ask(HEARTBEAT) == alive()
+        assert broker.connections == 3
+
+
+def test_who_leads_may_become_known_meanwhile() -> None:
+    with ScriptedController().listen() as broker:
+        channel, controller = channel_to(None)
+        with closing(channel):
+            timer = Timer(0.1, lambda: controller.found(broker.address))
+            timer.start()
+            assert channel.ask(HEARTBEAT) == alive()
+            timer.join()
+
+
+def test_nobody_who_leads_is_an_error_in_the_end() -> None:
+    with (
+        closing(channel_to(None, SHORT_MS)[0]) as channel,
+        pytest.raises(NoControllerError, match="who leads the quorum is not known"),
+    ):
+        channel.ask(HEARTBEAT)
+
+
+def test_nobody_who_listens_is_an_error_in_the_end_with_the_address() -> None:
+    address = Address("127.0.0.1", free_port())
+    with (
+        closing(channel_to(address, SHORT_MS)[0]) as channel,
+        pytest.raises(NoControllerError, match=f"{address}: cannot connect: Connection refused"),
+    ):
+        channel.ask(HEARTBEAT)
+
+
+def test_who_does_not_answer_is_given_up_in_the_time_of_the_request() -> None:
+    script = ScriptedController(silent=True)
+    with (
+        script.listen() as broker,
+        closing(channel_to(broker.address)[0]) as channel,
+        pytest.raises(NoControllerError, match="no answer to BrokerHeartbeat v2 within"),
+    ):
+        channel.ask(HEARTBEAT, timeout_ms=SHORT_MS)
+    script.ended.set()
+
+
+def test_a_controller_that_speaks_no_version_is_an_error_at_once() -> None:
+    script = ScriptedController(spoken={18: range(5)})
+    with (
+        script.listen() as broker,
+        closing(channel_to(broker.address)[0]) as channel,
+        pytest.raises(UnsupportedVersionError, match="BrokerHeartbeat is answered in none"),
+    ):
+        channel.ask(HEARTBEAT)
+
+
+def test_it_can_be_closed_while_it_waits() -> None:
+    script, errors = ScriptedController(silent=True), []
+
+    def ask() -> None:
+        with pytest.raises(NoControllerError, match="was closed") as caught:
+            channel.ask(HEARTBEAT)
+        errors.append(caught)
+
+    with script.listen() as broker:
+        channel, _ = channel_to(broker.address)
+        thread = Thread(target=ask)
+        thread.start()
+        while not script.asked:
+            thread.join(0.01)
+        channel.close()
+        thread.join(LONG_MS / 1_000)
+        script.ended.set()
+    assert len(errors) == 1

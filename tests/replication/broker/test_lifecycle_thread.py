@@ -1,0 +1,191 @@
+"""The thread that sends what the lifecycle wants: one request at a time, whatever the controller answers."""
+
+import queue
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from typing import Any
+from uuid import UUID
+
+import pytest
+from kio.schema.errors import ErrorCode
+
+from replication.broker.errors import BrokerStoppedError, NoControllerError, NotInTimeError
+from replication.broker.lifecycle import BrokerLifecycle, BrokerState
+from replication.broker.lifecycle_thread import LifecycleThread
+from replication.protocol.addresses import Address
+from replication.protocol.broker_heartbeat import BrokerHeartbeatRequest, BrokerHeartbeatResponse
+from replication.protocol.broker_registration import BrokerRegistrationRequest, BrokerRegistrationResponse
+from tests.replication.broker.member import SECONDS, Ear
+from tests.replication.broker.scripted_controller import REGISTRATION, alive, registered
+
+INTERVAL_MS = 20
+DISK = UUID(int=1_000)
+STALE = BrokerHeartbeatResponse(
+    error=ErrorCode.stale_broker_epoch, is_caught_up=False, is_fenced=True, should_shut_down=False
+)
+DUPLICATE = BrokerRegistrationResponse(error=ErrorCode.duplicate_broker_registration, broker_epoch=-1)
+
+
+class ScriptedChannel:
+    """Hands each request to the test, and waits for what the test answers."""
+
+    address = Address("controller", 9093)
+
+    def __init__(self) -> None:
+        self.requests: queue.SimpleQueue[Any] = queue.SimpleQueue()
+        self.timeouts: list[int | None] = []
+        self._answers: queue.SimpleQueue[Any] = queue.SimpleQueue()
+
+    def ask(self, request: Any, timeout_ms: int | None = None) -> Any:
+        self.timeouts.append(timeout_ms)
+        self.requests.put(request)
+        answer = self._answers.get(timeout=SECONDS)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    def close(self) -> None:
+        self._answers.put(NoControllerError("the channel was closed"))
+
+    def answer(self, answer: object) -> None:
+        """Let the thread that waits go on."""
+        self._answers.put(answer)
+
+    def expect(self, kind: type, answer: object) -> Any:
+        """Take the next request, which is of this kind, and answer it."""
+        request = self.requests.get(timeout=SECONDS)
+        assert isinstance(request, kind)
+        self.answer(answer)
+        return request
+
+
+@contextmanager
+def started(ear: Ear | None = None, **timing: int) -> Iterator[tuple[LifecycleThread, ScriptedChannel]]:
+    channel: Any = ScriptedChannel()
+    lifecycle = BrokerLifecycle(**({"heartbeat_interval_ms": INTERVAL_MS} | timing))
+    thread = LifecycleThread(REGISTRATION, lifecycle, channel, lambda: 42, ear or Ear())
+    thread.start()
+    try:
+        yield thread, channel
+    finally:
+        thread.stop()
+        assert not thread._thread.is_alive()
+
+
+def answer_until(state: BrokerState, thread: LifecycleThread, channel: ScriptedChannel, answer: object) -> None:
+    """Answer all requests alike until the broker is in this state."""
+    while thread.state < state:
+        with suppress(queue.Empty):
+            channel.requests.get(timeout=0.01)
+            channel.answer(answer)
+
+
+def run(thread: LifecycleThread, channel: ScriptedChannel) -> None:
+    channel.expect(BrokerRegistrationRequest, registered())
+    thread.ready_to_unfence()
+    answer_until(BrokerState.RUNNING, thread, channel, alive())
+
+
+def test_it_registers_and_sends_heartbeats_in_its_epoch_with_its_offset() -> None:
+    ear = Ear()
+    with started(ear) as (thread, channel):
+        assert channel.expect(BrokerRegistrationRequest, registered(7)) is REGISTRATION
+        heartbeat = channel.expect(BrokerHeartbeatRequest, alive(fenced=True))
+        assert (heartbeat.broker_id, heartbeat.broker_epoch, heartbeat.current_metadata_offset) == (9, 7, 42)
+        assert heartbeat.want_fence
+        thread.wait_for(BrokerState.RECOVERY, SECONDS)
+        assert ear.epochs == [7]
+        assert thread.is_fenced
+
+
+def test_a_refusal_is_told_with_advice_and_the_registration_sent_again() -> None:
+    ear = Ear()
+    with started(ear) as (thread, channel):
+        channel.expect(BrokerRegistrationRequest, DUPLICATE)
+        channel.expect(BrokerRegistrationRequest, registered())
+        channel.expect(BrokerHeartbeatRequest, alive())
+        (refusal,) = ear.refusals
+        assert "controller:9093: broker 9 asks for a registration: DUPLICATE_BROKER_REGISTRATION" in str(refusal)
+        assert "stop it or choose another id" in str(refusal)
+        thread.wait_for(BrokerState.RECOVERY, SECONDS)
+        assert thread.trouble == ""
+
+
+@pytest.mark.parametrize("failure", [STALE, NoControllerError("nobody"), ConnectionResetError("gone")])
+def test_after_a_failed_heartbeat_it_stays_registered_and_sends_another(failure: object) -> None:
+    ear = Ear()
+    with started(ear) as (thread, channel):
+        run(thread, channel)
+        channel.expect(BrokerHeartbeatRequest, failure)
+        channel.expect(BrokerHeartbeatRequest, alive())
+        channel.expect(BrokerHeartbeatRequest, alive())
+        assert thread.state is BrokerState.RUNNING
+        assert len(ear.refusals) == 1
+        assert ear.epochs == [5]
+
+
+def test_what_comes_while_a_request_is_in_flight_waits_for_the_answer() -> None:
+    with started(heartbeat_interval_ms=3_600_000) as (thread, channel):
+        channel.expect(BrokerRegistrationRequest, registered())
+        thread.ready_to_unfence()
+        thread.directory_failed(DISK)
+        thread.cordon([DISK])
+        while True:
+            heartbeat = channel.expect(BrokerHeartbeatRequest, alive(fenced=True))
+            if heartbeat.offline_log_dirs and heartbeat.cordoned_log_dirs and not heartbeat.want_fence:
+                break
+        assert heartbeat.offline_log_dirs == heartbeat.cordoned_log_dirs == (DISK,)
+        assert channel.requests.empty(), "one is in flight"
+
+
+def test_a_directory_that_fails_is_told_at_once() -> None:
+    with started(heartbeat_interval_ms=3_600_000) as (thread, channel):
+        run(thread, channel)
+        thread.directory_failed(DISK)
+        assert channel.expect(BrokerHeartbeatRequest, alive()).offline_log_dirs == (DISK,)
+
+
+def test_fencing_is_told_while_it_runs_and_not_when_it_leaves() -> None:
+    ear = Ear()
+    with started(ear) as (thread, channel):
+        run(thread, channel)
+        channel.expect(BrokerHeartbeatRequest, alive(fenced=True))
+        channel.expect(BrokerHeartbeatRequest, alive())
+        ear.wait_for(lambda: len(ear.fencings) == 3)
+        thread.begin_controlled_shutdown()
+        while not channel.expect(BrokerHeartbeatRequest, alive()).want_shut_down:
+            pass
+        channel.expect(BrokerHeartbeatRequest, alive(fenced=True, should_shut_down=True))
+        thread.wait_for(BrokerState.SHUTTING_DOWN, SECONDS)
+        assert ear.fencings == ["unfenced", "fenced", "unfenced"]
+
+
+def test_a_start_that_fails_for_too_long_ends_and_says_why() -> None:
+    ear = Ear()
+    with started(ear, initial_registration_timeout_ms=200) as (thread, channel):
+        answer_until(BrokerState.SHUTTING_DOWN, thread, channel, DUPLICATE)
+        with pytest.raises(BrokerStoppedError, match=r"broker 9 has stopped: controller:9093: .* DUPLICATE"):
+            thread.wait_for(BrokerState.RECOVERY, SECONDS)
+    assert all(timeout is not None and timeout <= 200 for timeout in channel.timeouts), "a later answer is of no use"
+    assert ear.states[-1] is BrokerState.SHUTTING_DOWN
+
+
+def test_who_waits_is_told_where_it_stands() -> None:
+    with started() as (thread, channel):
+        channel.expect(BrokerRegistrationRequest, DUPLICATE)
+        channel.requests.get(timeout=SECONDS)
+        with pytest.raises(NotInTimeError, match=r"broker 9 is STARTING \(controller:9093.*\) after 0.01 s"):
+            thread.wait_for(BrokerState.RUNNING, 0.01)
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+def test_a_fault_of_ours_ends_it() -> None:
+    with started() as (thread, channel):
+        channel.expect(BrokerRegistrationRequest, ZeroDivisionError("a fault"))
+        with pytest.raises(BrokerStoppedError, match="ZeroDivisionError: a fault"):
+            thread.wait_for(BrokerState.RECOVERY, SECONDS)
+
+
+def test_it_starts_once() -> None:
+    with started() as (thread, _), pytest.raises(RuntimeError, match="another start"):
+        thread.start()

@@ -1,0 +1,101 @@
+"""The thread that follows the quorum's metadata: through whom it finds the leader, and what ends it."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from threading import Event
+
+import pytest
+
+from replication.broker.active_controller import ActiveController
+from replication.broker.broker_agent import BrokerAgent
+from replication.broker.broker_identity import BrokerIdentity
+from replication.broker.errors import BrokerStoppedError
+from replication.broker.followed_metadata import FollowedMetadata
+from replication.broker.lifecycle import BrokerState
+from replication.broker.metadata_follower import MetadataFollower
+from replication.metadata.errors import InvalidReplayError
+from replication.metadata.records import NoOpRecord, TopicRecord, UnregisterBrokerRecord
+from replication.protocol.addresses import Address
+from replication.protocol.client_settings import ClientSettings
+from tests.oracle.broker import free_port
+from tests.replication.broker.member import SECONDS, Ear, settings
+from tests.replication.broker.quorum_leader import METADATA_ID, QuorumLeader
+from tests.replication.broker.scripted_controller import ScriptedController
+
+TOPIC = TopicRecord(name="orders", topic_id=METADATA_ID)
+
+
+@contextmanager
+def following(*bootstrap: Address, ear: Ear | None = None) -> Iterator[tuple[MetadataFollower, ActiveController]]:
+    controller = ActiveController()
+    metadata = FollowedMetadata(9, "cluster")
+    follower = MetadataFollower(bootstrap, metadata, ClientSettings(), controller, ear or Ear())
+    follower.start()
+    try:
+        yield follower, controller
+    finally:
+        follower.stop()
+        assert not follower._thread.is_alive()
+
+
+def test_the_leader_is_found_after_controllers_that_are_down() -> None:
+    leader, ear = QuorumLeader(), Ear()
+    leader.append(TOPIC)
+    leader.commit()
+    nobody = Address("127.0.0.1", free_port())
+    with ScriptedController(leader=leader).listen() as broker:
+        with following(nobody, broker.address, ear=ear) as (follower, controller):
+            assert follower.wait_for(lambda image: "orders" in image.topics.by_name, SECONDS)
+            assert follower.applied_offset == 1
+            assert controller.wait(SECONDS) == broker.address
+            with follower.image() as image:
+                assert image.topics.by_name["orders"].id == METADATA_ID
+        assert ear.controllers == [str(broker.address)]
+        assert str(nobody) in str(ear.interruptions[0])
+
+
+def test_waiting_for_what_does_not_come_ends() -> None:
+    leader = QuorumLeader()
+    with ScriptedController(leader=leader).listen() as broker, following(broker.address) as (follower, _):
+        assert not follower.wait_for(lambda image: "orders" in image.topics.by_name, 0.05)
+
+
+def test_a_leader_that_hangs_up_is_not_known_to_lead() -> None:
+    leader, ear = QuorumLeader(), Ear()
+    leader.commit()
+    with ScriptedController(leader=leader).listen() as broker:
+        with following(broker.address, ear=ear) as (_, controller):
+            assert controller.wait(SECONDS) == broker.address
+            leader.cluster_id = "another"
+            ear.wait_for(lambda: bool(ear.interruptions))
+            assert controller.address is None
+        assert "INCONSISTENT_CLUSTER_ID" in str(ear.interruptions[0])
+
+
+def test_records_that_do_not_follow_end_it_and_the_broker() -> None:
+    leader, ear = QuorumLeader(), Ear()
+    leader.append(NoOpRecord())
+    leader.commit()
+    identity = BrokerIdentity(cluster_id="cluster", broker_id=9, directory_ids=(METADATA_ID,))
+    with ScriptedController(leader=leader).listen() as broker:
+        agent = BrokerAgent([broker.address], identity, settings(), observer=ear)
+        with agent:
+            agent.wait_until_caught_up(SECONDS)
+            agent.ready_to_unfence()
+            agent.wait_until_running(SECONDS)
+            leader.append(UnregisterBrokerRecord(broker_id=4, broker_epoch=1))
+            leader.commit()
+            ear.wait_for(lambda: BrokerState.SHUTTING_DOWN in ear.states)
+            with pytest.raises(BrokerStoppedError, match=r"cannot be followed any more: .*broker 4 is not registered"):
+                agent.wait_until_running(SECONDS)
+        assert isinstance(agent.metadata.failure, InvalidReplayError)
+
+
+def test_a_fault_of_ours_is_a_failure_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    leader, failed = QuorumLeader(), Event()
+    leader.commit()
+    monkeypatch.setattr(FollowedMetadata, "take", lambda *_: 1 / 0)
+    monkeypatch.setattr("threading.excepthook", lambda _: failed.set())
+    with ScriptedController(leader=leader).listen() as broker, following(broker.address) as (follower, _):
+        assert failed.wait(SECONDS)
+        assert isinstance(follower.failure, ZeroDivisionError)
