@@ -91,11 +91,25 @@ class Scene:
                 written = self._written()
             except LogStoreError:  # a batch was being written while it was copied
                 continue
-            told = seen(self.view())
+            told = {**seen(self.view()), "metadata": self._metadata()}
             if told == written:
                 return
             time.sleep(0.5)
         assert told == written
+
+    def _metadata(self) -> dict[str, Any]:
+        """What clients are told, in terms that the controller's log has too."""
+        with ClusterClient(self.cluster.bootstrap()) as client:
+            told = client.metadata(None)
+        return {
+            "topics": {name: topic.topic_id for name, topic in told.topics.items()},
+            "partitions": {
+                (name, number): each[1:5]
+                for name, topic in told.topics.items()
+                for number, each in topic.partitions.items()
+            },
+            "brokers": {each.id: (each.host, each.port) for each in told.brokers.values()},
+        }
 
     def assert_told_by_kafkas_tools(self) -> None:
         """Compare with `kafka-topics --describe` and `kafka-metadata-quorum describe`."""
@@ -123,7 +137,15 @@ class Scene:
         unused = shutil.ignore_patterns("*index", "*.tmp", "*.snapshot")
         shutil.copytree(self.cluster.log_dir(CONTROLLER) / copy.name, copy, ignore=unused)
         loaded = load_image(copy)
-        return {**imaged(loaded.image), "quorum": (CONTROLLER, loaded.epoch)}
+        written = imaged(loaded.image)
+        metadata = {
+            "topics": written["topics"],
+            "partitions": {partition: state[:4] for partition, state in written["partitions"].items()},
+            "brokers": {
+                number: address for number, (address, _, is_fenced) in written["brokers"].items() if not is_fenced
+            },
+        }
+        return {**written, "quorum": (CONTROLLER, loaded.epoch), "metadata": metadata}
 
 
 def seen(view: ClusterView) -> dict[str, Any]:
@@ -213,7 +235,6 @@ def test_a_healthy_cluster_and_its_new_topics(scene: Scene) -> None:
     view = scene.wait(lambda view: len(view.partitions) == 8, "all topics are there")
     assert not view.has_troubles
     scene.assert_told_by_the_controllers_log()
-    scene.assert_told_by_kafkas_tools()
     told = scene.command()
     assert (told.status, told.err) == (0, "")
     assert told.out.count("\tactive\t") == 3
@@ -261,7 +282,9 @@ def test_an_unclean_election_and_eligible_leaders(scene: Scene) -> None:
 
 def test_leaders_go_back_to_their_preferred_replicas(scene: Scene) -> None:
     scene.cluster.start(1)
-    view = scene.wait(lambda view: "under-replicated" not in {*view.conditions}, "all are in sync")
+    is_settled = {Condition.UNDER_REPLICATED, Condition.REASSIGNING}.isdisjoint
+    view = scene.wait(lambda view: is_settled(view.conditions), "all are in sync, and nothing moves")
+    assert [each.replicas for each in view.partitions if each.partition.topic == "moved"] == [(2, 3)]
     astray = [each.partition for each in view.partitions if Condition.OFF_PREFERRED in each.conditions]
     told = scene.command("--off-preferred", "--json")
     assert (told.status, len(told.document["partitions"])) == (1, len(astray))
@@ -284,7 +307,6 @@ def test_a_topic_is_deleted_and_a_broker_leaves_in_order(scene: Scene) -> None:
     view = scene.wait(lambda view: all(each.partition.topic != "deleted" for each in view.partitions), "it is gone")
     assert len(view.partitions) == 7
     scene.assert_told_by_the_controllers_log()
-    scene.assert_told_by_kafkas_tools()
 
 
 def test_a_cluster_without_a_controller_tells_what_brokers_know(scene: Scene, tmp_path: Path) -> None:
