@@ -1,7 +1,7 @@
 """What kafka-leader-election 4.3.1 printed on real clusters.
 
-Ours runs as a whole, with a broker on loopback that answers as the cluster of the case did. The answers are taken from
-what was printed; tests/replication/operations/test_elections_on_a_real_cluster.py brings about each of them on a real cluster.
+Ours runs as a whole, with a broker on loopback that answers as the cluster of the case did: the answers are taken from
+what was printed. On a real cluster each of them is brought about by test_elections_on_a_real_cluster.py.
 """
 
 import re

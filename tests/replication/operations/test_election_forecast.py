@@ -113,6 +113,11 @@ def test_who_is_neither_in_sync_nor_eligible_may_lack_records(elr: tuple[int, ..
     assert found.is_unclean is unclean
 
 
+def test_who_led_last_is_elected_where_nobody_else_is_left_and_may_lack_records() -> None:
+    found = foreseen(ElectionType.PREFERRED, leader=-1, isr=(), elr=(), last_known_elr=(2,))
+    assert (found.error, found.would_lead, found.isr, found.is_unclean) == (ErrorCode.none, 2, (2,), True)
+
+
 def test_without_a_minimum_told_nobody_ceases_to_be_eligible() -> None:
     found = foreseen(ElectionType.PREFERRED, frozenset({1}), isr=(2,), elr=(1,))
     assert (found.error, found.would_lead) == (ErrorCode.preferred_leader_not_available, 2)
