@@ -1,0 +1,35 @@
+"""A quorum of several real controllers, of which another leads when one ends."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from tests.oracle.cluster import CONTROLLER, KafkaCluster
+
+
+class Quorum(KafkaCluster):
+    """Three controllers and no broker: in place of its brokers a `KafkaCluster` starts two more controllers."""
+
+    def __init__(self, directory: Path, settings: Mapping[str, object]) -> None:
+        super().__init__(directory, controller_settings=settings)
+
+    @property
+    def ids(self) -> range:
+        return range(CONTROLLER + 1, CONTROLLER + 3)
+
+    @property
+    def addresses(self) -> dict[int, str]:
+        """Where each listens."""
+        return {node: f"127.0.0.1:{port}" for node, port in self.ports.items()}
+
+    def _configuration(self, node: int) -> Path:
+        settings = {
+            "node.id": node,
+            "process.roles": "controller",
+            "listeners": f"CONTROLLER://{self.addresses[node]}",
+            "controller.listener.names": "CONTROLLER",
+            "controller.quorum.voters": ",".join(f"{each}@{address}" for each, address in self.addresses.items()),
+            "log.dirs": self.log_dir(node),
+        } | self.controller_settings
+        path = self.directory / f"{node}.properties"
+        path.write_text("".join(f"{key}={value}\n" for key, value in settings.items()))
+        return path

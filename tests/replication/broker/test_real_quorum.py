@@ -1,0 +1,97 @@
+"""A broker of ours among several real controllers: whichever leads, and from a snapshot where the log was cut."""
+
+import time
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from logstore.log_directories import LogDirectories
+from replication.broker import fetched_snapshot
+from replication.broker.broker_agent import BrokerAgent
+from replication.broker.broker_identity import BrokerIdentity
+from replication.broker.lifecycle import BrokerState
+from replication.metadata.loading import load_image
+from tests.oracle.cluster import CONTROLLER
+from tests.replication.broker.member import SECONDS, SESSION_MS, Ear, format_root, run, settings, wait_until
+from tests.replication.broker.quorum import Quorum
+
+OURS = 9
+SMALL_LOG = {
+    "broker.session.timeout.ms": SESSION_MS,
+    "metadata.log.max.record.bytes.between.snapshots": 500,
+    "metadata.log.max.snapshot.interval.ms": 1_000,
+    "internal.metadata.log.segment.bytes": 1_024,
+    "metadata.log.segment.ms": 1_000,
+    "metadata.max.retention.bytes": 1_024,
+    "metadata.max.retention.ms": 1_000,
+    "internal.metadata.delete.delay.millis": 100,
+}
+
+
+@pytest.fixture(scope="module")
+def quorum(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Quorum]:
+    with Quorum(tmp_path_factory.mktemp("quorum"), SMALL_LOG) as quorum:
+        yield quorum
+
+
+@pytest.fixture
+def directories(tmp_path: Path) -> Iterator[LogDirectories]:
+    format_root(tmp_path / "ours", OURS)
+    with LogDirectories.open([tmp_path / "ours"]) as directories:
+        yield directories
+
+
+def agent(quorum: Quorum, directories: LogDirectories, ear: Ear) -> BrokerAgent:
+    bootstrap = ",".join(quorum.addresses.values())
+    return BrokerAgent(bootstrap, BrokerIdentity.of(directories), settings(session_timeout_ms=9_000), observer=ear)
+
+
+def wait_until_gone(path: Path) -> None:
+    deadline = time.monotonic() + SECONDS
+    while path.exists():
+        assert time.monotonic() < deadline, "the controller keeps all of its log"
+        time.sleep(0.1)
+
+
+def test_another_controller_that_leads_is_found_and_the_epoch_stays(
+    quorum: Quorum, directories: LogDirectories
+) -> None:
+    ear = Ear()
+    with closing(agent(quorum, directories, ear)) as member:
+        run(member)
+        node = next(node for node, address in quorum.addresses.items() if address == ear.controllers[-1])
+        quorum.kill(node)
+        ear.wait_for(lambda: ear.controllers[-1] != quorum.addresses[node])
+        applied = member.metadata.applied_offset
+        assert member.metadata.wait_for(lambda _: member.metadata.applied_offset > applied, SECONDS)
+        wait_until(member, fenced=False)
+        assert member.state is BrokerState.RUNNING
+        assert ear.epochs == [member.broker_epoch]
+        quorum.start(node)
+        member.leave(SECONDS)
+    assert ear.states[-2:] == [BrokerState.PENDING_CONTROLLED_SHUTDOWN, BrokerState.SHUTTING_DOWN]
+
+
+def test_metadata_comes_in_a_snapshot_where_the_log_was_cut(
+    quorum: Quorum, directories: LogDirectories, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(fetched_snapshot, "_MAX_BYTES", 100)  # many pieces
+    pieces = []
+    take = fetched_snapshot.FetchedSnapshot.take
+    monkeypatch.setattr(
+        fetched_snapshot.FetchedSnapshot, "take", lambda each, piece: pieces.append(piece.position) or take(each, piece)
+    )
+    ear = Ear()
+    log = quorum.log_dir(CONTROLLER) / "__cluster_metadata-0"
+    wait_until_gone(log / f"{0:020d}.log")
+    with closing(agent(quorum, directories, ear)) as member:
+        run(member)
+        assert len(pieces) > 1
+        with member.metadata.image() as image:
+            theirs = load_image(log).image
+            assert image.features == theirs.features
+            assert image.brokers[OURS].epoch == theirs.brokers[OURS].epoch
+            assert image.controllers == theirs.controllers
+        member.leave(SECONDS)
