@@ -1,4 +1,4 @@
-"""Writes docs/cli.md from the `--help` of every command: `python docs/make_cli_reference.py`."""  # noqa: INP001  a script
+"""Writes docs/cli.md from the help of every command: `python docs/make_cli_reference.py`."""  # noqa: INP001  a script
 
 import io
 import os
@@ -19,6 +19,7 @@ What holds for all commands:
 
 - Exit status 0: nothing wrong. 1: findings (damage, differences, records that would be lost). 2: could not do it, or
   not all of it: each thing that could not be done is one line on the error stream, and the rest is done all the same.
+  `elect` ends with 1 in place of 2, as Kafka's own tool does.
 - Exit status 141 where whoever reads the output goes away before its end (`| head`), as with any command that a shell
   counts as ended by SIGPIPE. Nothing is said then.
 - `--json` prints JSON: one document, or for `dump` one object a line.
@@ -32,7 +33,7 @@ What holds for all commands:
 def reference() -> str:
     """Return the page."""
     parts = [HEAD, _section("epochlog", ["--help"])]
-    parts += [_section(f"epochlog {command.__name__}", [command.__name__, "--help"]) for command in COMMANDS]
+    parts += [_section(f"epochlog {command.__name__}", [command.__name__, "-h"]) for command in COMMANDS]
     return "\n".join(parts)
 
 
