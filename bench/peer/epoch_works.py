@@ -169,7 +169,8 @@ class EpochWorks:
             self._write(side, entries)
         rng = random.Random(count)
         highest, end = entries[-1][0], len(entries) * OFFSETS_OF_AN_EPOCH
-        epochs = [rng.randint(0, highest) for _ in range(max(count, 1))]
+        # The latest epoch ends with the log, and nothing is known of what lies above.
+        epochs = [highest, highest + 1, *(rng.randint(0, highest) for _ in range(count))]
         offsets = [rng.randrange(end) for _ in epochs]
         if self._kafka is not None:
             queries = self._settings.work / "epoch-queries"

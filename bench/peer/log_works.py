@@ -75,7 +75,7 @@ class LogWorks:
         works["recover two logs after a crash, two threads, fresh mappings"] = self._recovery_in_threads
         works |= {name: partial(self._reading, *how) for name, how in READS.items()}
         works |= {name: partial(self._copying, max_bytes) for name, max_bytes in COPIES.items()}
-        works["offset for timestamp"] = self._finding
+        works["offset for timestamp"] = partial(self._asked, ask=lambda side: side.find())
         works["open after a clean stop, one segment"] = partial(self._opening, 1)
         works[f"open after a clean stop, {SEGMENTS} segments"] = partial(self._opening, SEGMENTS)
         works["truncate to the middle"] = partial(self._truncation, 2)
@@ -169,41 +169,35 @@ class LogWorks:
             return row
         return self._in_turn(row, measure)
 
-    def _opened(self) -> None:
-        """Let each side open the same log, with queries about it."""
+    def _remove_places(self) -> None:
+        for side in self._sides:
+            shutil.rmtree(self._place(side).parent, ignore_errors=True)
+
+    def _reading(self, max_bytes: int, isolation: Isolation, name: str) -> Row:
+        return self._asked(name, lambda side: side.read(max_bytes, isolation), max_bytes, isolation)
+
+    def _copying(self, max_bytes: int, name: str) -> Row:
+        return self._asked(name, lambda side: side.read_into(max_bytes), max_bytes)
+
+    def _asked(
+        self,
+        name: str,
+        ask: Callable[[Side], Timed],
+        max_bytes: int = SMALL_BATCH,
+        isolation: Isolation = Isolation.LOG_END,
+    ) -> Row:
+        """Let each side open the same log and ask it; reads of so many bytes find the same on both sides."""
         source, end = self._source(1)
         queries = self._settings.work / "queries"
         write_queries(queries, end, QUERIES)
         for side in self._sides:
             side.open(clone(source, self._place(side)), ONE_SEGMENT, clean=True)
             side.load_queries(queries)
-
-    def _closed(self) -> None:
+        agree(name, {side.name: side.whole(max_bytes, isolation) for side in self._sides})
+        row = self._in_turn(Row(name, group=self.group), ask)
         for side in self._sides:
             side.close()
         self._remove_places()
-
-    def _remove_places(self) -> None:
-        for side in self._sides:
-            shutil.rmtree(self._place(side).parent, ignore_errors=True)
-
-    def _reading(self, max_bytes: int, isolation: Isolation, name: str) -> Row:
-        self._opened()
-        agree(name, {side.name: side.whole(max_bytes, isolation) for side in self._sides})
-        row = self._in_turn(Row(name, group=self.group), lambda side: side.read(max_bytes, isolation))
-        self._closed()
-        return row
-
-    def _copying(self, max_bytes: int, name: str) -> Row:
-        self._opened()
-        row = self._in_turn(Row(name, group=self.group), lambda side: side.read_into(max_bytes))
-        self._closed()
-        return row
-
-    def _finding(self, name: str) -> Row:
-        self._opened()
-        row = self._in_turn(Row(name, group=self.group), lambda side: side.find())
-        self._closed()
         return row
 
     def _opening(self, segments: int, name: str) -> Row:
