@@ -16,14 +16,14 @@ NAMES = [command.__name__ for command in COMMANDS]
 
 @pytest.mark.parametrize("name", NAMES)
 def test_every_command_has_help(name: str) -> None:
-    outcome = epochlog(name, "--help")
+    outcome = epochlog(name, "-h")
     assert outcome.status == 0
     assert len(outcome.out) > 100
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_every_command_shows_an_example_and_speaks_json(name: str) -> None:
-    help_text = epochlog(name, "--help").out
+    help_text = epochlog(name, "-h").out
     assert f"epochlog {name}" in help_text
     assert "--json" in help_text
 
