@@ -97,6 +97,21 @@ def _ratios(floor: Floor, rows: Iterable[Row]) -> list[float]:
     return [ratio for row in rows if row.name == floor.row and (ratio := row.ratio(floor.side)) is not None]
 
 
+def proposed(rows: list[Row]) -> str:
+    """Half of the worst ratio of each row to each side, as a file of floors."""
+    worst: dict[str, dict[str, float]] = {}
+    for row in rows:
+        for side in row.times.keys() - {OURS, BARE_WRITE}:
+            ratio = row.ratio(side)
+            if ratio is not None:
+                floors = worst.setdefault(side, {})
+                floors[row.name] = min(ratio / 2, floors.get(row.name, ratio))
+    return "\n\n".join(
+        "\n".join([f"[{side}]", *(f'"{name}" = {floor:.2g}' for name, floor in floors.items())])
+        for side, floors in sorted(worst.items())
+    )
+
+
 def measure_again(name: str) -> list[Row]:
     """Run the short measurement of some rows once more."""
     print(f"measuring again: {name}", flush=True)
@@ -112,8 +127,12 @@ def main(words: list[str] | None = None, again: Again = measure_again) -> int:
     parser = argparse.ArgumentParser(prog="python -m bench.floors", description="Hold ratios against their floors.")
     parser.add_argument("result", type=Path, help="what `python -m bench.peer --short --json` wrote")
     parser.add_argument("--floors", type=Path, default=FLOORS, help="the floors (default bench/floors.toml)")
+    parser.add_argument("--propose", action="store_true", help="print half of the worst ratios as floors, and no more")
     given = parser.parse_args(words)
     rows = [row for run in read_runs(given.result) for row in run.rows]
+    if given.propose:
+        print(proposed(rows))
+        return 0
     failed = 0
     for finding in check(read_floors(given.floors), rows, again, complete=os.environ.get("REQUIRE_ALL") == "1"):
         print(f"{'FAILED' if finding.fails else 'ok':<6} {finding.name}: {finding.told}", flush=True)

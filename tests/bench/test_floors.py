@@ -111,6 +111,14 @@ def test_the_command_tells_of_every_floor_and_its_status_says_whether_all_hold(
     assert "ok     read: 3.00 times as fast as Kafka; the floor is 1.5" in told
 
 
+def test_floors_are_proposed_at_half_of_the_worst_ratio(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    result, floors = tmp_path / "result.json", tmp_path / "floors.toml"
+    write_runs(result, [Run("bench.peer", [row(APPEND, ratio), row(READ, 30, "aiokafka")]) for ratio in (3, 1, 2)])
+    assert main([str(result), "--propose"]) == 0
+    floors.write_text(capsys.readouterr().out)
+    assert read_floors(floors) == [Floor(KAFKA, APPEND, 0.5), Floor("aiokafka", READ, 15)]
+
+
 def test_the_floors_in_use_are_positive_and_name_a_row_once() -> None:
     floors = read_floors(FLOORS)
     assert all(floor.times > 0 for floor in floors)
