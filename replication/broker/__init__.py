@@ -1,1 +1,34 @@
 """A broker: what it tells the controller, and what it does with the partitions that it holds."""
+
+from replication.broker.broker_agent import BrokerAgent
+from replication.broker.broker_identity import BrokerIdentity
+from replication.broker.broker_settings import BrokerSettings
+from replication.broker.errors import (
+    BrokerStoppedError,
+    InconsistentDirectoriesError,
+    MetadataDivergedError,
+    NoControllerError,
+    NotInTimeError,
+    RefusedByControllerError,
+)
+from replication.broker.lifecycle import BrokerState
+from replication.broker.lifecycle_observer import LifecycleObserver
+from replication.broker.metadata_follower import MetadataFollower
+from replication.protocol.broker_registration import Listener, SecurityProtocol
+
+__all__ = [
+    "BrokerAgent",
+    "BrokerIdentity",
+    "BrokerSettings",
+    "BrokerState",
+    "BrokerStoppedError",
+    "InconsistentDirectoriesError",
+    "LifecycleObserver",
+    "Listener",
+    "MetadataDivergedError",
+    "MetadataFollower",
+    "NoControllerError",
+    "NotInTimeError",
+    "RefusedByControllerError",
+    "SecurityProtocol",
+]

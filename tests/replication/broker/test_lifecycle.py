@@ -121,6 +121,17 @@ def test_what_is_urgent_goes_right_after_the_answer_and_never_after_a_failure() 
         assert broker.wake_at == (INTERVAL if fails else 0)
 
 
+def test_what_has_changed_is_told_at_once_by_who_is_registered() -> None:
+    broker = running()
+    broker.heartbeat_soon(100)
+    assert isinstance(broker.request_due(100), HeartbeatDue)
+    waiting = started()
+    waiting.request_due(0)
+    waiting.request_failed(0)
+    waiting.heartbeat_soon(100)
+    assert waiting.wake_at == INTERVAL, "the next registration says it too"
+
+
 def test_registering_again_keeps_the_state_and_goes_on_with_heartbeats() -> None:
     broker = running()
     broker.resend_registration(100)

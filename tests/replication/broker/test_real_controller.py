@@ -18,6 +18,8 @@ from replication.metadata.loading import load_image
 from replication.metadata.metadata_log import read_metadata
 from replication.metadata.records import BrokerRegistrationChangeRecord, RegisterBrokerRecord
 from replication.metadata.transactions import committed
+from tests.data.replicas import PROJECT
+from tests.docs.examples import blocks_of
 from tests.oracle.cluster import CONTROLLER, KafkaCluster
 from tests.replication.broker.member import (
     SECONDS,
@@ -78,7 +80,7 @@ def records_of(cluster: KafkaCluster, member: BrokerAgent) -> list[object]:
     return [record for record in every if (record.broker_id, record.broker_epoch) == identity]
 
 
-def names(refusals: list[Exception]) -> set[str]:
+def names_of(refusals: list[Exception]) -> set[str]:
     """Kafka's names for what the controller answered."""
     return {error.name for error in refusals if isinstance(error, RefusedByControllerError)}
 
@@ -186,7 +188,29 @@ def test_after_a_controlled_shutdown_its_leaderships_are_elsewhere_and_the_next_
         ]
         assert leader_and_isr(cluster, topic) == (1, (1,))
     assert epochs == sorted(set(epochs))
-    assert names(ear.refusals) <= {"DUPLICATE_BROKER_REGISTRATION"}, "4.3.1 keeps the session until it runs out"
+    assert names_of(ear.refusals) <= {"DUPLICATE_BROKER_REGISTRATION"}, "4.3.1 keeps the session until it runs out"
+
+
+@pytest.mark.parametrize("is_clean", [True, False])
+def test_a_replica_stays_eligible_to_lead_where_its_last_start_ended_in_order(
+    cluster: KafkaCluster, agent: Agents, root: Path, is_clean: bool
+) -> None:
+    topic = f"eligible-{is_clean}"
+    with LogDirectories.open([root]) as directories:
+        member = agent(directories)
+        run(member)
+        create_topic(cluster, topic, [1, member.identity.broker_id], min_insync_replicas="2")
+        assert member.metadata.wait_for(lambda image: topic in image.topics.by_name, SECONDS)
+        member.leave(SECONDS)
+        directories.broker_epoch = member.broker_epoch if is_clean else -1
+    with LogDirectories.open([root]) as directories:
+        member = agent(directories)
+        member.start()
+        member.wait_until_caught_up(SECONDS)
+        with member.metadata.image() as image:
+            partition = image.topics.by_name[topic].partitions[0]
+    assert partition.isr == (1,)
+    assert partition.elr == ((member.identity.broker_id,) if is_clean else ())
 
 
 def test_the_next_incarnation_waits_until_the_session_has_run_out_and_takes_the_place(
@@ -199,10 +223,10 @@ def test_the_next_incarnation_waits_until_the_session_has_run_out_and_takes_the_
     ear.wait_for(lambda: bool(ear.refusals))
     with heartbeats_held_back(old):
         new.wait_until_caught_up(SECONDS)
-    assert names(ear.refusals) == {"DUPLICATE_BROKER_REGISTRATION"}
+    assert names_of(ear.refusals) == {"DUPLICATE_BROKER_REGISTRATION"}
     assert new.broker_epoch > old.broker_epoch
     old_ear.wait_for(lambda: bool(old_ear.refusals))
-    assert names(old_ear.refusals) == {"STALE_BROKER_EPOCH"}
+    assert names_of(old_ear.refusals) == {"STALE_BROKER_EPOCH"}
     assert "another has taken its place" in str(old_ear.refusals[0])
     new.ready_to_unfence()
     new.wait_until_running(SECONDS)
@@ -294,6 +318,21 @@ def test_a_directory_that_fails_or_is_cordoned_is_told(agent: Agents, tmp_path: 
         member.directory_failed(second)
         assert member.metadata.wait_for(lambda image: image.brokers[broker_id].directories == (first,), SECONDS)
         member.leave(SECONDS)
+
+
+def test_the_example_of_the_documentation_runs(
+    cluster: KafkaCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    format_root(tmp_path / "broker-9", 9)
+    page = (PROJECT / "docs/embedding.md").read_text()
+    (example,) = (block.body for block in blocks_of(page) if "BrokerAgent(" in block.body)
+    names = {"LogDirectories": LogDirectories, "BrokerIdentity": BrokerIdentity}
+    exec(example.replace("controller1:9093", controllers(cluster)), names)  # noqa: S102 - our own page
+    printed = capsys.readouterr().out.splitlines()
+    assert [line for line in printed if line in BrokerState.__members__] == [state.name for state in IN_ORDER]
+    with LogDirectories.open([tmp_path / "broker-9"]) as directories:
+        assert directories.broker_epoch == names["broker"].broker_epoch
 
 
 def test_a_controller_that_listens_nowhere_lets_the_start_end(directories: LogDirectories) -> None:
