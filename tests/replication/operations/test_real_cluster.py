@@ -5,6 +5,7 @@ import re
 import shutil
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -25,10 +26,14 @@ from logstore.errors import LogStoreError
 from replication.metadata.image import ClusterImage
 from replication.metadata.loading import load_image
 from replication.operations.cluster_reader import read_cluster
-from replication.operations.cluster_view import ClusterView
+from replication.operations.cluster_view import Aspect, ClusterView
 from replication.operations.partition_view import Condition
 from replication.protocol.cluster_client import ClusterClient
 from replication.protocol.connection import Connection
+from replication.protocol.describe_cluster import DescribeClusterRequest
+from replication.protocol.describe_topic_partitions import DescribeTopicPartitionsRequest
+from replication.protocol.errors import UnsupportedVersionError
+from replication.protocol.request import Request
 from tests.data.make_replicas import Story, wait_until
 from tests.oracle.cluster import CONTROLLER, KafkaCluster
 from tests.replication.cli.command import Outcome, epochlog
@@ -260,6 +265,21 @@ def test_a_broker_is_killed_and_another_partition_is_moved_to_it(scene: Scene) -
     assert scene.command("--topic", "lonely", "--unavailable").out.splitlines()[1:] == [
         "lonely-0\t\t1\t3\t\t3\t3\t1\tunavailable, under-min-isr, under-replicated"
     ]
+
+
+def test_older_questions_are_answered_alike_as_far_as_they_go(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+    newer, ask = scene.view(), ClusterClient.ask
+
+    def refuse(client: ClusterClient, request: Request[Any]) -> Any:
+        if isinstance(request, DescribeClusterRequest | DescribeTopicPartitionsRequest):
+            raise UnsupportedVersionError(type(request).__name__, range(1), None)
+        return ask(client, request)
+
+    monkeypatch.setattr(ClusterClient, "ask", refuse)
+    older = scene.view()
+    assert older.partitions == tuple(replace(each, elr=None, last_known_elr=None) for each in newer.partitions)
+    assert older.brokers == tuple(replace(each, is_fenced=None) for each in newer.brokers if not each.is_fenced)
+    assert [gap.aspect for gap in older.gaps] == [Aspect.FENCED, Aspect.ELR]
 
 
 def test_an_unclean_election_and_eligible_leaders(scene: Scene) -> None:
