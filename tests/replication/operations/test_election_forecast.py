@@ -16,7 +16,7 @@ from replication.protocol.addresses import Address
 from tests.campaign import Campaign
 from tests.controller.simulation import Simulation
 
-CAMPAIGN = Campaign("elections foreseen", full=5_000, share=60)
+CAMPAIGN = Campaign("elections foreseen", full=1_000, share=60)
 ORDERS = TopicPartition("orders", 0)
 FENCED = frozenset({3})
 

@@ -16,8 +16,8 @@ from tests.replication.cli.command import epochlog
 
 Compare: TypeAlias = Callable[..., None]
 
-OPTIONS = Campaign("elections-options", full=10_000, share=250)
-FILES = Campaign("elections-json", full=10_000, share=250)
+OPTIONS = Campaign("elections-options", full=2_000, share=250)
+FILES = Campaign("elections-json", full=2_000, share=250)
 
 REQUIRED = ("--bootstrap-server", "127.0.0.1:1", "--election-type", "preferred")
 ONE = ("--topic", "a", "--partition", "0")

@@ -2,6 +2,8 @@
 
 import socket
 from collections.abc import Callable
+from threading import Event
+from typing import NoReturn
 
 import pytest
 from kio.schema.errors import ErrorCode
@@ -14,7 +16,7 @@ from replication.protocol.client_settings import ClientSettings
 from replication.protocol.elect_leaders import PREFERRED, ElectionResult, ElectLeadersRequest
 from tests.oracle.cluster import free_port
 from tests.replication.operations.electing_broker import ElectingBroker
-from tests.replication.protocol.fake_broker import greet, metadata, receive
+from tests.replication.protocol.fake_broker import SECONDS, greet, metadata, receive
 
 ORDERS = TopicPartition("orders", 0)
 DONE = {ORDERS: ElectionResult(ErrorCode.none)}
@@ -40,6 +42,26 @@ class Restarting(ElectingBroker):
             super()._serve_all(stream)
 
 
+class Former(ElectingBroker):
+    """Still believes to be the whole cluster, and elects nobody."""
+
+    def _answer(self, version: int) -> NoReturn:
+        raise EOFError(f"version {version} is not answered")
+
+
+class Slow(ElectingBroker):
+    """Does not answer the first who asks until it is woken."""
+
+    def __init__(self) -> None:
+        super().__init__(DONE)
+        self.woken = Event()
+
+    def _answer(self, version: int) -> object:
+        if len(self.asked) == 1:
+            self.woken.wait(SECONDS)
+        return super()._answer(version)
+
+
 def knows_no_controller(stream: socket.socket) -> None:
     greet(stream)
     stream.sendall(metadata(receive(stream)))
@@ -57,6 +79,21 @@ def test_others_are_asked_where_one_does_not_answer() -> None:
     with ElectingBroker(DONE) as broker:
         nobody = Address("127.0.0.1", free_port())
         assert hold_elections([nobody, broker.address], SETTINGS, request(20_000)).results == DONE
+
+
+def test_another_is_asked_who_the_controller_is_once_that_does_not_answer() -> None:
+    with Former(DONE) as former, ElectingBroker(DONE) as broker:
+        addresses = [former.address, broker.address]
+        answered = hold_elections(addresses, SETTINGS, request(20_000), pause=lambda _: None)
+    assert answered.results == DONE
+    assert len(former.asked) == len(broker.asked) == 1
+
+
+def test_an_answer_that_does_not_come_in_time_is_asked_for_again() -> None:
+    with Slow() as broker:
+        assert hold_elections([broker.address], SETTINGS, request(10_000), pause=lambda _: None).results == DONE
+        broker.woken.set()
+    assert len(broker.asked) == 2
 
 
 def test_it_is_asked_no_longer_than_it_may_take() -> None:
