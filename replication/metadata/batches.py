@@ -11,7 +11,7 @@ from replication.metadata.records import MetadataRecord
 
 RECOVER_ADVICE: Final = (
     "nothing from here on can be trusted: see with `epochlog verify` what is damaged, and cut it off with `epochlog "
-    "recover`; a controller fetches what it then lacks from the quorum's leader"
+    "recover --all`; a controller fetches what it then lacks from the quorum's leader"
 )
 
 

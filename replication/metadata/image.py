@@ -38,7 +38,7 @@ from replication.metadata.records import (
 )
 from replication.metadata.topics import Topics
 
-_HOLE_ADVICE: Final = "the log has a hole or is another cluster's; `epochlog recover` finds where a log is damaged"
+_HOLE_ADVICE: Final = "the log has a hole or is another cluster's; `epochlog verify` finds where a log is damaged"
 
 
 @dataclass

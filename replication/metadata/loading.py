@@ -1,14 +1,19 @@
 """The image that a directory of metadata holds: its latest snapshot, and the log from there on."""
 
 import os
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
-from replication.metadata.batches import RECOVER_ADVICE, MetadataBatch
+from replication.metadata.batches import MetadataBatch
 from replication.metadata.errors import DamagedMetadataError, InvalidReplayError
 from replication.metadata.image import ClusterImage
 from replication.metadata.metadata_log import read_metadata
 from replication.metadata.snapshot import MetadataSnapshot
 from replication.metadata.transactions import committed
+
+_LOST_BEGINNING_ADVICE: Final = (
+    "what is lost cannot be made again from what is here: put a snapshot that reaches this far beside the log, or move "
+    "the directory away, where others are in the quorum: a controller fetches what it lacks from the leader"
+)
 
 
 class LoadedImage(NamedTuple):
@@ -51,5 +56,5 @@ def _ensure_follows(batch: MetadataBatch, end_offset: int, directory: str | os.P
             f"the log goes on at offset {batch.base_offset:,}, and no snapshot reaches further than {end_offset:,}",
             file=directory,
             offset=end_offset,
-            advice=RECOVER_ADVICE,
+            advice=_LOST_BEGINNING_ADVICE,
         )

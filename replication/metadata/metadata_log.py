@@ -23,6 +23,10 @@ from replication.metadata.metadata_version import LATEST_METADATA_VERSION
 from replication.metadata.records import MetadataRecord
 
 _READ_BYTES: Final = 8 << 20
+_HOLE_ADVICE: Final = (
+    "nothing from here on can be trusted: cut it off with `epochlog truncate --to {}`; a controller fetches what it "
+    "then lacks from the quorum's leader"
+)
 
 
 def append_metadata(
@@ -62,7 +66,7 @@ def read_metadata(
                 file=batch.file,
                 position=batch.position,
                 offset=next_offset,
-                advice=RECOVER_ADVICE,
+                advice=_HOLE_ADVICE.format(next_offset),
             )
         next_offset = batch.last_offset + 1
         if batch.last_offset >= start:

@@ -1,8 +1,9 @@
 """Metadata logs and snapshots: what was written is read, transactions count whole, damage is refused with its place."""
 
 import random
+import re
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from uuid import UUID
 
@@ -22,6 +23,7 @@ from replication.metadata.errors import (
     MetadataError,
     UnknownMetadataRecordError,
 )
+from replication.metadata.image import ClusterImage
 from replication.metadata.loading import load_image
 from replication.metadata.metadata_log import append_metadata, read_metadata
 from replication.metadata.records import (
@@ -45,6 +47,7 @@ from replication.metadata.records.control import (
 from replication.metadata.snapshot import MetadataSnapshot, write_snapshot
 from replication.metadata.transactions import committed
 from tests.campaign import Campaign
+from tests.replication.cli.command import epochlog
 from tests.replication.metadata.histories import history
 
 SMALL_SEGMENTS = LogConfig(segment_bytes=2_000)
@@ -142,7 +145,7 @@ def test_a_damaged_log_is_refused_with_its_place_and_what_to_do(directory: Path,
     written(directory, [topic(0)], [topic(1)])
     path = directory / "00000000000000000000.log"
     damage(path, position)
-    with pytest.raises(DamagedMetadataError, match=r"at position [\d,]+.*`epochlog recover`") as caught:
+    with pytest.raises(DamagedMetadataError, match=r"at position [\d,]+.*`epochlog (recover --all|truncate)") as caught:
         load_image(directory)
     assert caught.value.file == str(path)
     assert caught.value.position in {0, path.stat().st_size // 2}
@@ -154,7 +157,7 @@ def test_a_torn_log_is_refused_with_its_place_and_what_to_do(directory: Path) ->
     path.write_bytes(path.read_bytes()[:-1])
     batches = read_metadata(directory)
     assert next(batches).records == (topic(0),)
-    with pytest.raises(DamagedMetadataError, match=r"the file ends .* bytes into a batch.*`epochlog recover`"):
+    with pytest.raises(DamagedMetadataError, match=r"the file ends .* bytes into a batch.*`epochlog recover --all`"):
         next(batches)
 
 
@@ -164,6 +167,31 @@ def test_a_log_with_a_hole_is_refused(directory: Path) -> None:
     lost.unlink()
     with pytest.raises(DamagedMetadataError, match=f"where {int(lost.stem)} should follow"):
         list(read_metadata(directory))
+
+
+def torn(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[:-1])
+
+
+@pytest.mark.parametrize("harm", [lambda path: damage(path, 3), lambda path: damage(path, 100), torn, Path.unlink])
+def test_a_damaged_log_loads_again_once_what_its_error_advises_is_done(
+    directory: Path, harm: Callable[[Path], None]
+) -> None:
+    """Also where it was closed in order, so that nothing but the error says that there is something to look for."""
+    made = history("advice", steps=80).records
+    written(directory, *([record] for record in made), config=SMALL_SEGMENTS)
+    harmed = sorted(directory.glob("*.log"))[1]
+    first_lost = int(harmed.stem)
+    harm(harmed)
+    with pytest.raises(DamagedMetadataError) as caught:
+        load_image(directory)
+    *_, advised = re.findall(r"`epochlog (.+?)`", str(caught.value))
+    epochlog(*advised.split(), directory, "--in-place")
+    loaded = load_image(directory)
+    assert first_lost <= loaded.end_offset < len(made)
+    image = ClusterImage()
+    image.replay_all(made[: loaded.end_offset])
+    assert loaded.image == image
 
 
 def test_a_log_whose_beginning_no_snapshot_covers_is_refused(directory: Path) -> None:
