@@ -1,0 +1,50 @@
+"""What became of elections is told in the tool's words."""
+
+from collections.abc import Mapping
+
+from hypothesis import given
+from hypothesis import strategies as st
+from kio.schema.errors import ErrorCode
+
+from logstore import TopicPartition
+from replication.controller.elections import ElectionType
+from replication.operations.election_report import ElectionReport
+from replication.protocol.elect_leaders import ElectionResult
+
+partitions = st.builds(TopicPartition, st.sampled_from(["a", "b-c"]), st.integers(0, 5))
+codes = st.sampled_from([ErrorCode.none, ErrorCode.election_not_needed, *ErrorCode])
+results = st.dictionaries(partitions, st.builds(ElectionResult, codes, st.none() | st.just("told")))
+
+
+@given(st.sampled_from(ElectionType), results)
+def test_each_partition_is_told_of_once(kind: ElectionType, told: Mapping[TopicPartition, ElectionResult]) -> None:
+    report = ElectionReport(kind, told)
+    assert sorted([*report.elected, *report.not_needed, *report.failed]) == sorted(told)
+    lines = list(report.lines)
+    assert len(lines) == bool(report.elected) + bool(report.not_needed) + len(report.failed)
+    assert report.complaint == (f"{len(report.failed)} replica(s) could not be elected" if report.failed else "")
+    document = report.as_json()
+    assert (document["elected"], document["failed"]) == (len(report.elected), len(report.failed))
+    assert len(document["partitions"]) == len(told)
+
+
+def test_success_comes_first_then_what_was_fine_then_each_failure() -> None:
+    report = ElectionReport(
+        ElectionType.UNCLEAN,
+        {
+            TopicPartition("a", 0): ElectionResult(ErrorCode.eligible_leaders_not_available),
+            TopicPartition("a", 1): ElectionResult(ErrorCode.election_not_needed, "not needed"),
+            TopicPartition("a", 2): ElectionResult(ErrorCode.none),
+            TopicPartition("b", 0): ElectionResult(ErrorCode.unknown_topic_or_partition, "No such topic as b"),
+            TopicPartition("a", 3): ElectionResult(ErrorCode.none),
+        },
+    )
+    failed = "Error completing leader election (UNCLEAN) for partition: "
+    usual = "Eligible topic partition leaders are not available."
+    errors = "org.apache.kafka.common.errors."
+    assert list(report.lines) == [
+        "Successfully completed leader election (UNCLEAN) for partitions a-2, a-3",
+        "Valid replica already elected for partitions a-1",
+        f"{failed}a-0: {errors}EligibleLeadersNotAvailableException: {usual}",
+        f"{failed}b-0: {errors}UnknownTopicOrPartitionException: No such topic as b",
+    ]
