@@ -55,7 +55,7 @@ class ControllerChannel:
 
     @property
     def address(self) -> Address | None:
-        """Whom the last request was asked; None while nobody is connected to."""
+        """Whom the last request was asked; None before the first."""
         return self._connection.address if self._connection else None
 
     def ask(self, request: Request[AnswerT], timeout_ms: int | None = None) -> AnswerT:
@@ -82,7 +82,6 @@ class ControllerChannel:
                     self._back_off.succeeded()
                     return answer
                 reason = f"{address}: NOT_CONTROLLER"
-            self._hang_up()
             self._closed.wait(min(self._back_off.failed() / 1_000, deadline.left()))
         raise NoControllerError("the channel was closed" if self._closed.is_set() else reason)
 
@@ -96,13 +95,9 @@ class ControllerChannel:
     def _connected(self, address: Address) -> Connection:
         connection = self._connection
         if connection is None or connection.closed or connection.address != address:
-            self._hang_up()
+            if connection is not None:
+                connection.close()
             connection = self._connection = Connection.open(address, self._settings)
         if self._closed.is_set():
             connection.close()
         return connection
-
-    def _hang_up(self) -> None:
-        if self._connection is not None:
-            self._connection.close()
-            self._connection = None

@@ -59,7 +59,6 @@ class FollowedMetadata:
         self._node_id = node_id
         self._cluster_id = cluster_id
         self._leader_epoch = 0
-        self._high_watermark = 0
         self._committed_end = (0, 0)
         """The offset after the last batch below the high watermark, and that batch's epoch."""
         self._held: deque[MetadataBatch] = deque()
@@ -121,8 +120,7 @@ class FollowedMetadata:
             self._held.clear()
         else:
             self._hold(fetched.records)
-            self._high_watermark = max(self._high_watermark, fetched.high_watermark)
-            self._replay_committed()
+            self._replay_up_to(fetched.high_watermark)
 
     def _hold(self, records: bytes | memoryview) -> None:
         for batch in _whole_batches(memoryview(records).toreadonly()):
@@ -133,8 +131,8 @@ class FollowedMetadata:
                 )
             self._held.append(metadata_batch(batch))
 
-    def _replay_committed(self) -> None:
-        while self._held and self._held[0].last_offset < self._high_watermark:
+    def _replay_up_to(self, high_watermark: int) -> None:
+        while self._held and self._held[0].last_offset < high_watermark:
             batch = self._held.popleft()
             self._committed_end = batch.last_offset + 1, batch.leader_epoch
             counting = self._transactions.take(batch)
@@ -157,7 +155,6 @@ class FollowedMetadata:
         self._held.clear()
         self._transactions = Transactions()
         self._committed_end = snapshot.id.end_offset, snapshot.id.epoch
-        self._high_watermark = max(self._high_watermark, snapshot.id.end_offset)
         self.applied_offset = snapshot.id.end_offset - 1
 
 

@@ -140,7 +140,7 @@ class QuorumLeader:
         )
 
     def _fetched(self, offset: int, last_epoch: int, max_bytes: int) -> FetchedPartition:
-        if self.snapshot is not None and offset < self.snapshot[0].end_offset:
+        if self.snapshot is not None and (offset, last_epoch) < self.snapshot[0]:
             return FetchedPartition(ErrorCode.none, self.high_watermark, snapshot_id=self.snapshot[0])
         diverging = self._divergence(offset, last_epoch)
         if diverging is not None:

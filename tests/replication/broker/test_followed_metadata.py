@@ -151,6 +151,7 @@ def test_a_snapshot_that_is_gone_is_not_asked_for_again() -> None:
         step(followed, leader)
     with pytest.raises(KafkaError, match="SNAPSHOT_NOT_FOUND"):
         followed.take(FetchSnapshotResponse(error=ErrorCode.snapshot_not_found))
+    assert isinstance(followed.request(), FetchRequest), "who leads has another by now, or is another"
     follow(followed, leader)
     assert "orders" in followed.image.topics.by_name
 
