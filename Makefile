@@ -59,6 +59,7 @@ bench: setup java ## all benchmarks, measured, with Kafka's own classes beside o
 	$(BIN)/python -m bench.limits --json $(RESULTS)/limits.json
 	$(BIN)/python -m bench.peer --runs 3 --json $(RESULTS)/peer.json
 	$(PYTEST) bench --benchmark-enable --benchmark-only --benchmark-json=$(RESULTS)/suites.json
+	$(BIN)/python -m bench.cold_start --json $(RESULTS)/cold-start.json
 	$(BIN)/python -m bench.scaling --json $(RESULTS)/scaling.json
 	$(MAKE) --no-print-directory bench-report
 

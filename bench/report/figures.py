@@ -42,6 +42,12 @@ def duration(nanoseconds: float) -> str:
     return f"{digits(nanoseconds / step)} {unit}"
 
 
+def round_duration(nanoseconds: float) -> str:
+    """A round time beside an axis."""
+    step, unit = next((each for each in DURATIONS if nanoseconds >= each[0]), DURATIONS[-1])
+    return f"{exactly(nanoseconds / step)} {unit}"
+
+
 def rate(a_second: float, unit: str) -> str:
     """So many of something a second."""
     step, prefix = next((each for each in MULTIPLES if a_second >= each[0]), MULTIPLES[-1])
@@ -62,10 +68,10 @@ def speed(row: Row, nanoseconds: float | None) -> str:
     """What an operation of a row takes, or what is done in a second where that says more; nothing for None."""
     if nanoseconds is None:
         return ""
-    if row.items > 1 and not row.bytes:
-        return rate(row.items / nanoseconds * 1e9, row.unit or "items")
-    if row.bytes > SMALL_OPERATION and not row.items:
+    if row.bytes > SMALL_OPERATION:
         return f"{row.bytes / nanoseconds:.2f} GB/s"
+    if row.items > 1:
+        return rate(row.items / nanoseconds * 1e9, row.unit or "items")
     return duration(nanoseconds)
 
 

@@ -18,7 +18,7 @@ def measured(evidence: Evidence, targets: list[Target], curves: list[Curve], pic
     lines = tables.machine(evidence) + tables.limits(evidence)
     for side in evidence.sides:
         lines += tables.beside(evidence, side, targets) + _picture(pictures, side)
-    lines += tables.growth(curves)
+    lines += tables.alone(evidence) + tables.growth(curves)
     for name in ("cost of a unit", "time of all"):
         lines += _picture(pictures, name)
     lines += tables.aims([judge(target, evidence) for target in targets])

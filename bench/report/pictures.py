@@ -10,7 +10,7 @@ from matplotlib.ticker import FuncFormatter, NullFormatter
 
 from bench.report.curve import Curve
 from bench.report.evidence import Comparison, Evidence
-from bench.report.figures import duration, ratio, short, size
+from bench.report.figures import ratio, round_duration, short, size
 from bench.report.targets import Target
 from bench.results import KAFKA
 
@@ -25,6 +25,8 @@ STYLE: Final[Any] = {
 INK, AHEAD, BEHIND, AIM = "#333333", "#2f6f9f", "#b5523b", "#d9a441"
 COLUMNS: Final = 3
 HUNDREDFOLD: Final = 100
+FARTHEST: Final = 500
+"""Bars of larger ratios end at the edge: the others are to be seen too."""
 
 
 def draw(evidence: Evidence, targets: list[Target], curves: list[Curve], directory: Path) -> dict[str, Path]:
@@ -61,15 +63,20 @@ def _ratios(found: list[Comparison], aims: dict[str, float]) -> Figure:
         worst, best = min(each.ratios), max(each.ratios)
         axes.barh(place, worst - 1, left=1, height=0.6, color=AHEAD if worst >= 1 else BEHIND)
         axes.plot([worst, best], [place, place], color=INK, linewidth=1)
-        axes.annotate(ratio(worst), (max(best, 1), place), (4, 0), textcoords="offset points", va="center", fontsize=7)
-        if each.name in aims:
-            axes.plot([aims[each.name]], [place], marker="|", markersize=9, markeredgewidth=2, color=AIM)
+        aim = aims.get(each.name, 1)
+        if aim != 1:
+            axes.plot([aim], [place], marker="|", markersize=9, markeredgewidth=2, color=AIM)
+        beside = min(max(best, aim, 1), FARTHEST), place
+        axes.annotate(ratio(worst), beside, (4, 0), textcoords="offset points", va="center", fontsize=7)
     axes.axvline(1, color=INK, linewidth=0.8)
     axes.set_xscale("log")
     axes.set_yticks(range(len(found)), [each.name for each in reversed(found)])
     axes.set_ylim(-0.6, len(found) - 0.4)
+    axes.set_xlim(right=min(axes.get_xlim()[1], 2 * FARTHEST))
     _number_ticks(axes, "x")
-    axes.set_xlabel(f"times as fast as {KAFKA}: the worst run; a line leads to the best, a yellow mark is the aim")
+    axes.set_xlabel(
+        f"times as fast as {KAFKA} in the worst run; a line leads to the best, a yellow mark is an aim but 1"
+    )
     return figure
 
 
@@ -87,10 +94,10 @@ def _costs(curves: list[Curve]) -> Figure:
         axes.set_title(curve.name, fontsize=8)
         axes.set_ylabel(f"{curve.unit}: time of one", fontsize=7)
         axes.tick_params(labelsize=7)
-        named = [curve.points[0], curve.points[len(curve.points) // 2], curve.points[-1]]
-        axes.set_xticks([point.scale for point in named], [_scale(curve, point.scale) for point in named])
+        named = [curve.points[0].scale, curve.points[len(curve.points) // 2].scale, curve.points[-1].scale]
+        axes.set_xticks(sorted(set(named)), [_scale(curve, scale) for scale in sorted(set(named))])
         axes.xaxis.set_minor_formatter(NullFormatter())
-        axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: duration(value)))
+        axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: round_duration(value)))
         axes.yaxis.set_minor_formatter(NullFormatter())
     return figure
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from itertools import groupby
+from statistics import median
 from typing import Any
 
 from bench.floors import BARE_WRITE
@@ -11,7 +12,7 @@ from bench.report.evidence import RUNS_THAT_COUNT, Comparison, Evidence
 from bench.report.figures import digits, duration, exactly, ratio, share, size, speed, spread
 from bench.report.suite import Benchmark
 from bench.report.targets import Judgement, Target, Verdict
-from bench.results import KAFKA, OURS
+from bench.results import KAFKA, OURS, Row
 
 WITHOUT_KAFKA = "without_kafka"
 """The condition that says why."""
@@ -24,7 +25,7 @@ CONDITIONS = {
     "memory_gib": "{} GiB",
     "load": "load {} as the runs began",
     "clock": "{} time",
-    "log_bytes": "logs of {} bytes",
+    "log_bytes": "logs of {}",
 }
 """How the conditions that every run has are told; others are told by their names."""
 
@@ -40,6 +41,8 @@ def machine(evidence: Evidence) -> list[str]:
     conditions = evidence.conditions
     if "date" in conditions:
         conditions["date"] = sorted({date.partition(" ")[0] for date in conditions["date"]})
+    if "log_bytes" in conditions:
+        conditions["log_bytes"] = [size(each) for each in conditions["log_bytes"]]
     others = [key for key in conditions if key not in CONDITIONS and key != WITHOUT_KAFKA]
     keys = [*(key for key in CONDITIONS if key in conditions), *others]
     told = [CONDITIONS.get(key, f"{key} {{}}").format(_values(conditions[key])) for key in keys]
@@ -108,6 +111,22 @@ def _aim(target: Target) -> str:
     if target.at_least is None:
         return f"≤ {exactly(target.aim)} of its time"
     return f"≥ {share(target.aim) if target.beside == BARE_WRITE else exactly(target.aim)}"
+
+
+def alone(evidence: Evidence) -> list[str]:
+    """What no other side does, or did."""
+    names = dict.fromkeys(row.name for row in evidence.rows if set(row.times) == {OURS} and not row.scale)
+    found = [evidence.named(name) for name in names]
+    lines: list[str] = []
+    for group in dict.fromkeys(rows[0].group for rows in found):
+        told = [(rows[0].name, _of_runs(rows)) for rows in found if rows[0].group == group]
+        lines += [*([f"**{group.capitalize()}**", ""] if group else []), *table(("what", OURS), told)]
+    return ["### By ourselves", "", *lines] if lines else []
+
+
+def _of_runs(rows: list[Row]) -> str:
+    """The median of the runs' medians."""
+    return speed(rows[0], median(taken for row in rows if (taken := row.median(OURS)) is not None))
 
 
 def skipped(evidence: Evidence) -> list[str]:

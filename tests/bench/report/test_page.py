@@ -117,7 +117,14 @@ def test_without_kafka_the_page_says_so(tmp_path: Path) -> None:
     page = report(tmp_path, [Run("bench.peer", [Row(APPEND, times={OURS: [100.0]})], conditions)])
     assert "**Kafka was not there (no Java): the figures are ours alone" in page
     assert "Beside" not in page
+    assert f"### By ourselves\n\n| what | epochlog |\n|---|---|\n| {APPEND} | 100 ns |" in page
     assert not (tmp_path / "pictures/performance-kafka.svg").exists()
+
+
+def test_what_no_other_side_does_is_told_by_groups_and_as_the_median_of_the_runs(tmp_path: Path) -> None:
+    runs = [Run("bench.cold_start", [Row("warm", times={OURS: [taken]}, group="cold start")]) for taken in (1, 3, 2)]
+    page = report(tmp_path, [*runs, curve("look up", 1, 1), run(1, 9)])
+    assert "### By ourselves\n\n**Cold start**\n\n| what | epochlog |\n|---|---|\n| warm | 2 ns |\n\n#" in page
 
 
 def test_what_was_skipped_is_listed_with_its_reason(tmp_path: Path) -> None:
