@@ -77,6 +77,12 @@ class LifecycleThread:
             self._lifecycle.heartbeat_soon(now_ms())
             self._changed.notify_all()
 
+    def resend_registration(self) -> None:
+        """Say all again as the same incarnation: at a later level of metadata.version the controller keeps more of it."""
+        with self._changed:
+            self._lifecycle.resend_registration(now_ms())
+            self._changed.notify_all()
+
     def begin_controlled_shutdown(self) -> None:
         """Ask the controller to move leaderships away; where it never gave any, stop."""
         with self._changed:

@@ -1,8 +1,7 @@
 """The thread that sends what the lifecycle wants: one request at a time, whatever the controller answers."""
 
-import queue
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from typing import Any
 from uuid import UUID
 
@@ -12,10 +11,10 @@ from kio.schema.errors import ErrorCode
 from replication.broker.errors import BrokerStoppedError, NoControllerError, NotInTimeError
 from replication.broker.lifecycle import BrokerLifecycle, BrokerState
 from replication.broker.lifecycle_thread import LifecycleThread
-from replication.protocol.addresses import Address
 from replication.protocol.broker_heartbeat import BrokerHeartbeatRequest, BrokerHeartbeatResponse
 from replication.protocol.broker_registration import BrokerRegistrationRequest, BrokerRegistrationResponse
 from tests.replication.broker.member import SECONDS, Ear
+from tests.replication.broker.scripted_channel import ScriptedChannel
 from tests.replication.broker.scripted_controller import REGISTRATION, alive, registered
 
 INTERVAL_MS = 20
@@ -24,39 +23,6 @@ STALE = BrokerHeartbeatResponse(
     error=ErrorCode.stale_broker_epoch, is_caught_up=False, is_fenced=True, should_shut_down=False
 )
 DUPLICATE = BrokerRegistrationResponse(error=ErrorCode.duplicate_broker_registration, broker_epoch=-1)
-
-
-class ScriptedChannel:
-    """Hands each request to the test, and waits for what the test answers."""
-
-    address = Address("controller", 9093)
-
-    def __init__(self) -> None:
-        self.requests: queue.SimpleQueue[Any] = queue.SimpleQueue()
-        self.timeouts: list[int | None] = []
-        self._answers: queue.SimpleQueue[Any] = queue.SimpleQueue()
-
-    def ask(self, request: Any, timeout_ms: int | None = None) -> Any:
-        self.timeouts.append(timeout_ms)
-        self.requests.put(request)
-        answer = self._answers.get(timeout=SECONDS)
-        if isinstance(answer, Exception):
-            raise answer
-        return answer
-
-    def close(self) -> None:
-        self._answers.put(NoControllerError("the channel was closed"))
-
-    def answer(self, answer: object) -> None:
-        """Let the thread that waits go on."""
-        self._answers.put(answer)
-
-    def expect(self, kind: type, answer: object) -> Any:
-        """Take the next request, which is of this kind, and answer it."""
-        request = self.requests.get(timeout=SECONDS)
-        assert isinstance(request, kind)
-        self.answer(answer)
-        return request
 
 
 @contextmanager
@@ -72,18 +38,10 @@ def started(ear: Ear | None = None, **timing: int) -> Iterator[tuple[LifecycleTh
         assert not thread._thread.is_alive()
 
 
-def answer_until(state: BrokerState, thread: LifecycleThread, channel: ScriptedChannel, answer: object) -> None:
-    """Answer all requests alike until the broker is in this state."""
-    while thread.state < state:
-        with suppress(queue.Empty):
-            channel.requests.get(timeout=0.01)
-            channel.answer(answer)
-
-
 def run(thread: LifecycleThread, channel: ScriptedChannel) -> None:
     channel.expect(BrokerRegistrationRequest, registered())
     thread.ready_to_unfence()
-    answer_until(BrokerState.RUNNING, thread, channel, alive())
+    channel.answer_until(BrokerState.RUNNING, thread, alive())
 
 
 def test_it_registers_and_sends_heartbeats_in_its_epoch_with_its_offset() -> None:
@@ -103,12 +61,13 @@ def test_a_refusal_is_told_with_advice_and_the_registration_sent_again() -> None
     with started(ear) as (thread, channel):
         channel.expect(BrokerRegistrationRequest, DUPLICATE)
         channel.expect(BrokerRegistrationRequest, registered())
-        channel.expect(BrokerHeartbeatRequest, alive())
+        channel.requests.get(timeout=SECONDS)
+        assert thread.trouble == ""
+        channel.answer(alive())
         (refusal,) = ear.refusals
         assert "controller:9093: broker 9 asks for a registration: DUPLICATE_BROKER_REGISTRATION" in str(refusal)
         assert "stop it or choose another id" in str(refusal)
         thread.wait_for(BrokerState.RECOVERY, SECONDS)
-        assert thread.trouble == ""
 
 
 @pytest.mark.parametrize("failure", [STALE, NoControllerError("nobody"), ConnectionResetError("gone")])
@@ -145,6 +104,17 @@ def test_a_directory_that_fails_is_told_at_once() -> None:
         assert channel.expect(BrokerHeartbeatRequest, alive()).offline_log_dirs == (DISK,)
 
 
+def test_all_can_be_said_again_in_the_same_epoch() -> None:
+    ear = Ear()
+    with started(ear, heartbeat_interval_ms=3_600_000) as (thread, channel):
+        run(thread, channel)
+        thread.resend_registration()
+        channel.expect(BrokerRegistrationRequest, registered())
+        channel.expect(BrokerHeartbeatRequest, alive())
+        assert thread.state is BrokerState.RUNNING
+        assert ear.epochs == [5, 5]
+
+
 def test_fencing_is_told_while_it_runs_and_not_when_it_leaves() -> None:
     ear = Ear()
     with started(ear) as (thread, channel):
@@ -163,7 +133,7 @@ def test_fencing_is_told_while_it_runs_and_not_when_it_leaves() -> None:
 def test_a_start_that_fails_for_too_long_ends_and_says_why() -> None:
     ear = Ear()
     with started(ear, initial_registration_timeout_ms=200) as (thread, channel):
-        answer_until(BrokerState.SHUTTING_DOWN, thread, channel, DUPLICATE)
+        channel.answer_until(BrokerState.SHUTTING_DOWN, thread, DUPLICATE)
         with pytest.raises(BrokerStoppedError, match=r"broker 9 has stopped: controller:9093: .* DUPLICATE"):
             thread.wait_for(BrokerState.RECOVERY, SECONDS)
     assert all(timeout is not None and timeout <= 200 for timeout in channel.timeouts), "a later answer is of no use"
