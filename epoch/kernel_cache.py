@@ -100,9 +100,10 @@ class KernelCache(NullCache):
                 failures.append(f"{error.filename or directory}: {error.strerror}")
                 continue
             if is_first:
-                self._remove_older(directory)
+                with suppress(OSError):  # the sources are being replaced
+                    self._remove_older(directory)
             return
-        _warn_once("; ".join(failures))
+        _warn_once("; ".join(failures) or "the user has no directory for them")
 
     def _remove_older(self, directory: Path) -> None:
         """Remove what former sources were compiled to from beside them; other places serve several installations."""
@@ -131,9 +132,10 @@ def _places(source: Path) -> list[Path]:
     chosen: str = config.CACHE_DIR  # type: ignore[attr-defined]  # set while numba is imported
     if chosen:
         return [Path(chosen)]
-    user = AppDirs("epochlog", appauthor=False)  # type: ignore[no-untyped-call]
-    # Beside sources in an archive there is no place.
-    return [*([source.parent / "__pycache__"] if source.exists() else []), Path(user.user_cache_dir)]
+    # Beside sources in an archive there is no place, and not every user has a home.
+    possible = [source.parent / "__pycache__"] if source.exists() else []
+    user = Path(AppDirs("epochlog", appauthor=False).user_cache_dir)  # type: ignore[no-untyped-call]
+    return [*possible, user] if user.is_absolute() else possible
 
 
 def _read(path: Path) -> bytes | None:

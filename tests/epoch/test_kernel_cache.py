@@ -166,6 +166,15 @@ def test_without_any_directory_kernels_are_compiled_each_time_and_a_warning_says
     assert not package.files()
 
 
+def test_a_user_without_a_home_is_given_none_in_the_working_directory(package: KernelPackage) -> None:
+    make_read_only(package.beside, package.directory)
+    process = package.start(CALL, bound=True, XDG_CACHE_HOME="~")
+    printed, complaints = process.communicate()
+    assert (process.returncode, printed) == (0, "6\n")
+    assert "NoKernelCacheWarning" in complaints
+    assert not (package.root / "~").exists()
+
+
 def test_where_the_disk_is_full_another_directory_serves(package: KernelPackage) -> None:
     assert package.python(FULL_DISK + CALL) == "6"
     assert not package.files()
