@@ -78,7 +78,7 @@ class LifecycleThread:
             self._changed.notify_all()
 
     def resend_registration(self) -> None:
-        """Say all again as the same incarnation: at a later level of metadata.version the controller keeps more of it."""
+        """Say all again as the same incarnation: at a later metadata.version the controller keeps more of it."""
         with self._changed:
             self._lifecycle.resend_registration(now_ms())
             self._changed.notify_all()
