@@ -50,11 +50,15 @@ class ClientWorks:
 
     def works(self) -> dict[str, Callable[[str], Row]]:
         """Return all kinds of work by name."""
-        return {
+        works: dict[str, Callable[[str], Row]] = {
             "record decode, beside aiokafka": self._decode,
             "encode from columns, beside aiokafka": partial(self._encode, _from_columns),
             "encode from lists of bytes, beside aiokafka": partial(self._encode, _from_lists),
         }
+        return works if aiokafka_version() else dict.fromkeys(works, self._skipped)
+
+    def _skipped(self, name: str) -> Row:
+        return Row(name, group=self.group, skipped=f"{AIOKAFKA} is not installed")
 
     def _decode(self, name: str) -> Row:
         size = min(self._settings.size, MOST_BYTES)
@@ -62,19 +66,20 @@ class ClientWorks:
         [path] = directory.glob("*.log")
         data = path.read_bytes()
         file = LogFile(memoryview(data))
+        answer = sum(int((records.offset + records.timestamp).sum()) for records in decoded(file))
+        their_answer = sum(record.offset + record.timestamp for record in _their_records(data))
 
         def ours() -> Timed:
-            spent, count = self._settings.time(lambda: sum(map(len, decoded(file))))
-            return Timed(spent, count + sum(int((each.offset + each.timestamp).sum()) for each in decoded(file)))
+            spent, _ = self._settings.time(lambda: sum(map(len, decoded(file))))
+            return Timed(spent, answer)
 
         def theirs() -> Timed:
             # A deque without room takes all records out and keeps none: the least that can be done with them.
             spent, _ = self._settings.time(lambda: deque(_their_records(data), 0))
-            records = list(_their_records(data))
-            return Timed(spent, len(records) + sum(record.offset + record.timestamp for record in records))
+            return Timed(spent, their_answer)
 
         row = Row(name, items=end, unit="records", group=self.group)
-        return self._beside_theirs(row, ours, theirs)
+        return take_turns(row, {OURS: ours, AIOKAFKA: theirs}, self._settings)
 
     def _encode(self, make: Callable[[list[bytes]], Encode], name: str) -> Row:
         rng = random.Random(1)
@@ -90,12 +95,6 @@ class ClientWorks:
             return Timed(spent, _checksums(chain.from_iterable(read_batches(memoryview(batch)) for batch in batches)))
 
         row = Row(name, items=RECORDS, unit="records", group=self.group)
-        return self._beside_theirs(row, ours, theirs)
-
-    def _beside_theirs(self, row: Row, ours: Callable[[], Timed], theirs: Callable[[], Timed]) -> Row:
-        if not aiokafka_version():
-            row.skipped = f"{AIOKAFKA} is not installed"
-            return row
         return take_turns(row, {OURS: ours, AIOKAFKA: theirs}, self._settings)
 
 

@@ -93,7 +93,9 @@ class EpochWorks:
             spent, found = self._settings.time(lambda: [epoch_for_offset(offset) for offset in offsets])
             return Timed(spent / len(offsets), sum(epoch for epoch in found if epoch is not None))
 
-        return self._beside_kafka(self._row(name, "answers"), ours, "writers", len(offsets))
+        # Kafka walks over the entries.
+        passes = 1 if size > SIZES[0] else PASSES
+        return self._beside_kafka(self._row(name, "answers"), ours, "writers", len(offsets), passes)
 
     def _load(self, size: int, name: str) -> Row:
         for side in (OURS, KAFKA):
@@ -179,10 +181,11 @@ class EpochWorks:
             self._kafka.ask("queries", queries)
         return epochs, offsets
 
-    def _beside_kafka(self, row: Row, ours: Callable[[], Timed], command: str, queries: int) -> Row:
+    def _beside_kafka(
+        self, row: Row, ours: Callable[[], Timed], command: str, queries: int, passes: int = PASSES
+    ) -> Row:
         sides = {OURS: ours}
         if self._kafka is not None:
-            passes = PASSES if queries > 1_000 else 1
             sides[KAFKA] = partial(self._kafka.ask, command, passes, operations=queries * passes)
         # What takes nanoseconds is compiled late.
         return take_turns(row, sides, replace(self._settings, warm_up=3 * self._settings.warm_up))

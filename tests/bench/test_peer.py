@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from bench.peer import client_works
 from bench.peer.comparison import compare
 from bench.peer.kafka_timer import KafkaTimer
 from bench.peer.turns import DifferentAnswersError, Settings, Timed, agree, take_turns
@@ -70,3 +71,12 @@ def test_without_room_each_kind_of_work_is_skipped_with_the_reason(tmp_path: Pat
     assert len({row.name for row in rows}) == len(rows) > 50
     assert all("GiB of disk" in row.skipped and not row.times for row in rows)
     assert not list(tmp_path.iterdir())
+
+
+def test_without_aiokafka_what_is_measured_beside_it_is_skipped(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(client_works, "aiokafka_version", lambda: "")
+    settings = Settings(tmp_path, size=1 << 20, rounds=1)
+    rows = list(compare(settings, kafka=False, wanted=lambda name: name.endswith("beside aiokafka")))
+    assert [row.skipped for row in rows] == ["aiokafka is not installed"] * 3
