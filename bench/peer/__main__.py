@@ -26,13 +26,14 @@ HEADINGS = ("what", OURS, KAFKA, "times as fast", "others", "times as fast")
 
 
 def told(row: Row, side: str) -> str:
-    """A side's median: as throughput where bytes or items count."""
+    """A side's median, with the rates of bytes and items where these count."""
     nanoseconds = row.median(side)
     if nanoseconds is None:
         return ""
     size, unit = next((each for each in UNITS if nanoseconds >= each[0]), UNITS[-1])
-    time = f"{nanoseconds / size:.3g} {unit}"
-    return f"{time}, {row.bytes / nanoseconds:.2f} GB/s" if row.bytes else time
+    rates = [f"{row.bytes / nanoseconds:.2f} GB/s"] if row.bytes else []
+    rates += [f"{row.items / nanoseconds * 1e3:.3g} M {row.unit}/s"] if row.items > 1 else []
+    return ", ".join([f"{nanoseconds / size:.3g} {unit}", *rates])
 
 
 def ratio(row: Row, side: str) -> str:
