@@ -1,6 +1,7 @@
 """Compiled kernels are kept on disk; what is stale, torn or half written there is never taken for good."""
 
 import os
+import shutil
 import signal
 import time
 from collections.abc import Callable
@@ -173,6 +174,16 @@ def test_a_user_without_a_home_is_given_none_in_the_working_directory(package: K
     assert (process.returncode, printed) == (0, "6\n")
     assert "NoKernelCacheWarning" in complaints
     assert not (package.root / "~").exists()
+
+
+def test_code_of_archived_sources_is_found_wherever_an_archive_of_the_same_lies(
+    package: KernelPackage, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    place = tmp_path_factory.mktemp("archives")
+    archives = [shutil.make_archive(str(place / name), "zip", package.root) for name in ("one", "another")]
+    runs = [package.run(PYTHONPATH=archive, PYTHONSAFEPATH="1") for archive in archives]
+    assert [run[:2] for run in runs] == [(6, 0), (6, 1)]
+    assert not package.files()
 
 
 def test_where_the_disk_is_full_another_directory_serves(package: KernelPackage) -> None:
