@@ -32,7 +32,6 @@ from replication.protocol.fetch_snapshot import FetchSnapshotRequest, FetchSnaps
 METADATA = TopicPartition("__cluster_metadata", 0)
 METADATA_ID = UUID(int=1)
 LEADER = 100
-ADDRESS = Address("controller", 9093)
 
 
 @dataclass(frozen=True)
@@ -55,6 +54,9 @@ class QuorumLeader:
 
     def __init__(self, cluster_id: str = "cluster") -> None:
         self.cluster_id = cluster_id
+        self.listens_at: Address | None = None
+        """What it tells of that, if anything."""
+        self.leads = True
         self.epoch = 0
         self.high_watermark = 0
         self.log: list[Written] = []
@@ -130,14 +132,19 @@ class QuorumLeader:
             return FetchResponse(error=ErrorCode.inconsistent_cluster_id, partitions={})
         assert request.topic_ids == {METADATA.topic: METADATA_ID}
         asked = request.partitions[METADATA]
-        if asked.current_leader_epoch != self.epoch:
-            is_old = asked.current_leader_epoch < self.epoch
-            error = ErrorCode.fenced_leader_epoch if is_old else ErrorCode.unknown_leader_epoch
-            current = FetchedPartition(error, -1, current_leader=LeaderIdAndEpoch(LEADER, self.epoch))
-            return FetchResponse(partitions={METADATA: current}, leaders={LEADER: ADDRESS})
+        error = self._refusal(asked.current_leader_epoch)
+        if error is not ErrorCode.none:
+            told = FetchedPartition(error, -1, current_leader=LeaderIdAndEpoch(LEADER, self.epoch))
+            leaders = {LEADER: self.listens_at} if self.listens_at else {}
+            return FetchResponse(partitions={METADATA: told}, leaders=leaders)
         return FetchResponse(
             partitions={METADATA: self._fetched(asked.fetch_offset, asked.last_fetched_epoch, max_bytes)}
         )
+
+    def _refusal(self, epoch: int) -> ErrorCode:
+        if epoch != self.epoch:
+            return ErrorCode.fenced_leader_epoch if epoch < self.epoch else ErrorCode.unknown_leader_epoch
+        return ErrorCode.none if self.leads else ErrorCode.not_leader_or_follower
 
     def _fetched(self, offset: int, last_epoch: int, max_bytes: int) -> FetchedPartition:
         if self.snapshot is not None and (offset, last_epoch) < self.snapshot[0]:

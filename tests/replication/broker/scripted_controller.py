@@ -107,6 +107,10 @@ class ScriptedController:
             throttle_time=timedelta(),
             error_code=ErrorCode.none,
             responses=(classes.FetchableTopicResponse(topic_id=METADATA_ID, partitions=(data,)),),
+            node_endpoints=tuple(
+                classes.NodeEndpoint(node_id=node, host=address.host, port=address.port)
+                for node, address in answer.leaders.items()
+            ),
         )
 
     _answers: dict[int, Callable[["ScriptedController", Asked], Any]] = field(

@@ -1,5 +1,6 @@
 """Who a broker is, is what all of its log.dirs agree on."""
 
+import errno
 from pathlib import Path
 
 import pytest
@@ -34,6 +35,19 @@ def test_a_directory_that_is_offline_is_not_named(tmp_path: Path) -> None:
     directory_id = format_root(tmp_path / "disk-1", 9)
     (tmp_path / "disk-2").write_bytes(b"no directory")
     assert identity(tmp_path / "disk-1", tmp_path / "disk-2").directory_ids == (directory_id,)
+
+
+def test_a_directory_whose_disk_fails_is_not_named_any_more(tmp_path: Path) -> None:
+    first, _ = (format_root(tmp_path / name, 9) for name in ("disk-1", "disk-2"))
+    with LogDirectories.open([tmp_path / "disk-1", tmp_path / "disk-2"]) as directories:
+        directories.broker_epoch = 17
+        directories.roots[1]._failure = OSError(errno.EIO, "Input/output error")
+        found = BrokerIdentity.of(directories)
+        directories.roots[0]._failure = directories.roots[1]._failure
+        with pytest.raises(InconsistentDirectoriesError, match=r"no log\.dirs root is online"):
+            BrokerIdentity.of(directories)
+    assert found.directory_ids == (first,)
+    assert found.previous_broker_epoch == -1
 
 
 @pytest.mark.parametrize("other", [(8, CLUSTER_ID), (9, "another-cluster")])

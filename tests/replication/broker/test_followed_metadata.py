@@ -20,12 +20,14 @@ from replication.metadata.records import (
     TopicRecord,
     UnregisterBrokerRecord,
 )
+from replication.protocol.addresses import Address
 from replication.protocol.errors import KafkaError, MalformedResponseError
 from replication.protocol.fetch import FetchedPartition, FetchRequest, FetchResponse
 from replication.protocol.fetch_snapshot import FetchSnapshotResponse
-from tests.replication.broker.quorum_leader import ADDRESS, LEADER, METADATA, METADATA_ID, QuorumLeader
+from tests.replication.broker.quorum_leader import LEADER, METADATA, METADATA_ID, QuorumLeader
 from tests.replication.metadata.histories import History
 
+ADDRESS = Address("controller", 9093)
 TOPIC = TopicRecord(name="orders", topic_id=METADATA_ID)
 
 
@@ -78,7 +80,7 @@ def test_the_image_is_that_of_what_is_committed_and_never_ahead(seed: int) -> No
 
 def test_the_leader_is_asked_for_and_told_with_its_address() -> None:
     followed, leader = follower(), QuorumLeader()
-    leader.epoch = 7
+    leader.epoch, leader.listens_at = 7, ADDRESS
     request = followed.request()
     assert isinstance(request, FetchRequest)
     assert (request.replica_id, request.cluster_id) == (9, "cluster")
@@ -88,9 +90,7 @@ def test_the_leader_is_asked_for_and_told_with_its_address() -> None:
 
 def test_where_the_leader_listens_may_be_unknown_as_before_37() -> None:
     followed, leader = follower(), QuorumLeader()
-    response = leader.answer(followed.request())
-    assert isinstance(response, FetchResponse)
-    assert followed.take(replace(response, leaders={})) == OtherLeader(LEADER, 1, None)
+    assert step(followed, leader) == OtherLeader(LEADER, 1, None)
 
 
 def test_a_transaction_counts_when_it_has_ended() -> None:

@@ -54,6 +54,20 @@ def test_the_leader_is_found_after_controllers_that_are_down() -> None:
         assert str(nobody) in str(ear.interruptions[0])
 
 
+def test_the_leader_is_found_where_another_controller_says_that_it_listens() -> None:
+    leader, other, ear = QuorumLeader(), QuorumLeader(), Ear()
+    other.leads = False
+    leader.append(TOPIC)
+    leader.commit()
+    with ScriptedController(leader=leader).listen() as broker, ScriptedController(leader=other).listen() as second:
+        other.listens_at = broker.address
+        with following(second.address, ear=ear) as (follower, controller):
+            assert follower.wait_for(lambda image: "orders" in image.topics.by_name, SECONDS)
+            assert controller.wait(SECONDS) == broker.address
+    assert ear.controllers == [str(broker.address)]
+    assert ear.interruptions == []
+
+
 def test_waiting_for_what_does_not_come_ends() -> None:
     leader = QuorumLeader()
     with ScriptedController(leader=leader).listen() as broker, following(broker.address) as (follower, _):
