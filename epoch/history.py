@@ -16,9 +16,12 @@ MAX_EPOCH: Final = 2**31 - 1
 MAX_OFFSET: Final = 2**63 - 1
 
 _NO_EPOCH: Final = -(2**64)
-"""The earliest and latest epoch of an empty history: every request lies above it."""
+"""The latest epoch of an empty history: every request lies above it."""
 
-# Half the cost of EndOffset(...), for the answers that cannot be kept.
+_ANSWERS_PER_ENTRY: Final = 4
+_MOST_ANSWERS: Final = 4_096
+
+# Half the cost of EndOffset(...).
 _build: Final = tuple.__new__
 
 
@@ -33,13 +36,12 @@ class EpochHistory:
     EndOffset(epoch=0, end_offset=50)
     """
 
-    __slots__ = ("_answers", "_earliest", "_epochs", "_latest", "_starts")
+    __slots__ = ("_answers", "_epochs", "_latest", "_most_answers", "_starts")
 
     _epochs: array[int]
     _starts: array[int]
-    # Where epochs end, as far as somebody has asked; not the latest one. Building an answer costs more than finding it.
-    _answers: dict[int, EndOffset]
-    _earliest: int
+    _answers: dict[int, EndOffset]  # given before, other than the latest epoch's: finding it again would take longer
+    _most_answers: int
     _latest: int
 
     def __init__(self, entries: Iterable[tuple[int, int]] = ()) -> None:
@@ -132,18 +134,7 @@ class EpochHistory:
         if epoch == self._latest:
             return _build(EndOffset, (epoch, log_end_offset))
         answer = self._answers.get(epoch)
-        if answer is not None:
-            return answer
-        if epoch > self._latest or epoch == UNDEFINED_EPOCH:
-            return UNDEFINED_END_OFFSET
-        if epoch < self._earliest:
-            return _build(EndOffset, (epoch, self._starts[0]))
-        position = bisect_right(self._epochs, epoch)
-        known = self._epochs[position - 1]
-        answer = self._answers.get(known)
-        if answer is None:
-            answer = self._answers[known] = _build(EndOffset, (known, self._starts[position]))
-        return answer
+        return answer if answer is not None else self._find_end(epoch)
 
     def entries_in_range(self, start_offset: int, end_offset: int) -> list[EpochEntry]:
         """Return who led within [start_offset, end_offset): the first entry cut to start there.
@@ -233,10 +224,22 @@ class EpochHistory:
         self._epochs = epochs
         self._starts = starts
         self._answers = {}
-        self._earliest, self._latest = (epochs[0], epochs[-1]) if epochs else (_NO_EPOCH, _NO_EPOCH)
+        self._most_answers = min(_ANSWERS_PER_ENTRY * len(epochs), _MOST_ANSWERS)
+        self._latest = epochs[-1] if epochs else _NO_EPOCH
 
     def _entry(self, position: int) -> EpochEntry:
         return EpochEntry(self._epochs[position], self._starts[position])
+
+    def _find_end(self, epoch: int) -> EndOffset:
+        """Answer for an epoch that is not the latest, and keep the answer unless too many were kept before."""
+        if epoch > self._latest or epoch == UNDEFINED_EPOCH:
+            return UNDEFINED_END_OFFSET
+        position = bisect_right(self._epochs, epoch)
+        known = self._epochs[position - 1] if position else epoch
+        answer = _build(EndOffset, (known, self._starts[position]))
+        if len(self._answers) < self._most_answers:
+            self._answers[epoch] = answer
+        return answer
 
 
 def _check(epoch: int, start_offset: int) -> None:

@@ -79,6 +79,15 @@ def test_the_latest_epoch_at_or_after_its_start_changes_nothing() -> None:
     assert history.assign(5, 29).entries == [(2, 10), (5, 29)]
 
 
+def test_who_asks_again_gets_the_same_answer_and_only_so_many_are_kept() -> None:
+    entries = [(0, 10), (1_000, 20), (2_000, 30)]
+    history = EpochHistory(entries)
+    for log_end_offset in (40, 50):
+        for epoch in range(-1, 2_002):
+            assert history.end_offset_for(epoch, log_end_offset) == end_offset(entries, epoch, log_end_offset)
+    assert len(history._answers) == 12
+
+
 def test_edges_of_an_empty_history() -> None:
     empty = EpochHistory()
     assert (empty.earliest, empty.latest, empty.latest_epoch, empty.previous_epoch) == (None, None, None, None)
