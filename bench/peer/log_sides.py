@@ -48,10 +48,10 @@ class Side(Protocol):
         """Let go of it."""
 
     def follow(self, calls: int) -> Timed:
-        """Append as a follower."""
+        """Append as a follower: the log's end and its size in bytes, added."""
 
     def lead(self, calls: int) -> Timed:
-        """Append as the leader, one batch a call."""
+        """Append as the leader, one batch a call: the same answer."""
 
     def read(self, max_bytes: int, isolation: Isolation) -> Timed:
         """Find the bytes for each offset, and leave them where they are: no answer."""
@@ -182,7 +182,7 @@ class Ours:
             start = now()
             log.append_batches(call)
             spent += now() - start
-        return Timed(spent / calls, log.log_end_offset)
+        return Timed(spent / calls, log.log_end_offset + log.size)
 
     def lead(self, calls: int) -> Timed:
         now = self._now
@@ -192,7 +192,7 @@ class Ours:
             start = now()
             log.append(call, leader_epoch=0)
             spent += now() - start
-        return Timed(spent / calls, log.log_end_offset)
+        return Timed(spent / calls, log.log_end_offset + log.size)
 
     def read(self, max_bytes: int, isolation: Isolation) -> Timed:
         now = self._now

@@ -23,7 +23,7 @@ import org.apache.kafka.storage.internals.log.ProducerStateManagerConfig;
 import org.apache.kafka.storage.internals.log.UnifiedLog;
 import org.apache.kafka.storage.log.metrics.BrokerTopicStats;
 
-/** Times Kafka's own UnifiedLog: see Stopwatch for how it is asked. Commands that leave a log open tell its end. */
+/** Times Kafka's own UnifiedLog: see Stopwatch for how it is asked. Commands tell the log's end; appends add its size. */
 public final class LogTimer {
     private static final BrokerTopicStats STATS = new BrokerTopicStats();
     private static UnifiedLog log;
@@ -119,7 +119,7 @@ public final class LogTimer {
             log.appendAsFollower(call, 0);
             Stopwatch.stop();
         }
-        return log.logEndOffset();
+        return log.logEndOffset() + log.size();
     }
 
     private static long lead(int count) throws IOException {
@@ -130,7 +130,7 @@ public final class LogTimer {
             log.appendAsLeader(call, 0);
             Stopwatch.stop();
         }
-        return log.logEndOffset();
+        return log.logEndOffset() + log.size();
     }
 
     /** queries FILE: as many offsets as timestamps to look for */
