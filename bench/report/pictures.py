@@ -24,6 +24,9 @@ STYLE: Final[Any] = {
 """The text stays text, and the same figures give the same file."""
 INK, AHEAD, BEHIND, AIM = "#333333", "#2f6f9f", "#b5523b", "#d9a441"
 COLUMNS: Final = 3
+COLOURS: Final = 10
+LINES: Final = ("-", "--", ":", "-.")
+"""Of the same colour: curves beyond the tenth, the twentieth."""
 HUNDREDFOLD: Final = 100
 FARTHEST: Final = 500
 """Bars of larger ratios end at the edge: the others are to be seen too."""
@@ -75,7 +78,7 @@ def _ratios(found: list[Comparison], aims: dict[str, float]) -> Figure:
     axes.set_xlim(right=min(axes.get_xlim()[1], 2 * FARTHEST))
     _number_ticks(axes, "x")
     axes.set_xlabel(
-        f"times as fast as {KAFKA} in the worst run; a line leads to the best, a yellow mark is an aim but 1"
+        f"times as fast as {KAFKA} in the worst run; a line leads to the best, a yellow mark is an aim that is not 1"
     )
     return figure
 
@@ -114,7 +117,7 @@ def _growth(curves: list[Curve]) -> Figure:
     figure = Figure(figsize=(8, 4.5), layout="constrained")
     axes = figure.add_subplot()
     axes.plot([1, HUNDREDFOLD], [1, HUNDREDFOLD], color=INK, linewidth=0.8, linestyle="--", label="as the work")
-    for curve in [each for each in curves if each.grows]:
+    for number, curve in enumerate(each for each in curves if each.grows):
         first = curve.points[0]
         shown = [point for point in curve.points if point.units <= first.units * HUNDREDFOLD]
         axes.plot(
@@ -122,6 +125,7 @@ def _growth(curves: list[Curve]) -> Figure:
             [point.total / first.total for point in shown],
             marker="o",
             markersize=3,
+            linestyle=LINES[number // COLOURS % len(LINES)],
             label=curve.name,
         )
     axes.set_xscale("log")
