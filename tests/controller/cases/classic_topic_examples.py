@@ -1,5 +1,8 @@
 """Examples of how the ZooKeeper-era controller creates and deletes topics."""
 
+import re
+from typing import Any
+
 from logstore.topic_partition import TopicPartition
 from replication.controller.classic import nodes
 from replication.controller.classic.partition_states import PartitionState
@@ -9,23 +12,33 @@ from tests.controller.case import Document, only
 from tests.controller.classic.chronicle import check_order, is_change
 from tests.controller.classic.cluster import ClassicCluster
 
+WHILE_DELETING = "replica_states_while_replica_{}_is_deleting"
+ONCE_CONFIRMED = "replica_states_after_replica_{}_confirms"
+ONCE_RETURNED = "after_broker_{}_returns"
+ONCE_STARTED = "then_broker_{}_starts"
+
 
 def check_creation(given: Document, expected: Document) -> None:
     only(given, "assignment", "live")
-    only(expected, "order", "leader", "isr", "leader_epoch", "partition_state", "then_broker_2_starts")
+    starting = numbered(expected, ONCE_STARTED)
+    only(
+        expected,
+        *("order", "leader", "isr", "leader_epoch", "partition_state"),
+        *map(ONCE_STARTED.format, starting),
+    )
     cluster = ClassicCluster(given["live"])
     cluster.begin()
     (number, replicas), *_ = given["assignment"].items()
     partition = TopicPartition("t", int(number))
-    cluster.write_topic("t", {int(number): replicas})
+    cluster.write_topic("t", {int(each): to for each, to in given["assignment"].items()})
     cluster.settle()
     check_created(cluster, partition, expected)
     if "order" in expected:
         check_creation_order(cluster, partition, replicas, expected["order"])
-    if "then_broker_2_starts" in expected:
+    for broker_id, then in starting.items():
         assert not cluster.admin.exists(nodes.state_path(partition))
-        cluster.start(2)
-        check_created(cluster, partition, expected["then_broker_2_starts"])
+        cluster.start(broker_id)
+        check_created(cluster, partition, then)
 
 
 def check_created(cluster: ClassicCluster, partition: TopicPartition, expected: Document) -> None:
@@ -43,10 +56,12 @@ def check_creation_order(
     first, names = Replica(partition, replicas[0]), ",".join(map(str, replicas))
     steps = {
         "register partition-change listener": lambda each: each == ("watch", nodes.topic_path("t")),
-        "partition 0: NonExistentPartition->NewPartition": is_change(partition, PartitionState.NEW),
+        f"partition {partition.partition}: NonExistentPartition->NewPartition": is_change(
+            partition, PartitionState.NEW
+        ),
         f"replicas {names}: NonExistentReplica->NewReplica": is_change(first, ReplicaState.NEW),
-        "partition 0: NewPartition->OnlinePartition (leader+ISR written, LeaderAndIsr to ISR)": is_change(
-            partition, PartitionState.ONLINE
+        f"partition {partition.partition}: NewPartition->OnlinePartition (leader+ISR written, LeaderAndIsr to ISR)": (
+            is_change(partition, PartitionState.ONLINE)
         ),
         f"replicas {names}: NewReplica->OnlineReplica": is_change(first, ReplicaState.ONLINE),
     }
@@ -57,39 +72,45 @@ def check_creation_order(
 
 def check_deletion(given: Document, expected: Document) -> None:
     only(given, "topic", "assignment", "live", "reassigning", "delete_topic_enable")
-    topic, replicas = given["topic"], given.get("assignment", {"0": [1, 2]})["0"]
-    cluster = ClassicCluster(replicas, ClassicSettings(delete_topic_enable=given.get("delete_topic_enable", True)))
+    topic, assignments = given["topic"], given.get("assignment", {"0": [1, 2]})
+    numbers = sorted({each for replicas in assignments.values() for each in replicas})
+    cluster = ClassicCluster(numbers, ClassicSettings(delete_topic_enable=given.get("delete_topic_enable", True)))
     if topic != "nope":
-        cluster.write_topic(topic, {0: replicas})
+        cluster.write_topic(topic, {int(number): each for number, each in assignments.items()})
         cluster.admin.create(f"{nodes.TOPIC_CONFIGS}/{topic}", nodes.encode_config({}))
     cluster.begin()
-    for broker_id in set(replicas) - set(given.get("live", replicas)):
+    for broker_id in set(numbers) - set(given.get("live", numbers)):
         cluster.kill(broker_id)
     if given.get("reassigning"):
         cluster.start(3)
         cluster.ask_reassignment({TopicPartition(topic, 0): [3, 2]})
     del cluster.changes[:], cluster.journal[:], cluster.sent[:]
-    if "replica_states_while_replica_1_is_deleting" in expected:
-        cluster.deaf.add(1)
+    cluster.deaf.update(numbered(expected, WHILE_DELETING))
     cluster.ask_deletion(topic)
     check_deleted(cluster, topic, expected)
 
 
 def check_deleted(cluster: ClassicCluster, topic: str, expected: Document) -> None:
+    deleting, confirmed = numbered(expected, WHILE_DELETING), numbered(expected, ONCE_CONFIRMED)
+    returning = numbered(expected, ONCE_RETURNED)
     only(
         expected,
         *("partition_states", "replica_states", "stop_replica", "metadata_leader_during_delete"),
-        *("nodes_removed_in_order", "replica_states_while_replica_1_is_deleting", "topic_ineligible"),
-        *("replica_states_after_replica_1_confirms", "topic_still_present", "after_broker_2_returns"),
+        *("nodes_removed_in_order", "topic_ineligible", "topic_still_present"),
         *("state_changes", "after_reassignment_completes"),
+        *map(WHILE_DELETING.format, deleting),
+        *map(ONCE_CONFIRMED.format, confirmed),
+        *map(ONCE_RETURNED.format, returning),
     )
     partition = TopicPartition(topic, 0)
     if "topic_ineligible" in expected:
         assert (topic in cluster.context.parked) == expected["topic_ineligible"]
-    check_replicas(cluster, partition, expected.get("replica_states_while_replica_1_is_deleting", {}))
+    for states in deleting.values():
+        check_replicas(cluster, partition, states)
     cluster.deaf.clear()
     cluster.settle()
-    check_replicas(cluster, partition, expected.get("replica_states_after_replica_1_confirms", {}))
+    for states in confirmed.values():
+        check_replicas(cluster, partition, states)
     if "topic_still_present" in expected:
         assert cluster.admin.exists(nodes.topic_path(topic)) == expected["topic_still_present"]
     if "state_changes" in expected:
@@ -100,9 +121,9 @@ def check_deleted(cluster: ClassicCluster, topic: str, expected: Document) -> No
         below = nodes.topic_path(topic) + "/"
         removed = [each for each in cluster.deleted_nodes() if not each.startswith(below)]
         assert removed == expected["nodes_removed_in_order"]
-    if "after_broker_2_returns" in expected:
-        cluster.start(2)
-        check_removed(cluster, topic, expected["after_broker_2_returns"])
+    for broker_id, then in returning.items():
+        cluster.start(broker_id)
+        check_removed(cluster, topic, then)
     if "after_reassignment_completes" in expected:
         cluster.set_isr(partition, 1, 2, 3)
         check_removed(cluster, topic, expected["after_reassignment_completes"])
@@ -133,3 +154,9 @@ def check_way(cluster: ClassicCluster, partition: TopicPartition, expected: Docu
 def way_of(cluster: ClassicCluster, subject: TopicPartition | Replica) -> list[str]:
     changes = [each for each in cluster.changes if each.subject == subject]
     return [changes[0].previous.value, *(each.target.value for each in changes)]
+
+
+def numbered(expected: Document, name: str) -> dict[int, Any]:
+    """Return the fields of this name, by the broker that it tells."""
+    pattern = re.compile(name.format(r"(\d+)"))
+    return {int(match[1]): each for field, each in expected.items() if (match := pattern.fullmatch(field))}

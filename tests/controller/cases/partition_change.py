@@ -45,7 +45,7 @@ def check_change(case: Document, partition: PartitionState, target: Target) -> N
         given["active_brokers"].__contains__,
         target=target,
         election=Election[given["election"]],
-        rules=Rules(level(given["metadata_version"]), given["elr_enabled"], given["use_last_known_leader"]),
+        rules=Rules(level(given["metadata_version"]), given["elr_enabled"], given.get("use_last_known_leader", True)),
         min_isr=given["min_isr"],
         default_directory=lambda _: MIGRATING_DIRECTORY,
     )
@@ -72,6 +72,7 @@ def check_3_0(case: Document, partition: PartitionState, target: Target) -> None
             *("leader_epoch_delta", "partition_epoch_delta"),
         )
         then = expected
+        assert bool(changed) == expected["changed"]
         assert told(changed) == comparable(expected["record"] or {})
     assert after.leader == then["leader"]
     assert after.isr == tuple(then["isr"])
