@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import prod
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -61,19 +62,24 @@ class EpochTable:
         are `end_offsets_for(0, epochs, log_end_offset)`. `partitions` are positions in the list of histories; one
         that is not there raises IndexError.
         """
-        columns = np.broadcast_arrays(
-            np.asarray(partitions, np.int64), np.asarray(epochs, np.int64), np.asarray(log_end_offsets, np.int64)
-        )
-        shape = columns[0].shape
-        asked_partitions, asked_epochs, ends = (np.ascontiguousarray(column).reshape(-1) for column in columns)
-        answer = EndOffsets(np.empty(len(ends), np.int64), np.empty(len(ends), np.int64))
+        asked = [np.asarray(column, np.int64) for column in (partitions, epochs, log_end_offsets)]
+        shape = np.broadcast_shapes(*(column.shape for column in asked))
+        asked_partitions, asked_epochs, ends = (_flat(column, shape) for column in asked)
+        rows = prod(shape)
+        answer = EndOffsets(np.empty(rows, np.int64), np.empty(rows, np.int64))
         bad = find_end_offsets(
             self._rows, self._epochs, self._starts, self._shifts, self._first_buckets, self._buckets,
             asked_partitions, asked_epochs, ends, answer.epochs, answer.end_offsets,
         )  # fmt: skip
         if bad >= 0:
-            raise IndexError(f"row {bad} asks for partition {asked_partitions[bad]} of {len(self)}")
+            partition = np.broadcast_to(asked_partitions, rows)[bad]
+            raise IndexError(f"row {bad} asks for partition {partition} of {len(self)}")
         return EndOffsets(*(column.reshape(shape) for column in answer))
+
+
+def _flat(column: NDArray[np.int64], shape: tuple[int, ...]) -> NDArray[np.int64]:
+    """Lay out a column row after row; a single number stays one."""
+    return np.ascontiguousarray(column if column.size == 1 else np.broadcast_to(column, shape)).reshape(-1)
 
 
 def _ends(sizes: ArrayLike) -> NDArray[np.int64]:
@@ -134,16 +140,20 @@ def find_end_offsets(
     answer_epochs: NDArray[np.int64],
     answer_ends: NDArray[np.int64],
 ) -> int:
-    """Fill in the answers; return the row that names no partition of the table, or -1."""
-    for ask in range(len(asked_partitions)):
-        partition, asked = asked_partitions[ask], asked_epochs[ask]
+    """Fill in the answers; return the row that names no partition of the table, or -1.
+
+    What is asked in all rows is a column of one number.
+    """
+    next_partition, next_epoch, next_end = asked_partitions.size > 1, asked_epochs.size > 1, log_end_offsets.size > 1
+    for ask in range(answer_epochs.size):
+        partition, asked = asked_partitions[ask * next_partition], asked_epochs[ask * next_epoch]
         if partition < 0 or partition >= len(shifts):
             return ask
         first, last = rows[partition], rows[partition + 1] - 1
         if last < first or asked == UNDEFINED_EPOCH or asked > epochs[last]:
             answer_epochs[ask], answer_ends[ask] = UNDEFINED_EPOCH, UNDEFINED_EPOCH_OFFSET
         elif asked == epochs[last]:
-            answer_epochs[ask], answer_ends[ask] = asked, log_end_offsets[ask]
+            answer_epochs[ask], answer_ends[ask] = asked, log_end_offsets[ask * next_end]
         elif asked < epochs[first]:
             answer_epochs[ask], answer_ends[ask] = asked, starts[first]
         else:
