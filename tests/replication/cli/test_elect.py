@@ -89,11 +89,12 @@ def test_an_old_broker_elects_preferred_leaders_only() -> None:
     assert "ElectLeaders is answered in versions 0, this request can be made in 1 to 2" in refused.err
 
 
-def test_what_the_broker_is_told_to_take_at_most(tmp_path: Path) -> None:
+@pytest.mark.parametrize("option", ["--command-config", "--admin.config"])
+def test_what_the_broker_is_told_to_take_at_most(tmp_path: Path, option: str) -> None:
     (tmp_path / "client.properties").write_text("default.api.timeout.ms=7000\nrequest.timeout.ms=6000\n")
     with ElectingBroker({}) as broker:
         told = ("elect", "--bootstrap", broker.address, *PREFERRED, ALL)
-        assert epochlog(*told, "--command-config", tmp_path / "client.properties").status == 0
+        assert epochlog(*told, option, tmp_path / "client.properties").status == 0
         assert epochlog(*told).status == 0
     given, usual = (asked.timeout_ms for asked in broker.asked)
     assert 0 < given <= 7_000 < usual <= 30_000

@@ -17,6 +17,7 @@ from logstore.recovered_log import RecoveredLog
 from replication.operations.cluster_reader import read_cluster
 from replication.operations.partition_view import PartitionView
 from replication.protocol.cluster_client import ClusterClient
+from replication.protocol.errors import NoBrokerError
 from tests.controller.cases.leader_election_tool import results, unordered
 from tests.data.make_replicas import Story, wait_until
 from tests.oracle.cluster import CONTROLLER, KafkaCluster
@@ -42,20 +43,29 @@ class Scene:
         for prefix in (TOPIC, TWIN):
             self.story.create(f"{prefix}{topic}", replicas)
 
-    def partition(self, topic: str, number: int = 0) -> PartitionView:
-        with ClusterClient(self.cluster.bootstrap()) as client:
-            view = read_cluster(client)
-        return next(each for each in view.partitions if each.partition == TopicPartition(topic, number))
-
     def wait(self, topic: str, number: int = 0, **wanted: object) -> None:
+        """Wait until all brokers that run tell this of a partition: news take a moment to reach them."""
+        wait_until(
+            lambda: all(
+                told is not None and getattr(told, field) == value
+                for told in self._told(TopicPartition(topic, number))
+                for field, value in wanted.items()
+            ),
+            f"{topic}-{number} has {wanted}",
+        )
+
+    def wait_for_both(self, topic: str, number: int = 0, **wanted: object) -> None:
         for prefix in (TOPIC, TWIN):
-            name = f"{prefix}{topic}"
-            wait_until(
-                lambda name=name: all(
-                    getattr(self.partition(name, number), field) == value for field, value in wanted.items()
-                ),
-                f"{name}-{number} has {wanted}",
-            )
+            self.wait(f"{prefix}{topic}", number, **wanted)
+
+    def _told(self, partition: TopicPartition) -> Iterator[PartitionView | None]:
+        for broker in self.cluster.ids:
+            try:
+                with ClusterClient(self.cluster.bootstrap(broker)) as client:
+                    view = read_cluster(client)
+            except NoBrokerError:
+                continue
+            yield next((each for each in view.partitions if each.partition == partition), None)
 
     def arguments(self, case: dict[str, Any], prefix: str = TOPIC) -> list[str]:
         """Return a case's arguments for this cluster, of the topics with this prefix."""
@@ -92,8 +102,7 @@ class Scene:
         assert {(each["topic"], each["partition"]): each["error"] or "NONE" for each in foreseen} == became
         for each in foreseen:
             if each["error"] is None:
-                now = self.partition(each["topic"], each["partition"])
-                assert (now.leader, list(now.isr)) == (each["would_lead"], each["isr"])
+                self.wait(each["topic"], each["partition"], leader=each["would_lead"], isr=tuple(each["isr"]))
 
 
 def first_line(text: str) -> str:
@@ -111,12 +120,11 @@ def scene(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
 def test_leaders_go_back_to_the_preferred_replica(scene: Scene) -> None:
     scene.create("a", [[1, 2, 3], [1, 2, 3]])
     scene.cluster.stop(1)
-    scene.wait("a", 0, leader=2, isr=(2, 3))
-    scene.wait("a", 1, leader=2, isr=(2, 3))
+    for number in (0, 1):
+        scene.wait_for_both("a", number, leader=2, isr=(2, 3))
     scene.cluster.start(1)
     for number in (0, 1):
-        wait_until(lambda number=number: len(scene.partition("ctrl-a", number).isr) == 3, "broker 1 is in sync")
-        wait_until(lambda number=number: len(scene.partition("twin-a", number).isr) == 3, "broker 1 is in sync")
+        scene.wait_for_both("a", number, leader=2, is_under_replicated=False)
     bootstrap = scene.cluster.bootstrap()
     assert foreseen_leaders(scene, bootstrap) == {1}
     second = ("--election-type", "PREFERRED", "--partition", "1")
@@ -124,9 +132,9 @@ def test_leaders_go_back_to_the_preferred_replica(scene: Scene) -> None:
     assert (done.status, done.document["elected"]) == (0, 1)
     theirs = scene.kafkas("--bootstrap-server", bootstrap, *second, "-topic=twin-a")
     assert theirs.out == "Successfully completed leader election (PREFERRED) for partitions twin-a-1\n"
-    scene.wait("a", 1, leader=1)
+    scene.wait_for_both("a", 1, leader=1)
     scene.repeat("le-success-json", twin=True)
-    scene.wait("a", 0, leader=1)
+    scene.wait_for_both("a", 0, leader=1)
 
 
 def foreseen_leaders(scene: Scene, bootstrap: str) -> set[int]:
@@ -170,9 +178,9 @@ def test_the_preferred_replica_is_down(scene: Scene) -> None:
     scene.story.create("ctrl-t", [[1, 3]])
     scene.story.produce("ctrl-t", 100, tag="both")
     scene.cluster.stop(1)
-    wait_until(lambda: scene.partition("ctrl-b").leader == 2, "broker 2 leads")
-    wait_until(lambda: not scene.partition("ctrl-s").has_leader, "nobody leads")
-    wait_until(lambda: scene.partition("ctrl-t").leader == 3, "broker 3 leads")
+    scene.wait("ctrl-b", leader=2)
+    scene.wait("ctrl-s", has_leader=False)
+    scene.wait("ctrl-t", leader=3)
     for case_id in ("le-pref-unavailable", "le-pref-leaderless", "le-all-with-dead", "le-unclean-all-dead"):
         scene.repeat(case_id)
 
@@ -182,8 +190,8 @@ def test_an_unclean_election_loses_what_was_foreseen(scene: Scene) -> None:
     scene.story.produce("ctrl-t", 40, tag="lost")
     scene.cluster.stop(3)
     scene.cluster.start(1)
-    wait_until(lambda: scene.partition("ctrl-s").has_leader, "broker 1 is back")
-    scene.wait("t", has_leader=False)
+    scene.wait("ctrl-s", leader=1)
+    scene.wait_for_both("t", has_leader=False)
     lonely = ("--topic", "ctrl-t", "--partition", "0", "--election-type", "unclean")
     directories = [argument for node in (1, 3) for argument in ("--log-dir", scene.cluster.log_dir(node))]
     told = scene.ours("--bootstrap", scene.cluster.bootstrap(), *lonely, "--dry-run", "--json", *directories)
@@ -193,9 +201,9 @@ def test_an_unclean_election_loses_what_was_foreseen(scene: Scene) -> None:
     assert (foreseen["lost"]["3"]["truncate_to"], foreseen["lost"]["3"]["records_lost"]) == (100, 40)
     assert foreseen["recommended"] == 3
     scene.repeat("le-unclean-success", twin=True)
-    scene.wait("t", leader=1)
+    scene.wait_for_both("t", leader=1)
     scene.cluster.start(3)
-    wait_until(lambda: len(scene.partition("ctrl-t").isr) == 2, "broker 3 has truncated and caught up")
+    scene.wait("ctrl-t", is_under_replicated=False)
     scene.cluster.stop(3)
     root = open_log_directory(scene.cluster.log_dir(3))
     assert isinstance(root, LogRoot)
