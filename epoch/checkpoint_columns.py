@@ -29,7 +29,7 @@ def rising_columns(data: bytes) -> tuple[array[int], array[int]] | None:
     # There are fewer where a number is missing between separators.
     if len(numbers) != 2 + 2 * count or numbers[0] != 0 or numbers[1] != count:
         return None
-    epochs, starts = numbers[2::2].copy(), numbers[3::2].copy()
+    epochs, starts = numbers[2::2], numbers[3::2]
     # What is too large for 64 bits is read as the largest number.
     if not (_rises(epochs, MAX_EPOCH) and _rises(starts, MAX_OFFSET - 1)):
         return None

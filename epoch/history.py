@@ -18,8 +18,9 @@ MAX_OFFSET: Final = 2**63 - 1
 _NO_EPOCH: Final = -(2**64)
 """The latest epoch of an empty history: every request lies above it."""
 
+_FEW_ENTRIES: Final = 1_024
+"""Up to so many, answers that were given are kept: among more it takes as long to find one as to make it again."""
 _ANSWERS_PER_ENTRY: Final = 4
-_MOST_ANSWERS: Final = 4_096
 
 # Half the cost of EndOffset(...).
 _build: Final = tuple.__new__
@@ -224,7 +225,7 @@ class EpochHistory:
         self._epochs = epochs
         self._starts = starts
         self._answers = {}
-        self._most_answers = min(_ANSWERS_PER_ENTRY * len(epochs), _MOST_ANSWERS)
+        self._most_answers = _ANSWERS_PER_ENTRY * len(epochs) if len(epochs) <= _FEW_ENTRIES else 0
         self._latest = epochs[-1] if epochs else _NO_EPOCH
 
     def _entry(self, position: int) -> EpochEntry:
