@@ -65,7 +65,9 @@ class QuorumLeader:
 
     @property
     def end_offset(self) -> int:
-        return self.log[-1].end_offset if self.log else 0
+        if self.log:
+            return self.log[-1].end_offset
+        return self.snapshot[0].end_offset if self.snapshot else 0
 
     # --- what happens to it
 

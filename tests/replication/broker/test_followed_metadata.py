@@ -40,10 +40,10 @@ def step(followed: FollowedMetadata, leader: QuorumLeader, max_bytes: int = 1 <<
     return followed.take(leader.answer(followed.request(), max_bytes))
 
 
-def follow(followed: FollowedMetadata, leader: QuorumLeader) -> None:
+def follow(followed: FollowedMetadata, leader: QuorumLeader, max_bytes: int = 1 << 20) -> None:
     """Ask until all is replayed that is committed."""
-    for _ in range(1_000):
-        step(followed, leader)
+    for _ in range(5_000):
+        step(followed, leader, max_bytes)
         if followed.applied_offset + 1 == leader.high_watermark:
             return
     raise AssertionError(f"at {followed.applied_offset} after many questions")
@@ -126,8 +126,7 @@ def test_a_snapshot_is_fetched_where_the_log_does_not_go_back_so_far(piece: int)
     leader.compact()
     leader.append(NoOpRecord())
     leader.commit()
-    while followed.applied_offset + 1 < leader.high_watermark:
-        step(followed, leader, max_bytes=piece)
+    follow(followed, leader, max_bytes=piece)
     assert followed.image == history.image
 
 
