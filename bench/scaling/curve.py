@@ -12,6 +12,7 @@ from typing import Final, NamedTuple
 
 from bench.results import OURS, Row
 from bench.room import BUILD, lacking
+from logstore.kernels.warm import warm
 
 WORK: Final = BUILD / f"scaling-{os.getpid()}"
 """Several may measure at once, however little their figures are worth then."""
@@ -89,6 +90,7 @@ def timed(sample: Sample, now: Callable[[], int]) -> int:
 
 def weigh(build: Callable[[int], AbstractContextManager[object]], scale: int) -> int:
     """Bytes that Python holds for what is built, beyond what it holds anyway."""
+    warm()  # else the kernels count where the first of them is needed
     with build(1):
         pass
     gc.collect()
