@@ -134,7 +134,7 @@ def _growth(curves: list[Curve]) -> Figure:
     axes.set_ylabel("times as long")
     _number_ticks(axes, "x")
     _number_ticks(axes, "y")
-    figure.legend(loc="outside right upper", fontsize=7, frameon=False)
+    figure.legend(loc="outside right upper", fontsize=7, frameon=False, handlelength=4)
     return figure
 
 

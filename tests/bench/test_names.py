@@ -10,8 +10,10 @@ from bench.limits import limits
 from bench.peer.comparison import SUITES
 from bench.peer.files import Logs
 from bench.peer.turns import Settings
+from bench.report.curve import read_reasons
 from bench.report.targets import Target, read_targets
 from bench.results import ROOT
+from bench.scaling.__main__ import all_curves
 
 TARGETS = read_targets()
 
@@ -40,3 +42,7 @@ def test_every_aim_of_a_limit_has_that_limit() -> None:
 def test_every_aim_of_a_suite_has_a_benchmark(target: Target) -> None:
     path, _, name = target.benchmark.partition("::")
     assert re.search(rf"^def {name.partition('[')[0]}\(", (ROOT / path).read_text(), re.MULTILINE)
+
+
+def test_every_reason_for_a_rise_has_a_curve() -> None:
+    assert read_reasons().keys() <= {curve.name for curve in all_curves(quick=True)}
