@@ -71,8 +71,14 @@ class Invariants:
         assert after.leader_epoch >= before.leader_epoch
         if after.leader != before.leader:
             assert after.leader_epoch > before.leader_epoch
-        if not after.is_reassigning and before.is_reassigning:
+        is_complete = not after.is_reassigning and (before.is_reassigning or key in self._targets)
+        if is_complete:
             assert after.replicas == self._targets.pop(key), "a completed reassignment leaves exactly the target"
+            added = set(before.adding_replicas).intersection(after.replicas)
+            assert added <= {*before.isr, *after.isr}, "who was added is in sync, or was until an unclean election"
+        else:
+            joined = set(after.isr).difference(before.isr)
+            assert joined <= self.controller.cluster.active, "who comes into the ISR is alive"
         self._check_unclean(topic, before, after)
 
     def _check_unclean(self, topic: Topic, before: PartitionState, after: PartitionState) -> None:

@@ -22,7 +22,6 @@ from replication.controller.elections import ElectionType
 from replication.controller.isr_changes import IsrChange, IsrChangeRequest, IsrMember
 from replication.controller.partition_change import without
 from replication.controller.partition_index import PartitionKey
-from replication.controller.reassignment import cancel_target, start_target
 from replication.controller.reassignments import ReassignmentRequest
 from replication.controller.refusal import Refusal
 from replication.controller.rules import ELR_FEATURE
@@ -139,7 +138,7 @@ class Simulation:
             self._decide(lambda: self.controller.unregister_broker(self.random.choice(stopped).broker_id))
 
     def _change_isr(self) -> None:
-        """A leader that lives, or thinks that it leads still, shrinks or expands an ISR."""
+        """A leader that lives, or thinks that it leads still, shrinks or expands an ISR; some ask for nonsense."""
         named = self._any_partition()
         if named is None:
             return
@@ -150,6 +149,8 @@ class Simulation:
             return
         others = [replica for replica in state.replicas if replica != sender]
         members = [sender, *self.random.sample(others, self.random.randint(0, len(others)))]
+        if self.random.random() < 0.1:
+            members = self.random.choices(range(len(self.brokers) + 1), k=len(members))
         stale = -1 if self.random.random() < 0.05 else 0
         change = IsrChange(
             key,
@@ -195,12 +196,10 @@ class Simulation:
         registered = list(self.controller.cluster.image.brokers)
         wished = tuple(self.random.sample(registered, self.random.randint(1, min(4, len(registered)))))
         cancel = state.is_reassigning and self.random.random() < 0.5
-        target = cancel_target(state).target if cancel else start_target(state, wished)
-        removing = state.removing_replicas if target.removing_replicas is None else target.removing_replicas
         request = ReassignmentRequest(partition, None if cancel else wished)
         decision = self.controller.alter_reassignments([request])
-        if decision.answer[0].error is ErrorCode.none and target.replicas is not None:
-            self.invariants.expect_replicas(key, without(target.replicas, removing))
+        if decision.answer[0].error is ErrorCode.none:
+            self.invariants.expect_replicas(key, _final(state, None if cancel else wished))
         self._append(decision)
 
     def _catch_up(self) -> None:
@@ -316,6 +315,15 @@ class Simulation:
 
     def _name(self, key: PartitionKey) -> TopicPartition:
         return TopicPartition(self.controller.cluster.image.topics.topic(key.topic_id).name, key.partition_id)
+
+
+def _final(state: PartitionState, wished: tuple[int, ...] | None) -> tuple[int, ...]:
+    """Return how a reassignment, or its cancellation (None), is to end."""
+    if wished is None:
+        return without(state.replicas, state.adding_replicas)
+    if set(state.replicas) <= set(wished):
+        return without(wished, state.removing_replicas)  # Where nothing else is removed, what is being removed is.
+    return wished
 
 
 ACTIONS = [
