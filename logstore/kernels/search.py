@@ -15,6 +15,9 @@ from logstore.kernels.bytes import Data, int32, int64
 OFFSET_SLOT = 8
 TIME_SLOT = 12
 
+TOGETHER = 16
+"""So many searches run at the same time."""
+
 NO_TIMESTAMP = -1
 """What Kafka answers for a timestamp before the first entry's."""
 
@@ -47,10 +50,29 @@ def lookup_offsets(
     last_offset: NDArray[np.int64],
     position: NDArray[np.int64],
 ) -> None:
-    """Do as `lookup_offset` for each of many offsets, into two columns of the same length."""
+    """Do as `lookup_offset` for each of many offsets, into two columns of the same length.
+
+    Some are searched at the same time and without branches, so that the memory answers them at the same time.
+    """
     index = borrowed(index)
-    for i in range(min(offsets.size, last_offset.size, position.size)):
-        last_offset[i], position[i] = floor_offset(index, entries, base_offset, offsets[i])
+    entries, rows = min(entries, index.size // OFFSET_SLOT), min(offsets.size, last_offset.size, position.size)
+    slots = np.empty(TOGETHER, np.int64)
+    for first in range(0, rows if entries > 0 else 0, TOGETHER):
+        count = min(TOGETHER, rows - first)
+        slots[:] = 0
+        left = entries
+        while left > 1:
+            half = left >> 1
+            for i in range(count):
+                reached = base_offset + int32(index, (slots[i] + half) * OFFSET_SLOT)
+                slots[i] += half * (reached <= offsets[first + i])
+            left -= half
+        for i in range(count):
+            at = slots[i] * OFFSET_SLOT
+            last_offset[first + i], position[first + i] = base_offset + int32(index, at), int32(index, at + 4)
+    for i in range(rows):
+        if entries <= 0 or last_offset[i] > offsets[i]:
+            last_offset[i], position[i] = base_offset, 0
 
 
 @kernel
@@ -68,10 +90,29 @@ def lookup_timestamps(
     found: NDArray[np.int64],
     offset: NDArray[np.int64],
 ) -> None:
-    """Do as `lookup_timestamp` for each of many timestamps, into two columns of the same length."""
+    """Do as `lookup_timestamp` for each of many timestamps, into two columns of the same length.
+
+    As `lookup_offsets` does.
+    """
     index = borrowed(index)
-    for i in range(min(timestamps.size, found.size, offset.size)):
-        found[i], offset[i] = floor_timestamp(index, entries, base_offset, timestamps[i])
+    entries, rows = min(entries, index.size // TIME_SLOT), min(timestamps.size, found.size, offset.size)
+    slots = np.empty(TOGETHER, np.int64)
+    for first in range(0, rows if entries > 0 else 0, TOGETHER):
+        count = min(TOGETHER, rows - first)
+        slots[:] = 0
+        left = entries
+        while left > 1:
+            half = left >> 1
+            for i in range(count):
+                reached = int64(index, (slots[i] + half) * TIME_SLOT)
+                slots[i] += half * (reached <= timestamps[first + i])
+            left -= half
+        for i in range(count):
+            at = slots[i] * TIME_SLOT
+            found[first + i], offset[first + i] = int64(index, at), base_offset + int32(index, at + 8)
+    for i in range(rows):
+        if entries <= 0 or found[i] > timestamps[i]:
+            found[i], offset[i] = NO_TIMESTAMP, base_offset
 
 
 @kernel
