@@ -29,7 +29,7 @@ from tests.oracle.cluster import CLUSTER_ID, CONTROLLER, KafkaCluster
 
 SECONDS = 120
 """Until when a busy machine must have done what a quiet one does at once."""
-SESSION_MS = 3_000
+SESSION_MS = 6_000
 HEARTBEAT_MS = 200
 
 
