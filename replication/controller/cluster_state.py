@@ -110,7 +110,7 @@ class ClusterState:
 
     def unclean_allowed(self, topic: Topic) -> bool:
         """Whether a replica out of sync may lead where no other is left."""
-        return self.setting(topic, UNCLEAN_LEADER_ELECTION) == "true"
+        return self.setting(topic, UNCLEAN_LEADER_ELECTION).lower() == "true"
 
     def min_isr(self, topic: Topic) -> int:
         """How many replicas must be in sync for acks=all, at most as many as there are."""

@@ -198,13 +198,13 @@ def _check_new(cluster: ClusterState, topic: NewTopic, times: int) -> None:
 
 def _check_settings(configs: Mapping[str, str | None]) -> None:
     """Refuse values that the controller itself could not read later."""
-    min_isr = configs.get(MIN_IN_SYNC_REPLICAS) or "1"
+    min_isr = (configs.get(MIN_IN_SYNC_REPLICAS, "1") or "").strip()
     if not (min_isr.isdecimal() and int(min_isr) >= 1):
         raise Refusal(
             ErrorCode.invalid_config, f"Invalid value {min_isr} for configuration {MIN_IN_SYNC_REPLICAS}: at least 1"
         )
-    unclean = configs.get(UNCLEAN_LEADER_ELECTION) or "false"
-    if unclean not in {"true", "false"}:
+    unclean = configs.get(UNCLEAN_LEADER_ELECTION, "false") or ""
+    if unclean.strip().lower() not in {"true", "false"}:
         raise Refusal(
             ErrorCode.invalid_config,
             f"Invalid value {unclean} for configuration {UNCLEAN_LEADER_ELECTION}: either true or false",

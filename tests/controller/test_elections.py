@@ -96,7 +96,7 @@ def test_the_pass_for_unclean_elections_takes_only_topics_that_allow_them() -> N
     cluster.heartbeat(2)
     cluster.topic("later", (2,), unclean_leader_election_enable="true")
     assert cluster.controller.elect_uncleanly().records == []
-    cluster.configure("careless", "unclean.leader.election.enable", "true")
+    cluster.configure("careless", "unclean.leader.election.enable", "TRUE")
     assert cluster.done(cluster.controller.elect_uncleanly()) is False
     assert cluster.partition("careless").leader == 2
     assert cluster.partition("careful").leader == -1

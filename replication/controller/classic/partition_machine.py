@@ -135,7 +135,7 @@ class PartitionMachine:
 
     def _is_unclean_allowed(self, topic: str) -> bool:
         allowed = self._store.config(topic).get(UNCLEAN_ELECTION, self._defaults.get(UNCLEAN_ELECTION, "false"))
-        return allowed == "true"
+        return allowed.strip().lower() == "true"
 
     def _set(self, partition: TopicPartition, state: PartitionState) -> None:
         if state is PartitionState.NON_EXISTENT:

@@ -218,7 +218,7 @@ class TestElections:
         assert not cluster.admin.exists(nodes.PREFERRED_ELECTION)
 
     def test_the_topics_own_setting_decides_on_unclean_elections(self) -> None:
-        cluster = ClassicCluster(settings=ClassicSettings(defaults={UNCLEAN_ELECTION: "true"}))
+        cluster = ClassicCluster(settings=ClassicSettings(defaults={UNCLEAN_ELECTION: "True"}))
         config = nodes.encode_config({UNCLEAN_ELECTION: "false"})
         cluster.admin.create(f"{nodes.TOPIC_CONFIGS}/t", config)
         cluster.begin()
