@@ -4,7 +4,6 @@ from array import array
 from bisect import bisect_left, bisect_right
 
 import numpy as np
-from numpy.typing import NDArray
 
 from logstore.index_slots import OFFSET_SLOT
 from logstore.live_index import LiveIndex
@@ -47,10 +46,10 @@ class LiveOffsetIndex(LiveIndex):
             self._positions.append(position)
             offsets.append(last_offset - self.base_offset)
 
-    def extend(self, slots: NDArray[np.int64]) -> None:
-        """Take entries as numbers: a relative offset above 32 bits of position. There must be room."""
-        self._positions.frombytes(slots.astype(np.uint32).tobytes())
-        self._offsets.frombytes((slots >> 32).astype(np.int32).tobytes())
+    def extend(self, last_offsets: "array[int]", positions: "array[int]") -> None:
+        """Note many at once, their offsets less the segment's first, as `append` notes one. There must be room."""
+        self._positions.extend(positions.tolist())
+        self._offsets.extend(last_offsets.tolist())
 
     def lookup(self, offset: int) -> int:
         """Return where to start reading for `offset`: the position of the last entry at or below it, 0 below all."""

@@ -1,12 +1,14 @@
 """One segment of a log that is in use: its `.log` file and the indexes beside it (Kafka: LogSegment)."""
 
+from array import array
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from struct import Struct
 from typing import Final, Self
 
 from epoch.filesystem import REAL, FileSystem
-from logstore.batch import LOG_OVERHEAD
+from logstore.append_info import AppendInfo
+from logstore.batch import HEADER_SIZE, LOG_OVERHEAD
 from logstore.batches import MAGIC_POSITION, Batch, read_batch, read_batches
 from logstore.file_name import FileKind, file_name
 from logstore.index_slots import MAX_RELATIVE_OFFSET
@@ -15,7 +17,7 @@ from logstore.live_time_index import LiveTimeIndex
 from logstore.live_transaction_index import LiveTransactionIndex
 from logstore.log_config import LogConfig
 from logstore.open_files import OpenFiles
-from logstore.plain_append import Buffer, IndexedBatches, plain_batches
+from logstore.plain_append import Buffer, follow_kernel
 from logstore.read_view import ReadView
 from logstore.segment_file import SegmentFile
 from logstore.time_index import TimeIndexEntry
@@ -33,6 +35,9 @@ _unpack_times: Final = _TIMES.unpack_from
 _WALKED_BATCHES: Final = 4
 """To find the end of more batches than these the index is asked first."""
 _NO_BYTES: Final = memoryview(b"")
+_ENTRY: Final = array("q", (0, 0, 0, 0))
+# Half the cost of calling a NamedTuple's class, once an append.
+_build: Final = tuple.__new__
 
 
 class LiveSegment:
@@ -218,6 +223,16 @@ class LiveSegment:
         self._index_room = min(self.offset_index.room, self.time_index.room)
         return self._index_room <= 0
 
+    def append_batch(self, data: Buffer, info: AppendInfo, clock: Callable[[], int], jitter_ms: int) -> bool:
+        """Write one batch; False, nothing written, where it belongs into the next segment. Raises as `append` does."""
+        _, last_offset, max_timestamp, size, _ = info
+        if self.should_roll(size, max_timestamp, last_offset, clock, jitter_ms):
+            return False
+        position = self.file.size
+        self.file.append(data)
+        self._note(position, size, last_offset, max_timestamp)
+        return True
+
     def append(self, data: Buffer, batches: Iterable[tuple[int, int, int]]) -> None:
         """Write `data`, and note its batches in the indexes: size, last offset and largest timestamp of each.
 
@@ -225,57 +240,57 @@ class LiveSegment:
         """
         position = self.file.size
         self.file.append(data)
-        interval, unindexed = self._config.index_interval_bytes, self._bytes_since_index_entry
         for size, last_offset, max_timestamp in batches:
-            largest = self._largest
-            if largest is None or max_timestamp > largest[0]:
-                self._reach(max_timestamp, last_offset)
-            if unindexed > interval:
-                self._add_index_entries(last_offset, position)
-                unindexed = 0
+            self._note(position, size, last_offset, max_timestamp)
             position += size
-            unindexed += size
-        self._bytes_since_index_entry = unindexed
 
-    def index(self, data: Buffer, next_offset: int, epoch: int) -> IndexedBatches | None:
-        """Work out what plain batches would add to the indexes here: see `plain_batches`."""
-        position = self.file.size
-        return plain_batches(
-            data,
-            next_offset,
-            epoch,
-            base_offset=self.base_offset,
-            position=position,
-            indexed=position - self._bytes_since_index_entry,
-            interval=self._config.index_interval_bytes,
-            largest=self.largest,
-        )
-
-    def append_indexed(self, data: Buffer, batches: IndexedBatches) -> bool:
-        """Write `data` with what `index` has found in it; False where the indexes cannot take it all.
+    def append_plain(
+        self, data: Buffer, next_offset: int, leader_epoch: int, clock: Callable[[], int], jitter_ms: int
+    ) -> AppendInfo | None:
+        """Write plain batches; None, nothing written, where they are not plain or belong into the next segment.
 
         Raises OSError, nothing written.
         """
-        added = len(batches.slots)
-        if added > self._index_room:
-            return False
+        size, position, interval = len(data), self.file.size, self._config.index_interval_bytes
+        room = size // max(interval + 1, HEADER_SIZE) + 1
+        entries = _ENTRY * room
+        largest, offset_of_largest = self.largest
+        rows, times, first, last, newest, indexed, largest, offset_of_largest = follow_kernel()(
+            memoryview(data).toreadonly(),
+            next_offset,
+            leader_epoch,
+            self.base_offset,
+            position,
+            position - self._bytes_since_index_entry,
+            interval,
+            largest,
+            offset_of_largest,
+            entries,
+        )
+        if rows < 0 or self.should_roll(size, newest, last, clock, jitter_ms) or rows > self._index_room:
+            return None
         self.file.append(data)
-        self.offset_index.extend(batches.slots)
-        self.time_index.extend(batches.timestamps.tolist(), batches.offsets.tolist())
-        self._index_room -= added
-        self._bytes_since_index_entry = self.file.size - batches.indexed
-        self._largest = batches.largest
-        return True
+        if rows:
+            self.offset_index.extend(entries[:rows], entries[room : room + rows])
+            self.time_index.extend(entries[2 * room : 2 * room + times], entries[3 * room : 3 * room + times])
+            self._index_room -= rows
+        self._bytes_since_index_entry = position + size - indexed
+        self._largest = _build(TimeIndexEntry, (largest, offset_of_largest))
+        info: AppendInfo = _build(AppendInfo, (first, last, newest, size, False))
+        return info
 
-    def _reach(self, timestamp: int, offset: int) -> None:
-        if timestamp > self.largest.timestamp:
-            self._largest = TimeIndexEntry(timestamp, offset)
-
-    def _add_index_entries(self, last_offset: int, position: int) -> None:
-        self.offset_index.append(last_offset, position)
-        timestamp, offset = self.largest
-        self.time_index.append(timestamp, offset)
-        self._index_room -= 1
+    def _note(self, position: int, size: int, last_offset: int, max_timestamp: int) -> None:
+        """Note a batch that was written: its timestamp, and where it is if that is due."""
+        largest = self._largest or self.largest
+        if max_timestamp > largest[0]:
+            self._largest = largest = _build(TimeIndexEntry, (max_timestamp, last_offset))
+        if self._bytes_since_index_entry > self._config.index_interval_bytes:
+            self.offset_index.append(last_offset, position)
+            self.time_index.append(*largest)
+            self._index_room -= 1
+            self._bytes_since_index_entry = size
+        else:
+            self._bytes_since_index_entry += size
 
     def _age(self, timestamp: int, clock: Callable[[], int]) -> int:
         """Return the time from the first batch to `timestamp`; without times, since the segment was made."""

@@ -44,12 +44,11 @@ class LiveTimeIndex(LiveIndex):
             self._offsets.append(offset)
             timestamps.append(timestamp)
 
-    def extend(self, timestamps: list[int], offsets: list[int]) -> None:
-        """Note many at once, whose timestamps do not fall, as `append` notes one."""
-        last = self._timestamps[-1] if self._timestamps else NO_TIMESTAMP
-        if timestamps and timestamps[-1] > last:
-            for timestamp, offset in zip(timestamps, offsets, strict=True):
-                self.append(timestamp, offset)
+    def extend(self, timestamps: "array[int]", offsets: "array[int]") -> None:
+        """Note many at once, whose timestamps ascend, as `append` notes one. There must be room."""
+        known = bisect_right(timestamps, self._timestamps[-1] if self._timestamps else NO_TIMESTAMP)
+        self._offsets.extend(offsets[known:])
+        self._timestamps.extend(timestamps[known:])
 
     def lookup(self, timestamp: int) -> int:
         """Return the offset of the last entry at or before `timestamp`, the segment's first before all."""

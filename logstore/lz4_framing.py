@@ -7,6 +7,7 @@ batch's own checksum covers the same bytes.
 
 from collections.abc import Iterator
 from struct import Struct
+from threading import local
 from typing import Final
 
 import cramjam
@@ -70,6 +71,8 @@ def header_checksum(descriptor: bytes) -> int:
 
 def _read_header(data: memoryview, *, check_header: bool) -> tuple[int, int, int]:
     """Return the flags, the largest block size, and where the blocks begin."""
+    if data[: len(_HEADER)] == _HEADER:
+        return _DESCRIPTOR[0], _BLOCK_SIZES[4], len(_HEADER)
     if bytes(data[:4]) != MAGIC or len(data) < 7:
         raise DecompressionError("this is no lz4 frame")
     flags, block_descriptor = data[4], data[5]
@@ -104,7 +107,8 @@ def _blocks(data: memoryview, position: int, *, block_checksums: bool) -> Iterat
 
 
 def _decompress_block(block: memoryview, block_size: int) -> bytes:
-    output = bytearray(min(block_size, _LARGEST_RATIO * len(block)))
+    room = min(block_size, _LARGEST_RATIO * len(block))
+    output = _scratch.block if room <= len(_scratch.block) else bytearray(room)
     try:
         size = cramjam.lz4.decompress_block_into(block, output, output_len=len(output))
     except cramjam.DecompressionError as error:
@@ -116,6 +120,16 @@ def _stored_block(block: memoryview, block_size: int) -> bytes:
     if len(block) > block_size:
         raise DecompressionError("an lz4 block is larger than its frame allows")
     return bytes(block)
+
+
+class _Scratch(local):
+    """A block of the usual size for each thread: to make one for each batch takes longer than to decompress a KiB."""
+
+    def __init__(self) -> None:
+        self.block = bytearray(_BLOCK_SIZES[4])
+
+
+_scratch: Final = _Scratch()
 
 
 def _xxhash32_short(data: bytes) -> int:

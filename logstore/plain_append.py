@@ -2,44 +2,50 @@
 
 from functools import cache
 from struct import Struct
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import crc32c
-import numpy as np
-from numpy.typing import NDArray
 
 from logstore.append_info import AppendInfo
 from logstore.batch import CRC_START, HEADER_SIZE, LOG_OVERHEAD, MAX_OFFSET
-from logstore.batch_attributes import NO_PRODUCER_ID
+from logstore.batch_attributes import CODEC_BITS, NO_PRODUCER_ID
+from logstore.codec import decompress
+from logstore.errors import DecompressionError
 from logstore.log_config import LogConfig
-from logstore.record_inspection import NO_RECORD, inspect_records
-from logstore.time_index import TimeIndexEntry
+from logstore.record_inspection import FEW_RECORDS, NO_RECORD, inspect_records
 
 Buffer = bytes | bytearray | memoryview
 
-BULK_BYTES: Final = 64 << 10
-"""From so many on the compiled pass is worth its loading."""
+SEVERAL_BYTES: Final = 8 << 10
+"""For several batches of so many bytes the compiled pass is worth its loading, and for the records of one."""
+BULK_BYTES: Final = 32 << 10
+"""For one that a follower is given only from so many on."""
 
 # Base offset, length, leader epoch, magic, checksum, last offset delta, largest timestamp, producer id, record count.
 _HEADER: Final = Struct(">qiibIxxi8xqq6xi")
 _unpack: Final = _HEADER.unpack_from
 # Base offset, length, magic, checksum, attributes, last offset delta, base and largest timestamp, producer id, count.
 _SENT: Final = Struct(">qi4xbIhiqqq6xi")
+_ATTRIBUTES_END: Final = 22
+_COUNT: Final = slice(57, 61)
+_NOT_PLAIN: Final = (0, -1)
 _PLACE: Final = Struct(">qii")
 """Base offset, length and leader epoch: the first and the last is what a leader writes into a batch."""
+_INT64_MIN: Final = -(2**63)
+_INT64_MAX: Final = 2**63 - 1
 _checksum: Final = crc32c.crc32c
 # Half the cost of calling a NamedTuple's class, once an append.
 _build: Final = tuple.__new__
 
 
 def plain_batch(data: Buffer, next_offset: int, leader_epoch: int) -> AppendInfo | None:
-    """Look at the one batch that `data` is; None where it must be looked at closer, be it sound or not.
+    """Look at the one batch that `data` is; None where it is large or must be looked at closer, be it sound or not.
 
     A plain batch is whole, of magic 2, of the epoch that leads already, of no idempotent producer, and does not go back
     in offsets. `data` must be bytes, one to an element.
     """
     size = len(data)
-    if size < HEADER_SIZE:
+    if not HEADER_SIZE <= size < BULK_BYTES:
         return None
     base_offset, length, epoch, magic, checksum, delta, max_timestamp, producer_id, count = _unpack(data)
     if (
@@ -62,89 +68,62 @@ def plain_producer_batch(
 ) -> tuple[bytearray, AppendInfo] | None:
     """Look at the one batch that a producer sends, and give it offset and epoch; None as `plain_batch` does.
 
-    Such a batch is uncompressed and stays so, keeps its producer's timestamps, and has no faults, where the log
-    `takes_as_sent`.
+    Such a batch keeps its codec and its producer's timestamps, and has no faults, where the log `takes_as_sent`.
     """
     size = len(data)
     if not HEADER_SIZE <= size <= config.max_message_bytes:
         return None
     view = memoryview(data).toreadonly()
-    base_offset, length, magic, checksum, attributes, delta, first, largest, producer_id, count = _SENT.unpack_from(
-        view
-    )
-    if (
-        length != size - LOG_OVERHEAD
-        or magic != 2
-        or attributes
-        or producer_id != NO_PRODUCER_ID
-        or base_offset
-        or not 0 < count == delta + 1 <= MAX_OFFSET - next_offset
-        or checksum != _checksum(view[CRC_START:])
-    ):
+    codec = view[_ATTRIBUTES_END] & CODEC_BITS
+    if codec and config.compression_type != "producer":
         return None
-    earliest = now_ms - config.message_timestamp_before_max_ms
-    latest = now_ms + config.message_timestamp_after_max_ms
-    broken, _, untimely, max_timestamp, _, _ = inspect_records(
-        view[HEADER_SIZE:], count, first, earliest=earliest, latest=latest
-    )
-    if broken != NO_RECORD or untimely != NO_RECORD or max_timestamp != largest:
+    earliest = max(now_ms - config.message_timestamp_before_max_ms, _INT64_MIN)
+    latest = min(now_ms + config.message_timestamp_after_max_ms, _INT64_MAX)
+    few = size < SEVERAL_BYTES and int.from_bytes(view[_COUNT]) <= FEW_RECORDS
+    inspect = _inspect_sent if codec or few else _inspect_kernel()
+    count, largest = inspect(view, earliest, latest)
+    if not 0 < count <= MAX_OFFSET - next_offset:
         return None
     written = bytearray(view)
-    _PLACE.pack_into(written, 0, next_offset, length, leader_epoch)
-    return written, _build(AppendInfo, (next_offset, next_offset + delta, largest, size, False))
+    _PLACE.pack_into(written, 0, next_offset, size - LOG_OVERHEAD, leader_epoch)
+    return written, _build(AppendInfo, (next_offset, next_offset + count - 1, largest, size, False))
 
 
-class IndexedBatches(NamedTuple):
-    """Plain batches, and what they add to the indexes of the segment that they are appended to."""
-
-    info: AppendInfo
-    slots: NDArray[np.int64]
-    """Entries of the offset index, as `LiveOffsetIndex` keeps them."""
-    timestamps: NDArray[np.int64]
-    """The segment's largest timestamp at each of these, and its offset."""
-    offsets: NDArray[np.int64]
-    indexed: int
-    """Where the batch of the last entry begins."""
-    largest: TimeIndexEntry
-
-
-def plain_batches(
-    data: Buffer,
-    next_offset: int,
-    leader_epoch: int,
-    *,
-    base_offset: int,
-    position: int,
-    indexed: int,
-    interval: int,
-    largest: TimeIndexEntry,
-) -> IndexedBatches | None:
-    """Do as `plain_batch` does for any number of batches; the rest is what `LiveSegment` knows of a segment."""
-    columns = np.empty((3, len(data) // (interval + 1) + 1), np.int64)
-    slots, timestamps, offsets = columns
-    rows, last_offset, max_timestamp, indexed, *reached = _follow()(
-        np.frombuffer(memoryview(data).toreadonly(), np.uint8),
-        next_offset,
-        leader_epoch,
-        base_offset,
-        position,
-        indexed,
-        interval,
-        *largest,
-        slots,
-        timestamps,
-        offsets,
-    )
-    if rows < 0:
-        return None
-    first_offset = int.from_bytes(data[:8], "big")
-    info = AppendInfo(first_offset, last_offset, max_timestamp, len(data))
-    return IndexedBatches(info, slots[:rows], timestamps[:rows], offsets[:rows], indexed, TimeIndexEntry(*reached))
+def _inspect_sent(sent: memoryview, earliest: int, latest: int) -> tuple[int, int]:
+    """Do as the kernel of this name does, and also look into compressed batches."""
+    base_offset, length, magic, checksum, codec, delta, first, largest, producer_id, count = _SENT.unpack_from(sent)
+    if (
+        length != len(sent) - LOG_OVERHEAD
+        or magic != 2
+        or codec & ~CODEC_BITS
+        or producer_id != NO_PRODUCER_ID
+        or base_offset
+        or count != delta + 1
+        or checksum != _checksum(sent[CRC_START:])
+    ):
+        return _NOT_PLAIN
+    section = sent[HEADER_SIZE:]
+    if codec:
+        try:
+            section = memoryview(decompress(codec, section))
+        except DecompressionError:
+            return _NOT_PLAIN
+    found = inspect_records(section, count, first, earliest=earliest, latest=latest)
+    sound = found.broken == found.untimely == NO_RECORD and found.max_timestamp == largest
+    return (count, largest) if sound and (found.is_consecutive or not codec) else _NOT_PLAIN
 
 
 @cache
-def _follow() -> Any:
-    """Load the kernel: an import statement at each append would cost as much as a batch."""
+def follow_kernel() -> Any:
+    """Load the kernel for several batches: an import statement at each append would cost as much as a batch."""
     from logstore.kernels.follow import follow  # noqa: PLC0415  numba loads on the first bulk operation
 
     return follow
+
+
+@cache
+def _inspect_kernel() -> Any:
+    """Load the kernel for a producer's batch."""
+    from logstore.kernels.inspect import inspect_sent  # noqa: PLC0415  numba again
+
+    return inspect_sent

@@ -24,7 +24,7 @@ from logstore.log_observer import LogObserver
 from logstore.log_reader import LogPlace
 from logstore.open_files import OpenFiles
 from logstore.own_checkpoints import OwnCheckpoints
-from logstore.plain_append import BULK_BYTES, IndexedBatches, plain_batch, plain_producer_batch
+from logstore.plain_append import SEVERAL_BYTES, plain_batch, plain_producer_batch
 from logstore.producer import AppendedBatch
 from logstore.producer_append import ProducerAppend
 from logstore.readable_log import ReadableLog
@@ -103,7 +103,7 @@ class WritableLog(ReadableLog):
             next_offset, now = self._reader.end[0], self._clock()
             if leader_epoch == self._current_epoch and origin is AppendOrigin.CLIENT and self._takes_as_sent:
                 plain = plain_producer_batch(data, next_offset, leader_epoch, now, self.config)
-                if plain is not None and self._write_plain(*plain):
+                if plain is not None and self._write_plain(*plain) is not None:
                     return plain[1]
             try:
                 append = validate_for_leader(
@@ -132,7 +132,8 @@ class WritableLog(ReadableLog):
                 self._refuse_write()
             next_offset = self._reader.end[0]
             if self._current_epoch <= leader_epoch:
-                appended = self._append_plain(data, next_offset)
+                plain = plain_batch(data, next_offset, self._current_epoch)
+                appended = self._append_plain(data, next_offset) if plain is None else self._write_plain(data, plain)
                 if appended is not None:
                     return appended
             try:
@@ -142,31 +143,30 @@ class WritableLog(ReadableLog):
                 raise self._placed(error, next_offset) from None
 
     def _append_plain(self, data: Buffer, next_offset: int) -> AppendInfo | None:
-        """Append what needs nothing but writing; None where that must be looked at closer, or a new segment begin."""
-        if len(data) < BULK_BYTES:
-            plain = plain_batch(data, next_offset, self._current_epoch)
-            return plain if plain is not None and self._write_plain(data, plain) else None
-        indexed = self._reader.segments.active.index(data, next_offset, self._current_epoch)
-        return indexed.info if indexed is not None and self._write_plain(data, indexed.info, indexed) else None
-
-    def _write_plain(self, data: Buffer, plain: AppendInfo, indexed: IndexedBatches | None = None) -> bool:
-        """Write what was found to be plain, unless a new segment must begin."""
-        _, last_offset, max_timestamp, size, _ = plain
+        """Append plain batches; None where they must be looked at closer, or a new segment begin."""
+        if len(data) < SEVERAL_BYTES:
+            return None
         segment = self._reader.segments.active
-        if segment.should_roll(size, max_timestamp, last_offset, self._clock, self._jitter_ms):
-            return False
         try:
-            if indexed is None:
-                segment.append(data, ((size, last_offset, max_timestamp),))
-            elif not segment.append_indexed(data, indexed):
-                return False
-            self._publish(segment, last_offset + 1)
+            info = segment.append_plain(data, next_offset, self._current_epoch, self._clock, self._jitter_ms)
         except OSError as error:
             self._poison_unless_full(error)
             raise
-        if self._observer is not None:
-            self._observer.appended(self.directory, plain)
-        return True
+        if info is not None:
+            self._publish(segment, info)
+        return info
+
+    def _write_plain(self, data: Buffer, plain: AppendInfo) -> AppendInfo | None:
+        """Write one batch that was found to be plain; None where a new segment must begin."""
+        segment = self._reader.segments.active
+        try:
+            if not segment.append_batch(data, plain, self._clock, self._jitter_ms):
+                return None
+        except OSError as error:
+            self._poison_unless_full(error)
+            raise
+        self._publish(segment, plain)
+        return plain
 
     def _append(self, append: ValidatedAppend, origin: AppendOrigin, transaction_version: int | None) -> AppendInfo:
         data, batches, max_timestamp = append
@@ -190,17 +190,16 @@ class WritableLog(ReadableLog):
             if segment.should_roll(size, max_timestamp, last_offset, self._clock, self._jitter_ms):
                 segment = self._roll(append.first_offset if batches[0].magic == 2 else last_offset - MAX_EPOCH)
             segment.append(data, [(batch.size, batch.last_offset, batch.max_timestamp) for batch in batches])
-            self._publish(segment, last_offset + 1, producers)
         except OSError as error:
             self._poison_unless_full(error)
             raise
         info: AppendInfo = _build(AppendInfo, (append.first_offset, last_offset, max_timestamp, size, False))
-        if self._observer is not None:
-            self._observer.appended(self.directory, info)
+        self._publish(segment, info, producers)
         return info
 
-    def _publish(self, segment: LiveSegment, end_offset: int, producers: ProducerAppend | None = None) -> None:
-        """Let readers see what was written; flush where so much was."""
+    def _publish(self, segment: LiveSegment, info: AppendInfo, producers: ProducerAppend | None = None) -> None:
+        """Let readers see what was written, and tell of it; flush where so much was."""
+        end_offset = info[1] + 1
         self._reader.end = _build(LogPlace, (end_offset, segment.base_offset, segment.file.size))
         try:
             if producers is not None:
@@ -213,6 +212,8 @@ class WritableLog(ReadableLog):
             # Even of a full disk: the batches are in the log already, and readers may have seen them.
             self._poison(error)
             raise
+        if self._observer is not None:
+            self._observer.appended(self.directory, info)
 
     def _refuse_size(self, append: ValidatedAppend) -> NoReturn:
         raise RecordBatchTooLargeError(

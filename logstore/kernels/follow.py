@@ -1,21 +1,20 @@
 """Go over batches that a follower is about to append, once: headers, checksums, and the index entries that they add."""
 
+from array import array
+
 import numpy as np
-from numpy.typing import NDArray
 
 from epoch.kernel import borrowed, kernel
-from logstore.kernels.bytes import Data, int32, int64, uint32
+from logstore.kernels.bytes import int32, int64, uint32
 from logstore.kernels.crc import crc32c
 from logstore.kernels.scan import CHECKED_FROM, COMPLETE, END, OVERHEAD, what_follows
 
 SMALLEST = -(2**63)
 
-Column = NDArray[np.int64]
-
 
 @kernel
 def follow(
-    data: Data,
+    fetched: memoryview,
     next_offset: int,
     leader_epoch: int,
     base_offset: int,
@@ -24,19 +23,21 @@ def follow(
     interval: int,
     largest: int,
     offset_of_largest: int,
-    slots: Column,
-    timestamps: Column,
-    offsets: Column,
-) -> tuple[int, int, int, int, int, int]:
-    """Check that all of `data` is plain batches: see `plain_append`. The columns take one row for each index entry.
+    entries: "array[int]",
+) -> tuple[int, int, int, int, int, int, int, int]:
+    """Check that all of `fetched`, read-only, is plain batches: see `plain_append`.
 
     The segment's first offset and size, where the batch of its last index entry begins, and its largest timestamp with
-    that one's offset are those before the append. Returns how many entries there are, -1 where `data` is not plain;
-    the last offset, the largest timestamp in `data`, and the last three of the segment, as they are after it.
+    that one's offset are those before the append. The quarters of `entries` take what the indexes get: last offsets,
+    less the segment's first, and positions; the largest timestamps there, each once, and their offsets.
+
+    Returns how many entries there are for the offset index, -1 where not all is plain, and for the time index; the
+    first offset, the last, and the largest timestamp in `fetched`; and the last three of the segment after the append.
     """
-    data = borrowed(data)
-    at, rows = 0, 0
-    last, newest = next_offset - 1, SMALLEST
+    data = borrowed(np.frombuffer(fetched, np.uint8))
+    room = len(entries) // 4
+    at, rows, times = 0, 0, 0
+    last, newest, timed = next_offset - 1, SMALLEST, SMALLEST
     while True:
         stop = what_follows(data, at, data.size)
         if stop != COMPLETE:
@@ -53,11 +54,15 @@ def follow(
         if timestamp > largest:
             largest, offset_of_largest = timestamp, last
         if position + at - indexed > interval:
-            if rows == slots.size:
+            if rows == room:
                 break
-            slots[rows] = (last - base_offset) << 32 | (position + at)
-            timestamps[rows], offsets[rows] = largest, offset_of_largest
-            indexed = position + at
+            entries[rows], entries[room + rows] = last - base_offset, position + at
             rows += 1
+            if largest > timed:
+                entries[2 * room + times], entries[3 * room + times] = largest, offset_of_largest
+                timed = largest
+                times += 1
+            indexed = position + at
         at += whole
-    return rows if stop == END else -1, last, newest, indexed, largest, offset_of_largest
+    start = int64(data, 0) if at else next_offset
+    return rows if stop == END else -1, times, start, last, newest, indexed, largest, offset_of_largest

@@ -1,10 +1,12 @@
 """Check what is to be appended: the records of a producer's batch, the checksums of fetched batches."""
 
+import numpy as np
+
 from epoch.kernel import borrowed, kernel
-from logstore.kernels.bytes import Data, int32, uint32, wrapping_add
+from logstore.kernels.bytes import Data, int16, int32, int64, uint32, wrapping_add
 from logstore.kernels.crc import crc32c
 from logstore.kernels.decode import fields, record_bounds
-from logstore.kernels.scan import CHECKED_FROM, OVERHEAD
+from logstore.kernels.scan import CHECKED_FROM, COMPLETE, HEADER, OVERHEAD, what_follows
 
 NONE = -1
 """No record."""
@@ -47,6 +49,27 @@ def inspect_records(
         largest = max(largest, timestamp)
         position = record_end
     return NONE if position == end else count, keyless, untimely, largest, first_delta, consecutive
+
+
+@kernel
+def inspect_sent(sent: memoryview, earliest: int, latest: int) -> tuple[int, int]:
+    """Check that `sent`, read-only, is one plain batch of a producer: see `plain_append`; bounds are inclusive.
+
+    Returns how many records it has, 0 where it is not plain, and their largest timestamp.
+    """
+    data = borrowed(np.frombuffer(sent, np.uint8))
+    if what_follows(data, 0, data.size) != COMPLETE or OVERHEAD + int32(data, 8) != data.size:
+        return 0, -1
+    count, largest = int32(data, 57), int64(data, 35)
+    if int64(data, 0) or int16(data, 21) or int64(data, 43) != -1 or count != int32(data, 23) + 1:
+        return 0, -1
+    if crc32c(data, CHECKED_FROM, data.size) != uint32(data, 17):
+        return 0, -1
+    broken, _, untimely, reached, _, _ = inspect_records(
+        data, HEADER, data.size, count, int64(data, 27), earliest, latest
+    )
+    sound = broken == NONE and untimely == NONE and reached == largest
+    return count if sound else 0, largest
 
 
 @kernel

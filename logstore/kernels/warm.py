@@ -1,6 +1,7 @@
 """Compile every kernel now rather than in the middle of work. The machine code stays on disk for later processes."""
 
 import time
+from array import array
 from collections.abc import Callable, Iterator
 from functools import partial
 
@@ -55,7 +56,9 @@ def first_calls() -> Iterator[tuple[str, Callable[[], object]]]:
     yield "inspect_records", lambda: inspect.inspect_records(log, 0, 0, 0, 0, 0, 0)
     yield "first_record_from", lambda: timestamp.first_record_from(log, 0, 0, 0, 0, 0, 0, 0)
     yield "find_record", lambda: timestamp.find_record(log, 0, 0, 0)
-    yield "follow", lambda: follow.follow(log, 0, 0, 0, 0, 0, 0, 0, 0, targets.copy(), found, at)
+    fetched = memoryview(EMPTY_BATCH)
+    yield "follow", lambda: follow.follow(fetched, 0, 0, 0, 0, 0, 0, 0, 0, array("q", bytes(32)))
+    yield "inspect_sent", lambda: inspect.inspect_sent(fetched, 0, 0)
     yield "first_corrupt", lambda: inspect.first_corrupt(log, 0, len(log))
     yield "count_entries", lambda: search.count_entries(offsets, search.OFFSET_SLOT)
     yield "lookup_offset", lambda: search.lookup_offset(offsets, 1, 0, 7)

@@ -1,22 +1,25 @@
 """The short way of plain appends leads where the long way leads: to the same answers, errors and files."""
 
-from collections.abc import Iterator
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 from unittest.mock import patch
 
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
-from logstore import writable_log
+from logstore import plain_append, writable_log
 from logstore.append_info import AppendInfo
+from logstore.codec import Codec, compress
 from logstore.errors import LogStoreError
 from logstore.log import Log
 from logstore.log_config import LogConfig
 from logstore.root_checkpoints import PartitionCheckpoints
 from tests.logstore.batches import batch, record
+
+T = TypeVar("T")
 
 NOW = 10_000
 BULK_BYTES = 250
@@ -25,7 +28,7 @@ OFTEN = 30
 MEMORY = "/dev/shm" if Path("/dev/shm").is_dir() else None  # noqa: S108  a private directory is made in it
 
 
-def mostly(usual: int, *others: int) -> st.SearchStrategy[int]:
+def mostly(usual: T, *others: T) -> st.SearchStrategy[T]:
     return st.sampled_from([usual] * OFTEN + list(others))
 
 
@@ -38,6 +41,7 @@ CONFIGS = st.builds(
     message_timestamp_before_max_ms=mostly(10**9, *[500] * 5),
     message_timestamp_after_max_ms=mostly(10**9, *[0] * 5),
     max_message_bytes=mostly(1_000, *[120] * 5),
+    compression_type=mostly("producer", *["uncompressed", "gzip"] * 2),
     cleanup_policy=st.sampled_from([frozenset({"delete"})] * 5 + [frozenset({"compact"})]),
 )
 
@@ -54,16 +58,21 @@ class Sent(NamedTuple):
     attributes: int
     magic: int
     lie: dict[str, int]
+    codec: Codec = Codec.NONE
+    first_delta: int = 0
 
     def encode(self, base_offset: int, leader_epoch: int) -> bytes:
         """Place it."""
+        key = b"k" if self.keyed else None
         records = [
-            record(offset_delta=number, timestamp_delta=time, key=b"k" if self.keyed else None, value=self.value)
-            for number, time in enumerate(self.times)
+            record(offset_delta=number, timestamp_delta=time, key=key, value=self.value)
+            for number, time in enumerate(self.times, self.first_delta)
         ]
         header = {"base_timestamp": NOW, "max_timestamp": NOW + max(self.times), "producer_id": self.producer_id}
-        placed = {"base_offset": base_offset, "leader_epoch": leader_epoch, "attributes": self.attributes}
-        return batch(records=records, **(header | placed | {"magic": self.magic} | self.lie))
+        placed = {"base_offset": base_offset, "leader_epoch": leader_epoch, "magic": self.magic}
+        attributes = self.attributes | self.codec
+        section = compress(self.codec, b"".join(records))
+        return batch(records=records, section=section, **(header | placed | {"attributes": attributes} | self.lie))
 
 
 SENT = st.builds(
@@ -79,18 +88,26 @@ SENT = st.builds(
     lie=st.sampled_from(
         [{}] * 3 * OFTEN
         + [{"crc": 1}, {"length": 70}, {"last_offset_delta": -1}, {"record_count": 1}, {"max_timestamp": NOW + 1}]
+        + [{"attributes": 5}]
     ),
+    codec=mostly(Codec.NONE, *[Codec.LZ4, Codec.GZIP, Codec.SNAPPY, Codec.ZSTD] * 2),
+    first_delta=mostly(0, 1),
 )
 FETCHES = st.lists(st.lists(SENT, min_size=1, max_size=6), min_size=1, max_size=12)
 
 
-def short_way() -> AbstractContextManager[object]:
-    return patch.object(writable_log, "BULK_BYTES", BULK_BYTES)
+@contextmanager
+def short_way() -> Iterator[None]:
+    with (
+        patch.object(writable_log, "SEVERAL_BYTES", BULK_BYTES),
+        patch.multiple(plain_append, SEVERAL_BYTES=BULK_BYTES, BULK_BYTES=BULK_BYTES),
+    ):
+        yield
 
 
 def long_way() -> AbstractContextManager[object]:
     nothing = lambda *_: None  # noqa: E731  in three places
-    return patch.multiple(writable_log, plain_batch=nothing, plain_producer_batch=nothing, BULK_BYTES=2**62)
+    return patch.multiple(writable_log, plain_batch=nothing, plain_producer_batch=nothing, SEVERAL_BYTES=2**62)
 
 
 def append_all(log: Log, appends: list[tuple[bytes, int]], *, lead: bool) -> Iterator[AppendInfo | str]:
@@ -113,26 +130,34 @@ def files(directory: Path) -> dict[str, bytes]:
 
 def compare(config: LogConfig, appends: list[tuple[bytes, int]], *, lead: bool) -> int:
     """Append on both ways; return how many appends took the short one."""
-    taken = []
-    write = Log._write_plain
+    taken: list[AppendInfo] = []
 
-    def count(self: Log, *arguments: object) -> bool:
-        taken.append(write(self, *arguments))  # type: ignore[arg-type]  passed on
-        return taken[-1]
+    def counted(write: Callable[..., AppendInfo | None]) -> Callable[..., AppendInfo | None]:
+        def count(self: Log, *arguments: object) -> AppendInfo | None:
+            info = write(self, *arguments)
+            taken.extend([info] if info is not None else [])
+            return info
 
+        return count
+
+    one, several = counted(Log._write_plain), counted(Log._append_plain)
     found = []
     with TemporaryDirectory(prefix="epochlog-", dir=MEMORY) as root:
         for way in (short_way, long_way):
             directory = Path(root, way.__name__, "t-0")
             directory.parent.mkdir()
-            with way(), patch.object(Log, "_write_plain", count), open_log(directory, config) as log:
+            with (
+                way(),
+                patch.multiple(Log, _write_plain=one, _append_plain=several),
+                open_log(directory, config) as log,
+            ):
                 answers = list(append_all(log, appends, lead=lead))
                 segments = [(each.base_offset, each.size, each.largest) for each in log.segments]
                 state = (log.log_end_offset, log.epochs.entries, segments)
                 rolls = [each.should_roll(1, NOW, log.log_end_offset, lambda: NOW, 0) for each in log.segments]
             found.append((answers, state, rolls, files(directory)))
     assert found[0] == found[1]
-    return sum(taken)
+    return len(taken)
 
 
 @settings(max_examples=60)
@@ -163,7 +188,7 @@ def test_most_appends_take_the_short_way() -> None:
     plain = Sent([0, 1], b"value", keyed=True, gap=0, epoch_step=0, producer_id=-1, attributes=0, magic=2, lie={})
     one = [(plain.encode(2 * number, 0), 0) for number in range(10)]
     many = [(b"".join(plain.encode(20 * call + 2 * each, 0) for each in range(10)), 0) for call in range(10)]
-    sent = [(plain.encode(0, -1), 0) for _ in range(10)]
+    sent = [(plain._replace(codec=codec).encode(0, -1), 0) for codec in Codec for _ in range(2)]
     # The first batch of an epoch goes the long way: the epoch must be noted.
     assert compare(LogConfig(), one, lead=False) == 9
     assert compare(LogConfig(), many, lead=False) == 9
