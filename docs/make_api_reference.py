@@ -12,6 +12,7 @@ MODULES: Final = {
     "logstore": "Kafka's files on disk. Each name loads its module on first use.",
     "logstore.verify": "Every file of a replica against every other.",
     "replication": "Following leaders over Kafka's protocol.",
+    "replication.broker": "A broker's registration, heartbeats and metadata.",
     "replication.planning": "What replicas would truncate, and who should lead.",
     "replication.audit": "Whether copies of partitions agree. What needs Spark loads it on first use.",
 }
