@@ -67,6 +67,8 @@ def main(words: list[str] | None = None) -> int:
     parser.add_argument("--rounds", type=int, default=ROUNDS, help="measurements of each (default %(default)s)")
     parser.add_argument("--only", default=WITHOUT, help="pytest's -k: which benchmarks (default: %(default)s)")
     given = parser.parse_args(words)
+    if given.rounds < 1:
+        parser.error("--rounds is 1 at least")
     try:
         old, new = commit(given.ref), commit(given.new)
         see_to_room()

@@ -149,6 +149,8 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=ROUNDS, help="measurements of each (default %(default)s)")
     parser.add_argument("--json", type=Path, help="write the result to this file")
     given = parser.parse_args()
+    if min(given.mib, given.rounds) < 1:
+        parser.error("--mib and --rounds are 1 at least")
     run = Run("bench.limits", conditions=conditions())
     for row in limits(given.mib * MIB, given.rounds):
         run.rows.append(row)

@@ -26,6 +26,7 @@ CONDITIONS = {
     "load": "load {} as the runs began",
     "clock": "{} time",
     "log_bytes": "logs of {}",
+    "files": "{}",
 }
 """How the conditions that every run has are told; others are told by their names."""
 
@@ -153,7 +154,7 @@ def _grown(curve: Curve) -> tuple[str, ...]:
         duration(last.cost),
         size(last.memory) if last.memory else "",
         "no" if curve.is_flat else f"{ratio(curve.rise)} times",
-        curve.reason if curve.is_flat or curve.reason else NO_REASON,
+        "" if curve.is_flat else curve.reason or NO_REASON,
     )
 
 

@@ -88,6 +88,16 @@ def test_a_rising_cost_is_told_with_its_reason(page: str) -> None:
     assert "| scan | 10 | 100 | entries | 2 ns | 2 ns | | no | |" in page
 
 
+def test_a_reason_is_not_told_where_nothing_rises(tmp_path: Path) -> None:
+    page = report(tmp_path, [run(1, 9), curve("look up", 2, 1)])
+    assert "| look up | 10 | 100 | entries | 2 ns | 1 ns | | no | |" in page
+
+
+def test_a_rise_without_a_reason_is_told(tmp_path: Path) -> None:
+    page = report(tmp_path, [run(1, 9), curve("scan", 1, 2)])
+    assert "| scan | 10 | 100 | entries | 1 ns | 2 ns | | 2.00 times | **no reason is given yet** |" in page
+
+
 def test_a_missing_reason_is_told(tmp_path: Path) -> None:
     page = report(tmp_path, [run(0.5, 9)] * 3, TARGETS.replace("reason", "# reason", 1))
     assert "| ≥ 1, beside Kafka | 0.50 | **no reason is given yet** |" in page
