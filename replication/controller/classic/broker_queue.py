@@ -35,8 +35,10 @@ class BrokerQueue:
         self._in_flight = True
         return self._commands[0]
 
-    def answered(self) -> Command:
-        """Take note that the broker answered, and return what it answered to."""
+    def answered(self) -> Command | None:
+        """Take note that the broker answered, and return what it answered to; None where nothing is in flight."""
+        if not self._in_flight:
+            return None
         self._in_flight = False
         return self._commands.popleft()
 

@@ -138,8 +138,9 @@ class ClassicController:
             return term.shut_down(broker_id, broker_epoch)
 
     def answered(self, broker_id: int, errors: Mapping[TopicPartition, ErrorCode] = _NO_ERRORS) -> None:
-        """Take note that a broker answered, with errors about partitions."""
-        command = self.queues[broker_id].answered()
+        """Take note that a broker answered, with errors about partitions; one that is gone by now is passed over."""
+        queue = self.queues.get(broker_id)
+        command = None if queue is None else queue.answered()
         if not isinstance(command, StopReplicaRequest):
             return
         deleted = [each for each, stop in command.partitions.items() if stop.delete]

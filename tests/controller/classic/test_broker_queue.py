@@ -34,6 +34,13 @@ def test_what_is_not_answered_is_sent_again_a_little_later(queue: BrokerQueue) -
     assert queue.take(7 + RETRY_MS) == command(0)
 
 
+def test_an_answer_that_comes_too_late_answers_nothing(queue: BrokerQueue) -> None:
+    queue.take(0)
+    queue.failed(7)
+    assert queue.answered() is None
+    assert queue.take(7 + RETRY_MS) == command(0)
+
+
 def test_nothing_is_sent_where_there_is_nothing_to_say() -> None:
     assert BrokerQueue().take(0) is None
 

@@ -345,6 +345,18 @@ class TestTheSlot:
                 ask()
         assert not rival.queues
 
+    def test_answers_of_a_broker_that_is_gone_or_came_anew_are_passed_over(self, cluster: ClassicCluster) -> None:
+        cluster.deaf.add(3)
+        cluster.topic("new", [1, 3])
+        assert cluster.controller.queues[3].take(cluster.now)
+        cluster.kill(3)
+        cluster.controller.answered(3)
+        cluster.start(3)
+        anew = cluster.controller.queues[3]
+        waiting = len(anew)
+        cluster.controller.answered(3)
+        assert len(anew) == waiting > 0
+
     def test_one_that_was_replaced_without_knowing_writes_nothing(self, cluster: ClassicCluster) -> None:
         """It stood still: its session is over for the store, and another controller came, before it noticed."""
         before = cluster.state(P)
