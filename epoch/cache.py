@@ -190,5 +190,5 @@ class LeaderEpochFileCache:
             with self._change_lock:
                 history, version = self._history, self._version
             if self._checkpoint is not None and self.pending:
-                self._checkpoint.write(history.entries)
+                self._checkpoint.write_history(history)
                 self._written = version

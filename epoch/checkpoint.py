@@ -33,6 +33,8 @@ LEADER_EPOCH_CHECKPOINT: Final = "leader-epoch-checkpoint"
 _AS_WRITTEN: Final = re.compile(rb"0\n[0-9]{1,9}+\n(?:[0-9]{1,9}+ [0-9]{1,18}+\n)*+")
 _BULK_BYTES: Final = 64 << 10
 """From so many on numpy reads what this module has written."""
+_BULK_ENTRIES: Final = 4_096
+"""From so many on numpy writes them."""
 _BLANKS: Final = re.compile(r"[ \t\n\x0b\f\r]+")
 _NUMBER: Final = re.compile(r"[+-]?[0-9]{1,40}")
 
@@ -121,6 +123,10 @@ class LeaderEpochCheckpoint:
         """Replace the file's content, atomically and durably. Raises OSError."""
         self._filesystem.write_atomically(self.path, format_checkpoint(entries))
 
+    def write_history(self, history: EpochHistory) -> None:
+        """Replace the file's content by a history's entries, as `write` does."""
+        self._filesystem.write_atomically(self.path, _format_history(history))
+
     def _data(self) -> bytes:
         try:
             return read_checkpoint(self.path)
@@ -143,6 +149,15 @@ class LeaderEpochCheckpoint:
         if min(entry) < 0:
             raise CheckpointError(self.path, row.line, "an epoch and its start offset are never negative")
         return entry
+
+
+def _format_history(history: EpochHistory) -> bytes:
+    if len(history) < _BULK_ENTRIES:
+        lines = map(b"%d %d\n".__mod__, zip(*history.columns, strict=True))
+        return b"%d\n%d\n" % (CHECKPOINT_VERSION, len(history)) + b"".join(lines)
+    from epoch.checkpoint_columns import format_columns  # noqa: PLC0415  numpy loads on the first bulk operation
+
+    return format_columns(*history.columns)
 
 
 def _lines(data: bytes, path: Path) -> list[str]:

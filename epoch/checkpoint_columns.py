@@ -1,4 +1,4 @@
-"""The entries of a large leader-epoch checkpoint, read at once to columns."""
+"""The entries of a large leader-epoch checkpoint, all at once: read to columns, and written from them."""
 
 from __future__ import annotations
 
@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 _DIGITS: Final = b"0123456789"
+_BLOCK: Final = 4_096
+"""Entries that are written at a time: what numpy needs for them stays in the cache."""
 _POWERS: Final = 10 ** np.arange(1, 19)
 
 
@@ -38,6 +40,28 @@ def rising_columns(data: bytes) -> tuple[array[int], array[int]] | None:
     if digits != len(data) - len(separators):
         return None
     return array("q", epochs.tobytes()), array("q", starts.tobytes())
+
+
+def format_columns(epochs: array[int], starts: array[int]) -> bytes:
+    """Write epochs and start offsets, both strictly rising from 0 or above, as `format_checkpoint` does."""
+    blocks = range(0, len(epochs), _BLOCK)
+    lines = [_format_block(epochs[first : first + _BLOCK], starts[first : first + _BLOCK]) for first in blocks]
+    return b"".join([b"0\n%d\n" % len(epochs), *lines])
+
+
+def _format_block(epochs: array[int], starts: array[int]) -> bytes:
+    numbers = np.empty(2 * len(epochs), np.uint64)
+    numbers[::2], numbers[1::2] = epochs, starts
+    most_digits = len(str(max(epochs[-1], starts[-1])))
+    # A column of text for each number: its digits after zero bytes in place of leading zeros, and what separates it.
+    text = np.zeros((most_digits + 1, len(numbers)), np.uint8)
+    for place in range(most_digits - 1, -1, -1):
+        rest = numbers // 10
+        text[place] = (numbers - 10 * rest + ord("0")) * (numbers > 0)
+        numbers = rest
+    text[-2] |= ord("0")  # a zero that stands alone
+    text[-1, ::2], text[-1, 1::2] = ord(" "), ord("\n")
+    return text.T.tobytes().translate(None, b"\0")
 
 
 def _rises(column: NDArray[np.int64], largest: int) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_left, bisect_right
+from threading import Lock
 from typing import TYPE_CHECKING, Final
 
 from epoch.entry import UNDEFINED_END_OFFSET, UNDEFINED_EPOCH, EndOffset, EpochEntry
@@ -22,6 +23,9 @@ _FEW_ENTRIES: Final = 1_024
 """Up to so many, answers that were given are kept: among more it takes as long to find one as to make it again."""
 _ANSWERS_PER_ENTRY: Final = 4
 
+_appending: Final = Lock()
+"""Held while a history's columns take in what comes after it."""
+
 # Half the cost of EndOffset(...).
 _build: Final = tuple.__new__
 
@@ -37,10 +41,12 @@ class EpochHistory:
     EndOffset(epoch=0, end_offset=50)
     """
 
-    __slots__ = ("_answers", "_epochs", "_latest", "_most_answers", "_starts")
+    __slots__ = ("_answers", "_epochs", "_latest", "_most_answers", "_size", "_starts")
 
+    # Shared with the histories that followed by appending: what lies beyond `_size` is theirs.
     _epochs: array[int]
     _starts: array[int]
+    _size: int
     _answers: dict[int, EndOffset]  # given before, other than the latest epoch's: finding it again would take longer
     _most_answers: int
     _latest: int
@@ -55,14 +61,12 @@ class EpochHistory:
             else:
                 _put(epochs, starts, epoch, start_offset)
             last_epoch, last_start = epochs[-1], starts[-1]
-        self._fill(epochs, starts)
+        self._fill(epochs, starts, len(epochs))
 
     @classmethod
     def of_rising(cls, epochs: array[int], starts: array[int]) -> EpochHistory:
         """Take over columns of type "q" without a look at them: both must strictly rise, from 0 or above."""
-        history = cls.__new__(cls)
-        history._fill(epochs, starts)  # noqa: SLF001  its own
-        return history
+        return cls._first_of(epochs, starts, len(epochs))
 
     @classmethod
     def from_batches(cls, batches: Iterable[tuple[int, int]]) -> EpochHistory:
@@ -79,51 +83,51 @@ class EpochHistory:
     @property
     def entries(self) -> list[EpochEntry]:
         """All entries, the earliest first (Kafka: epochEntries)."""
-        return list(map(EpochEntry, self._epochs, self._starts))
+        return list(map(EpochEntry, *self.columns))
 
     @property
-    def columns(self) -> tuple[list[int], list[int]]:
-        """The entries as two lists: epochs, start offsets."""
-        return self._epochs.tolist(), self._starts.tolist()
+    def columns(self) -> tuple[array[int], array[int]]:
+        """The entries as two columns of type "q", which are the caller's: epochs, start offsets."""
+        return self._epochs[: self._size], self._starts[: self._size]
 
     @property
     def earliest(self) -> EpochEntry | None:
         """The first entry (Kafka: earliestEntry)."""
-        return self._entry(0) if self._epochs else None
+        return self._entry(0) if self._size else None
 
     @property
     def latest(self) -> EpochEntry | None:
         """The last entry (Kafka: latestEntry)."""
-        return self._entry(-1) if self._epochs else None
+        return self._entry(self._size - 1) if self._size else None
 
     @property
     def latest_epoch(self) -> int | None:
         """The last entry's epoch (Kafka: latestEpoch)."""
-        return self._epochs[-1] if self._epochs else None
+        return self._latest if self._size else None
 
     @property
     def previous_epoch(self) -> int | None:
         """The epoch before the latest one (Kafka: previousEpoch)."""
-        return self._epochs[-2] if len(self._epochs) > 1 else None
+        return self._epochs[self._size - 2] if self._size > 1 else None
 
     def entry_for(self, epoch: int) -> EpochEntry | None:
         """Return the entry of exactly this epoch (Kafka: epochEntry)."""
-        position = bisect_left(self._epochs, epoch)
-        return self._entry(position) if epoch in self._epochs[position : position + 1] else None
+        position = bisect_left(self._epochs, epoch, 0, self._size)
+        return self._entry(position) if position < self._size and self._epochs[position] == epoch else None
 
     def previous_entry(self, epoch: int) -> EpochEntry | None:
         """Return the last entry below this epoch (Kafka: previousEntry, previousEpoch)."""
-        position = bisect_left(self._epochs, epoch)
+        position = bisect_left(self._epochs, epoch, 0, self._size)
         return self._entry(position - 1) if position else None
 
     def next_entry(self, epoch: int) -> EpochEntry | None:
         """Return the first entry above this epoch (Kafka: nextEpoch)."""
-        position = bisect_right(self._epochs, epoch)
-        return self._entry(position) if position < len(self._epochs) else None
+        position = bisect_right(self._epochs, epoch, 0, self._size)
+        return self._entry(position) if position < self._size else None
 
     def epoch_for_offset(self, offset: int) -> int | None:
         """Return the epoch that wrote this offset; None below the first start (Kafka: epochForOffset)."""
-        position = bisect_right(self._starts, offset)
+        position = bisect_right(self._starts, offset, 0, self._size)
         return self._epochs[position - 1] if position else None
 
     def end_offset_for(self, epoch: int, log_end_offset: int) -> EndOffset:
@@ -152,21 +156,24 @@ class EpochHistory:
         The latest epoch at or after its start changes nothing. Otherwise the trailing entries that do not lie
         below in both epoch and offset go, and the new entry is put. Raises InvalidEpochEntryError.
         """
-        epochs, starts = self._epochs, self._starts
-        if epochs and epoch == epochs[-1] and start_offset >= starts[-1]:
+        latest_start = self._starts[self._size - 1] if self._size else -1
+        if epoch == self._latest and start_offset >= latest_start:
             return self
         _check(epoch, start_offset)
-        kept = _below(epochs, starts, epoch, start_offset)
-        return self.of_rising(epochs[:kept] + array("q", [epoch]), starts[:kept] + array("q", [start_offset]))
+        if epoch > self._latest and start_offset > latest_start:
+            return self._followed_by(epoch, start_offset)
+        epochs, starts = self.columns
+        _put(epochs, starts, epoch, start_offset)
+        return self.of_rising(epochs, starts)
 
     def assign_many(self, entries: Iterable[tuple[int, int]]) -> EpochHistory:
         """Assign one entry after another; none of them where one is invalid (Kafka: assign(List), up to there)."""
-        return EpochHistory([*zip(self._epochs, self._starts, strict=True), *entries])
+        return EpochHistory([*zip(*self.columns, strict=True), *entries])
 
     def truncate_to(self, end_offset: int) -> EpochHistory:
         """Forget what starts at or after `end_offset`; a negative one changes nothing (Kafka: truncateFromEnd)."""
-        kept = bisect_left(self._starts, end_offset)
-        if end_offset < 0 or kept == len(self._starts):
+        kept = bisect_left(self._starts, end_offset, 0, self._size)
+        if end_offset < 0 or kept == self._size:
             return self
         return self.of_rising(self._epochs[:kept], self._starts[:kept])
 
@@ -175,12 +182,12 @@ class EpochHistory:
 
         Kafka: truncateFromStart. An offset below the first start changes nothing; the start is never lowered.
         """
-        dropped = bisect_right(self._starts, start_offset) - 1
+        dropped = bisect_right(self._starts, start_offset, 0, self._size) - 1
         if dropped < 0:
             return self
-        starts = self._starts[dropped:]
+        starts = self._starts[dropped : self._size]
         starts[0] = start_offset
-        return self.of_rising(self._epochs[dropped:], starts)
+        return self.of_rising(self._epochs[dropped : self._size], starts)
 
     def reconcile(
         self, batches: Iterable[tuple[int, int]], *, log_start_offset: int, log_end_offset: int
@@ -210,23 +217,41 @@ class EpochHistory:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, EpochHistory):
             return NotImplemented
-        return self._epochs == other._epochs and self._starts == other._starts
+        return self.columns == other.columns
 
     def __hash__(self) -> int:
-        return hash((self._epochs.tobytes(), self._starts.tobytes()))
+        return hash(tuple(column.tobytes() for column in self.columns))
 
     def __len__(self) -> int:
-        return len(self._epochs)
+        return self._size
 
     def __repr__(self) -> str:
-        return f"EpochHistory({list(zip(self._epochs, self._starts, strict=True))})"
+        return f"EpochHistory({list(zip(*self.columns, strict=True))})"
 
-    def _fill(self, epochs: array[int], starts: array[int]) -> None:
+    @classmethod
+    def _first_of(cls, epochs: array[int], starts: array[int], size: int) -> EpochHistory:
+        """Make a history of the first so many entries."""
+        history = cls.__new__(cls)
+        history._fill(epochs, starts, size)  # noqa: SLF001  its own
+        return history
+
+    def _fill(self, epochs: array[int], starts: array[int], size: int) -> None:
         self._epochs = epochs
         self._starts = starts
+        self._size = size
         self._answers = {}
-        self._most_answers = _ANSWERS_PER_ENTRY * len(epochs) if len(epochs) <= _FEW_ENTRIES else 0
-        self._latest = epochs[-1] if epochs else _NO_EPOCH
+        self._most_answers = _ANSWERS_PER_ENTRY * size if size <= _FEW_ENTRIES else 0
+        self._latest = epochs[size - 1] if size else _NO_EPOCH
+
+    def _followed_by(self, epoch: int, start_offset: int) -> EpochHistory:
+        """Return this history and one more entry, without a copy where nothing follows it yet."""
+        epochs, starts = self._epochs, self._starts
+        with _appending:
+            if len(epochs) != self._size:
+                epochs, starts = self.columns
+            epochs.append(epoch)
+            starts.append(start_offset)
+        return self._first_of(epochs, starts, self._size + 1)
 
     def _entry(self, position: int) -> EpochEntry:
         return EpochEntry(self._epochs[position], self._starts[position])

@@ -1,6 +1,7 @@
 """What the tests of epoch/ share."""
 
 import os
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -16,6 +17,15 @@ def quick_dir() -> Iterator[Path]:
     memory = "/dev/shm"  # noqa: S108 - only the place; the name below it is fresh
     with TemporaryDirectory(prefix="epochlog-", dir=memory if os.access(memory, os.W_OK) else None) as directory:
         yield Path(directory)
+
+
+@pytest.fixture
+def restless_threads() -> Iterator[None]:
+    """Let threads take turns often."""
+    usual = sys.getswitchinterval()
+    sys.setswitchinterval(1e-5)
+    yield
+    sys.setswitchinterval(usual)
 
 
 @pytest.fixture(scope="session")

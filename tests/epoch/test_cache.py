@@ -1,8 +1,7 @@
 """LeaderEpochFileCache: what reaches the file, when, and with several threads."""
 
-import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -168,15 +167,6 @@ def test_an_older_state_never_overwrites_a_newer_and_readers_never_wait(tmp_path
     first.join()
     second.join()
     assert text(tmp_path) == "0\n2\n1 10\n2 20\n"
-
-
-@pytest.fixture
-def restless_threads() -> Iterator[None]:
-    """Let threads take turns often."""
-    usual = sys.getswitchinterval()
-    sys.setswitchinterval(1e-5)
-    yield
-    sys.setswitchinterval(usual)
 
 
 @pytest.mark.usefixtures("restless_threads")

@@ -1,5 +1,6 @@
 """The checkpoint text; which texts Kafka accepts is asked of it in test_against_kafka."""
 
+from array import array
 from pathlib import Path
 
 import pytest
@@ -8,7 +9,7 @@ from hypothesis import strategies as st
 
 from epoch import CheckpointError, EpochHistory, LeaderEpochCheckpoint, checkpoint
 from epoch.checkpoint import format_checkpoint, parse_checkpoint_lines, parse_number
-from epoch.checkpoint_columns import rising_columns
+from epoch.checkpoint_columns import format_columns, rising_columns
 from tests.epoch.histories import ENTRIES
 
 PLACE = Path("t-0/leader-epoch-checkpoint")
@@ -61,6 +62,16 @@ def with_damage(entries: list[tuple[int, int]], position: int, damage: bytes) ->
     return text[:position] + damage + text[position + 1 :]
 
 
+Rising = tuple[list[int], list[int]]
+
+
+def rising(entries: list[tuple[int, int]]) -> Rising:
+    return sorted(epoch for epoch, _ in entries), sorted(start for _, start in entries)
+
+
+RISING = st.lists(
+    st.tuples(st.integers(0, 2**31 - 1), st.integers(0, 2**63 - 2)), unique_by=(lambda e: e[0], lambda e: e[1])
+).map(rising)
 TEXTS = st.binary(max_size=200) | st.text("0123456789 +-\n\r\tx", max_size=60).map(str.encode)
 
 
@@ -160,16 +171,26 @@ def test_a_large_file_whose_entries_do_not_rise_is_repaired(tmp_path: Path) -> N
     )
 
 
-@given(
-    st.lists(
-        st.tuples(st.integers(0, 2**31 - 1), st.integers(0, 2**63 - 2)), unique_by=(lambda e: e[0], lambda e: e[1])
-    )
-)
-def test_columns_are_read_of_all_that_rises(entries: list[tuple[int, int]]) -> None:
-    epochs, starts = sorted(epoch for epoch, _ in entries), sorted(start for _, start in entries)
-    columns = rising_columns(format_checkpoint(zip(epochs, starts, strict=True)))
+@given(RISING)
+def test_columns_are_read_of_all_that_rises(entries: Rising) -> None:
+    columns = rising_columns(format_checkpoint(zip(*entries, strict=True)))
     assert columns is not None
-    assert (columns[0].tolist(), columns[1].tolist()) == (epochs, starts)
+    assert (columns[0].tolist(), columns[1].tolist()) == entries
+
+
+@given(RISING)
+def test_columns_are_written_as_lines_are(entries: Rising) -> None:
+    epochs, starts = entries
+    assert format_columns(array("q", epochs), array("q", starts)) == format_checkpoint(zip(*entries, strict=True))
+
+
+@pytest.mark.parametrize("size", [0, 1, 20, 4_095, 4_096, 10_000])
+def test_a_history_is_written_as_its_entries_are(tmp_path: Path, size: int) -> None:
+    history = EpochHistory((3 * row, 10 * row * row) for row in range(size))
+    file = LeaderEpochCheckpoint(tmp_path)
+    file.write_history(history)
+    assert file.path.read_bytes() == format_checkpoint(history.entries)
+    assert file.read_history() == history
 
 
 @given(st.one_of(TEXTS, st.builds(with_damage, ENTRIES, st.integers(0, 40), st.sampled_from(DAMAGE))))

@@ -1,5 +1,7 @@
 """EpochHistory: Kafka's rules, against a model that walks lists. Kafka itself is asked in test_against_kafka."""
 
+from array import array
+from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 
 import pytest
@@ -35,6 +37,38 @@ def test_every_change_leaves_the_answers_right(history: EpochHistory, data: st.D
     model = [tuple(entry) for entry in history.entries]
     for epoch in [-2, -1, 0, *(near for known, _ in model for near in (known - 1, known, known + 1)), 2**31 - 1]:
         assert history.end_offset_for(epoch, 5_000) == end_offset(model, epoch, 5_000)
+
+
+@given(histories(), st.lists(st.tuples(st.integers(0, 80), st.integers(0, 1_200)), min_size=2, max_size=5))
+def test_histories_that_follow_the_same_one_are_apart(history: EpochHistory, following: list[tuple[int, int]]) -> None:
+    known = [tuple(entry) for entry in history.entries]
+    answers = [history.end_offset_for(epoch, 5_000) for epoch in range(-1, 90)]
+    successors = [history.assign(*entry).assign(81, 1_300) for entry in following]
+    for entry, successor in zip(following, successors, strict=True):
+        assert successor.entries == assigned(assigned(list(known), *entry), 81, 1_300)
+        assert history != successor
+    assert [tuple(entry) for entry in history.entries] == known
+    assert (history, hash(history)) == (EpochHistory(known), hash(EpochHistory(known)))
+    assert (len(history), repr(history)) == (len(known), f"EpochHistory({known})")
+    assert history.latest == (known[-1] if known else None)
+    assert history.truncate_to(1_300) is history
+    assert [history.end_offset_for(epoch, 5_000) for epoch in range(-1, 90)] == answers
+    for epoch in range(85):
+        assert history.entry_for(epoch) == next((entry for entry in known if entry[0] == epoch), None)
+        assert history.next_entry(epoch) == next((entry for entry in known if entry[0] > epoch), None)
+    assert history.epoch_for_offset(1_300) == (known[-1][0] if known else None)
+
+
+@pytest.mark.usefixtures("restless_threads")
+def test_threads_that_let_one_history_go_on_get_one_each() -> None:
+    def go_on(worker: int) -> list[EpochHistory]:
+        return [history.assign(100 + worker, 1_000 + worker) for history in shared]
+
+    shared = [EpochHistory([(0, 0), (epoch, 10)]) for epoch in range(1, 90)]
+    with ThreadPoolExecutor(4) as pool:
+        for worker, histories_of_it in enumerate(pool.map(go_on, range(4))):
+            for epoch, history in enumerate(histories_of_it, start=1):
+                assert history.entries == [(0, 0), (epoch, 10), (100 + worker, 1_000 + worker)]
 
 
 @given(histories(), st.integers(-5, 1_100))
@@ -91,7 +125,7 @@ def test_who_asks_again_gets_the_same_answer_and_only_so_many_are_kept() -> None
 def test_edges_of_an_empty_history() -> None:
     empty = EpochHistory()
     assert (empty.earliest, empty.latest, empty.latest_epoch, empty.previous_epoch) == (None, None, None, None)
-    assert (len(empty), empty.entries, empty.columns) == (0, [], ([], []))
+    assert (len(empty), empty.entries, empty.columns) == (0, [], (array("q"), array("q")))
     assert empty.truncate_to(0) is empty
     assert empty.truncate_from_start(5) is empty
 
@@ -100,7 +134,7 @@ def test_edges_of_a_history() -> None:
     history = EpochHistory([(2, 10), (5, 30)])
     assert (history.earliest, history.latest) == (EpochEntry(2, 10), EpochEntry(5, 30))
     assert (history.latest_epoch, history.previous_epoch) == (5, 2)
-    assert history.columns == ([2, 5], [10, 30])
+    assert history.columns == (array("q", [2, 5]), array("q", [10, 30]))
     assert repr(history) == "EpochHistory([(2, 10), (5, 30)])"
     assert {history, EpochHistory([(2, 10), (5, 30)])} == {history}
     assert history != [(2, 10), (5, 30)]
