@@ -2,7 +2,7 @@
 
 import shutil
 from collections.abc import Iterator
-from contextlib import nullcontext
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Final
 from uuid import UUID
@@ -16,7 +16,8 @@ from bench.scaling.curve import WORK, Curve, Sample
 from epoch import EpochHistory
 from epoch.bulk import EpochTable
 from logstore import LogDirectory, Record, TopicPartition
-from logstore.clean_shutdown import CLEAN_SHUTDOWN_NAME
+from logstore.clean_shutdown import CLEAN_SHUTDOWN_NAME, CleanShutdown
+from logstore.offset_checkpoint import RECOVERY_POINT_CHECKPOINT, OffsetCheckpoint
 from logstore.partition_metadata import PARTITION_METADATA_NAME, PartitionMetadata
 from replication.metadata.framing import decode, encode
 from replication.metadata.image import ClusterImage
@@ -29,26 +30,26 @@ DISK_OF_A_PARTITION: Final = 32 << 10
 """Its directory, and a block of the file system for each small file."""
 TOPIC: Final = "topic"
 EPOCHS: Final = 10
+RECORDS: Final = 3
 CALLS: Final = 1_000
 """Of what takes microseconds."""
 
 
 def root_of(count: int) -> Path:
-    """Make a root of so many partitions, each with one batch, closed in order.
+    """Make a root of so many partitions, each with one batch, as it is after a clean stop.
 
-    All but the first are copies: to append to each would sync every directory.
+    All but the first are copies: to write and close each would sync twice as many files.
     """
     root = WORK / "root"
     with LogDirectory.open(root) as directory:
         log = directory.create(TopicPartition(TOPIC, 0), topic_id=UUID(int=1))
-        log.append([Record.of(b"value" * 20)] * 3, leader_epoch=0)
+        log.append([Record.of(b"value" * 20)] * RECORDS, leader_epoch=0)
     for number in range(1, count):
         copy = root / f"{TOPIC}-{number}"
         shutil.copytree(root / f"{TOPIC}-0", copy, copy_function=shutil.copyfile)
         (copy / PARTITION_METADATA_NAME).write_bytes(PartitionMetadata(UUID(int=number + 1)).encode())
-    with LogDirectory.open(root):  # finds all of them, and writes their checkpoints on close
-        pass
-    assert (root / CLEAN_SHUTDOWN_NAME).exists()
+    ends = {TopicPartition(TOPIC, number): RECORDS for number in range(count)}
+    OffsetCheckpoint(ends).write(root / RECOVERY_POINT_CHECKPOINT)
     return root
 
 
@@ -57,23 +58,29 @@ def opening(count: int) -> Iterator[Sample]:
     root = root_of(count)
     opened: list[LogDirectory] = []
 
-    def close() -> None:
+    def leave() -> None:
+        """Stop, with all files as they were."""
         while opened:
-            opened.pop().close()
+            opened.pop().abandon()
+        CleanShutdown().write(root / CLEAN_SHUTDOWN_NAME)
 
     def open_root() -> None:
         opened.append(LogDirectory.open(root))
-        assert len(opened[-1].partitions) == count
 
-    yield Sample(open_root, items=count, before=close)
-    close()
+    yield Sample(open_root, items=count, before=leave)
+    assert len(opened[-1].partitions) == count
+    assert all(opened[-1].log(partition).report.recovered_segments == 0 for partition in opened[-1].partitions)
+    leave()
 
 
-def opened_root(count: int) -> LogDirectory:
-    """Open the root as it was made."""
+@contextmanager
+def opened_root(count: int) -> Iterator[LogDirectory]:
+    """Open the root that was made."""
     directory = LogDirectory.open(WORK / "root")
     assert len(directory.partitions) >= count
-    return directory
+    yield directory
+    directory.abandon()
+    CleanShutdown().write(WORK / "root" / CLEAN_SHUTDOWN_NAME)
 
 
 def answering(count: int) -> Iterator[Sample]:
