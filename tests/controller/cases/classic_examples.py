@@ -242,8 +242,9 @@ def check_elect_request(given: Document, expected: Document) -> None:
         cluster.ask_deletion("t")
     election_type = ElectionType[given["election_type"]]
     if not given.get("active", True):
-        with pytest.raises(Refusal, match=expected["error"]):
+        with pytest.raises(Refusal) as raised:
             cluster.controller.elect_leaders(election_type, [P])
+        assert raised.value.name == expected["error"]
         return
     (answer,) = cluster.controller.elect_leaders(election_type, [P])
     assert answer.error.name.upper() == expected["error"]
