@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from pathlib import Path
 from threading import RLock
-from typing import TypeVar
+from typing import Final, TypeVar
 
 from epoch.cache import LeaderEpochFileCache
 from epoch.entry import UNDEFINED_EPOCH_OFFSET, EndOffset
@@ -25,6 +25,10 @@ from logstore.timestamp_search import (
 )
 
 T = TypeVar("T")
+
+# An enum looks its members up at each use, which costs as much as finding a segment.
+_LOG_END: Final = Isolation.LOG_END
+_HIGH_WATERMARK: Final = Isolation.HIGH_WATERMARK
 
 
 class ReadableLog:
@@ -140,9 +144,9 @@ class ReadableLog:
         end = reader.end
         if not self._log_start_offset <= offset <= end.offset:
             self._refuse_offset(offset)
-        if isolation is Isolation.LOG_END:
+        if isolation is _LOG_END:
             return reader.read(offset, max_bytes, end, min_one_batch)
-        if isolation is Isolation.HIGH_WATERMARK:
+        if isolation is _HIGH_WATERMARK:
             return reader.read(offset, max_bytes, reader.place_of(self._high_watermark), min_one_batch)
         limit = reader.place_of(self.last_stable_offset)
         return reader.read(offset, max_bytes, limit, min_one_batch, with_aborted=True)
