@@ -79,7 +79,8 @@ def _partition(item: Mapping[str, Any]) -> TopicPartition:
     partition = _field(item, "partition")
     if not isinstance(partition, int) or isinstance(partition, bool) or partition not in _INT32:
         raise _unexpected("`Integer` value", partition)
-    return TopicPartition(topic, partition)
+    # Half of a surrogate pair cannot be sent: Java writes a question mark.
+    return TopicPartition(topic.encode(errors="replace").decode(), partition)
 
 
 def _field(item: Mapping[str, Any], name: str) -> Any:
@@ -101,7 +102,11 @@ def _array(value: Any) -> list[Any]:
 
 
 def _unexpected(expected: str, value: Any) -> ToolError:
-    return ToolError(f"{WRONG_JSON}Expected {expected}, received {_written(value)}")
+    try:
+        received = _written(value)
+    except RecursionError:
+        received = "what is nested too deeply to be shown"
+    return ToolError(f"{WRONG_JSON}Expected {expected}, received {received}")
 
 
 def _written(value: Any) -> str:

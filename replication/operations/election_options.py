@@ -1,5 +1,6 @@
 """What `kafka-leader-election` is told, with all that it refuses (Kafka: LeaderElectionCommandOptions)."""
 
+import os
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -31,7 +32,8 @@ VALUED: Final = frozenset(
 FLAGS: Final = frozenset({ALL, HELP, VERSION, DRY_RUN, AS_JSON})
 
 _CHOICES: Final = (TOPIC, ALL, JSON_FILE)
-_NUMBER: Final = re.compile(r"[+-]?\d+")
+_NUMBER: Final = re.compile(r"(?P<sign>[+-]?)0*(?P<digits>\d{1,10})")
+"""No more digits than an int32 may have: of very many Python makes no number."""
 _INT32: Final = range(-(2**31), 2**31)
 
 
@@ -63,7 +65,7 @@ class ElectionOptions:
         return cls(
             election_type=election_type,
             path_to_json_file=options.value(JSON_FILE, Path),
-            topic=options.value(TOPIC, str),
+            topic=options.value(TOPIC, _topic),
             partition=options.value(PARTITION, _partition),
             all_topic_partitions=ALL in options,
             admin_config=options.value(ADMIN_CONFIG, Path),
@@ -106,10 +108,17 @@ def _election_type(text: str) -> ElectionType:
     return known[text.upper()]
 
 
+def _topic(text: str) -> str:
+    """Return a name that can be sent: bytes that are no text are replaced, as Java does."""
+    return os.fsencode(text).decode(errors="replace")
+
+
 def _partition(text: str) -> int:
-    if not _NUMBER.fullmatch(text) or int(text) not in _INT32:
+    match = _NUMBER.fullmatch(text)
+    number = int(match["sign"] + match["digits"]) if match else None
+    if number is None or number not in _INT32:
         raise _unparsable(PARTITION, text)
-    return int(text)
+    return number
 
 
 def _unparsable(name: str, text: str) -> ToolError:

@@ -11,6 +11,7 @@ from logstore import TopicPartition
 from replication.operations.election_data import parse_election_data, read_election_data
 from replication.operations.tool_error import ToolError
 
+TOO_DEEP = "what is nested too deeply to be shown"
 WRONG = "com.fasterxml.jackson.databind.JsonMappingException: "
 
 partitions = st.builds(TopicPartition, st.text(), st.integers(-(2**31), 2**31 - 1))
@@ -95,6 +96,16 @@ def test_numbers_are_shown_as_java_writes_them(number: str, printed: str) -> Non
     with pytest.raises(ToolError) as refused:
         parse_election_data(number)
     assert refused.value.message == f"{WRONG}Expected JSON object, received {printed}"
+
+
+@pytest.mark.parametrize("item", ["[" * 700 + "]" * 700, '{"a":' * 700 + "1" + "}" * 700])
+def test_what_is_nested_too_deeply_to_be_shown_is_refused_all_the_same(item: str) -> None:
+    expected = "JSON array" if item.startswith("{") else "JSON object"
+    assert complaint_about(f'{{"partitions":{item}}}') == f"{WRONG}Expected {expected}, received {TOO_DEEP}"
+
+
+def test_half_a_character_becomes_a_question_mark_as_in_java() -> None:
+    assert parse_election_data(written({"topic": "a\ud800", "partition": 0})) == (TopicPartition("a?", 0),)
 
 
 def test_a_file_that_cannot_be_read(tmp_path: Path) -> None:

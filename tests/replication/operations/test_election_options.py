@@ -1,5 +1,6 @@
 """What may be asked for; tests beside Kafka's own tool are in test_elections_against_kafka.py."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -23,6 +24,17 @@ def test_one_partition() -> None:
     assert (options.topic, options.partition, options.all_topic_partitions) == ("orders", 3, False)
     assert (options.command_config, options.admin_config) == (Path("my.properties"), None)
     assert (options.dry_run, options.json, options.log_dir) == (False, False, ())
+
+
+@pytest.mark.parametrize(
+    ("text", "number"), [("-2147483648", -(2**31)), ("0" * 5_000 + "7", 7), ("-0", 0), ("2147483647", 2**31 - 1)]
+)
+def test_numbers_of_partitions_are_taken_as_java_takes_them(text: str, number: int) -> None:
+    assert read(*REQUIRED, "--topic", "orders", "--partition", text).partition == number
+
+
+def test_a_topic_that_is_no_text_has_what_is_none_replaced() -> None:
+    assert read(*REQUIRED, "--topic", os.fsdecode(b"a\xffb"), "--partition", "0").topic == "a\N{REPLACEMENT CHARACTER}b"
 
 
 def test_those_in_a_file() -> None:
@@ -61,6 +73,10 @@ def test_all_of_them_beforehand() -> None:
         (
             (*REQUIRED, "--topic", "a", "--partition", "2147483648"),
             "Cannot parse argument '2147483648' of option partition",
+        ),
+        (
+            (*REQUIRED, "--topic", "a", "--partition", "9" * 5_000),
+            f"Cannot parse argument '{'9' * 5_000}' of option partition",
         ),
         ((*REQUIRED, "--all-topic-partitions", "--log-dir", "a"), "Option log-dir is only allowed if dry-run is used"),
     ],
