@@ -14,7 +14,7 @@ from pathlib import Path
 from bench.report.figures import duration
 from bench.results import OURS, Row, Run, conditions, write_runs
 from bench.scaling import audits, epochs, logs, partitions, threads
-from bench.scaling.curve import CLOCKS, Curve
+from bench.scaling.curve import CLOCKS, Curve, remove_left_over
 
 GIB = 1 << 30
 
@@ -49,6 +49,7 @@ def main(words: list[str] | None = None) -> int:
     if not chosen:
         print(f"no curve has {given.only!r} in its name", file=sys.stderr)
         return 2
+    remove_left_over()
     run = Run("bench.scaling", conditions=conditions())
     try:
         for curve in chosen:

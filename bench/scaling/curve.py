@@ -75,6 +75,15 @@ class Curve:
         return row
 
 
+def remove_left_over() -> None:
+    """Remove what measurements that were killed have left: it may be gigabytes."""
+    for directory in BUILD.glob("scaling-*"):
+        try:
+            os.kill(int(directory.name.split("-")[1]), 0)
+        except ProcessLookupError:
+            shutil.rmtree(directory)
+
+
 def timed(sample: Sample, now: Callable[[], int]) -> int:
     """Nanoseconds of one call. As in a program that runs for long, no garbage of earlier work is in its way."""
     sample.before()
