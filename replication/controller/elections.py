@@ -56,7 +56,7 @@ def elect_leaders(
     """Hold elections for partitions, or for all (None), of which those that need none are not told."""
     records: list[MetadataRecord] = []
     if partitions is not None:
-        answers = [_elect_leader(cluster, each, election_type, records) for each in partitions]
+        answers = [_elect_leader(cluster, each, election_type, records) for each in dict.fromkeys(partitions)]
         return Decision(records, answers)
     everything = [TopicPartition(topic.name, number) for topic, number, _ in cluster.image.topics.partitions()]
     answers = [_elect_leader(cluster, each, election_type, records) for each in everything]

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from kio.schema.errors import ErrorCode
 
@@ -17,6 +17,7 @@ from replication.metadata.records import NO_LEADER_CHANGE, MetadataRecord
 
 ANY_BROKER_EPOCH = -1
 """A leader that does not know in which epoch a follower is registered."""
+_RECOVERY_STATES: Final = frozenset(LeaderRecoveryState)
 
 
 class IsrMember(NamedTuple):
@@ -57,14 +58,16 @@ class IsrChangeAnswer(NamedTuple):
 def change_isrs(cluster: ClusterState, request: IsrChangeRequest) -> Decision[list[IsrChangeAnswer]]:
     """Change the ISRs that may be changed; refuses all of them only with STALE_BROKER_EPOCH."""
     registered(cluster, request.broker_id, request.broker_epoch)
-    records: list[MetadataRecord] = []
+    records: dict[PartitionKey, MetadataRecord] = {}
     answers = [_change_isr(cluster, request.broker_id, change, records) for change in request.changes]
-    return Decision(records, answers)
+    return Decision(list(records.values()), answers)
 
 
 def _change_isr(
-    cluster: ClusterState, sender: int, change: IsrChange, records: list[MetadataRecord]
+    cluster: ClusterState, sender: int, change: IsrChange, records: dict[PartitionKey, MetadataRecord]
 ) -> IsrChangeAnswer:
+    if change.key in records:
+        return IsrChangeAnswer(change.key, ErrorCode.invalid_update_version)
     topic = cluster.image.topics.by_id.get(change.key.topic_id)
     if topic is None:
         return IsrChangeAnswer(change.key, ErrorCode.unknown_topic_id)
@@ -79,7 +82,7 @@ def _change_isr(
     record = change_of(cluster, topic, change.key.partition_id, target=target)
     if record is None:
         return IsrChangeAnswer(change.key, ErrorCode.none, partition)
-    records.append(record)
+    records[change.key] = record
     if record.leader not in {NO_LEADER_CHANGE, sender}:
         return IsrChangeAnswer(change.key, ErrorCode.new_leader_elected)
     return IsrChangeAnswer(change.key, ErrorCode.none, partition.changed(record))
@@ -100,7 +103,7 @@ def _fault(cluster: ClusterState, sender: int, change: IsrChange, partition: Par
         return ErrorCode.invalid_update_version
     if len(set(isr)) != len(isr) or not set(isr) <= set(partition.replicas) or partition.leader not in isr:
         return ErrorCode.invalid_request
-    if recovering and (recovered or len(isr) > 1):
+    if change.leader_recovery_state not in _RECOVERY_STATES or (recovering and (recovered or len(isr) > 1)):
         return ErrorCode.invalid_request
     if not _all_eligible(cluster, change.new_isr):
         return ErrorCode.ineligible_replica

@@ -1,5 +1,6 @@
 """Reassignments that are asked for, cancelled and listed (Kafka: AlterPartitionReassignments, KIP-455)."""
 
+from collections import Counter
 from collections.abc import Iterable
 from typing import NamedTuple
 
@@ -43,19 +44,28 @@ class OngoingReassignment(NamedTuple):
 def alter_reassignments(
     cluster: ClusterState, requests: Iterable[ReassignmentRequest], *, allow_replication_factor_change: bool = True
 ) -> Decision[list[ReassignmentAnswer]]:
-    """Start and cancel reassignments, each for itself."""
+    """Start and cancel reassignments, each for itself; of a partition that is named twice none."""
+    asked = list(requests)
+    times = Counter(request.partition for request in asked)
     records: list[MetadataRecord] = []
-    answers = []
-    for request in requests:
+    answers: dict[TopicPartition, ReassignmentAnswer] = {}
+    for request in asked:
         try:
+            _check_once(times[request.partition])
             record = _alter(cluster, request, allow_replication_factor_change)
         except Refusal as refusal:
-            answers.append(ReassignmentAnswer(request.partition, refusal.code, refusal.message))
+            answers[request.partition] = ReassignmentAnswer(request.partition, refusal.code, refusal.message)
             continue
-        answers.append(ReassignmentAnswer(request.partition))
+        answers[request.partition] = ReassignmentAnswer(request.partition)
         if record is not None:
             records.append(record)
-    return Decision(records, answers)
+    return Decision(records, list(answers.values()))
+
+
+def _check_once(times: int) -> None:
+    """Refuse what one request names twice: what is decided first would not be known to what is decided then."""
+    if times > 1:
+        raise Refusal(ErrorCode.invalid_request, "Duplicate partition.")
 
 
 def list_reassignments(

@@ -20,6 +20,7 @@ from replication.metadata.configurations import ConfigResourceType
 from replication.metadata.nodes import BrokerRegistration
 from replication.metadata.partition import PartitionState
 from replication.metadata.records import ClearElrRecord, ConfigRecord, MetadataRecord, RemoveTopicRecord, TopicRecord
+from replication.metadata.topics import Topic
 
 DEFAULT: Final = -1
 """As many as the controller's settings say."""
@@ -75,7 +76,7 @@ class TopicMaker:
         """Make topics, each for itself. Refuses all with POLICY_VIOLATION where they have too many partitions."""
         total = sum(len(topic.assignments) or max(topic.partitions, 0) or self.partitions for topic in topics)
         if total > PARTITIONS_PER_REQUEST:
-            raise Refusal(ErrorCode.policy_violation, "Excessively large number of partitions per request.")
+            raise _too_many()
         times = Counter(topic.name for topic in topics)
         records: list[MetadataRecord] = []
         answers: dict[str, TopicAnswer] = {}
@@ -89,15 +90,18 @@ class TopicMaker:
 
     def add_partitions(self, cluster: ClusterState, requests: Iterable[MorePartitions]) -> Decision[list[TopicAnswer]]:
         """Enlarge topics, each for itself."""
+        asked = list(requests)
+        times = Counter(request.name for request in asked)
         records: list[MetadataRecord] = []
-        answers = []
-        for request in requests:
+        answers: dict[str, TopicAnswer] = {}
+        for request in asked:
             try:
+                _check_once(request.name, times[request.name])
                 records += self._add_partitions(cluster, request)
-                answers.append(TopicAnswer(request.name))
+                answers[request.name] = TopicAnswer(request.name)
             except Refusal as refusal:
-                answers.append(TopicAnswer(request.name, refusal.code, refusal.message))
-        return Decision(records, answers)
+                answers[request.name] = TopicAnswer(request.name, refusal.code, refusal.message)
+        return Decision(records, list(answers.values()))
 
     def _create(self, cluster: ClusterState, topic: NewTopic, records: list[MetadataRecord]) -> TopicAnswer:
         partitions = _assigned(cluster, topic) if topic.assignments else self._placed(cluster, topic)
@@ -144,6 +148,8 @@ class TopicMaker:
                 ErrorCode.invalid_partitions,
                 f"The topic {topic.name} currently has {count} partition(s); {request.count} would not be an increase.",
             )
+        if request.count - count > PARTITIONS_PER_REQUEST:
+            raise _too_many()
         partitions = self._additional(cluster, request, count, factor=len(topic.partitions[0].replicas))
         level = cluster.rules.metadata_version
         return [state.record(topic.id, number, level) for number, state in enumerate(partitions, count)]
@@ -168,24 +174,42 @@ class TopicMaker:
 
 
 def delete_topics(cluster: ClusterState, topics: Iterable[str | UUID]) -> Decision[list[TopicAnswer]]:
-    """Delete topics by name or by id, each for itself."""
+    """Delete topics by name or by id, each for itself; not one that is named twice, and be it once in either way."""
+    asked = [(named, _topic(cluster, named)) for named in topics]
+    times = Counter(topic.id for _, topic in asked if topic)
     records: list[MetadataRecord] = []
     answers = []
-    for named in topics:
-        by_id = isinstance(named, UUID)
-        topic = cluster.image.topics.by_id.get(named) if isinstance(named, UUID) else cluster.topic_named(named)
+    for named, topic in dict(asked).items():
         if topic is None:
+            by_id = isinstance(named, UUID)
             error = ErrorCode.unknown_topic_id if by_id else ErrorCode.unknown_topic_or_partition
             answers.append(TopicAnswer(named, error))
             continue
-        records.append(RemoveTopicRecord(topic_id=topic.id))
-        answers.append(TopicAnswer(named))
+        try:
+            _check_once(named, times[topic.id])
+            records.append(RemoveTopicRecord(topic_id=topic.id))
+            answers.append(TopicAnswer(named))
+        except Refusal as refusal:
+            answers.append(TopicAnswer(named, refusal.code, refusal.message))
     return Decision(records, answers)
 
 
-def _check_new(cluster: ClusterState, topic: NewTopic, times: int) -> None:
+def _topic(cluster: ClusterState, named: str | UUID) -> Topic | None:
+    return cluster.topic_named(named) if isinstance(named, str) else cluster.image.topics.by_id.get(named)
+
+
+def _check_once(named: str | UUID, times: int) -> None:
+    """Refuse what one request names twice: what is decided first would not be known to what is decided then."""
     if times > 1:
-        raise Refusal(ErrorCode.invalid_request, "Duplicate topic name.")
+        raise Refusal(ErrorCode.invalid_request, f"Duplicate topic {'name' if isinstance(named, str) else 'id'}.")
+
+
+def _too_many() -> Refusal:
+    return Refusal(ErrorCode.policy_violation, "Excessively large number of partitions per request.")
+
+
+def _check_new(cluster: ClusterState, topic: NewTopic, times: int) -> None:
+    _check_once(topic.name, times)
     names = cluster.image.topics.by_name
     check_name(topic.name, names)
     if topic.name in names:

@@ -228,9 +228,9 @@ def test_what_is_being_reassigned_is_listed() -> None:
 
 def test_another_number_of_replicas_can_be_ruled_out() -> None:
     cluster = SmallCluster(3)
-    cluster.topic("a", (1, 2))
+    cluster.topic("a", (1, 2), (1, 2))
     decision = cluster.controller.alter_reassignments(
-        [ReassignmentRequest(named("a-0"), (1, 2, 3)), ReassignmentRequest(named("a-0"), (2, 3))],
+        [ReassignmentRequest(named("a-0"), (1, 2, 3)), ReassignmentRequest(named("a-1"), (2, 3))],
         allow_replication_factor_change=False,
     )
     assert decision.answer[0].message == "The replication factor is changed from 2 to 3"

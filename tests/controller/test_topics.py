@@ -121,6 +121,9 @@ def test_what_is_only_validated_is_not_made() -> None:
 def test_too_many_partitions_at_once_are_refused_altogether() -> None:
     with pytest.raises(Refusal, match="POLICY_VIOLATION"):
         create(SmallCluster(), NewTopic("a", 5000, 1), NewTopic("b", 5001, 1))
+    cluster = SmallCluster()
+    cluster.topic("c", (1,))
+    assert enlarge(cluster, "c", 10_002).error is ErrorCode.policy_violation
 
 
 def test_a_cordoned_directory_gets_no_replica_by_chance() -> None:
