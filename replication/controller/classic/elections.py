@@ -66,7 +66,7 @@ class Elections:
         state = self._context.states.get(partition)
         leader = NO_LEADER if state is None else state.leader
         is_preferred = election_type is ElectionType.PREFERRED
-        if leader == assignment.replicas[0] if is_preferred else leader in self._context.live:
+        if leader in assignment.replicas[:1] if is_preferred else leader in self._context.live:
             message = "Leader election not needed for topic partition."
             return ElectionAnswer(partition, ErrorCode.election_not_needed, message)
         return None

@@ -208,6 +208,11 @@ class TestElections:
         recovers = cluster.state(P).recovery_state is LeaderRecoveryState.RECOVERING
         assert recovers == elected
 
+    def test_a_partition_without_replicas_has_no_leader_to_prefer(self, cluster: ClassicCluster) -> None:
+        cluster.topic("none", [])
+        (answer,) = cluster.controller.elect_leaders(ElectionType.PREFERRED, [named("none-0")])
+        assert answer.error is ErrorCode.preferred_leader_not_available
+
     def test_the_store_asks_for_preferred_elections(self, cluster: ClassicCluster) -> None:
         cluster.kill(1)
         cluster.start(1)
