@@ -56,6 +56,9 @@ class ControllerSettings:
     broker_session_timeout_ms: int = 9000
     leader_imbalance_check_interval_ms: int | None = 300_000
     """None where leaders are not balanced (auto.leader.rebalance.enable)."""
+    leader_imbalance_per_broker_percentage: int | None = None
+    """Leave a broker alone that lacks no more of the leaderships that are preferably its own; None balances all, as
+    Kafka's KRaft controller does whatever this setting says."""
     unclean_leader_election_interval_ms: int = 300_000
     num_partitions: int = 1
     default_replication_factor: int = 1
@@ -249,7 +252,7 @@ class Controller:
         if stale is not None:
             return self._fence_stale(stale)
         if self._balance_at is not None and now >= self._balance_at:
-            decision = balance_leaders(self.cluster)
+            decision = self.balance_leaders()
             interval = self.settings.leader_imbalance_check_interval_ms or 0
             self._balance_at = now if decision.answer else now + interval
             return Decision(decision.records, None)
@@ -273,7 +276,8 @@ class Controller:
 
     def balance_leaders(self) -> Decision[bool]:
         """Bring leaderships to the preferred replicas; the answer says whether there are more."""
-        return balance_leaders(self.cluster)
+        percentage = self.settings.leader_imbalance_per_broker_percentage
+        return balance_leaders(self.cluster, percentage=percentage)
 
     def elect_uncleanly(self) -> Decision[bool]:
         """Give leaders to partitions of topics that rather lose records; the answer says whether there are more."""

@@ -10,6 +10,7 @@ from kio.schema.errors import ErrorCode
 from logstore.topic_partition import TopicPartition
 from replication.controller.cluster_state import ClusterState
 from replication.controller.decision import Decision
+from replication.controller.imbalance import imbalanced
 from replication.controller.leadership import change_of
 from replication.controller.partition_change import Election
 from replication.metadata.records import MetadataRecord
@@ -63,10 +64,15 @@ def elect_leaders(
     return Decision(records, [answer for answer in answers if answer.error is not ErrorCode.election_not_needed])
 
 
-def balance_leaders(cluster: ClusterState, limit: int = ELECTIONS_PER_PASS) -> Decision[bool]:
-    """Bring leaderships to the preferred replicas where they can lead; answer whether another pass is due at once."""
+def balance_leaders(
+    cluster: ClusterState, limit: int = ELECTIONS_PER_PASS, percentage: int | None = None
+) -> Decision[bool]:
+    """Bring leaderships to the preferred replicas where they can lead; answer whether another pass is due at once.
+
+    With a `percentage`, only those of brokers that lack more of theirs than that.
+    """
     records: list[MetadataRecord] = []
-    for key in cluster.index.imbalanced():
+    for key in imbalanced(cluster, percentage):
         if len(records) >= limit:
             break
         topic = cluster.image.topics.topic(key.topic_id)

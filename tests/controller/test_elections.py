@@ -1,5 +1,7 @@
+import pytest
 from kio.schema.errors import ErrorCode
 
+from replication.controller.controller import ControllerSettings
 from replication.controller.elections import ElectionAnswer, ElectionType, balance_leaders
 from tests.controller.small_cluster import SmallCluster, named
 
@@ -115,3 +117,20 @@ def test_a_pass_that_balances_leaders_ends_at_its_limit_and_says_so() -> None:
     rest = balance_leaders(cluster.controller.cluster, 3)
     assert (len(rest.records), cluster.done(rest)) == (2, False)
     assert {cluster.partition("a", number).leader for number in range(5)} == {1}
+
+
+@pytest.mark.parametrize(
+    ("percentage", "are_balanced"), [(None, True), (0, True), (19, True), (20, False), (100, False)]
+)
+def test_a_broker_that_lacks_few_of_its_leaderships_can_be_left_alone(
+    percentage: int | None, are_balanced: bool
+) -> None:
+    settings = ControllerSettings(leader_imbalance_per_broker_percentage=percentage)
+    cluster = SmallCluster(settings=settings)
+    cluster.topic("a", (1, 2, 3), *[(2, 1, 3)] * 7)
+    cluster.fence(1)
+    cluster.heartbeat(1)
+    cluster.topic("b", *[(1, 2, 3)] * 4)
+    cluster.set_isr("a", 2, 3, 1)
+    records = cluster.controller.balance_leaders().records
+    assert bool(records) == are_balanced

@@ -7,11 +7,7 @@ from collections.abc import Set as AbstractSet
 from logstore.topic_partition import TopicPartition
 from replication.controller.classic.leader_and_isr import LeaderAndIsr
 from replication.controller.classic.replica_assignment import ReplicaAssignment
-
-
-def is_imbalanced(preferring: int, led_elsewhere: int, percentage: int) -> bool:
-    """Whether, of the partitions that prefer a broker, more than `percentage` % are led elsewhere."""
-    return led_elsewhere * 100 > preferring * percentage
+from replication.controller.imbalance import is_imbalanced
 
 
 def imbalanced(

@@ -14,7 +14,7 @@ from replication.controller.classic.context import StateChange
 from replication.controller.classic.controller import FIRST_BALANCE_MS, ClassicController, RunState
 from replication.controller.classic.coordination_store import Delete, SetData
 from replication.controller.classic.errors import StateChangeError
-from replication.controller.classic.imbalance import imbalanced, is_imbalanced
+from replication.controller.classic.imbalance import imbalanced
 from replication.controller.classic.leader_and_isr import LeaderAndIsr
 from replication.controller.classic.partition_machine import UNCLEAN_ELECTION
 from replication.controller.classic.partition_states import PartitionState, initial_partition_state
@@ -23,6 +23,7 @@ from replication.controller.classic.replica_assignment import ReplicaAssignment
 from replication.controller.classic.replica_states import Replica, ReplicaState, initial_replica_state
 from replication.controller.classic.settings import ClassicSettings
 from replication.controller.elections import ElectionType
+from replication.controller.imbalance import is_imbalanced
 from replication.controller.refusal import Refusal
 from tests.controller.case import Document, only
 from tests.controller.classic.chronicle import check_order, is_change, is_metadata, journaled_commands
