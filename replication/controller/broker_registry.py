@@ -105,6 +105,8 @@ def _check_identity(
         )
     if request.is_migrating_zk_broker:
         raise Refusal(ErrorCode.broker_id_not_registered, "Controller does not support registering ZK brokers.")
+    if request.broker_id < 0:
+        raise _invalid(f"Broker ID {request.broker_id} is negative, which stands for nobody")
 
 
 def _check_directories(brokers: Mapping[int, BrokerRegistration], request: RegistrationRequest) -> None:

@@ -160,6 +160,11 @@ def test_a_broker_that_cannot_do_what_is_finalised_is_refused() -> None:
         cluster.register(9, features=(level,))
 
 
+def test_nobody_registers_as_nobody() -> None:
+    with pytest.raises(Refusal, match="INVALID_REGISTRATION: Broker ID -1 is negative"):
+        SmallCluster().register(-1, log_dirs=(directory(9),))
+
+
 def test_what_lay_in_a_failed_directory_is_led_by_others() -> None:
     cluster = SmallCluster(2)
     other = UUID(int=7777)
