@@ -71,17 +71,20 @@ def encode_values(
     count = len(values)
     if keys is not None and len(keys) != count:
         raise ValueError(f"{len(keys):,} keys do not belong to {count:,} values")
-    value_data, value_length = _join(values)
-    key_data, key_length = _join(keys) if keys is not None else (b"", np.full(count, -1, np.int32))
     nowhere = np.zeros(count, np.int64)
+    value_data, value_start, value_length = _join(values)
+    key_data, key_start, key_length = b"", nowhere, np.full(count, -1, np.int32)
+    if keys is not None:
+        key_data, key_start, key_length = _join(keys)
+        key_start += len(value_data)
     columns = RecordColumns(
         data=np.frombuffer(value_data + key_data if key_data else value_data, np.uint8),
         batch=nowhere,
         offset=nowhere,
         timestamp=np.broadcast_to(np.asarray(timestamps, np.int64), count),
-        key_start=_starts(key_length) + len(value_data),
+        key_start=key_start,
         key_length=key_length,
-        value_start=_starts(value_length),
+        value_start=value_start,
         value_length=value_length,
         headers_start=nowhere,
         header_count=np.zeros(count, np.int32),
@@ -112,20 +115,16 @@ def _compressed_batches(encoder: "Encoder", template: BatchTemplate) -> Iterator
         template = template.after(count)
 
 
-def _join(contents: Sequence[bytes | None]) -> "tuple[bytes, NDArray[np.int32]]":
-    """Join the contents, and give their lengths, -1 for none."""
+def _join(contents: Sequence[bytes | None]) -> "tuple[bytes, NDArray[np.int64], NDArray[np.int32]]":
+    """Join the contents, and give where each of them starts and its length, -1 for none."""
     import numpy as np  # noqa: PLC0415  plain writers do without
 
-    if None in contents:
-        lengths = np.fromiter((-1 if each is None else len(each) for each in contents), np.int32, len(contents))
-        return b"".join(each for each in contents if each is not None), lengths
     present = cast("Sequence[bytes]", contents)
-    return b"".join(present), np.fromiter(map(len, present), np.int32, len(present))
-
-
-def _starts(lengths: "NDArray[np.int32]") -> "NDArray[np.int64]":
-    """Give where each of the joined contents starts."""
-    import numpy as np  # noqa: PLC0415  plain writers do without
-
+    try:
+        data = b"".join(present)
+        lengths = np.fromiter(map(len, present), np.int32, len(present))
+    except TypeError:  # not all of them are present
+        data = b"".join(each for each in contents if each is not None)
+        lengths = np.fromiter((-1 if each is None else len(each) for each in contents), np.int32, len(contents))
     sizes = np.maximum(lengths, 0)
-    return np.cumsum(sizes, dtype=np.int64) - sizes
+    return data, np.cumsum(sizes, dtype=np.int64) - sizes, lengths
