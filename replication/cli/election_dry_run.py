@@ -10,9 +10,9 @@ from replication.controller.elections import ElectionType
 from replication.operations.cluster_reader import read_cluster
 from replication.operations.described_state import described_state
 from replication.operations.election_forecast import ElectionForecast, forecast
-from replication.operations.election_losses import advice_for, losses_as_json, open_log_directories, standing_of
+from replication.operations.election_losses import ElectionLosses, open_log_directories
 from replication.operations.leader_election import bootstrap_addresses
-from replication.planning import Advice, Standing
+from replication.planning import Standing
 from replication.protocol.cluster_client import ClusterClient
 
 
@@ -33,21 +33,19 @@ def foresee(
     for gap in view.gaps:
         complain(str(gap))
     forecasts = forecast(described_state(view), ElectionType[election_type], partitions)
-    advice = {each.partition: advice_for(replicas, each.partition, failures) for each in forecasts if each.is_unclean}
-    for judged in filter(None, advice.values()):
+    losses = {each.partition: ElectionLosses.of(each, replicas, failures) for each in forecasts if each.is_unclean}
+    for judged in filter(None, (each.advice for each in losses.values())):
         for standing in judged.replicas:
             tell_of_damage(f"{judged.topic}-{judged.partition}", f"broker {standing.replica}", standing.damage)
     if json:
-        documents = [
-            {**each.as_json(), **losses_as_json(advice.get(each.partition), each.would_lead)} for each in forecasts
-        ]
+        documents = [{**each.as_json(), **_losses_as_json(losses.get(each.partition))} for each in forecasts]
         print_json({"dry_run": True, "election_type": election_type, "partitions": documents})
     else:
-        _print_forecasts(forecasts, advice)
+        _print_forecasts(forecasts, losses)
     return any(each.fails or each.is_unclean for each in forecasts)
 
 
-def _print_forecasts(forecasts: Sequence[ElectionForecast], advice: Mapping[TopicPartition, Advice | None]) -> None:
+def _print_forecasts(forecasts: Sequence[ElectionForecast], losses: Mapping[TopicPartition, ElectionLosses]) -> None:
     print_table(
         "Nobody is elected: this would become of it",
         ("partition", "leader", "would lead", "in sync", "election", "lost by the others"),
@@ -58,7 +56,7 @@ def _print_forecasts(forecasts: Sequence[ElectionForecast], advice: Mapping[Topi
                 each.would_lead,
                 ",".join(map(str, each.isr)),
                 _outcome(each),
-                _losses(advice.get(each.partition), each.would_lead) if each.is_unclean else None,
+                _told(losses[each.partition]) if each.is_unclean else None,
             )
             for each in forecasts
         ],
@@ -71,12 +69,20 @@ def _outcome(foreseen: ElectionForecast) -> str:
     return "unclean" if foreseen.is_unclean else "clean"
 
 
-def _losses(advice: Advice | None, leader: int | None) -> str:
-    standing = standing_of(advice, leader)
-    if advice is None or standing is None:
-        return f"not known: name --log-dir of broker {leader} and of others"
-    better = "" if advice.recommended == standing.replica else f"; broker {advice.recommended} had better lead"
-    return _lost_by_others(standing) + better
+def _losses_as_json(losses: ElectionLosses | None) -> Mapping[str, object]:
+    return losses.as_json() if losses else {"lost": None, "recommended": None, "not_compared": None}
+
+
+def _told(losses: ElectionLosses) -> str:
+    absent = ", ".join(map(str, losses.not_compared))
+    if losses.leader is None:
+        return f"not known: name --log-dir of broker {absent}" if absent else "not known"
+    told = [_lost_by_others(losses.leader)]
+    if losses.recommended != losses.foreseen.would_lead:
+        told.append(f"broker {losses.recommended} had better lead")
+    if absent:
+        told.append(f"not compared: broker {absent}")
+    return "; ".join(told)
 
 
 def _lost_by_others(standing: Standing) -> str:

@@ -23,6 +23,8 @@ class ElectionForecast:
     leader: int | None = None
     """Who leads now."""
     would_lead: int | None = None
+    replicas: tuple[int, ...] = ()
+    """Who is to hold it."""
     isr: tuple[int, ...] = ()
     """Who would be in sync."""
     is_unclean: bool = False
@@ -77,6 +79,7 @@ def _forecast(
         message=answer.message,
         leader=before.leader if before.has_leader else None,
         would_lead=after.leader if after.has_leader else None,
+        replicas=after.replicas,
         isr=after.isr,
         is_unclean=elected and after.leader not in (*before.isr, *before.elr),
     )

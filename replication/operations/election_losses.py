@@ -2,13 +2,13 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
-from logstore import TopicPartition
 from logstore.meta_properties import META_PROPERTIES_NAME, MetaProperties
+from replication.operations.election_forecast import ElectionForecast
 from replication.operations.tool_error import ToolError
 from replication.planning import Advice, Replica, Standing, advise, open_replicas
 from replication.planning.failures import PARTITION_ERRORS, OnError
@@ -19,44 +19,79 @@ _LOG_DIR: Final = re.compile(r"(?:(?P<id>\d+)=)?(?P<path>.+)", re.DOTALL)
 _MIN_REPLICAS: Final = 2
 
 
+@dataclass(frozen=True, slots=True)
+class ElectionLosses:
+    """What the other replicas of a partition truncate under its new leader, as far as their copies tell."""
+
+    foreseen: ElectionForecast
+    advice: Advice | None
+    """How the copies compare; None where fewer than two can be compared."""
+    not_compared: tuple[int, ...]
+    """The replicas that have no copy here."""
+
+    @classmethod
+    def of(cls, foreseen: ElectionForecast, copies: Sequence[Replica], on_error: OnError) -> "ElectionLosses":
+        """Compare the copies that the partition's replicas have; `on_error` is told of those that cannot be.
+
+        What a broker holds that is no replica is left aside: it can neither lead nor truncate.
+        """
+        partition = foreseen.partition
+        held = holding((copy for copy in copies if int(copy.name) in foreseen.replicas), partition)
+        absent = tuple(each for each in foreseen.replicas if str(each) not in held)
+        try:
+            advice = judge_copies(partition, held, partial(advise, partition), on_error)
+        except PARTITION_ERRORS as error:
+            on_error(partition, error)
+            advice = None
+        return cls(foreseen, advice, absent)
+
+    @property
+    def leader(self) -> Standing | None:
+        """How the new leader's copy stands among the others; None where it was not compared."""
+        standings = self.advice.replicas if self.advice else ()
+        return next((each for each in standings if each.replica == str(self.foreseen.would_lead)), None)
+
+    @property
+    def recommended(self) -> int | None:
+        """Who had better lead; the new leader itself, where nothing is lost under it. None where it is not known."""
+        if self.advice is None or self.leader is None:
+            return None
+        loses = any(loss.records_lost for loss in self.leader.lost.values())
+        return int(self.advice.recommended if loses or self.leader.damage else self.leader.replica)
+
+    def as_json(self) -> Mapping[str, Any]:
+        """Return what can be written as JSON."""
+        return {
+            "lost": self.leader.as_json()["lost"] if self.leader else None,
+            "recommended": self.recommended,
+            "not_compared": self.not_compared,
+        }
+
+
 def open_log_directories(arguments: Sequence[str], on_error: OnError) -> list[Replica]:
-    """Open `[ID=]DIR` arguments as replicas that are called by their brokers' ids.
+    """Open `[ID=]DIR` arguments as replicas that are called by their brokers' ids; a broker may have several disks.
 
     Without an ID it is read from the directory's meta.properties. Raises ToolError where none is told, where there are
-    fewer than two, or two of one broker, and what else `open_replicas` raises.
+    fewer than two brokers, or two copies of a partition of one broker, and what else `open_replicas` raises.
     """
-    if len(arguments) < _MIN_REPLICAS:
-        raise ToolError("Option log-dir is needed for two brokers or more: what is lost shows only in comparison")
     directories = [_parsed(argument) for argument in arguments]
-    ids = [broker_id for broker_id, _ in directories]
-    if len(set(ids)) < len(ids):
-        raise ToolError(f"Option log-dir names one broker twice: {', '.join(map(str, sorted(ids)))}")
-    replicas = open_replicas([path for _, path in directories], on_error=on_error)
-    return [replace(replica, name=str(broker_id)) for broker_id, replica in zip(ids, replicas, strict=True)]
+    if len({broker_id for broker_id, _ in directories}) < _MIN_REPLICAS:
+        raise ToolError("Option log-dir is needed for two brokers or more: what is lost shows only in comparison")
+    opened = open_replicas([path for _, path in directories], on_error=on_error)
+    replicas: dict[int, Replica] = {}
+    for (broker_id, path), disk in zip(directories, opened, strict=True):
+        named = replace(disk, name=str(broker_id))
+        replicas[broker_id] = _joined(replicas[broker_id], named, path) if broker_id in replicas else named
+    return list(replicas.values())
 
 
-def advice_for(replicas: Sequence[Replica], partition: TopicPartition, on_error: OnError) -> Advice | None:
-    """Compare the copies of a partition; None, with `on_error` told why, where they cannot be compared."""
-    try:
-        return judge_copies(partition, holding(replicas, partition), partial(advise, partition), on_error)
-    except PARTITION_ERRORS as error:
-        on_error(partition, error)
-        return None
-
-
-def standing_of(advice: Advice | None, broker_id: int | None) -> Standing | None:
-    """Return how a broker's copy stands among the others; None where it was not compared."""
-    if advice is None:
-        return None
-    return next((each for each in advice.replicas if each.replica == str(broker_id)), None)
-
-
-def losses_as_json(advice: Advice | None, broker_id: int | None) -> Mapping[str, object]:
-    """Return what the others would lose, and who had better lead, as can be written as JSON."""
-    standing = standing_of(advice, broker_id)
-    if advice is None or standing is None:
-        return {"lost": None, "recommended": None}
-    return {"lost": standing.as_json()["lost"], "recommended": int(advice.recommended)}
+def _joined(one: Replica, other: Replica, path: Path) -> Replica:
+    """Return what two disks of one broker hold together; `path` is the other's. Raises ToolError."""
+    if twice := sorted(one.held & other.held):
+        raise ToolError(
+            f"{path}: broker {one.name} has another directory that holds {twice[0]}; name one copy of each of its disks"
+        )
+    return replace(one, partitions={**one.partitions, **other.partitions}, left_out=one.left_out | other.left_out)
 
 
 def _parsed(argument: str) -> tuple[int, Path]:
@@ -66,7 +101,9 @@ def _parsed(argument: str) -> tuple[int, Path]:
         return int(match["id"]), path
     try:
         broker_id = MetaProperties.read(path / META_PROPERTIES_NAME).node_id
-    except FileNotFoundError:
+    except FileNotFoundError as error:
+        if not path.exists():
+            raise ToolError(f"{path}: no such directory") from error
         broker_id = None
     if broker_id is None:
         raise ToolError(f"{path}: no {META_PROPERTIES_NAME} tells whose it is; write ID={path}")

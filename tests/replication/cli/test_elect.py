@@ -1,8 +1,10 @@
 """What `epochlog elect` adds to Kafka's tool, and how it ends, without a cluster."""
 
 import json
+import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -127,7 +129,7 @@ def test_our_help_shows_what_goes_beyond_kafkas() -> None:
         ),
         (
             (ALL, "--dry-run", "--log-dir", "1=d", "--log-dir", "1=e"),
-            "Option log-dir names one broker twice: 1, 1\n",
+            "Option log-dir is needed for two brokers or more: what is lost shows only in comparison\n",
         ),
     ],
 )
@@ -140,6 +142,11 @@ def test_a_directory_that_does_not_tell_whose_it_is(tmp_path: Path) -> None:
     told = ("--dry-run", "--log-dir", tmp_path, "--log-dir", "2=x")
     done = epochlog("elect", "--bootstrap", "127.0.0.1:1", *UNCLEAN, ALL, *told)
     assert (done.status, done.err) == (1, f"{tmp_path}: no meta.properties tells whose it is; write ID={tmp_path}\n")
+    told = ("--dry-run", "--log-dir", tmp_path / "gone", "--log-dir", "2=x")
+    assert (
+        epochlog("elect", "--bootstrap", "127.0.0.1:1", *UNCLEAN, ALL, *told).err
+        == f"{tmp_path / 'gone'}: no such directory\n"
+    )
 
 
 def test_a_directory_that_is_none_is_told_with_the_tools_status(tmp_path: Path) -> None:
@@ -204,12 +211,12 @@ def test_what_an_unclean_election_would_lose(monkeypatch: pytest.MonkeyPatch) ->
         done = foresee(*UNCLEAN, ALL, *directories)
         told: Any = foresee(*UNCLEAN, ALL, *directories, "--json").document
     assert done.status == 1
-    lost = "broker 2: 77 records, 13539 bytes from 300 on; broker 2 had better lead"
+    lost = "broker 2: 77 records, 13539 bytes from 300 on; broker 2 had better lead; not compared: broker 3"
     assert done.out.splitlines()[1].split("\t") == ["diverge-0", "", "1", "1", "unclean", lost]
     [partition] = told["partitions"]
     assert (told["dry_run"], told["election_type"], partition["unclean"]) == (True, "UNCLEAN", True)
     assert partition["lost"] == {"2": {"truncate_to": 300, "records_lost": 77, "bytes_lost": 13539}}
-    assert partition["recommended"] == 2
+    assert (partition["recommended"], partition["not_compared"]) == (2, [3])
 
 
 def test_an_id_stands_for_what_the_directory_says(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -220,13 +227,54 @@ def test_an_id_stands_for_what_the_directory_says(monkeypatch: pytest.MonkeyPatc
     assert (partition["lost"]["2"]["records_lost"], partition["recommended"]) == (120, 1)
 
 
-@pytest.mark.parametrize("directories", [(), (2, 3)])
-def test_what_is_not_known_is_said(monkeypatch: pytest.MonkeyPatch, directories: tuple[int, ...]) -> None:
+@pytest.mark.parametrize(("directories", "missing"), [((), "3, 1, 2"), ((2, 3), "3, 1")])
+def test_what_is_not_known_is_said(monkeypatch: pytest.MonkeyPatch, directories: tuple[int, ...], missing: str) -> None:
     root = replicas("diverged")
     options = [each for broker in directories for each in ("--log-dir", root / f"broker-{broker}")]
     with cluster(monkeypatch, leaderless()):
         done = foresee(*UNCLEAN, ALL, *options)
         told = json.loads(foresee(*UNCLEAN, ALL, *options, "--json").out)
     assert done.status == 1
-    assert done.out.splitlines()[1].endswith("not known: name --log-dir of broker 1 and of others")
-    assert told["partitions"][0]["lost"] is None
+    assert done.out.splitlines()[1].endswith(f"not known: name --log-dir of broker {missing}")
+    assert (told["partitions"][0]["lost"], told["partitions"][0]["recommended"]) == (None, None)
+
+
+def test_nobody_had_better_lead_where_nothing_is_lost(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    copies = [tmp_path / "one", tmp_path / "other"]
+    for copy in copies:
+        shutil.copytree(replicas("diverged") / "broker-1", copy)
+    directories = ("--log-dir", f"1={copies[0]}", "--log-dir", f"2={copies[1]}")
+    partition = replace(leaderless(), replicas=(3, 2, 1))
+    with cluster(monkeypatch, partition):
+        done = foresee(*UNCLEAN, ALL, *directories)
+        told = foresee(*UNCLEAN, ALL, *directories, "--json").document["partitions"][0]
+    assert done.out.splitlines()[1].split("\t") == [
+        *("diverge-0", "", "2", "2"),
+        "unclean",
+        "nothing; not compared: broker 3",
+    ]
+    assert (told["would_lead"], told["recommended"]) == (2, 2)
+
+
+def test_what_is_no_replica_can_neither_lead_nor_lose(monkeypatch: pytest.MonkeyPatch) -> None:
+    root = replicas("diverged")
+    with cluster(monkeypatch, leaderless()):
+        done = foresee(*UNCLEAN, ALL, "--log-dir", root / "broker-1", "--log-dir", f"7={root / 'broker-2'}")
+    assert done.out.splitlines()[1].endswith("\tnot known: name --log-dir of broker 3, 2")
+
+
+def test_a_broker_may_have_several_disks(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    disks = [tmp_path / "disk-1", tmp_path / "disk-2"]
+    for disk in disks:
+        shutil.copytree(replicas("diverged") / "broker-2", disk)
+    shutil.rmtree(disks[0] / str(FORKED))
+    directories = ["--log-dir", replicas("diverged") / "broker-1"]
+    directories += [each for disk in disks for each in ("--log-dir", disk)]
+    with cluster(monkeypatch, leaderless()):
+        twice = foresee(*UNCLEAN, ALL, *directories)
+        for both in {each.name for each in disks[0].iterdir() if each.is_dir()}:
+            shutil.rmtree(disks[1] / both)
+        told = foresee(*UNCLEAN, ALL, *directories, "--json").document["partitions"][0]
+    assert (twice.status, twice.out) == (1, "")
+    assert twice.err.startswith(f"{disks[1]}: broker 2 has another directory that holds ")
+    assert told["lost"]["2"]["records_lost"] == 77
