@@ -10,7 +10,6 @@ from logstore.append_info import AppendInfo
 from logstore.batch import CRC_START, HEADER_SIZE, LOG_OVERHEAD, MAX_OFFSET
 from logstore.batch_attributes import CODEC_BITS, NO_PRODUCER_ID
 from logstore.codec import decompress
-from logstore.errors import DecompressionError
 from logstore.log_config import LogConfig
 from logstore.record_inspection import FEW_RECORDS, NO_RECORD, inspect_records
 
@@ -68,7 +67,8 @@ def plain_producer_batch(
 ) -> tuple[bytearray, AppendInfo] | None:
     """Look at the one batch that a producer sends, and give it offset and epoch; None as `plain_batch` does.
 
-    Such a batch keeps its codec and its producer's timestamps, and has no faults, where the log `takes_as_sent`.
+    Such a batch keeps its codec and its producer's timestamps, and has no faults, where the log `takes_as_sent`. Raises
+    DecompressionError.
     """
     size = len(data)
     if not HEADER_SIZE <= size <= config.max_message_bytes:
@@ -90,7 +90,7 @@ def plain_producer_batch(
 
 
 def _inspect_sent(sent: memoryview, earliest: int, latest: int) -> tuple[int, int]:
-    """Do as the kernel of this name does, and also look into compressed batches."""
+    """Do as the kernel of this name does, and also look into compressed batches. Raises DecompressionError."""
     base_offset, length, magic, checksum, codec, delta, first, largest, producer_id, count = _SENT.unpack_from(sent)
     if (
         length != len(sent) - LOG_OVERHEAD
@@ -104,10 +104,7 @@ def _inspect_sent(sent: memoryview, earliest: int, latest: int) -> tuple[int, in
         return _NOT_PLAIN
     section = sent[HEADER_SIZE:]
     if codec:
-        try:
-            section = memoryview(decompress(codec, section))
-        except DecompressionError:
-            return _NOT_PLAIN
+        section = memoryview(decompress(codec, section))
     found = inspect_records(section, count, first, earliest=earliest, latest=latest)
     sound = found.broken == found.untimely == NO_RECORD and found.max_timestamp == largest
     return (count, largest) if sound and (found.is_consecutive or not codec) else _NOT_PLAIN

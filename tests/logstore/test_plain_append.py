@@ -4,9 +4,10 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 from unittest.mock import patch
 
+import pytest
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
@@ -22,9 +23,9 @@ from tests.logstore.batches import batch, record
 T = TypeVar("T")
 
 NOW = 10_000
-BULK_BYTES = 250
-"""Small, so that the compiled pass is tried with few batches."""
-OFTEN = 30
+COMPILED_FROM = st.sampled_from([0, 250])
+"""Bytes: few, so that the compiled passes are tried with small batches."""
+OFTEN = 12
 MEMORY = "/dev/shm" if Path("/dev/shm").is_dir() else None  # noqa: S108  a private directory is made in it
 
 
@@ -86,7 +87,7 @@ SENT = st.builds(
     attributes=mostly(0, 0x08, 0x20),
     magic=mostly(2, 2, 3),
     lie=st.sampled_from(
-        [{}] * 3 * OFTEN
+        [{}] * 6 * OFTEN
         + [{"crc": 1}, {"length": 70}, {"last_offset_delta": -1}, {"record_count": 1}, {"max_timestamp": NOW + 1}]
         + [{"attributes": 5}]
     ),
@@ -97,15 +98,15 @@ FETCHES = st.lists(st.lists(SENT, min_size=1, max_size=6), min_size=1, max_size=
 
 
 @contextmanager
-def short_way() -> Iterator[None]:
+def short_way(compiled_from: int) -> Iterator[None]:
     with (
-        patch.object(writable_log, "SEVERAL_BYTES", BULK_BYTES),
-        patch.multiple(plain_append, SEVERAL_BYTES=BULK_BYTES, BULK_BYTES=BULK_BYTES),
+        patch.object(writable_log, "SEVERAL_BYTES", compiled_from),
+        patch.multiple(plain_append, SEVERAL_BYTES=compiled_from, BULK_BYTES=compiled_from),
     ):
         yield
 
 
-def long_way() -> AbstractContextManager[object]:
+def long_way(_: int) -> AbstractContextManager[object]:
     nothing = lambda *_: None  # noqa: E731  in three places
     return patch.multiple(writable_log, plain_batch=nothing, plain_producer_batch=nothing, SEVERAL_BYTES=2**62)
 
@@ -128,7 +129,7 @@ def files(directory: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in directory.iterdir()}
 
 
-def compare(config: LogConfig, appends: list[tuple[bytes, int]], *, lead: bool) -> int:
+def compare(config: LogConfig, appends: list[tuple[bytes, int]], *, lead: bool, compiled_from: int = 250) -> int:
     """Append on both ways; return how many appends took the short one."""
     taken: list[AppendInfo] = []
 
@@ -147,7 +148,7 @@ def compare(config: LogConfig, appends: list[tuple[bytes, int]], *, lead: bool) 
             directory = Path(root, way.__name__, "t-0")
             directory.parent.mkdir()
             with (
-                way(),
+                way(compiled_from),
                 patch.multiple(Log, _write_plain=one, _append_plain=several),
                 open_log(directory, config) as log,
             ):
@@ -160,9 +161,11 @@ def compare(config: LogConfig, appends: list[tuple[bytes, int]], *, lead: bool) 
     return len(taken)
 
 
-@settings(max_examples=60)
-@given(CONFIGS, FETCHES)
-def test_a_follower_takes_plain_batches_as_it_takes_all_others(config: LogConfig, fetches: list[list[Sent]]) -> None:
+@settings(max_examples=80)
+@given(CONFIGS, FETCHES, COMPILED_FROM)
+def test_a_follower_takes_plain_batches_as_it_takes_all_others(
+    config: LogConfig, fetches: list[list[Sent]], compiled_from: int
+) -> None:
     appends, offset, epoch = [], 0, 0
     for fetch in fetches:
         data = b""
@@ -171,24 +174,67 @@ def test_a_follower_takes_plain_batches_as_it_takes_all_others(config: LogConfig
             data += sent.encode(offset, epoch)
             offset += len(sent.times)
         appends.append((data, epoch))
-    event(f"short ways: {min(compare(config, appends, lead=False), 3)}")
+    event(f"short ways: {min(compare(config, appends, lead=False, compiled_from=compiled_from), 3)}")
 
 
-@settings(max_examples=60)
-@given(CONFIGS, st.lists(SENT, min_size=1, max_size=20))
-def test_a_leader_takes_plain_batches_as_it_takes_all_others(config: LogConfig, batches: list[Sent]) -> None:
+@settings(max_examples=80)
+@given(CONFIGS, st.lists(SENT, min_size=1, max_size=20), COMPILED_FROM)
+def test_a_leader_takes_plain_batches_as_it_takes_all_others(
+    config: LogConfig, batches: list[Sent], compiled_from: int
+) -> None:
     appends, epoch = [], 0
     for sent in batches:
         epoch += sent.epoch_step
         appends.append((sent.encode(max(0, sent.gap), -1), epoch))
-    event(f"short ways: {min(compare(config, appends, lead=True), 3)}")
+    event(f"short ways: {min(compare(config, appends, lead=True, compiled_from=compiled_from), 3)}")
+
+
+PLAIN = Sent([0, 1], b"value", keyed=True, gap=0, epoch_step=0, producer_id=-1, attributes=0, magic=2, lie={})
+FAULTS: list[dict[str, Any]] = [
+    *({"lie": lie} for lie in ({"crc": 1}, {"length": 70}, {"last_offset_delta": 7}, {"record_count": 1})),
+    *({"lie": lie} for lie in ({"max_timestamp": NOW + 2}, {"attributes": 5}, {"base_offset": 1})),
+    *({"attributes": attributes} for attributes in (0x08, 0x20)),
+    {"producer_id": 7},
+    {"magic": 3},
+    {"times": [0, -600]},
+]
+
+
+@pytest.mark.parametrize("compiled_from", [0, 250])
+@pytest.mark.parametrize("codec", [Codec.NONE, Codec.LZ4])
+@pytest.mark.parametrize("fault", FAULTS, ids=str)
+def test_no_odd_batch_of_a_producer_takes_the_short_way(
+    fault: dict[str, Any], codec: Codec, compiled_from: int
+) -> None:
+    plain = PLAIN._replace(codec=codec)
+    appends = [(sent.encode(0, -1), 0) for sent in (plain, plain._replace(**fault), plain)]
+    config = LogConfig(message_timestamp_before_max_ms=500)
+    assert compare(config, appends, lead=True, compiled_from=compiled_from) == 1
+
+
+@pytest.mark.parametrize("policy", [{"compression_type": "gzip"}, {"compression_type": "uncompressed"}])
+def test_a_batch_whose_codec_changes_takes_the_long_way(policy: dict[str, Any]) -> None:
+    appends = [(PLAIN._replace(codec=Codec.LZ4).encode(0, -1), 0)] * 3
+    assert compare(LogConfig(**policy), appends, lead=True) == 0
+
+
+def test_compressed_records_that_do_not_count_from_0_take_the_long_way() -> None:
+    appends = [(PLAIN._replace(codec=Codec.LZ4, first_delta=1).encode(0, -1), 0)] * 3
+    assert compare(LogConfig(), appends, lead=True) == 0
+
+
+@pytest.mark.parametrize("batches", [2, 4])
+def test_an_index_that_is_full_ends_a_segment_on_either_way(batches: int) -> None:
+    sent = [PLAIN._replace(times=[number, number + 1]).encode(2 * number, 0) for number in range(9 * batches)]
+    appends = [(b"".join(sent[start : start + batches]), 0) for start in range(0, len(sent), batches)]
+    config = LogConfig(index_interval_bytes=0, segment_index_bytes=60)
+    compare(config, appends, lead=False, compiled_from=0)
 
 
 def test_most_appends_take_the_short_way() -> None:
-    plain = Sent([0, 1], b"value", keyed=True, gap=0, epoch_step=0, producer_id=-1, attributes=0, magic=2, lie={})
-    one = [(plain.encode(2 * number, 0), 0) for number in range(10)]
-    many = [(b"".join(plain.encode(20 * call + 2 * each, 0) for each in range(10)), 0) for call in range(10)]
-    sent = [(plain._replace(codec=codec).encode(0, -1), 0) for codec in Codec for _ in range(2)]
+    one = [(PLAIN.encode(2 * number, 0), 0) for number in range(10)]
+    many = [(b"".join(PLAIN.encode(20 * call + 2 * each, 0) for each in range(10)), 0) for call in range(10)]
+    sent = [(PLAIN._replace(codec=codec).encode(0, -1), 0) for codec in Codec for _ in range(2)]
     # The first batch of an epoch goes the long way: the epoch must be noted.
     assert compare(LogConfig(), one, lead=False) == 9
     assert compare(LogConfig(), many, lead=False) == 9
@@ -196,7 +242,6 @@ def test_most_appends_take_the_short_way() -> None:
 
 
 def test_a_batch_that_is_too_large_is_refused_on_either_way() -> None:
-    plain = Sent([0, 1], b"value", keyed=True, gap=0, epoch_step=0, producer_id=-1, attributes=0, magic=2, lie={})
-    large = plain._replace(value=bytes(90)).encode(0, -1)
-    appends = [(plain.encode(0, -1), 0), (plain.encode(0, -1), 0), (large, 0)]
+    large = PLAIN._replace(value=bytes(90)).encode(0, -1)
+    appends = [(PLAIN.encode(0, -1), 0), (PLAIN.encode(0, -1), 0), (large, 0)]
     assert compare(LogConfig(max_message_bytes=len(large) - 1), appends, lead=True) == 1
