@@ -78,6 +78,8 @@ def _cluster(gaps: list[Gap]) -> Questions[DescribedCluster]:
             controller_id=metadata.controller_id,
             brokers={broker.id: DescribedBroker(broker, None) for broker in metadata.brokers.values()},
         )
+    if cluster.error is ErrorCode.mismatched_endpoint_type:
+        raise error_for(cluster.error, "a controller's listener was asked; name those of brokers")
     raise_for(cluster.error, _said("DescribeCluster", cluster.error_message))
     if any(broker.is_fenced is None for broker in cluster.brokers.values()):
         gaps.append(Gap(Aspect.FENCED, "brokers tell of them since Kafka 4.0", is_failure=False))

@@ -23,12 +23,17 @@ from replication.protocol.errors import (
     NoBrokerError,
     RequestTimedOutError,
     UnknownBrokerError,
+    UnsupportedVersionError,
 )
 
 PAUSE_SECONDS: Final = 0.1
 """Between two attempts (Kafka: retry.backoff.ms)."""
 TIMED_OUT: Final = "Timeout waiting for election results"
 CANNOT_BEGIN: Final = "Failed to create new KafkaAdminClient"
+NO_BROKER: Final = (
+    "java.util.concurrent.ExecutionException: org.apache.kafka.common.errors.UnsupportedVersionException: "
+    "The node does not support METADATA"
+)
 NOT_AUTHORIZED: Final = "Not authorized to perform leader election"
 
 _TRANSIENT: Final = (
@@ -87,7 +92,10 @@ def hold_elections(
 
 def _ask_controller(client: ClusterClient, request: ElectLeadersRequest, deadline: Deadline) -> ElectLeadersResponse:
     """Ask the broker that is, or forwards to, the controller."""
-    controller = client.connection_to(client.metadata().controller_id)
+    try:
+        controller = client.connection_to(client.metadata().controller_id)
+    except UnsupportedVersionError as error:
+        raise ToolError(NO_BROKER, f"{error}; a controller's listener? name those of brokers") from error
     left_ms = max(1, int(deadline.left() * 1000))
     answer_within = min(left_ms, client.settings.request_timeout_ms)
     return controller.ask(replace(request, timeout_ms=left_ms), answer_within)

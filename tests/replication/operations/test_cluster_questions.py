@@ -233,6 +233,11 @@ def test_without_brokers_or_topics_there_is_no_view(kind: type, unsupported: tup
         view_of(told(silent=frozenset({kind}), unsupported=frozenset(unsupported)))
 
 
+def test_a_controllers_listener_is_told_from_a_brokers() -> None:
+    with pytest.raises(KafkaError, match="name those of brokers: MISMATCHED_ENDPOINT_TYPE"):
+        view_of(told(refused={DescribeClusterRequest: ErrorCode.mismatched_endpoint_type}))
+
+
 def test_a_topic_that_is_not_told_for_another_reason_is_an_error() -> None:
     cluster = without([DescribeTopicPartitionsRequest])
     cluster.topics["odd"] = topic(error=ErrorCode.invalid_topic_exception)

@@ -11,12 +11,13 @@ from kio.schema.errors import ErrorCode
 from logstore import TopicPartition
 from replication.operations.leader_election import TIMED_OUT, bootstrap_addresses, hold_elections
 from replication.operations.tool_error import ToolError
+from replication.protocol import elect_leaders
 from replication.protocol.addresses import Address
 from replication.protocol.client_settings import ClientSettings
 from replication.protocol.elect_leaders import PREFERRED, ElectionResult, ElectLeadersRequest
 from tests.oracle.cluster import free_port
 from tests.replication.operations.electing_broker import ElectingBroker
-from tests.replication.protocol.fake_broker import SECONDS, greet, metadata, receive
+from tests.replication.protocol.fake_broker import SECONDS, FakeBroker, greet, metadata, receive, versions
 
 ORDERS = TopicPartition("orders", 0)
 DONE = {ORDERS: ElectionResult(ErrorCode.none)}
@@ -111,6 +112,18 @@ def test_what_will_not_become_better_is_not_asked_again() -> None:
         with pytest.raises(ToolError, match="NotControllerException"):
             hold_elections([broker.address], SETTINGS, request(20_000))
         assert len(broker.asked) == 1
+
+
+def test_a_controllers_listener_is_told_from_a_brokers() -> None:
+    def answers_no_metadata(stream: socket.socket) -> None:
+        stream.sendall(versions(receive(stream), {elect_leaders.API_KEY: elect_leaders.VERSIONS}))
+        stream.recv(1)
+
+    with FakeBroker(answers_no_metadata) as controller, pytest.raises(ToolError) as refused:
+        hold_elections([controller.address], SETTINGS, request(20_000))
+    assert refused.value.message.endswith("UnsupportedVersionException: The node does not support METADATA")
+    assert str(controller.address) in refused.value.reason
+    assert "name those of brokers" in refused.value.reason
 
 
 @pytest.mark.parametrize("text", ["nowhere", "localhost:99999", "nobody.invalid:9092", "http://localhost:9092"])
