@@ -19,9 +19,9 @@ MAX_OFFSET: Final = 2**63 - 1
 _NO_EPOCH: Final = -(2**64)
 """The latest epoch of an empty history: every request lies above it."""
 
-_FEW_ENTRIES: Final = 1_024
-"""Up to so many, answers that were given are kept: among more it takes as long to find one as to make it again."""
 _ANSWERS_PER_ENTRY: Final = 4
+_MOST_ANSWERS: Final = 1 << 16
+"""So many answers are kept at most: 16 MB."""
 
 _appending: Final = Lock()
 """Held while a history's columns take in what comes after it."""
@@ -240,7 +240,7 @@ class EpochHistory:
         self._starts = starts
         self._size = size
         self._answers = {}
-        self._most_answers = _ANSWERS_PER_ENTRY * size if size <= _FEW_ENTRIES else 0
+        self._most_answers = min(_ANSWERS_PER_ENTRY * size, _MOST_ANSWERS)
         self._latest = epochs[size - 1] if size else _NO_EPOCH
 
     def _followed_by(self, epoch: int, start_offset: int) -> EpochHistory:
