@@ -15,6 +15,7 @@ class ActiveController:
         """Begin without knowing any."""
         self._changed = Condition()
         self._address: Address | None = None
+        self._trouble = ""
         self._closed = False
 
     @property
@@ -22,18 +23,25 @@ class ActiveController:
         """None while nobody is known to lead."""
         return self._address
 
+    @property
+    def trouble(self) -> str:
+        """What kept it from being found, the last time; empty where nothing is known of that."""
+        return self._trouble
+
     def found(self, address: Address) -> bool:
         """Take who leads; return whether that is news."""
         with self._changed:
             is_news = address != self._address
             self._address = address
+            self._trouble = ""
             self._changed.notify_all()
         return is_news
 
-    def lost(self) -> None:
-        """Take that who leads is not known any more."""
+    def lost(self, trouble: str = "") -> None:
+        """Take that who leads is not known any more, or still is not."""
         with self._changed:
             self._address = None
+            self._trouble = trouble or self._trouble
 
     def wait(self, seconds: float) -> Address | None:
         """Return who leads once that is known; None if it is not in time, or after `close`."""

@@ -72,6 +72,7 @@ class ControllerChannel:
         while deadline.left() > 0 and not self._closed.is_set():
             address = self._controller.wait(deadline.left())
             if address is None:
+                reason = self._controller.trouble or reason
                 break
             try:
                 answer = self._connected(address).ask(request, max(1, int(deadline.left() * 1_000)))

@@ -18,6 +18,7 @@ _ADVICE: Final[Mapping[ErrorCode, str]] = {
     ErrorCode.unsupported_version: "the cluster has finalized a feature at a level that this broker does not offer",
     ErrorCode.stale_broker_epoch: "the broker was unregistered, or another has taken its place; start it again",
     ErrorCode.cluster_authorization_failed: "allow this user ClusterAction on the cluster",
+    ErrorCode.unknown_topic_id: "it keeps no metadata log; is it a broker's listener? name those of controllers",
 }
 
 
@@ -36,9 +37,16 @@ class RefusedByControllerError(KafkaError):
         """Name the request, and where the controller listens."""
         self.broker_id = broker_id
         super().__init__(code, f"{controller}: broker {broker_id} asks for {asked}")
-        advice = _ADVICE.get(code)
-        if advice:
-            self.args = (f"{self.args[0]}; {advice}",)
+        self.args = (_advised(self),)
+
+
+class MetadataRefusedError(KafkaError):
+    """The controller that was asked does not tell the metadata; it is tried again."""
+
+    def __init__(self, code: ErrorCode, controller: object) -> None:
+        """Name where the controller listens."""
+        super().__init__(code, f"{controller}: the metadata is not told")
+        self.args = (_advised(self),)
 
 
 class NotInTimeError(ReplicationError, TimeoutError):
@@ -70,3 +78,8 @@ class MetadataDivergedError(ReplicationError, ValueError):
 
 class InconsistentDirectoriesError(ReplicationError, ValueError):
     """The log.dirs of a broker do not say the same of it, or not enough."""
+
+
+def _advised(error: KafkaError) -> str:
+    advice = _ADVICE.get(error.code)
+    return f"{error}; {advice}" if advice else str(error)

@@ -8,7 +8,7 @@ from threading import Condition, Event, Thread, current_thread
 from typing import Final
 
 from replication.broker.active_controller import ActiveController
-from replication.broker.errors import MetadataDivergedError
+from replication.broker.errors import MetadataDivergedError, MetadataRefusedError
 from replication.broker.followed_metadata import FollowedMetadata, OtherLeader
 from replication.broker.lifecycle_observer import LifecycleObserver
 from replication.errors import ReplicationError
@@ -18,6 +18,7 @@ from replication.metadata.image import ClusterImage
 from replication.protocol.addresses import Address
 from replication.protocol.client_settings import ClientSettings
 from replication.protocol.connection import Connection
+from replication.protocol.errors import KafkaError
 
 _REQUEST_TIMEOUT_MS: Final = 2_000
 """Kafka: controller.quorum.request.timeout.ms, controller.quorum.fetch.timeout.ms."""
@@ -119,9 +120,12 @@ class MetadataFollower:
     def _round(self, connection: Connection) -> None:
         connection.send(self._followed.request())
         _, response = connection.receive()
-        with self._changed:
-            other = self._followed.take(response)
-            self._changed.notify_all()
+        try:
+            with self._changed:
+                other = self._followed.take(response)
+                self._changed.notify_all()
+        except KafkaError as error:
+            raise MetadataRefusedError(error.code, connection.address) from error
         if other is not None:
             self._turn_to(other, connection)
             return
@@ -142,7 +146,7 @@ class MetadataFollower:
         """Look for the leader anew, after a while."""
         self._hang_up()
         self._target = None
-        self._controller.lost()
+        self._controller.lost(str(error))
         if not self._stopped.is_set():
             self._observer.metadata_interrupted(error)
             self._stopped.wait(self._back_off.failed() / 1_000)
@@ -155,7 +159,7 @@ class MetadataFollower:
 
     def _give_up(self, error: Exception) -> None:
         self._hang_up()
-        self._controller.lost()
+        self._controller.lost(str(error))
         with self._changed:
             self.failure = error
             self._changed.notify_all()

@@ -79,6 +79,16 @@ def test_nobody_who_leads_is_an_error_in_the_end() -> None:
         channel.ask(HEARTBEAT)
 
 
+def test_what_kept_it_from_being_found_is_told() -> None:
+    channel, controller = channel_to(None, SHORT_MS)
+    controller.lost("127.0.0.1:9: cannot connect")
+    controller.lost()
+    with closing(channel), pytest.raises(NoControllerError, match=r"no active controller answers: 127\.0\.0\.1:9: "):
+        channel.ask(HEARTBEAT)
+    controller.found(Address("127.0.0.1", 9))
+    assert controller.trouble == ""
+
+
 def test_nobody_who_listens_is_an_error_in_the_end_with_the_address() -> None:
     address = Address("127.0.0.1", free_port())
     with (

@@ -83,7 +83,9 @@ def test_a_leader_that_hangs_up_is_not_known_to_lead() -> None:
             leader.cluster_id = "another"
             ear.wait_for(lambda: bool(ear.interruptions))
             assert controller.address is None
-        assert "INCONSISTENT_CLUSTER_ID" in str(ear.interruptions[0])
+            assert controller.trouble == str(ear.interruptions[0])
+        told = f"{broker.address}: the metadata is not told: INCONSISTENT_CLUSTER_ID (104); compare cluster.id in"
+        assert str(ear.interruptions[0]).startswith(told)
 
 
 def test_records_that_do_not_follow_end_it_and_the_broker() -> None:
