@@ -156,16 +156,14 @@ class _Change:
             self.removing = self.adding = ()
 
     def _keep_eligible(self, min_isr: int) -> None:
-        """While fewer than `min_isr` are in sync, no record is acknowledged that those who left do not have.
-
-        Who is reassigned away deletes its log. Kafka keeps it eligible all the same, and would let it lead, without
-        what is committed, once it is added again.
-        """
+        """While fewer than `min_isr` are in sync, no record is acknowledged that those who left do not have."""
         if len(self.isr) >= min_isr:
             self.elr = self.last_known_elr = ()
             return
         left = {*self.elr, *self.partition.isr}.difference(self.isr)
-        eligible = left.intersection(self.partition.replicas, self.replicas).difference(self.target.unclean_shutdown)
+        eligible = left.difference(self.target.unclean_shutdown)
+        if not self.rules.keep_reassigned_eligible:
+            eligible.intersection_update(self.partition.replicas, self.replicas)
         self.elr = tuple(sorted(eligible))
         self.last_known_elr = tuple(sorted(left.union(self.last_known_elr).difference(self.isr, eligible)))
 

@@ -19,6 +19,9 @@ class Rules:
     """Keep eligible leader replicas: an empty ISR is legal, and its last members may lead without loss (KIP-966)."""
     last_known_leader: bool = True
     """With `elr`: once ISR and ELR are empty, elect who led last."""
+    keep_reassigned_eligible: bool = False
+    """With `elr`: keep who is reassigned away eligible, as Kafka does, which would let it lead once it is added again:
+    without what is committed, as it has deleted its log."""
 
     @property
     def leader_recovery(self) -> bool:

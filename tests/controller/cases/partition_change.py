@@ -45,7 +45,7 @@ def check_change(case: Document, partition: PartitionState, target: Target) -> N
         given["active_brokers"].__contains__,
         target=target,
         election=Election[given["election"]],
-        rules=Rules(level(given["metadata_version"]), given["elr_enabled"], given.get("use_last_known_leader", True)),
+        rules=rules_of(given),
         min_isr=given["min_isr"],
         default_directory=lambda _: MIGRATING_DIRECTORY,
     )
@@ -95,6 +95,15 @@ def check_derived(derived: Document, partition: PartitionState, target: Target) 
     assert start.replicas == tuple(derived["replicas"])
     assert (start.adding_replicas or ()) == tuple(derived["adding_replicas"])
     assert (start.removing_replicas or ()) == tuple(derived["removing_replicas"])
+
+
+def rules_of(given: Document) -> Rules:
+    return Rules(
+        level(given["metadata_version"]),
+        elr=given["elr_enabled"],
+        last_known_leader=given.get("use_last_known_leader", True),
+        keep_reassigned_eligible=True,
+    )
 
 
 def level(name: str) -> MetadataVersion:
