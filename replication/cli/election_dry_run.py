@@ -10,7 +10,7 @@ from replication.controller.elections import ElectionType
 from replication.operations.cluster_reader import read_cluster
 from replication.operations.described_state import described_state
 from replication.operations.election_forecast import ElectionForecast, forecast
-from replication.operations.election_losses import ElectionLosses, open_log_directories
+from replication.operations.election_losses import ElectionLosses, ensure_of_cluster, open_log_directories
 from replication.operations.leader_election import bootstrap_addresses
 from replication.planning import Standing
 from replication.protocol.cluster_client import ClusterClient
@@ -30,6 +30,7 @@ def foresee(
     replicas = open_log_directories(log_dirs, failures) if log_dirs else []
     with ClusterClient(bootstrap_addresses(bootstrap), client.settings) as cluster:
         view = read_cluster(cluster)
+    ensure_of_cluster(log_dirs, view.cluster_id)
     for gap in view.gaps:
         complain(str(gap))
     forecasts = forecast(described_state(view), ElectionType[election_type], partitions)

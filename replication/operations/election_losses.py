@@ -1,7 +1,6 @@
 """What an unclean election would lose: worked out from the log directories of brokers."""
 
-import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -15,8 +14,18 @@ from replication.planning.failures import PARTITION_ERRORS, OnError
 from replication.planning.replica import holding
 from replication.planning.rereading import judge_copies
 
-_LOG_DIR: Final = re.compile(r"(?:(?P<id>\d+)=)?(?P<path>.+)", re.DOTALL)
 _MIN_REPLICAS: Final = 2
+
+
+def ensure_of_cluster(arguments: Iterable[str], cluster_id: str) -> None:
+    """Raise ToolError where an `[ID=]DIR` argument is a directory of another cluster, by its meta.properties."""
+    for _, path in map(_split, arguments):
+        try:
+            found = MetaProperties.read(path / META_PROPERTIES_NAME).cluster_id
+        except FileNotFoundError:
+            continue
+        if found is not None and found != cluster_id:
+            raise ToolError(f"{path}: it belongs to cluster {found}, and elections are held in {cluster_id}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,10 +104,9 @@ def _joined(one: Replica, other: Replica, path: Path) -> Replica:
 
 
 def _parsed(argument: str) -> tuple[int, Path]:
-    match = _LOG_DIR.fullmatch(argument)
-    path = Path(match["path"] if match else argument)
-    if match and match["id"]:
-        return int(match["id"]), path
+    named, path = _split(argument)
+    if named is not None:
+        return named, path
     try:
         broker_id = MetaProperties.read(path / META_PROPERTIES_NAME).node_id
     except FileNotFoundError as error:
@@ -108,3 +116,8 @@ def _parsed(argument: str) -> tuple[int, Path]:
     if broker_id is None:
         raise ToolError(f"{path}: no {META_PROPERTIES_NAME} tells whose it is; write ID={path}")
     return broker_id, path
+
+
+def _split(argument: str) -> tuple[int | None, Path]:
+    name, _, path = argument.partition("=")
+    return (int(name), Path(path)) if name.isdecimal() and path else (None, Path(argument))

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from kio.schema.errors import ErrorCode
 
-from logstore import TopicPartition
+from logstore import MetaProperties, TopicPartition
 from replication.operations.cluster_view import Aspect, BrokerView, ClusterView, Gap
 from replication.operations.partition_view import PartitionView
 from replication.protocol.addresses import Address
@@ -169,7 +169,7 @@ def test_names_do_not_reach_the_terminals_controls() -> None:
 def cluster(monkeypatch: pytest.MonkeyPatch, *partitions: PartitionView, gaps: tuple[Gap, ...] = ()) -> Iterator[None]:
     """Let there be a cluster of brokers 1 to 3, of which the last is down, with these partitions."""
     brokers = tuple(BrokerView(id=each, address=Address("h", 1), is_fenced=each == 3) for each in (1, 2, 3))
-    view = ClusterView(cluster_id="c", brokers=brokers, partitions=partitions, gaps=gaps)
+    view = ClusterView(cluster_id="MkU3OEVBNTcwNTJENDM2Qg", brokers=brokers, partitions=partitions, gaps=gaps)
     with monkeypatch.context() as patched:
         patched.setattr("replication.cli.election_dry_run.read_cluster", lambda _: view)
         yield
@@ -261,6 +261,16 @@ def test_what_is_no_replica_can_neither_lead_nor_lose(monkeypatch: pytest.Monkey
     with cluster(monkeypatch, leaderless()):
         done = foresee(*UNCLEAN, ALL, "--log-dir", root / "broker-1", "--log-dir", f"7={root / 'broker-2'}")
     assert done.out.splitlines()[1].endswith("\tnot known: name --log-dir of broker 3, 2")
+
+
+def test_directories_of_another_cluster_are_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    copy = tmp_path / "copy"
+    shutil.copytree(replicas("diverged") / "broker-2", copy)
+    replace(MetaProperties.read(copy / "meta.properties"), cluster_id="another").write(copy / "meta.properties")
+    with cluster(monkeypatch, leaderless()):
+        done = foresee(*UNCLEAN, ALL, "--log-dir", replicas("diverged") / "broker-1", "--log-dir", f"2={copy}")
+    told = f"{copy}: it belongs to cluster another, and elections are held in MkU3OEVBNTcwNTJENDM2Qg\n"
+    assert (done.status, done.out, done.err) == (1, "", told)
 
 
 def test_a_broker_may_have_several_disks(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
