@@ -73,7 +73,7 @@ def assigning(size: int) -> Iterator[Sample]:
     def assign() -> None:
         known = histories[-1]
         for epoch in range(2 * size, 2 * size + ASSIGNMENTS):
-            known.assign(epoch, OFFSETS_AN_EPOCH * epoch)
+            known = known.assign(epoch, OFFSETS_AN_EPOCH * epoch)
 
     yield Sample(assign, items=ASSIGNMENTS, before=lambda: histories.append(history(size)))
 
