@@ -1,6 +1,6 @@
 """How figures are written: three digits, in the unit that suits them."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from bench.results import Row
@@ -26,26 +26,26 @@ def exactly(value: float) -> str:
 
 def short(value: float) -> str:
     """A round figure beside an axis."""
-    step, prefix = next((each for each in MULTIPLES if value >= each[0]), MULTIPLES[-1])
-    return f"{exactly(value / step)}{prefix}"
+    scaled, prefix = _in_largest(value, MULTIPLES)
+    return f"{exactly(scaled)}{prefix}"
 
 
 def size(value: float) -> str:
     """So many bytes."""
-    unit, name = next((each for each in BINARY if value >= each[0]), BINARY[-1])
-    return f"{digits(value / unit)} {name}"
+    scaled, unit = _in_largest(value, BINARY)
+    return f"{digits(scaled)} {unit}"
 
 
 def duration(nanoseconds: float) -> str:
     """A time, in the largest unit that it reaches."""
-    step, unit = next((each for each in DURATIONS if nanoseconds >= each[0]), DURATIONS[-1])
-    return f"{digits(nanoseconds / step)} {unit}"
+    scaled, unit = _in_largest(nanoseconds, DURATIONS)
+    return f"{digits(scaled)} {unit}"
 
 
 def round_duration(nanoseconds: float) -> str:
     """A round time beside an axis."""
-    step, unit = next((each for each in DURATIONS if nanoseconds >= each[0]), DURATIONS[-1])
-    return f"{exactly(nanoseconds / step)} {unit}"
+    scaled, unit = _in_largest(nanoseconds, DURATIONS)
+    return f"{exactly(scaled)} {unit}"
 
 
 def rate(a_second: float, unit: str) -> str:
@@ -79,3 +79,9 @@ def spread(values: list[float], written: Callable[[float], str] = ratio) -> str:
     """From the smallest to the largest."""
     least, most = written(min(values)), written(max(values))
     return least if least == most else f"{least} to {most}"
+
+
+def _in_largest(value: float, units: Sequence[tuple[float, str]]) -> tuple[float, str]:
+    """Return a value in the largest unit that it reaches."""
+    step, unit = next((each for each in units if value >= each[0]), units[-1])
+    return value / step, unit

@@ -201,3 +201,11 @@ class ClassicCluster:
 
     def told_metadata(self) -> list[tuple[int, UpdateMetadataRequest]]:
         return [(broker, command) for broker, command in self.sent if isinstance(command, UpdateMetadataRequest)]
+
+
+P, Q = named("t-0"), named("t-1")
+
+
+def leader_and_isr(cluster: ClassicCluster, partition: TopicPartition = P) -> tuple[int, tuple[int, ...]]:
+    state = cluster.state(partition)
+    return state.leader, state.isr

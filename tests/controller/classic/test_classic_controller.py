@@ -25,24 +25,7 @@ from replication.controller.classic.settings import ClassicSettings
 from replication.controller.elections import ElectionAnswer, ElectionType
 from replication.controller.refusal import Refusal
 from replication.metadata.partition import LeaderRecoveryState
-from tests.controller.classic.cluster import CONTROLLER, ClassicCluster, named
-
-P, Q = named("t-0"), named("t-1")
-
-
-@pytest.fixture
-def cluster() -> ClassicCluster:
-    """The topic t of two partitions, led by 1 and by 2."""
-    cluster = ClassicCluster()
-    cluster.begin()
-    cluster.topic("t", [1, 2, 3], [2, 3, 1])
-    del cluster.sent[:], cluster.changes[:], cluster.journal[:]
-    return cluster
-
-
-def leader_and_isr(cluster: ClassicCluster, partition: TopicPartition = P) -> tuple[int, tuple[int, ...]]:
-    state = cluster.state(partition)
-    return state.leader, state.isr
+from tests.controller.classic.cluster import CONTROLLER, ClassicCluster, P, Q, leader_and_isr, named
 
 
 class TestStates:

@@ -15,24 +15,7 @@ from replication.controller.classic.errors import (
 )
 from replication.controller.classic.replica_assignment import ReplicaAssignment
 from replication.controller.refusal import Refusal
-from tests.controller.classic.cluster import ClassicCluster, named
-
-P, Q = named("t-0"), named("t-1")
-
-
-@pytest.fixture
-def cluster() -> ClassicCluster:
-    """The topic t of two partitions, led by 1 and by 2."""
-    cluster = ClassicCluster()
-    cluster.begin()
-    cluster.topic("t", [1, 2, 3], [2, 3, 1])
-    del cluster.sent[:], cluster.changes[:], cluster.journal[:]
-    return cluster
-
-
-def leader_and_isr(cluster: ClassicCluster, partition: TopicPartition = P) -> tuple[int, tuple[int, ...]]:
-    state = cluster.state(partition)
-    return state.leader, state.isr
+from tests.controller.classic.cluster import ClassicCluster, P, Q, leader_and_isr, named
 
 
 def test_it_ends_once_all_are_in_sync_and_the_old_replicas_are_deleted(cluster: ClassicCluster) -> None:

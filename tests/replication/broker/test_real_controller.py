@@ -45,14 +45,6 @@ IN_ORDER = [
 ]
 
 
-@pytest.fixture(scope="module")
-def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaCluster]:
-    """A controller and one broker of Kafka's."""
-    directory = tmp_path_factory.mktemp("cluster")
-    with KafkaCluster(directory, controller_settings={"broker.session.timeout.ms": SESSION_MS}) as cluster:
-        yield cluster
-
-
 @pytest.fixture
 def agent(cluster: KafkaCluster) -> Iterator[Agents]:
     with closing(Agents(cluster)) as agents:

@@ -19,17 +19,10 @@ from replication.fetcher.fetcher_settings import FetcherSettings, FetchIdentity
 from replication.metadata.image import ClusterImage
 from replication.protocol.addresses import Address
 from tests.oracle.cluster import KafkaCluster
-from tests.replication.broker.member import SECONDS, SESSION_MS, Agents, create_topic, format_root, run
+from tests.replication.broker.member import SECONDS, Agents, create_topic, format_root, run
 from tests.replication.mirror.log_comparison import WrittenLog
 
 LEADER, OURS = 1, 9
-
-
-@pytest.fixture(scope="module")
-def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaCluster]:
-    directory = tmp_path_factory.mktemp("cluster")
-    with KafkaCluster(directory, controller_settings={"broker.session.timeout.ms": SESSION_MS}) as cluster:
-        yield cluster
 
 
 @pytest.fixture

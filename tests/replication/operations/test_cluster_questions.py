@@ -12,6 +12,7 @@ from kio.schema.errors import ErrorCode
 from logstore import TopicPartition
 from replication.operations import cluster_questions
 from replication.operations.cluster_questions import ask_for_view
+from replication.operations.cluster_reader import answered
 from replication.operations.cluster_view import Aspect, ClusterView
 from replication.operations.partition_filter import PartitionFilter
 from replication.operations.partition_view import Condition
@@ -24,7 +25,6 @@ from replication.protocol.errors import (
     KafkaError,
     RequestTimedOutError,
     UnknownTopicOrPartitionError,
-    UnsupportedVersionError,
 )
 from replication.protocol.list_partition_reassignments import ListPartitionReassignmentsRequest, PartitionReassignment
 from replication.protocol.metadata import MetadataRequest
@@ -45,19 +45,7 @@ def told(**more: Any) -> ToldCluster:
 
 
 def view_of(cluster: ToldCluster, *topics: str) -> ClusterView:
-    questions = ask_for_view(PartitionFilter(topics=tuple(map(re.compile, topics))))
-    try:
-        request = next(questions)
-        while True:
-            try:
-                answer = cluster.answer(request)
-            except (UnsupportedVersionError, RequestTimedOutError) as error:
-                request = questions.throw(error)
-            else:
-                request = questions.send(answer)
-    except StopIteration as end:
-        view: ClusterView = end.value
-        return view
+    return answered(ask_for_view(PartitionFilter(topics=tuple(map(re.compile, topics)))), cluster.answer)
 
 
 def gaps(view: ClusterView) -> dict[Aspect, bool]:
