@@ -31,7 +31,9 @@ def rising_columns(data: bytes) -> tuple[array[int], array[int]] | None:
     # There are fewer where a number is missing between separators.
     if len(numbers) != 2 + 2 * count or numbers[0] != 0 or numbers[1] != count:
         return None
-    epochs, starts = numbers[2::2], numbers[3::2]
+    columns = array("q", [0]) * count, array("q", [0]) * count
+    epochs, starts = (np.frombuffer(column, np.int64) for column in columns)
+    epochs[:], starts[:] = numbers[2::2], numbers[3::2]
     # What is too large for 64 bits is read as the largest number.
     if not (_rises(epochs, MAX_EPOCH) and _rises(starts, MAX_OFFSET - 1)):
         return None
@@ -39,7 +41,7 @@ def rising_columns(data: bytes) -> tuple[array[int], array[int]] | None:
     digits = _digits(numbers[:2]) + _digits(epochs) + _digits(starts)
     if digits != len(data) - len(separators):
         return None
-    return array("q", epochs.tobytes()), array("q", starts.tobytes())
+    return columns
 
 
 def format_columns(epochs: array[int], starts: array[int]) -> bytes:
