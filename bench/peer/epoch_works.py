@@ -3,7 +3,6 @@
 import random
 import shutil
 from collections.abc import Callable
-from dataclasses import replace
 from functools import partial
 from itertools import accumulate
 from pathlib import Path
@@ -23,6 +22,7 @@ LOG_END: Final = 1 << 40
 OFFSETS_OF_AN_EPOCH: Final = 100
 PASSES: Final = 16
 """Over all queries, in a round."""
+WARMER: Final = 3
 LONG: Final = 100_000
 """Entries from which on what walks over them is asked less often."""
 Entries = list[EpochEntry]
@@ -190,5 +190,4 @@ class EpochWorks:
         sides = {OURS: ours}
         if self._kafka is not None:
             sides[KAFKA] = partial(self._kafka.ask, command, passes, operations=queries * passes)
-        # What takes nanoseconds is compiled late.
-        return take_turns(row, sides, replace(self._settings, warm_up=3 * self._settings.warm_up))
+        return take_turns(row, sides, self._settings.warmer(WARMER))

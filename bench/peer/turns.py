@@ -2,9 +2,9 @@
 
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Final, Literal, NamedTuple, TypeVar
+from typing import Final, Literal, NamedTuple, Self, TypeVar
 
 from bench.results import Row
 
@@ -46,6 +46,10 @@ class Settings:
     calls: int = 65_536
     """Operations of a round where each takes some microseconds at most."""
     clock: Clock = "wall"
+
+    def warmer(self, times: int) -> Self:
+        """So many times as many rounds come before those that count: Java compiles late what is called seldom."""
+        return replace(self, warm_up=times * self.warm_up)
 
     def time(self, call: Callable[[], Found]) -> tuple[int, Found]:
         """Call once: nanoseconds, and what came back."""

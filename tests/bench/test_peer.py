@@ -47,6 +47,11 @@ def test_the_first_rounds_do_not_count() -> None:
     assert row.times == {OURS: [3, 4, 5], KAFKA: [100, 100, 100]}
 
 
+def test_what_is_compiled_late_has_more_rounds_that_do_not_count() -> None:
+    row = take_turns(Row("work"), Recorded().sides, SETTINGS.warmer(5))
+    assert row.times == {OURS: [11, 12, 13], KAFKA: [100, 100, 100]}
+
+
 def test_sides_that_find_different_things_are_not_compared() -> None:
     with pytest.raises(DifferentAnswersError, match=f"work: {OURS} 7, {KAFKA} 8; all sides must find the same"):
         take_turns(Row("work"), Recorded(kafkas_answer=8).sides, SETTINGS)
