@@ -18,7 +18,9 @@ from bench.replica import RECORDS, one_batch
 from logstore import Log, LogConfig, LogDirectory, TopicPartition
 from logstore.batch import CRC_START, HEADER_SIZE
 from logstore.batch_template import CRC_POSITION
+from replication.audit.java import find_java
 from replication.audit.verdict import Verdict
+from replication.errors import JavaMissingError
 
 PARTITIONS_A_TOPIC: Final = 10
 REPLICAS: Final = 3
@@ -139,6 +141,15 @@ PLANTED: Final = (
     Defect("bad index", partition(17), 3, Verdict.DAMAGED, "index-entry-wrong", misplace),
     Defect("wrong history", partition(19), 1, Verdict.DAMAGED, "epoch-start-differs", rewrite_history),
 )
+
+
+def without_java() -> str:
+    """Say why no cluster can be audited; nothing where it can."""
+    try:
+        find_java()
+    except JavaMissingError as missing:
+        return str(missing)
+    return ""
 
 
 def make(directory: Path, size: int, partitions: int) -> list[Path]:

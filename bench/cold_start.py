@@ -2,7 +2,8 @@
 
     python -m bench.cold_start [--rounds 3] [--only PART] [--json FILE]
 
-Every first command has an empty directory for compiled kernels; later ones have what the first left there.
+Every first command has an empty directory for compiled kernels; later ones have what the first left there. What lacks
+room, or Java, is skipped with the reason.
 """
 
 import argparse
@@ -16,26 +17,29 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Final
 
-from bench.audit_cluster import make
+from bench.audit_cluster import REPLICAS, make, without_java
 from bench.bench_audit import SMALL, SMALL_PARTITIONS
 from bench.replica import partition
 from bench.report.figures import duration
 from bench.results import OURS, Row, Run, conditions, write_runs
-from bench.room import BUILD
+from bench.room import BUILD, lacking
 
 KEPT: Final = BUILD / f"cold-start-{os.getpid()}"
 """Where kernels are kept."""
 LOG_BYTES: Final = 64 << 20
 CLUSTER: Final = BUILD / f"cluster-{SMALL}-{SMALL_PARTITIONS}"
+NEEDED: Final = LOG_BYTES + REPLICAS * SMALL
+"""Bytes of disk, and of memory that caches them."""
 GROUP: Final = "cold start"
 ROUNDS: Final = 3
+AUDIT: Final = "epochlog audit"
 PROGRAMS: Final = {"import logstore": "import logstore", "import numba": "import numba"}
 WORDS: Final[dict[str, Callable[[], list[object]]]] = {
     "epochlog verify": lambda: ["verify", partition(LOG_BYTES)],
     "epochlog verify --records": lambda: ["verify", "--records", partition(LOG_BYTES)],
     "epochlog dump": lambda: ["dump", partition(LOG_BYTES)],
     "epochlog dump --records": lambda: ["dump", "--records", partition(LOG_BYTES)],
-    "epochlog audit": lambda: ["audit", "--json", *make(CLUSTER, SMALL, SMALL_PARTITIONS)],
+    AUDIT: lambda: ["audit", "--json", *make(CLUSTER, SMALL, SMALL_PARTITIONS)],
 }
 
 
@@ -70,10 +74,19 @@ def rows(rounds: int, wanted: Callable[[str], bool]) -> Iterator[Row]:
     if wanted("epochlog warm"):
         yield from warming(rounds)
     for name, words in WORDS.items():
-        if wanted(name):
-            given = words()
-            yield Row(f"{name}, the first", {OURS: [first_epochlog(*given)[0] for _ in range(rounds)]}, group=GROUP)
-            yield Row(f"{name}, later", {OURS: [epochlog(*given)[0] for _ in range(rounds)]}, group=GROUP)
+        if not wanted(name):
+            continue
+        if reason := missing(name):
+            yield Row(name, group=GROUP, skipped=reason)
+            continue
+        given = words()
+        yield Row(f"{name}, the first", {OURS: [first_epochlog(*given)[0] for _ in range(rounds)]}, group=GROUP)
+        yield Row(f"{name}, later", {OURS: [epochlog(*given)[0] for _ in range(rounds)]}, group=GROUP)
+
+
+def missing(name: str) -> str:
+    """Say what a command lacks; nothing where it can be measured."""
+    return lacking(disk=NEEDED, memory=NEEDED) or (without_java() if name == AUDIT else "")
 
 
 def warming(rounds: int) -> Iterator[Row]:
@@ -102,7 +115,9 @@ def main(words: list[str] | None = None) -> int:
     try:
         for row in rows(given.rounds, lambda name: given.only in name):
             measured.rows.append(row)
-            print(f"{row.name:<60} {duration(row.median(OURS) or 0):>10}", flush=True)
+            taken = row.median(OURS)
+            told = f"{duration(taken):>10}" if taken else f"skipped: {row.skipped}"
+            print(f"{row.name:<60} {told}", flush=True)
     finally:
         shutil.rmtree(KEPT, ignore_errors=True)
     if given.json:

@@ -56,10 +56,10 @@ def main(words: list[str] | None = None) -> int:
             for scale in curve.quick if given.quick else curve.scales:
                 run.rows.append(curve.measure(scale, 1 if given.quick else given.rounds, given.clock))
                 print(told(run.rows[-1]), flush=True)
+            if given.json:  # after each curve: a later one may be interrupted
+                write_runs(given.json, [run])
     finally:
         shutil.rmtree(logs.KEPT, ignore_errors=True)
-    if given.json:
-        write_runs(given.json, [run])
     return 0
 
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
-from bench.audit_cluster import REPLICAS, make
+from bench.audit_cluster import REPLICAS, make, without_java
 from bench.bench_audit import FULL, FULL_PARTITIONS, audit, found, planted, read
 from bench.room import BUILD
 from bench.scaling.curve import WORK, Curve, Sample
@@ -49,6 +49,7 @@ CURVES: Final = (
         auditing,
         disk=lambda size: 0 if place_of(size).exists() else size,
         memory=lambda size: size,
+        missing=without_java,
         rounds=3,
     ),
 )

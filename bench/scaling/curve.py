@@ -52,14 +52,16 @@ class Curve:
     """Bytes below build/bench that a scale needs."""
     memory: Callable[[int], int] = lambda _: 0
     """Bytes of memory that it needs, the page cache included."""
+    missing: Callable[[], str] = lambda: ""
+    """Says what else it needs that is not there."""
     weighed: Callable[[int], AbstractContextManager[object]] | None = None
     """Builds what is held in memory at a scale, for how many bytes that is; all that is made for it is there still."""
     rounds: int = ROUNDS
 
     def measure(self, scale: int, rounds: int | None = None, clock: str = "wall") -> Row:
-        """Measure one size: a first call warms up. Where there is no room for it the row says so."""
+        """Measure one size: a first call warms up. Where there is no room for it, or no Java, the row says so."""
         row = Row(f"{self.name}, {scale:,}", unit=self.unit, group=self.name, scale=scale)
-        row.skipped = lacking(disk=self.disk(scale), memory=self.memory(scale))
+        row.skipped = self.missing() or lacking(disk=self.disk(scale), memory=self.memory(scale))
         if row.skipped:
             return row
         shutil.rmtree(WORK, ignore_errors=True)
