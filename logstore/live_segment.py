@@ -88,7 +88,7 @@ class LiveSegment:
         self._time_index: LiveTimeIndex | None = None
         self._transaction_index: LiveTransactionIndex | None = None
         self._bytes_since_index_entry = 0
-        self._largest: TimeIndexEntry | None = None
+        self._largest: tuple[int, int] | None = None
         self._first_timestamp: int | None = None
         self._index_room = 0
         """At least so many entries fit into both indexes; 0 where nobody has counted."""
@@ -172,10 +172,9 @@ class LiveSegment:
     @property
     def largest(self) -> TimeIndexEntry:
         """The largest timestamp in ms, -1 without any, and the last offset of its batch (Kafka: maxTimestampSoFar)."""
-        largest = self._largest
-        if largest is None:
-            largest = self._largest = self.time_index.last
-        return largest
+        if self._largest is None:
+            self._largest = self.time_index.last
+        return _build(TimeIndexEntry, self._largest)
 
     def read_largest(self) -> None:
         """Know the largest timestamp from now on, as after recovery: a truncation then looks for what is left of it.
@@ -256,7 +255,7 @@ class LiveSegment:
         entries = _ENTRY * room
         largest, offset_of_largest = self.largest
         rows, times, first, last, newest, indexed, largest, offset_of_largest = follow_kernel()(
-            memoryview(data).toreadonly(),
+            data,
             next_offset,
             leader_epoch,
             self.base_offset,
@@ -275,7 +274,7 @@ class LiveSegment:
             self.time_index.extend(entries[2 * room : 2 * room + times], entries[3 * room : 3 * room + times])
             self._index_room -= rows
         self._bytes_since_index_entry = position + size - indexed
-        self._largest = _build(TimeIndexEntry, (largest, offset_of_largest))
+        self._largest = largest, offset_of_largest
         info: AppendInfo = _build(AppendInfo, (first, last, newest, size, False))
         return info
 
@@ -283,7 +282,7 @@ class LiveSegment:
         """Note a batch that was written: its timestamp, and where it is if that is due."""
         largest = self._largest or self.largest
         if max_timestamp > largest[0]:
-            self._largest = largest = _build(TimeIndexEntry, (max_timestamp, last_offset))
+            self._largest = largest = max_timestamp, last_offset
         if self._bytes_since_index_entry > self._config.index_interval_bytes:
             self.offset_index.append(last_offset, position)
             self.time_index.append(*largest)

@@ -1,7 +1,6 @@
 """Find records by offset in the segments of a log, without a lock."""
 
 from pathlib import Path
-from typing import NamedTuple
 
 from logstore.errors import OffsetOutOfRangeError
 from logstore.live_segment import LiveSegment
@@ -9,13 +8,11 @@ from logstore.read_view import ReadView
 from logstore.segment_list import SegmentList
 from logstore.transaction_index import AbortedTransaction
 
+LogPlace = tuple[int, int, int]
+"""Where an offset is: all batches before a position of a segment end below it. Offset, segment's first, position.
 
-class LogPlace(NamedTuple):
-    """Where an offset is: all batches before `position` of the segment end below it (Kafka: LogOffsetMetadata)."""
-
-    offset: int
-    segment_base_offset: int
-    position: int
+A plain tuple, as one is made at each append (Kafka: LogOffsetMetadata).
+"""
 
 
 class LogReader:
@@ -31,17 +28,17 @@ class LogReader:
         """Begin with what is on disk."""
         self.directory = directory
         self.segments = segments
-        self.end = LogPlace(log_end_offset, segments.active.base_offset, segments.active.size)
+        self.end: LogPlace = (log_end_offset, segments.active.base_offset, segments.active.size)
         self.changes = 0
         self._known_place = (-1, self.end)
 
     def place_of(self, offset: int) -> LogPlace:
         """Find the batch that holds `offset`; the log's end where none does (Kafka: convertToOffsetMetadata)."""
         end, changes = self.end, self.changes
-        if offset >= end.offset:
+        if offset >= end[0]:
             return end
         known_at, known = self._known_place
-        if known_at == changes and known.offset == offset:
+        if known_at == changes and known[0] == offset:
             return known
         place = self._locate(offset, end)
         self._known_place = (changes, place)
@@ -53,7 +50,7 @@ class LogReader:
         """Return whole batches from the one that holds `offset` on, before `limit`."""
         if max_bytes < 0:
             raise ValueError(f"{max_bytes} bytes cannot be read")
-        if offset >= limit.offset:
+        if offset >= limit[0]:
             return ReadView(offset)
         segments = self.segments
         number = segments.floor(offset)
@@ -73,19 +70,20 @@ class LogReader:
         return ReadView(offset)
 
     def _locate(self, offset: int, end: LogPlace) -> LogPlace:
+        _, end_base, end_position = end
         for segment in self.segments.from_offset(offset):
-            size = end.position if segment.base_offset == end.segment_base_offset else segment.size
+            size = end_position if segment.base_offset == end_base else segment.size
             place = segment.locate(offset, size)
             if place is not None:
-                return LogPlace(offset, segment.base_offset, place[0])
-        return LogPlace(offset, end.segment_base_offset, end.position)
+                return offset, segment.base_offset, place[0]
+        return offset, end_base, end_position
 
     def _aborted(self, offset: int, segment: LiveSegment, end_position: int) -> list[AbortedTransaction]:
         """Collect the aborted transactions with records from `offset` up to `end_position` of `segment`, or later."""
         later = self.segments.segments[self.segments.floor(segment.base_offset) + 1 :]
         end = segment.offset_index.offset_from_position(end_position)
         if end is None:
-            end = later[0].base_offset if later else self.end.offset
+            end = later[0].base_offset if later else self.end[0]
         collected: list[AbortedTransaction] = []
         for each in (segment, *later):
             found, complete = each.transaction_index.overlapping(offset, end)

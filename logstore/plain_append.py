@@ -1,5 +1,6 @@
 """The appends that a log is given most often: they need little but writing, which is found out at small cost."""
 
+from array import array
 from functools import cache
 from struct import Struct
 from typing import Any, Final
@@ -16,17 +17,18 @@ from logstore.record_inspection import FEW_RECORDS, NO_RECORD, inspect_records
 Buffer = bytes | bytearray | memoryview
 
 SEVERAL_BYTES: Final = 8 << 10
-"""For several batches of so many bytes the compiled pass is worth its loading, and for the records of one."""
-BULK_BYTES: Final = 32 << 10
-"""For one that a follower is given only from so many on."""
+"""From so many on the compiled passes are worth their loading."""
 
-# Base offset, length, leader epoch, magic, checksum, last offset delta, largest timestamp, producer id, record count.
-_HEADER: Final = Struct(">qiibIxxi8xqq6xi")
+# Base offset, leader epoch, magic, checksum, last offset delta, largest timestamp, producer id, record count.
+_HEADER: Final = Struct(">q4xibIxxi8xqq6xi")
 _unpack: Final = _HEADER.unpack_from
-# Base offset, length, magic, checksum, attributes, last offset delta, base and largest timestamp, producer id, count.
-_SENT: Final = Struct(">qi4xbIhiqqq6xi")
+# Base offset, magic, checksum, attributes, last offset delta, base and largest timestamp, producer id, record count.
+_SENT: Final = Struct(">q8xbIhiqqq6xi")
+_LENGTH_POSITION: Final = 8
 _ATTRIBUTES_END: Final = 22
-_COUNT: Final = slice(57, 61)
+_COUNT_POSITION: Final = 57
+_unpack_int32: Final = Struct(">i").unpack_from
+_NO_BYTES: Final = memoryview(b"")
 _NOT_PLAIN: Final = (0, -1)
 _PLACE: Final = Struct(">qii")
 """Base offset, length and leader epoch: the first and the last is what a leader writes into a batch."""
@@ -38,18 +40,25 @@ _build: Final = tuple.__new__
 
 
 def plain_batch(data: Buffer, next_offset: int, leader_epoch: int) -> AppendInfo | None:
-    """Look at the one batch that `data` is; None where it is large or must be looked at closer, be it sound or not.
+    """Look at the one batch that `data` is; None where it must be looked at closer, be it sound or not.
 
     A plain batch is whole, of magic 2, of the epoch that leads already, of no idempotent producer, and does not go back
     in offsets. `data` must be bytes, one to an element.
     """
     size = len(data)
-    if not HEADER_SIZE <= size < BULK_BYTES:
+    # Whoever unpacks sees to it, too, that the bytes are contiguous.
+    if size < HEADER_SIZE or _unpack_int32(data, _LENGTH_POSITION)[0] != size - LOG_OVERHEAD:
         return None
-    base_offset, length, epoch, magic, checksum, delta, max_timestamp, producer_id, count = _unpack(data)
+    follow_one = _follow_one if size < SEVERAL_BYTES else _follow_one_kernel()
+    info: AppendInfo = _build(AppendInfo, follow_one(data, next_offset, leader_epoch))
+    return info if info[1] >= 0 else None
+
+
+def _follow_one(data: Buffer, next_offset: int, leader_epoch: int) -> tuple[int, int, int, int, bool]:
+    """Do as the kernel of this name does."""
+    base_offset, epoch, magic, checksum, delta, max_timestamp, producer_id, count = _unpack(data)
     if (
-        length != size - LOG_OVERHEAD
-        or magic != 2
+        magic != 2
         or epoch != leader_epoch
         or producer_id != NO_PRODUCER_ID
         or base_offset < next_offset
@@ -57,9 +66,8 @@ def plain_batch(data: Buffer, next_offset: int, leader_epoch: int) -> AppendInfo
         or count < 0
         or checksum != _checksum(memoryview(data)[CRC_START:])
     ):
-        return None
-    info: AppendInfo = _build(AppendInfo, (base_offset, base_offset + delta, max_timestamp, size, False))
-    return info
+        return 0, -1, -1, 0, False
+    return base_offset, base_offset + delta, max_timestamp, len(data), False
 
 
 def plain_producer_batch(
@@ -71,30 +79,32 @@ def plain_producer_batch(
     DecompressionError.
     """
     size = len(data)
-    if not HEADER_SIZE <= size <= config.max_message_bytes:
+    if (
+        not HEADER_SIZE <= size <= config.max_message_bytes
+        or _unpack_int32(data, _LENGTH_POSITION)[0] != size - LOG_OVERHEAD
+    ):
         return None
-    view = memoryview(data).toreadonly()
-    codec = view[_ATTRIBUTES_END] & CODEC_BITS
+    codec = data[_ATTRIBUTES_END] & CODEC_BITS
     if codec and config.compression_type != "producer":
         return None
     earliest = max(now_ms - config.message_timestamp_before_max_ms, _INT64_MIN)
     latest = min(now_ms + config.message_timestamp_after_max_ms, _INT64_MAX)
-    few = size < SEVERAL_BYTES and int.from_bytes(view[_COUNT]) <= FEW_RECORDS
+    few = size < SEVERAL_BYTES and _unpack_int32(data, _COUNT_POSITION)[0] <= FEW_RECORDS
     inspect = _inspect_sent if codec or few else _inspect_kernel()
-    count, largest = inspect(view, earliest, latest)
+    count, largest = inspect(data, earliest, latest)
     if not 0 < count <= MAX_OFFSET - next_offset:
         return None
-    written = bytearray(view)
+    written = bytearray(data)
     _PLACE.pack_into(written, 0, next_offset, size - LOG_OVERHEAD, leader_epoch)
     return written, _build(AppendInfo, (next_offset, next_offset + count - 1, largest, size, False))
 
 
-def _inspect_sent(sent: memoryview, earliest: int, latest: int) -> tuple[int, int]:
+def _inspect_sent(data: Buffer, earliest: int, latest: int) -> tuple[int, int]:
     """Do as the kernel of this name does, and also look into compressed batches. Raises DecompressionError."""
-    base_offset, length, magic, checksum, codec, delta, first, largest, producer_id, count = _SENT.unpack_from(sent)
+    sent = memoryview(data).toreadonly()
+    base_offset, magic, checksum, codec, delta, first, largest, producer_id, count = _SENT.unpack_from(sent)
     if (
-        length != len(sent) - LOG_OVERHEAD
-        or magic != 2
+        magic != 2
         or codec & ~CODEC_BITS
         or producer_id != NO_PRODUCER_ID
         or base_offset
@@ -113,14 +123,25 @@ def _inspect_sent(sent: memoryview, earliest: int, latest: int) -> tuple[int, in
 @cache
 def follow_kernel() -> Any:
     """Load the kernel for several batches: an import statement at each append would cost as much as a batch."""
-    from logstore.kernels.follow import follow  # noqa: PLC0415  numba loads on the first bulk operation
+    from epoch.kernel import machine_code  # noqa: PLC0415  numba loads on the first bulk operation
+    from logstore.kernels.follow import follow  # noqa: PLC0415  numba again
 
-    return follow
+    return machine_code(follow, _NO_BYTES, *[0] * 8, array("q"))
+
+
+@cache
+def _follow_one_kernel() -> Any:
+    """Load the kernel for one batch."""
+    from epoch.kernel import machine_code  # noqa: PLC0415  numba again
+    from logstore.kernels.follow import follow_one  # noqa: PLC0415  numba again
+
+    return machine_code(follow_one, _NO_BYTES, 0, 0)
 
 
 @cache
 def _inspect_kernel() -> Any:
     """Load the kernel for a producer's batch."""
+    from epoch.kernel import machine_code  # noqa: PLC0415  numba again
     from logstore.kernels.inspect import inspect_sent  # noqa: PLC0415  numba again
 
-    return inspect_sent
+    return machine_code(inspect_sent, _NO_BYTES, 0, 0)

@@ -56,7 +56,7 @@ class ReadableLog:
     @property
     def log_end_offset(self) -> int:
         """The offset that the next record gets (LEO)."""
-        return self._reader.end.offset
+        return self._reader.end[0]
 
     @property
     def high_watermark(self) -> int:
@@ -142,7 +142,7 @@ class ReadableLog:
     def _read(self, offset: int, max_bytes: int, isolation: Isolation, min_one_batch: bool) -> ReadView:
         reader = self._reader
         end = reader.end
-        if not self._log_start_offset <= offset <= end.offset:
+        if not self._log_start_offset <= offset <= end[0]:
             self._refuse_offset(offset)
         if isolation is _LOG_END:
             return reader.read(offset, max_bytes, end, min_one_batch)

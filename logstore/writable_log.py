@@ -21,7 +21,6 @@ from logstore.live_segment import LiveSegment
 from logstore.log_config import LogConfig
 from logstore.log_loader import LoadedLog
 from logstore.log_observer import LogObserver
-from logstore.log_reader import LogPlace
 from logstore.open_files import OpenFiles
 from logstore.own_checkpoints import OwnCheckpoints
 from logstore.plain_append import SEVERAL_BYTES, plain_batch, plain_producer_batch
@@ -200,7 +199,7 @@ class WritableLog(ReadableLog):
     def _publish(self, segment: LiveSegment, info: AppendInfo, producers: ProducerAppend | None = None) -> None:
         """Let readers see what was written, and tell of it; flush where so much was."""
         end_offset = info[1] + 1
-        self._reader.end = _build(LogPlace, (end_offset, segment.base_offset, segment.file.size))
+        self._reader.end = end_offset, segment.base_offset, segment.file.size
         try:
             if producers is not None:
                 for aborted in self._producers.update(producers):
@@ -286,7 +285,7 @@ class WritableLog(ReadableLog):
         self._flush(base_offset, include_active=True)
         segment = self._create_segment(base_offset)
         self._reader.segments = segments.with_appended(segment)
-        self._reader.end = LogPlace(self.log_end_offset, base_offset, 0)
+        self._reader.end = self.log_end_offset, base_offset, 0
         self._jitter_ms = self._draw_jitter()
         if self._observer is not None:
             self._observer.rolled(self.directory, base_offset)
@@ -308,7 +307,7 @@ class WritableLog(ReadableLog):
 
     def _set_end(self, offset: int) -> None:
         active = self._reader.segments.active
-        self._reader.end = LogPlace(offset, active.base_offset, active.size)
+        self._reader.end = offset, active.base_offset, active.size
         self._recovery_point = min(self._recovery_point, offset)
 
     # --- flushing

@@ -1,15 +1,41 @@
-"""Go over batches that a follower is about to append, once: headers, checksums, and the index entries that they add."""
+"""Go over what a follower is about to append, once: headers, checksums, and the index entries that it adds."""
 
 from array import array
 
 import numpy as np
 
-from epoch.kernel import borrowed, kernel
-from logstore.kernels.bytes import int32, int64, uint32
+from epoch.kernel import borrowed, inlined, kernel
+from logstore.kernels.bytes import Data, int32, int64, uint32
 from logstore.kernels.crc import crc32c
 from logstore.kernels.scan import CHECKED_FROM, COMPLETE, END, OVERHEAD, what_follows
 
 SMALLEST = -(2**63)
+
+
+@inlined
+def is_plain(data: Data, at: int, previous_offset: int, leader_epoch: int) -> bool:
+    """Look at the whole batch of magic 2 that is there: see `plain_append`."""
+    end = at + OVERHEAD + int32(data, at + 8)
+    return (
+        int64(data, at) > previous_offset
+        and int32(data, at + 12) == leader_epoch
+        and int64(data, at + 43) == -1
+        and crc32c(data, at + CHECKED_FROM, end) == uint32(data, at + 17)
+    )
+
+
+@kernel
+def follow_one(fetched: memoryview, next_offset: int, leader_epoch: int) -> tuple[int, int, int, int, bool]:
+    """Check that all of `fetched` is one plain batch: what `AppendInfo` holds, the last offset -1 if it is not."""
+    data = borrowed(np.frombuffer(fetched, np.uint8))
+    if (
+        what_follows(data, 0, data.size) != COMPLETE
+        or OVERHEAD + int32(data, 8) != data.size
+        or not is_plain(data, 0, next_offset - 1, leader_epoch)
+    ):
+        return 0, -1, -1, 0, False
+    first = int64(data, 0)
+    return first, first + int32(data, 23), int64(data, 35), data.size, False
 
 
 @kernel
@@ -40,15 +66,10 @@ def follow(
     last, newest, timed = next_offset - 1, SMALLEST, SMALLEST
     while True:
         stop = what_follows(data, at, data.size)
-        if stop != COMPLETE:
-            break
-        first = int64(data, at)
-        if first <= last or int32(data, at + 12) != leader_epoch or int64(data, at + 43) != -1:
+        if stop != COMPLETE or not is_plain(data, at, last, leader_epoch):
             break
         whole = OVERHEAD + int32(data, at + 8)
-        if crc32c(data, at + CHECKED_FROM, at + whole) != uint32(data, at + 17):
-            break
-        last = first + int32(data, at + 23)
+        last = int64(data, at) + int32(data, at + 23)
         timestamp = int64(data, at + 35)
         newest = max(newest, timestamp)
         if timestamp > largest:

@@ -58,6 +58,7 @@ def first_calls() -> Iterator[tuple[str, Callable[[], object]]]:
     yield "find_record", lambda: timestamp.find_record(log, 0, 0, 0)
     fetched = memoryview(EMPTY_BATCH)
     yield "follow", lambda: follow.follow(fetched, 0, 0, 0, 0, 0, 0, 0, 0, array("q", bytes(32)))
+    yield "follow_one", lambda: follow.follow_one(fetched, 0, 0)
     yield "inspect_sent", lambda: inspect.inspect_sent(fetched, 0, 0)
     yield "first_corrupt", lambda: inspect.first_corrupt(log, 0, len(log))
     yield "count_entries", lambda: search.count_entries(offsets, search.OFFSET_SLOT)

@@ -1,11 +1,12 @@
-"""Kernels are plain Python where nothing is compiled, and may borrow their callers' arrays."""
+"""Kernels are plain Python where nothing is compiled, and may borrow their callers' arrays and skip looks at types."""
 
 import sys
 from pathlib import Path
 
 import numpy as np
+import pytest
 
-from epoch.kernel import borrowed, inlined, kernel
+from epoch.kernel import borrowed, inlined, kernel, machine_code
 from tests.epoch.kernel_package import KernelPackage
 
 
@@ -36,3 +37,19 @@ def test_a_borrowed_array_is_the_array_and_stays_the_caller_s() -> None:
     assert add_last(numbers) == 4
     assert borrowed(numbers) is numbers
     assert sys.getrefcount(numbers) == before
+
+
+@kernel
+def add_bytes(data: memoryview, first: int) -> int:
+    return first + np.frombuffer(data, np.uint8).sum()
+
+
+def test_machine_code_answers_as_its_kernel_for_any_bytes_and_leaves_them_as_they_were() -> None:
+    add = machine_code(add_bytes, memoryview(b""), 0)
+    data = bytearray(b"\1\2\3")
+    for given in (data, bytes(data), memoryview(data), memoryview(data).toreadonly()):
+        assert add(given, 4) == add_bytes(memoryview(data), 4) == 10
+    del given
+    data.append(1)  # which a buffer that is still held would refuse
+    with pytest.raises(TypeError):
+        add("text", 4)

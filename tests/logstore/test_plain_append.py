@@ -101,7 +101,7 @@ FETCHES = st.lists(st.lists(SENT, min_size=1, max_size=6), min_size=1, max_size=
 def short_way(compiled_from: int) -> Iterator[None]:
     with (
         patch.object(writable_log, "SEVERAL_BYTES", compiled_from),
-        patch.multiple(plain_append, SEVERAL_BYTES=compiled_from, BULK_BYTES=compiled_from),
+        patch.object(plain_append, "SEVERAL_BYTES", compiled_from),
     ):
         yield
 
@@ -245,3 +245,14 @@ def test_a_batch_that_is_too_large_is_refused_on_either_way() -> None:
     large = PLAIN._replace(value=bytes(90)).encode(0, -1)
     appends = [(PLAIN.encode(0, -1), 0), (PLAIN.encode(0, -1), 0), (large, 0)]
     assert compare(LogConfig(max_message_bytes=len(large) - 1), appends, lead=True) == 1
+
+
+@pytest.mark.parametrize("compiled_from", [0, 2**62])
+@pytest.mark.parametrize("lead", [False, True])
+def test_bytes_with_gaps_in_between_are_refused(tmp_path: Path, compiled_from: int, *, lead: bool) -> None:
+    reversed_twice = memoryview(PLAIN.encode(0, 0)[::-1])[::-1]
+    with short_way(compiled_from), open_log(tmp_path / "t-0", LogConfig()) as log:
+        log.append_batches(PLAIN.encode(0, 0))
+        with pytest.raises(BufferError):
+            log.append(reversed_twice, leader_epoch=0) if lead else log.append_batches(reversed_twice)
+        assert log.log_end_offset == 2
