@@ -37,12 +37,14 @@ def bench_end_offset_for_one_call(benchmark: BenchmarkFixture, size: int, asked:
     random = Random(size)
     rows = [random.randrange(size - 1) for _ in range(CALLS)]
     latest = first + spread * (size - 1)
-    questions = {
-        "known": [first + spread * row for row in rows],
-        "between": [first + spread * row + spread - 1 for row in rows],
-        "latest": [latest] * CALLS,
-        "below": [random.randrange(first) for _ in rows],
-        "above": [latest + 1 + row for row in rows],
+    below = [random.randrange(first) for _ in rows]
+    ends = [(first + spread * row, 100 * (row + 1)) for row in rows]
+    questions, answers = {
+        "known": ([epoch for epoch, _ in ends], ends),
+        "between": ([epoch + spread - 1 for epoch, _ in ends], ends),
+        "latest": ([latest] * CALLS, [(latest, LOG_END)] * CALLS),
+        "below": (below, [(epoch, 0) for epoch in below]),
+        "above": ([latest + 1 + row for row in rows], [(-1, -1)] * CALLS),
     }[asked]
     end_offset_for = cache.end_offset_for
 
@@ -52,6 +54,7 @@ def bench_end_offset_for_one_call(benchmark: BenchmarkFixture, size: int, asked:
 
     benchmark.extra_info["calls"] = CALLS
     benchmark(ask)
+    assert [end_offset_for(epoch, LOG_END) for epoch in questions] == answers
 
 
 @pytest.mark.parametrize("size", SIZES)
@@ -67,6 +70,7 @@ def bench_epoch_for_offset_one_call(benchmark: BenchmarkFixture, size: int) -> N
 
     benchmark.extra_info["calls"] = CALLS
     benchmark(ask)
+    assert [cache.epoch_for_offset(offset) for offset in offsets] == [offset // 100 for offset in offsets]
 
 
 @pytest.mark.parametrize("size", SIZES)
@@ -84,17 +88,18 @@ def bench_end_offsets_in_bulk(benchmark: BenchmarkFixture, size: int, spread: in
 
 
 def bench_a_request_for_many_partitions(benchmark: BenchmarkFixture) -> None:
-    partitions = measured(benchmark, PARTITIONS)
-    table = EpochTable([history(10, 2)] * partitions)
+    partitions, known = measured(benchmark, PARTITIONS), history(10, 2)
+    table = EpochTable([known] * partitions)
     numbers = np.arange(partitions)
     epochs = np.random.default_rng(1).integers(0, 20, partitions)
     benchmark.extra_info["answers"] = partitions
-    benchmark(table.end_offsets_for, numbers, epochs, numbers + 1_000)
+    answers = benchmark(table.end_offsets_for, numbers, epochs, numbers + 1_000)
+    assert (answers.epochs[-1], answers.end_offsets[-1]) == known.end_offset_for(int(epochs[-1]), partitions + 999)
 
 
 def bench_making_a_table_of_many_partitions(benchmark: BenchmarkFixture) -> None:
     histories = [history(10, 2)] * measured(benchmark, PARTITIONS)
-    benchmark(EpochTable, histories)
+    assert len(benchmark(EpochTable, histories)) == len(histories)
 
 
 @pytest.mark.parametrize("size", SIZES)
@@ -107,8 +112,16 @@ def bench_loading_a_checkpoint(benchmark: BenchmarkFixture, tmp_path: Path, size
 
 @pytest.mark.parametrize("size", SIZES)
 def bench_assigning_a_new_epoch_in_memory(benchmark: BenchmarkFixture, size: int) -> None:
-    known = history(measured(benchmark, size), 1)
-    benchmark(known.assign, len(known), LOG_END)
+    """One after the other, as leaders follow each other: each history is the one before and an entry more."""
+    size, rounds = measured(benchmark, size), 1_000 if benchmark.enabled else 1
+    histories = [history(size, 1)]
+
+    def assign() -> None:
+        known = histories.pop()
+        histories.append(known.assign(len(known), LOG_END + len(known)))
+
+    benchmark.pedantic(assign, rounds=rounds)
+    assert histories[0].latest == (size + rounds - 1, LOG_END + size + rounds - 1)
 
 
 @pytest.mark.parametrize("size", SIZES)
@@ -117,10 +130,11 @@ def bench_assigning_a_new_epoch_with_its_file(benchmark: BenchmarkFixture, tmp_p
     cache = LeaderEpochFileCache(history(size, 1), LeaderEpochCheckpoint(tmp_path))
     epochs = iter(range(size, 2**31))
     benchmark(lambda: cache.assign(epoch := next(epochs), epoch * 100))
-    assert cache.latest is not None
+    assert LeaderEpochFileCache.open(tmp_path).latest == cache.latest != (size - 1, 100 * (size - 1))
 
 
 @pytest.mark.parametrize("size", SIZES)
 def bench_truncating_half(benchmark: BenchmarkFixture, size: int) -> None:
     known = history(measured(benchmark, size), 1)
-    benchmark(known.truncate_to, len(known) * 50)
+    half = benchmark(known.truncate_to, len(known) * 50)
+    assert len(half) == len(known) // 2

@@ -166,7 +166,9 @@ def bench_first_fetch(benchmark: BenchmarkFixture) -> None:
         return (following(count, REPLICA)[0], exchange()), {}
 
     def round_(fetcher: Fetcher, made: Exchange) -> None:
-        answered(fetcher, made, body, 0)
+        request = answered(fetcher, made, body, 0)
+        assert isinstance(request, FetchRequest)
+        assert len(request.partitions) == count
 
     benchmark.extra_info["partitions"] = count
     benchmark.pedantic(round_, setup=setup, rounds=5)

@@ -14,6 +14,7 @@ import mmap
 import struct
 from collections.abc import Callable
 
+import crc32c
 import numpy as np
 import pytest
 from numpy.typing import NDArray
@@ -94,6 +95,7 @@ def bench_crc_scan_touched(benchmark: BenchmarkFixture) -> None:
 @pytest.mark.parametrize("advice", ADVICE)
 def bench_crc_scan_fresh(benchmark: BenchmarkFixture, advice: str) -> None:
     measure_fresh(benchmark, lambda data: scan_all(data, check_crc=True), advice)
+    assert all(chunk.crc_valid.all() for chunk in scan_all(map_segment(benchmark), check_crc=True))
     state_rate(benchmark, "GB/s", FULL / 1e9)
 
 
@@ -133,6 +135,7 @@ def bench_crc_of_16_kib(benchmark: BenchmarkFixture, name: str) -> None:
             kernel(data, 0, BATCH_BYTES)
 
     benchmark(check_often)
+    assert kernel(data, 0, BATCH_BYTES) == crc32c.crc32c(data)
     state_rate(benchmark, "GB/s", calls * BATCH_BYTES / 1e9)
 
 
@@ -160,6 +163,8 @@ def bench_offset_lookup_one_call(benchmark: BenchmarkFixture, where: str) -> Non
             search.lookup_offset(index, entries, 0, offset)
 
     benchmark(look_up)
+    entry = max((offsets[0] + 1) // 160 - 1, 0)
+    assert search.lookup_offset(index, entries, 0, offsets[0])[1] == entry * 1024
     state_rate(benchmark, "M lookups/s", LOOKUPS / 1e6)
 
 
@@ -182,6 +187,8 @@ def bench_time_lookup_one_call(benchmark: BenchmarkFixture) -> None:
             search.lookup_timestamp(index, entries, 0, timestamp)
 
     benchmark(look_up)
+    entry = timestamps[0] // 160
+    assert search.lookup_timestamp(index, entries, 0, timestamps[0])[1] == max(entry * 160 - 1, 0)
     state_rate(benchmark, "M lookups/s", LOOKUPS / 1e6)
 
 

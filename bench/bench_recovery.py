@@ -16,10 +16,10 @@ import numpy as np
 import pytest
 from pytest_benchmark.fixture import BenchmarkFixture
 
-from bench.replica import BATCH_BYTES, log
+from bench.replica import BATCH_BYTES, RECORDS, log, one_batch
 from bench.room import BUILD, require_room
 from logstore.file_name import FileKind, file_name
-from logstore.kernels.recover import RecoveryColumns, new_state, recover
+from logstore.kernels.recover import RecoveryColumns, Slot, new_state, recover
 from logstore.log_config import LogConfig
 from logstore.log_directory import LogDirectory
 from logstore.log_file import LogFile
@@ -84,14 +84,16 @@ def bench_recovery_kernel(benchmark: BenchmarkFixture, *, touched: bool) -> None
     path = appended(size_of(benchmark))
     kept = LogFile.open(path)
 
-    def go_over() -> None:
+    def go_over() -> int:
         log = kept if touched else LogFile.open(path)
         data: np.ndarray[tuple[int], np.dtype[np.uint8]] = log.array
         state, columns = new_state(0), RecoveryColumns()
         while recover(data, len(data), base_offset=0, interval=4_096, state=state, columns=columns) == 1:
             pass
+        return int(state[Slot.LAST_OFFSET])
 
     measure(benchmark, go_over, size_of(benchmark))
+    assert go_over() == path.stat().st_size // len(one_batch()) * RECORDS - 1
 
 
 def bench_opening_a_root_of_many_partitions(benchmark: BenchmarkFixture, tmp_path: Path) -> None:
