@@ -43,6 +43,11 @@ def used_directories() -> list[Path]:
     return sorted(_USED)
 
 
+def could_keep_all() -> bool:
+    """Tell whether this process could keep all that it compiled."""
+    return not _FAILURES
+
+
 class KernelCache(NullCache):
     """The machine code of one kernel on disk.
 

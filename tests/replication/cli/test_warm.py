@@ -67,6 +67,18 @@ def test_warm_fails_where_nothing_is_kept() -> None:
     assert complaints.endswith("epochlog: no machine code was kept: each process compiles it anew\n")
 
 
+def test_warm_fails_where_not_all_is_kept(tmp_path: Path) -> None:
+    for kept in (Path(each["directory"]) for each in epochlog("warm", "--json").document["kept"]):
+        if kept.name.startswith("logstore"):
+            shutil.copytree(kept, tmp_path / kept.name, dirs_exist_ok=True)
+    tmp_path.chmod(0o555)
+    process = start("warm", "--json", NUMBA_CACHE_DIR=str(tmp_path))
+    printed, complaints = process.communicate(timeout=SECONDS)
+    assert (process.returncode, len(json.loads(printed)["kept"])) == (2, 1)
+    assert f"{tmp_path}/epoch-" in complaints
+    assert complaints.endswith("epochlog: not all machine code was kept: each process compiles the rest anew\n")
+
+
 def test_commands_may_start_at_once_after_an_installation(tmp_path: Path) -> None:
     command = ("verify", "--records", "--json", replicas("healed") / "broker-1")
     processes = [start(*command, NUMBA_CACHE_DIR=str(tmp_path)) for _ in range(PROCESSES)]
