@@ -10,6 +10,7 @@ from typing import Final, NamedTuple
 from bench.report.evidence import Evidence
 from bench.report.targets import TARGETS
 from bench.results import OURS, Row
+from bench.scaling.__main__ import all_curves
 
 FLAT: Final = 1.25
 """How many times as much a unit may cost before its cost counts as rising: so much do runs differ."""
@@ -80,6 +81,12 @@ def curves(evidence: Evidence, reasons: dict[str, str]) -> list[Curve]:
             points = tuple(_point(scale, [row for row in rows if row.scale == scale]) for scale in scales)
             found.append(Curve(group, _unit(rows[0]), points, reasons.get(group, "")))
     return found
+
+
+def unmeasured(evidence: Evidence) -> list[str]:
+    """Name the curves of which no result has a point, not even one that was skipped."""
+    groups = {row.group for row in evidence.rows}
+    return [curve.name for curve in all_curves(quick=False) if curve.name not in groups]
 
 
 def read_reasons(path: Path = TARGETS) -> dict[str, str]:

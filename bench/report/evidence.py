@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from bench.limits import GROUP as LIMITS
 from bench.limits import fastest
-from bench.report.suite import Benchmark, benchmarks
+from bench.report.suite import Benchmark, benchmarks, conditions_and_skipped
 from bench.results import OURS, Row, Run, read_runs
 
 RUNS_THAT_COUNT: Final = 3
@@ -59,7 +59,8 @@ class Evidence:
                 self.runs += read_runs(path)
             else:
                 self.benchmarks += benchmarks(document)
-        except (KeyError, TypeError, ValueError) as error:
+                self.runs.append(conditions_and_skipped(document))
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
             raise ValueError(f"{path}: not a result of bench or of pytest-benchmark: {error!r}") from error
 
     @property

@@ -4,8 +4,13 @@ from dataclasses import dataclass
 from statistics import median
 from typing import Any, Final
 
+from bench.results import Row, Run
+
 COUNTED: Final = ("answers", "calls", "partition changes", "records")
 """What one round does, by the name of the figure that counts it: their rate is a figure too."""
+
+SHORT_ID: Final = 7
+"""Digits of a commit's id, as git shortens it."""
 
 
 @dataclass(frozen=True)
@@ -31,6 +36,17 @@ class Benchmark:
 def benchmarks(document: dict[str, Any]) -> list[Benchmark]:
     """Read what `pytest --benchmark-json` wrote."""
     return [_benchmark(each["fullname"], each["stats"], each["extra_info"]) for each in document["benchmarks"]]
+
+
+def conditions_and_skipped(document: dict[str, Any]) -> Run:
+    """Read when and of which commit the suites were measured, and which benchmarks were skipped: bench/conftest.py."""
+    conditions: dict[str, Any] = {}
+    if "datetime" in document:
+        conditions["date"] = document["datetime"].partition("T")[0]
+    if commit := document.get("commit_info", {}).get("id"):
+        conditions["commit"] = f"{commit[:SHORT_ID]}{'-dirty' if document['commit_info'].get('dirty') else ''}"
+    rows = [Row(name, skipped=reason) for name, reason in document.get("skipped", {}).items()]
+    return Run("pytest bench", rows, conditions)
 
 
 def _benchmark(name: str, stats: dict[str, Any], extra: dict[str, Any]) -> Benchmark:

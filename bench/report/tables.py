@@ -7,10 +7,10 @@ from typing import Any
 
 from bench.floors import BARE_WRITE
 from bench.limits import fastest
-from bench.report.curve import Curve
+from bench.report.curve import Curve, unmeasured
 from bench.report.evidence import RUNS_THAT_COUNT, Comparison, Evidence
 from bench.report.figures import digits, duration, exactly, ratio, share, size, speed, spread
-from bench.report.suite import Benchmark
+from bench.report.suite import SHORT_ID, Benchmark
 from bench.report.targets import Judgement, Target, Verdict
 from bench.results import KAFKA, OURS, Row
 
@@ -48,7 +48,10 @@ def machine(evidence: Evidence) -> list[str]:
     keys = [*(key for key in CONDITIONS if key in conditions), *others]
     told = [CONDITIONS.get(key, f"{key} {{}}").format(_values(conditions[key])) for key in keys]
     lines = [f"{', '.join(told)}.", ""] if told else []
-    if any("dirty" in str(commit) for commit in evidence.conditions.get("commit", [])):
+    commits = [str(commit) for commit in evidence.conditions.get("commit", [])]
+    if len({commit[:SHORT_ID] for commit in commits}) > 1:
+        lines += ["**Not all figures are of the same commit.**", ""]
+    if any("dirty" in commit for commit in commits):
         lines += ["Files differed from that commit.", ""]
     if KAFKA not in evidence.sides:
         why = f" ({missing})" if (missing := _values(conditions.get(WITHOUT_KAFKA, []))) else ""
@@ -133,6 +136,7 @@ def _of_runs(rows: list[Row]) -> str:
 def skipped(evidence: Evidence) -> list[str]:
     """What was not measured, and why."""
     rows = [(row.name, row.skipped) for row in evidence.skipped]
+    rows += [(name, "no result of bench.scaling has it") for name in unmeasured(evidence)]
     return ["### Not measured", "", *table(("what", "why"), rows)] if rows else []
 
 

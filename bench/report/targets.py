@@ -107,7 +107,8 @@ def _target(path: Path, entry: dict[str, Any]) -> Target:
 
 def judge(target: Target, evidence: Evidence) -> Judgement:
     """Hold a target against what was measured."""
-    skipped = next((row.skipped for row in evidence.named(target.row) if row.skipped), "") if target.row else ""
+    named = evidence.named(target.row or target.benchmark)
+    skipped = next((row.skipped for row in named if row.skipped), "")
     return Judgement(target, _values(target, evidence), skipped)
 
 

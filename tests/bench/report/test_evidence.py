@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from bench.report.evidence import Evidence, gather
+from bench.report.targets import Target, judge
 from bench.results import KAFKA, OURS, Row, Run, write_runs
 from tests.bench.report.evidence import APPEND, beside, limit, runs
 
@@ -32,7 +33,24 @@ def test_files_of_both_kinds_are_put_together(tmp_path: Path) -> None:
     assert measured.figures == {"seconds": 0.5, "answers": 100, "mirror, MB/s": 2, "answers/s": 200}
 
 
-@pytest.mark.parametrize("content", ["", "{}", "[1]", '[{"program": "x", "rows": [{"what": 1}]}]'])
+def test_a_suite_s_date_commit_and_skipped_benchmarks_are_those_of_a_run(tmp_path: Path) -> None:
+    name = "bench/bench_audit.py::bench_audit"
+    said = {
+        "datetime": "2026-01-02T03:04:05.6+00:00",
+        "commit_info": {"id": "0123456789abcdef", "dirty": True},
+        "skipped": {name: "room (9 GiB are needed) is missing"},
+    }
+    (tmp_path / "suite.json").write_text(json.dumps(SUITE | said))
+    evidence = gather([tmp_path / "suite.json"])
+    assert evidence.conditions == {"date": ["2026-01-02"], "commit": ["0123456-dirty"]}
+    assert [(row.name, row.skipped) for row in evidence.skipped] == list(said["skipped"].items())
+    target = Target(benchmark=name, figure="seconds", at_most=1)
+    assert judge(target, evidence).skipped == "room (9 GiB are needed) is missing"
+
+
+@pytest.mark.parametrize(
+    "content", ["", "{}", "[1]", '{"benchmarks": [], "commit_info": 3}', '[{"program": "x", "rows": [{"what": 1}]}]']
+)
 def test_another_file_is_refused_by_its_name(tmp_path: Path, content: str) -> None:
     path = tmp_path / "other.json"
     path.write_text(content)

@@ -148,6 +148,22 @@ def test_a_checkout_with_changes_is_told(tmp_path: Path) -> None:
     assert "Files differed from that commit." in report(tmp_path, [changed])
 
 
+def test_results_of_several_commits_are_told(tmp_path: Path) -> None:
+    later = Run("bench.peer", [beside(APPEND, 2)], CONDITIONS | {"commit": "def5678"})
+    assert "**Not all figures are of the same commit.**" in report(tmp_path, [run(1, 9), later])
+    changed = Run("bench.peer", [beside(APPEND, 2)], CONDITIONS | {"commit": "abc1234-dirty"})
+    assert "Not all figures" not in report(tmp_path, [run(1, 9), changed])
+
+
+def test_curves_that_nobody_measured_are_told(tmp_path: Path) -> None:
+    skipped = Run("bench.scaling", [Row("audit a cluster, 2", group="audit a cluster", scale=2, skipped="no Java")])
+    page = report(tmp_path, [run(1, 9), curve("verify a log", 1, 1), skipped])
+    assert "| audit a cluster, 2 | no Java |" in page
+    told = [line for line in page.splitlines() if line.endswith("| no result of bench.scaling has it |")]
+    assert "| open a directory of logs | no result of bench.scaling has it |" in told
+    assert not any("verify a log |" in line or "audit a cluster |" in line for line in told)
+
+
 def test_a_page_without_marks_is_not_touched(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     page = tmp_path / "page.md"
     page.write_text("nothing\n")
