@@ -54,9 +54,9 @@ def scan_all(data: Data, *, check_crc: bool) -> list[BatchColumns]:
 
 
 def state_rate(benchmark: BenchmarkFixture, unit: str, amount: float) -> None:
-    """Put the rate of the fastest round beside its time."""
+    """Put the rate of the median round beside its time."""
     if not benchmark.disabled:
-        benchmark.extra_info[unit] = round(amount / benchmark.stats.stats.min, 2)
+        benchmark.extra_info[unit] = round(amount / benchmark.stats.stats.median, 2)
 
 
 def measure(benchmark: BenchmarkFixture, call: Callable[[Data], object], data: Data) -> None:

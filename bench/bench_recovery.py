@@ -63,7 +63,7 @@ def size_of(benchmark: BenchmarkFixture) -> int:
 def measure(benchmark: BenchmarkFixture, call: Callable[[], object], size: int) -> None:
     benchmark.pedantic(call, rounds=1 if benchmark.disabled else ROUNDS, warmup_rounds=1)
     if not benchmark.disabled:
-        benchmark.extra_info["GB/s"] = round(size / benchmark.stats.stats.min / 1e9, 2)
+        benchmark.extra_info["GB/s"] = round(size / benchmark.stats.stats.median / 1e9, 2)
 
 
 def bench_recovery_of_a_log(benchmark: BenchmarkFixture) -> None:
