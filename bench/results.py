@@ -86,8 +86,11 @@ def write_runs(path: Path, runs: list[Run]) -> None:
 
 
 def read_runs(path: Path) -> list[Run]:
-    """Read what `write_runs` wrote."""
-    return [Run(**(run | {"rows": [Row(**row) for row in run["rows"]]})) for run in json.loads(path.read_text())]
+    """Read what `write_runs` wrote. Raises ValueError for any other file, and OSError."""
+    try:
+        return [Run(**(run | {"rows": [Row(**row) for row in run["rows"]]})) for run in json.loads(path.read_text())]
+    except (KeyError, TypeError, ValueError) as error:
+        raise ValueError(f"{path}: not a result of bench: {error!r}") from error
 
 
 def _commit() -> str:

@@ -55,13 +55,13 @@ class Evidence:
         """Add a result file of either kind. Raises ValueError for any other, and OSError."""
         try:
             document = json.loads(path.read_text())
-            if isinstance(document, list):
-                self.runs += read_runs(path)
-            else:
+            if isinstance(document, dict):
                 self.benchmarks += benchmarks(document)
                 self.runs.append(conditions_and_skipped(document))
+                return
         except (AttributeError, KeyError, TypeError, ValueError) as error:
             raise ValueError(f"{path}: not a result of bench or of pytest-benchmark: {error!r}") from error
+        self.runs += read_runs(path)
 
     @property
     def rows(self) -> list[Row]:

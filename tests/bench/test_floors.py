@@ -111,6 +111,32 @@ def test_the_command_tells_of_every_floor_and_its_status_says_whether_all_hold(
     assert "ok     read: 3.00 times as fast as Kafka; the floor is 1.5" in told
 
 
+def test_what_was_not_measured_does_not_hold_without_a_word(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("REQUIRE_ALL", raising=False)
+    floors, result = tmp_path / "floors.toml", tmp_path / "result.json"
+    floors.write_text(f'[{KAFKA}]\n"{APPEND}" = 1\n')
+    write_runs(result, [Run("bench.peer", [Row(APPEND, times={OURS: [1.0]})])])
+    assert main([str(result), "--floors", str(floors)], again=never) == 0
+    told = capsys.readouterr().out.splitlines()
+    assert told == [
+        "-      Kafka: was not measured: there is nothing to compare with",
+        "every floor that was measured holds",
+    ]
+
+
+@pytest.mark.parametrize("content", [None, "{", "[3]", '[{"rows": [{"what": 1}]}]'])
+def test_a_file_that_is_no_result_is_told(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], content: str | None
+) -> None:
+    result = tmp_path / "result.json"
+    if content is not None:
+        result.write_text(content)
+    assert main([str(result)], again=never) == 2
+    assert "result.json" in capsys.readouterr().err
+
+
 def test_floors_are_proposed_at_half_of_the_worst_ratio(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     result, floors = tmp_path / "result.json", tmp_path / "floors.toml"
     write_runs(result, [Run("bench.peer", [row(APPEND, ratio), row(READ, 30, "aiokafka")]) for ratio in (3, 1, 2)])
