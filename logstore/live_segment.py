@@ -280,12 +280,12 @@ class LiveSegment:
 
     def _note(self, position: int, size: int, last_offset: int, max_timestamp: int) -> None:
         """Note a batch that was written: its timestamp, and where it is if that is due."""
-        largest = self._largest or self.largest
-        if max_timestamp > largest[0]:
-            self._largest = largest = max_timestamp, last_offset
+        largest, offset_of_largest = self._largest or self.largest
+        if max_timestamp > largest:
+            self._largest = largest, offset_of_largest = max_timestamp, last_offset
         if self._bytes_since_index_entry > self._config.index_interval_bytes:
             self.offset_index.append(last_offset, position)
-            self.time_index.append(*largest)
+            self.time_index.append(largest, offset_of_largest)
             self._index_room -= 1
             self._bytes_since_index_entry = size
         else:

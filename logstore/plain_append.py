@@ -32,8 +32,6 @@ _NO_BYTES: Final = memoryview(b"")
 _NOT_PLAIN: Final = (0, -1)
 _PLACE: Final = Struct(">qii")
 """Base offset, length and leader epoch: the first and the last is what a leader writes into a batch."""
-_INT64_MIN: Final = -(2**63)
-_INT64_MAX: Final = 2**63 - 1
 _checksum: Final = crc32c.crc32c
 # Half the cost of calling a NamedTuple's class, once an append.
 _build: Final = tuple.__new__
@@ -87,11 +85,11 @@ def plain_producer_batch(
     codec = data[_ATTRIBUTES_END] & CODEC_BITS
     if codec and config.compression_type != "producer":
         return None
-    earliest = max(now_ms - config.message_timestamp_before_max_ms, _INT64_MIN)
-    latest = min(now_ms + config.message_timestamp_after_max_ms, _INT64_MAX)
     few = size < SEVERAL_BYTES and _unpack_int32(data, _COUNT_POSITION)[0] <= FEW_RECORDS
     inspect = _inspect_sent if codec or few else _inspect_kernel()
-    count, largest = inspect(data, earliest, latest)
+    count, largest = inspect(
+        data, now_ms, config.message_timestamp_before_max_ms, config.message_timestamp_after_max_ms
+    )
     if not 0 < count <= MAX_OFFSET - next_offset:
         return None
     written = bytearray(data)
@@ -99,8 +97,9 @@ def plain_producer_batch(
     return written, _build(AppendInfo, (next_offset, next_offset + count - 1, largest, size, False))
 
 
-def _inspect_sent(data: Buffer, earliest: int, latest: int) -> tuple[int, int]:
+def _inspect_sent(data: Buffer, now_ms: int, before_max_ms: int, after_max_ms: int) -> tuple[int, int]:
     """Do as the kernel of this name does, and also look into compressed batches. Raises DecompressionError."""
+    earliest, latest = now_ms - before_max_ms, now_ms + after_max_ms
     sent = memoryview(data).toreadonly()
     base_offset, magic, checksum, codec, delta, first, largest, producer_id, count = _SENT.unpack_from(sent)
     if (
@@ -144,4 +143,4 @@ def _inspect_kernel() -> Any:
     from epoch.kernel import machine_code  # noqa: PLC0415  numba again
     from logstore.kernels.inspect import inspect_sent  # noqa: PLC0415  numba again
 
-    return machine_code(inspect_sent, _NO_BYTES, 0, 0)
+    return machine_code(inspect_sent, _NO_BYTES, 0, 0, 0)

@@ -58,18 +58,19 @@ def find_largest(segments: Sequence[LiveSegment]) -> TimestampedOffset | None:
 
 def _find_in_segment(segment: LiveSegment, timestamp: int, log_start_offset: int) -> TimestampedOffset | None:
     file = segment.file
-    size, data = file.size, file.data()
+    size = file.size
+    # A part of the view: a truncation may take that itself away meanwhile.
+    data = file.data()[:size]
     position = segment.offset_index.lookup(max(log_start_offset, segment.time_index.lookup(timestamp)))
     in_bulk = size - position >= BULK_BYTES
     while position < size:
         if in_bulk:
-            array = np.frombuffer(data, np.uint8, size)
-            position, found, offset, epoch = _kernels().find_record(array, position, timestamp, log_start_offset)
+            position, found, offset, epoch = _find_kernel()(data, position, timestamp, log_start_offset)
             if offset >= 0:
                 return _build(TimestampedOffset, (found, offset, epoch if epoch >= 0 else None))
             if position == size:
                 return None
-        batch = read_batch(data[:size], position, str(file.path))
+        batch = read_batch(data, position, str(file.path))
         if batch.max_timestamp >= timestamp:
             record = _first_record(batch, timestamp, log_start_offset)
             if record:
@@ -92,8 +93,10 @@ def _first_record(batch: Batch, timestamp: int, first_offset: int) -> Timestampe
 
 def _search_records(batch: RecordBatch, timestamp: int, first_offset: int) -> tuple[int, int]:
     """Search with the compiled kernel; below NOT_FOUND where records cannot be read, for the decoder to tell why."""
+    from logstore.kernels.timestamp import first_record_from  # noqa: PLC0415  numba loads on the first bulk operation
+
     section = batch.section()
-    found: tuple[int, int] = _kernels().first_record_from(
+    found: tuple[int, int] = first_record_from(
         np.frombuffer(section, np.uint8),
         0,
         len(section),
@@ -107,11 +110,12 @@ def _search_records(batch: RecordBatch, timestamp: int, first_offset: int) -> tu
 
 
 @cache
-def _kernels() -> Any:
-    """Load the kernels: an import statement at each search would cost a third of it."""
-    from logstore.kernels import timestamp  # noqa: PLC0415  numba loads on the first bulk operation
+def _find_kernel() -> Any:
+    """Load the kernel: an import statement at each search would cost a third of it."""
+    from epoch.kernel import machine_code  # noqa: PLC0415  numba loads on the first bulk operation
+    from logstore.kernels.timestamp import find_record  # noqa: PLC0415  numba again
 
-    return timestamp
+    return machine_code(find_record, memoryview(b""), 0, 0, 0)
 
 
 def at_log_end(offset: int, leader_epoch: int | None) -> TimestampedOffset:

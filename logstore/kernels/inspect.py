@@ -6,7 +6,7 @@ from epoch.kernel import borrowed, kernel
 from logstore.kernels.bytes import Data, int16, int32, int64, uint32, wrapping_add
 from logstore.kernels.crc import crc32c
 from logstore.kernels.decode import fields, record_bounds
-from logstore.kernels.scan import CHECKED_FROM, COMPLETE, HEADER, OVERHEAD, what_follows
+from logstore.kernels.scan import CHECKED_FROM, COMPLETE, HEADER, LARGEST, OVERHEAD, what_follows
 
 NONE = -1
 """No record."""
@@ -52,11 +52,13 @@ def inspect_records(
 
 
 @kernel
-def inspect_sent(sent: memoryview, earliest: int, latest: int) -> tuple[int, int]:
-    """Check that `sent`, read-only, is one plain batch of a producer: see `plain_append`; bounds are inclusive.
+def inspect_sent(sent: memoryview, now_ms: int, before_max_ms: int, after_max_ms: int) -> tuple[int, int]:
+    """Check that `sent`, read-only, is one plain batch of a producer: see `plain_append`.
 
-    Returns how many records it has, 0 where it is not plain, and their largest timestamp.
+    Its timestamps may lie so long before and after now. Returns how many records it has, 0 where it is not plain, and
+    their largest timestamp.
     """
+    earliest, latest = now_ms - before_max_ms, now_ms + min(after_max_ms, LARGEST - now_ms)
     data = borrowed(np.frombuffer(sent, np.uint8))
     if what_follows(data, 0, data.size) != COMPLETE or OVERHEAD + int32(data, 8) != data.size:
         return 0, -1

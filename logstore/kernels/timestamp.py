@@ -1,27 +1,26 @@
 """Find a record by its timestamp, without decoding the others."""
 
+import numpy as np
+
 from epoch.kernel import borrowed, kernel
 from logstore.kernels.bytes import Data, int16, int32, int64, varint, varlong, wrapping_add
 from logstore.kernels.decode import AHEAD, LOG_APPEND_TIME, record_bounds
-from logstore.kernels.prefetch import prefetch
+from logstore.kernels.prefetch import LINE, prefetch
 from logstore.kernels.scan import CODEC, COMPLETE, HEADER, OVERHEAD, what_follows
 
 NOT_FOUND = -1
 NOT_SOUND = -2
 
-LINE = 64
-"""Bytes that the memory gives at once."""
-
 
 @kernel
-def find_record(data: Data, position: int, timestamp: int, offset: int) -> tuple[int, int, int, int]:
+def find_record(log: memoryview, position: int, timestamp: int, offset: int) -> tuple[int, int, int, int]:
     """Find the first record of the batches from `position` on that is neither before `timestamp` nor below `offset`.
 
-    Return its batch's position, its timestamp and offset, and its batch's leader epoch. The offset is NOT_FOUND where
-    no batch up to that position has such a record: it is the end, or that of a batch which this kernel does not read:
-    compressed, with timestamps that the leader set, of an older format or damaged.
+    `log` is read-only. Return that record's batch's position, its timestamp and offset, and its batch's leader epoch.
+    The offset is NOT_FOUND where no batch up to that position has such a record: it is the end, or that of a batch
+    which this kernel does not read: compressed, with timestamps that the leader set, of an older format or damaged.
     """
-    data = borrowed(data)
+    data = borrowed(np.frombuffer(log, np.uint8))
     while what_follows(data, position, data.size) == COMPLETE:
         end = position + OVERHEAD + int32(data, position + 8)
         if int64(data, position + 35) >= timestamp:
