@@ -22,7 +22,6 @@ LOG_END: Final = 1 << 40
 OFFSETS_OF_AN_EPOCH: Final = 100
 PASSES: Final = 16
 """Over all queries, in a round."""
-WARMER: Final = 3
 LONG: Final = 100_000
 """Entries from which on what walks over them is asked less often."""
 Entries = list[EpochEntry]
@@ -190,4 +189,4 @@ class EpochWorks:
         sides = {OURS: ours}
         if self._kafka is not None:
             sides[KAFKA] = partial(self._kafka.ask, command, passes, operations=queries * passes)
-        return take_turns(row, sides, self._settings.warmer(WARMER))
+        return take_turns(row, sides, self._settings)

@@ -27,7 +27,6 @@ OFFSETS_APART, BYTES_APART, MILLISECONDS_APART = 100, 819, 10
 NEAR_THE_END: Final = 1_000
 """Entries: where followers and most consumers read."""
 PASSES: Final = 4
-WARMER: Final = 3
 NAME: Final = "0" * 20
 
 
@@ -38,7 +37,7 @@ class IndexWorks:
     timer = "IndexTimer"
 
     def __init__(self, settings: Settings, _logs: Logs, kafka: KafkaTimer | None) -> None:
-        self._settings = settings.warmer(WARMER)
+        self._settings = settings
         self._kafka = kafka
         self._bytes = INDEX_BYTES if settings.size >= SMALL_LOG else SMALL_INDEX_BYTES
         self._entries = self._bytes // OFFSET_SLOT.itemsize

@@ -38,13 +38,7 @@ READS: Final = {
     "read at a random offset, up to 1 MiB": (1 << 20, Isolation.LOG_END),
     "the same, up to the high watermark": (1 << 20, Isolation.HIGH_WATERMARK),
 }
-WARMER_READS, WARMER_OPENINGS, WARMER_TRUNCATIONS = 25, 20, 10
-"""How many times as many rounds come before those that count: 100,000 reads, 200 openings, 20 truncations.
-
-Kafka's reads take twice as long in the first ten thousand calls, its openings three times as long in the first ten.
-"""
-COPIES: Final = {"read and copy up to 16 KiB": (16 << 10, WARMER_READS), "read and copy up to 1 MiB": (1 << 20, 1)}
-"""How much is copied, and how much warmer that is measured: of a MiB almost all is copying."""
+COPIES: Final = {"read and copy up to 16 KiB": 16 << 10, "read and copy up to 1 MiB": 1 << 20}
 SEGMENTS: Final = 16
 QUERIES: Final = 2_000
 OPENINGS: Final = 5
@@ -80,7 +74,7 @@ class LogWorks:
         works["recover after a crash, touched mapping"] = self._recovery_when_touched
         works["recover two logs after a crash, two threads, fresh mappings"] = self._recovery_in_threads
         works |= {name: partial(self._reading, *how) for name, how in READS.items()}
-        works |= {name: partial(self._copying, *how) for name, how in COPIES.items()}
+        works |= {name: partial(self._copying, max_bytes) for name, max_bytes in COPIES.items()}
         works["offset for timestamp"] = partial(self._asked, ask=lambda side: side.find())
         works["open after a clean stop, one segment"] = partial(self._opening, 1)
         works[f"open after a clean stop, {SEGMENTS} segments"] = partial(self._opening, SEGMENTS)
@@ -88,11 +82,9 @@ class LogWorks:
         works["truncate within the last segment"] = partial(self._truncation, 1)
         return works
 
-    def _in_turn(
-        self, row: Row, measure: Callable[[Side], Timed], warmer: int = 1, **others: Callable[[], Timed]
-    ) -> Row:
+    def _in_turn(self, row: Row, measure: Callable[[Side], Timed], **others: Callable[[], Timed]) -> Row:
         sides = {side.name: partial(measure, side) for side in self._sides}
-        return take_turns(row, sides | others, self._settings.warmer(warmer))
+        return take_turns(row, sides | others, self._settings)
 
     def _place(self, side: Side, name: str = "own") -> Path:
         return self._settings.work / f"{side.name.lower()}-{name}" / "t-0"
@@ -184,8 +176,8 @@ class LogWorks:
     def _reading(self, max_bytes: int, isolation: Isolation, name: str) -> Row:
         return self._asked(name, lambda side: side.read(max_bytes, isolation), max_bytes, isolation)
 
-    def _copying(self, max_bytes: int, warmer: int, name: str) -> Row:
-        return self._asked(name, lambda side: side.read_into(max_bytes), max_bytes, warmer=warmer)
+    def _copying(self, max_bytes: int, name: str) -> Row:
+        return self._asked(name, lambda side: side.read_into(max_bytes), max_bytes)
 
     def _asked(
         self,
@@ -193,7 +185,6 @@ class LogWorks:
         ask: Callable[[Side], Timed],
         max_bytes: int = SMALL_BATCH,
         isolation: Isolation = Isolation.LOG_END,
-        warmer: int = WARMER_READS,
     ) -> Row:
         """Let each side open the same log and ask it; reads of so many bytes find the same on both sides."""
         source, end = self._source(1)
@@ -203,7 +194,7 @@ class LogWorks:
             side.open(clone(source, self._place(side)), ONE_SEGMENT, clean=True)
             side.load_queries(queries)
         agree(name, {side.name: side.whole(max_bytes, isolation) for side in self._sides})
-        row = self._in_turn(Row(name, group=self.group), ask, warmer)
+        row = self._in_turn(Row(name, group=self.group), ask)
         for side in self._sides:
             side.close()
         self._remove_places()
@@ -224,7 +215,7 @@ class LogWorks:
                 side.close()
             return timed._replace(nanoseconds=spent / OPENINGS)
 
-        row = self._in_turn(Row(name, group=self.group), measure, WARMER_OPENINGS)
+        row = self._in_turn(Row(name, group=self.group), measure)
         self._remove_places()
         return row
 
@@ -241,7 +232,7 @@ class LogWorks:
             shutil.rmtree(directory.parent)
             return timed
 
-        return self._in_turn(Row(name, group=self.group), measure, WARMER_TRUNCATIONS)
+        return self._in_turn(Row(name, group=self.group), measure)
 
 
 def _log_bytes(directory: Path) -> int:

@@ -1,10 +1,11 @@
 """Work that several sides do in turn, and the check that all of them found the same."""
 
 import time
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import count, islice
 from pathlib import Path
-from typing import Final, Literal, NamedTuple, Self, TypeVar
+from typing import Final, Literal, NamedTuple, TypeVar
 
 from bench.results import Row
 
@@ -12,6 +13,8 @@ Clock = Literal["wall", "processor"]
 CLOCKS: Final[dict[Clock, Callable[[], int]]] = {"wall": time.perf_counter_ns, "processor": time.thread_time_ns}
 """Processor time is that of the thread alone: what there is to go by on a machine that others use too."""
 
+LEAST_WARM_UP: Final = 2
+"""Rounds, if there is a warm-up."""
 Found = TypeVar("Found")
 
 
@@ -41,15 +44,11 @@ class Settings:
     size: int
     """Bytes of each log."""
     rounds: int
-    warm_up: int = 2
-    """Rounds before those that count."""
+    warm_up: float = 5
+    """Seconds of rounds before those that count: a JVM compiles late what a round does seldom."""
     calls: int = 65_536
     """Operations of a round where each takes some microseconds at most."""
     clock: Clock = "wall"
-
-    def warmer(self, times: int) -> Self:
-        """So many times as many rounds come before those that count: Java compiles late what is called seldom."""
-        return replace(self, warm_up=times * self.warm_up)
 
     def time(self, call: Callable[[], Found]) -> tuple[int, Found]:
         """Call once: nanoseconds, and what came back."""
@@ -61,13 +60,28 @@ class Settings:
 
 def take_turns(row: Row, sides: Mapping[str, Callable[[], Timed]], settings: Settings) -> Row:
     """Measure round by round, each side first in turn. Raises DifferentAnswersError."""
-    order = list(sides.items())
-    for number in range(settings.warm_up + settings.rounds):
-        found = {name: measure() for name, measure in order[:: 1 if number % 2 else -1]}
-        agree(row.name, {name: found[name].answer for name in sides})
-        for name, timed in found.items() if number >= settings.warm_up else ():
+    if settings.warm_up:
+        _warm_up(_rounds(row.name, sides), settings.warm_up)
+    for found in islice(_rounds(row.name, sides), settings.rounds):
+        for name, timed in found.items():
             row.times.setdefault(name, []).append(timed.nanoseconds)
     return row
+
+
+def _rounds(work: str, sides: Mapping[str, Callable[[], Timed]]) -> Iterator[dict[str, Timed]]:
+    """Let all sides do the work, round after round."""
+    order = list(sides.items())
+    for number in count():
+        found = {name: measure() for name, measure in order[:: 1 if number % 2 else -1]}
+        agree(work, {name: found[name].answer for name in sides})
+        yield found
+
+
+def _warm_up(rounds: Iterator[dict[str, Timed]], seconds: float) -> None:
+    end = time.monotonic() + seconds
+    for number, _ in enumerate(rounds, start=1):
+        if number >= LEAST_WARM_UP and time.monotonic() >= end:
+            return
 
 
 def agree(work: str, answers: Mapping[str, int | None]) -> None:

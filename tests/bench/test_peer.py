@@ -1,18 +1,20 @@
 """What `python -m bench.peer` does with the sides' times and answers."""
 
 from collections.abc import Callable
+from dataclasses import replace
+from itertools import count
 from pathlib import Path
 
 import pytest
 
-from bench.peer import client_works
+from bench.peer import client_works, turns
 from bench.peer.comparison import compare
 from bench.peer.kafka_timer import KafkaTimer
 from bench.peer.turns import DifferentAnswersError, Settings, Timed, agree, take_turns
 from bench.results import KAFKA, OURS, Row
 from tests.oracle.kafka import classpath
 
-SETTINGS = Settings(Path(), size=1 << 20, rounds=3, warm_up=2)
+SETTINGS = Settings(Path(), size=1 << 20, rounds=3, warm_up=1e-9)
 
 
 class Recorded:
@@ -47,9 +49,15 @@ def test_the_first_rounds_do_not_count() -> None:
     assert row.times == {OURS: [3, 4, 5], KAFKA: [100, 100, 100]}
 
 
-def test_what_is_compiled_late_has_more_rounds_that_do_not_count() -> None:
-    row = take_turns(Row("work"), Recorded().sides, SETTINGS.warmer(5))
-    assert row.times == {OURS: [11, 12, 13], KAFKA: [100, 100, 100]}
+def test_the_sides_warm_up_for_as_long_as_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(turns.time, "monotonic", count().__next__)  # type: ignore[attr-defined]  # its module is there
+    row = take_turns(Row("work"), Recorded().sides, replace(SETTINGS, warm_up=10))
+    assert row.times[OURS] == [12, 13, 14]
+
+
+def test_without_a_warm_up_every_round_counts() -> None:
+    row = take_turns(Row("work"), Recorded().sides, replace(SETTINGS, warm_up=0))
+    assert row.times[OURS] == [1, 2, 3]
 
 
 def test_sides_that_find_different_things_are_not_compared() -> None:
