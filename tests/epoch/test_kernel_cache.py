@@ -141,6 +141,17 @@ def test_another_directory_can_be_chosen(package: KernelPackage, tmp_path: Path)
     assert not package.files()
 
 
+def test_in_a_directory_that_other_installations_may_share_nothing_is_removed(
+    package: KernelPackage, tmp_path: Path
+) -> None:
+    chosen = tmp_path / "chosen"
+    package.run(NUMBA_CACHE_DIR=str(chosen))
+    (package.directory / "helpers.py").write_text(HELPERS.replace("x + STEP", "x + 2"))
+    assert package.run(NUMBA_CACHE_DIR=str(chosen))[:2] == (7, 0)
+    (package.directory / "helpers.py").write_text(HELPERS)
+    assert package.run(NUMBA_CACHE_DIR=str(chosen))[:2] == (6, 1)
+
+
 def test_where_the_package_is_read_only_the_user_s_directory_serves(package: KernelPackage) -> None:
     make_read_only(package.beside, package.directory)
     assert package.run(bound=True)[:2] == (6, 0)
