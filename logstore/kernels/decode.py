@@ -5,7 +5,8 @@ value (varint length, negative for null, and bytes), and a varint count of heade
 """
 
 from collections.abc import Iterator
-from typing import Any
+from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,8 +14,8 @@ from numpy.typing import NDArray
 from epoch.kernel import borrowed, inlined, kernel
 from logstore.columns import BatchColumns, RecordColumns
 from logstore.errors import CorruptRecordError
-from logstore.kernels.bytes import Data, read_only, varint, varlong, wrapping_add
-from logstore.kernels.prefetch import prefetch
+from logstore.kernels.bytes import Data, byte, read_only, varint, varlong, wrapping_add
+from logstore.kernels.prefetch import LINE, prefetch
 from logstore.kernels.scan import CODEC, HEADER, SHORTEST_RECORD
 from logstore.record_fault import RecordFault, RecordFaultReason
 
@@ -23,9 +24,15 @@ Rows = NDArray[np.int64]
 
 CHUNK_RECORDS = 16_384
 """Records of one chunk of `decode_chunks`: 1 MB of columns, which stay in a core's own cache."""
+EVERYTHING = 2**62
+"""Records of a chunk that takes them all."""
 
 AHEAD = 2048
 """Bytes by which memory is asked ahead: some twenty records."""
+LONG = 1 << 14
+"""What `short` gives, or more, for a number of more than two bytes."""
+BEYOND = 2
+"""Bytes behind a record that must be there for its fields to be read before they are checked."""
 SHORTEST_LENGTH = SHORTEST_RECORD - 1
 """The length of a record without anything; it does not count itself."""
 LOG_APPEND_TIME = 0x8
@@ -39,18 +46,21 @@ OFFSET_RANGE = int(RecordFaultReason.OFFSET_RANGE)
 OFFSET_ORDER = int(RecordFaultReason.OFFSET_ORDER)
 TIMESTAMP = int(RecordFaultReason.TIMESTAMP)
 
-COLUMNS: dict[str, type[np.generic]] = {
-    "batch": np.int64,
-    "offset": np.int64,
-    "timestamp": np.int64,
-    "key_start": np.int64,
-    "key_length": np.int32,
-    "value_start": np.int64,
-    "value_length": np.int32,
-    "headers_start": np.int64,
-    "header_count": np.int32,
-}
-"""Columns of `RecordColumns` but the data, in the order in which `decode_batches` takes them."""
+
+class Sections(NamedTuple):
+    """The records of batches, one row a batch: what decoding takes of their headers, in the kernel's order."""
+
+    rows: Rows
+    """Row numbers in the `BatchColumns`."""
+    starts: Rows
+    ends: Rows
+    counts: NDArray[np.int32]
+    base_offset: NDArray[np.int64]
+    base_timestamp: NDArray[np.int64]
+    max_timestamp: NDArray[np.int64]
+    attributes: NDArray[np.int16]
+    before: Rows
+    """How many records the batches before have, one row more than there are batches; a count that cannot be is none."""
 
 
 def decode(data: Data, batches: BatchColumns, rows: Rows | None = None) -> RecordColumns:
@@ -61,8 +71,8 @@ def decode(data: Data, batches: BatchColumns, rows: Rows | None = None) -> Recor
 
         records = decode(data, scan(data, check_crc=True))
     """
-    rows = uncompressed(batches) if rows is None else rows
-    return _decode(data, batches, rows, batches.position[rows] + HEADER, batches.position[rows] + batches.size[rows])
+    [records] = decode_chunks(data, batches, rows, records=EVERYTHING)
+    return records
 
 
 def decode_chunks(
@@ -70,15 +80,19 @@ def decode_chunks(
 ) -> Iterator[RecordColumns]:
     """Decode as `decode` does, in chunks of whole batches with about `records` records, so that memory stays flat."""
     rows = uncompressed(batches) if rows is None else rows
-    before = np.cumsum(batches.record_count[rows], dtype=np.int64) - batches.record_count[rows]
-    for chunk in np.split(rows, np.flatnonzero(np.diff(before // records)) + 1):
-        yield decode(data, batches, chunk)
+    sections = _sections(batches, rows, batches.position[rows] + HEADER, batches.position[rows] + batches.size[rows])
+    cuts = np.flatnonzero(np.diff(sections.before[:-1] // records)) + 1
+    bounds = [0, *cuts.tolist(), len(rows)]
+    room = int(np.diff(sections.before[bounds]).max())
+    data = read_only(data)
+    for first, last in pairwise(bounds):
+        yield _decode(data, batches, sections, first, last, room)
 
 
 def decode_section(section: Data, batches: BatchColumns, row: int) -> RecordColumns:
     """Decode the decompressed records of the batch in `row`; positions are those in `section`."""
-    bounds = np.array([0]), np.array([len(section)])
-    return _decode(section, batches, np.array([row]), *bounds)
+    sections = _sections(batches, np.array([row]), np.array([0]), np.array([len(section)]))
+    return _decode(read_only(section), batches, sections, 0, 1, int(sections.before[1]))
 
 
 def check_records(data: Data, batches: BatchColumns, rows: Rows | None = None) -> list[RecordFault]:
@@ -103,17 +117,12 @@ def uncompressed(batches: BatchColumns) -> Rows:
     return np.flatnonzero((batches.magic == 2) & (batches.attributes & CODEC == 0))
 
 
-def _decode(data: Data, batches: BatchColumns, rows: Rows, starts: Rows, ends: Rows) -> RecordColumns:
-    counts = batches.record_count[rows].astype(np.int64)
-    impossible = np.flatnonzero(counts > (ends - starts) // SHORTEST_RECORD)
-    if len(impossible):
-        raise _corrupt(
-            batches, RecordFault(int(rows[impossible[0]]), int(starts[impossible[0]]), RecordFaultReason.COUNT)
-        )
-    columns: dict[str, Any] = {name: np.empty(counts.sum(), dtype) for name, dtype in COLUMNS.items()}
-    data = read_only(data)
-    fault, position, reason = decode_batches(
-        data,
+def _sections(batches: BatchColumns, rows: Rows, starts: Rows, ends: Rows) -> Sections:
+    counts = batches.record_count[rows]
+    before = np.zeros(len(rows) + 1, np.int64)
+    possible = (counts >= 0) & (counts <= (ends - starts) // SHORTEST_RECORD)
+    np.cumsum(np.where(possible, counts, 0), out=before[1:])
+    return Sections(
         rows,
         starts,
         ends,
@@ -122,11 +131,24 @@ def _decode(data: Data, batches: BatchColumns, rows: Rows, starts: Rows, ends: R
         batches.base_timestamp[rows],
         batches.max_timestamp[rows],
         batches.attributes[rows],
-        *columns.values(),
+        before,
     )
+
+
+def _decode(data: Data, batches: BatchColumns, sections: Sections, first: int, last: int, room: int) -> RecordColumns:
+    """Decode the batches `first` to `last`, which is left out; there is to be room for so many records.
+
+    Columns of one size in two blocks: the C library gives those of the last chunk out again, where it would give small
+    ones back to the system, and each page of fresh memory costs a fault.
+    """
+    count = int(sections.before[last] - sections.before[first])
+    batch, offset, timestamp, key_start, value_start, headers_start = np.empty((6, room), np.int64)[:, :count]
+    key_length, value_length, header_count = np.empty((3, room), np.int32)[:, :count]
+    columns = batch, offset, timestamp, key_start, key_length, value_start, value_length, headers_start, header_count
+    fault, position, reason = decode_batches(data, first, last, *sections, *columns)
     if reason != SOUND:
-        raise _corrupt(batches, RecordFault(int(rows[fault]), int(position), RecordFaultReason(reason)))
-    return RecordColumns(data=data, **columns)
+        raise _corrupt(batches, RecordFault(int(sections.rows[fault]), int(position), RecordFaultReason(reason)))
+    return RecordColumns(data, *columns)
 
 
 def _corrupt(batches: BatchColumns, fault: RecordFault) -> CorruptRecordError:
@@ -156,14 +178,17 @@ def _check(data: Data, batches: BatchColumns, rows: Rows, starts: Rows, ends: Ro
 @kernel
 def decode_batches(
     data: Data,
+    first: int,
+    last: int,
     rows: Rows,
     starts: Rows,
     ends: Rows,
-    counts: NDArray[np.int64],
+    counts: NDArray[np.int32],
     base_offset: NDArray[np.int64],
     base_timestamp: NDArray[np.int64],
     max_timestamp: NDArray[np.int64],
     attributes: NDArray[np.int16],
+    before: Rows,
     batch: NDArray[np.int64],
     offset: NDArray[np.int64],
     timestamp: NDArray[np.int64],
@@ -174,19 +199,29 @@ def decode_batches(
     headers_start: NDArray[np.int64],
     header_count: NDArray[np.int32],
 ) -> tuple[int, int, int]:
-    """Fill the columns of `RecordColumns`: the first faulty batch's index, its bad record's position, the reason.
+    """Fill the columns of `RecordColumns` from the batches `first` to `last`, which is left out.
 
-    The columns must have as many rows as the counts add up to, at least.
+    The first faulty batch's index, its bad record's position, the reason. The columns must have as many rows as
+    `before` says, at least.
     """
     data = borrowed(data)
-    record = 0
-    for index in range(rows.size):
+    for index in range(first, last):
         position, end = starts[index], ends[index]
-        if position < 0 or end > data.size or counts[index] > batch.size - record:
+        record, following = before[index] - before[first], before[index + 1] - before[first]
+        if position < 0 or end > data.size or counts[index] != following - record:
             return index, position, COUNT
+        # Taken out of the loop by hand: for all that LLVM knows, a column might lie over the headers.
+        number, first_offset, base_time, largest_time = (
+            rows[index],
+            base_offset[index],
+            base_timestamp[index],
+            max_timestamp[index],
+        )
         append_time = attributes[index] & LOG_APPEND_TIME != 0
-        for _ in range(counts[index]):
-            prefetch(data, position + AHEAD)
+        for row in range(record, following):
+            batch[np.uint64(row)] = number
+        for row in range(record, following):
+            prefetch_record(data, position + AHEAD)
             start, record_end = record_bounds(data, position, end)
             if record_end < 0:
                 return index, position, COUNT if position == end else LENGTH
@@ -195,22 +230,20 @@ def decode_batches(
             )
             if not sound:
                 return index, position, FIELDS
-            batch[record] = rows[index]
-            offset[record] = wrapping_add(base_offset[index], offset_delta)
-            timestamp[record] = max_timestamp[index]
-            if not append_time:
-                timestamp[record] = wrapping_add(base_timestamp[index], timestamp_delta)
-            key_start[record] = key_at
-            key_length[record] = key_size
-            value_start[record] = value_at
-            value_length[record] = value_size
-            headers_start[record] = headers_at
-            header_count[record] = headers
-            record += 1
+            # Unsigned, because numba lets a signed index count from the end and pays for it at each column.
+            at = np.uint64(row)
+            offset[at] = wrapping_add(first_offset, offset_delta)
+            timestamp[at] = largest_time if append_time else wrapping_add(base_time, timestamp_delta)
+            key_start[at] = key_at
+            key_length[at] = key_size
+            value_start[at] = value_at
+            value_length[at] = value_size
+            headers_start[at] = headers_at
+            header_count[at] = headers
             position = record_end
         if position != end:
             return index, position, COUNT
-    return rows.size, 0, SOUND
+    return last, 0, SOUND
 
 
 @kernel
@@ -233,7 +266,7 @@ def check_batches(
             return index, position, COUNT
         previous = largest = -1
         for _ in range(counts[index]):
-            prefetch(data, position + AHEAD)
+            prefetch_record(data, position + AHEAD)
             start, record_end = record_bounds(data, position, end)
             if record_end < 0:
                 return index, position, COUNT if position == end else LENGTH
@@ -255,6 +288,13 @@ def check_batches(
 
 
 @inlined
+def prefetch_record(data: Data, position: int) -> None:
+    """Ask for two lines of the cache: a small record rarely begins where one does, and ends in the next."""
+    prefetch(data, position)
+    prefetch(data, position + LINE)
+
+
+@inlined
 def record_bounds(data: Data, position: int, end: int) -> tuple[int, int]:
     """Read a record's length: where its fields begin, and where they end or -1 if that cannot be."""
     length, start = varint(data, position, end)
@@ -267,9 +307,59 @@ def record_bounds(data: Data, position: int, end: int) -> tuple[int, int]:
 def fields(data: Data, start: int, end: int) -> tuple[int, int, int, int, int, int, int, int, bool]:
     """Read a record's fields between its bounds, and tell whether they fill them exactly.
 
-    Timestamp delta, offset delta, start and length of key and value, start and count of headers. No number is checked
-    but lengths before they are added: a number that runs over `end` leaves the position beyond it for good.
+    Timestamp delta, offset delta, start and length of key and value, start and count of headers. Most records have no
+    headers and no number above two bytes: those are read in one go, and looked at once in the end.
     """
+    if end + BEYOND <= data.size:
+        timestamp_delta, position = short(data, start + 1)
+        offset_delta, position = short(data, position)
+        key, key_start = short(data, position)
+        position = key_start + max(signed(key), 0)
+        if position <= end:
+            value, value_start = short(data, position)
+            position = value_start + max(signed(value), 0)
+            is_short = timestamp_delta | offset_delta | key | value < LONG
+            if is_short and position == end - 1 and byte(data, position) == 0:
+                return (
+                    signed(timestamp_delta),
+                    signed(offset_delta),
+                    key_start,
+                    max(signed(key), -1),
+                    value_start,
+                    max(signed(value), -1),
+                    end,
+                    0,
+                    True,
+                )
+    return any_fields(data, start, end)
+
+
+@inlined
+def short(data: Data, position: int) -> tuple[int, int]:
+    """Read an unsigned number and the position behind it, without a look at where the bytes end.
+
+    A number of more than two bytes gives `LONG` or more.
+    """
+    first = byte(data, position)
+    if first < 0x80:
+        return first, position + 1
+    return first & 0x7F | byte(data, position + 1) << 7, position + 2
+
+
+@inlined
+def signed(number: int) -> int:
+    """Take the sign from a zigzag number's lowest bit."""
+    return number >> 1 ^ -(number & 1)
+
+
+@kernel
+def any_fields(data: Data, start: int, end: int) -> tuple[int, int, int, int, int, int, int, int, bool]:
+    """Read a record's fields as `fields` does, whatever they are.
+
+    No number is checked but lengths before they are added: a number that runs over `end` leaves the position beyond it
+    for good.
+    """
+    data = borrowed(data)
     timestamp_delta, position = varlong(data, start + 1, end)
     offset_delta, position = varint(data, position, end)
     key_length, key_start = varint(data, position, end)

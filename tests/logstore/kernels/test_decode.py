@@ -68,6 +68,29 @@ def test_damaged_records_equal_their_twin(data: bytes) -> None:
     agrees_with_its_twin(data)
 
 
+# Where a number takes one byte more, on either side of zero.
+LENGTHS = [None, 0, 1, 63, 64, 8191, 8192]
+DELTAS = [0, 1, 63, 64, -64, -65, 8191, 8192, -8192, -8193, 2**31 - 1, -(2**31)]
+
+
+@pytest.mark.parametrize("key", LENGTHS)
+@pytest.mark.parametrize("value", LENGTHS)
+def test_fields_of_all_lengths_equal_their_twin(key: int | None, value: int | None) -> None:
+    def of(length: int | None) -> bytes | None:
+        return None if length is None else bytes(length)
+
+    sized = record(key=of(key), value=of(value))
+    # The last of all is read with a look at where the bytes end, and those before it without.
+    assert agrees_with_its_twin(batch(records=[sized, sized], last_offset_delta=1) * 2) == 4
+
+
+@pytest.mark.parametrize("timestamp_delta", [*DELTAS, 2**63 - 1, -(2**63)])
+@pytest.mark.parametrize("offset_delta", DELTAS)
+def test_deltas_of_all_lengths_equal_their_twin(timestamp_delta: int, offset_delta: int) -> None:
+    far = record(timestamp_delta=timestamp_delta, offset_delta=offset_delta)
+    assert agrees_with_its_twin(batch(records=[far, far], last_offset_delta=2**31 - 1) * 2) == 4
+
+
 def test_fuzzed_records_equal_their_twin() -> None:
     campaign = Campaign("record kernels on damaged bytes", full=100_000, share=FUZZED)
     chance = random.Random(campaign.seed)
@@ -145,6 +168,9 @@ def test_decompressed_records_are_those_of_their_batch() -> None:
         ([record(header_count=1)], 1, 0, (61, RecordFaultReason.FIELDS)),
         ([record(header_count=2**31 - 1)], 1, 0, (61, RecordFaultReason.FIELDS)),
         ([record(header_count=-1)], 1, 0, (61, RecordFaultReason.FIELDS)),
+        ([varint(6) + b"\0" + b"\xff" * 5], 1, 0, (61, RecordFaultReason.FIELDS)),
+        ([varint(6) + b"\0\0\0" + varint(2) + b"ab"], 1, 0, (61, RecordFaultReason.FIELDS)),
+        ([varint(6) + b"\0\0\0" + varint(2) + b"ab\xff"], 1, 0, (61, RecordFaultReason.FIELDS)),
         ([record() + b"\0"], 1, 0, (68, RecordFaultReason.COUNT)),
         ([record()], 2, 1, (68, RecordFaultReason.COUNT)),
         ([record()], 0, 0, (61, RecordFaultReason.COUNT)),
