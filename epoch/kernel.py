@@ -24,10 +24,19 @@ def kernel(function: Function) -> Function:
 
     `KernelCache` says where. Where nothing can be written it is compiled anew in each process.
     """
+    return _compiled(function, nogil=True)
+
+
+def brief_kernel(function: Function) -> Function:
+    """Do so with what takes a microsecond: it keeps the GIL, and so may look at arrays that other threads append to."""
+    return _compiled(function, nogil=False)
+
+
+def _compiled(function: Function, *, nogil: bool) -> Function:
     if config.DISABLE_JIT:  # type: ignore[attr-defined]  # set while numba is imported
         # Machine integers wrap around silently; NumPy's scalars, which stand in for them here, would warn.
         return np.errstate(over="ignore")(function)
-    dispatcher: Any = njit(nogil=True, error_model="numpy", boundscheck=False)(function)
+    dispatcher: Any = njit(nogil=nogil, error_model="numpy", boundscheck=False)(function)
     dispatcher._cache = KernelCache(function)  # noqa: SLF001  what numba's cache=True does with its own class
     return cast("Function", dispatcher)
 

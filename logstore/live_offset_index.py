@@ -2,6 +2,8 @@
 
 from array import array
 from bisect import bisect_left, bisect_right
+from functools import cache
+from typing import Any
 
 import numpy as np
 
@@ -56,6 +58,13 @@ class LiveOffsetIndex(LiveIndex):
         number = bisect_right(self._offsets, offset - self.base_offset)
         return self._positions[number - 1] if number else 0
 
+    def find_batches(self, log: memoryview, offset: int, max_bytes: int, size: int) -> tuple[int, int, int]:
+        """Do what the kernel of this name does in the first `size` bytes of the segment."""
+        found: tuple[int, int, int] = _find_kernel()(
+            log, self._offsets, self._positions, self.base_offset, offset, max_bytes, size
+        )
+        return found
+
     def floor_position(self, position: int) -> int:
         """Return the last indexed position at or below `position`, 0 below all."""
         positions = self._positions
@@ -85,3 +94,12 @@ class LiveOffsetIndex(LiveIndex):
         slots = np.empty(len(self) - first, OFFSET_SLOT)
         slots["relative_offset"], slots["position"] = self._offsets[first:], self._positions[first:]
         return slots.tobytes()
+
+
+@cache
+def _find_kernel() -> Any:
+    """Load the kernel: an import statement at each read would cost as much as the read."""
+    from epoch.kernel import machine_code  # noqa: PLC0415  numba loads on the first bulk operation
+    from logstore.kernels.locate import find_batches  # noqa: PLC0415  numba again
+
+    return machine_code(find_batches, memoryview(b""), array("i"), array("I"), 0, 0, 0, 0)

@@ -34,6 +34,8 @@ _unpack_times: Final = _TIMES.unpack_from
 
 _WALKED_BATCHES: Final = 4
 """To find the end of more batches than these the index is asked first."""
+MANY_READS: Final = 1_000
+"""After so many of a segment the compiled search is worth its loading."""
 _NO_BYTES: Final = memoryview(b"")
 _ENTRY: Final = array("q", (0, 0, 0, 0))
 # Half the cost of calling a NamedTuple's class, once an append.
@@ -56,6 +58,7 @@ class LiveSegment:
         "_index_room",
         "_largest",
         "_offset_index",
+        "_reads",
         "_suffix",
         "_time_index",
         "_transaction_index",
@@ -90,6 +93,7 @@ class LiveSegment:
         self._bytes_since_index_entry = 0
         self._largest: tuple[int, int] | None = None
         self._first_timestamp: int | None = None
+        self._reads = 0
         self._index_room = 0
         """At least so many entries fit into both indexes; 0 where nobody has counted."""
 
@@ -328,19 +332,39 @@ class LiveSegment:
 
         Raises as `locate` does.
         """
+        if self._reads < MANY_READS:
+            self._reads += 1
+            found = self._find(offset, max_bytes, size)
+        else:
+            found = self._find_compiled(offset, max_bytes, size)
+        if found is None:
+            return None
+        start, first_size, end = found
+        if first_size > max_bytes and not min_one_batch:
+            return ReadView(offset, _NO_BYTES, self.base_offset, start, max_bytes > 0)
+        return ReadView(offset, self.file.data()[start:end], self.base_offset, start)
+
+    def _find_compiled(self, offset: int, max_bytes: int, size: int) -> tuple[int, int, int] | None:
+        """Do as `_find` does, in half the time."""
+        if max_bytes < size:
+            found = self.offset_index.find_batches(self.file.data(), offset, max_bytes, size)
+            if found[0] >= 0:
+                return found
+        return self._find(offset, max_bytes, size)
+
+    def _find(self, offset: int, max_bytes: int, size: int) -> tuple[int, int, int] | None:
+        """Find the first batch to be read, its position and size, and where the last one ends."""
         place = self.locate(offset, size)
         if place is None:
             return None
         start, first_size, _ = place
         if first_size >= max_bytes:
-            if first_size > max_bytes and not min_one_batch:
-                return ReadView(offset, _NO_BYTES, self.base_offset, start, max_bytes > 0)
             end = start + first_size
         elif max_bytes >= size - start:
             end = size
         else:
             end = self._last_end(start, first_size, start + max_bytes)
-        return ReadView(offset, self.file.data()[start:end], self.base_offset, start)
+        return start, first_size, end
 
     def _last_end(self, start: int, first_size: int, limit: int) -> int:
         """Return where the last batch ends that ends at or before `limit`; the first one does."""

@@ -12,7 +12,7 @@ from epoch.history import EpochHistory
 from logstore.batch_template import BatchTemplate
 from logstore.codec import Codec
 from logstore.encoding import encode_values
-from logstore.kernels import crc, decode, digest, follow, inspect, recover, render, scan, search, timestamp
+from logstore.kernels import crc, decode, digest, follow, inspect, locate, recover, render, scan, search, timestamp
 
 EMPTY_BATCH = bytes(8) + (49).to_bytes(4) + bytes(4) + b"\2" + bytes(44)
 OFFSET_ENTRY = bytes.fromhex("0000000500000064")
@@ -59,6 +59,8 @@ def first_calls() -> Iterator[tuple[str, Callable[[], object]]]:
     yield "find_record", lambda: timestamp.find_record(fetched, 0, 0, 0)
     yield "follow", lambda: follow.follow(fetched, 0, 0, 0, 0, 0, 0, 0, 0, array("q", bytes(32)))
     yield "follow_one", lambda: follow.follow_one(fetched, 0, 0)
+    index = array("i"), array("I")
+    yield "find_batches", lambda: locate.find_batches(fetched, *index, 0, 0, 0, 0)
     yield "inspect_sent", lambda: inspect.inspect_sent(fetched, 0, 0, 0)
     yield "first_corrupt", lambda: inspect.first_corrupt(log, 0, len(log))
     yield "count_entries", lambda: search.count_entries(offsets, search.OFFSET_SLOT)

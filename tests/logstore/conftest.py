@@ -4,10 +4,19 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from unittest.mock import patch
 
 import pytest
 
+from logstore import live_segment
 from tests.oracle.kafka import JavaProgram
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _compiled_reads() -> Iterator[None]:
+    """Let segments be read in both ways, of which the faster one begins after many reads."""
+    with patch.object(live_segment, "MANY_READS", 2):
+        yield
 
 
 @pytest.fixture(scope="session")

@@ -1,0 +1,77 @@
+"""Find the batches that a read returns, by a segment's index and the headers in its file."""
+
+from array import array
+
+import numpy as np
+
+from epoch.kernel import borrowed, brief_kernel, inlined
+from logstore.kernels.bytes import int8, int32, int64
+from logstore.kernels.prefetch import prefetch
+from logstore.kernels.scan import OVERHEAD, SHORTEST
+
+NOT_FOUND = -1
+PREFIX = 27
+"""Bytes of a header up to the last offset delta: all that is looked at."""
+
+
+@brief_kernel
+def find_batches(
+    log: memoryview,
+    offsets: "array[int]",
+    positions: "array[int]",
+    base_offset: int,
+    offset: int,
+    max_bytes: int,
+    size: int,
+) -> tuple[int, int, int]:
+    """Find the first batch that ends at or beyond `offset` within the first `size` bytes, and all that follow it whole.
+
+    The index has last offsets of batches, less `base_offset`, and positions, both ascending; there may be more of the
+    latter. Returns the first batch's position and size, and where the last one ends: with the first one at least, and
+    within `max_bytes` from its beginning. The position is NOT_FOUND where there is none, or one that is not of magic 2
+    comes before.
+    """
+    data = borrowed(np.frombuffer(log, np.uint8))
+    entries = count_to(offsets, offset - base_offset, 0)
+    position = int(np.int64(positions[entries - 1])) if entries else 0
+    prefetch(data, position)
+    entries = count_to(positions, position + max_bytes, entries)
+    near_end = int(np.int64(positions[entries - 1])) if entries else 0
+    # Two cache misses at a time are as fast as one.
+    prefetch(data, near_end)
+    size = min(size, data.size)
+    while True:
+        if size - position < PREFIX:
+            return NOT_FOUND, 0, 0
+        length = int32(data, position + 8)
+        if int8(data, position + 16) != 2 or length < SHORTEST:
+            return NOT_FOUND, 0, 0
+        if int64(data, position) + int32(data, position + 23) >= offset:
+            break
+        position += OVERHEAD + length
+    end = position + OVERHEAD + length
+    if end - position >= max_bytes:
+        return position, OVERHEAD + length, end
+    if max_bytes >= size - position:
+        return position, OVERHEAD + length, size
+    limit = position + max_bytes
+    end = max(end, near_end)
+    while limit - end >= PREFIX:
+        following = end + OVERHEAD + int32(data, end + 8)
+        if not end < following <= limit:
+            break
+        end = following
+    return position, OVERHEAD + length, end
+
+
+@inlined
+def count_to(ascending: "array[int]", value: int, low: int) -> int:
+    """Count the elements up to `value`; `low` of them are known."""
+    high = len(ascending)
+    while low < high:
+        middle = (low + high) >> 1
+        if np.int64(ascending[middle]) <= value:
+            low = middle + 1
+        else:
+            high = middle
+    return low
