@@ -7,10 +7,12 @@ whoever holds many logs does. Without Java our side is measured alone.
 """
 
 import argparse
+import sys
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from bench.command_line import count, result_file, run_program
 from bench.peer.client_works import AIOKAFKA, aiokafka_version
 from bench.peer.comparison import compare
 from bench.peer.kafka_timer import kafka_version, without_kafka
@@ -22,6 +24,8 @@ from tests.oracle.kafka import java_version
 UNITS = ((1e9, "s"), (1e6, "ms"), (1e3, "µs"), (1, "ns"))
 SHORT = {"size": 1 << 26, "rounds": 3, "warm_up": 2, "calls": 1 << 14}
 """What CI measures: enough to see a ratio fall to half of what it was."""
+LEAST_GIB = 0.002
+"""Below this a log has no middle to be cut at."""
 HEADINGS = ("what", OURS, KAFKA, "times as fast", "others", "times as fast")
 
 
@@ -51,17 +55,25 @@ def line(row: Row) -> str:
     return f"| {' | '.join([row.name, f'skipped: {row.skipped}'] if row.skipped else cells)} |"
 
 
-def arguments() -> argparse.Namespace:
+def gib(text: str) -> float:
+    """Read the size of a log. Raises ValueError and ArgumentTypeError."""
+    size = float(text)
+    if not LEAST_GIB <= size < float("inf"):
+        raise argparse.ArgumentTypeError(f"{text}: {LEAST_GIB} at least")
+    return size
+
+
+def arguments(words: list[str] | None) -> argparse.Namespace:
     """Read the command line."""
     parser = argparse.ArgumentParser(prog="python -m bench.peer", description="Measure beside Kafka's own classes.")
-    parser.add_argument("--gib", type=float, default=1, help="size of each log (default 1)")
-    parser.add_argument("--rounds", type=int, default=5, help="measurements of each side in a run (default 5)")
-    parser.add_argument("--runs", type=int, default=1, help="runs, each with fresh JVMs (default 1)")
-    parser.add_argument("--only", default="", help="measure only what has this in its name")
+    parser.add_argument("--gib", type=gib, default=1, help="size of each log (default 1)")
+    parser.add_argument("--rounds", type=count, default=5, help="measurements of each side in a run (default 5)")
+    parser.add_argument("--runs", type=count, default=1, help="runs, each with fresh JVMs (default 1)")
+    parser.add_argument("--only", default="", metavar="PART", help="measure only what has this in its name")
     parser.add_argument("--short", action="store_true", help="small and quick, for CI: sizes and rounds are fixed")
-    parser.add_argument("--json", type=Path, help="write all figures to this file")
+    parser.add_argument("--json", type=result_file, metavar="FILE", help="write all figures to this file")
     parser.add_argument("--clock", choices=CLOCKS, default="wall", help="on a busy machine: processor (default wall)")
-    return parser.parse_args()
+    return parser.parse_args(words)
 
 
 def peers(missing: str) -> dict[str, Any]:
@@ -83,18 +95,24 @@ def measure(given: argparse.Namespace, work: Path, missing: str) -> Run:
     return run
 
 
-def main() -> None:
+def main(words: list[str] | None = None) -> int:
     """Measure as often as asked for; each run is written before the next begins."""
-    given = arguments()
+    given = arguments(words)
     missing = without_kafka()
     if missing:
         print(f"Without Kafka's side: {missing}.\n")
+    BUILD.mkdir(parents=True, exist_ok=True)
     runs = []
     for _ in range(given.runs):
         with TemporaryDirectory(prefix="peer-", dir=BUILD) as work:
             runs.append(measure(given, Path(work), missing))
+        if not runs[-1].rows:
+            print(f"nothing has {given.only!r} in its name", file=sys.stderr)
+            return 2
         if given.json:
             write_runs(given.json, runs)
+    return 0
 
 
-main()
+if __name__ == "__main__":
+    run_program(main)
