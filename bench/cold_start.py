@@ -14,11 +14,11 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Final
 
 from bench.audit_cluster import REPLICAS, make, without_java
 from bench.bench_audit import SMALL, SMALL_PARTITIONS
+from bench.command_line import count, result_file, run_program
 from bench.replica import partition
 from bench.report.figures import duration
 from bench.results import OURS, Row, Run, conditions, write_runs
@@ -107,9 +107,9 @@ def warming(rounds: int) -> Iterator[Row]:
 def main(words: list[str] | None = None) -> int:
     """Measure, print, and write a result where one is asked for."""
     parser = argparse.ArgumentParser(prog="python -m bench.cold_start", description="Measure first commands.")
-    parser.add_argument("--rounds", type=int, default=ROUNDS, help="measurements of each (default %(default)s)")
+    parser.add_argument("--rounds", type=count, default=ROUNDS, help="measurements of each (default %(default)s)")
     parser.add_argument("--only", default="", metavar="PART", help="measure only what has this in its name")
-    parser.add_argument("--json", type=Path, metavar="FILE", help="write the result to this file")
+    parser.add_argument("--json", type=result_file, metavar="FILE", help="write the result to this file")
     given = parser.parse_args(words)
     measured = Run("bench.cold_start", conditions=conditions())
     try:
@@ -120,10 +120,13 @@ def main(words: list[str] | None = None) -> int:
             print(f"{row.name:<60} {told}", flush=True)
     finally:
         shutil.rmtree(KEPT, ignore_errors=True)
+    if not measured.rows:
+        print(f"no command has {given.only!r} in its name", file=sys.stderr)
+        return 2
     if given.json:
         write_runs(given.json, [measured])
     return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run_program(main)

@@ -19,6 +19,7 @@ from pathlib import Path
 from statistics import median
 from typing import Final
 
+from bench.command_line import count, run_program
 from bench.report.figures import duration, ratio, spread
 from bench.report.suite import benchmarks
 from bench.results import ROOT
@@ -64,11 +65,9 @@ def main(words: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m bench.compare", description="Measure two commits in turn.")
     parser.add_argument("ref", help="the commit to compare with")
     parser.add_argument("--with", dest="new", default="HEAD", help="the other commit (default HEAD)")
-    parser.add_argument("--rounds", type=int, default=ROUNDS, help="measurements of each (default %(default)s)")
+    parser.add_argument("--rounds", type=count, default=ROUNDS, help="measurements of each (default %(default)s)")
     parser.add_argument("--only", default=WITHOUT, help="pytest's -k: which benchmarks (default: %(default)s)")
     given = parser.parse_args(words)
-    if given.rounds < 1:
-        parser.error("--rounds is 1 at least")
     try:
         old, new = commit(given.ref), commit(given.new)
         see_to_room()
@@ -190,4 +189,4 @@ def table(old: str, new: str, found: list[Measured]) -> Iterator[str]:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run_program(main)

@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from bench.command_line import run_program
 from bench.results import OURS, Row, read_runs
 
 FLOORS: Final = Path(__file__).with_name("floors.toml")
@@ -156,4 +157,4 @@ def main(words: list[str] | None = None, again: Again = measure_again) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run_program(main)

@@ -17,6 +17,7 @@ from typing import Final
 
 import numpy as np
 
+from bench.command_line import count, result_file, run_program
 from bench.results import Row, Run, conditions, write_runs
 from bench.room import BUILD, lacking
 from logstore.kernels.crc import crc32c
@@ -37,14 +38,17 @@ MEMORY_READ: Final = "read memory"
 
 def limits(size: int = SIZE, rounds: int = ROUNDS) -> Iterator[Row]:
     """Measure each limit with `size` bytes; skip those for which there is no room."""
-    for what, measures, reason in (
-        ("memory", _memory_limits, lacking(memory=2 * size)),
-        ("files", _file_limits, lacking(disk=2 * size)),
-    ):
-        if reason:
-            yield Row(what, group=GROUP, skipped=reason)
-        else:
-            yield from _measured(measures(size), rounds)
+    try:
+        for what, measures, reason in (
+            ("memory", _memory_limits, lacking(memory=2 * size)),
+            ("files", _file_limits, lacking(disk=2 * size)),
+        ):
+            if reason:
+                yield Row(what, group=GROUP, skipped=reason)
+            else:
+                yield from _measured(measures(size), rounds)
+    finally:
+        rmtree(WORK, ignore_errors=True)
 
 
 def fastest(row: Row) -> float | None:
@@ -87,7 +91,6 @@ def _file_limits(size: int) -> Iterator[Limit]:
         yield f"read from page cache, {name} a call", piece, partial(read, cached, piece)
     yield "map and read page cache", size, lambda: nanoseconds(lambda: add_up(cached))
     yield "fsync after 16 KiB", 0, lambda: flush(WORK / "flushed", CALLS["16 KiB"])
-    rmtree(WORK)
 
 
 def nanoseconds(call: Callable[[], object]) -> float:
@@ -142,21 +145,20 @@ def flush(path: Path, piece: int) -> float:
     return spent / FLUSHES
 
 
-def main() -> None:
+def main(words: list[str] | None = None) -> int:
     """Measure and print, and write a result where one is asked for."""
     parser = argparse.ArgumentParser(prog="python -m bench.limits", description="Measure what this machine can do.")
-    parser.add_argument("--mib", type=int, default=SIZE // MIB, help="bytes to work on (default %(default)s)")
-    parser.add_argument("--rounds", type=int, default=ROUNDS, help="measurements of each (default %(default)s)")
-    parser.add_argument("--json", type=Path, help="write the result to this file")
-    given = parser.parse_args()
-    if min(given.mib, given.rounds) < 1:
-        parser.error("--mib and --rounds are 1 at least")
+    parser.add_argument("--mib", type=count, default=SIZE // MIB, help="bytes to work on (default %(default)s)")
+    parser.add_argument("--rounds", type=count, default=ROUNDS, help="measurements of each (default %(default)s)")
+    parser.add_argument("--json", type=result_file, metavar="FILE", help="write the result to this file")
+    given = parser.parse_args(words)
     run = Run("bench.limits", conditions=conditions())
     for row in limits(given.mib * MIB, given.rounds):
         run.rows.append(row)
         print(f"{row.name:<40} {told(row)}", flush=True)
     if given.json:
         write_runs(given.json, [run])
+    return 0
 
 
 def told(row: Row) -> str:
@@ -168,4 +170,4 @@ def told(row: Row) -> str:
 
 
 if __name__ == "__main__":
-    main()
+    run_program(main)

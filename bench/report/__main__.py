@@ -12,6 +12,7 @@ import sys
 from pathlib import Path
 from typing import Final
 
+from bench.command_line import run_program
 from bench.report.curve import curves, read_reasons
 from bench.report.evidence import gather
 from bench.report.page import Page, measured
@@ -47,4 +48,4 @@ def main(words: list[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run_program(main)

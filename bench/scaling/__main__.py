@@ -9,8 +9,8 @@ Files are made below build/bench and removed again; all of them are never there 
 import argparse
 import shutil
 import sys
-from pathlib import Path
 
+from bench.command_line import count, result_file, run_program
 from bench.report.figures import duration
 from bench.results import OURS, Row, Run, conditions, write_runs
 from bench.scaling import audits, epochs, logs, partitions, threads
@@ -41,9 +41,9 @@ def main(words: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m bench.scaling", description="Measure how costs grow.")
     parser.add_argument("--only", default="", metavar="CURVE", help="measure only curves that have this in their name")
     parser.add_argument("--quick", action="store_true", help="small sizes, one round: to see that it works")
-    parser.add_argument("--rounds", type=int, help="measurements of each size (default: 3 to 5)")
+    parser.add_argument("--rounds", type=count, help="measurements of each size (default: 3 to 5)")
     parser.add_argument("--clock", choices=CLOCKS, default="wall", help="on a busy machine: processor (default wall)")
-    parser.add_argument("--json", type=Path, metavar="FILE", help="write the result to this file")
+    parser.add_argument("--json", type=result_file, metavar="FILE", help="write the result to this file")
     given = parser.parse_args(words)
     chosen = [curve for curve in all_curves(quick=given.quick) if given.only in curve.name]
     if not chosen:
@@ -64,4 +64,4 @@ def main(words: list[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run_program(main)
