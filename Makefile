@@ -70,8 +70,8 @@ bench-floors: setup java ## a short measurement: no ratio to Kafka may be below 
 	$(BIN)/python -m bench.peer --short --json build/bench/short.json
 	$(BIN)/python -m bench.floors build/bench/short.json
 
-bench-compare: setup ## the suites of two commits, in turn: make bench-compare REF=v0.1.0
-	@[ -n '$(REF)' ] || { echo 'which commit? make bench-compare REF=v0.1.0'; exit 2; }
+bench-compare: setup ## the suites of two commits, in turn: make bench-compare REF=HEAD~1
+	@[ -n '$(REF)' ] || { echo 'which commit? make bench-compare REF=HEAD~1'; exit 2; }
 	@$(BIN)/python -m bench.compare '$(REF)' $(if $(ONLY),--only '$(ONLY)')
 
 clean: ## remove everything that can be made again
