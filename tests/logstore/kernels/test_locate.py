@@ -12,7 +12,9 @@ from tests.logstore.kernels.guarded import guarded
 from tests.logstore.kernels.sizes import EXAMPLES
 
 BASE = 7
-GAPS = st.lists(st.tuples(st.integers(0, 3), st.integers(0, 5), st.integers(0, 90), st.booleans()), max_size=12)
+GAPS = st.lists(
+    st.tuples(st.integers(0, 3), st.integers(0, 5), st.integers(0, 90) | st.just(0), st.booleans()), max_size=12
+)
 """Of each batch: the gap before it, its last offset delta, bytes of records, and whether it is indexed."""
 
 
@@ -31,6 +33,9 @@ def test_the_batches_found_are_those_of_a_walk(gaps: list[tuple[int, int, int, b
     ends = [0, *(each.position + each.size for each in read_batches(log))]
     visible = draw.draw(st.sampled_from(ends))
     offset, max_bytes = draw.draw(st.integers(BASE, next_offset + 1)), draw.draw(st.integers(0, len(log) + 1))
+    if gaps and draw.draw(st.booleans()):
+        first, last = sorted(draw.draw(st.tuples(*[st.integers(0, len(gaps) - 1)] * 2)))
+        offset, max_bytes = list(read_batches(log))[first].last_offset, ends[last + 1] - ends[first]
     if draw.draw(st.booleans()):
         # As a reader may see the index while an entry is added.
         positions.append(len(log))
