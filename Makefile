@@ -58,9 +58,9 @@ bench: setup java ## all benchmarks, measured, with Kafka's own classes beside o
 	rm -rf $(RESULTS)
 	$(BIN)/python -m bench.limits --json $(RESULTS)/limits.json
 	$(BIN)/python -m bench.peer --runs 3 --json $(RESULTS)/peer.json
-	$(PYTEST) bench --benchmark-enable --benchmark-only --benchmark-json=$(RESULTS)/suites.json
 	$(BIN)/python -m bench.cold_start --json $(RESULTS)/cold-start.json
 	$(BIN)/python -m bench.scaling --json $(RESULTS)/scaling.json
+	$(PYTEST) bench --benchmark-enable --benchmark-only --benchmark-json=$(RESULTS)/suites.json
 	$(MAKE) --no-print-directory bench-report
 
 bench-report: setup ## docs/performance.md and its pictures once more, from the results of the last `make bench`

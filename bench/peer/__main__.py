@@ -17,11 +17,11 @@ from bench.peer.client_works import AIOKAFKA, aiokafka_version
 from bench.peer.comparison import compare
 from bench.peer.kafka_timer import kafka_version, without_kafka
 from bench.peer.turns import CLOCKS, Settings
+from bench.report.figures import duration
 from bench.results import KAFKA, OURS, Row, Run, conditions, write_runs
 from bench.room import BUILD
 from tests.oracle.kafka import java_version
 
-UNITS = ((1e9, "s"), (1e6, "ms"), (1e3, "µs"), (1, "ns"))
 SHORT = {"size": 1 << 26, "rounds": 3, "warm_up": 2, "calls": 1 << 14}
 """What CI measures: enough to see a ratio fall to half of what it was."""
 LEAST_GIB = 0.002
@@ -34,10 +34,9 @@ def told(row: Row, side: str) -> str:
     nanoseconds = row.median(side)
     if nanoseconds is None:
         return ""
-    size, unit = next((each for each in UNITS if nanoseconds >= each[0]), UNITS[-1])
     rates = [f"{row.bytes / nanoseconds:.2f} GB/s"] if row.bytes else []
     rates += [f"{row.items / nanoseconds * 1e3:.3g} M {row.unit}/s"] if row.items > 1 else []
-    return ", ".join([f"{nanoseconds / size:.3g} {unit}", *rates])
+    return ", ".join([duration(nanoseconds), *rates])
 
 
 def ratio(row: Row, side: str) -> str:

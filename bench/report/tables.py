@@ -92,7 +92,7 @@ def beside(evidence: Evidence, side: str, targets: list[Target]) -> list[str]:
     return [
         f"### Beside {side}",
         "",
-        f"In turn, on the same bytes: medians of {rounds} rounds or more in each of {runs} runs, and of the runs.{few}",
+        f"In turn, on the same bytes: medians of {rounds} rounds or more in each of {runs} {'runs' if runs > 1 else 'run'}, and of the runs.{few}",
         "",
         *(line for group in groups for line in _group(group, head, found, aims)),
     ]
