@@ -87,12 +87,13 @@ def beside(evidence: Evidence, side: str, targets: list[Target]) -> list[str]:
     aims = {target.row: _aim(target) for target in targets if target.beside == side}
     ratios = f"of {side}" if side == BARE_WRITE else "times as fast"
     head = ("what", OURS, side, f"{ratios}, worst to best run", "aim")
+    counted = "1 run" if runs == 1 else f"{runs} runs"
     few = f" A ratio counts only once it holds in {RUNS_THAT_COUNT} runs." if runs < RUNS_THAT_COUNT else ""
     rounds = min(len(row.times[side]) for each in found for row in each.rows)
     return [
         f"### Beside {side}",
         "",
-        f"In turn, on the same bytes: medians of {rounds} rounds or more in each of {runs} {'runs' if runs > 1 else 'run'}, and of the runs.{few}",
+        f"In turn, on the same bytes: medians of {rounds} rounds or more in each of {counted}, and of the runs.{few}",
         "",
         *(line for group in groups for line in _group(group, head, found, aims)),
     ]
