@@ -4,9 +4,10 @@ from pathlib import Path
 
 from pytest_benchmark.fixture import BenchmarkFixture
 
-from bench.peer.comparison import compare
+from bench.peer.comparison import compare, needed
 from bench.peer.turns import Settings
 from bench.results import OURS
+from bench.room import require_room
 from tests.oracle.kafka import classpath
 
 SIZE = 2 << 20
@@ -14,6 +15,7 @@ SIZE = 2 << 20
 
 def bench_both_sides(benchmark: BenchmarkFixture, tmp_path: Path) -> None:
     classpath()  # skips where Kafka's classes cannot be had
+    require_room(**needed(SIZE))
     settings = Settings(tmp_path, SIZE, rounds=1, warm_up=0, calls=500)
     rows = benchmark.pedantic(lambda: list(compare(settings, kafka=True, measured=False)), rounds=1)
     for row in rows:
@@ -24,6 +26,7 @@ def bench_both_sides(benchmark: BenchmarkFixture, tmp_path: Path) -> None:
 
 
 def bench_our_side_without_kafka(benchmark: BenchmarkFixture, tmp_path: Path) -> None:
+    require_room(**needed(SIZE))
     settings = Settings(tmp_path, SIZE, rounds=1, warm_up=0, calls=500)
     wanted = {"record decode", "end offset for an epoch, 10 epochs", "offset index lookup", "truncate to the middle"}
     rows = benchmark.pedantic(lambda: list(compare(settings, kafka=False, wanted=wanted.__contains__)), rounds=1)

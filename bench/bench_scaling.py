@@ -6,6 +6,7 @@ import pytest
 from pytest_benchmark.fixture import BenchmarkFixture
 
 from bench.results import OURS
+from bench.room import require_room
 from bench.scaling import audits
 from bench.scaling.__main__ import all_curves
 from bench.scaling.curve import WORK, Curve
@@ -16,6 +17,7 @@ CURVES = {curve.name: curve for curve in all_curves(quick=True) if curve not in 
 @pytest.mark.parametrize("curve", CURVES.values(), ids=CURVES)
 def bench_curve(benchmark: BenchmarkFixture, curve: Curve) -> None:
     scale = curve.quick[-1] if benchmark.disabled else curve.quick[0]
+    require_room(disk=curve.disk(scale), memory=curve.memory(scale))
     row = benchmark.pedantic(curve.measure, args=(scale, 1), rounds=1)
     assert not row.skipped
     assert (row.group, row.scale) == (curve.name, scale)

@@ -21,6 +21,11 @@ COPIES: Final = 4
 """Logs of full size on the disk, and so in the page cache, at a time: the sources, and one of each side."""
 
 
+def needed(size: int) -> dict[str, int]:
+    """Tell the room for logs of that size, as `lacking` asks for it."""
+    return {"disk": COPIES * size, "memory": COPIES * size + HEAP_BYTES}
+
+
 def compare(
     settings: Settings,
     *,
@@ -33,7 +38,7 @@ def compare(
     Each suite has a JVM of its own, which ends with it. Raises DifferentAnswersError where the sides disagree.
     """
     logs = Logs(settings.work)
-    missing = lacking(disk=COPIES * settings.size, memory=COPIES * settings.size + HEAP_BYTES)
+    missing = lacking(**needed(settings.size))
     for suite in SUITES:
         with closing(KafkaTimer(suite.timer, settings.clock, measured=measured)) as timer:
             works = suite(settings, logs, timer if kafka else None).works()
