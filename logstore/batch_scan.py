@@ -56,7 +56,7 @@ def _scan(data: memoryview, position: int, *, check_crc: bool) -> BatchColumns:
     from logstore.kernels.scan import scan  # noqa: PLC0415  numba loads on the first bulk operation
 
     Plain.batches_left = 0  # nothing is left to save
-    return scan(np.frombuffer(data, np.uint8), position, check_crc=check_crc, capacity=CHUNK)
+    return scan(np.frombuffer(data, np.uint8), position, check_crc=check_crc)
 
 
 def _read(batches: Iterable[Batch], position: int, end: int, *, check_crc: bool) -> BatchColumns:

@@ -6,19 +6,18 @@ timestamp i64 at 35, producer id i64 at 43, producer epoch i16 at 51, base seque
 The length counts from the leader epoch on, the CRC covers everything from the attributes on.
 """
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
 from epoch.kernel import borrowed, inlined, kernel
 from logstore.columns import BatchColumns, StopReason
 from logstore.kernels.bytes import Data, byte, int8, int16, int32, int64, read_only, uint32
+from logstore.kernels.column_memory import ColumnMemory
 from logstore.kernels.crc import crc32c
 from logstore.kernels.prefetch import prefetch
 
-CAPACITY = 65_536
-"""Rows of one chunk of columns."""
+CAPACITY = 8_192
+"""Rows of one chunk of columns at most."""
 CHUNK_BYTES = 1 << 26
 """Bytes after which a chunk of columns ends too, so that one can be worked on while the next is read."""
 
@@ -70,6 +69,8 @@ COLUMNS: dict[str, type[np.generic]] = {
 }
 """Columns of `BatchColumns` in the order in which `scan_batches` takes them."""
 
+MEMORY = ColumnMemory(COLUMNS, CAPACITY)
+
 AHEAD = 8
 """Batches by which memory is asked ahead, in the hope that they are all of one size."""
 
@@ -92,8 +93,8 @@ def scan(
     if not 0 <= position <= len(data):
         raise ValueError(f"Position {position} is not within the {len(data)} bytes given")
     chunk_bytes = min(chunk_bytes, len(data) - position)
-    rows = max(1, min(capacity, chunk_bytes // HEADER + 1))
-    columns: dict[str, Any] = {name: np.empty(rows, dtype) for name, dtype in COLUMNS.items()}
+    rows = max(1, min(capacity, CAPACITY))
+    columns = {name: column[:rows] for name, column in MEMORY.take().items()}
     count, next_position, stop = scan_batches(
         read_only(data), position, len(data), position + chunk_bytes, check_crc, *columns.values()
     )

@@ -1,0 +1,50 @@
+"""Memory for columns, used again: a page that the system gives anew costs more than the headers that fill it."""
+
+from collections import deque
+from collections.abc import Mapping
+from mmap import MAP_ANONYMOUS, MAP_PRIVATE, mmap
+from typing import Any, Final
+from weakref import finalize
+
+import numpy as np
+from numpy.typing import NDArray
+
+KEPT: Final = 16
+"""Blocks that wait for their next use."""
+CACHE_LINE: Final = 64
+
+
+class ColumnMemory:
+    """Blocks of columns of one kind; each is used again once nobody holds a view of its columns.
+
+    >>> columns = ColumnMemory({"position": np.int64, "magic": np.int8}, rows=4_096).take()
+    """
+
+    def __init__(self, dtypes: Mapping[str, type[np.generic]], rows: int) -> None:
+        """Lay out so many rows of each column, one column behind the other."""
+        self._rows = rows
+        self._places: list[tuple[str, np.dtype[Any], int]] = []
+        self._size = 0
+        for name, kind in dtypes.items():
+            dtype = np.dtype(kind)
+            self._places.append((name, dtype, self._size))
+            self._size += -(-rows * dtype.itemsize // CACHE_LINE) * CACHE_LINE
+        self._unused: deque[mmap] = deque(maxlen=KEPT)
+
+    def __len__(self) -> int:
+        """Count the blocks that wait for their next use."""
+        return len(self._unused)
+
+    def take(self) -> dict[str, NDArray[Any]]:
+        """Return columns that nobody else holds; what is in them means nothing."""
+        try:
+            block = self._unused.pop()
+        except IndexError:
+            block = mmap(-1, self._size, MAP_PRIVATE | MAP_ANONYMOUS)  # pages come as they are written to
+        loan = _Loan(self._size, np.uint8, block)
+        finalize(loan, self._unused.append, block).atexit = False
+        return {name: np.ndarray(self._rows, dtype, loan, start) for name, dtype, start in self._places}
+
+
+class _Loan(np.ndarray[Any, Any]):
+    """A block while it is in use. All views of its columns keep it: NumPy's views look past plain arrays only."""
