@@ -2,7 +2,7 @@
 
 import tomllib
 from dataclasses import dataclass
-from itertools import accumulate
+from itertools import accumulate, pairwise
 from pathlib import Path
 from statistics import median
 from typing import Final, NamedTuple
@@ -61,8 +61,8 @@ class Curve:
 
     @property
     def grows(self) -> bool:
-        """Whether there is more to do where the scale is larger, not only more to look through."""
-        return self.points[-1].units > self.points[0].units
+        """Whether there is more to do at each larger size, not only more to look through."""
+        return all(larger.units > smaller.units for smaller, larger in pairwise(self.points))
 
     @property
     def is_flat(self) -> bool:

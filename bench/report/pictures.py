@@ -10,7 +10,7 @@ from matplotlib.ticker import FuncFormatter, NullFormatter
 
 from bench.report.curve import Curve
 from bench.report.evidence import Comparison, Evidence
-from bench.report.figures import ratio, round_duration, short, size
+from bench.report.figures import duration, ratio, round_duration, short, size
 from bench.report.targets import Target
 from bench.results import KAFKA
 
@@ -91,6 +91,9 @@ def _costs(curves: list[Curve]) -> Figure:
         axes = figure.add_subplot(rows, COLUMNS, number + 1)
         costs = [point.cost for point in curve.points]
         axes.plot([point.scale for point in curve.points], costs, marker="o", markersize=3, color=AHEAD)
+        for end, side in ((curve.points[0], "left"), (curve.points[-1], "right")):
+            place = end.scale, end.cost
+            axes.annotate(duration(end.cost), place, (0, 5), textcoords="offset points", ha=side, fontsize=7)
         axes.set_xscale("log")
         axes.set_yscale("log")
         axes.set_ylim(min(costs) / 3, max(costs) * 3)

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bench.report.curve import FLAT, curves
+from bench.report.curve import FLAT, Curve, Point, curves
 from bench.report.evidence import Evidence
 from bench.results import OURS, Row, Run
 from tests.bench.report.evidence import curve
@@ -62,6 +62,10 @@ def test_a_scale_in_bytes_is_known_by_its_rows_and_memory_is_that_of_a_unit() ->
     assert found.grows
     assert [point.memory for point in found.points] == [0.5, 0.5]
     assert [point.total for point in found.points] == pytest.approx([(1 << 26) / 1e3, (1 << 33) / 1e3])
+
+
+def test_work_that_is_the_same_at_the_smallest_sizes_does_not_grow_with_them() -> None:
+    assert not Curve("ask", "answers", (Point(1, 9, 100, 0), Point(10, 5, 100, 0), Point(100, 3, 900, 0))).grows
 
 
 def test_the_same_calls_among_more_entries_are_no_more_work() -> None:
