@@ -17,7 +17,7 @@ from logstore.kernels.crc import crc32c
 from logstore.kernels.prefetch import prefetch
 
 CAPACITY = 8_192
-"""Rows of one chunk of columns at most."""
+"""Rows of one chunk of columns, unless more are asked for."""
 CHUNK_BYTES = 1 << 26
 """Bytes after which a chunk of columns ends too, so that one can be worked on while the next is read."""
 
@@ -93,8 +93,9 @@ def scan(
     if not 0 <= position <= len(data):
         raise ValueError(f"Position {position} is not within the {len(data)} bytes given")
     chunk_bytes = min(chunk_bytes, len(data) - position)
-    rows = max(1, min(capacity, CAPACITY))
-    columns = {name: column[:rows] for name, column in MEMORY.take().items()}
+    rows = max(1, min(capacity, chunk_bytes // HEADER + 1))
+    memory = MEMORY if rows <= CAPACITY else ColumnMemory(COLUMNS, rows)
+    columns = {name: column[:rows] for name, column in memory.take().items()}
     count, next_position, stop = scan_batches(
         read_only(data), position, len(data), position + chunk_bytes, check_crc, *columns.values()
     )

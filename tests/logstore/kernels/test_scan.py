@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from logstore.columns import BatchColumns, StopReason
-from logstore.kernels.scan import CRC_WORK, find_next_batch, scan
+from logstore.kernels.scan import CAPACITY, CRC_WORK, find_next_batch, scan
 from tests.logstore.batches import batch, log, simple_batch
 from tests.logstore.kernels import twins
 from tests.logstore.kernels.guarded import guarded
@@ -86,6 +86,14 @@ def test_chunks_add_up_to_the_whole() -> None:
         chunks.append(scan(data, chunks[-1].next_position, check_crc=True, capacity=4))
     assert [len(chunk) for chunk in chunks] == [4, 4, 2]
     assert chunks[-1].stop is StopReason.END
+
+
+def test_a_chunk_may_have_more_rows_than_usual() -> None:
+    data = np.frombuffer(log(batches=CAPACITY + 10, records_each=1), np.uint8)
+    assert len(scan(data, check_crc=False)) == CAPACITY
+    columns = scan(data, check_crc=False, capacity=CAPACITY + 5)
+    assert columns.base_offset.tolist() == list(range(CAPACITY + 5))
+    assert columns.stop is StopReason.MORE
 
 
 def test_a_chunk_ends_where_it_has_bytes_enough() -> None:
