@@ -41,16 +41,16 @@ class CompareError(ValueError):
 
 @dataclass
 class Measured:
-    """One benchmark: seconds in each round, of the old commit and the new one."""
+    """One benchmark: seconds by round, of the old commit and the new one."""
 
     name: str
-    old: list[float] = field(default_factory=list)
-    new: list[float] = field(default_factory=list)
+    old: dict[int, float] = field(default_factory=dict)
+    new: dict[int, float] = field(default_factory=dict)
 
     @property
     def ratios(self) -> list[float]:
         """How many times as fast the new commit was, in each round that both did it."""
-        return [old / new for old, new in zip(self.old, self.new, strict=False) if new]
+        return [old / new for number, old in self.old.items() if (new := self.new.get(number))]
 
     @property
     def verdict(self) -> str:
@@ -137,7 +137,7 @@ def measure(old: str, new: str, rounds: int, only: str) -> list[Measured]:
             for side in list(places)[:: -1 if number % 2 else 1]:
                 print(f"round {number + 1} of {rounds}: {side}", file=sys.stderr, flush=True)
                 for name, seconds in suites(places[side], only).items():
-                    getattr(found.setdefault(name, Measured(name)), side).append(seconds)
+                    getattr(found.setdefault(name, Measured(name)), side)[number] = seconds
     return list(found.values())
 
 
@@ -151,6 +151,7 @@ def suites(place: Path, only: str) -> dict[str, float]:
     result = WORK / "result.json"
     result.unlink(missing_ok=True)
     options = ["--benchmark-enable", "--benchmark-only", f"--benchmark-json={result}", "-k", only]
+    # pytest-benchmark warns where it measured nothing, and the suites make errors of warnings.
     done = run(place, "-m", "pytest", "-q", "bench", *options)
     if done.returncode == NOTHING_COLLECTED:
         raise CompareError(f"`{only}` names no benchmark of {place.name}")
@@ -175,7 +176,7 @@ def table(old: str, new: str, found: list[Measured]) -> Iterator[str]:
     yield f"| benchmark | {old[:10]} | {new[:10]} | times as fast, median | worst to best round | |"
     yield "|---|---|---|---|---|---|"
     for each in both:
-        before, after = (duration(median(seconds) * 1e9) for seconds in (each.old, each.new))
+        before, after = (duration(median(seconds.values()) * 1e9) for seconds in (each.old, each.new))
         cells = (each.name, before, after, ratio(median(each.ratios)), spread(each.ratios), each.verdict)
         yield f"| {' | '.join(cells)} |"
     faster, slower, same = ([each.verdict for each in both].count(verdict) for verdict in ("faster", "slower", ""))

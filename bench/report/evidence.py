@@ -34,11 +34,6 @@ class Comparison:
         """How many times as fast as that side we were, in each run."""
         return [ratio for row in self.rows if (ratio := row.ratio(self.side)) is not None]
 
-    @property
-    def counts(self) -> bool:
-        """Whether there are enough runs."""
-        return len(self.ratios) >= RUNS_THAT_COUNT
-
     def nanoseconds(self, side: str) -> float:
         """What an operation took: the median of the runs' medians."""
         return median(taken for row in self.rows if (taken := row.median(side)) is not None)

@@ -4,35 +4,42 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from bench import compare
 from bench.compare import NOISE, CompareError, Measured, main, table
 
-SECONDS = st.lists(st.floats(0.001, 10), min_size=1, max_size=5)
+SECONDS = st.dictionaries(st.integers(0, 4), st.floats(0.001, 10), min_size=1)
 
 
 @given(SECONDS, SECONDS)
-def test_only_a_difference_in_every_round_counts(old: list[float], new: list[float]) -> None:
+def test_only_a_difference_in_every_round_that_both_did_counts(old: dict[int, float], new: dict[int, float]) -> None:
+    assume(old.keys() & new.keys())
     measured = Measured("b", old, new)
-    pairs = list(zip(old, new, strict=False))
+    pairs = [(old[number], new[number]) for number in old.keys() & new.keys()]
     faster, slower = (all(a / b > 1 + NOISE for a, b in pairs), all(a / b < 1 - NOISE for a, b in pairs))
     assert measured.verdict == ("faster" if faster else "slower" if slower else "")
 
 
+def rounds(*seconds: float) -> dict[int, float]:
+    return dict(enumerate(seconds))
+
+
 def test_the_table_has_medians_ratios_and_what_only_one_commit_has() -> None:
     found = [
-        Measured("append", [2.0, 3.0, 4.0], [1.0, 1.0, 1.0]),
-        Measured("read", [1.0, 1.0], [0.5, 2.0]),
-        Measured("gone", old=[1.0]),
-        Measured("added", new=[1.0]),
+        Measured("append", rounds(2, 3, 4), rounds(1, 1, 1)),
+        Measured("read", rounds(1, 1), rounds(0.5, 2)),
+        Measured("failed in the first round", {1: 3.0}, rounds(9, 1)),
+        Measured("gone", old=rounds(1)),
+        Measured("added", new=rounds(1)),
     ]
     lines = list(table("a" * 40, "b" * 40, found))
     assert lines[0] == "| benchmark | aaaaaaaaaa | bbbbbbbbbb | times as fast, median | worst to best round | |"
     assert "| append | 3 s | 1 s | 3.00 | 2.00 to 4.00 | faster |" in lines
     assert "| read | 1 s | 1.25 s | 1.25 | 0.50 to 2.00 |  |" in lines
-    assert "1 faster, 0 slower, 1 the same within noise." in lines
+    assert "| failed in the first round | 3 s | 5 s | 3.00 | 3.00 | faster |" in lines
+    assert "2 faster, 0 slower, 1 the same within noise." in lines
     assert lines[-2:] == ["Only in the old commit: gone.", "Only in the new commit: added."]
 
 
@@ -43,6 +50,7 @@ def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (root / "bench").mkdir(parents=True)
     (root / "pyproject.toml").write_text(
         '[tool.pytest.ini_options]\npython_files = ["bench_*.py"]\npython_functions = ["bench_*"]\n'
+        'filterwarnings = ["error"]\n'
     )
     git(root, "init", "--quiet")
     for tag, milliseconds, name in (("first", 20, "gone"), ("second", 1, "added")):

@@ -58,10 +58,6 @@ def test_another_file_is_refused_by_its_name(tmp_path: Path, content: str) -> No
         gather([path])
 
 
-def test_a_ratio_counts_from_three_runs_on() -> None:
-    assert [runs(APPEND, *[2.0] * count).comparisons(KAFKA)[0].counts for count in (1, 2, 3)] == [False, False, True]
-
-
 def test_a_run_that_skipped_the_row_or_lacks_the_side_is_none_of_the_runs() -> None:
     evidence = runs(APPEND, 2, 3)
     evidence.runs += [Run("bench.peer", [Row(APPEND, skipped="no room")]), Run("x", [Row(APPEND, times={OURS: [1.0]})])]
