@@ -152,7 +152,7 @@ def suites(place: Path, only: str) -> dict[str, float]:
     result.unlink(missing_ok=True)
     options = ["--benchmark-enable", "--benchmark-only", f"--benchmark-json={result}", "-k", only]
     # pytest-benchmark warns where it measured nothing, and the suites make errors of warnings.
-    done = run(place, "-m", "pytest", "-q", "bench", *options)
+    done = run(place, "-m", "pytest", "-q", "-W", "ignore::pytest.PytestWarning", "bench", *options)
     if done.returncode == NOTHING_COLLECTED:
         raise CompareError(f"`{only}` names no benchmark of {place.name}")
     found = benchmarks(json.loads(result.read_text())) if result.exists() and result.stat().st_size else []

@@ -91,9 +91,10 @@ def _costs(curves: list[Curve]) -> Figure:
         axes = figure.add_subplot(rows, COLUMNS, number + 1)
         costs = [point.cost for point in curve.points]
         axes.plot([point.scale for point in curve.points], costs, marker="o", markersize=3, color=AHEAD)
-        for end, side in ((curve.points[0], "left"), (curve.points[-1], "right")):
+        for side, end, next_to_it in (("left", *curve.points[:2]), ("right", *curve.points[:-3:-1])):
+            off_the_line = (0, 5 if end.cost >= next_to_it.cost else -10)
             place = end.scale, end.cost
-            axes.annotate(duration(end.cost), place, (0, 5), textcoords="offset points", ha=side, fontsize=7)
+            axes.annotate(duration(end.cost), place, off_the_line, textcoords="offset points", ha=side, fontsize=7)
         axes.set_xscale("log")
         axes.set_yscale("log")
         axes.set_ylim(min(costs) / 3, max(costs) * 3)
