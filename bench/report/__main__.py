@@ -34,6 +34,9 @@ def main(words: list[str] | None = None) -> int:
         evidence = gather(given.results)
         targets, reasons = read_targets(given.targets), read_reasons(given.targets)
         page = Page.read(given.page)
+    except FileNotFoundError as error:
+        print(f"{error.filename}: there is no such file; `make bench` measures and writes results", file=sys.stderr)
+        return 2
     except (OSError, ValueError) as error:
         print(error, file=sys.stderr)
         return 2

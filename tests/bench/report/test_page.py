@@ -179,7 +179,8 @@ def test_a_file_that_is_no_result_is_told_and_nothing_written(
 ) -> None:
     (tmp_path / "page.md").write_text(PAGE)
     (tmp_path / "other.json").write_text("{")
-    for name in ("other.json", "missing.json"):
+    for name, told in (("other.json", "not a result"), ("missing.json", "`make bench` measures")):
         assert main([str(tmp_path / name), "--page", str(tmp_path / "page.md")]) == 2
-        assert name in capsys.readouterr().err
+        assert f"{tmp_path / name}: " in (complaint := capsys.readouterr().err)
+        assert told in complaint
     assert (tmp_path / "page.md").read_text() == PAGE
