@@ -4,11 +4,17 @@ That happens when the segment is flushed, rolled or closed.
 """
 
 from abc import ABC, abstractmethod
+from array import array
+from bisect import bisect_right
+from collections.abc import Callable
 from pathlib import Path
-from typing import ClassVar, Self
+from typing import ClassVar, Final, Self
 
 from epoch.filesystem import REAL, FileSystem
 from logstore.index_slots import read_index
+
+MANY_LOOKUPS: Final = 1_000
+"""After so many in an index the compiled search is worth its loading."""
 
 
 class LiveIndex(ABC):
@@ -17,7 +23,17 @@ class LiveIndex(ABC):
     One thread changes it; others may look things up meanwhile.
     """
 
-    __slots__ = ("_bytes", "_filesystem", "_saved", "_unsynced", "base_offset", "max_entries", "path")
+    __slots__ = (
+        "_bytes",
+        "_compiled_floor",
+        "_filesystem",
+        "_lookups",
+        "_saved",
+        "_unsynced",
+        "base_offset",
+        "max_entries",
+        "path",
+    )
 
     _slot: ClassVar[int]
     """Bytes of an entry in the file."""
@@ -37,6 +53,8 @@ class LiveIndex(ABC):
         self._saved = self._take(data or b"")
         self._bytes = -1 if data is None else len(data)
         self._unsynced = False
+        self._lookups = 0
+        self._compiled_floor: Callable[[array[int], array[int], int, int], int] | None = None
 
     @classmethod
     def open(cls, path: Path, base_offset: int, max_bytes: int, filesystem: FileSystem = REAL) -> Self:
@@ -92,6 +110,17 @@ class LiveIndex(ABC):
     def renamed(self, path: Path) -> None:
         """Follow the file to its new name."""
         self.path = path
+
+    def _floor(self, keys: "array[int]", values: "array[int]", key: int, below: int) -> int:
+        """Do as the kernel `floor_value` does, which is loaded after many lookups."""
+        self._lookups += 1
+        if self._lookups >= MANY_LOOKUPS:
+            from epoch.kernel import machine_code  # noqa: PLC0415  numba loads on the first bulk operation
+            from logstore.kernels.locate import floor_value  # noqa: PLC0415  numba again
+
+            self._compiled_floor = machine_code(floor_value, keys, values, 0, 0)
+        number = bisect_right(keys, key)
+        return values[number - 1] if number else below
 
     def _cut(self) -> None:
         """Drop the saved slots whose entries are gone. Raises OSError."""

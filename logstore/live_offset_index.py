@@ -55,8 +55,8 @@ class LiveOffsetIndex(LiveIndex):
 
     def lookup(self, offset: int) -> int:
         """Return where to start reading for `offset`: the position of the last entry at or below it, 0 below all."""
-        number = bisect_right(self._offsets, offset - self.base_offset)
-        return self._positions[number - 1] if number else 0
+        floor = self._compiled_floor or self._floor
+        return floor(self._offsets, self._positions, offset - self.base_offset, 0)
 
     def find_batches(self, log: memoryview, offset: int, max_bytes: int, size: int) -> tuple[int, int, int]:
         """Do what the kernel of this name does in the first `size` bytes of the segment."""

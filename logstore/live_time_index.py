@@ -52,8 +52,8 @@ class LiveTimeIndex(LiveIndex):
 
     def lookup(self, timestamp: int) -> int:
         """Return the offset of the last entry at or before `timestamp`, the segment's first before all."""
-        number = bisect_right(self._timestamps, timestamp)
-        return self._offsets[number - 1] if number else self.base_offset
+        floor = self._compiled_floor or self._floor
+        return floor(self._timestamps, self._offsets, timestamp, self.base_offset)
 
     def truncate_to(self, offset: int) -> None:
         """Drop the entries at `offset` and beyond. Raises OSError."""

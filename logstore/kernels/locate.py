@@ -1,4 +1,4 @@
-"""Find the batches that a read returns, by a segment's index and the headers in its file."""
+"""Find places in a segment by its indexes in memory, and the batches that a read returns by their headers too."""
 
 from array import array
 
@@ -12,6 +12,13 @@ from logstore.kernels.scan import OVERHEAD, SHORTEST
 NOT_FOUND = -1
 PREFIX = 27
 """Bytes of a header up to the last offset delta: all that is looked at."""
+
+
+@brief_kernel
+def floor_value(keys: "array[int]", values: "array[int]", key: int, below: int) -> int:
+    """Return the value beside the last of the ascending keys at or below `key`, and `below` where there is none."""
+    count = count_to(keys, key, 0)
+    return int(np.int64(values[count - 1])) if count else below
 
 
 @brief_kernel

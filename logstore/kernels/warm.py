@@ -60,6 +60,8 @@ def first_calls() -> Iterator[tuple[str, Callable[[], object]]]:
     yield "follow", lambda: follow.follow(fetched, 0, 0, 0, 0, 0, 0, 0, 0, array("q", bytes(32)))
     yield "follow_one", lambda: follow.follow_one(fetched, 0, 0)
     index = array("i"), array("I")
+    yield "floor_value of an offset index", lambda: locate.floor_value(*index, 0, 0)
+    yield "floor_value of a time index", lambda: locate.floor_value(array("q"), array("q"), 0, 0)
     yield "find_batches", lambda: locate.find_batches(fetched, *index, 0, 0, 0, 0)
     yield "inspect_sent", lambda: inspect.inspect_sent(fetched, 0, 0, 0)
     yield "first_corrupt", lambda: inspect.first_corrupt(log, 0, len(log))

@@ -8,14 +8,14 @@ from unittest.mock import patch
 
 import pytest
 
-from logstore import live_segment
+from logstore import live_index, live_segment
 from tests.oracle.kafka import JavaProgram
 
 
 @pytest.fixture(scope="session", autouse=True)
 def _compiled_reads() -> Iterator[None]:
-    """Let segments be read in both ways, of which the faster one begins after many reads."""
-    with patch.object(live_segment, "MANY_READS", 2):
+    """Let segments be read and searched in both ways, of which the faster one begins after many times."""
+    with patch.object(live_segment, "MANY_READS", 2), patch.object(live_index, "MANY_LOOKUPS", 2):
         yield
 
 

@@ -5,6 +5,8 @@ from pathlib import Path
 import pytest
 
 from logstore.live_index import LiveIndex
+from logstore.live_offset_index import LiveOffsetIndex
+from logstore.live_time_index import LiveTimeIndex
 from tests.crash_states import crash_states
 from tests.recording_disk import RecordingDisk
 
@@ -56,3 +58,25 @@ def test_what_was_saved_with_sync_is_durable(tmp_path: Path) -> None:
     disk.tell("saved")
     [(_, state)] = [each for each in crash_states(disk.steps, tmp_path) if each[0] == "saved"]
     assert state[NAME] == b"".join(ENTRIES[:KNOWN])
+
+
+def test_lookups_answer_alike_whoever_searches(tmp_path: Path) -> None:
+    """The first few are searched in Python, those after them in compiled code; entries come and go in between."""
+    offsets, times = (
+        LiveOffsetIndex.open(tmp_path / "a", 1_000, 4_096),
+        LiveTimeIndex.open(tmp_path / "b", 1_000, 4_096),
+    )
+    known: list[tuple[int, int, int]] = []
+    for number in [1, 2, 3, 4, 5, 2, 3]:
+        last_offset, position, timestamp = entry = 1_000 + 10 * number, 100 * number, 7 * number
+        if known and entry <= known[-1]:
+            known = [each for each in known if each < entry]
+            offsets.truncate_to(last_offset)
+            times.truncate_to(last_offset)
+        known.append(entry)
+        offsets.append(last_offset, position)
+        times.append(timestamp, last_offset)
+        for asked in range(1_000, 1_070):
+            assert offsets.lookup(asked) == max((where for last, where, _ in known if last <= asked), default=0)
+        for asked in range(50):
+            assert times.lookup(asked) == max((last for last, _, time in known if time <= asked), default=1_000)

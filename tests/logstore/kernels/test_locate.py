@@ -1,12 +1,13 @@
 """Batches found for a read: the same as by walking over all of them."""
 
 from array import array
+from bisect import bisect_right
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from logstore.batches import read_batches
-from logstore.kernels.locate import NOT_FOUND, find_batches
+from logstore.kernels.locate import NOT_FOUND, find_batches, floor_value
 from tests.logstore.batches import batch
 from tests.logstore.kernels.guarded import guarded
 from tests.logstore.kernels.sizes import EXAMPLES
@@ -41,6 +42,15 @@ def test_the_batches_found_are_those_of_a_walk(gaps: list[tuple[int, int, int, b
         positions.append(len(log))
     arguments = offsets, positions, BASE, offset, max_bytes, visible
     assert find_batches(memoryview(guarded(log)).toreadonly(), *arguments) == walk(log[:visible], offset, max_bytes)
+
+
+@settings(max_examples=EXAMPLES)
+@given(st.sets(st.integers(0, 50)), st.integers(-1, 51), st.sampled_from(["iI", "qq"]))
+def test_the_value_of_the_last_key_that_is_not_above(keys: set[int], key: int, types: str) -> None:
+    ascending = sorted(keys)
+    values = [100 + each for each in ascending]
+    expected = [-7, *values][bisect_right(ascending, key)]
+    assert floor_value(array(types[0], ascending), array(types[1], values), key, -7) == expected
 
 
 def walk(log: bytes, offset: int, max_bytes: int) -> tuple[int, int, int]:
