@@ -31,7 +31,8 @@ def compare_compacted(readers: tuple[BatchReader, BatchReader], first: int, end:
     """Compare the records from offset `first` on and below `end`. Raises CopyUnreadableError.
 
     Records under the same offset must be the same. What a key says last must be the same too, where having been
-    deleted is the same as never having been there; records of aborted transactions say nothing. Since the cleaner
+    deleted is the same as never having been there. Records of aborted transactions say nothing, nor do those of
+    transactions that have not ended in their copy: the other may know that they were aborted. Since the cleaner
     removes a record only for a later one of the same key below its own point, that is what counts for the copy that
     lacks one; if it was beyond `end`, the later record may be one that the other copy does not have yet.
     """

@@ -30,7 +30,10 @@ ROW: Final = np.dtype(
         ("position", np.int64),
     ]
 )
-"""One record; the last three are its batch's. A record of an aborted transaction counts as one without a key."""
+"""One record; the last three are its batch's.
+
+A record counts as one without a key where its transaction was aborted, or has not ended in this copy yet.
+"""
 
 Records = NDArray[np.void]
 Rows = NDArray[np.int64]
@@ -55,7 +58,7 @@ class RecordTable(SilentCheck):
         """Return what was collected, by offset."""
         records = np.concatenate(self._parts) if self._parts else np.empty(0, ROW)
         records = records[np.argsort(records["offset"], kind="stable")]
-        for base_offset, last_offset in self._aborted():
+        for base_offset, last_offset in self._not_committed():
             start, end = np.searchsorted(records["offset"], [base_offset, last_offset + 1])
             records["has_key"][start:end] = False
         return records
@@ -137,18 +140,18 @@ class RecordTable(SilentCheck):
             offset = int(columns.base_offset[row])
             self._markers.append((int(columns.producer_id[row]), offset, marker.type is ControlType.ABORT))
 
-    def _aborted(self) -> Iterator[tuple[int, int]]:
-        """Yield the offsets of each batch whose producer's next marker aborts."""
-        if not any(aborts for _, _, aborts in self._markers):
+    def _not_committed(self) -> Iterator[tuple[int, int]]:
+        """Yield the offsets of each batch whose producer's next marker aborts, or is not there yet."""
+        if not self._transactional:
             return
         producers, bases, lasts = (np.concatenate(columns) for columns in zip(*self._transactional, strict=True))
-        for producer, markers in _by_producer(self._markers).items():
-            offsets = np.array([offset for offset, _ in markers], np.int64)
-            aborts = np.array([aborts for _, aborts in markers], np.bool_)
-            rows = np.flatnonzero(producers == producer)
-            following = np.searchsorted(offsets, lasts[rows])
-            rows, following = rows[following < len(offsets)], following[following < len(offsets)]
-            for row in rows[aborts[following]]:
+        markers = _by_producer(self._markers)
+        order = np.argsort(producers, kind="stable")
+        for rows in np.split(order, np.flatnonzero(np.diff(producers[order])) + 1):
+            ends = markers.get(int(producers[rows[0]]), []) if len(rows) else []
+            offsets = np.array([offset for offset, _ in ends], np.int64)
+            commits = np.array([*(not aborts for _, aborts in ends), False])
+            for row in rows[~commits[np.searchsorted(offsets, lasts[rows])]]:
                 yield int(bases[row]), int(lasts[row])
 
 

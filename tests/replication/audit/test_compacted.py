@@ -235,6 +235,21 @@ def test_what_may_have_given_way_to_records_that_the_other_copy_does_not_have_ye
     assert verdict.verdicts == (Verdict.LAGGING, Verdict.COMPACTION)
 
 
+def test_an_aborted_transaction_that_has_not_ended_in_the_copy_that_is_behind() -> None:
+    undone, marker, other = (
+        Entry(0, b"a", b"1", ABORT),
+        Entry(1, ABORT, bytes(6), ABORT, is_marker=True),
+        Entry(2, b"b", b"1"),
+    )
+    original = Original(((undone,), (marker,), (other,)))
+    behind = Cleaned(original, 0, keep_tombstones=True, keep_empty=False, count=1)
+    ahead = Cleaned(original, 1, keep_tombstones=True, keep_empty=False, count=3)
+    assert ahead.batches() == ((), (marker,), (other,))
+    verdict = judged((behind, behind.batches()), (ahead, ahead.batches()))
+    assert errors(verdict) == []
+    assert verdict.verdicts == (Verdict.LAGGING, Verdict.COMPACTION)
+
+
 def test_more_records_than_fit_are_compared_by_shares_of_the_keys(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(compacted, "RECORDS_AT_ONCE", 2)
     entries = [Entry(n, bytes([n % 5]), bytes([n])) for n in range(20)]
