@@ -118,7 +118,8 @@ class LiveIndex(ABC):
             from epoch.kernel import machine_code  # noqa: PLC0415  numba loads on the first bulk operation
             from logstore.kernels.locate import floor_value  # noqa: PLC0415  numba again
 
-            self._compiled_floor = machine_code(floor_value, keys, values, 0, 0)
+            # By empty arrays: while those of the index are looked at in Python nobody could append to them.
+            self._compiled_floor = machine_code(floor_value, array(keys.typecode), array(values.typecode), 0, 0)
         number = bisect_right(keys, key)
         return values[number - 1] if number else below
 
