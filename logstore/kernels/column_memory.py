@@ -9,9 +9,10 @@ from weakref import finalize
 import numpy as np
 from numpy.typing import NDArray
 
+from logstore.kernels.prefetch import LINE
+
 KEPT: Final = 16
 """Blocks that wait for their next use."""
-CACHE_LINE: Final = 64
 
 
 class ColumnMemory:
@@ -28,7 +29,7 @@ class ColumnMemory:
         for name, kind in dtypes.items():
             dtype = np.dtype(kind)
             self._places.append((name, dtype, self._size))
-            self._size += -(-rows * dtype.itemsize // CACHE_LINE) * CACHE_LINE
+            self._size += -(-rows * dtype.itemsize // LINE) * LINE
         self._unused: deque[mmap] = deque(maxlen=KEPT)
 
     def __len__(self) -> int:

@@ -1,9 +1,13 @@
 """An index file is brought up to date so that a crash never takes along what it held before."""
 
+from array import array
 from pathlib import Path
+from typing import Any
+from unittest.mock import patch
 
 import pytest
 
+from epoch.kernel import machine_code
 from logstore.live_index import LiveIndex
 from logstore.live_offset_index import LiveOffsetIndex
 from logstore.live_time_index import LiveTimeIndex
@@ -80,3 +84,18 @@ def test_lookups_answer_alike_whoever_searches(tmp_path: Path) -> None:
             assert offsets.lookup(asked) == max((where for last, where, _ in known if last <= asked), default=0)
         for asked in range(50):
             assert times.lookup(asked) == max((last for last, _, time in known if time <= asked), default=1_000)
+
+
+def test_entries_may_be_added_while_the_compiled_search_is_loaded(tmp_path: Path) -> None:
+    """Whoever looks at an array's type holds its buffer meanwhile, and another thread appends."""
+    index = LiveOffsetIndex.open(tmp_path / "a", 0, 4_096)
+
+    def load(kernel: Any, *examples: object) -> Any:
+        held = [memoryview(example) for example in examples if isinstance(example, array)]
+        index.append(10, 100)
+        assert len(held) == 2
+        return machine_code(kernel, *examples)
+
+    with patch("epoch.kernel.machine_code", load):
+        answers = [index.lookup(10) for _ in range(3)]
+    assert answers[-1] == index.last_position == 100
