@@ -28,10 +28,14 @@ $(VENV)/.demo: pyproject.toml constraints.txt
 	$(BIN)/python -m pip install --quiet -c constraints.txt --editable '.[cli,spark]'
 	@touch $@
 
-java: ## see that Java 17+ and Maven are there; on Debian as root, install them
-	@tests/oracle/install-java
+java: ## look for a Java 17+ development kit and Maven; on Debian as root, install them
+	@tests/install jdk maven
+
+browser: ## look for Chromium and its driver; on Debian as root, install them
+	@tests/install chromium
 
 demo: $(VENV)/.demo ## the main job, an audit, on replicas of a real Kafka cluster (needs Java 17+)
+	@tests/install java
 	@$(BIN)/epochlog demo
 
 test: setup java browser ## the test suite, with a rotating share of each campaign

@@ -1,0 +1,91 @@
+"""The commands that set everything up: each step of them has a rule, and installs what the tests ask for."""
+
+import os
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+RULE = re.compile(r"^([\w$()./ -]+):(?!=)([^#=\n]*)", re.MULTILINE)
+SETUP_STEPS = ("-m venv", "--editable '.[all]' --group dev")
+TOOLS = {"demo": ("java",), "test": ("jdk", "maven", "chromium"), "test-long": ("jdk", "maven", "chromium")}
+
+
+def rules() -> dict[str, list[str]]:
+    """Each target of the Makefile with its prerequisites; a target that only .PHONY names has no rule."""
+    found: dict[str, list[str]] = {}
+    for targets, prerequisites in RULE.findall((ROOT / "Makefile").read_text()):
+        for target in targets.split():
+            if not target.startswith("."):
+                found.setdefault(target, []).extend(prerequisites.split())
+    return found
+
+
+def prerequisites_of(target: str) -> set[str]:
+    """All that `target` needs, directly or not."""
+    known, needed, waiting = rules(), set[str](), [target]
+    while waiting:
+        for name in known.get(waiting.pop(), []):
+            if name not in needed:
+                needed.add(name)
+                waiting.append(name)
+    return needed
+
+
+def dry_run(target: str, tmp_path: Path) -> str:
+    """What `make target` would run where nothing has been set up yet."""
+    command = ["make", "--dry-run", "--no-print-directory", f"VENV={tmp_path / 'venv'}", target]
+    # An outer make tells its children what it was asked for.
+    environment = {name: value for name, value in os.environ.items() if not name.startswith(("MAKE", "MFLAGS"))}
+    return subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=True).stdout
+
+
+@pytest.mark.parametrize("target", ["demo", "setup", "test", "test-long", "lint", "bench", "bench-floors"])
+def test_each_prerequisite_is_made_by_a_rule_or_is_a_file(target: str) -> None:
+    known = rules()
+    assert target in known
+    missing = {name for name in prerequisites_of(target) if name not in known and not (ROOT / name).is_file()}
+    assert missing == set()
+
+
+def test_each_phony_target_has_a_rule() -> None:
+    phony = re.search(r"^\.PHONY:((?:[^\\\n]|\\\n)*)", (ROOT / "Makefile").read_text(), re.MULTILINE)
+    assert phony is not None
+    names = phony[1].replace("\\\n", " ").split()
+    assert names
+    assert set(names) - set(rules()) == set()
+
+
+@pytest.mark.parametrize("target", sorted(TOOLS))
+def test_a_fresh_machine_gets_all_that_is_needed(target: str, tmp_path: Path) -> None:
+    output = dry_run(target, tmp_path)
+    installed = {tool for line in re.findall(r"tests/install (.*)", output) for tool in line.split()}
+    assert installed == set(TOOLS[target])
+    assert "-m venv" in output
+    if target != "demo":
+        assert all(step in output for step in SETUP_STEPS)
+
+
+@pytest.mark.parametrize("tool", ["java", "jdk", "maven", "chromium"])
+def test_what_cannot_be_installed_is_told_with_what_is_skipped(tool: str, tmp_path: Path) -> None:
+    for name in ("bash", "sed", "head", "tr"):
+        (tmp_path / name).symlink_to(Path("/usr/bin") / name)
+    # `id` is missing too: nobody is root, and nothing is installed.
+    environment = {"PATH": str(tmp_path)}
+    command = [str(ROOT / "tests/install"), tool]
+    skipped = subprocess.run(["/bin/bash", *command], env=environment, capture_output=True, text=True, check=False)
+    refused = subprocess.run(
+        ["/bin/bash", *command], env=environment | {"REQUIRE_ALL": "1"}, capture_output=True, text=True, check=False
+    )
+    assert (skipped.returncode, refused.returncode) == (0, 1)
+    assert "Missing: " in skipped.stderr
+    assert "without" in skipped.stderr
+    assert refused.stderr.startswith(skipped.stderr[:30])
+
+
+def test_an_unknown_tool_is_refused() -> None:
+    refused = subprocess.run([str(ROOT / "tests/install"), "rust"], capture_output=True, text=True, check=False)
+    assert refused.returncode == 2
+    assert "knows java, jdk, maven and chromium" in refused.stderr
