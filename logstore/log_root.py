@@ -1,7 +1,7 @@
 """One entry of a broker's log.dirs, read-only (the reading side of Kafka's LogManager)."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
@@ -13,6 +13,7 @@ from logstore.errors import NotALogDirectoryError
 from logstore.file_name import FileKind, parse_file_name
 from logstore.meta_properties import META_PROPERTIES_NAME
 from logstore.offset_checkpoint import OFFSET_CHECKPOINTS
+from logstore.own_checkpoints import OWN_CHECKPOINTS
 from logstore.partition_directory import PartitionDirectory
 from logstore.root_checkpoints import RootCheckpoints
 from logstore.topic_partition import DirectoryMark, is_partition_directory_name, parse_directory_name
@@ -21,6 +22,11 @@ BOOTSTRAP_CHECKPOINT_NAME = "bootstrap.checkpoint"
 ROOT_FILES = frozenset(
     {*OFFSET_CHECKPOINTS, META_PROPERTIES_NAME, CLEAN_SHUTDOWN_NAME, LOCK_NAME, BOOTSTRAP_CHECKPOINT_NAME}
 )
+"""What a broker keeps beside the partitions."""
+_ROOTS_ALONE = ROOT_FILES - OWN_CHECKPOINTS - {LOCK_NAME}
+"""Files that only a root has; the others also stand in the directory of a log that stands alone (`Log.open`)."""
+_SIGNS_OF_A_ROOT = ROOT_FILES - {LOCK_NAME}
+"""Anybody's directory may have a `.lock`."""
 ROOT_DIRECTORIES = frozenset({"remote-log-index-cache"})
 """What a broker with tiered storage keeps beside the partitions: copies of remote indexes (KIP-405)."""
 
@@ -38,8 +44,7 @@ class LogRoot:
         """List the root. NotALogDirectoryError where there is neither a partition nor a file of Kafka's in it."""
         path = Path(path).absolute()
         listing = list_directory(path, root=path)
-        known = ROOT_FILES.intersection(listing.files)
-        if not known and not any(map(_may_be_partition, listing.directories.values())):
+        if not has_root_files(listing.files) and not any(map(_may_hold_partition, listing.directories.values())):
             raise NotALogDirectoryError(
                 "neither a log.dirs root nor a partition directory: it holds no topic-partition directories and no "
                 "checkpoint files",
@@ -82,29 +87,47 @@ class LogRoot:
         return PartitionDirectory.open(self.path / name, root=self.path, checkpoints=self.checkpoints)
 
 
+def holds_partition(name: str, files: Iterable[str]) -> bool:
+    """Tell whether a directory is a partition's, by its name and by the names of the files in it.
+
+    So is that of a log that stands alone, whose checkpoint files are beside its segments; a root is not, whose name may
+    look like a partition's.
+
+    >>> holds_partition("orders-0", ["00000000000000000000.log", "recovery-point-offset-checkpoint"])
+    True
+    >>> holds_partition("broker-1", ["meta.properties", "recovery-point-offset-checkpoint"])
+    False
+    """
+    names = frozenset(files)
+    return is_partition_directory_name(name) and any(map(_is_partitions, names)) and not names & _ROOTS_ALONE
+
+
+def has_root_files(files: Iterable[str]) -> bool:
+    """Tell whether any of the files in a directory that is no partition's makes it a root, by their names.
+
+    A directory without any is one too where `holds_partition` is true of a directory in it.
+    """
+    return not _SIGNS_OF_A_ROOT.isdisjoint(files)
+
+
 def open_log_directory(path: str | os.PathLike[str]) -> LogRoot | PartitionDirectory:
-    """Open a partition directory or a whole log.dirs root, whichever `path` is."""
+    """Open a partition directory, a log's that stands alone too, or a whole log.dirs root, whichever `path` is.
+
+    A directory of logs that stand alone is a root without checkpoint files.
+    """
     path = Path(path).absolute()
-    return PartitionDirectory.open(path) if _looks_like_partition(path) else LogRoot.open(path)
+    return PartitionDirectory.open(path) if path.is_dir() and _may_hold_partition(path) else LogRoot.open(path)
 
 
-def _may_be_partition(path: Path) -> bool:
-    """Tell a partition, be all its files links, from a broker's root or anything else with a name like `broker-1`."""
+def _may_hold_partition(path: Path) -> bool:
+    """Do as `holds_partition`; one that cannot be listed may, and whoever opens it says why it cannot."""
     if not is_partition_directory_name(path.name):
         return False
     try:
-        names = [entry.name for entry in path.iterdir()]
-    except OSError:  # whoever opens it says why
+        return holds_partition(path.name, [entry.name for entry in path.iterdir()])
+    except OSError:
         return True
-    return any(map(_is_kafkas, names)) and not ROOT_FILES.intersection(names)
 
 
-def _looks_like_partition(path: Path) -> bool:
-    """Judge by what is in it too, since a root may be called `disk-1`."""
-    if not is_partition_directory_name(path.name) or not path.is_dir():
-        return False
-    return any(map(_is_kafkas, list_directory(path, root=path).files))
-
-
-def _is_kafkas(name: str) -> bool:
+def _is_partitions(name: str) -> bool:
     return parse_file_name(name).kind not in {FileKind.UNKNOWN, FileKind.TEMPORARY}

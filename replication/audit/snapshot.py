@@ -10,7 +10,7 @@ from typing import Final
 
 from logstore.errors import CorruptCheckpointError, CorruptMetadataError
 from logstore.file_name import FileFate, FileKind, parse_file_name
-from logstore.log_root import ROOT_FILES
+from logstore.log_root import has_root_files, holds_partition
 from logstore.meta_properties import META_PROPERTIES_NAME, MetaProperties
 from logstore.offset_checkpoint import OFFSET_CHECKPOINTS, OffsetCheckpoint
 from logstore.topic_partition import DirectoryMark, TopicPartition, is_partition_directory_name, parse_directory_name
@@ -124,13 +124,14 @@ def segment_extents(files: Mapping[str, int]) -> Iterator[SegmentExtent]:
 
 def _snapshots_in(given_name: str | None, storage: Storage) -> Iterator[Snapshot]:
     tree = storage.tree()
-    if _is_root(tree, ""):
+    if _is_root(tree, "", storage.name):
         yield Snapshot(given_name or storage.name, (_root(storage, tree, ""),))
         return
-    roots = [_root(storage, tree, name) for name in sorted(tree) if name and "/" not in name and _is_root(tree, name)]
-    if not roots and _is_partition(storage.name, tree[""]):
+    if holds_partition(storage.name, tree[""]):
         yield Snapshot(given_name or storage.parent.name, (Root(storage.parent, {storage.name: tree[""]}),))
         return
+    names = [name for name in sorted(tree) if name and "/" not in name]
+    roots = [_root(storage, tree, name) for name in names if _is_root(tree, name, name)]
     if not roots:
         raise NoSnapshotError(storage.shown)
     brokers = _by_broker(roots)
@@ -173,10 +174,10 @@ def _by_broker(roots: Sequence[Root]) -> list[list[Root]]:
     return list(brokers.values())
 
 
-def _is_root(tree: Mapping[str, Files], directory: str) -> bool:
-    if ROOT_FILES.intersection(tree[directory]):
-        return True
-    return any(_is_partition(name, files) for name, files in _below(tree, directory))
+def _is_root(tree: Mapping[str, Files], directory: str, name: str) -> bool:
+    if holds_partition(name, tree[directory]):
+        return False
+    return has_root_files(tree[directory]) or any(holds_partition(*each) for each in _below(tree, directory))
 
 
 def _below(tree: Mapping[str, Files], directory: str) -> Iterator[tuple[str, Files]]:
@@ -185,15 +186,6 @@ def _below(tree: Mapping[str, Files], directory: str) -> Iterator[tuple[str, Fil
         name = path.removeprefix(prefix)
         if path and path.startswith(prefix) and "/" not in name:
             yield name, files
-
-
-def _is_partition(name: str, files: Files) -> bool:
-    """Tell a partition from a root with a name like `broker-1`."""
-    return (
-        is_partition_directory_name(name)
-        and any(parse_file_name(file).kind is not FileKind.UNKNOWN for file in files)
-        and not ROOT_FILES.intersection(files)
-    )
 
 
 def _root(storage: Storage, tree: Mapping[str, Files], directory: str) -> Root:

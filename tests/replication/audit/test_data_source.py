@@ -26,7 +26,7 @@ from pyspark.sql.datasource import (
     Not,
 )
 
-from logstore import LogFile
+from logstore import Log, LogFile, Record
 from replication.audit import FilterPushdownWarning, prepare_session
 from replication.audit.data_source import FilteringKafkaLogReader, KafkaLogSource
 from replication.audit.selection import Selection
@@ -274,6 +274,20 @@ def test_the_directories_of_single_partitions_are_their_rows_alone() -> None:
 
     assert alone == read(reader(root, [In(("topic",), ("diverge", "codecs"))])[0])
     assert {row["replica"] for row in alone} == {"broker-1"}
+
+
+@pytest.mark.parametrize("named", ["queues", "queues/queue-0", "."])
+def test_logs_that_stand_alone_have_rows(named: str, tmp_path: Path) -> None:
+    (tmp_path / "queues").mkdir()
+    with Log.open(tmp_path / "queues/queue-0") as log:
+        for number in range(3):
+            log.append([Record(0, number, b"k", b"v")] * 2, leader_epoch=0)
+
+    rows = read(reader(tmp_path / named)[0])
+
+    assert [(row["topic"], row["base_offset"], row["record_count"]) for row in rows] == [
+        ("queue", offset, 2) for offset in (0, 2, 4)
+    ]
 
 
 def test_a_read_is_an_iterator_of_arrow_batches() -> None:

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from logstore import TopicPartition
+from logstore import Log, Record, TopicPartition
 from logstore.offset_checkpoint import HIGH_WATERMARK_CHECKPOINT, OffsetCheckpoint
-from replication.audit.snapshot import find_snapshots, named_absolutely
+from replication.audit.snapshot import find_snapshots, list_snapshots, named_absolutely
 from replication.errors import (
     DifferentClustersError,
     NoSnapshotError,
@@ -143,6 +143,26 @@ def test_a_checkpoint_file_may_still_mention_what_is_being_deleted(tmp_path: Pat
     assert find_snapshots([tmp_path / "a", tmp_path / "b"])[0].listed == {TopicPartition("t", 0), lost}
 
 
+@pytest.fixture
+def queues(tmp_path: Path) -> Path:
+    """A directory of two logs that stand alone."""
+    (tmp_path / "queues").mkdir()
+    for number in range(2):
+        with Log.open(tmp_path / f"queues/queue-{number}") as log:
+            log.append([Record(0, 0, b"k", b"v")], leader_epoch=0)
+    return tmp_path / "queues"
+
+
+def test_logs_that_stand_alone_are_partitions(queues: Path) -> None:
+    both = {TopicPartition("queue", 0), TopicPartition("queue", 1)}
+    named = {queues: both, queues.parent: both, queues / "queue-1": {TopicPartition("queue", 1)}}
+
+    for path, held in named.items():
+        (snapshot,) = list_snapshots([path])
+        assert (snapshot.name, snapshot.held) == ("queues" if path != queues.parent else path.name, held)
+        assert all(copy.bytes for copy in snapshot.copies())
+
+
 def test_different_clusters_are_refused(tmp_path: Path) -> None:
     write_root(tmp_path / "a", T0, node=1, cluster="first")
     write_root(tmp_path / "b", T0, node=2, cluster="second")
@@ -181,6 +201,13 @@ def test_what_is_no_snapshot_is_said(tmp_path: Path) -> None:
 
     with pytest.raises(NoSnapshotError, match=r"neither a log\.dirs root"):
         find_snapshots([tmp_path / "empty"])
+    for name in ("notes.txt", ".lock", "x.tmp"):
+        (tmp_path / "empty" / name).touch()
+        (tmp_path / "empty/orders-0").mkdir(exist_ok=True)
+        (tmp_path / "empty/orders-0" / name).touch()
+        for directory in (tmp_path / "empty", tmp_path / "empty/orders-0"):
+            with pytest.raises(NoSnapshotError, match=r"neither a log\.dirs root"):
+                list_snapshots([directory])
     with pytest.raises(UnreadableLocationError, match="no such directory"):
         find_snapshots([tmp_path / "nowhere"])
 
