@@ -7,14 +7,10 @@ from typing import Final
 
 import cramjam
 
+from logstore.decompression_limit import block_limit, decompression_limit, too_many_blocks
 from logstore.errors import DecompressionError, DecompressionLimitError
 from logstore.lz4_framing import compress_lz4, decompress_lz4
 from logstore.snappy_framing import compress_snappy, decompress_snappy
-
-DECOMPRESSION_LIMIT: Final = 64 << 20
-"""Bytes that any batch may decompress to: 64 times the default `max.message.bytes`."""
-DECOMPRESSION_RATIO: Final = 16
-"""Larger batches may decompress to this many times their own size, which the disk has already borne."""
 
 _GZIP: Final = 16 + zlib.MAX_WBITS
 _GZIP_MAGIC: Final = b"\x1f\x8b"
@@ -35,16 +31,12 @@ class Codec(IntEnum):
 CODEC_BITS: Final = 0b111
 
 
-def decompression_limit(compressed_size: int) -> int:
-    """Return the bytes that a batch with this many compressed bytes may decompress to, unless the caller says."""
-    return max(DECOMPRESSION_LIMIT, DECOMPRESSION_RATIO * compressed_size)
-
-
 def decompress(codec: int, data: memoryview | bytes, *, limit: int | None = None, magic: int = 2) -> bytes:
     """Decompress a batch's records, framed as Kafka frames them in batches of this magic.
 
-    Raises DecompressionLimitError where more than `limit` bytes come out (`decompression_limit` by default), and
-    DecompressionError where the data is invalid or the codec unknown. Memory is bounded by the limit.
+    Raises DecompressionLimitError where more than `limit` bytes come out (`decompression_limit` by default) or more
+    blocks go in than `block_limit`, and DecompressionError where the data is invalid or the codec unknown. Memory is
+    bounded by the limit.
     """
     view = memoryview(data)
     limit = decompression_limit(len(view)) if limit is None else limit
@@ -93,8 +85,10 @@ def _within(data: bytes, limit: int) -> bytes:
 def _decompress_gzip(data: memoryview, limit: int) -> bytes:
     """Decompress concatenated members; what follows them and is no member is ignored, as Java's reader does."""
     parts: list[bytes] = []
-    position = 0
+    position, most = 0, block_limit(len(data))
     while not parts or bytes(data[position : position + 2]) == _GZIP_MAGIC:
+        if len(parts) == most:
+            raise too_many_blocks(len(data), "gzip members")
         part, position = _decompress_gzip_member(data, position, limit)
         limit -= len(part)
         parts.append(part)

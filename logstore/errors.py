@@ -94,7 +94,7 @@ class DecompressionError(LogStoreError, ValueError):
 
 
 class DecompressionLimitError(DecompressionError):
-    """The records of a batch decompress to more than allowed: damage, or a decompression bomb."""
+    """The records of a batch decompress to more, or consist of more blocks, than allowed: damage, or a bomb."""
 
 
 class CorruptRecordError(LogStoreError, ValueError):

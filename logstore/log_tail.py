@@ -10,6 +10,7 @@ from logstore.columns import BatchColumns
 from logstore.epoch_runs import EpochRuns
 from logstore.errors import InvalidBatchHeaderError, LogStoreError
 from logstore.growing_log import GrowingLog
+from logstore.holes import end_of_zeros
 from logstore.log_file import LogFile
 from logstore.partition_directory import PartitionDirectory
 from logstore.segment import Segment
@@ -95,7 +96,7 @@ def number_of_holder(segments: Sequence[Segment], offset: int) -> int:
 
 def _damage_at(log: LogFile, position: int, *, is_last: bool) -> LogStoreError | None:
     """Say what is wrong where no valid batch follows; zeros after the whole log are only preallocated."""
-    if position == log.size or (is_last and not log.array[position:].any()):
+    if position == log.size or (is_last and end_of_zeros(log.array, position, log.path) == log.size):
         return None
     try:
         next(log.batches(position)).ensure_valid()

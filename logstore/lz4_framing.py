@@ -12,6 +12,7 @@ from typing import Final
 
 import cramjam
 
+from logstore.decompression_limit import block_limit, too_many_blocks
 from logstore.errors import DecompressionError, DecompressionLimitError
 
 MAGIC: Final = b"\x04\x22\x4d\x18"
@@ -91,19 +92,20 @@ def _read_header(data: memoryview, *, check_header: bool) -> tuple[int, int, int
 
 def _blocks(data: memoryview, position: int, *, block_checksums: bool) -> Iterator[tuple[memoryview, bool]]:
     """Yield each block and whether it is compressed, up to the end mark."""
-    while True:
+    for _ in range(block_limit(len(data)) + 1):
         if len(data) - position < _UINT32.size:
             raise DecompressionError("the lz4 frame has no end mark")
         (length,) = _UINT32.unpack_from(data, position)
-        if length == 0:
-            return
         compressed = not length & _UNCOMPRESSED
         length &= ~_UNCOMPRESSED
+        if length == 0:
+            return
         position += _UINT32.size
         if length > len(data) - position:
             raise DecompressionError("the lz4 frame ends inside a block")
         yield data[position : position + length], compressed
         position += length + (_CHECKSUM_SIZE if block_checksums else 0)
+    raise too_many_blocks(len(data), "lz4 blocks")
 
 
 def _decompress_block(block: memoryview, block_size: int) -> bytes:

@@ -10,6 +10,7 @@ from typing import Final
 
 import cramjam
 
+from logstore.decompression_limit import block_limit, too_many_blocks
 from logstore.errors import DecompressionError, DecompressionLimitError
 
 MAGIC: Final = b"\x82SNAPPY\x00"
@@ -44,7 +45,9 @@ def _blocks(data: memoryview) -> Iterator[memoryview]:
         yield data
         return
     position = 0
-    while position < len(data):
+    for _ in range(block_limit(len(data)) + 1):
+        if position >= len(data):
+            return
         if bytes(data[position : position + len(MAGIC)]) == MAGIC:
             position += len(_HEADER)
             continue
@@ -56,6 +59,7 @@ def _blocks(data: memoryview) -> Iterator[memoryview]:
             raise DecompressionError("the snappy stream ends inside a block")
         yield data[position : position + length]
         position += length
+    raise too_many_blocks(len(data), "snappy blocks")
 
 
 def _decompress_block(block: memoryview, limit: int) -> bytes:

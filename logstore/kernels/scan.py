@@ -110,33 +110,11 @@ def find_next_batch(data: Data, start: int, end: int, minimum_offset: int) -> in
     `minimum_offset`, the attributes are known ones, the records fit, and the CRC holds. Checksums are computed over at
     most 16 times the bytes searched; bytes made up of nothing but false headers find that limit, no real log does.
     """
-    found, _ = _search(data, start, end, minimum_offset, CRC_WORK * (end - start))
-    return found
-
-
-class BatchSearch:
-    """Finds the next batch behind each damage of one file, with one limit to the checksum work of all calls.
-
-    search = BatchSearch(log.array)
-    end_of_damage = search.find(position + 1)
-    """
-
-    def __init__(self, data: Data) -> None:
-        """Search in `data`, the whole file."""
-        self._data = data
-        self._budget = CRC_WORK * len(data)
-
-    def find(self, start: int, minimum_offset: int = 0) -> int:
-        """Do as `find_next_batch` does up to the file's end, with what is left of the work."""
-        found, self._budget = _search(self._data, start, len(self._data), minimum_offset, self._budget)
-        return found
-
-
-def _search(data: Data, start: int, end: int, minimum_offset: int, budget: int) -> tuple[int, int]:
     if not 0 <= start <= end <= len(data):
         raise ValueError(f"Positions {start} to {end} are not within the {len(data)} bytes given")
-    found, left = search_batch(read_only(data), start, end, minimum_offset, budget)
-    return int(found), int(left)
+    budget = CRC_WORK * (end - start)
+    found, _ = search_batch(read_only(data), start, end, end, minimum_offset, budget)
+    return int(found)
 
 
 @kernel
@@ -237,10 +215,10 @@ def possible_header(data: Data, position: int) -> bool:
 
 
 @kernel
-def search_batch(data: Data, start: int, end: int, minimum_offset: int, budget: int) -> tuple[int, int]:
-    """Search for `find_next_batch`, which says what it finds; return that, and what is left of `budget` (bytes)."""
+def search_batch(data: Data, start: int, limit: int, end: int, minimum_offset: int, budget: int) -> tuple[int, int]:
+    """Do so for `find_next_batch`, below `limit`; return what was found, and what is left of `budget` (bytes)."""
     data = borrowed(data)
-    for position in range(start, end - HEADER + 1):
+    for position in range(start, min(limit, end - HEADER + 1)):
         if byte(data, position + 16) != 2 or what_follows(data, position, end) != COMPLETE:
             continue
         whole = OVERHEAD + int32(data, position + 8)

@@ -9,14 +9,14 @@ from numpy.typing import NDArray
 
 from logstore.columns import BatchColumns, StopReason
 from logstore.growing_log import GrowingLog
+from logstore.holes import end_of_zeros
 from logstore.log_file import LogFile
 from logstore.segment import Segment
 from logstore.verify.ahead import WORTH_A_THREAD, ahead
 from logstore.verify.finding import Finding, Reporter
-from logstore.verify.zeros import end_of_zeros
 
 if TYPE_CHECKING:
-    from logstore.kernels.scan import BatchSearch
+    from logstore.batch_search import BatchSearch
 
 Scan = Callable[[LogFile, int], Iterator[BatchColumns]]
 """Reads batches as `LogFile.scan` does, from a position on to the end or to what is no batch."""
@@ -273,11 +273,11 @@ class _Reading:
 
     def next_batch(self, position: int) -> int:
         """Find the next valid batch behind damage at `position`; -1 where there is none."""
-        from logstore.kernels.scan import BatchSearch  # noqa: PLC0415  numba loads on the first bulk operation
+        from logstore.batch_search import BatchSearch  # noqa: PLC0415  numba loads on the first bulk operation
 
         if self.is_zero_from(position):
             return -1
-        self._search = self._search or BatchSearch(self.log.array)
+        self._search = self._search or BatchSearch(self.log)
         return self._search.find(max(position, self._zeros[1] - LENGTH_END) + 1)
 
 

@@ -26,7 +26,7 @@ Constants = Mapping[str, object]
 
 def read_columns(log: LogFile, scan: Scan) -> Iterator[BatchColumns]:
     """Read a log file's batches as `scan` does, over damage to the next valid batch."""
-    from logstore.kernels.scan import BatchSearch  # noqa: PLC0415  numba loads on the first bulk operation
+    from logstore.batch_search import BatchSearch  # noqa: PLC0415  numba loads on the first bulk operation
 
     position = 0
     search: BatchSearch | None = None
@@ -37,7 +37,7 @@ def read_columns(log: LogFile, scan: Scan) -> Iterator[BatchColumns]:
             position = columns.next_position
         if position >= log.size:
             return
-        search = search or BatchSearch(log.array)
+        search = search or BatchSearch(log)
         position = search.find(position + 1)
 
 

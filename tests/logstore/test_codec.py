@@ -13,13 +13,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from logstore.codec import (
-    DECOMPRESSION_LIMIT,
-    Codec,
-    compress,
-    decompress,
-    decompression_limit,
-)
+from logstore.codec import Codec, compress, decompress
+from logstore.decompression_limit import DECOMPRESSION_LIMIT, block_limit, decompression_limit
 from logstore.errors import DecompressionError, DecompressionLimitError
 from logstore.lz4_framing import header_checksum
 
@@ -214,6 +209,35 @@ def test_a_bomb_is_a_finding_and_memory_stays_within_a_few_limits(codec: Codec) 
     kilobytes = int(result.stdout)
     small = decompression_limit(len(content))
     assert kilobytes << 10 < 3 * small, f"{kilobytes:,} KiB for a limit of {small:,} bytes"
+
+
+LZ4_HEADER = lz4_frame(b"")[:7]
+EMPTY_BLOCKS = {
+    "gzip members": (Codec.GZIP, b"", gzip.compress(b""), b""),
+    "lz4 blocks": (Codec.LZ4, LZ4_HEADER, struct.pack("<I", 1) + b"\0", bytes(4)),
+    "lz4 blocks of one byte": (Codec.LZ4, LZ4_HEADER, raw_block(b"\0"), bytes(4)),
+    "snappy blocks": (Codec.SNAPPY, XERIAL, struct.pack(">i", 1) + b"\0", b""),
+    "snappy headers": (Codec.SNAPPY, b"", XERIAL, b""),
+}
+
+
+@pytest.mark.parametrize("kind", EMPTY_BLOCKS)
+def test_more_blocks_than_any_producer_makes_are_beyond_the_limit(kind: str) -> None:
+    codec, header, block, end = EMPTY_BLOCKS[kind]
+    most = block_limit(1000)
+    content = decompress(codec, header + block * (most - 1) + end)
+    assert content == bytes(len(content))
+    with pytest.raises(DecompressionLimitError, match=f"more than {most:,} "):
+        decompress(codec, header + block * (most + 1) + end)
+
+
+def test_large_batches_may_have_a_block_for_64_bytes() -> None:
+    assert block_limit(100 * MEGABYTE) == 100 * MEGABYTE // 64
+
+
+def test_a_stored_block_of_nothing_ends_an_lz4_frame_as_in_kafka() -> None:
+    frame = LZ4_HEADER + raw_block(b"kept") + raw_block(b"") + raw_block(b"ignored") + bytes(4)
+    assert decompress(Codec.LZ4, frame) == b"kept"
 
 
 @pytest.mark.parametrize("codec", Codec)

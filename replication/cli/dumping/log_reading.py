@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from logstore.batches import Batch
 from logstore.errors import LogStoreError
@@ -11,9 +11,7 @@ from logstore.growing_log import GrowingLog
 from logstore.log_file import LogFile
 
 if TYPE_CHECKING:
-    from logstore.kernels.scan import BatchSearch
-
-_ZEROS: Final = bytes(1 << 16)
+    from logstore.batch_search import BatchSearch
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +61,7 @@ def _read_batches_and_gaps(log: LogFile, position: int) -> Iterator[Batch | Gap]
             yield from log.batches(position)
         except LogStoreError as error:
             position = error.position or 0
-            if _is_zero(log.data[position:]):
+            if _is_zero_from(log, position):
                 yield ZeroTail(position, log.size - position)
                 return
             search = search or _search(log)
@@ -78,12 +76,12 @@ def _read_batches_and_gaps(log: LogFile, position: int) -> Iterator[Batch | Gap]
 
 
 def _search(log: LogFile) -> "BatchSearch":
-    from logstore.kernels.scan import BatchSearch
+    from logstore.batch_search import BatchSearch
 
-    return BatchSearch(log.array)
+    return BatchSearch(log)
 
 
-def _is_zero(data: memoryview) -> bool:
-    return all(
-        data[start : start + len(_ZEROS)] == _ZEROS[: len(data) - start] for start in range(0, len(data), len(_ZEROS))
-    )
+def _is_zero_from(log: LogFile, position: int) -> bool:
+    from logstore.holes import end_of_zeros
+
+    return end_of_zeros(log.array, position, log.path) == log.size

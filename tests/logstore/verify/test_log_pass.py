@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from logstore import growing_log
+from logstore.batch_search import BatchSearch
 from logstore.clean_shutdown import CLEAN_SHUTDOWN_NAME
 from logstore.kernels import scan
 from logstore.log_file import LogFile
@@ -216,7 +217,7 @@ def test_the_work_of_searching_behind_damage_is_limited_for_a_whole_file() -> No
     data = memoryview(junk * 10 + simple_batch(0))
     end = len(data) - len(simple_batch(0))
     log = LogFile(data)
-    search = scan.BatchSearch(log.array)
+    search = BatchSearch(log)
     assert search.find(0) == end
     spent = 0
     while search.find(0) == end:

@@ -311,3 +311,21 @@ def test_any_bytes_in_any_file_are_no_crash(name: str, data: bytes, tmp_path_fac
     assert outcome.status in {0, 1}
     assert outcome.err == ""
     assert all(line["file"] == str(path) for line in lines(outcome))
+
+
+@pytest.mark.parametrize("records", [False, True])
+@pytest.mark.parametrize("junk", [b"", b"\7"], ids=["zeros", "junk before a hole"])
+def test_a_terabyte_that_was_never_written_is_passed_over(tmp_path: Path, junk: bytes, *, records: bool) -> None:
+    end = simple_batch(7)
+    path = written(tmp_path, simple_batch(0) + junk)
+    with path.open("r+b") as file:
+        file.truncate(1 << 40)
+        file.seek(0, os.SEEK_END)
+        file.write(end)
+        file.truncate((1 << 41) + len(end))
+    outcome = epochlog("dump", "--json", *["--records"][: int(records)], path)
+    told = [each for each in lines(outcome) if each["kind"] != "record"]
+    assert [each["kind"] for each in told] == ["batch", "damage", "batch", "zero_tail"]
+    assert told[1]["position"] == len(simple_batch(0))
+    assert told[2]["position"] == 1 << 40
+    assert told[3]["size"] == 1 << 40

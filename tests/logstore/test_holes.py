@@ -9,9 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from logstore.batch_search import BatchSearch
+from logstore.holes import end_of_zeros, written_ranges
+from logstore.log_file import LogFile
 from logstore.partition_directory import PartitionDirectory
 from logstore.verify import verify_partition
-from logstore.verify.zeros import end_of_zeros
 from tests.logstore.batches import simple_batch
 
 GIB = 1 << 30
@@ -41,6 +43,33 @@ def test_holes_are_zeros(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, tel
     assert end_of_zeros(data, 0, path) == 0
     assert end_of_zeros(data, 1, path) == (20 << 20) + 7
     assert end_of_zeros(data, (20 << 20) + 8, path) == 30 << 20
+
+
+def test_what_is_written_between_holes_is_told(tmp_path: Path) -> None:
+    path = tmp_path / "sparse"
+    with path.open("wb") as file:
+        file.seek(5 << 20)
+        file.write(b"x" * 4096)
+        file.truncate(30 << 20)
+    written = list(written_ranges(path, 0, 30 << 20))
+    assert sum(stop - start for start, stop in written) < 2 << 20
+    assert any(start <= 5 << 20 < stop for start, stop in written)
+    assert list(written_ranges(path, 20 << 20, 30 << 20)) == []
+    assert list(written_ranges(None, 7, 9)) == [(7, 9)]
+
+
+def test_a_batch_that_begins_in_a_hole_is_found(tmp_path: Path) -> None:
+    path, batch = tmp_path / f"{0:020d}.log", simple_batch(0)
+    begin = (1 << 40) - 8
+    with path.open("wb") as file:
+        file.write(b"junk")
+        file.seek(begin + 8)
+        file.write(batch[8:])
+        file.truncate(2 << 40)
+    with LogFile.open(path) as log:
+        search = BatchSearch(log)
+        assert search.find(1) == begin
+        assert search.find(begin + 1) == -1
 
 
 def sparse_log(directory: Path, end: bytes) -> PartitionDirectory:
