@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from threading import Lock
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, NoReturn, Self
 
 from epoch.checkpoint import LeaderEpochCheckpoint
+from epoch.errors import InheritedError
 from epoch.filesystem import REAL, FileSystem
+from epoch.forked import RefusedLock, disown_after_fork
 from epoch.history import EpochHistory
 
 if TYPE_CHECKING:
@@ -25,6 +27,10 @@ class LeaderEpochFileCache:
     `flush`, or until the next `assign`, so that no record ever follows an entry that should be gone. A file that a
     crash left behind is completed from the log by `EpochHistory.reconcile`.
 
+    Whatever is raised in the middle of a change, by a signal handler for one: memory holds the history of before or
+    after, and once it holds that of after, the file gets it too, with the next `flush` or `assign` at the latest. A
+    forked process can read, but not change what has a file (InheritedError).
+
     >>> cache = LeaderEpochFileCache()
     >>> cache.assign(0, 0), cache.assign(2, 40), cache.assign(2, 60)
     (True, True, False)
@@ -35,11 +41,12 @@ class LeaderEpochFileCache:
     def __init__(self, history: EpochHistory | None = None, checkpoint: LeaderEpochCheckpoint | None = None) -> None:
         self._history = history or EpochHistory()
         self._checkpoint = checkpoint
-        self._change_lock = Lock()
+        self._change_lock: Lock | RefusedLock = Lock()
         # Held while the file is written and taken before _change_lock, so that writes happen in order.
-        self._write_lock = Lock()
+        self._write_lock: Lock | RefusedLock = Lock()
         # How often memory changed; the change that the file must reach; the change that it has reached.
         self._version = self._wanted = self._written = 0
+        disown_after_fork(self)
 
     @classmethod
     def open(cls, partition_dir: Path, filesystem: FileSystem = REAL) -> Self:
@@ -159,6 +166,18 @@ class LeaderEpochFileCache:
             self._put(EpochHistory(), wanted=True)
         self._write()
 
+    def restore(self, history: EpochHistory) -> None:
+        """Go back to the `history` from before changes that are not to count; the file follows as after truncations."""
+        with self._change_lock:
+            self._replace(history, wanted=True)
+
+    def disown(self) -> None:
+        """Change no file any more, and wait for no thread: for a forked process."""
+        if self._checkpoint is None:
+            self._change_lock, self._write_lock = Lock(), Lock()
+        else:
+            self._change_lock = self._write_lock = RefusedLock(self._refuse)
+
     @property
     def pending(self) -> bool:
         """Whether a change waits to be written to the file."""
@@ -179,10 +198,11 @@ class LeaderEpochFileCache:
         return changed
 
     def _put(self, history: EpochHistory, *, wanted: bool) -> None:
-        self._history = history
+        # Last, so that nothing is in memory that is not known to be wanted in the file.
         self._version += 1
         if wanted and self._checkpoint is not None:
             self._wanted = self._version
+        self._history = history
 
     def _write(self) -> None:
         """Bring the file to what memory holds now, unless another thread has already."""
@@ -192,3 +212,7 @@ class LeaderEpochFileCache:
             if self._checkpoint is not None and self.pending:
                 self._checkpoint.write_history(history)
                 self._written = version
+
+    def _refuse(self) -> NoReturn:
+        place = self._checkpoint.path if self._checkpoint is not None else "memory"
+        raise InheritedError(f"{place}: the epochs are those of the process which forked this one; change them there")

@@ -43,5 +43,9 @@ class UnknownEpochError(EpochError, LookupError):
         )
 
 
+class InheritedError(EpochError, RuntimeError):
+    """A forked process was to change what is in a file of the process that it was forked from."""
+
+
 class TruncationOrderError(EpochError, RuntimeError):
     """A truncation was told something that it had not asked for."""

@@ -15,7 +15,6 @@ A forked child has no lock, as with POSIX locks: its copy of the descriptor is c
 import fcntl
 import os
 import struct
-from collections.abc import Callable
 from pathlib import Path
 from threading import Lock
 from types import TracebackType
@@ -43,24 +42,24 @@ class DirectoryLock:
     ...     ...
     """
 
-    def __init__(self, path: Path, descriptor: int, on_fork: Callable[[], object] = lambda: None) -> None:
-        """Take over a descriptor that holds the lock; see `acquire`."""
+    def __init__(self, path: Path) -> None:
+        """Hold nothing yet; see `acquire`."""
         self.path = path
-        self.on_fork = on_fork
-        """Called in a forked child, which does not hold the lock."""
-        self._descriptor: int | None = descriptor
+        self._descriptor: int | None = None
         self._owner = os.getpid()
 
     @classmethod
     def acquire(cls, root: Path) -> Self:
         """Lock a root, making `.lock` where it is missing. Raises DirectoryLockedError at once, and OSError."""
-        path = root / LOCK_NAME
+        lock = cls(root / LOCK_NAME)
         with _held_lock:
-            # A broker that stops removes the file: what was locked may no longer be what the name leads to.
-            while (descriptor := _locked_descriptor(path)) is None:
-                pass
-            lock = cls(path, descriptor)
-            _held[_identity(os.fstat(descriptor))] = lock
+            try:
+                # A broker that stops removes the file: what was locked may no longer be what the name leads to.
+                while not lock._take():
+                    pass
+            except BaseException:
+                lock._drop()
+                raise
         return lock
 
     @staticmethod
@@ -101,12 +100,9 @@ class DirectoryLock:
 
     def release(self) -> None:
         """Let others in. The file stays, as with Kafka. Nothing happens the second time."""
-        if not self.held or self._descriptor is None:
-            return
-        with _held_lock:
-            _held.pop(_identity(os.fstat(self._descriptor)), None)
-            os.close(self._descriptor)
-            self._descriptor = None
+        if self.held:
+            with _held_lock:
+                self._drop()
 
     def __enter__(self) -> Self:
         return self
@@ -121,23 +117,28 @@ class DirectoryLock:
         if self._descriptor is not None and _OFD_SETLK is not None:
             os.close(self._descriptor)
         self._descriptor = None
-        self.on_fork()
 
+    def _take(self) -> bool:
+        """Open and lock the file; False where it was removed meanwhile."""
+        path = self.path
+        if path.exists() and _identity(path.stat()) in _held:
+            raise _locked(path, os.getpid())
+        self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        _lock(self._descriptor, path)
+        identity = _identity(os.fstat(self._descriptor))
+        if path.exists() and _identity(path.stat()) == identity:
+            _held[identity] = self
+            return True
+        self._drop()
+        return False
 
-def _locked_descriptor(path: Path) -> int | None:
-    """Open and lock the file; None where it was removed meanwhile."""
-    if path.exists() and _identity(path.stat()) in _held:
-        raise _locked(path, os.getpid())
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
-    try:
-        _lock(descriptor, path)
-        if path.exists() and _identity(path.stat()) == _identity(os.fstat(descriptor)):
-            return descriptor
-    except BaseException:
-        os.close(descriptor)
-        raise
-    os.close(descriptor)
-    return None
+    def _drop(self) -> None:
+        """Close the descriptor, which ends the lock; `_held_lock` is held."""
+        for identity in [identity for identity, lock in _held.items() if lock is self]:
+            del _held[identity]
+        descriptor, self._descriptor = self._descriptor, None
+        if descriptor is not None:
+            os.close(descriptor)
 
 
 def _lock(descriptor: int, path: Path) -> None:

@@ -171,7 +171,14 @@ class LogClosedError(LogStoreError, ValueError):
 
 
 class LogPoisonedError(LogStoreError, OSError):
-    """The disk failed before, and what is on it is unknown: open the log again (Kafka: KafkaStorageException)."""
+    """What is on disk is unknown, since the disk failed or a call was broken off: open the log again.
+
+    Kafka: KafkaStorageException.
+    """
+
+
+class ReentrantCallError(LogStoreError, RuntimeError):
+    """A signal handler used a log in the middle of a call of the thread that it interrupted."""
 
 
 # Files beside the log ----------------------------------------------------------------------------------------------

@@ -387,31 +387,46 @@ class LiveSegment:
         place = self.locate(offset, before)
         # Kafka asks after the cut has taken the time index's only entry, and overlooks the records that are left.
         had_times = self.largest.timestamp >= 0
-        self.offset_index.truncate_to(offset)
-        self.time_index.truncate_to(offset)
-        self.transaction_index.truncate_to(offset)
-        self._index_room = 0
+        self._cut_indexes(offset)
         if place is not None:
             self.file.truncate_to(place[0])
         if not self.size:
             self.created_ms = now_ms
             self._first_timestamp = None
-        self._bytes_since_index_entry = 0
         if had_times:
-            self._largest = self._find_largest()
+            self._largest = self._find_largest(self.size)
         return before - self.size
 
-    def _find_largest(self) -> TimeIndexEntry:
+    def take_back(self, size: int, end_offset: int) -> None:
+        """Undo an append that was broken off: the segment has `size` bytes again, with batches before `end_offset`.
+
+        Raises OSError. May be called again where it is broken off itself.
+        """
+        if self.size > size:
+            # The indexes first: whether they may have entries too many is told by the size.
+            self._cut_indexes(end_offset)
+            self._largest = self._find_largest(size)
+            if not size:
+                self._first_timestamp = None
+        self.file.truncate_to(size)
+
+    def _cut_indexes(self, offset: int) -> None:
+        self._index_room = self._bytes_since_index_entry = 0
+        self.offset_index.truncate_to(offset)
+        self.time_index.truncate_to(offset)
+        self.transaction_index.truncate_to(offset)
+
+    def _find_largest(self, size: int) -> TimeIndexEntry:
         """Look for a larger timestamp after the last entry of the time index (Kafka: readLargestTimestamp)."""
         last = self.time_index.last
         timestamp, offset = last
-        data, size, position = self.file.data(), self.size, self.offset_index.lookup(last.offset)
+        data, position = self.file.data(), self.offset_index.lookup(last.offset)
         while position < size and data[position + MAGIC_POSITION] == 2:
             base_offset, length, _, delta, reached = _unpack_times(data, position)
             if reached > timestamp:
                 timestamp, offset = reached, base_offset + delta
             position += length + LOG_OVERHEAD
-        for batch in self.batches(position):
+        for batch in read_batches(data[:size], position, str(self.path)):
             if batch.max_timestamp > timestamp:
                 timestamp, offset = batch.max_timestamp, batch.last_offset
         return TimeIndexEntry(timestamp, offset)

@@ -1,8 +1,7 @@
 """One partition's log, open for writing and reading (Kafka: UnifiedLog)."""
 
 import os
-from collections.abc import Callable
-from contextlib import ExitStack
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -15,9 +14,13 @@ from logstore.control import ControlType, EndTransactionMarker
 from logstore.directory_lock import DirectoryLock
 from logstore.encoding import encode_end_transaction
 from logstore.errors import OffsetOutOfRangeError
+from logstore.guarded_log import ADDING, CHANGING, REMOVING
+from logstore.live_segment import LiveSegment
 from logstore.log_config import LogConfig
 from logstore.log_loader import load_log
 from logstore.log_observer import LogObserver
+from logstore.log_reader import ClosedReader
+from logstore.log_state import LogState
 from logstore.open_files import OpenFiles
 from logstore.own_checkpoints import OwnCheckpoints
 from logstore.producer_replay import rebuild_producers
@@ -73,8 +76,8 @@ class Log(WritableLog):
         if not path.is_dir():
             filesystem.mkdir(path)
             filesystem.fsync_directory(path.parent)
-        with ExitStack() as on_failure:
-            lock = on_failure.enter_context(_lock_alone(path)) if own is not None else None
+        lock = _lock_alone(path) if own is not None else None
+        try:
             known = checkpoints if checkpoints is not None else OwnCheckpoints(path, topic_partition, filesystem).read()
             loaded = load_log(
                 path,
@@ -103,7 +106,10 @@ class Log(WritableLog):
             log.update_high_watermark(known.high_watermark or 0)
             if observer is not None:
                 observer.recovered(path, loaded.report)
-            on_failure.pop_all()
+        except BaseException:
+            if lock is not None:
+                lock.release()
+            raise
         return log
 
     def __enter__(self) -> Self:
@@ -112,14 +118,24 @@ class Log(WritableLog):
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        if self._failure is None:
-            self.close()
-        else:
+        if self.failure is not None:
             self.abandon()
+            return
+        try:
+            self.close()
+        except BaseException:
+            self.abandon()
+            raise
 
     @property
     def failure(self) -> OSError | None:
-        """What poisoned the log: a write or fsync that failed; None while it can be written."""
+        """What poisoned the log; None while it can be written.
+
+        That is a write or fsync that failed; LogPoisonedError where a call was broken off that cannot be taken back.
+        """
+        if self._is_broken_off:
+            with self._lock:
+                self._settle()
         return self._failure
 
     # --- transactions
@@ -164,28 +180,37 @@ class Log(WritableLog):
         if offset < 0:
             raise ValueError(f"a log cannot end at offset {offset}")
         if offset >= self.log_end_offset:
-            with self._changing():
-                # A leader that wrote nothing may have left an entry at the end, and another one may lead from there.
-                self._epochs.truncate_to(self.log_end_offset)
-                self._current_epoch = -1
+            self._do(ADDING, self._forget_leaders_from_the_end_on)
             return False
         if offset < self.segments[0].base_offset:
             self.truncate_fully_and_start_at(offset)
             return True
-        with self._changing_what_is_read():
-            size_before = self.size
-            self._log_start_offset = min(self._log_start_offset, offset)
-            dropped = self._drop_segments_after(offset)
-            self._rebuild_producers(offset)
-            if dropped:
-                # Before the cut: whatever a crash leaves of this has no hole. After the snapshot, which is synced too:
-                # where file systems have a journal, one of its commits does for both.
-                self._filesystem.fsync_directory(self.directory)
-            self.segments[-1].truncate_to(offset, self._clock())
-            self._set_end(offset)
-            self._epochs.truncate_to(offset)
-            self._finish_truncation(offset, size_before - self.size)
+        self._do(CHANGING, lambda: self._truncate(lambda: self._truncate_to(offset)))
         return True
+
+    def _forget_leaders_from_the_end_on(self) -> None:
+        """Make room for another leader: one that wrote nothing may have left an entry at the end."""
+        self._epochs.truncate_to(self.log_end_offset)
+        self._current_epoch = -1
+
+    def _truncate(self, cut: Callable[[], None]) -> None:
+        before = self.size
+        self._removing(cut)
+        if self._observer is not None:
+            self._observer.truncated(self.directory, self.log_end_offset, before - self.size)
+
+    def _truncate_to(self, offset: int) -> None:
+        self._log_start_offset = min(self._log_start_offset, offset)
+        dropped = self._drop_segments_after(offset)
+        self._rebuild_producers(offset)
+        if dropped:
+            # Before the cut: whatever a crash leaves of this has no hole. After the snapshot, which is synced too:
+            # where file systems have a journal, one of its commits does for both.
+            self._filesystem.fsync_directory(self.directory)
+        self.segments[-1].truncate_to(offset, self._clock())
+        self._set_end(offset)
+        self._epochs.truncate_to(offset)
+        self._finish_truncation()
 
     def _drop_segments_after(self, offset: int) -> int:
         """Rename the segments that begin after `offset`, the last one first; return how many."""
@@ -213,24 +238,24 @@ class Log(WritableLog):
         """
         if offset < 0:
             raise ValueError(f"a log cannot start at offset {offset}")
-        with self._changing_what_is_read():
-            removed = self.size
-            self._deleted.add(reversed(self.segments))
-            self._reader.segments = SegmentList([self._create_segment(offset)])
-            self._epochs.clear_and_flush()
-            self._producers.truncate_fully_and_start_at(offset)
-            self._log_start_offset = offset if log_start_offset is None else log_start_offset
-            self._set_end(offset)
-            self._high_watermark = offset
-            self._rebuild_producers(offset)
-            self._finish_truncation(offset, removed)
+        start = offset if log_start_offset is None else log_start_offset
+        self._do(CHANGING, lambda: self._truncate(lambda: self._begin_anew(offset, start)))
 
-    def _finish_truncation(self, offset: int, bytes_removed: int) -> None:
+    def _begin_anew(self, offset: int, log_start_offset: int) -> None:
+        self._deleted.add(reversed(self.segments))
+        self._reader.segments = SegmentList([self._create_segment(offset)])
+        self._epochs.clear_and_flush()
+        self._producers.truncate_fully_and_start_at(offset)
+        self._log_start_offset = log_start_offset
+        self._set_end(offset)
+        self._high_watermark = offset
+        self._rebuild_producers(offset)
+        self._finish_truncation()
+
+    def _finish_truncation(self) -> None:
         self._current_epoch = -1
         self.update_high_watermark(self._high_watermark)
         self._write_own_checkpoints()
-        if self._observer is not None:
-            self._observer.truncated(self.directory, offset, bytes_removed)
 
     def delete_records(self, before: int) -> bool:
         """Let the log start at `before`; return whether it started earlier (Kafka: maybeIncrementLogStartOffset).
@@ -245,12 +270,14 @@ class Log(WritableLog):
                 offset=before,
                 advice="what is above it may still be truncated; wait until the high watermark has passed it",
             )
-        with self._changing():
-            if before <= self._log_start_offset:
-                return False
-            self._start_at(before)
-            self._write_own_checkpoints()
-            return True
+        return self._do(CHANGING, lambda: self._delete_records(before))
+
+    def _delete_records(self, before: int) -> bool:
+        if before <= self._log_start_offset:
+            return False
+        self._start_at(before)
+        self._write_own_checkpoints()
+        return True
 
     def _start_at(self, offset: int) -> None:
         self._flush(offset, include_active=False)
@@ -263,13 +290,15 @@ class Log(WritableLog):
 
         Returns how many segments that were (Kafka: deleteOldSegments).
         """
-        with self._changing():
-            deleted = self._delete_segments(is_before(self._log_start_offset))
-            if self.config.is_deleted_by_retention:
-                deleted += self._delete_segments(exceeds_size(self.size, self.config))
-                deleted += self._delete_segments(exceeds_age(self._clock(), self.config))
-            self._deleted.remove_due()
-            return deleted
+        return self._do(CHANGING, self._delete_old_segments)
+
+    def _delete_old_segments(self) -> int:
+        deleted = self._delete_segments(is_before(self._log_start_offset))
+        if self.config.is_deleted_by_retention:
+            deleted += self._delete_segments(exceeds_size(self.size, self.config))
+            deleted += self._delete_segments(exceeds_age(self._clock(), self.config))
+        self._deleted.remove_due()
+        return deleted
 
     def _delete_segments(self, condition: Condition) -> int:
         expired = select_expired(
@@ -279,19 +308,22 @@ class Log(WritableLog):
             return 0
         if len(expired) == len(self.segments):
             self._roll(self.log_end_offset)
-        with self._changing_what_is_read():
-            kept = self.segments[len(expired) :]
-            self._reader.segments = SegmentList(kept)
-            if kept[0].base_offset > self._log_start_offset:
-                self._start_at(kept[0].base_offset)
-            self._deleted.add(expired)
+        self._removing(lambda: self._drop_first_segments(expired))
+        if self._observer is not None:
             for segment in expired:
-                self._producers.delete_snapshot(segment.base_offset)
-                if self._observer is not None:
-                    self._observer.deleted(self.directory, segment.base_offset, segment.size)
-            self._filesystem.fsync_directory(self.directory)
-            self._write_own_checkpoints()
+                self._observer.deleted(self.directory, segment.base_offset, segment.size)
         return len(expired)
+
+    def _drop_first_segments(self, expired: Sequence[LiveSegment]) -> None:
+        kept = self.segments[len(expired) :]
+        self._reader.segments = SegmentList(kept)
+        if kept[0].base_offset > self._log_start_offset:
+            self._start_at(kept[0].base_offset)
+        self._deleted.add(expired)
+        for segment in expired:
+            self._producers.delete_snapshot(segment.base_offset)
+        self._filesystem.fsync_directory(self.directory)
+        self._write_own_checkpoints()
 
     # --- closing
 
@@ -301,49 +333,58 @@ class Log(WritableLog):
             self._producers.expire(self._clock())
 
     def close(self) -> None:
-        """Flush, and let go of the files; the next `open` needs no recovery. Closing again does nothing."""
+        """Flush, and let go of the files; the next `open` needs no recovery. Closing again does nothing.
+
+        A forked process closes its copy of a log by this too: nothing happens to the log.
+        """
+        if self._state is LogState.INHERITED:
+            return
         with self._lock:
-            if self._closed:
+            if self._state is LogState.CLOSED:
+                self._let_go()  # a call that was broken off may not have come to that
                 return
-            self._ensure_writable()
-            try:
-                self._producers.take_snapshot()
-                self.segments[-1].deactivate()
-                self._flush(self.log_end_offset, include_active=True)
-                for segment in self.segments:
-                    segment.close()
-                self._write_own_checkpoints()
-                if self._own_checkpoints is not None:
-                    self._own_checkpoints.mark_closed()
-            except OSError as error:
-                self._poison(error)
-                raise
+            self._do(ADDING, self._complete)
+            # Even a full disk poisons it now: the mark of an orderly stop may be there, and nothing must follow it.
+            self._do(REMOVING, self._release)
             self._deleted.close()
             self._let_go()
+
+    def _complete(self) -> None:
+        """Bring all files up to date."""
+        self._producers.take_snapshot()
+        self.segments[-1].deactivate()
+        self._flush(self.log_end_offset, include_active=True)
+
+    def _release(self) -> None:
+        for segment in self.segments:
+            segment.close()
+        self._write_own_checkpoints()
+        if self._own_checkpoints is not None:
+            self._own_checkpoints.mark_closed()
 
     def abandon(self) -> None:
         """Let go of the files and write nothing, as if the process had died (Kafka: closeHandlers).
 
-        For a log whose disk has failed: the next `open` recovers it.
+        For a log whose disk has failed: the next `open` recovers it. A forked process does nothing to the log by this.
         """
+        if self._state is LogState.INHERITED:
+            return
         with self._lock:
-            self._let_go()
-            for segment in self.segments:
-                segment.abandon()
-            self._deleted.close()
-
-    def disown(self) -> None:
-        """Take nothing more, and leave everything as it is: for a forked process, whose copy of the log has no lock."""
-        self._closed = True
+            self._state = LogState.CLOSED
+            try:
+                for segment in self.segments:
+                    segment.abandon()
+                self._deleted.close()
+            finally:
+                self._let_go()
 
     def _hold(self, lock: DirectoryLock | None) -> None:
         """Keep the lock until the log is closed."""
         self._directory_lock = lock
-        if lock is not None:
-            lock.on_fork = self.disown
 
     def _let_go(self) -> None:
-        self._closed = True
+        self._state = LogState.CLOSED
+        self._reader = ClosedReader(self._reader, self._refuse)
         if self._directory_lock is not None:
             self._directory_lock.release()
 

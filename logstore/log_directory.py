@@ -7,10 +7,11 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from threading import RLock
 from types import MappingProxyType, TracebackType
-from typing import Final, Self
+from typing import Final, NoReturn, Self
 from uuid import UUID
 
 from epoch.filesystem import REAL, FileSystem
+from epoch.forked import RefusedLock, disown_after_fork
 from logstore.checkpoint_files import CheckpointFiles
 from logstore.clean_shutdown import CLEAN_SHUTDOWN_NAME, UNKNOWN_BROKER_EPOCH, CleanShutdown, take_clean_shutdown
 from logstore.clock import now_ms
@@ -18,6 +19,7 @@ from logstore.deleted_partitions import DeletedPartitions
 from logstore.directory_lock import DirectoryLock
 from logstore.directory_settings import DirectorySettings
 from logstore.errors import (
+    DirectoryLockedError,
     InvalidDirectoryNameError,
     LogClosedError,
     LogStoreError,
@@ -68,7 +70,6 @@ class LogDirectory:
         self.broker_epoch = UNKNOWN_BROKER_EPOCH
         """The epoch of the broker that stopped last, as the clean-shutdown file said; written again on close."""
         self._lock = lock
-        self._lock.on_fork = self._disown_logs
         self._config_of = config_of
         self._settings = settings
         self._filesystem = filesystem
@@ -83,7 +84,7 @@ class LogDirectory:
         self._checkpoints = CheckpointFiles(root, filesystem)
         self._deleted = DeletedPartitions(filesystem)
         self._failure: OSError | None = None
-        self._changes = RLock()
+        self._changes: RLock | RefusedLock = RLock()
         self._schedule = Schedule(
             {
                 self.notice_failures: 0,
@@ -96,6 +97,8 @@ class LogDirectory:
             clock(),
         )
         self._thread = PeriodicThread(self.run_periodic, settings.shortest_interval_ms, f"epochlog {root.name}")
+        self._is_inherited = False
+        disown_after_fork(self)
 
     @classmethod
     def open(
@@ -123,22 +126,26 @@ class LogDirectory:
         if not root.is_dir():
             filesystem.mkdir(root)
             filesystem.fsync_directory(root.parent)
-        directory = cls(
-            root,
-            DirectoryLock.acquire(root),
-            config_of=config if callable(config) else lambda _: config or LogConfig(),
-            settings=settings or DirectorySettings(),
-            filesystem=filesystem,
-            clock=clock,
-            observer=observer,
-        )
+        lock = DirectoryLock.acquire(root)
+        directory = None
         try:
+            directory = cls(
+                root,
+                lock,
+                config_of=config if callable(config) else lambda _: config or LogConfig(),
+                settings=settings or DirectorySettings(),
+                filesystem=filesystem,
+                clock=clock,
+                observer=observer,
+            )
             directory._load(progress)
+            if periodic:
+                directory._thread.start()
         except BaseException:
-            directory._let_go()
+            if directory is not None:
+                directory.abandon()
+            lock.release()
             raise
-        if periodic:
-            directory._thread.start()
         return directory
 
     def __enter__(self) -> Self:
@@ -232,6 +239,8 @@ class LogDirectory:
         A failed disk takes the root offline, as `failure` tells then. On a full one what failed is tried again when
         it is due next. Once the directory is closed nothing is due. Raises nothing.
         """
+        if self._is_inherited:
+            return
         with self._changes:
             for task in self._schedule.due(self._clock()):
                 if self._failure is None and self._lock.held:
@@ -286,8 +295,10 @@ class LogDirectory:
         """Flush and close all logs, write the checkpoints and the clean-shutdown file, release the lock.
 
         After a failure of the disk only the lock is released. Raises OSError; the logs are recovered at the next open
-        then.
+        then. A forked process closes its copy of a directory by this too: nothing happens to the directory.
         """
+        if self._is_inherited:
+            return
         self._thread.stop()
         with self._changes:
             try:
@@ -299,6 +310,8 @@ class LogDirectory:
 
     def abandon(self) -> None:
         """Let go of everything and write nothing, as if the process had died."""
+        if self._is_inherited:
+            return
         self._thread.stop()
         with self._changes:
             self._let_go()
@@ -318,9 +331,17 @@ class LogDirectory:
         self._logs = {}
         self._lock.release()
 
-    def _disown_logs(self) -> None:
-        for log in self._logs.values():
-            log.disown()
+    def disown(self) -> None:
+        """Take nothing more, and leave everything as it is: for a forked process, which does not hold the lock."""
+        self._is_inherited = True
+        self._changes = RefusedLock(self._refuse)
+
+    def _refuse(self) -> NoReturn:
+        raise DirectoryLockedError(
+            "the log directory is that of the process which forked this one",
+            file=self.root,
+            advice="use it there, or open it after the fork",
+        )
 
     # --- opening
 
@@ -403,6 +424,8 @@ class LogDirectory:
         self._logs = {}
 
     def _ensure_online(self) -> None:
+        if self._is_inherited:
+            self._refuse()
         self._lock.ensure_held()
         if self._failure is not None:
             raise OfflineDirectoryError(

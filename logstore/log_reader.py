@@ -1,6 +1,8 @@
 """Find records by offset in the segments of a log, without a lock."""
 
+from collections.abc import Callable
 from pathlib import Path
+from typing import NoReturn
 
 from logstore.errors import OffsetOutOfRangeError
 from logstore.live_segment import LiveSegment
@@ -91,3 +93,26 @@ class LogReader:
             if complete:
                 break
         return collected
+
+
+class ClosedReader(LogReader):
+    """Takes a reader's place once its log is closed: tells where the log ended, and reads nothing."""
+
+    __slots__ = ("_refuse",)
+
+    def __init__(self, reader: LogReader, refuse: Callable[[], NoReturn]) -> None:
+        """Call `refuse` whenever somebody wants to read."""
+        super().__init__(reader.directory, reader.segments, reader.end[0])
+        self._refuse = refuse
+
+    def place_of(self, offset: int) -> NoReturn:
+        """Refuse."""
+        del offset
+        self._refuse()
+
+    def read(
+        self, offset: int, max_bytes: int, limit: LogPlace, min_one_batch: bool, *, with_aborted: bool = False
+    ) -> NoReturn:
+        """Refuse."""
+        del offset, max_bytes, limit, min_one_batch, with_aborted
+        self._refuse()

@@ -1,17 +1,20 @@
 """What readers see of a log: its offsets, its records by offset, by time and by epoch."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from pathlib import Path
 from threading import RLock
-from typing import Final, TypeVar
+from typing import Final, NoReturn, TypeVar
 
 from epoch.cache import LeaderEpochFileCache
 from epoch.entry import UNDEFINED_EPOCH_OFFSET, EndOffset
+from epoch.forked import RefusedLock
 from logstore.errors import OffsetOutOfRangeError
 from logstore.isolation import Isolation
 from logstore.live_segment import LiveSegment
 from logstore.log_loader import LoadedLog
 from logstore.log_reader import LogReader
+from logstore.log_state import LogState
 from logstore.read_view import ReadView
 from logstore.segment_list import SegmentList
 from logstore.timestamp_search import (
@@ -31,13 +34,17 @@ _LOG_END: Final = Isolation.LOG_END
 _HIGH_WATERMARK: Final = Isolation.HIGH_WATERMARK
 
 
-class ReadableLog:
-    """The reading half of `Log`. Nothing here waits for the writer, unless what is read is just being truncated."""
+class ReadableLog(ABC):
+    """The reading half of `Log`. Nothing here waits for the writer, unless what is read is just being truncated.
+
+    A closed log still tells where it began and ended, and refuses everything else.
+    """
 
     def __init__(self, directory: Path, loaded: LoadedLog) -> None:
         """Take over what `load_log` found."""
         self.directory = directory
-        self._lock = RLock()
+        self._lock: RLock | RefusedLock = RLock()
+        self._state = LogState.OPEN
         self._reader = LogReader(directory, SegmentList(loaded.segments), loaded.log_end_offset)
         self._epochs = loaded.epochs
         self._producers = loaded.producers
@@ -103,10 +110,11 @@ class ReadableLog:
 
         With `min_one_batch` the first batch comes even where it is larger. An offset at the end, or beyond what
         `isolation` lets see, gets an empty answer; raises OffsetOutOfRangeError before the log's start or after its
-        end, ValueError for negative `max_bytes`, and OSError.
+        end, ValueError for negative `max_bytes`, LogClosedError, LogPoisonedError where a truncation was broken off,
+        and OSError.
         """
-        reader = self._reader
         while True:
+            reader = self._reader
             changes = reader.changes
             try:
                 view = self._read(offset, max_bytes, isolation, min_one_batch)
@@ -122,8 +130,9 @@ class ReadableLog:
         """Find the first record that is not before `timestamp`, in milliseconds since 1970 UTC; None without any.
 
         LATEST (-1) is the log's end, EARLIEST (-2) its start, LARGEST (-3) the record with the largest timestamp.
-        Kafka: fetchOffsetByTimestamp. Raises what `RecordBatch.records` raises, and OSError.
+        Kafka: fetchOffsetByTimestamp. Raises what `RecordBatch.records` raises, LogClosedError, and OSError.
         """
+        self._ensure_readable()
         if timestamp == LATEST:
             return at_log_end(self.log_end_offset, self._epochs.latest_epoch)
         if timestamp == EARLIEST:
@@ -135,7 +144,11 @@ class ReadableLog:
         return self._undisturbed(lambda: find_timestamp(self.segments, timestamp, self._log_start_offset))
 
     def end_offset_for_epoch(self, epoch: int) -> EndOffset | None:
-        """Return the largest epoch up to `epoch` that wrote here, and where it ends; None where nobody knows."""
+        """Return the largest epoch up to `epoch` that wrote here, and where it ends; None where nobody knows.
+
+        Raises LogClosedError.
+        """
+        self._ensure_readable()
         answer = self._epochs.end_offset_for(epoch, self.log_end_offset)
         return None if answer.end_offset == UNDEFINED_EPOCH_OFFSET else answer
 
@@ -151,7 +164,16 @@ class ReadableLog:
         limit = reader.place_of(self.last_stable_offset)
         return reader.read(offset, max_bytes, limit, min_one_batch, with_aborted=True)
 
-    def _refuse_offset(self, offset: int) -> None:
+    def _ensure_readable(self) -> None:
+        if self._state in {LogState.CLOSED, LogState.INHERITED}:
+            self._refuse()
+
+    @abstractmethod
+    def _refuse(self) -> NoReturn:
+        """Raise what the state of the log makes of a call."""
+
+    def _refuse_offset(self, offset: int) -> NoReturn:
+        self._ensure_readable()
         raise OffsetOutOfRangeError(
             f"the log holds offsets {self._log_start_offset:,} to {self.log_end_offset:,}, and not {offset:,}",
             file=self.directory,
@@ -174,6 +196,7 @@ class ReadableLog:
             self._wait_for_change()
 
     def _wait_for_change(self) -> None:
-        """Wait for the truncation or deletion that came in between."""
+        """Wait for the truncation or deletion that came in between. Raises where that was broken off."""
         with self._lock:
-            pass
+            if self._reader.changes & 1:
+                self._refuse()

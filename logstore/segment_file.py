@@ -30,7 +30,6 @@ class SegmentFile:
         "_mappings",
         "_open_files",
         "_view",
-        "is_torn",
         "path",
         "size",
         "used",
@@ -44,8 +43,6 @@ class SegmentFile:
         self.size = size
         """Bytes that readers may look at: set once they are written."""
         self.used = False
-        self.is_torn = False
-        """Whether bytes beyond `size` may be in the file: a write failed, and so did taking them away."""
         self._filesystem = filesystem
         self._open_files = open_files
         # Guards the descriptor, the mapping, and which bytes are in the file; taken before the lock of OpenFiles.
@@ -61,7 +58,7 @@ class SegmentFile:
             self._register()
 
     def append(self, data: bytes | bytearray | memoryview) -> None:
-        """Write all of `data` at the end, or nothing: what a full disk took of it is cut off again. Raises OSError."""
+        """Write all of `data` at the end. Raises OSError; `truncate_to` then takes away what was written of it."""
         with self._lock:
             descriptor = self._descriptor
             if descriptor < 0:
@@ -70,7 +67,6 @@ class SegmentFile:
                 self._filesystem.write(descriptor, data)
             except OSError as error:
                 error.filename = str(self.path)
-                self._cut_back()
                 raise
             self.size += len(data)
         self.used = True
@@ -89,10 +85,13 @@ class SegmentFile:
     def truncate_to(self, size: int) -> None:
         """Cut the file, unless a reader still holds its bytes: then a copy of what is kept takes its place.
 
-        Readers that are about to take a view find it released (ValueError) and ask again. Raises OSError.
+        Readers that are about to take a view find it released (ValueError) and ask again. What a write that was broken
+        off has left beyond the file's size goes too. Raises OSError.
         """
         with self._lock:
             if size >= self.size:
+                if self.path.stat().st_size > self.size:
+                    self._filesystem.truncate(self.path, self.size)
                 return
             if self._unmap():
                 self._filesystem.truncate(self.path, size)
@@ -124,12 +123,6 @@ class SegmentFile:
             self.path = path
 
     # --- with the lock held
-
-    def _cut_back(self) -> None:
-        """Take away what a failed write has left."""
-        self.is_torn = True
-        self._filesystem.truncate(self.path, self.size)
-        self.is_torn = False
 
     def _open(self) -> int:
         self._descriptor = self._filesystem.open(self.path)

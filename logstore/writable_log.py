@@ -2,8 +2,7 @@
 
 import random
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final, NoReturn
 
@@ -16,7 +15,8 @@ from logstore.batch_template import BatchTemplate
 from logstore.clock import now_ms
 from logstore.deleted_segments import DeletedSegments
 from logstore.encoding import encode_batch
-from logstore.errors import AppendError, LogClosedError, LogPoisonedError, RecordBatchTooLargeError, complete
+from logstore.errors import AppendError, RecordBatchTooLargeError
+from logstore.guarded_log import ADDING, CHANGING, OPEN, GuardedLog
 from logstore.live_segment import LiveSegment
 from logstore.log_config import LogConfig
 from logstore.log_loader import LoadedLog
@@ -26,10 +26,8 @@ from logstore.own_checkpoints import OwnCheckpoints
 from logstore.plain_append import SEVERAL_BYTES, plain_batch, plain_producer_batch
 from logstore.producer import AppendedBatch
 from logstore.producer_append import ProducerAppend
-from logstore.readable_log import ReadableLog
 from logstore.record import Record
 from logstore.recovery_report import RecoveryReport
-from logstore.segment_file import OUT_OF_SPACE
 from logstore.segment_list import SegmentList
 from logstore.topic_partition import TopicPartition, parse_directory_name
 
@@ -41,7 +39,7 @@ _BYTES: Final = (bytes, bytearray, memoryview)
 _build: Final = tuple.__new__
 
 
-class WritableLog(ReadableLog):
+class WritableLog(GuardedLog):
     """The growing half of `Log`: one thread writes at a time, others wait."""
 
     def __init__(
@@ -57,7 +55,7 @@ class WritableLog(ReadableLog):
         own_checkpoints: OwnCheckpoints | None = None,
     ) -> None:
         """Take over what `load_log` found; see `Log.open`."""
-        super().__init__(directory, loaded)
+        super().__init__(directory, loaded, observer)
         self.topic_partition: TopicPartition = parse_directory_name(directory.name).topic_partition
         self.config = config
         self._takes_as_sent = config.takes_as_sent
@@ -65,14 +63,10 @@ class WritableLog(ReadableLog):
         """What opening the log found and did."""
         self._filesystem = filesystem
         self._clock = clock
-        self._observer = observer
         self._open_files = open_files
         self._own_checkpoints = own_checkpoints
         self._deleted = DeletedSegments(config.file_delete_delay_ms, clock)
-        self._failure: OSError | None = None
-        self._closed = False
         self._recovery_point = max(loaded.recovery_point, loaded.log_start_offset)
-        self._current_epoch = -1
         self._jitter_ms = self._draw_jitter()
         self._set_end(loaded.log_end_offset)
 
@@ -97,8 +91,8 @@ class WritableLog(ReadableLog):
         """
         data = records if isinstance(records, _BYTES) else encode_batch(records, template)
         with self._lock:
-            if self._closed or self._failure is not None:
-                self._refuse_write()
+            if self._state is not OPEN:
+                self._ensure_open()
             next_offset, now = self._reader.end[0], self._clock()
             if leader_epoch == self._current_epoch and origin is AppendOrigin.CLIENT and self._takes_as_sent:
                 plain = plain_producer_batch(data, next_offset, leader_epoch, now, self.config)
@@ -127,8 +121,8 @@ class WritableLog(ReadableLog):
         nothing appended.
         """
         with self._lock:
-            if self._closed or self._failure is not None:
-                self._refuse_write()
+            if self._state is not OPEN:
+                self._ensure_open()
             next_offset = self._reader.end[0]
             if self._current_epoch <= leader_epoch:
                 plain = plain_batch(data, next_offset, self._current_epoch)
@@ -147,24 +141,35 @@ class WritableLog(ReadableLog):
             return None
         segment = self._reader.segments.active
         try:
+            self._state = ADDING
             info = segment.append_plain(data, next_offset, self._current_epoch, self._clock, self._jitter_ms)
-        except OSError as error:
-            self._poison_unless_full(error)
-            raise
-        if info is not None:
+            if info is None:
+                self._state = OPEN
+                return None
             self._publish(segment, info)
+        except BaseException as error:
+            self._is_broken_off = True
+            self._settle(error)
+            raise
+        if self._observer is not None:
+            self._observer.appended(self.directory, info)
         return info
 
     def _write_plain(self, data: Buffer, plain: AppendInfo) -> AppendInfo | None:
         """Write one batch that was found to be plain; None where a new segment must begin."""
         segment = self._reader.segments.active
         try:
+            self._state = ADDING
             if not segment.append_batch(data, plain, self._clock, self._jitter_ms):
+                self._state = OPEN
                 return None
-        except OSError as error:
-            self._poison_unless_full(error)
+            self._publish(segment, plain)
+        except BaseException as error:
+            self._is_broken_off = True
+            self._settle(error)
             raise
-        self._publish(segment, plain)
+        if self._observer is not None:
+            self._observer.appended(self.directory, plain)
         return plain
 
     def _append(self, append: ValidatedAppend, origin: AppendOrigin, transaction_version: int | None) -> AppendInfo:
@@ -182,6 +187,8 @@ class WritableLog(ReadableLog):
         if producers is not None and producers.duplicate is not None:
             return self._tell_duplicate(producers.duplicate)
         try:
+            self._history_before = self._epochs.history
+            self._state = ADDING
             for batch in batches:
                 if batch.leader_epoch != self._current_epoch:
                     self._assign_epoch(batch.leader_epoch, batch.base_offset, magic=batch.magic)
@@ -189,16 +196,23 @@ class WritableLog(ReadableLog):
             if segment.should_roll(size, max_timestamp, last_offset, self._clock, self._jitter_ms):
                 segment = self._roll(append.first_offset if batches[0].magic == 2 else last_offset - MAX_EPOCH)
             segment.append(data, [(batch.size, batch.last_offset, batch.max_timestamp) for batch in batches])
-        except OSError as error:
-            self._poison_unless_full(error)
+            info: AppendInfo = _build(AppendInfo, (append.first_offset, last_offset, max_timestamp, size, False))
+            self._history_before = None
+            self._publish(segment, info, producers)
+        except BaseException as error:
+            self._is_broken_off = True
+            self._settle(error)
             raise
-        info: AppendInfo = _build(AppendInfo, (append.first_offset, last_offset, max_timestamp, size, False))
-        self._publish(segment, info, producers)
+        if self._observer is not None:
+            self._observer.appended(self.directory, info)
         return info
 
     def _publish(self, segment: LiveSegment, info: AppendInfo, producers: ProducerAppend | None = None) -> None:
-        """Let readers see what was written, and tell of it; flush where so much was."""
+        """Let readers see what was written: the append is done. Flush where so much was."""
         end_offset = info[1] + 1
+        if producers is not None:
+            # From here on it cannot be taken back.
+            self._state = CHANGING
         self._reader.end = end_offset, segment.base_offset, segment.file.size
         try:
             if producers is not None:
@@ -211,8 +225,7 @@ class WritableLog(ReadableLog):
             # Even of a full disk: the batches are in the log already, and readers may have seen them.
             self._poison(error)
             raise
-        if self._observer is not None:
-            self._observer.appended(self.directory, info)
+        self._state = OPEN
 
     def _refuse_size(self, append: ValidatedAppend) -> NoReturn:
         raise RecordBatchTooLargeError(
@@ -238,8 +251,7 @@ class WritableLog(ReadableLog):
 
         Kafka: assignEpochStartOffset. Raises InvalidEpochEntryError.
         """
-        with self._changing():
-            self._assign_epoch(epoch, start_offset, magic=2)
+        self._do(ADDING, lambda: self._assign_epoch(epoch, start_offset, magic=2))
 
     def _assign_epoch(self, epoch: int, start_offset: int, *, magic: int) -> None:
         if magic < 2:
@@ -253,17 +265,20 @@ class WritableLog(ReadableLog):
     def update_high_watermark(self, offset: int) -> int:
         """Move the high watermark, within the log's start and end; return where it is (Kafka: updateHighWatermark)."""
         with self._lock:
-            self._high_watermark = max(self._log_start_offset, min(offset, self.log_end_offset))
-            self._producers.on_high_watermark(self._high_watermark)
-            return self._high_watermark
+            high_watermark = max(self._log_start_offset, min(offset, self.log_end_offset))
+            self._high_watermark = high_watermark
+            self._producers.on_high_watermark(high_watermark)
+            return high_watermark
 
     # --- segments
 
     def roll(self) -> None:
         """Let a new segment begin at the log's end; an empty one stays the active one."""
-        with self._changing():
-            if self._reader.segments.active.size or self._reader.segments.active.base_offset < self.log_end_offset:
-                self._roll(self.log_end_offset)
+        self._do(ADDING, self._roll_unless_empty)
+
+    def _roll_unless_empty(self) -> None:
+        if self._reader.segments.active.size or self._reader.segments.active.base_offset < self.log_end_offset:
+            self._roll(self.log_end_offset)
 
     def _roll(self, expected_offset: int) -> LiveSegment:
         base_offset = max(expected_offset, self.log_end_offset)
@@ -273,9 +288,11 @@ class WritableLog(ReadableLog):
             return old
         if base_offset < old.base_offset:
             # An append with a gap rolled, and then failed: the log goes on before the empty segment.
+            before, self._state = self._state, CHANGING
             segments = self._reader.segments = SegmentList(segments.segments[:-1])
             self._set_end(self.log_end_offset)
             old.remove()
+            self._state = before
         else:
             old.deactivate()
         # With the segment's own offset, so that recovery of the segment begins with this snapshot.
@@ -305,18 +322,19 @@ class WritableLog(ReadableLog):
         most = min(self.config.segment_jitter_ms, self.config.segment_ms)
         return random.randrange(most) if most else 0  # noqa: S311  no secret
 
-    def _set_end(self, offset: int) -> None:
-        active = self._reader.segments.active
-        self._reader.end = offset, active.base_offset, active.size
-        self._recovery_point = min(self._recovery_point, offset)
-
     # --- flushing
 
     def flush(self) -> int:
         """Return once everything appended is on stable storage; return the recovery point, the log's end."""
-        with self._changing():
-            self._flush(self.log_end_offset, include_active=True)
-            self._write_own_checkpoints()
+        with self._lock:
+            self._ensure_open()
+            try:
+                # Each of its steps may be done again: there is nothing to take back.
+                self._flush(self.log_end_offset, include_active=True)
+                self._write_own_checkpoints()
+            except OSError as error:
+                self._poison_unless_full(error)
+                raise
             return self._recovery_point
 
     def _flush(self, offset: int, *, include_active: bool) -> None:
@@ -347,54 +365,3 @@ class WritableLog(ReadableLog):
                 high_watermark=self._high_watermark,
                 log_start_offset=self._log_start_offset,
             )
-
-    # --- guarding
-
-    @contextmanager
-    def _changing(self) -> Iterator[None]:
-        """Hold the lock; poison the log where the disk fails meanwhile, other than by being full."""
-        with self._lock:
-            self._ensure_writable()
-            try:
-                yield
-            except OSError as error:
-                self._poison_unless_full(error)
-                raise
-
-    @contextmanager
-    def _changing_what_is_read(self) -> Iterator[None]:
-        """Let readers that look meanwhile look again; whatever fails in between poisons the log."""
-        with self._lock:
-            self._ensure_writable()
-            self._reader.changes += 1
-            try:
-                yield
-            except OSError as error:
-                self._poison(error)
-                raise
-            finally:
-                self._reader.changes += 1
-
-    def _ensure_writable(self) -> None:
-        if self._closed or self._failure is not None:
-            self._refuse_write()
-
-    def _refuse_write(self) -> NoReturn:
-        if self._closed:
-            raise LogClosedError("the log is closed", file=self.directory, advice="open it again")
-        raise LogPoisonedError(
-            f"the disk failed before ({self._failure})", file=self.directory, advice="open the log again"
-        ) from self._failure
-
-    def _poison_unless_full(self, error: OSError) -> None:
-        if error.errno not in OUT_OF_SPACE or self._reader.segments.active.file.is_torn:
-            self._poison(error)
-        elif self._failure is None:
-            complete(error, self.directory, "nothing has changed in the log: make space, and do it again")
-
-    def _poison(self, error: OSError) -> None:
-        if self._failure is None:
-            self._failure = error
-            complete(error, self.directory, "the log takes nothing more: recover it, or open it again")
-            if self._observer is not None:
-                self._observer.failed(self.directory, error)

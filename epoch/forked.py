@@ -1,0 +1,49 @@
+"""What a forked process must leave alone: whose files and locks are those of the process that it was forked from.
+
+Its copy of a lock may be held by a thread that was not copied with it, and would never be free.
+"""
+
+import os
+from collections.abc import Callable
+from types import TracebackType
+from typing import Final, NoReturn, Protocol
+from weakref import WeakSet
+
+
+class Disowned(Protocol):
+    """What is to be told that it is another process's now."""
+
+    def disown(self) -> None:
+        """Take nothing more, without a lock."""
+
+
+_known: Final[WeakSet[Disowned]] = WeakSet()
+
+
+def disown_after_fork(thing: Disowned) -> None:
+    """Call `thing.disown()` in each process that is forked from this one, as long as somebody else holds `thing`."""
+    _known.add(thing)
+
+
+class RefusedLock:
+    """Takes a lock's place in a forked process: whoever would take it is told at once."""
+
+    def __init__(self, refuse: Callable[[], NoReturn]) -> None:
+        """Call `refuse` for whoever comes."""
+        self._refuse = refuse
+
+    def __enter__(self) -> NoReturn:
+        self._refuse()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        """Let go of it: what has taken the lock before the fork, in the thread that forked."""
+
+
+def _disown_all() -> None:
+    for thing in tuple(_known):
+        thing.disown()
+
+
+os.register_at_fork(after_in_child=_disown_all)

@@ -1,0 +1,169 @@
+"""What is left of a log when a call on it fails, or is broken off by whatever is raised in the middle of it."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final, NoReturn, TypeVar
+
+from epoch.forked import RefusedLock, disown_after_fork
+from epoch.history import EpochHistory
+from logstore.errors import LogClosedError, LogPoisonedError, LogStoreError, ReentrantCallError, complete
+from logstore.log_loader import LoadedLog
+from logstore.log_observer import LogObserver
+from logstore.log_reader import ClosedReader
+from logstore.log_state import LogState
+from logstore.readable_log import ReadableLog
+from logstore.segment_file import OUT_OF_SPACE
+
+T = TypeVar("T")
+
+# An enum looks its members up at each use, and appends use these twice.
+OPEN: Final = LogState.OPEN
+ADDING: Final = LogState.ADDING
+CHANGING: Final = LogState.CHANGING
+REMOVING: Final = LogState.REMOVING
+
+
+class GuardedLog(ReadableLog):
+    """A log that each call changes as a whole or not at all; where neither is certain, it is poisoned.
+
+    The disk is not all that can fail. A signal handler raises KeyboardInterrupt or a timeout after any call and at
+    any turn of a loop, and memory can end anywhere. So each call says by `_state` what it is about to do, before its
+    first step and within a `try`, and the log is `_settle`d where that does not come to its end; if even that is
+    broken off, by the next call.
+    """
+
+    def __init__(self, directory: Path, loaded: LoadedLog, observer: LogObserver | None = None) -> None:
+        """Take over what `load_log` found."""
+        super().__init__(directory, loaded)
+        self._observer = observer
+        self._failure: OSError | None = None
+        self._is_broken_off = False
+        self._history_before: EpochHistory | None = None
+        self._current_epoch = -1
+        """Batches of this epoch change nothing in the history of epochs; -1 where that is to be looked at."""
+        disown_after_fork(self)
+
+    def disown(self) -> None:
+        """Take nothing more, and leave everything as it is: for a forked process, whose copy of the log has no lock."""
+        self._state = LogState.INHERITED
+        self._reader = ClosedReader(self._reader, self._refuse)
+        self._lock = RefusedLock(self._refuse)
+        self._epochs.disown()
+
+    def _do(self, state: LogState, call: Callable[[], T]) -> T:
+        """Call with the lock held; `state` says what is to become of the log where that is broken off."""
+        with self._lock:
+            if self._state is not OPEN:
+                self._ensure_open()
+            try:
+                self._history_before = self._epochs.history
+                self._state = state
+                result = call()
+                self._history_before = None
+                self._state = OPEN
+            except BaseException as error:
+                self._is_broken_off = True
+                self._settle(error)
+                raise
+            return result
+
+    def _removing(self, call: Callable[[], T]) -> T:
+        """Call in the middle of a change; readers that look meanwhile look again."""
+        before, self._state = self._state, REMOVING
+        self._reader.changes += 1
+        result = call()
+        self._reader.changes += 1
+        self._state = before
+        return result
+
+    def _ensure_open(self) -> None:
+        """Settle what was broken off; raise unless the log can be written then."""
+        if self._is_broken_off:
+            self._settle()
+        if self._state is not OPEN:
+            self._refuse()
+
+    def _refuse(self) -> NoReturn:
+        if self._is_broken_off:
+            self._settle()
+        if self._state is LogState.POISONED:
+            failure = self._failure
+            what = failure.what if isinstance(failure, LogPoisonedError) else f"the disk failed before ({failure})"
+            raise LogPoisonedError(
+                what, file=self.directory, advice="recover the log, or open the log again"
+            ) from failure
+        if self._state is LogState.CLOSED:
+            raise LogClosedError("the log is closed", file=self.directory, advice="open it again")
+        if self._state is LogState.INHERITED:
+            raise LogClosedError(
+                "the log is that of the process which forked this one",
+                file=self.directory,
+                advice="use it there, or open it after the fork",
+            )
+        raise ReentrantCallError(
+            "the log is in the middle of another call of this thread",
+            file=self.directory,
+            advice="do not use it in a signal handler that may interrupt such a call",
+        )
+
+    def _settle(self, error: BaseException | None = None) -> None:
+        """Take back what a call has added that `error` broke off; poison the log where there is no way back."""
+        if self._state is LogState.INHERITED:
+            self._is_broken_off = False  # nothing of it is this process's to change
+            return
+        if self._state is ADDING:
+            try:
+                self._take_back()
+                self._state = OPEN
+            except (OSError, LogStoreError) as failure:
+                self._poison(error if isinstance(error, OSError) else self._broken_off(failure))
+        if isinstance(error, OSError):
+            self._poison_unless_full(error)
+        elif self._state in {CHANGING, REMOVING}:
+            self._poison(self._broken_off(error))
+        self._is_broken_off = False
+
+    def _take_back(self) -> None:
+        """Let the log end again where readers have been told that it ends. Raises OSError."""
+        end_offset, base_offset, position = self._reader.end
+        active = self._reader.segments.active
+        if active.base_offset == base_offset:
+            active.take_back(position, end_offset)
+        self._set_end(end_offset)
+        self._producers.end_offset = end_offset
+        self._current_epoch = -1
+        if self._history_before is not None:
+            self._epochs.restore(self._history_before)
+            self._history_before = None
+
+    def _set_end(self, offset: int) -> None:
+        active = self._reader.segments.active
+        self._reader.end = offset, active.base_offset, active.size
+        self._recovery_point = min(self._recovery_point, offset)
+
+    def _broken_off(self, error: BaseException | None) -> LogPoisonedError:
+        by = f" by {type(error).__name__}" if error is not None else ""
+        return LogPoisonedError(
+            f"a call was broken off{by} before all was done that belongs to it",
+            file=self.directory,
+            advice="recover the log, or open the log again",
+        )
+
+    def _poison_unless_full(self, error: OSError) -> None:
+        if error.errno not in OUT_OF_SPACE or self._state is REMOVING:
+            self._poison(error)
+        elif self._failure is None:
+            self._state = OPEN
+            complete(error, self.directory, "nothing has changed in the log: make space, and do it again")
+
+    def _poison(self, error: OSError) -> None:
+        is_first = self._failure is None
+        if is_first:
+            self._failure = error
+        self._state = LogState.POISONED
+        if not is_first:
+            return
+        if not isinstance(error, LogStoreError):
+            complete(error, self.directory, "the log takes nothing more: recover it, or open it again")
+        if self._observer is not None:
+            self._observer.failed(self.directory, error)

@@ -1,0 +1,262 @@
+"""What is raised in the middle of a call leaves a log as it was before, or one that says that it is poisoned."""
+
+import os
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from threading import Thread
+
+import pytest
+
+from epoch.errors import InheritedError
+from epoch.filesystem import FileSystem
+from logstore.errors import LogClosedError, LogPoisonedError, ReentrantCallError
+from logstore.isolation import Isolation
+from logstore.log import Log
+from logstore.log_config import LogConfig
+from logstore.record import Record
+from tests.logstore.directories import assert_sound
+
+TIME = 1_700_000_000_000
+SECONDS = 5
+"""What a forked process gets before it counts as hanging."""
+
+
+class Interruption(BaseException):
+    """What nobody expects."""
+
+
+class InterruptedDisk(FileSystem):
+    """Raises after the first step that has this name."""
+
+    def __init__(self) -> None:
+        self.after = ""
+        self.call: Callable[[], object] = self.interrupt
+
+    def interrupt(self) -> None:
+        raise Interruption
+
+    def write(self, descriptor: int, data: bytes | bytearray | memoryview) -> None:
+        super().write(descriptor, data)
+        self._passed("write")
+
+    def truncate(self, path: Path, size: int) -> None:
+        super().truncate(path, size)
+        self._passed("truncate")
+
+    def rename(self, source: Path, target: Path) -> None:
+        super().rename(source, target)
+        self._passed("rename")
+
+    def fsync(self, descriptor: int) -> None:
+        super().fsync(descriptor)
+        self._passed("fsync")
+
+    def _passed(self, step: str) -> None:
+        if step == self.after:
+            self.after = ""
+            self.call()
+
+
+@pytest.fixture
+def disk() -> InterruptedDisk:
+    return InterruptedDisk()
+
+
+@pytest.fixture
+def log(tmp_path: Path, disk: InterruptedDisk) -> Log:
+    log = Log.open(tmp_path / "t-0", LogConfig(segment_bytes=1_000, index_interval_bytes=0), filesystem=disk)
+    for number in range(12):
+        lead(log, b"%d" % number)
+    return log
+
+
+def lead(log: Log, value: bytes, epoch: int = 0) -> int:
+    return log.append([Record.of(value, timestamp=TIME)], leader_epoch=epoch).first_offset
+
+
+def values(log: Log) -> list[bytes | None]:
+    found: list[bytes | None] = []
+    while len(found) < log.log_end_offset:
+        found += [record.value for record in log.read(len(found), 1 << 20).records()]
+    return found
+
+
+@contextmanager
+def interrupted(disk: InterruptedDisk, step: str) -> Iterator[None]:
+    disk.after = step
+    with pytest.raises(Interruption):
+        yield
+
+
+BEFORE = [b"%d" % number for number in range(12)]
+
+
+def test_an_append_that_is_interrupted_has_not_happened(log: Log, disk: InterruptedDisk) -> None:
+    before = log.epochs.entries
+    with interrupted(disk, "write"):
+        lead(log, b"lost")
+    with interrupted(disk, "write"):
+        lead(log, b"lost too", epoch=3)
+    assert log.failure is None
+    assert log.epochs.entries == before
+    assert lead(log, b"kept", epoch=1) == 12
+    assert values(log) == [*BEFORE, b"kept"]
+    log.close()
+    assert_sound(log.directory)
+    with Log.open(log.directory) as again:
+        assert values(again) == [*BEFORE, b"kept"]
+
+
+@pytest.mark.parametrize("step", ["write", "fsync"])
+def test_neither_has_a_roll_nor_a_flush(log: Log, disk: InterruptedDisk, step: str) -> None:
+    for call in (log.roll, log.flush):
+        with interrupted(disk, step):
+            call()
+    assert log.failure is None
+    assert lead(log, b"kept") == 12
+    assert log.flush() == 13
+    log.close()
+    assert_sound(log.directory)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [lambda log: log.truncate_to(3), lambda log: log.truncate_fully_and_start_at(40)],
+    ids=["truncate_to", "truncate_fully_and_start_at"],
+)
+def test_a_truncation_that_is_interrupted_poisons_the_log_for_readers_too(
+    log: Log, disk: InterruptedDisk, call: Callable[[Log], object]
+) -> None:
+    with interrupted(disk, "rename"):
+        call(log)
+    assert isinstance(log.failure, LogPoisonedError)
+    with pytest.raises(LogPoisonedError, match=r"broken off by Interruption .* open the log again"):
+        lead(log, b"refused")
+    for look in (lambda: log.read(0, 100), lambda: log.offset_for_timestamp(TIME)):
+        with pytest.raises(LogPoisonedError, match="broken off"):
+            look()
+    with log.recover() as recovered:
+        assert values(recovered) == BEFORE[: recovered.log_end_offset]
+        lead(recovered, b"kept")
+    assert_sound(log.directory)
+
+
+def test_a_close_that_is_interrupted_can_be_done_again_and_leaves_no_lock(log: Log, disk: InterruptedDisk) -> None:
+    with interrupted(disk, "fsync"):
+        log.close()
+    log.close()
+    again = Log.open(log.directory, filesystem=disk)
+    assert again.report.recovered_segments == 0
+    with interrupted(disk, "fsync"), again:
+        pass
+    with Log.open(log.directory) as last:
+        assert values(last) == BEFORE
+
+
+def test_a_signal_handler_that_uses_the_log_in_the_middle_of_a_call_is_refused(log: Log, disk: InterruptedDisk) -> None:
+    told = []
+
+    def handler() -> None:
+        with pytest.raises(ReentrantCallError, match="signal handler"):
+            lead(log, b"nested")
+        told.append(log.log_end_offset)
+
+    disk.call, disk.after = handler, "write"
+    assert lead(log, b"kept") == 12
+    assert (told, values(log)) == ([12], [*BEFORE, b"kept"])
+
+
+def test_a_closed_log_refuses_to_be_read_as_it_refuses_appends(log: Log) -> None:
+    view = log.read(0, 100)
+    log.close()
+    refused: list[Callable[[], object]] = [
+        lambda: lead(log, b"refused"),
+        *(lambda isolation=isolation: log.read(0, 100, isolation=isolation) for isolation in Isolation),
+        lambda: log.read(99, 100),
+        lambda: log.offset_for_timestamp(TIME),
+        lambda: log.offset_for_timestamp(-1),
+        lambda: log.end_offset_for_epoch(0),
+        log.flush,
+        log.roll,
+        log.delete_old_segments,
+        lambda: log.truncate_to(99),
+    ]
+    for call in refused:
+        with pytest.raises(LogClosedError, match="the log is closed"):
+            call()
+    assert (log.log_start_offset, log.log_end_offset) == (0, 12)
+    assert [record.value for record in view.records()] == [b"0"]
+
+
+def exit_status_of(child: Callable[[], object]) -> int:
+    """What `child` comes to in a forked process; -SIGALRM where it hangs."""
+    process = os.fork()
+    if not process:
+        signal.signal(signal.SIGALRM, signal.SIG_DFL)
+        signal.alarm(SECONDS)
+        try:
+            child()
+        except (LogClosedError, InheritedError):
+            os._exit(7)
+        except BaseException:  # noqa: BLE001  the parent hears of it
+            os._exit(1)
+        os._exit(0)
+    return os.waitstatus_to_exitcode(os.waitpid(process, 0)[1])
+
+
+def test_a_child_that_is_forked_while_another_thread_is_in_a_call_is_refused_at_once(
+    log: Log, disk: InterruptedDisk
+) -> None:
+    refused: list[Callable[[], object]] = [
+        lambda: lead(log, b"child's"),
+        lambda: log.read(0, 100),
+        lambda: log.offset_for_timestamp(TIME),
+        lambda: log.truncate_to(0),
+        log.flush,
+        log.expire_producers,
+        lambda: log.update_high_watermark(3),
+        lambda: log.epochs.assign(9, 12),
+        log.epochs.flush,
+    ]
+    harmless: list[Callable[[], object]] = [
+        log.close,
+        log.abandon,
+        lambda: log.__exit__(None, None, None),
+        lambda: repr(log),
+    ]
+    found: list[list[int]] = []
+
+    def fork_often() -> None:
+        forking = Thread(target=lambda: found.append([exit_status_of(call) for call in refused + harmless]))
+        forking.start()
+        forking.join()
+
+    disk.call, disk.after = fork_often, "write"
+    assert lead(log, b"kept") == 12
+    assert found == [[7] * len(refused) + [0] * len(harmless)]
+    assert values(log) == [*BEFORE, b"kept"]
+    log.close()
+    assert_sound(log.directory)
+
+
+def test_a_child_that_is_forked_within_a_call_leaves_the_log_alone_as_it_unwinds(
+    log: Log, disk: InterruptedDisk
+) -> None:
+    parent = os.getpid()
+
+    def fork() -> None:
+        process = os.fork()
+        if not process:
+            raise Interruption
+        assert os.waitstatus_to_exitcode(os.waitpid(process, 0)[1]) == 0
+
+    disk.call, disk.after = fork, "write"
+    try:
+        assert lead(log, b"kept") == 12
+    except BaseException:  # noqa: BLE001  in the child
+        os._exit(0 if os.getpid() != parent else 1)
+    log.close()
+    with Log.open(log.directory) as again:
+        assert values(again) == [*BEFORE, b"kept"]
