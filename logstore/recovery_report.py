@@ -54,4 +54,10 @@ class RecoveryReport:
 
     def as_json(self) -> dict[str, Any]:
         """Return a document of plain values."""
-        return {**asdict(self), "dropped_bytes": self.dropped_bytes}
+        return {
+            **asdict(self),
+            "epochs_before": [entry._asdict() for entry in self.epochs_before],
+            "epochs_after": [entry._asdict() for entry in self.epochs_after],
+            "damaged_epoch_checkpoint": self.damaged_epoch_checkpoint or None,
+            "dropped_bytes": self.dropped_bytes,
+        }

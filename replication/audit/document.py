@@ -18,7 +18,8 @@ def describe(spark: SparkSession, audited: Audit, snapshots: Sequence[str | Path
     """Let Spark do the audit, and collect partitions, findings and consumer offsets, but no batches.
 
     `snapshots` are those that were audited, as `audit` took them. Keys: `partitions`, `findings`, `consumer_offsets`,
-    `snapshots`, and `metrics` with `time` in seconds since 1970 UTC.
+    `snapshots`, `history` (None until it is compared with an earlier run), and `metrics` with `time` in seconds since
+    1970 UTC.
     """
     partitions = [row.asDict(recursive=True) for row in audited.partitions.collect()]
     partitions.sort(key=lambda each: (each["topic"], each["partition"]))
@@ -32,6 +33,7 @@ def describe(spark: SparkSession, audited: Audit, snapshots: Sequence[str | Path
         "findings": findings,
         "consumer_offsets": [each.as_json() for each in offsets],
         "snapshots": [_snapshot(each) for each in audited.snapshots],
+        "history": None,
         "metrics": {
             "time": audited.begun,
             "bytes": audited.bytes,

@@ -2,6 +2,7 @@
 
 import atexit
 import gc
+import json
 import sys
 
 RARELY = 100_000
@@ -20,7 +21,13 @@ def run() -> None:
     except ModuleNotFoundError as error:
         if error.name not in {"typer", "rich"}:
             raise
-        print(f"epochlog: the command line needs {error.name}: pip install 'epochlog[cli]'", file=sys.stderr)
+        message = f"the command line needs {error.name}: pip install 'epochlog[cli]'"
+        if "--json" in sys.argv:
+            # What prints every other error needs the very package that is missing.
+            place = dict.fromkeys(("file", "line", "position", "offset"))
+            described = {"class": "MissingPackageError", "message": message, **place}
+            print(json.dumps({"schema_version": 1, "exit_status": 2, "error": described}))
+        print(f"epochlog: {message}", file=sys.stderr)
         sys.exit(2)
     main()
 

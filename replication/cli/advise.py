@@ -32,11 +32,12 @@ def advise(
     failures = Failures()
     replicas = open_replicas(roots, on_error=failures)
     advice = advise_replicas(replicas, on_error=failures)
-    name_what_is_left_out(replicas)
+    left_out = name_what_is_left_out(replicas)
     for each in advice:
         _tell_of_damage(each)
     if json:
-        print_json([each.as_json() for each in advice])
+        documents = [each.as_json() for each in advice]
+        print_json({"partitions": documents, "not_compared": left_out, "errors": failures.as_json()})
     else:
         _print(advice)
     if failures.matter(advice):

@@ -12,6 +12,7 @@ from typing import Annotated, Any, NoReturn
 import typer
 
 from replication.cli.audit_files import AuditFiles
+from replication.cli.failure import CommandError, MissingPackageError
 from replication.cli.output import (
     EXIT_CLEAN,
     EXIT_FAILED,
@@ -82,11 +83,11 @@ def audit(
     files.write_history(document, before)
     files.write_report(document)
     if json:
-        print_json(document)
+        print_json({**document, "errors": files.failures})
     else:
         _tell(document)
     for failure in files.failures:
-        complain(failure)
+        complain(failure["message"])
     status = EXIT_FAILED if files.failures else _exit_status(document)
     if status != EXIT_CLEAN:
         raise typer.Exit(status)
@@ -114,8 +115,7 @@ def _audited(
         from replication.audit.session import session_for_a_while
         from replication.audit.task_progress import watched
     except ModuleNotFoundError as error:
-        complain(f"the audit needs {error.name}: pip install 'epochlog[cli,spark]'")
-        raise typer.Exit(EXIT_FAILED) from error
+        raise MissingPackageError("the audit needs", error, "spark") from error
     found = find_snapshots(snapshots)
     chosen_copies(found, topics, sample)  # what is wrong is told before Spark takes its seconds
     try:
@@ -131,8 +131,7 @@ def _audited(
                 document = describe(spark, audited, snapshots)
             files.write_tables(audited)
     except (PySparkException, Py4JJavaError) as error:
-        complain(f"Spark could not do it: {cause_of(error)}")
-        raise typer.Exit(EXIT_FAILED) from error
+        raise CommandError(f"the Spark job failed: {cause_of(error)}") from error
     return document
 
 

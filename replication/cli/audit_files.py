@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from replication.cli.failure import error_as_json
 from replication.cli.output import told
 from replication.cli.spark_failure import cause_of
 
@@ -26,7 +27,8 @@ class AuditFiles:
     report: Path | None
     output: Path | None
     history: Path | None
-    failures: list[str] = field(default_factory=list)
+    failures: list[dict[str, Any]] = field(default_factory=list)
+    """As `--json` prints them."""
 
     def ensure_writable(self) -> None:
         """Say before the long work, not after it, that its results could not be written. Raises BadParameter."""
@@ -86,7 +88,8 @@ class AuditFiles:
             yield
         except kinds as error:
             reason = told(error) if isinstance(error, OSError) else cause_of(error)
-            self.failures.append(f"{option} {place} is not written, or not whole: {reason}")
+            message = f"{option} {place} is not written, or not whole: {reason}"
+            self.failures.append({**error_as_json(error, message), "file": str(place)})
 
 
 def _ensure_file_writable(file: Path, option: str) -> None:

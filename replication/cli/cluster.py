@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from replication.cli.connection import Bootstrap, CommandConfig, client_settings
+from replication.cli.failure import MissingPackageError
 from replication.cli.output import EXIT_FAILED, EXIT_FINDINGS, JsonOption, complain, print_json, print_table
 
 if TYPE_CHECKING:
@@ -72,8 +73,7 @@ def cluster(
         from replication.operations.partition_view import Condition
         from replication.protocol.cluster_client import ClusterClient
     except ModuleNotFoundError as error:
-        complain(f"a cluster is asked with {error.name}: pip install 'epochlog[cli,wire]'")
-        raise typer.Exit(EXIT_FAILED) from error
+        raise MissingPackageError("connecting to a cluster needs", error, "wire") from error
     wanted = {
         Condition.UNAVAILABLE: unavailable,
         Condition.UNDER_MIN_ISR: under_min_isr,

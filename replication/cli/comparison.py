@@ -1,8 +1,9 @@
 """What `plan`, `advise` and `epochs` share: they go on after a partition that cannot be judged, and tell of it."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from replication.cli.failure import error_as_json
 from replication.cli.output import complain, told
 from replication.errors import PartitionVanishedError
 
@@ -19,6 +20,7 @@ class Failures:
 
     def __init__(self) -> None:
         self._failed = self._vanished = False
+        self._told: list[dict[str, Any]] = []
 
     def __call__(self, partition: "TopicPartition", error: Exception) -> None:
         """Take one failure."""
@@ -27,18 +29,25 @@ class Failures:
         else:
             self._failed = True
         complain(f"{partition}: {told(error)}")
+        self._told.append({"topic": partition.topic, "partition": partition.partition, **error_as_json(error)})
+
+    def as_json(self) -> list[dict[str, Any]]:
+        """Return all failures as `--json` prints them."""
+        return self._told
 
     def matter(self, judged: Sequence[object]) -> bool:
         """Whether the command could not do all of it, with these partitions judged."""
         return self._failed or (self._vanished and not judged)
 
 
-def name_what_is_left_out(replicas: Sequence["Replica"]) -> None:
-    """Say on the error stream which partitions only one of the replicas holds."""
+def name_what_is_left_out(replicas: Sequence["Replica"]) -> list[dict[str, Any]]:
+    """Say on the error stream which partitions only one of the replicas holds; return them as `--json` prints them."""
     from replication.planning import held_by_one
 
-    for name, partitions in held_by_one(replicas).items():
+    alone = held_by_one(replicas)
+    for name, partitions in alone.items():
         complain(f"not compared, since only {name} holds them: {', '.join(map(str, partitions))}")
+    return [{**each._asdict(), "replica": name} for name, partitions in alone.items() for each in partitions]
 
 
 def tell_of_damage(partition: str, replica: str, damage: "Damage | None") -> None:

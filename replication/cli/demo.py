@@ -69,12 +69,16 @@ def _facts(place: Path) -> dict[str, Any]:
     roots = [LogRoot.open(broker) for broker in brokers]
     findings = {root.name: [finding.as_json() for finding in verify_root(root)] for root in roots}
     replicas = open_replicas(brokers)
-    plans = {
-        f"{leader.name} leads, {follower.name} follows": [each.as_json() for each in plan_replicas(leader, follower)]
+    plans = [
+        {
+            "leader": leader.name,
+            "follower": follower.name,
+            "partitions": [each.as_json() for each in plan_replicas(leader, follower)],
+        }
         for leader in replicas
         for follower in replicas
         if leader is not follower
-    }
+    ]
     forked = [replica.partitions[FORKED] for replica in replicas if FORKED in replica.partitions]
     return {
         "verify": findings,
@@ -179,11 +183,12 @@ def _who_led(facts: dict[str, Any]) -> Iterator[str]:
 
 def _plans(facts: dict[str, Any]) -> Iterator[str]:
     yield "3. What would be truncated?                                                      (epochlog plan)"
-    for pair, plans in facts["plan"].items():
-        for each in plans:
+    for pair in facts["plan"]:
+        roles = f"{pair['leader']} leads, {pair['follower']} follows"
+        for each in pair["partitions"]:
             if each["relation"] == "forked":
                 yield (
-                    f"   {pair}: {each['topic']}-{each['partition']} goes back from {each['log_end_offset']} to "
+                    f"   {roles}: {each['topic']}-{each['partition']} goes back from {each['log_end_offset']} to "
                     f"{each['truncate_to']}, {each['records_lost']} records lost"
                 )
     yield "   The follower asks where its own last epoch ends on the leader, and truncates there: back to 300,"

@@ -11,7 +11,8 @@ import typer
 from typer.core import TyperCommand
 
 from replication.cli.connection import Bootstrap, CommandConfig
-from replication.cli.output import JsonOption, complain, let_go_of, print_json, shown, told
+from replication.cli.failure import MissingPackageError, print_failure, wants_json
+from replication.cli.output import JsonOption, let_go_of, print_json, shown, told
 
 if TYPE_CHECKING:
     from logstore import TopicPartition
@@ -46,7 +47,7 @@ class ElectCommand(TyperCommand):
             return super().parse_args(ctx, args)
         if OUR_HELP in args:
             return super().parse_args(ctx, [OUR_HELP])
-        with _ending_as_the_tool():
+        with _ending_as_the_tool(json=wants_json(args)):
             ctx.params = _read_options(args)
         return []
 
@@ -118,8 +119,7 @@ def _read_options(arguments: Sequence[str]) -> dict[str, object]:
     try:
         from replication.operations.election_options import FLAGS, HELP, VALUED, VERSION, ElectionOptions
     except ModuleNotFoundError as error:
-        complain(f"elections need {error.name}: pip install 'epochlog[cli,wire]'")
-        raise typer.Exit(1) from error
+        raise MissingPackageError("elections need", error, "wire") from error
     from replication.operations.tool_options import ToolOptions
 
     options = ToolOptions.read(arguments, VALUED, FLAGS)
@@ -145,18 +145,15 @@ def _ending_as_the_tool(*, json: bool = False) -> "Iterator[None]":
 
     try:
         yield
-    except ToolError as error:
-        _tell(error, json=json)
-        raise typer.Exit(EXIT_FAILED) from error
     except (EpochError, LogStoreError, ReplicationError, OSError) as error:
-        _tell(ToolError(told(error)), json=json)
+        if json:
+            print_failure(error, EXIT_FAILED)
+        _tell(error if isinstance(error, ToolError) else ToolError(told(error)), json=json)
         raise typer.Exit(EXIT_FAILED) from error
 
 
 def _tell(error: "ToolError", *, json: bool) -> None:
-    if json:
-        print_json({"error": error.message, "reason": error.reason or None})
-    elif error.on_output_too:
+    if error.on_output_too and not json:
         print(shown(error.message))
     for line in error.lines:
         _say(shown(line))
@@ -232,7 +229,7 @@ def _hold(
     response = hold_elections(bootstrap_addresses(bootstrap), client.settings, request)
     report = ElectionReport(kind, response.results)
     if json:
-        print_json(report.as_json())
+        print_json({"dry_run": False, **report.as_json()})
     else:
         for line in report.lines:
             print(shown(line))

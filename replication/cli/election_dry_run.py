@@ -40,7 +40,15 @@ def foresee(
             tell_of_damage(f"{judged.topic}-{judged.partition}", f"broker {standing.replica}", standing.damage)
     if json:
         documents = [{**each.as_json(), **_losses_as_json(losses.get(each.partition))} for each in forecasts]
-        print_json({"dry_run": True, "election_type": election_type, "partitions": documents})
+        print_json(
+            {
+                "dry_run": True,
+                "election_type": election_type,
+                "partitions": documents,
+                "not_known": {gap.aspect: gap.reason for gap in view.gaps},
+                "errors": failures.as_json(),
+            }
+        )
     else:
         _print_forecasts(forecasts, losses)
     return any(each.fails or each.is_unclean for each in forecasts)
@@ -71,7 +79,7 @@ def _outcome(foreseen: ElectionForecast) -> str:
 
 
 def _losses_as_json(losses: ElectionLosses | None) -> Mapping[str, object]:
-    return losses.as_json() if losses else {"lost": None, "recommended": None, "not_compared": None}
+    return losses.as_json() if losses else {"lost": None, "recommended": None, "damaged": None, "not_compared": None}
 
 
 def _told(losses: ElectionLosses) -> str:

@@ -46,7 +46,8 @@ def epochs(
     comparisons = _compare(partitions, failures)
     written = _rebuild(comparisons, output) if output else []
     if json:
-        print_json([each.as_json() for each in comparisons])
+        documents = [each.as_json() for each in comparisons]
+        print_json({"partitions": documents, "written": list(map(str, written)), "errors": failures.as_json()})
     else:
         _print(comparisons)
         for path in written:

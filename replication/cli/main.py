@@ -4,6 +4,7 @@ import io
 import os
 import re
 import sys
+import traceback
 import warnings
 from collections.abc import Callable, Sequence
 from typing import Annotated, Final, TextIO, cast
@@ -20,6 +21,7 @@ from replication.cli.demo import demo
 from replication.cli.dump import dump
 from replication.cli.elect import ElectCommand, elect
 from replication.cli.epochs import epochs
+from replication.cli.failure import ReportedError, print_failure, wants_json
 from replication.cli.mirror import mirror
 from replication.cli.output import (
     EXIT_FAILED,
@@ -33,13 +35,30 @@ from replication.cli.output import (
 )
 from replication.cli.plan import plan
 from replication.cli.recover import recover
+from replication.cli.schema import schema
 from replication.cli.truncate import truncate
 from replication.cli.verify import verify
 from replication.cli.version import print_version, version
 from replication.cli.warm import warm
 from replication.errors import ReplicationError
 
-COMMANDS = (audit, dump, verify, epochs, plan, advise, recover, truncate, mirror, cluster, elect, demo, warm, version)
+COMMANDS = (
+    audit,
+    dump,
+    verify,
+    epochs,
+    plan,
+    advise,
+    recover,
+    truncate,
+    mirror,
+    cluster,
+    elect,
+    demo,
+    schema,
+    warm,
+    version,
+)
 
 UsageError: Final[type[Exception]] = typer.BadParameter.mro()[1]
 """What typer raises for wrong options and arguments: click's, or that of its own copy of click."""
@@ -126,20 +145,36 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 def _run(arguments: Sequence[str]) -> int:
     """Run a command and return its exit status. Raises OutputError."""
-    if any(map(EMPTY_ARGUMENT.fullmatch, arguments)):
-        complain("an argument is empty; is it a shell variable that is not set?")
-        return EXIT_FAILED
+    failure: Exception
     try:
+        _refuse_empty(arguments)
         return app(arguments, prog_name="epochlog", standalone_mode=False) or 0
+    except ReportedError as error:
+        complain(told(error.__cause__ or error))
+        return EXIT_FAILED
     except UsageError as error:
-        complain(_usage_in_one_line(error))
+        failure, message = error, _usage_in_one_line(error)
     except (EpochError, LogStoreError, ReplicationError, OSError) as error:
-        complain(told(error))
+        failure, message = error, told(error)
+    except OutputError:
+        raise
+    except Exception as error:  # noqa: BLE001  a traceback alone ends with 1, which means findings
+        traceback.print_exc()
+        failure, message = error, f"a fault of epochlog itself: {type(error).__name__}: {told(error)}"
+    if wants_json(arguments):
+        print_failure(failure, message=message)
+    complain(message)
     return EXIT_FAILED
+
+
+def _refuse_empty(arguments: Sequence[str]) -> None:
+    """Raise UsageError where a shell most likely had nothing to put in."""
+    if any(map(EMPTY_ARGUMENT.fullmatch, arguments)):
+        raise UsageError("an argument is empty; is it a shell variable that is not set?")
 
 
 def _usage_in_one_line(error: Exception) -> str:
     """Say what is wrong with the arguments, and whose help tells more."""
     context: typer.Context | None = getattr(error, "ctx", None)
     message = " ".join(error.format_message().split()).rstrip(".")  # type: ignore[attr-defined]  # see UsageError
-    return f"{message} (see `{context.command_path if context else 'epochlog'} --help`)"
+    return f"{message} (see `{context.command_path} --help`)" if context else message

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from replication.cli.connection import Bootstrap, CommandConfig, client_settings
-from replication.cli.output import EXIT_FAILED, EXIT_FINDINGS, JsonOption, complain
+from replication.cli.failure import CommandError, MissingPackageError
+from replication.cli.output import EXIT_FINDINGS, JsonOption, complain
 
 if TYPE_CHECKING:
     from replication.cli.mirror_display import Display
@@ -96,8 +97,7 @@ def mirror(
         from replication.mirror.mirror import Mirror
         from replication.mirror.mirror_settings import MirrorSettings
     except ModuleNotFoundError as error:
-        complain(f"the mirror needs {error.name}: pip install 'epochlog[cli,wire]'")
-        raise typer.Exit(EXIT_FAILED) from error
+        raise MissingPackageError("the mirror needs", error, "wire") from error
     if partition and len(topic) > 1:
         raise typer.BadParameter("partitions can be chosen of one topic only", param_hint="--partition")
     settings = MirrorSettings(
@@ -118,8 +118,7 @@ def mirror(
     finally:
         display.close()
     if was_cut_short:
-        complain("interrupted before all was copied; started again, it goes on there")
-        raise typer.Exit(EXIT_FAILED)
+        raise CommandError("interrupted before all was copied; started again, it goes on there")
     if opened.failed:
         raise typer.Exit(EXIT_FINDINGS)
 

@@ -1,6 +1,5 @@
 """How `epochlog mirror` shows what goes on: a live table on a terminal, lines in a pipe, JSON lines where asked."""
 
-import json
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -9,7 +8,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, Protocol
 
 from logstore.clock import now_ms
-from replication.cli.output import OutputError, complain, shown
+from replication.cli.output import OutputError, complain, print_json_line, shown
 from replication.mirror.events import Event, Failed, Truncated
 from replication.mirror.progress import Progress
 from replication.mirror.status import PartitionStatus
@@ -135,7 +134,7 @@ class JsonDisplay:
 
     def _print(self, document: dict[str, object]) -> None:
         with self._lock:
-            print(json.dumps(document), flush=True)
+            print_json_line(document)
 
 
 class TerminalDisplay:

@@ -2,11 +2,11 @@
 
 import json
 import os
+import re
 import sys
-import textwrap
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Annotated, Any, Protocol, TextIO
+from typing import Annotated, Any, Final, Protocol, TextIO
 
 import typer
 
@@ -22,6 +22,11 @@ EXIT_OUTPUT_CLOSED = 141
 UNREADABLE = "file-unreadable"
 """The kind of the findings that leave open whether there is damage: the command could not do all of it."""
 
+SCHEMA_VERSION: Final = 1
+"""Of all that is printed with --json. It rises where a member goes, or its name, type or meaning changes."""
+_SURROGATE: Final = re.compile(r"\\\\|\\ud[89ab][0-9a-f]{2}\\ud[c-f][0-9a-f]{2}|\\udc(?P<byte>[89a-f][0-9a-f])")
+"""What Python takes for a byte that is no text; before it what may look like it: a backslash, half a pair."""
+
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
 
 
@@ -30,7 +35,7 @@ def shown(text: str) -> str:
     return text if text.isprintable() else escape(text.encode(errors="surrogateescape")).decode()
 
 
-def told(error: Exception) -> str:
+def told(error: BaseException) -> str:
     """Give an error's message, a system's as `FILE: what is wrong`, with all that was noted."""
     message = str(error)
     if isinstance(error, OSError) and not isinstance(error, LogStoreError) and error.strerror:
@@ -104,21 +109,24 @@ def let_go_of(stream: TextIO) -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
-def print_json(document: object) -> None:
-    """Print one JSON document."""
-    json.dump(document, sys.stdout, indent=2)
-    sys.stdout.write("\n")
+def json_text(document: object, *, indent: int | None = None) -> str:
+    r"""Write JSON that every parser reads: a file name that is no text has its bytes as \xNN, and no number is NaN."""
+    return _SURROGATE.sub(_without_surrogate, json.dumps(document, indent=indent, allow_nan=False))
 
 
-def print_json_array(documents: Iterable[dict[str, Any]]) -> None:
-    """Print one JSON array as its elements come, so that it may be long; it is closed whatever ends it."""
-    before = "["
-    try:
-        for document in documents:
-            sys.stdout.write(f"{before}\n{textwrap.indent(json.dumps(document, indent=2), '  ')}")
-            before = ","
-    finally:
-        sys.stdout.write("[]\n" if before == "[" else "\n]\n")
+def _without_surrogate(match: re.Match[str]) -> str:
+    return rf"\\x{match['byte']}" if match["byte"] else match[0]
+
+
+def print_json(document: Mapping[str, object]) -> None:
+    """Print the one JSON object that a command prints, which begins with the version of its schema."""
+    sys.stdout.write(f"{json_text({'schema_version': SCHEMA_VERSION, **document}, indent=2)}\n")
+
+
+def print_json_line(document: Mapping[str, object]) -> None:
+    """Print an object as one line, now."""
+    sys.stdout.write(f"{json_text({'schema_version': SCHEMA_VERSION, **document})}\n")
+    sys.stdout.flush()
 
 
 def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[object]]) -> None:

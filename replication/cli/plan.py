@@ -39,12 +39,21 @@ def plan(
     failures = Failures()
     leading, following = open_replicas([leader, follower], on_error=failures)
     plans = plan_replicas(leading, following, protocol, on_error=failures)
-    name_what_is_left_out([leading, following])
+    left_out = name_what_is_left_out([leading, following])
     for each in plans:
         tell_of_damage(_partition(each), leading.name, each.leader_damage)
         tell_of_damage(_partition(each), following.name, each.follower_damage)
     if json:
-        print_json([each.as_json() for each in plans])
+        print_json(
+            {
+                "leader": leading.name,
+                "follower": following.name,
+                "protocol": protocol.value,
+                "partitions": [each.as_json() for each in plans],
+                "not_compared": left_out,
+                "errors": failures.as_json(),
+            }
+        )
     else:
         _print(plans, leading.name, following.name)
     if failures.matter(plans):

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from replication.cli.failure import error_as_json
 from replication.cli.output import EXIT_FINDINGS, Advance, JsonOption, print_json, print_table, progress_bar
 from replication.cli.repair import InPlaceOption, OutputOption, announce, ensure_named, workplace
 
@@ -47,8 +48,8 @@ def recover(
         else:
             logs, unreadable = [_recover_partition(path, partitions[0], advance)], {}
     if json:
-        failed = {str(partition): str(error) for partition, error in unreadable.items()}
-        print_json({"estimate": estimate.as_json(), "partitions": list(map(_as_json, logs)), "unreadable": failed})
+        errors = [{**partition._asdict(), **error_as_json(error)} for partition, error in unreadable.items()]
+        print_json({"estimate": estimate.as_json(), "partitions": list(map(_as_json, logs)), "errors": errors})
     else:
         _print(logs)
         for partition, error in unreadable.items():

@@ -5,17 +5,17 @@ import sys
 import textwrap
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from replication.cli.json_array import print_json_array
 from replication.cli.output import (
     EXIT_CLEAN,
     EXIT_FAILED,
     EXIT_FINDINGS,
     UNREADABLE,
     JsonOption,
-    print_json_array,
     print_row,
     progress_bar,
     shown,
@@ -58,7 +58,9 @@ def verify(
         )
         if json:
             print_json_array(
-                _as_json(finding, directory, of_several=len(opened) > 1) for directory, finding in findings
+                "findings",
+                ({"directory": str(directory), **finding.as_json()} for directory, finding in findings),
+                lambda: {"bytes": size, **tally.as_json()},
             )
         elif sys.stdout.isatty():
             _print_blocks(findings)
@@ -68,12 +70,6 @@ def verify(
         print(f"{size:,} bytes of log read: {tally}")
     if tally.exit_status != EXIT_CLEAN:
         raise typer.Exit(tally.exit_status)
-
-
-def _as_json(finding: "Finding", directory: Path, *, of_several: bool) -> dict[str, Any]:
-    """Give a finding as JSON; where several directories are verified, its message begins with the one that it is in."""
-    told = finding.as_json()
-    return {**told, "message": f"{directory}: {finding.message}"} if of_several else told
 
 
 class Tally:
@@ -99,6 +95,10 @@ class Tally:
         if self.unreadable:
             return EXIT_FAILED
         return EXIT_FINDINGS if self.damage else EXIT_CLEAN
+
+    def as_json(self) -> dict[str, int]:
+        """Return the counts as `--json` prints them."""
+        return {"damage": self.damage, "unreadable": self.unreadable, "notes": self.notes}
 
     def __str__(self) -> str:
         parts = [

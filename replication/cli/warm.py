@@ -19,7 +19,8 @@ def warm(*, json: JsonOption = False) -> None:
     kept = {str(each): sum(file.stat().st_size for file in each.glob("*.nbc")) for each in used_directories()}
     if json:
         kernels = [{"kernel": name, "seconds": round(seconds, 3)} for name, seconds in timings]
-        print_json({"kernels": kernels, "kept": [{"directory": place, "bytes": kept[place]} for place in kept]})
+        places = [{"directory": place, "bytes": size} for place, size in kept.items()]
+        print_json({"kernels": kernels, "kept": places, "all_kept": bool(kept) and could_keep_all()})
     else:
         for name, seconds in timings:
             print(f"{name:<40}{seconds:8.3f} s")

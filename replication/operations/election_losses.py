@@ -73,6 +73,11 @@ class ElectionLosses:
         return {
             "lost": self.leader.as_json()["lost"] if self.leader else None,
             "recommended": self.recommended,
+            "damaged": [
+                {"broker": int(each.replica), **each.damage.as_json()}
+                for each in (self.advice.replicas if self.advice else ())
+                if each.damage
+            ],
             "not_compared": self.not_compared,
         }
 

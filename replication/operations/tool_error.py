@@ -15,7 +15,7 @@ class ToolError(ReplicationError, ValueError):
         self, message: str, reason: str = "", *, shows_usage: bool = False, on_output_too: bool = False
     ) -> None:
         """`reason` says what the tool's message leaves open, where Kafka prints a stack trace."""
-        super().__init__(message)
+        super().__init__("; ".join(filter(None, (message, reason))))
         self.message = message
         self.reason = reason
         self.shows_usage = shows_usage

@@ -42,6 +42,7 @@ class Standing:
             "last_epoch": self.last_epoch,
             "end_offset": self.end_offset,
             "lost": {other: asdict(loss) for other, loss in self.lost.items()},
+            "damage": self.damage and self.damage.as_json(),
         }
 
 

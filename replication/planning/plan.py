@@ -68,6 +68,8 @@ class TruncationPlan:
             "relation": self.relation.value,
             "records_lost": self.records_lost,
             "bytes_lost": self.bytes_lost,
+            "leader_damage": self.leader_damage and self.leader_damage.as_json(),
+            "follower_damage": self.follower_damage and self.follower_damage.as_json(),
         }
 
 

@@ -149,6 +149,7 @@ class Dump:
 
     def _fail(self, error: Exception) -> None:
         self.failed = True
+        self._printer.failure(error)
         complain(told(error))
 
     def _file(self, path: Path, kind: Kind) -> None:

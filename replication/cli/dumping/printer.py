@@ -5,13 +5,12 @@ import json
 from collections.abc import Mapping
 from typing import Final, Protocol
 
-from epoch.errors import EpochError
 from logstore.batches import Batch
-from logstore.errors import LogStoreError
 from logstore.record import Record
 from logstore.record_lines import escape, json_line, text_line
 from replication.cli.dumping.batch_lines import VARYING, BatchLines
-from replication.cli.output import Output, shown
+from replication.cli.failure import error_as_json
+from replication.cli.output import SCHEMA_VERSION, Output, json_text, shown
 
 Fields = Mapping[str, object]
 Lines = bytes | bytearray | memoryview
@@ -42,6 +41,10 @@ class Printer(Protocol):
 
     def damage(self, error: Exception, remark: str = "") -> None:
         """Write what is wrong where."""
+        ...
+
+    def failure(self, error: Exception) -> None:
+        """Write what could not be read, which was said on the error stream too."""
         ...
 
     def batch_line(self, batch: Batch, *, is_valid: bool) -> bytes:
@@ -90,6 +93,9 @@ class TextPrinter:
         self.found_damage = True
         self._line(f"damage: {shown(str(error))}{remark and '; '}{remark}")
 
+    def failure(self, error: Exception) -> None:
+        """See `Printer`: lines of text need no more than the error stream has."""
+
     def batch_line(self, batch: Batch, *, is_valid: bool) -> bytes:
         """See `Printer`."""
         return self._batches.line(batch, is_valid=is_valid)
@@ -114,7 +120,7 @@ class JsonPrinter:
     def __init__(self, out: Output) -> None:
         """Write to `out`."""
         self._out = out
-        self._file = ""
+        self._file = self._prefix = ""
         self._batches = BatchLines(self._compose)
         self.record_prefix = b""
         self.found_damage = False
@@ -122,13 +128,14 @@ class JsonPrinter:
     def begin(self, file: str) -> None:
         """See `Printer`."""
         self._file = file
+        self._prefix = json_text({"schema_version": SCHEMA_VERSION, "file": file}).removesuffix("}")
         self._batches = BatchLines(self._compose)
-        self.record_prefix = f'{{"file": {json.dumps(file)}, "kind": "record", "offset": '.encode()
+        self.record_prefix = f'{self._prefix}, "kind": "record", "offset": '.encode()
 
     def entry(self, kind: str, fields: Fields) -> None:
         """See `Printer`."""
         members = dict(_json_member(name, value) for name, value in fields.items())
-        self._out.write(json.dumps({"file": self._file, "kind": kind, **members}).encode() + b"\n")
+        self._write({"file": self._file, "kind": kind, **members})
 
     def note(self, kind: str, fields: Fields) -> None:
         """See `Printer`."""
@@ -137,10 +144,13 @@ class JsonPrinter:
     def damage(self, error: Exception, remark: str = "") -> None:
         """See `Printer`."""
         self.found_damage = True
-        where: Fields = {"position": error.position, "offset": error.offset} if isinstance(error, LogStoreError) else {}
-        line: Fields = {"line": error.line} if isinstance(error, EpochError) and hasattr(error, "line") else {}
         message = f"{error}{remark and '; '}{remark}"
-        self.entry("damage", {**where, **line, "message": message})
+        place: Fields = {"file": self._file}
+        self._write({**place, "kind": "damage", **error_as_json(error, message), **place})
+
+    def failure(self, error: Exception) -> None:
+        """See `Printer`."""
+        self._write({"file": None, "kind": "error", **error_as_json(error)})
 
     def batch_line(self, batch: Batch, *, is_valid: bool) -> bytes:
         """See `Printer`."""
@@ -156,9 +166,12 @@ class JsonPrinter:
 
     def _compose(self, fields: Fields) -> str:
         """Make the template of a batch's line; numbers take the place of the quoted placeholders."""
-        file = json.dumps(self._file).replace("%", "%%")
+        prefix = self._prefix.replace("%", "%%")
         members = json.dumps(fields).replace(f'"{VARYING}"', VARYING)
-        return f'{{"file": {file}, "kind": "batch", {members[1:]}\n'
+        return f'{prefix}, "kind": "batch", {members[1:]}\n'
+
+    def _write(self, members: Fields) -> None:
+        self._out.write(json_text({"schema_version": SCHEMA_VERSION, **members}).encode() + b"\n")
 
 
 def _json_member(name: str, value: object) -> tuple[str, object]:

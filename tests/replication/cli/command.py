@@ -4,6 +4,7 @@ import io
 import json
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass
+from importlib.util import find_spec
 from typing import Any
 
 from replication.cli.main import main
@@ -23,7 +24,7 @@ class Outcome:
 
 
 def epochlog(*arguments: object) -> Outcome:
-    """Run `epochlog` with these arguments, its output a pipe."""
+    """Run `epochlog` with these arguments, its output a pipe; JSON is held against the command's schema."""
     # Not StringIO: `dump` writes bytes.
     out, err = io.TextIOWrapper(io.BytesIO(), "utf-8", write_through=True), io.StringIO()
     status: object = 0
@@ -32,4 +33,9 @@ def epochlog(*arguments: object) -> Outcome:
             main([str(argument) for argument in arguments])
         except SystemExit as end:
             status = end.code
-    return Outcome(int(str(status or 0)), out.buffer.getvalue().decode(), err.getvalue())
+    outcome = Outcome(int(str(status or 0)), out.buffer.getvalue().decode(), err.getvalue())
+    if "--json" in arguments and find_spec("jsonschema"):
+        from tests.replication.cli.schemas import validate_output
+
+        validate_output(str(arguments[0]), outcome.out)
+    return outcome

@@ -92,14 +92,16 @@ def test_links_in_a_loop_are_reported(tmp_path: Path) -> None:
     log.unlink()
     log.symlink_to(log.name)
     outcome = epochlog("verify", log.parent, "--json")
-    assert log.name in {finding["file"] for finding in outcome.document}
+    assert log.name in {finding["file"] for finding in outcome.document["findings"]}
 
 
 def test_verify_exits_1_on_damage_and_prints_each_finding(tmp_path: Path) -> None:
     damaged("record_bitflip", tmp_path)
     outcome = epochlog("verify", tmp_path / "broker-2", "--json")
     assert outcome.status == 1
-    assert [(finding["kind"], finding["offset"]) for finding in outcome.document] == [("corrupt-batch", 341)]
+    assert [(finding["kind"], finding["offset"]) for finding in outcome.document["findings"]] == [
+        ("corrupt-batch", 341)
+    ]
     text = epochlog("verify", tmp_path / "broker-2")
     assert text.status == 1
     assert "corrupt-batch" in text.out
@@ -109,25 +111,26 @@ def test_verify_exits_1_on_damage_and_prints_each_finding(tmp_path: Path) -> Non
 def test_verify_of_several_roots_tells_in_which_one_a_finding_is(tmp_path: Path) -> None:
     damaged("record_bitflip", tmp_path)
     root, sound = tmp_path / "broker-2", replicas("reconciled") / "broker-1"
-    [alone] = epochlog("verify", root, "--json").document
-    [among_others] = epochlog("verify", sound, root, "--json").document
-    assert among_others == {**alone, "message": f"{root}: {alone['message']}"}
+    [alone] = epochlog("verify", root, "--json").document["findings"]
+    [among_others] = epochlog("verify", sound, root, "--json").document["findings"]
+    assert among_others == alone
+    assert alone["directory"] == str(root)
 
 
 def test_verify_exits_0_on_sound_replicas() -> None:
     outcome = epochlog("verify", *sorted(replicas("reconciled").iterdir()), "--records", "--json")
-    assert (outcome.status, outcome.document) == (0, [])
+    assert (outcome.status, outcome.document["findings"], outcome.document["error"]) == (0, [], None)
 
 
 def test_a_single_partition_directory_will_do() -> None:
     outcome = epochlog("verify", replicas("reconciled") / "broker-1/txns-0", "--json")
-    assert (outcome.status, outcome.document) == (0, [])
+    assert (outcome.status, outcome.document["findings"]) == (0, [])
 
 
 def test_plan_prints_one_object_per_partition() -> None:
     root = replicas("diverged")
     outcome = epochlog("plan", "--leader", root / "broker-1", "--follower", root / "broker-2", "--json")
-    forked = next(each for each in outcome.document if each["topic"] == "diverge")
+    forked = next(each for each in outcome.document["partitions"] if each["topic"] == "diverge")
     assert outcome.status == 1
     assert forked == {
         "topic": "diverge",
@@ -142,6 +145,8 @@ def test_plan_prints_one_object_per_partition() -> None:
         "relation": "forked",
         "records_lost": 77,
         "bytes_lost": 13539,
+        "leader_damage": None,
+        "follower_damage": None,
     }
 
 
@@ -158,7 +163,7 @@ def test_plan_takes_single_partitions_and_each_protocol() -> None:
             protocol,
             "--json",
         )
-        assert [each["protocol"] for each in outcome.document] == [protocol]
+        assert [each["protocol"] for each in outcome.document["partitions"]] == [protocol]
 
 
 def test_plan_refuses_replicas_with_nothing_in_common() -> None:
@@ -170,7 +175,7 @@ def test_plan_refuses_replicas_with_nothing_in_common() -> None:
 
 def test_advise_names_replicas_by_their_roots() -> None:
     outcome = epochlog("advise", *sorted(replicas("diverged").iterdir()), "--json")
-    forked = next(each for each in outcome.document if each["topic"] == "hwloss")
+    forked = next(each for each in outcome.document["partitions"] if each["topic"] == "hwloss")
     assert outcome.status == 1
     assert set(forked) == {"topic", "partition", "recommended", "replicas"}
     assert forked["replicas"][0] == {
@@ -178,6 +183,7 @@ def test_advise_names_replicas_by_their_roots() -> None:
         "last_epoch": 4,
         "end_offset": 420,
         "lost": {"broker-2": {"truncate_to": 300, "records_lost": 5, "bytes_lost": 926}},
+        "damage": None,
     }
 
 
@@ -189,7 +195,7 @@ def test_advise_tells_roots_of_one_name_apart(tmp_path: Path) -> None:
         root.symlink_to(replicas("diverged") / broker)
         roots.append(root)
     outcome = epochlog("advise", *roots, "--json")
-    names = {standing["replica"] for each in outcome.document for standing in each["replicas"]}
+    names = {standing["replica"] for each in outcome.document["partitions"] for standing in each["replicas"]}
     assert names == {"broker-1/kafka-logs", "broker-2/kafka-logs"}
 
 
@@ -205,7 +211,8 @@ def test_epochs_tells_both_accounts_and_rebuilds(tmp_path: Path) -> None:
     before = (partition / "leader-epoch-checkpoint").read_bytes()
     outcome = epochlog("epochs", partition, "--rebuild", "--output", tmp_path / "rebuilt", "--json")
     assert outcome.status == 1
-    [document] = outcome.document
+    [document] = outcome.document["partitions"]
+    assert outcome.document["written"] == [str(tmp_path / "rebuilt/ledger-0/leader-epoch-checkpoint")]
     assert [finding["kind"] for finding in document["findings"]] == ["epoch-entry-missing"]
     rebuilt = (tmp_path / "rebuilt/ledger-0/leader-epoch-checkpoint").read_bytes()
     sound = replicas("healed") / expected["replica"] / "ledger-0/leader-epoch-checkpoint"

@@ -210,7 +210,7 @@ def test_text_and_json_show_the_same_batches() -> None:
         assert shown == {
             name: value if isinstance(value, str) else json.dumps(value)
             for name, value in document.items()
-            if name not in {"file", "kind"}
+            if name not in {"schema_version", "file", "kind"}
         }
 
 

@@ -219,7 +219,7 @@ def test_a_file_in_a_directory_that_cannot_be_read_is_one_line_and_status_2(
     outcome = epochlog("dump", "--json", directory)
     assert outcome.status == 2
     assert outcome.err == f"epochlog: {path}: Permission denied\n"
-    assert [line["kind"] for line in lines(outcome)] == ["leader_epoch"]
+    assert [line["kind"] for line in lines(outcome)] == ["error", "leader_epoch"]
 
 
 def test_links_are_followed_only_within_the_root(tmp_path: Path) -> None:

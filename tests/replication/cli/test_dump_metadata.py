@@ -46,6 +46,7 @@ def test_records_are_objects_with_json(tmp_path: Path) -> None:
     lines = [json.loads(line) for line in epochlog("dump", path, "--records", "--json").out.splitlines()]
     change, credential = (line for line in lines if line["kind"] == "metadata_record")
     assert change == {
+        "schema_version": 1,
         "file": str(path),
         "kind": "metadata_record",
         "offset": 0,

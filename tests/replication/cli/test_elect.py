@@ -41,6 +41,8 @@ def test_results_as_json() -> None:
     assert done.status == 1
     assert done.err == "1 replica(s) could not be elected\n"
     assert done.document == {
+        "schema_version": 1,
+        "dry_run": False,
         "election_type": "PREFERRED",
         "elected": 1,
         "not_needed": 0,
@@ -65,7 +67,10 @@ def test_who_may_not_elect_is_told_so_on_both_streams() -> None:
 
 def test_with_json_what_went_wrong_is_json_too() -> None:
     done = elected({}, "--json", error=ErrorCode.cluster_authorization_failed)
-    assert (done.status, done.document["error"]) == (1, "Not authorized to perform leader election")
+    assert (done.status, done.document["exit_status"]) == (1, 1)
+    assert done.document["error"]["message"] == (
+        "Not authorized to perform leader election; the user needs Alter on the cluster"
+    )
 
 
 def test_a_controller_that_does_not_decide_in_time() -> None:

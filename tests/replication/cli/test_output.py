@@ -106,7 +106,7 @@ def test_the_version_is_told_in_every_way_it_is_asked_for() -> None:
     said = epochlog("version").out
     assert said.startswith("epochlog ")
     assert epochlog("--version").out == said
-    assert epochlog("version", "--json").document == {"version": said.split()[1]}
+    assert epochlog("version", "--json").document == {"schema_version": 1, "version": said.split()[1]}
 
 
 class TestOutputThatFails:

@@ -55,7 +55,7 @@ def compare(command: str, roots: list[Path]) -> tuple[Outcome, list[str]]:
         "epochs": [roots[0]],
     }
     outcome = epochlog(command, *places[command], "--json")
-    return outcome, [each["topic"] for each in outcome.document]
+    return outcome, [each["topic"] for each in outcome.document["partitions"]]
 
 
 def rename(path: Path, suffix: str) -> None:
@@ -98,7 +98,7 @@ def test_a_segment_may_vanish_once_the_log_is_loaded(roots: list[Path], monkeypa
 
     monkeypatch.setattr(LogFile, "open", opening)
     outcome, _ = compare("plan", [roots[0].with_name("broker-3"), roots[1]])
-    [planned] = outcome.document
+    [planned] = outcome.document["partitions"]
     assert (planned["truncate_to"], planned["records_lost"]) == (5, 10)
 
 
@@ -184,4 +184,7 @@ class TestDump:
         outcome = epochlog("dump", "--json", roots[0])
         assert outcome.status == 2
         assert outcome.err == f"epochlog: {roots[0] / 'a-0'}: Permission denied\n"
-        assert {Path(each["file"]).parent.name for each in lines(outcome)} == {"b-0"}
+        [error] = [each for each in lines(outcome) if each["kind"] == "error"]
+        assert (error["class"], error["file"]) == ("PermissionError", str(roots[0] / "a-0"))
+        others = {Path(each["file"]).parent.name for each in lines(outcome) if each["kind"] != "error"}
+        assert others == {"b-0"}

@@ -1,0 +1,178 @@
+"""`epochlog schema`, and that all which commands print with --json is as the schemas say."""
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from jsonschema import Draft202012Validator
+
+from replication.cli import schemas
+from replication.cli.main import COMMANDS
+from replication.cli.output import SCHEMA_VERSION
+from replication.cli.schemas import FORM, documented_commands, schema_of
+from tests.data.replicas import damage_kinds, damaged, replicas
+from tests.replication.cli.command import epochlog
+from tests.replication.cli.schemas import validate
+
+DATA = Path(__file__).parents[2] / "data"
+NAMES = sorted(command.__name__ for command in COMMANDS)
+FILES = sorted(Path(schemas.__file__).parent.glob("*.json"))
+OPEN = {"metadata_record"}
+"""Objects with other members than the schema names: the fields that Kafka defines for each type of metadata record."""
+
+
+def objects(node: Any, name: str = "") -> Iterator[tuple[str, dict[str, Any]]]:
+    """Every part of a schema that describes an object's members, with the nearest name."""
+    if isinstance(node, dict):
+        if "properties" in node and node.get("type") == "object":
+            yield name, node
+        for key, each in node.items():
+            yield from objects(each, key if key not in {"items", "properties", "anyOf"} else name)
+    elif isinstance(node, list):
+        for each in node:
+            yield from objects(each, name)
+
+
+class TestSchemas:
+    def test_each_command_has_one_and_nothing_else_has(self) -> None:
+        assert documented_commands() == NAMES
+
+    @pytest.mark.parametrize("name", NAMES)
+    def test_each_is_a_schema_that_stands_alone(self, name: str) -> None:
+        schema = schema_of(name)
+        Draft202012Validator.check_schema(schema)
+        assert schema[FORM] in {"object", "lines"}
+        assert schema["title"] == f"epochlog {name} --json"
+        text = json.dumps(schema)
+        assert f"{schemas.COMMON}#" not in text
+        for reference in (part.split('"')[0] for part in text.split('"$ref": "')[1:]):
+            assert reference.removeprefix("#/$defs/") in schema["$defs"]
+
+    @pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
+    def test_each_object_is_closed_and_names_what_it_always_has(self, file: Path) -> None:
+        for name, described in objects(json.loads(file.read_text())):
+            optional = {*described["properties"]} - {*described["required"]}
+            assert {*described["required"]} <= {*described["properties"]}
+            assert described["additionalProperties"] is (name in OPEN), name
+            assert not optional or name in {"record", "items", "headers", "control_record", "voter", *OPEN}, name
+
+    def test_a_name_means_the_same_wherever_schemas_meet(self) -> None:
+        known: dict[str, str] = {}
+        for file in FILES:
+            for name in json.loads(file.read_text())["$defs"]:
+                if name not in {"document", "partition"}:
+                    assert known.setdefault(name, file.name) == file.name, name
+
+    def test_the_version_is_the_one_that_is_printed(self) -> None:
+        for file in FILES:
+            for _, described in objects(json.loads(file.read_text())):
+                version = described["properties"].get("schema_version", {"const": SCHEMA_VERSION})
+                assert version == {"const": SCHEMA_VERSION}
+
+    @pytest.mark.parametrize("name", NAMES)
+    def test_anything_more_or_less_is_noticed(self, name: str) -> None:
+        failure = epochlog(name, "--json", "--nonsense").document
+        validate(name, failure)
+        for wrong in ({**failure, "more": 1}, {**failure, "schema_version": 0}, {"schema_version": 1}, [], [failure]):
+            with pytest.raises(pytest.fail.Exception):
+                validate(name, wrong)
+
+
+class TestCommand:
+    def test_lists_all(self) -> None:
+        outcome = epochlog("schema")
+        assert [line.split("\t")[0] for line in outcome.out.splitlines()] == ["command", *NAMES]
+
+    @pytest.mark.parametrize("name", NAMES)
+    def test_prints_one(self, name: str) -> None:
+        assert epochlog("schema", name).document == schema_of(name)
+        [described] = epochlog("schema", name, "--json").document["schemas"]
+        assert described["schema"] == schema_of(name)
+
+    def test_refuses_what_is_no_command(self) -> None:
+        outcome = epochlog("schema", "nope")
+        assert outcome.status == 2
+        assert "'nope' is not one of advise, audit, " in outcome.err
+
+
+FAILURES: dict[str, tuple[object, ...]] = {
+    "an unknown command": ("nope",),
+    "an unknown option": ("verify", "--nonsense"),
+    "no argument": ("plan",),
+    "an empty argument": ("verify", ""),
+    "a wrong value": ("truncate", DATA, "--to", "x", "--in-place"),
+    "no such directory": ("verify", "/nowhere/at/all"),
+    "no such replica": ("plan", "--leader", "/nowhere/at/all", "--follower", DATA),
+    "no log": ("epochs", DATA),
+    "no such checkpoint": ("elect", "--bootstrap", "b:1", "--election-type", "preferred", "--topic", "a"),
+    "no such file": ("audit", "/nowhere/at/all"),
+}
+
+
+@pytest.mark.parametrize("arguments", FAILURES.values(), ids=FAILURES)
+def test_a_failure_is_one_object_on_standard_output_and_the_same_line_on_the_error_stream(
+    arguments: tuple[object, ...],
+) -> None:
+    outcome = epochlog(*arguments, "--json")
+    document = outcome.document
+    assert set(document) == {"schema_version", "exit_status", "error"}
+    assert document["exit_status"] == outcome.status
+    assert outcome.status == (1 if arguments[0] == "elect" else 2)
+    assert outcome.err.splitlines()[0].removeprefix("epochlog: ") == document["error"]["message"]
+    assert epochlog(*arguments).err == outcome.err
+
+
+def test_a_failure_says_where_it_is(tmp_path: Path) -> None:
+    checkpoint = tmp_path / "client.properties"
+    outcome = epochlog("cluster", "--bootstrap", "b:1", "--command-config", checkpoint, "--json")
+    assert outcome.document["error"]["file"] == str(checkpoint)
+    assert outcome.document["error"]["class"] == "FileNotFoundError"
+
+
+def test_what_nobody_expected_is_a_failure_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: object, **__: object) -> None:
+        raise ZeroDivisionError("this cannot be")
+
+    monkeypatch.setattr("logstore.log_root.open_log_directory", broken)
+    outcome = epochlog("verify", DATA, "--json")
+    assert (outcome.status, outcome.document["error"]["class"]) == (2, "ZeroDivisionError")
+    assert "Traceback" in outcome.err
+
+
+def test_findings_that_are_cut_short_are_whole_json_that_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    def findings(root: Any, **_: object) -> Iterator[Any]:
+        yield from all_findings(root)
+        raise PermissionError(13, "Permission denied", "orders-0")
+
+    all_findings: Callable[[Any], Iterator[Any]] = __import__("logstore.verify", fromlist=["verify"]).verify
+    monkeypatch.setattr("logstore.verify.verify", findings)
+    outcome = epochlog("verify", replicas("diverged") / "broker-1", "--json")
+    assert outcome.status == 2
+    assert outcome.document["findings"]
+    assert outcome.document["error"]["file"] == "orders-0"
+    assert outcome.err == "epochlog: orders-0: Permission denied\n"
+
+
+def test_a_name_that_is_no_text_is_escaped(tmp_path: Path) -> None:
+    strange = tmp_path / "a\udcff\\udcff-0"
+    outcome = epochlog("verify", strange, "--json")
+    assert outcome.document["error"]["file"] == str(strange).replace("\udcff", "\\xff")
+    outcome.out.encode("ascii")
+
+
+@pytest.mark.parametrize("kind", damage_kinds())
+def test_damage_of_every_kind_is_as_the_schemas_say(kind: str, tmp_path: Path) -> None:
+    """What is printed is held against its schema wherever a test runs a command with --json."""
+    root = tmp_path / str(damaged(kind, tmp_path)["replica"])
+    others = sorted(path for path in tmp_path.iterdir() if path.is_dir() and path != root)
+    for arguments in (
+        ("verify", root, "--records"),
+        ("epochs", root),
+        ("dump", root),
+        ("recover", root, "--output", tmp_path / "recovered"),
+        *(("plan", "--leader", root, "--follower", other) for other in others),
+        *((("advise", root, *others),) if others else ()),
+    ):
+        assert epochlog(*arguments, "--json").out
