@@ -213,4 +213,4 @@ def bench_whole_batches(benchmark: BenchmarkFixture, followed: Log) -> None:
         followed.append([Record.of(b"v" * 100)] * 148, leader_epoch=3)
     records = followed.read(0, 1 << 20).data
     benchmark.extra_info["bytes"] = len(records)
-    assert benchmark(whole_batches, records, 3) == records
+    assert benchmark(whole_batches, records, 3).data == records

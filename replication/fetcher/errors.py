@@ -3,11 +3,15 @@
 from pathlib import Path
 
 from logstore import TopicPartition
+from logstore.errors import LogStoreError
 from replication.errors import ReplicationError
 
 
 class RefusedRecordsError(ReplicationError, ValueError):
-    """What a leader sent cannot follow what the log holds; nothing of it is stored, and the partition has failed."""
+    """What a leader sent is damaged, or cannot follow what the log holds; nothing of it is stored.
+
+    It is fetched again after a while, as Kafka does where a checksum fails: most often the next answer is sound.
+    """
 
     def __init__(self, partition: TopicPartition, fault: str) -> None:
         """Say what is wrong with the leader's answer."""
@@ -16,8 +20,11 @@ class RefusedRecordsError(ReplicationError, ValueError):
         super().__init__(f"{partition}: the leader's answer is refused: {fault}")
 
 
-class DamagedRecordsError(RefusedRecordsError):
-    """What a leader sent is damaged, or not whole; nothing of it is stored, and it is fetched again (Kafka too)."""
+class EarlyRecordsError(RefusedRecordsError):
+    """A mirror was sent records that were not committed yet by what the same answer tells of the high watermark.
+
+    Leaders do so now and then: they look at their high watermark first, and then read.
+    """
 
 
 class OtherPartitionError(ReplicationError, ValueError):
@@ -60,3 +67,11 @@ class NotCaughtUpError(ReplicationError, TimeoutError):
         """Say how far it came."""
         self.partition = partition
         super().__init__(f"{partition} has not caught up within {seconds:g} s: {standing}")
+
+
+def reason_of(error: Exception) -> str:
+    """Return why a partition has failed, in words: with the file that could not be written, and what may be done."""
+    message = str(error) or type(error).__name__
+    if isinstance(error, OSError) and not isinstance(error, LogStoreError) and error.filename:
+        message = f"{error.filename}: {error.strerror}"
+    return "; ".join([message, *getattr(error, "__notes__", ())])

@@ -71,6 +71,12 @@ class FetchObserver:
     def leader_changed(self, partition: TopicPartition, broker_id: int, leader_epoch: int, log_end_offset: int) -> None:
         """Hear that another leader, or the same in another epoch, is followed, and where the log ended then."""
 
+    def throttled(self, asked_ms: int, waited_ms: int) -> None:
+        """Hear that a leader, over whose quota this client is, asks not to be asked for a time (KIP-219).
+
+        `waited_ms` is for how long it is not: `LONGEST_SILENCE_MS` at most, whatever it asks.
+        """
+
     def connected(self, address: str) -> None:
         """Hear that the leader at this address is connected to, for the first time or again."""
 

@@ -16,7 +16,7 @@ class Phase(StrEnum):
     FETCHING = "fetching"
     """It fetches."""
     FENCED = "fenced"
-    """A newer leader was elected: it waits to be told which."""
+    """A newer leader was elected, by what the one followed says: it waits to be told which, and asks now and then."""
     FAILED = "failed"
     """It has given up, for the reason that stands in `reason`; following the partition anew begins again."""
 
@@ -40,20 +40,20 @@ class FetchState:
 
     @property
     def is_active(self) -> bool:
-        """Whether there is something to do about the partition, now or later."""
+        """Whether the leader is followed, as far as is known."""
         return self.phase not in {Phase.FENCED, Phase.FAILED}
 
     def is_ready(self, now: int) -> bool:
         """Whether something is to be asked now."""
-        return self.is_active and self.ready_at <= now
+        return self.ready_at <= now and self.phase is not Phase.FAILED
 
     def delayed(self, until: int, reason: str) -> "FetchState":
         """Return the state of a partition that waits, unless it waits longer already."""
         return self if self.ready_at >= until else replace(self, ready_at=until, reason=reason, lag=None)
 
-    def fenced(self, reason: str) -> "FetchState":
+    def fenced(self, until: int, reason: str) -> "FetchState":
         """Return the state of a partition that another leader leads by now."""
-        return replace(self, phase=Phase.FENCED, reason=reason, lag=None)
+        return replace(self, phase=Phase.FENCED, ready_at=until, reason=reason, lag=None)
 
     def failed(self, reason: str) -> "FetchState":
         """Return the state of a partition that is given up (Kafka: markPartitionFailed)."""

@@ -9,9 +9,8 @@ from kio.schema.errors import ErrorCode
 
 from epoch import UNDEFINED_EPOCH, EndOffset
 from logstore import Log, TopicPartition
-from logstore.errors import LogStoreError
 from replication.fetcher.actions import Append
-from replication.fetcher.errors import DamagedRecordsError, RefusedRecordsError
+from replication.fetcher.errors import EarlyRecordsError, RefusedRecordsError, reason_of
 from replication.fetcher.fetch_observer import FetchObserver
 from replication.fetcher.fetch_rules import FetchRules
 from replication.fetcher.fetch_session import FetchSession
@@ -77,7 +76,7 @@ class Fetcher:
         self._session = FetchSession()
         self._schedule = Schedule(throttle)
         self._questions = OpenQuestions(self.settings.identity)
-        self._fetch = OpenFetch(self._session, self.settings)
+        self._fetch = OpenFetch(self._session, self.settings, self._observer)
 
     def __len__(self) -> int:
         return len(self._partitions)
@@ -103,6 +102,7 @@ class Fetcher:
             return state
         state = follow(self.rules, leader_epoch, known.log.state(), known.state)
         if state is not known.state:
+            known.setbacks = None
             self._put(partition, known, state)
         return state
 
@@ -242,7 +242,16 @@ class Fetcher:
         if isinstance(step.action, Append):
             self._append(partition, followed, step.action, now)
         else:
-            self._take_step(partition, followed, step)
+            self._take_step(partition, followed, self._paced(followed, step, now))
+
+    def _paced(self, followed: FollowedPartition, step: Step, now: int) -> Step:
+        """Let a partition wait that is sent back from fetching more often than its own epochs can explain."""
+        if not step.state.is_ready(now):
+            return step
+        rounds = max(1, len(followed.log.log.epochs.history))
+        wait = followed.wait_ms(now, self.rules.back_off_ms, free=rounds)
+        state = step.state.delayed(now + wait, "the leader's answers lead back again and again") if wait else step.state
+        return step._replace(state=state)
 
     def _take_silence(self, partition: TopicPartition, now: int) -> None:
         """Take that the leader has nothing new to tell, as far as it was not known how far it is ahead."""
@@ -257,15 +266,12 @@ class Fetcher:
     def _append(self, partition: TopicPartition, followed: FollowedPartition, action: Append, now: int) -> None:
         state = followed.state
         try:
-            info = followed.log.append(action, state.leader_epoch)
-        except DamagedRecordsError as error:
-            self._observer.refused(partition, error)
-            self._put(partition, followed, after_failed_exchange(state, self.rules, str(error), now))
+            info = followed.log.append(action, state.leader_epoch, only_committed=self.settings.identity.is_mirror)
+        except RefusedRecordsError as error:
+            self._refuse(partition, followed, error, now)
             return
         except Exception as error:  # noqa: BLE001 - whatever is wrong with one partition, the others go on
-            if isinstance(error, RefusedRecordsError):
-                self._observer.refused(partition, error)
-            self._put(partition, followed, state.failed(_told(error)))
+            self._put(partition, followed, state.failed(reason_of(error)))
             return
         after = after_append(state, self.rules, followed.log.state(), action.high_watermark)
         if after != state:
@@ -274,6 +280,16 @@ class Fetcher:
             if self._throttle is not None:
                 self._throttle.record(partition, info.size, now)
             self._observer.appended(partition, info, after)
+
+    def _refuse(
+        self, partition: TopicPartition, followed: FollowedPartition, error: RefusedRecordsError, now: int
+    ) -> None:
+        """Fetch again, at first after the usual time, then ever later."""
+        is_early = isinstance(error, EarlyRecordsError)
+        if not is_early:
+            self._observer.refused(partition, error)
+        wait = followed.wait_ms(now, self.rules.back_off_ms, free=is_early)
+        self._put(partition, followed, followed.state.delayed(now + wait, str(error)) if wait else followed.state)
 
     # --- questions
 
@@ -289,7 +305,7 @@ class Fetcher:
                 return question
             self._take_step(partition, followed, question)
             self._schedule.forget(partition)
-        if followed.state.is_active:
+        if followed.state.phase is not Phase.FAILED:
             self._schedule.delay(partition, followed.state.ready_at)
         return None
 
@@ -347,7 +363,7 @@ class Fetcher:
             try:
                 followed.log.cut(step.action, followed.state.leader_epoch)
             except Exception as error:  # noqa: BLE001 - whatever is wrong with one partition, the others go on
-                self._put(partition, followed, followed.state.failed(_told(error)))
+                self._put(partition, followed, followed.state.failed(reason_of(error)))
                 return
         self._put(partition, followed, step.state)
 
@@ -384,10 +400,3 @@ def _is_answered(state: FetchState, asked: FetchPartition, now: int) -> bool:
         and state.leader_epoch == asked.current_leader_epoch
         and state.ready_at <= now
     )
-
-
-def _told(error: Exception) -> str:
-    message = str(error) or type(error).__name__
-    if isinstance(error, OSError) and not isinstance(error, LogStoreError) and error.filename:
-        message = f"{error.filename}: {error.strerror}"
-    return "; ".join([message, *getattr(error, "__notes__", ())])

@@ -9,18 +9,38 @@ from logstore import (
     CorruptRecordError,
     DecompressionError,
     Log,
+    OffsetsOutOfOrderError,
     TopicPartition,
     UnexpectedAppendOffsetError,
 )
 from logstore.append_info import NOTHING_APPENDED
 from logstore.batches import read_batches
 from replication.fetcher.actions import Append, StartAfresh, TruncateTo
-from replication.fetcher.errors import DamagedRecordsError, RefusedRecordsError
+from replication.fetcher.errors import EarlyRecordsError, RefusedRecordsError
 from replication.fetcher.fetch_observer import Cut, FetchObserver
-from replication.fetcher.fetched_batches import EpochsOutOfOrderError, OffsetsOverlapError, split_batches, whole_batches
+from replication.fetcher.fetched_batches import (
+    EpochsOutOfOrderError,
+    GapAboveHighWatermarkError,
+    LastBatch,
+    OffsetsOverlapError,
+    WholeBatches,
+    before_offset,
+    split_batches,
+    whole_batches,
+)
 from replication.fetcher.log_state import LogState
 
-_DAMAGE: Final = (CorruptBatchError, CorruptRecordError, DecompressionError)
+_DAMAGE: Final = (
+    CorruptBatchError,
+    CorruptRecordError,
+    DecompressionError,
+    EpochsOutOfOrderError,
+    GapAboveHighWatermarkError,
+    OffsetsOutOfOrderError,
+    OffsetsOverlapError,
+    UnexpectedAppendOffsetError,
+)
+"""What one flipped bit can make of a sound answer: the next one may be whole."""
 _ANY_EPOCH: Final = 2**31 - 1
 """Of a leader whose epoch is not known, as before Metadata v7."""
 
@@ -28,13 +48,15 @@ _ANY_EPOCH: Final = 2**31 - 1
 class FollowedLog:
     """Carries out on a `Log` what a follower has decided (Kafka: the follower's half of Partition)."""
 
-    __slots__ = ("_observer", "log", "partition")
+    __slots__ = ("_observer", "_shown", "log", "partition")
 
     def __init__(self, partition: TopicPartition, log: Log, observer: FetchObserver) -> None:
         """Nobody else may append to `log` or truncate it meanwhile."""
         self.partition = partition
         self.log = log
         self._observer = observer
+        self._shown: LastBatch | None = None
+        """What an answer ended with that is appended once another shows the same."""
 
     def state(self) -> LogState:
         """Return where the log stands now."""
@@ -59,37 +81,73 @@ class FollowedLog:
         if cut.offset_count > 0:
             self._observer.truncated(self.log, cut)
 
-    def append(self, action: Append, leader_epoch: int) -> AppendInfo:
+    def append(self, action: Append, leader_epoch: int, *, only_committed: bool = False) -> AppendInfo:
         """Append what the leader of `leader_epoch` sent, then take its high watermark and its log's start.
 
-        Batches from the first of a later epoch on are left out: the next answer tells of the newer leader.
+        Left out are batches from the first of a later epoch on, since the next answer tells of the newer leader; with
+        `only_committed` those at or above the high watermark told; and a last batch after a gap or in a new epoch,
+        until another answer shows the same.
 
-        Raises DamagedRecordsError where the same may come whole the next time; RefusedRecordsError, LogStoreError and
-        OSError where that is no use. What is damaged, or comes after it, is not appended.
+        Raises RefusedRecordsError where the same may come whole the next time: what is damaged, or comes after it, is
+        not appended. LogStoreError and OSError where that is no use.
         """
         log = self.log
         if action.log_start_offset > log.log_end_offset:
             fault = f"the leader's log starts at offset {action.log_start_offset:,}, beyond what was asked for"
-            raise DamagedRecordsError(self.partition, fault)
-        info = self._append_records(action.records, leader_epoch) if action.records else NOTHING_APPENDED
+            raise RefusedRecordsError(self.partition, fault)
+        info = NOTHING_APPENDED
+        if action.records:
+            info = self._append_records(action, leader_epoch, only_committed=only_committed)
         if min(action.high_watermark, log.log_end_offset) != log.high_watermark:
             log.update_high_watermark(action.high_watermark)
         if action.log_start_offset > log.log_start_offset:
             log.delete_records(min(action.log_start_offset, log.high_watermark))
         return info
 
-    def _append_records(self, records: bytes | memoryview, leader_epoch: int) -> AppendInfo:
-        latest = self.log.epochs.history.latest_epoch
+    def _append_records(self, action: Append, leader_epoch: int, *, only_committed: bool) -> AppendInfo:
+        records, high_watermark, log = action.records, action.high_watermark, self.log
+        latest = log.epochs.history.latest_epoch
+        latest_epoch = UNDEFINED_EPOCH if latest is None else latest
         try:
-            whole = whole_batches(records, UNDEFINED_EPOCH if latest is None else latest)
-            info = self._append_whole(whole, leader_epoch)
-        except (EpochsOutOfOrderError, OffsetsOverlapError) as error:
-            raise RefusedRecordsError(self.partition, str(error)) from None
+            whole = whole_batches(records, latest_epoch, log.log_end_offset, high_watermark)
+            if not whole.data:
+                self._refuse_torn(records)
+            if only_committed and whole.last.base_offset >= high_watermark:
+                usable = self._committed(whole, high_watermark)
+            else:
+                usable = self._without_doubtful(whole)
+            if not usable:
+                return NOTHING_APPENDED
+            info = self._append_whole(usable, leader_epoch)
         except _DAMAGE as error:
-            raise DamagedRecordsError(self.partition, str(error)) from error
+            raise RefusedRecordsError(self.partition, str(error)) from error
         if info.size == 0:
-            self._refuse_unusable(records, whole, leader_epoch)
+            fault = f"it begins with a batch of a later epoch than the leader's, {leader_epoch}"
+            raise RefusedRecordsError(self.partition, fault)
         return info
+
+    def _committed(self, whole: WholeBatches, high_watermark: int) -> memoryview:
+        """Return what begins below the high watermark. Raises EarlyRecordsError where nothing does."""
+        committed = before_offset(whole.data, high_watermark)
+        if not committed:
+            fault = f"it begins at the high watermark that it tells, {high_watermark:,}, or above"
+            raise EarlyRecordsError(self.partition, fault)
+        return committed
+
+    def _without_doubtful(self, whole: WholeBatches) -> memoryview:
+        """Return all but a last batch that does not just go on, unless two answers show it in the same place.
+
+        Compaction leaves gaps, and elections begin epochs; but so would a flipped bit, as no checksum covers offset and
+        epoch. Where another batch follows, that would not fit. The last batch is fetched once more.
+        """
+        if whole.last.continues:
+            return whole.data
+        shown, self._shown = self._shown, whole.last
+        if shown == whole.last:
+            return whole.data
+        if shown is not None and shown.expected_offset == whole.last.expected_offset:
+            raise RefusedRecordsError(self.partition, f"it goes on {whole.last}, and the answer before it {shown}")
+        return whole.data[: whole.last_position]
 
     def _append_whole(self, whole: memoryview, leader_epoch: int) -> AppendInfo:
         """Append an answer at once, or in parts where a segment does not take so much at once.
@@ -132,13 +190,10 @@ class FollowedLog:
         end = self.log.log_end_offset
         return end == self.log.log_start_offset and first_offset < end <= _last_offset(whole)
 
-    def _refuse_unusable(self, records: bytes | memoryview, whole: memoryview, leader_epoch: int) -> None:
-        if whole:
-            fault = f"it begins with a batch of a later epoch than the leader's, {leader_epoch}"
-        else:
-            length = int.from_bytes(records[8:12], "big", signed=True)
-            fault = f"it begins with a batch of {length:,} bytes, of which only {len(records):,} came"
-        raise DamagedRecordsError(self.partition, fault)
+    def _refuse_torn(self, records: bytes | memoryview) -> None:
+        length = int.from_bytes(records[8:12], "big", signed=True)
+        fault = f"it begins with a batch of {length:,} bytes, of which only {len(records):,} came"
+        raise RefusedRecordsError(self.partition, fault)
 
     def _cut(self, action: TruncateTo | StartAfresh, leader_epoch: int) -> Cut:
         log = self.log

@@ -70,7 +70,10 @@ def follow(rules: FetchRules, leader_epoch: int, log: LogState, current: FetchSt
 
 
 def ask(state: FetchState, rules: FetchRules, log: LogState) -> EpochQuestion | OffsetsQuestion | FetchQuestion | Step:
-    """Decide what to ask the leader; a Step where the follower decides alone. Only for states that are active."""
+    """Decide what to ask the leader; a Step where the follower decides alone. Only for states that are ready."""
+    if state.phase is Phase.FENCED:
+        # Kafka waits to be told of the new leader; here the one followed may have been wrong, or nobody may tell.
+        return Step(follow(rules, state.leader_epoch, log))
     if state.phase is Phase.LOCATING:
         return OffsetsQuestion()
     if state.phase is Phase.FETCHING:
@@ -152,7 +155,8 @@ def _after_error(state: FetchState, rules: FetchRules, error: ErrorCode, now: in
     name = error.name.upper()
     if error is ErrorCode.fenced_leader_epoch:
         # Kafka marks the partition failed until it is told of the new leader.
-        return state.fenced(f"{name}: there is a newer leader than that of epoch {state.leader_epoch}")
+        reason = f"{name}: there is a newer leader than that of epoch {state.leader_epoch}"
+        return state.fenced(now + rules.back_off_ms, reason)
     return state.delayed(now + rules.back_off_ms, name)
 
 

@@ -1,19 +1,27 @@
 """The fetch that a leader has yet to answer, and when the next one is due."""
 
+from typing import Final
+
 from kio.schema.errors import ErrorCode
 
+from replication.fetcher.fetch_observer import FetchObserver
 from replication.fetcher.fetch_session import FetchSession, is_lost
 from replication.fetcher.fetcher_settings import FetcherSettings
 from replication.protocol.fetch import FetchRequest, FetchResponse
+
+LONGEST_SILENCE_MS: Final = 10_000
+"""As far as a broker's quotas look back by default (Kafka: quota.window.num and .size.seconds, but for the window under
+way). A broker that wants more does not read on: it throttles without the client's help (KIP-219)."""
 
 
 class OpenFetch:
     """One fetch at a time, within its leader's session."""
 
-    def __init__(self, session: FetchSession, settings: FetcherSettings) -> None:
-        """Ask for what `session` says, as `settings` say."""
+    def __init__(self, session: FetchSession, settings: FetcherSettings, observer: FetchObserver) -> None:
+        """Ask for what `session` says, as `settings` say; tell `observer` when the leader wants not to be asked."""
         self._session = session
         self._settings = settings
+        self._observer = observer
         self._asked: tuple[FetchRequest, int] | None = None
         self._not_before = 0
 
@@ -59,7 +67,9 @@ class OpenFetch:
         self._asked = None
         fault = self._session.answered(request, response)
         if _is_over_quota(response):
-            self._not_before = now + response.throttle_time_ms
+            silence_ms = min(response.throttle_time_ms, LONGEST_SILENCE_MS)
+            self._not_before = now + silence_ms
+            self._observer.throttled(response.throttle_time_ms, silence_ms)
             return None, ""
         if is_lost(response.error):
             if request.session_id == 0:

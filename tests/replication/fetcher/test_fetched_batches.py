@@ -1,15 +1,19 @@
 """How much of an answer is whole, and in which order its epochs come."""
 
+from contextlib import suppress
 from itertools import accumulate
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from logstore import BatchTemplate, Record, encode_batch
+from logstore import BatchTemplate, CorruptBatchError, Record, encode_batch
+from logstore.errors import InvalidBatchHeaderError, LogStoreError
 from replication.fetcher.fetched_batches import (
     EpochsOutOfOrderError,
+    GapAboveHighWatermarkError,
     OffsetsOverlapError,
+    before_offset,
     split_batches,
     whole_batches,
 )
@@ -29,14 +33,14 @@ def test_what_is_cut_off_is_left_out(epochs: list[int], data: st.DataObject) -> 
     records = b"".join(batches(epochs))
     cut = data.draw(st.integers(0, len(records)))
     size = len(batch(0))
-    assert whole_batches(records[:cut], -1) == records[: cut - cut % size]
+    assert whole_batches(records[:cut], -1).data == records[: cut - cut % size]
 
 
 @given(st.lists(st.integers(-1, 5), max_size=6), st.integers(-1, 5))
 def test_epochs_never_go_back_and_are_never_missing(epochs: list[int], latest_epoch: int) -> None:
     records = b"".join(batches(epochs))
     if [latest_epoch, *epochs] == sorted([latest_epoch, *epochs]) and -1 not in epochs:
-        assert whole_batches(records, latest_epoch) == records
+        assert whole_batches(records, latest_epoch).data == records
     else:
         with pytest.raises(EpochsOutOfOrderError):
             whole_batches(records, latest_epoch)
@@ -47,23 +51,88 @@ def test_no_batch_begins_within_the_one_before_it(offset: int, count: int, gap: 
     after = max(0, offset + count + gap)
     records = batch(3, offset, count) + batch(3, after)
     if after >= offset + count:
-        assert whole_batches(records, 3) == records
+        assert whole_batches(records, 3).data == records
     else:
         with pytest.raises(OffsetsOverlapError, match=f"begins at offset {after}, .* ends with {offset + count - 1}"):
             whole_batches(records, 3)
 
 
-@pytest.mark.parametrize("length", [-(2**31), -1, 0, 13, 48])
-def test_a_length_that_cannot_be_is_left_for_the_log_to_refuse(length: int) -> None:
-    records = bytearray(batch(0))
-    records[8:12] = length.to_bytes(4, signed=True)
-    assert whole_batches(bytes(records), -1) == records
+@pytest.mark.parametrize("length", [-(2**31), -13, -12, -1, 0, 13, 48])
+@pytest.mark.parametrize("position", [0, 1])
+def test_a_length_that_no_batch_has_is_refused_wherever_it_stands(length: int, position: int) -> None:
+    parts = [bytearray(batch(0, 0)), bytearray(batch(0, 1)), bytearray(batch(0, 2))]
+    parts[position][8:12] = length.to_bytes(4, signed=True)
+    with pytest.raises(InvalidBatchHeaderError):
+        whole_batches(b"".join(parts), -1)
+    with pytest.raises(InvalidBatchHeaderError):
+        list(split_batches(memoryview(b"".join(parts)), 100))
 
 
 def test_a_giant_length_is_a_batch_that_is_not_whole() -> None:
     records = bytearray(batch(0))
     records[8:12] = (2**31 - 1).to_bytes(4)
-    assert whole_batches(bytes(records), -1) == b""
+    assert whole_batches(bytes(records), -1).data == b""
+
+
+@given(st.binary(max_size=400))
+def test_any_bytes_end_in_an_error_or_in_whole_batches(data: bytes) -> None:
+    with suppress(LogStoreError, ValueError):
+        whole = whole_batches(data, -1).data
+        assert b"".join(map(bytes, split_batches(whole, 100))) == whole
+
+
+@given(st.integers(0, 8 * 3 * len(batch(0)) - 1))
+def test_what_is_said_of_a_damaged_answer_is_that_its_checksum_fails(bit: int) -> None:
+    """Not that offsets or epochs are out of order, which a damaged batch cannot know."""
+    records = bytearray(b"".join(batches([3, 3, 3])))
+    records[bit // 8] ^= 1 << bit % 8
+    place = bit // 8 % len(batch(0))
+    try:
+        whole_batches(bytes(records), 3, 0)
+    except (EpochsOutOfOrderError, OffsetsOverlapError):
+        # No checksum covers these: the first offset, and the epoch.
+        assert place < 8 or 12 <= place < 16
+    except CorruptBatchError:
+        assert place >= 8
+
+
+@pytest.mark.parametrize(
+    ("offsets", "epochs", "expected", "continues"),
+    [
+        ([4, 5, 6], [1, 1, 1], (6, 1, 6, 1), True),
+        ([4, 5, 9], [1, 1, 1], (9, 1, 6, 1), False),
+        ([4, 8, 9], [1, 1, 1], (9, 1, 9, 1), True),
+        ([4, 5], [1, 2], (5, 2, 5, 1), False),
+        ([4, 5], [2, 2], (5, 2, 5, 2), True),
+        ([4], [1], (4, 1, 4, 1), True),
+        ([9], [1], (9, 1, 4, 1), False),
+        ([4], [3], (4, 3, 4, 1), False),
+        ([3], [1], (3, 1, 4, 1), True),
+        ([], [], (4, 1, 4, 1), True),
+    ],
+)
+def test_how_the_last_batch_goes_on(
+    offsets: list[int], epochs: list[int], expected: tuple[int, int, int, int], *, continues: bool
+) -> None:
+    parts = [batch(epoch, offset) for epoch, offset in zip(epochs, offsets, strict=True)]
+    whole = whole_batches(b"".join(parts), 1, 4)
+    assert whole.last == expected
+    assert whole.last.continues == continues
+    assert whole.data[whole.last_position :] == (parts[-1] if parts else b"")
+
+
+def test_above_the_high_watermark_there_is_no_gap() -> None:
+    records = b"".join(batch(0, offset) for offset in (4, 6, 7))
+    assert whole_batches(records, -1, 4, 7).data == records
+    assert whole_batches(records, -1, 4, 4 + 3).data == records
+    with pytest.raises(GapAboveHighWatermarkError, match=r"begins at offset 6 and not at 5, above .* told, 6,"):
+        whole_batches(records, -1, 4, 6)
+
+
+@pytest.mark.parametrize(("offset", "expected"), [(0, 0), (4, 0), (5, 1), (6, 2), (99, 3)])
+def test_what_begins_below_an_offset(offset: int, expected: int) -> None:
+    parts = [batch(0, 4), batch(0, 5), batch(0, 8)]
+    assert before_offset(memoryview(b"".join(parts)), offset) == b"".join(parts[:expected])
 
 
 @given(st.lists(st.integers(1, 40), min_size=1, max_size=8), st.integers(1, 1_000))

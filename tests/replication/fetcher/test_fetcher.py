@@ -82,6 +82,9 @@ class Told(FetchObserver):
     def failed(self, partition: TopicPartition, _: FetchState) -> None:
         self.events.append(("failed", partition))
 
+    def throttled(self, asked_ms: int, waited_ms: int) -> None:
+        self.events.append(("throttled", asked_ms, waited_ms))
+
 
 def leading(logs: Logs, epoch: int, *partitions: TopicPartition) -> Leader:
     leader = Leader()
@@ -383,7 +386,7 @@ def test_after_an_error_a_partition_waits_and_asks_again(logs: Logs, error: Erro
     assert len(fetcher.requests(BACK_OFF)) == 1
 
 
-def test_a_fenced_partition_waits_for_a_newer_leader(logs: Logs) -> None:
+def test_a_fenced_partition_follows_a_newer_leader(logs: Logs) -> None:
     write(logs("leader"), 1, b"a")
     told, doubts = Told(), list[TopicPartition]()
     fetcher = Fetcher(observer=told, in_doubt=doubts.append)
@@ -392,9 +395,31 @@ def test_a_fenced_partition_waits_for_a_newer_leader(logs: Logs) -> None:
     assert standing(fetcher).phase is Phase.FENCED
     assert doubts == [PARTITION]
     assert ("fenced", PARTITION) in told.events
-    assert fetcher.requests(10 * BACK_OFF) == []
+    assert fetcher.requests(BACK_OFF - 1) == []
     fetcher.follow(PARTITION, logs("follower"), 1)
     catch_up(fetcher, leading(logs, 1))
+
+
+@pytest.mark.parametrize("settings", [MIRROR, REPLICA])
+def test_a_partition_that_was_fenced_by_mistake_goes_on(logs: Logs, settings: FetcherSettings) -> None:
+    write(logs("leader"), 1, b"a", b"b")
+    write(logs("follower"), 1, b"a")
+    doubts = list[TopicPartition]()
+    fetcher = Fetcher(settings, in_doubt=doubts.append)
+    fetcher.follow(PARTITION, logs("follower"), 1)
+    if settings is MIRROR:
+        exchange(fetcher, leading(logs, 1))
+    for tries in range(3):
+        answered_with(ErrorCode.fenced_leader_epoch, fetcher, tries * BACK_OFF)
+        assert standing(fetcher).phase is Phase.FENCED
+        assert fetcher.requests(tries * BACK_OFF) == []
+        assert fetcher.wake_at(tries * BACK_OFF) == (tries + 1) * BACK_OFF
+        assert doubts == [PARTITION] * (tries + 1)
+        if settings is MIRROR:
+            # It asks for epochs once more.
+            exchange(fetcher, leading(logs, 1), (tries + 1) * BACK_OFF)
+    exchange(fetcher, leading(logs, 1), 3 * BACK_OFF)
+    assert_follows(logs("follower"), logs("leader"), 2)
 
 
 def test_a_disk_that_fails_fails_its_partition_alone(logs: Logs) -> None:
@@ -535,6 +560,23 @@ def test_a_throttle_holds_up_what_lags_and_lets_through_what_does_not(logs: Logs
     assert logs("follower").log_end_offset == fetched
     exchange(fetcher, leader, free_at)
     assert logs("follower").log_end_offset > fetched
+
+
+@pytest.mark.parametrize(("asked_ms", "waited_ms"), [(9_999, 9_999), (10_000, 10_000), (2**31 - 1, 10_000), (-1, 0)])
+def test_a_leader_that_asks_for_a_long_silence_is_asked_again_within_ten_seconds(
+    logs: Logs, asked_ms: int, waited_ms: int
+) -> None:
+    write(logs("leader"), 0, b"a")
+    told = Told()
+    fetcher = Fetcher(observer=told)
+    fetcher.follow(PARTITION, logs("follower"), 0)
+    exchange(fetcher, leading(logs, 0))
+    (request,) = fetcher.requests(0)
+    assert isinstance(request, FetchRequest)
+    answer = FetchResponse(session_id=request.session_id, throttle_time_ms=asked_ms, partitions={})
+    fetcher.take(request, answer, 0)
+    assert fetcher.wake_at(0) == waited_ms
+    assert told.events == [("throttled", asked_ms, waited_ms)] * (waited_ms > 0)
 
 
 def test_over_its_quota_a_follower_waits_and_has_not_caught_up(logs: Logs) -> None:

@@ -143,7 +143,8 @@ def test_nothing_is_stored_that_no_leader_wrote(leader_log: Log, tmp_path: Path)
         number += 1
         answers += fuzz_one(rng, leader_log, tmp_path / str(number), written, phases)
     ANSWERS.report(answers)
-    assert {Phase.FETCHING, Phase.FAILED} <= phases
+    assert Phase.FETCHING in phases
+    assert Phase.FAILED not in phases
 
 
 def fuzz_one(rng: random.Random, leader_log: Log, root: Path, written: set[bytes], phases: set[Phase]) -> int:
@@ -168,7 +169,6 @@ def fuzz_one(rng: random.Random, leader_log: Log, root: Path, written: set[bytes
         state = fetcher.state(PARTITION)
         assert state is not None
         phases.add(state.phase)
-        assert state.phase is not Phase.FAILED or state.reason
     rmtree(root)
     return answers
 
