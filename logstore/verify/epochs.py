@@ -48,8 +48,8 @@ def compare_epochs(partition: PartitionDirectory) -> EpochComparison:
     for _ in range(LOOKS - 1):
         before = state_of(partition)
         comparison = _compare(partition)
-        seems_damaged = any(finding.severity.is_damage for finding in comparison.findings)
-        if not seems_damaged or not changes(partition, before):
+        seems_wrong = any(finding.severity.needs_attention for finding in comparison.findings)
+        if not seems_wrong or not changes(partition, before):
             return comparison
         time.sleep(PAUSE_SECONDS)
         partition = partition.listed_again()

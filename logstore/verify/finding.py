@@ -11,8 +11,10 @@ UNREADABLE: Final = "file-unreadable"
 
 
 class Severity(StrEnum):
-    """How much a finding matters."""
+    """How much a finding matters, the worst first."""
 
+    CRITICAL = "critical"
+    """Records that had been acknowledged are lost, or will be under the next leader."""
     ERROR = "error"
     """Data is lost or unreadable, or a file claims what the log contradicts."""
     WARNING = "warning"
@@ -22,7 +24,12 @@ class Severity(StrEnum):
 
     @property
     def is_damage(self) -> bool:
-        """Whether the finding makes `verify` fail."""
+        """Whether data is lost, unreadable or contradicted: what Kafka repairs by itself is none."""
+        return self in {Severity.CRITICAL, Severity.ERROR}
+
+    @property
+    def needs_attention(self) -> bool:
+        """Whether it is damage, or what Kafka repairs by itself: all but what is normal."""
         return self is not Severity.INFO
 
 
@@ -53,6 +60,12 @@ class Reporter:
     """Makes the findings of one partition, or of a root when `topic_partition` is None."""
 
     topic_partition: TopicPartition | None
+
+    def critical(
+        self, kind: str, message: str, *, file: str | None, position: int | None = None, offset: int | None = None
+    ) -> Finding:
+        """Report the loss of acknowledged records."""
+        return self._finding(kind, Severity.CRITICAL, message, file, position, offset)
 
     def error(
         self, kind: str, message: str, *, file: str | None, position: int | None = None, offset: int | None = None

@@ -30,8 +30,8 @@ State = dict[str, tuple[int, ...] | None]
 def settled(partition: PartitionDirectory, look: Look, look_again: Look) -> Iterator[Finding]:
     """Yield what `look` finds, if no file was exchanged or removed meanwhile, else what `look_again` does.
 
-    Where files are exchanged during every look, the damage that all of them have found is reported: it stays, and what
-    a reader sees between two steps of a broker does not.
+    Where files are exchanged during every look, only the warnings and the damage that all of them have found are
+    reported: these stay, and what a reader sees between two steps of a broker does not.
     """
     confirmed: set[object] | None = None
     for number in range(LOOKS):
@@ -42,7 +42,7 @@ def settled(partition: PartitionDirectory, look: Look, look_again: Look) -> Iter
             yield from held
             yield from findings
             return
-        damage = {_identity(finding) for finding in held if finding.severity.is_damage}
+        damage = {_identity(finding) for finding in held if finding.severity.needs_attention}
         _wait_for_swaps(partition, held)
         changed = changes(partition, before) if damage else set()
         if not changed:
@@ -58,7 +58,7 @@ def settled(partition: PartitionDirectory, look: Look, look_again: Look) -> Iter
                 return
     for finding in held:
         if _identity(finding) in (confirmed or ()) or (
-            not finding.severity.is_damage and _is_there(partition.path, finding)
+            not finding.severity.needs_attention and _is_there(partition.path, finding)
         ):
             yield finding
 

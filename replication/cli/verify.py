@@ -39,7 +39,8 @@ def verify(
 ) -> None:
     """Check every file of a replica against every other, and report all that is wrong.
 
-    Exit status 1 where there is damage, 2 where a file could not be read. Nothing is changed.
+    Exit status 1 where there is damage, 2 where a file could not be read. Warnings, which Kafka repairs by itself, are
+    no damage. Nothing is changed.
 
     Example: epochlog verify /var/kafka-logs --records
     """
@@ -76,7 +77,7 @@ class Tally:
     """Counts findings as they pass, so that none need be kept."""
 
     def __init__(self) -> None:
-        self.damage = self.notes = self.unreadable = 0
+        self.damage = self.warnings = self.notes = self.unreadable = 0
 
     def counted(self, findings: Iterable[tuple[Path, "Finding"]]) -> Iterator[tuple[Path, "Finding"]]:
         """Pass the findings on."""
@@ -85,6 +86,8 @@ class Tally:
                 self.unreadable += 1
             elif finding.severity.is_damage:
                 self.damage += 1
+            elif finding.severity.needs_attention:
+                self.warnings += 1
             else:
                 self.notes += 1
             yield directory, finding
@@ -101,10 +104,12 @@ class Tally:
         return {"damage": self.damage, "unreadable": self.unreadable, "notes": self.notes}
 
     def __str__(self) -> str:
+        none = "no damage in what was read" if self.unreadable else "no damage"
         parts = [
-            _counted(self.damage, "finding of damage", "findings of damage") if self.damage else "no damage",
+            _counted(self.damage, "finding of damage", "findings of damage") if self.damage else none,
             _counted(self.unreadable, "file unreadable", "files unreadable") if self.unreadable else "",
-            f"{self.notes:,} worth knowing" if self.notes else "",
+            _counted(self.warnings, "warning", "warnings") if self.warnings else "",
+            _counted(self.notes, "informational finding", "informational findings") if self.notes else "",
         ]
         return ", ".join(filter(None, parts))
 

@@ -28,7 +28,7 @@ def findings(directory: Path, log_start_offset: int = 0) -> list[Finding]:
     starts = OffsetCheckpoint({partition: log_start_offset})
     checkpoints = RootCheckpoints({LOG_START_OFFSET_CHECKPOINT: starts}, clean_shutdown=True)
     found = verify_partition(PartitionDirectory.open(directory, checkpoints=checkpoints), records=True)
-    return [finding for finding in found if finding.severity.is_damage]
+    return [finding for finding in found if finding.severity.needs_attention]
 
 
 def assert_sound(

@@ -55,7 +55,7 @@ def test_nothing_acknowledged_is_lost(tmp_path: Path) -> None:
             assert values == list(range(log.log_end_offset))
             assert log.epochs.entries == [(epoch, start) for epoch, start in epochs(log.log_end_offset)]
             written = log.log_end_offset
-        assert [each for each in verify(open_log_directory(root)) if each.severity.is_damage] == []
+        assert [each for each in verify(open_log_directory(root)) if each.severity.needs_attention] == []
         (root / ".kafka_cleanshutdown").unlink()
     KILLS.report(KILLS.count, f"{written:,} records written")
 

@@ -38,7 +38,7 @@ def test_a_directory_of_logs_that_stand_alone_is_a_root_of_partitions(tmp_path: 
     assert isinstance(root, LogRoot)
     partitions = {each.topic_partition: each.checkpoints.high_watermark for each in root.partitions()}
     assert partitions == {TopicPartition("queue", 0): 1, TopicPartition("queue", 1): 1}
-    assert [each for each in verify(root, records=True) if each.severity.is_damage] == []
+    assert [each for each in verify(root, records=True) if each.severity.needs_attention] == []
 
 
 @pytest.mark.parametrize("beside", OF_A_STANDALONE_LOG)

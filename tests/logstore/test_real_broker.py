@@ -43,7 +43,7 @@ def test_a_broker_serves_what_we_wrote_and_we_open_what_it_wrote(tmp_path: Path)
         assert served.split() == [f"{number}:key={number}" for number in range(OURS)]
         assert last == str(OURS + THEIRS - 1)
     assert MetaProperties.read(broker.root / "meta.properties").node_id == 1
-    findings = [finding for finding in verify(open_log_directory(broker.root)) if finding.severity.is_damage]
+    findings = [finding for finding in verify(open_log_directory(broker.root)) if finding.severity.needs_attention]
     assert findings == []
     with LogDirectory.open(broker.root, CONFIG) as directory:
         log = directory.log(PARTITION)

@@ -86,7 +86,7 @@ def within(value: int | None, bounds: list[int] | None) -> bool:
 @pytest.mark.parametrize("label", ["diverged", "reconciled", "healed"])
 def test_real_replicas_have_no_damage(label: str) -> None:
     for findings in findings_by_replica(replicas(label)).values():
-        assert [finding for finding in findings if finding.severity.is_damage] == []
+        assert [finding for finding in findings if finding.severity.needs_attention] == []
 
 
 @pytest.mark.parametrize("kind", damage_kinds())
@@ -94,7 +94,7 @@ def test_damage_is_found_where_it_is(kind: str, tmp_path: Path) -> None:
     expected = damaged(kind, tmp_path / "replicas")
     findings = findings_by_replica(tmp_path / "replicas")
     found = findings.pop(expected["replica"])
-    assert [each for others in findings.values() for each in others if each.severity.is_damage] == []
+    assert [each for others in findings.values() for each in others if each.severity.needs_attention] == []
     if expected["legitimate"] or kind in NEEDS_OTHER_REPLICAS:
         assert found == []
         return

@@ -154,7 +154,7 @@ def test_entries_beyond_the_end_of_a_log_that_does_not_grow_are_wrong(tmp_path: 
 def test_what_a_running_broker_s_truncation_leaves_in_a_preallocated_index_is_not_damage(tmp_path: Path) -> None:
     left = offset_index(*OFFSETS, (7, 7 * SIZE), (9, 9 * SIZE)), time_index(*TIMES, (1_060, 7), (1_070, 9))
     findings = found(tmp_path, LOG, *(each + bytes(24) for each in left), rolled=False)
-    assert [each.severity.is_damage for each in findings] == [False, False]
+    assert [each.severity.needs_attention for each in findings] == [False, False]
     assert places(findings) == [("index-entries-left", ".index", 24), ("index-entries-left", ".timeindex", 36)]
 
 

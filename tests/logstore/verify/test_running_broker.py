@@ -49,7 +49,7 @@ def meanwhile(work: Callable[[], None]) -> Iterator[None]:
 
 def damage(directory: Path) -> list[Finding]:
     found = verify_partition(PartitionDirectory.open(directory), records=True)
-    return [each for each in found if each.severity.is_damage or each.kind == "unknown-file"]
+    return [each for each in found if each.severity.needs_attention or each.kind == "unknown-file"]
 
 
 def test_rolls_and_retention(tmp_path: Path) -> None:
@@ -68,7 +68,7 @@ def test_rolls_and_retention(tmp_path: Path) -> None:
             for _ in range(LOOKS):
                 assert damage(tmp_path / "t-0") == []
                 epochs = compare_epochs(PartitionDirectory.open(tmp_path / "t-0"))
-                assert [each for each in epochs.findings if each.severity.is_damage] == []
+                assert [each for each in epochs.findings if each.severity.needs_attention] == []
 
 
 class Cleaner:

@@ -58,7 +58,7 @@ def audited(untouched: Path, altered: Path, partition: str) -> Audited:
     kinds += [found.kind for found in check_root(LogRoot.open(altered))]
     verdict = judge([one, *(other for other, _ in others)])
     assert [own for _, own in others] == [[], []]
-    assert {found.replica for found in verdict.findings if found.finding.severity.is_damage} <= {ALTERED}
+    assert {found.replica for found in verdict.findings if found.finding.severity.needs_attention} <= {ALTERED}
     for pair in verdict.pairs:
         assert ALTERED in {pair.leader, pair.follower} or pair.verdicts == (IDENTICAL,)
     return Audited(verdict, tuple(kinds))

@@ -191,7 +191,7 @@ class Play:
             leader = self.stage.log(self.topic, partition)
             assert differences(self.mirror.log_dir / leader.name, leader) == []
         found = verify(open_log_directory(self.mirror.log_dir), records=True)
-        assert [each for each in found if each.severity.is_damage and each.kind not in GAPS] == []
+        assert [each for each in found if each.severity.needs_attention and each.kind not in GAPS] == []
         assert self.mirror.events("truncated") == [], "a leader that never lost anything"
         assert self.mirror.events("failed") == []
 

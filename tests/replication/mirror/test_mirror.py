@@ -110,7 +110,7 @@ def test_what_is_there_and_what_comes_is_copied_byte_for_byte(scene: Scene) -> N
     assert MetaProperties.read(scene.root / "copy" / "meta.properties").cluster_id == "wire"
     known = PartitionMetadata.read(scene.root / "copy" / "orders-0" / PARTITION_METADATA_NAME)
     assert known.topic_id == scene.leader.topic_ids["orders"]
-    assert [each for each in verify(open_log_directory(scene.root / "copy")) if each.severity.is_damage] == []
+    assert [each for each in verify(open_log_directory(scene.root / "copy")) if each.severity.needs_attention] == []
 
 
 def test_it_goes_on_where_it_stopped(scene: Scene) -> None:
