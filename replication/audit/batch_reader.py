@@ -28,6 +28,8 @@ ROW = np.dtype(
         ("magic", np.int8),
         ("crc", np.uint32),
         ("record_count", np.int32),
+        ("base_timestamp", np.int64),
+        ("max_timestamp", np.int64),
         ("position", np.int64),
         ("segment", np.int32),
         ("is_sound", np.bool_),
@@ -117,7 +119,7 @@ class _Collected(SilentCheck):
         columns = chunk.columns
         chosen = self._chosen(columns)
         rows = np.empty(len(chosen), ROW)
-        for name in (*COMPARED, "position"):
+        for name in (*COMPARED, "base_timestamp", "max_timestamp", "position"):
             rows[name] = getattr(columns, name)[chosen]
         rows["is_sound"] = columns.crc_valid[chosen]
         rows["segment"] = self.numbers[chunk.segment.log_path.name]

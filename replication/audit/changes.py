@@ -1,6 +1,7 @@
 """What has become of a copy since it was listed: a snapshot that changes under the audit is no snapshot."""
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from typing import Final
 
 from logstore.verify.finding import Reporter
@@ -30,12 +31,17 @@ def changed_since(copy: Copy, segments: Iterable[SegmentExtent]) -> Iterator[Rep
         yield from _finding(copy, read, {name: size for name, size in now.items() if name in read}, "was read first")
 
 
+def listed_again(copy: Copy) -> Copy:
+    """Return the copy as it is by now. Raises UnreadableLocationError."""
+    files = Storage(copy.root).child(copy.directory).tree(depth=0)[""]
+    return replace(copy, segments=tuple(segment_extents(files)))
+
+
 def _sizes_now(copy: Copy) -> Files | None:
     try:
-        files = Storage(copy.root).child(copy.directory).tree(depth=0)[""]
+        return {segment.file: segment.size for segment in listed_again(copy).segments}
     except UnreadableLocationError:  # examining it has failed, or will
         return None
-    return {segment.file: segment.size for segment in segment_extents(files)}
 
 
 def _finding(copy: Copy, before: Files, now: Files, when: str) -> Iterator[ReplicaFinding]:
@@ -48,8 +54,8 @@ def _finding(copy: Copy, before: Files, now: Files, when: str) -> Iterator[Repli
         Reporter(copy.topic_partition).warning(
             CHANGED,
             f"{_was(before.get(first))} when the snapshot {when}, {_was(now.get(first))} afterwards"
-            f"{f', and {others} more .log files have changed too' if others else ''}: what is said of this copy may "
-            "mix both; audit a snapshot that no broker and nobody else changes",
+            f"{f', and {others} more .log files have changed too' if others else ''}: what this copy holds is not "
+            "known; audit a snapshot that no broker and nobody else changes",
             file=first,
         ),
     )

@@ -100,7 +100,7 @@ class _Comparing:
         first, end = _common(self.left.summary, self.right.summary)
         differing = differing_ranges(self.left, self.right)
         ranges_read = 0
-        for span in _spans(differing):
+        for span in spans(differing):
             ranges_read += len(span)
             self._compare_span(span, first, end)
             if self.fork:
@@ -209,7 +209,7 @@ class _Comparing:
         yield from (missing.first for missing in (*self.missing_left, *self.missing_right))
 
 
-def _spans(ranges: NDArray[np.int64]) -> Iterator[NDArray[np.int64]]:
+def spans(ranges: NDArray[np.int64]) -> Iterator[NDArray[np.int64]]:
     """Group ranges that follow one another, not too many at once."""
     if not len(ranges):
         return

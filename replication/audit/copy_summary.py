@@ -80,6 +80,8 @@ class CopySummary:
     """Who led when: the history, or where that is lost what the batches tell."""
     misfit_epochs: tuple[OffsetRange, ...]
     """Batches whose leader epoch contradicts their neighbours', so that the field must have been altered."""
+    corrupt: tuple[OffsetRange, ...]
+    """Batches whose checksum does not hold: nobody can read their records here."""
     segments: tuple[SegmentExtent, ...]
     kept_segments: int
     """How many of the segments are left when the broker has loaded the log."""
@@ -90,7 +92,9 @@ class CopySummary:
     log_errors: int
     """Findings of severity error about `.log` files."""
     errors: int
-    """All findings of severity error."""
+    """All findings of severity error, other than of what could not be read."""
+    unread: int
+    """Files that could not be read, and changes while they were: what the copy holds is not known."""
     batches: int
     records: int
     log_bytes: int
@@ -122,6 +126,7 @@ _TUPLES = {
     "history": EpochEntry,
     "lineage": EpochEntry,
     "misfit_epochs": OffsetRange,
+    "corrupt": OffsetRange,
     "segments": SegmentExtent,
     "open_transactions": OpenTransaction,
     "last_markers": LastMarker,

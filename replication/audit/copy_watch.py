@@ -12,12 +12,15 @@ from logstore.log_tail import LogTail, first_segment_to_read
 from logstore.partition_directory import PartitionDirectory
 from logstore.segment import Segment
 from logstore.verify import Finding
-from logstore.verify.log_pass import Chunk, SilentCheck, end_after
+from logstore.verify.log_pass import Chunk, SilentCheck, end_after, runs
+from replication.audit.copy_summary import OffsetRange
 from replication.audit.producer_tally import ProducerTally
 from replication.audit.range_digests import RangeDigests
 
 NO_OFFSET = -1
 NO_TIMESTAMP = -1
+MOST_CORRUPT = 1_000
+"""Runs of corrupt batches that are kept one by one."""
 
 
 @dataclass(slots=True)
@@ -57,6 +60,8 @@ class CopyWatch(SilentCheck):
         self.tail = LogTail(partition.log_start_offset)
         """What the broker would take over of the log when it loads it."""
         self.segments: list[SegmentTally] = []
+        self.corrupt: list[OffsetRange] = []
+        """Offsets of batches whose checksum does not hold; where there are many, the last ones are joined."""
         self.holes_end = 0
         """Where the last batch ends from which the cleaner removed records."""
         self.readable_end_offset = partition.log_start_offset
@@ -68,6 +73,7 @@ class CopyWatch(SilentCheck):
         columns = chunk.columns
         self._begin(chunk.segment)
         self.segments[-1].add(columns)
+        self._note_corrupt(columns)
         self.digests.add(columns)
         self.runs.add(columns, chunk.segment.log_path.name)
         self.producers.add(columns)
@@ -96,6 +102,14 @@ class CopyWatch(SilentCheck):
         del is_active
         self._begin(segment)
         yield from ()
+
+    def _note_corrupt(self, columns: BatchColumns) -> None:
+        for first, last in runs(np.flatnonzero(~columns.crc_valid)):
+            found = OffsetRange(int(columns.base_offset[first : last + 1].min()), int(columns.last_offset[last]))
+            if len(self.corrupt) == MOST_CORRUPT:
+                earlier = self.corrupt.pop()
+                found = OffsetRange(min(earlier.first, found.first), max(earlier.last, found.last))
+            self.corrupt.append(found)
 
     def _begin(self, segment: Segment) -> None:
         if self.segments and self.segments[-1].segment is segment:

@@ -165,7 +165,7 @@ class _CrossChecks:
         return min(summary.log_end_offset, self.forks.get(frozenset((summary.replica, other)), summary.log_end_offset))
 
     def high_watermarks(self) -> Iterator[ReplicaFinding]:
-        """Look for committed records on a branch of its own: an unclean election loses them."""
+        """Look for committed records on a branch of its own: they are lost unless it goes on."""
         for summary in self.summaries:
             forks = [fork for replicas, fork in self.forks.items() if summary.replica in replicas]
             fork = min(forks, default=None)
@@ -173,8 +173,8 @@ class _CrossChecks:
                 continue
             finding = self.report.info(
                 "high-watermark-beyond-fork",
-                f"records up to {summary.high_watermark} were committed by what this broker knew, but the copies part "
-                f"at offset {fork}: an unclean election has lost those of one branch, or will",
+                f"records up to {summary.high_watermark} were committed by what this broker knew, but the copies "
+                f"diverge at offset {fork}: they stay only if this branch is the one that leads",
                 file=HIGH_WATERMARK_CHECKPOINT,
                 offset=fork,
             )

@@ -7,11 +7,13 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
+from logstore.verify import Severity
 from replication.audit.auditing import Audit
 from replication.audit.snapshot import Snapshot
 from replication.audit.stranding import stranded
 
-SEVERITIES = ("error", "warning", "info")
+SEVERITIES = tuple(severity.value for severity in Severity)
+"""The worst first."""
 
 
 def describe(spark: SparkSession, audited: Audit, snapshots: Sequence[str | Path]) -> dict[str, Any]:

@@ -18,7 +18,7 @@ from replication.audit.part_scan import KnownChecksums, PartScan
 from replication.audit.piece_watch import PieceWatch
 from replication.audit.range_digests import RangeDigests
 from replication.audit.replica_finding import ReplicaFinding
-from replication.audit.summarizing import summarize
+from replication.audit.summarizing import CHANGED_WHILE_READ, summarize
 from replication.errors import PartitionVanishedError
 
 
@@ -177,7 +177,7 @@ def _examine(
 
 def _changed(partition: PartitionDirectory) -> Finding:
     return Reporter(partition.topic_partition).warning(
-        "changed-while-read",
+        CHANGED_WHILE_READ,
         "the log was changed while it was read, so that its parts do not add up to what its headers say by now; audit "
         "a copy that nobody writes to",
         file=None,

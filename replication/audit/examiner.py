@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -12,7 +12,7 @@ from logstore.partition_directory import PartitionDirectory
 from logstore.root_checkpoints import RootCheckpoints
 from logstore.verify.finding import UNREADABLE, Finding, Reporter, Severity
 from logstore.verify.root_check import check_root
-from replication.audit.changes import changes
+from replication.audit.changes import changes, listed_again
 from replication.audit.examination import Examination, PieceExamination, examine, examine_lineage, examine_piece
 from replication.audit.range_digests import RangeDigests
 from replication.audit.replica_finding import ReplicaFinding
@@ -23,6 +23,8 @@ from replication.errors import PartitionVanishedError, ReplicationError
 Row = dict[str, Any]
 """As `tables.EXAMINED` has it; what is left out is null."""
 VANISHED: Final = "copy-vanished"
+LOOKS_AGAIN: Final = 2
+"""How often a copy is examined again that changes meanwhile."""
 FAILURES: Final = (LogStoreError, ReplicationError, OSError)
 """Why a copy cannot be read."""
 
@@ -80,20 +82,37 @@ class Examiner:
         }
 
     def _whole(self, copy: Copy, look: Callable[[Path, Copy], Examination]) -> Row:
-        row = {**_copy_row(copy), "is_part": False}
+        """Examine a copy; again, where it has changed meanwhile. One that changes each time counts as not read."""
         try:
-            with Storage(copy.root).local_copy(copy.directory) as directory:
-                examination = look(directory, copy)
+            examination, changed = self._look(copy, look)
+            for _ in range(LOOKS_AGAIN if changed else 0):
+                copy = listed_again(copy)
+                examination, changed = self._look(copy, self._examine)
+                if not changed:
+                    break
         except FAILURES as error:
-            return {**row, "findings": _as_json([_failure(copy, error)])}
+            return {**_copy_row(copy), "is_part": False, "findings": _as_json([_failure(copy, error)])}
+        summary = examination.summary
         return {
-            **row,
-            "findings": _as_json([*examination.findings, *changes(copy)]),
-            "summary": examination.summary.to_bytes(),
+            **_copy_row(copy),
+            "is_part": False,
+            "findings": _as_json([*examination.findings, *changed]),
+            "summary": replace(summary, unread=summary.unread + len(changed)).to_bytes(),
             "digests": examination.digests.to_bytes(),
             "segments": list(map(asdict, examination.segments)),
             "epochs": list(map(asdict, examination.epochs)),
         }
+
+    def _look(
+        self, copy: Copy, look: Callable[[Path, Copy], Examination]
+    ) -> tuple[Examination, Sequence[ReplicaFinding]]:
+        """Examine a copy once, and see what has changed meanwhile: then the root's files are read anew next time."""
+        with Storage(copy.root).local_copy(copy.directory) as directory:
+            examination = look(directory, copy)
+            changed = tuple(changes(copy))
+            if changed:
+                self._checkpoints.pop(directory.parent, None)
+        return examination, changed
 
     def _examine(self, directory: Path, copy: Copy) -> Examination:
         return examine(self._open(directory), copy.replica, records=self._records)

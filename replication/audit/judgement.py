@@ -1,43 +1,51 @@
-"""Judges the copies of one partition: by their bytes how they differ, by `plan` and `advise` what that would cost."""
+"""Judges the copies of one partition: by their bytes how they differ, by `plan` what each follower truncates."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import combinations, permutations
 
 from logstore.topic_partition import TopicPartition
 from logstore.verify.finding import UNREADABLE, Reporter
+from replication.audit.committed_records import committed_findings
 from replication.audit.comparison import Comparison, compare
 from replication.audit.copy_summary import CopySummary
 from replication.audit.cross_checks import cross_findings
-from replication.audit.difference_findings import difference_findings, odd_replicas
+from replication.audit.difference_findings import difference_findings
 from replication.audit.examined_copy import ExaminedCopy
 from replication.audit.examined_log import ExaminedLog
+from replication.audit.losses import losses
+from replication.audit.recommendation import recommend
 from replication.audit.replica_finding import ReplicaFinding
 from replication.audit.verdict import Branch, ForkedPair, PairVerdict, PartitionVerdict, Verdict, worst_first
 from replication.errors import CopyUnreadableError
-from replication.planning import Relation, advise, plan
-from replication.planning.advice import Advice, Loss
+from replication.planning import Relation, TruncationPlan, plan
 from replication.planning.failures import PARTITION_ERRORS
 from replication.planning.plan import relation
 
 Logs = Mapping[str, ExaminedLog]
 
 
-def judge(copies: Sequence[ExaminedCopy], *, missing: Sequence[str] = ()) -> PartitionVerdict:
+def judge(
+    copies: Sequence[ExaminedCopy], *, missing: Sequence[str] = (), unread: Collection[str] = ()
+) -> PartitionVerdict:
     """Compare all copies of one partition, of at least one; `missing` names the replicas that should have one too.
 
-    What cannot be read again is a finding, `file-unreadable`, and the pair is then not judged by its bytes.
+    `unread` names the replicas whose copies could not be read, or changed while they were: they make the partition
+    `unknown`. So does what cannot be read again, which is a finding, `file-unreadable`; the pair is then not judged by
+    its bytes.
     """
     copies = sorted(copies, key=lambda copy: copy.replica)
     partition = copies[0].summary.topic_partition
     comparisons: dict[frozenset[str], Comparison] = {}
     findings: list[ReplicaFinding] = []
+    unread = {*unread, *(copy.replica for copy in copies if copy.summary.unread)}
     for left, right in combinations(copies, 2):
         try:
             comparisons[frozenset((left.replica, right.replica))] = compare(left, right)
         except CopyUnreadableError as error:
             findings.append(_unreadable(partition, error))
+            unread.add(error.replica)
     logs = {copy.replica: ExaminedLog.of_copy(copy) for copy in copies}
-    advice, costs = _advice(partition, logs)
+    costs = dict(_costs(logs))
     pairs = tuple(
         _pair(
             logs[leader], logs[follower], comparisons.get(frozenset((leader, follower))), costs.get((leader, follower))
@@ -46,18 +54,22 @@ def judge(copies: Sequence[ExaminedCopy], *, missing: Sequence[str] = ()) -> Par
     )
     summaries = [copy.summary for copy in copies]
     found = list(comparisons.values())
-    recommended = _recommended(advice, logs, found)
+    lost = losses(copies, comparisons)
+    recommendation = recommend(summaries, found, lost)
+    recommended = None if unread else recommendation.least_loss
     return PartitionVerdict(
         topic=partition.topic,
         partition=partition.partition,
-        verdicts=worst_first(set(_verdicts(pairs, summaries, missing))),
+        verdicts=worst_first({*_verdicts(pairs, summaries, missing), *([Verdict.UNKNOWN] if unread else [])}),
         pairs=pairs,
-        recommended=recommended,
+        recommendation=recommendation,
         branches=tuple(map(_branch, summaries)),
         forks=tuple(_forks(comparisons.values())),
         missing=tuple(sorted(missing)),
+        unread=tuple(sorted(unread)),
         findings=(
             *dict.fromkeys(findings),
+            *committed_findings(partition, recommendation),
             *difference_findings(partition, summaries, found),
             *cross_findings(partition, summaries, found, pairs, recommended=recommended, missing=missing),
         ),
@@ -69,54 +81,18 @@ def _unreadable(partition: TopicPartition, error: CopyUnreadableError) -> Replic
     return ReplicaFinding(error.replica, Reporter(partition).error(UNREADABLE, str(error), file=None))
 
 
-def _advice(partition: TopicPartition, logs: Logs) -> tuple[Advice | None, dict[tuple[str, str], Loss]]:
-    """Advise, and tell what each follower loses under each leader, as far as that can be known."""
-    if len(logs) < 2:
-        return None, {}
-    try:
-        advice = advise(partition, logs)
-    except PARTITION_ERRORS:
-        return None, dict(_costs(logs))
-    return advice, {
-        (standing.replica, follower): loss for standing in advice.replicas for follower, loss in standing.lost.items()
-    }
-
-
-def _costs(logs: Logs) -> Iterator[tuple[tuple[str, str], Loss]]:
+def _costs(logs: Logs) -> Iterator[tuple[tuple[str, str], TruncationPlan]]:
+    """Tell what each follower truncates under each leader, as far as that can be known."""
     for leader, follower in permutations(logs, 2):
         try:
-            planned = plan(logs[leader], logs[follower])
+            yield (leader, follower), plan(logs[leader], logs[follower])
         except PARTITION_ERRORS:
             continue
-        yield (leader, follower), Loss(planned.truncate_to, planned.records_lost, planned.bytes_lost)
 
 
-def _recommended(advice: Advice | None, logs: Logs, comparisons: Sequence[Comparison]) -> str | None:
-    """Return who should lead: what `advise` says, unless that copy is suspect and a sound one costs no more.
-
-    Suspect is a log with damage, one that diverges silently, and one that lacks offsets: what it holds would become
-    what all hold, and its consumers would read it. A sound copy goes before it where the others together lose no more
-    records under that one; among several the one that `advise` ranks first. Where the sound ones cost records, none is
-    preferred: what is damaged may still be repaired, what is truncated is gone.
-    """
-    if advice is None:
-        return next(iter(logs)) if len(logs) == 1 else None
-    suspect = odd_replicas(comparisons) | {name for name, log in logs.items() if log.copy.summary.log_errors}
-    suspect |= {each.left for each in comparisons if each.missing_left}
-    suspect |= {each.right for each in comparisons if each.missing_right}
-    lost = {each.replica: sum(loss.records_lost for loss in each.lost.values()) for each in advice.replicas}
-    sound = [
-        each
-        for each in advice.replicas
-        if each.replica not in suspect and lost[each.replica] <= lost[advice.recommended]
-    ]
-    if advice.recommended not in suspect or not sound:
-        return advice.recommended
-    first = min(sound, key=lambda each: (-each.last_epoch, -each.end_offset, lost[each.replica], each.replica))
-    return first.replica
-
-
-def _pair(leader: ExaminedLog, follower: ExaminedLog, comparison: Comparison | None, cost: Loss | None) -> PairVerdict:
+def _pair(
+    leader: ExaminedLog, follower: ExaminedLog, comparison: Comparison | None, cost: TruncationPlan | None
+) -> PairVerdict:
     related = _relation(leader, follower)
     return PairVerdict(
         leader=leader.copy.replica,
@@ -141,7 +117,9 @@ def _relation(leader: ExaminedLog, follower: ExaminedLog) -> Relation:
 def _pair_verdicts(
     leader: CopySummary, follower: CopySummary, related: Relation, comparison: Comparison | None
 ) -> Iterator[Verdict]:
-    if leader.errors or follower.errors or comparison is None or _topic_ids_differ(leader, follower):
+    if comparison is None or leader.unread or follower.unread:
+        yield Verdict.UNKNOWN
+    if leader.errors or follower.errors or _topic_ids_differ(leader, follower):
         yield Verdict.DAMAGED
     if leader.log_start_offset != follower.log_start_offset:
         yield Verdict.RETENTION

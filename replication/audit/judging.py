@@ -11,6 +11,7 @@ from replication.audit.examined_copy import ExaminedCopy, OpenLogs
 from replication.audit.examiner import Examiner, Row, copy_of, piece_of
 from replication.audit.judgement import judge
 from replication.audit.range_digests import RangeDigests
+from replication.audit.replica_finding import ReplicaFinding
 from replication.audit.storage import Storage
 from replication.audit.tables import EXAMINED, JUDGED, Columns, arrow_schema, spark_schema
 from replication.audit.verdict import PartitionVerdict, Verdict
@@ -41,20 +42,25 @@ def finishing(*, records: bool) -> Group:
 
 
 def judge_rows(rows: list[Row], missing: Missing) -> Row:
-    """Judge one partition; a copy that could not be read is counted among the missing."""
+    """Judge one partition; a copy that could not be read, or that changed meanwhile, makes it `unknown`."""
     partition = TopicPartition(rows[0]["topic"], rows[0]["partition"])
     unread = [row["replica"] for row in rows if row["summary"] is None]
     read = [row for row in rows if row["summary"] is not None]
-    lacking = [*missing.get(partition, ()), *unread]
+    lacking = missing.get(partition, ())
     if not read:
-        verdict = PartitionVerdict(*partition, (Verdict.MISSING,), (), None, (), (), tuple(lacking), (), ())
+        verdict = PartitionVerdict(
+            *partition, (Verdict.UNKNOWN,), (), None, (), (), tuple(lacking), tuple(sorted(unread)), (), ()
+        )
         return {**verdict.as_json(), "findings": []}
     copies = [_examined_copy(row) for row in read]
-    verdict = judge(copies, missing=lacking)
-    findings = list(verdict.findings)
+    verdict = judge(copies, missing=lacking, unread=unread)
+    changed: list[ReplicaFinding] = []
     if any(comparison.batches_read for comparison in verdict.comparisons):
         for row, copy in zip(read, copies, strict=True):
-            findings += changed_since(copy_of(row), copy.summary.segments)
+            changed += changed_since(copy_of(row), copy.summary.segments)
+    if changed:
+        verdict = judge(copies, missing=lacking, unread=[*unread, *(finding.replica for finding in changed)])
+    findings = [*verdict.findings, *changed]
     return {**verdict.as_json(), "findings": [finding.as_json() for finding in findings]}
 
 

@@ -11,11 +11,15 @@ from logstore.partition_directory import PartitionDirectory
 from logstore.partition_metadata import PartitionMetadata, format_uuid
 from logstore.recovered_log import RecoveredLog
 from logstore.segment import Segment
-from logstore.verify import Finding, Severity
+from logstore.verify import Finding
 from logstore.verify.compaction import ALWAYS_COMPACTED
+from logstore.verify.finding import UNREADABLE
 from replication.audit.copy_summary import CopySummary, OffsetRange, SegmentExtent
 from replication.audit.copy_watch import CopyWatch
 
+CHANGED_WHILE_READ: Final = "changed-while-read"
+NOT_READ: Final = frozenset({UNREADABLE, CHANGED_WHILE_READ})
+"""Kinds of findings that leave open what a copy holds."""
 MOST_MISFITS: Final = 1_000
 """Misfit runs of epochs that are named one by one; a log with more is taken as misfit from there on."""
 
@@ -29,7 +33,7 @@ def summarize(
     by_batches = EpochHistory((run.epoch, run.first_offset) for run in rising)
     # Kafka refuses a log whose checkpoint cannot be read: what can be judged is the log that a rebuilt one gives.
     loaded = RecoveredLog.of(partition, watch.tail, by_batches if checkpointed is None else checkpointed)
-    errors = [finding for finding in findings if finding.severity is Severity.ERROR]
+    errors = [finding for finding in findings if finding.severity.is_damage and finding.kind != UNREADABLE]
     return CopySummary(
         replica=replica,
         topic=partition.topic_partition.topic,
@@ -46,12 +50,14 @@ def summarize(
         history=tuple(loaded.history.entries),
         lineage=tuple((loaded.history or by_batches).entries),
         misfit_epochs=_ranges(misfit, watch.readable_end_offset),
+        corrupt=tuple(watch.corrupt),
         segments=tuple(SegmentExtent(named_offset(tally.segment), tally.size) for tally in watch.segments),
         kept_segments=len(loaded.segments),
         valid_bytes=loaded.valid_bytes,
         damage=str(loaded.damage) if loaded.damage else None,
         log_errors=sum(1 for error in errors if (error.file or "").endswith(".log")),
         errors=len(errors),
+        unread=sum(finding.kind in NOT_READ for finding in findings),
         batches=watch.digests.batches,
         records=watch.digests.records,
         log_bytes=sum(tally.size for tally in watch.segments),

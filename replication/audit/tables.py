@@ -89,12 +89,33 @@ FINDINGS: Final[Columns] = {
     "offset": _LONG,
     "message": _TEXT,
 }
+_RECORDS: Final[Columns] = {
+    "records": _LONG,
+    "first_offset": _LONG,
+    "last_offset": _LONG,
+    "epochs": pa.list_(_INT),
+    "min_timestamp": _LONG,
+    "max_timestamp": _LONG,
+}
 PARTITIONS: Final[Columns] = {
     "topic": _TEXT,
     "partition": _INT,
     "verdict": _TEXT,
     "verdicts": _TEXTS,
     "recommended": _TEXT,
+    "kafkas_choice": _TEXT,
+    "least_loss": _TEXT,
+    "choices_differ": _FLAG,
+    "candidates": _rows_of(
+        {
+            "replica": _TEXT,
+            "last_epoch": _INT,
+            "log_end_offset": _LONG,
+            "damage": _TEXT,
+            "lost": pa.struct(_RECORDS),
+            "acknowledged": pa.struct(_RECORDS),
+        }
+    ),
     "pairs": _rows_of(
         {
             "leader": _TEXT,
@@ -121,6 +142,7 @@ PARTITIONS: Final[Columns] = {
     ),
     "forks": _rows_of({"left": _TEXT, "right": _TEXT, "offset": _LONG, "left_epoch": _INT, "right_epoch": _INT}),
     "missing": _TEXTS,
+    "unread": _TEXTS,
 }
 """One row a partition: what `epochlog audit --json` prints of it."""
 EXAMINED: Final[Columns] = {

@@ -2,10 +2,11 @@
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any
+from typing import Any, Final
 
 from epoch import EpochEntry
 from replication.audit.comparison import Comparison
+from replication.audit.recommendation import Recommendation
 from replication.audit.replica_finding import ReplicaFinding
 from replication.planning import Relation
 
@@ -13,6 +14,8 @@ from replication.planning import Relation
 class Verdict(StrEnum):
     """How copies of a partition stand to each other, the worst first."""
 
+    UNKNOWN = "unknown"
+    """A copy could not be read, or changed while it was: what it holds may be anything."""
     SILENT_DIVERGENCE = "silent-divergence"
     """Other bytes under the same offset and epoch, all checksums good: what truncation promises never to happen."""
     DAMAGED = "damaged"
@@ -35,9 +38,16 @@ class Verdict(StrEnum):
         return list(Verdict).index(self)
 
 
+REASSURING: Final = frozenset({Verdict.LAGGING, Verdict.COMPACTION, Verdict.RETENTION, Verdict.IDENTICAL})
+"""Verdicts under which no copy contradicts another."""
+
+
 def worst_first(verdicts: set[Verdict]) -> tuple[Verdict, ...]:
-    """Sort verdicts; nothing at all is `identical`, and with anything else that is left out."""
-    told = verdicts - {Verdict.IDENTICAL} or {Verdict.IDENTICAL}
+    """Sort verdicts; nothing at all is `identical`, and with anything else that is left out.
+
+    Where something was not read, nothing is left that would reassure.
+    """
+    told = verdicts - (REASSURING if Verdict.UNKNOWN in verdicts else {Verdict.IDENTICAL}) or {Verdict.IDENTICAL}
     return tuple(sorted(told, key=lambda verdict: verdict.rank))
 
 
@@ -132,13 +142,15 @@ class PartitionVerdict:
     verdicts: tuple[Verdict, ...]
     pairs: tuple[PairVerdict, ...]
     """Each copy as leader of each other one."""
-    recommended: str | None
-    """The replica that should lead, a sound one where that costs no records; None where nothing tells."""
+    recommendation: Recommendation | None
+    """Who should lead, among the copies that were read; None where there is none."""
     branches: tuple[Branch, ...]
     """By replica."""
     forks: tuple[ForkedPair, ...]
     missing: tuple[str, ...]
     """Replicas that should have a copy and have none."""
+    unread: tuple[str, ...]
+    """Replicas whose copies could not be read, or changed while they were."""
     findings: tuple[ReplicaFinding, ...]
     """What only the comparison of copies shows."""
     comparisons: tuple[Comparison, ...]
@@ -148,6 +160,13 @@ class PartitionVerdict:
         """The worst."""
         return self.verdicts[0]
 
+    @property
+    def recommended(self) -> str | None:
+        """The replica under which fewest records are lost; None where a copy is unknown, or how they compare."""
+        if self.recommendation is None or Verdict.UNKNOWN in self.verdicts:
+            return None
+        return self.recommendation.least_loss
+
     def as_json(self) -> dict[str, Any]:
         """Return the verdict as `epochlog audit --json` prints it."""
         return {
@@ -156,8 +175,13 @@ class PartitionVerdict:
             "verdict": self.verdict.value,
             "verdicts": [verdict.value for verdict in self.verdicts],
             "recommended": self.recommended,
+            "kafkas_choice": self.recommendation.kafkas_choice if self.recommendation else None,
+            "least_loss": self.recommendation.least_loss if self.recommendation else None,
+            "choices_differ": self.recommendation is not None and self.recommendation.differs,
+            "candidates": [each.as_json() for each in self.recommendation.candidates] if self.recommendation else [],
             "pairs": [pair.as_json() for pair in self.pairs],
             "branches": [branch.as_json() for branch in self.branches],
             "forks": [fork.as_json() for fork in self.forks],
             "missing": list(self.missing),
+            "unread": list(self.unread),
         }

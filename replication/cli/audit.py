@@ -4,7 +4,7 @@ import logging
 import signal
 import sys
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any, NoReturn
@@ -15,6 +15,7 @@ from replication.cli.audit_files import AuditFiles
 from replication.cli.failure import CommandError, MissingPackageError
 from replication.cli.output import (
     EXIT_CLEAN,
+    EXIT_CRITICAL,
     EXIT_FAILED,
     EXIT_FINDINGS,
     UNREADABLE,
@@ -23,6 +24,7 @@ from replication.cli.output import (
     print_json,
     print_table,
     progress_bar,
+    shown,
 )
 from replication.cli.spark_failure import cause_of
 
@@ -30,6 +32,8 @@ MOST_ROWS = 40
 """Of a table on the terminal; `--json`, `--output` and `--report` have all."""
 HARMLESS = frozenset({"identical", "retention", "compaction"})
 """Verdicts that replicas come to without anything having gone wrong."""
+NOWHERE = "partition-nowhere"
+"""The kind of the findings about partitions that have no verdict, since there is no copy of them."""
 
 
 def audit(
@@ -67,8 +71,9 @@ def audit(
     """Compare copies of several brokers' logs: which replicas agree, lag, have forked, are damaged, and who should
     lead.
 
-    Exit status 1 where replicas differ other than by retention and compaction, or where there is damage; 2 where
-    something could not be read, or a result not be written. Nothing in the copies is changed.
+    Exit status 3 where acknowledged records are lost, or will be under the leader that Kafka elects; 2 where something
+    could not be read or changed meanwhile, or a result could not be written; 1 where replicas differ other than by
+    retention and compaction, or where there is damage. Nothing in the copies is changed.
 
     Example: epochlog audit broker-1 broker-2 broker-3 --report audit.html
     """  # noqa: D205  typer takes the first paragraph whole
@@ -88,7 +93,7 @@ def audit(
         _tell(document)
     for failure in files.failures:
         complain(failure["message"])
-    status = EXIT_FAILED if files.failures else _exit_status(document)
+    status = _exit_status(document, written=not files.failures)
     if status != EXIT_CLEAN:
         raise typer.Exit(status)
 
@@ -153,17 +158,25 @@ def _interruptible() -> Iterator[None]:
         signal.signal(signal.SIGINT, before)
 
 
-def _exit_status(document: Mapping[str, Any]) -> int:
-    """Put first that something could not be read: it might differ too."""
-    if any(finding["kind"] == UNREADABLE for finding in document["findings"]):
+def _exit_status(document: Mapping[str, Any], *, written: bool) -> int:
+    """Put first that acknowledged records are lost, then that something could not be read: it might differ too."""
+    findings, partitions = document["findings"], document["partitions"]
+    if any(finding["severity"] == "critical" for finding in findings):
+        return EXIT_CRITICAL
+    unread = any(finding["kind"] == UNREADABLE for finding in findings)
+    if unread or not written or any(partition["verdict"] == "unknown" for partition in partitions):
         return EXIT_FAILED
-    differs = any(partition["verdict"] not in HARMLESS for partition in document["partitions"])
-    damage = any(finding["severity"] != "info" for finding in document["findings"])
+    differs = any(partition["verdict"] not in HARMLESS for partition in partitions)
+    damage = any(finding["severity"] == "error" or finding["kind"] == NOWHERE for finding in findings)
     return EXIT_FINDINGS if differs or damage else EXIT_CLEAN
 
 
 def _tell(document: Mapping[str, Any]) -> None:
+    from replication.audit.wording import advice_in_words
+
     metrics, partitions = document["metrics"], document["partitions"]
+    _lines(f"critical: {each['replica']}: {each['message']}" for each in _of_severity(document, "critical"))
+    _lines(advice_in_words(each) for each in partitions if each["choices_differ"])
     for snapshot in document["snapshots"]:
         print(f"{snapshot['name']}: {snapshot['partitions']:,} partitions, {snapshot['bytes']:,} bytes of log")
     print(f"{metrics['bytes']:,} bytes of log in {metrics['seconds']:.1f} s")
@@ -171,7 +184,7 @@ def _tell(document: Mapping[str, Any]) -> None:
     print(f"{len(partitions):,} partitions: {', '.join(f'{count:,} {name}' for name, count in verdicts.most_common())}")
     _some(
         "Partitions that differ",
-        ("partition", "verdicts", "should lead", "missing on", "if it leads"),
+        ("partition", "verdicts", "Kafka's choice", "least loss", "missing on", "under the least loss"),
         [_differing(partition) for partition in partitions if partition["verdict"] != "identical"],
     )
     _some(
@@ -193,14 +206,27 @@ def _tell(document: Mapping[str, Any]) -> None:
                 *(each[column] for column in ("file", "position", "offset", "kind", "message")),
             )
             for each in document["findings"]
-            if each["severity"] != "info"
+            if each["severity"] not in {"critical", "info"}
         ],
     )
     notes = metrics["findings_info"]
     if notes:
-        print(f"{notes:,} more worth knowing: see --json or --report")
+        print(f"{notes:,} informational findings: see --json or --report")
     for line in _news(document.get("history")):
         print(line)
+
+
+def _of_severity(document: Mapping[str, Any], severity: str) -> Iterator[Mapping[str, Any]]:
+    return (finding for finding in document["findings"] if finding["severity"] == severity)
+
+
+def _lines(lines: Iterable[str]) -> None:
+    """Print lines, not too many, as files are called what they are called."""
+    told = list(lines)
+    for line in told[:MOST_ROWS]:
+        print(shown(line))
+    if len(told) > MOST_ROWS:
+        print(f"and {len(told) - MOST_ROWS:,} more: see --json or --report")
 
 
 def _some(title: str, columns: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
@@ -213,14 +239,17 @@ def _some(title: str, columns: Sequence[str], rows: Sequence[Sequence[object]]) 
 
 
 def _differing(partition: Mapping[str, Any]) -> tuple[object, ...]:
-    losses = [
-        f"{pair['follower']} goes back to {pair['truncate_to']} and loses {pair['records_lost']} records"
-        for pair in partition["pairs"]
-        if pair["leader"] == partition["recommended"] and pair["records_lost"]
-    ]
-    verdicts = ", ".join(partition["verdicts"])
-    lost = "; ".join(losses) or "nothing is lost"
-    return _name(partition), verdicts, partition["recommended"], ", ".join(partition["missing"]), lost
+    from replication.audit.wording import candidate_of, loss_in_words, replica_in_words
+
+    kafkas, least = (candidate_of(partition, partition[rule]) for rule in ("kafkas_choice", "least_loss"))
+    return (
+        _name(partition),
+        ", ".join(partition["verdicts"]),
+        replica_in_words(kafkas) if kafkas else None,
+        replica_in_words(least) if least else None,
+        ", ".join(partition["missing"]),
+        loss_in_words(partition, least),
+    )
 
 
 def _news(history: Mapping[str, Any] | None) -> Iterator[str]:

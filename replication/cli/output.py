@@ -16,6 +16,8 @@ from logstore.record_lines import escape
 EXIT_CLEAN = 0
 EXIT_FINDINGS = 1
 EXIT_FAILED = 2
+EXIT_CRITICAL = 3
+"""Acknowledged records are lost, or will be: this status goes before all others."""
 EXIT_OUTPUT_CLOSED = 141
 """As a shell counts any command whose reader went away (128 + SIGPIPE)."""
 

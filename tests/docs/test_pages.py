@@ -26,7 +26,7 @@ def kinds_in_the_code() -> set[str]:
 
 def test_every_kind_of_finding_is_explained_and_no_other() -> None:
     explained = re.findall(
-        r"^\| `([a-z-]+)` \| (?:error|warning|info)", (DOCS / "findings.md").read_text(), re.MULTILINE
+        r"^\| `([a-z-]+)` \| (?:critical|error|warning|info)", (DOCS / "findings.md").read_text(), re.MULTILINE
     )
     assert len(explained) == len(set(explained))
     assert set(explained) == kinds_in_the_code()

@@ -80,7 +80,7 @@ class Span:
 def draw(partition: Json) -> str:
     """Draw a partition's verdict, as `PartitionVerdict.as_json` gives it, as SVG.
 
-    The cuts are those under the recommended leader.
+    The cuts are those under the recommended leader: the one under whom fewest records are lost.
     """
     scale = Scale.over(partition)
     branches: Sequence[Json] = partition["branches"]
@@ -112,7 +112,7 @@ def _axis(scale: Scale, partition: Json, height: int) -> Iterator[str]:
 def _branch(branch: Json, partition: Json, scale: Scale, y: int) -> Iterator[str]:
     leads = branch["replica"] == partition["recommended"]
     replica = escape(_short(branch["replica"], 22))
-    note = "should lead" if leads else f"{branch['records']:,} records"
+    note = "least loss" if leads else f"{branch['records']:,} records"
     yield f'<text class="replica" x="0" y="{y + 16}">{replica}</text>'
     yield f'<text class="note" x="0" y="{y + 32}">{note}</text>'
     spans = [part for span in _spans(branch) for part in span.parted_at(scale.fork)]

@@ -10,11 +10,13 @@ from typing import Any, Final
 
 from replication.audit.report.lineage import draw
 from replication.audit.verdict import Verdict
+from replication.audit.wording import advice_in_words, candidate_of, loss_in_words, replica_in_words
 
 MOST_PICTURES: Final = 100
 """Forks drawn on the page, those that cost most first; the table has all."""
 
 COLOURS: Final = {
+    Verdict.UNKNOWN: "bad",
     Verdict.SILENT_DIVERGENCE: "bad",
     Verdict.DAMAGED: "bad",
     Verdict.FORKED: "bad",
@@ -24,7 +26,7 @@ COLOURS: Final = {
     Verdict.RETENTION: "mild",
     Verdict.IDENTICAL: "good",
 }
-SEVERITIES: Final = {"error": "bad", "warning": "warn", "info": "mild"}
+SEVERITIES: Final = {"critical": "bad", "error": "bad", "warning": "warn", "info": "mild"}
 
 Json = Mapping[str, Any]
 
@@ -39,7 +41,9 @@ def render(document: Json) -> str:
     title = f"Audit of {', '.join(each['name'] for each in document['snapshots'])}"
     body = [
         f"<h1>{escape(title)}</h1>",
+        *_committed(document["findings"]),
         *_summary(document),
+        *_choices(partitions),
         *_tiles(partitions),
         *_snapshots(document["snapshots"]),
         *_new(document.get("history")),
@@ -69,15 +73,42 @@ def _summary(document: Json) -> Iterator[str]:
     partitions, findings = document["partitions"], document["findings"]
     worst = min((Verdict(each["verdict"]) for each in partitions), key=lambda verdict: verdict.rank, default=None)
     when = datetime.fromtimestamp(document["metrics"]["time"], UTC)
-    errors = sum(finding["severity"] == "error" for finding in findings)
+    errors = sum(finding["severity"] in {"critical", "error"} for finding in findings)
     yield (
         f'<p class="soft">{when:%Y-%m-%d %H:%M} UTC · {len(partitions):,} partitions · '
         f"{_bytes(document['metrics']['bytes'])} of log read</p>"
     )
     if worst is None or (worst is Verdict.IDENTICAL and not errors):
-        yield '<p class="good">All copies agree, and nothing is damaged.</p>'
+        yield '<p class="good">All copies agree, and no damage was found in what was read.</p>'
     else:
         yield f"<p>{_SENTENCES[worst]}</p>"
+
+
+def _committed(findings: Sequence[Json]) -> Iterator[str]:
+    """Say before all else that acknowledged records are lost."""
+    critical = [finding for finding in findings if finding["severity"] == "critical"]
+    if not critical:
+        return
+    yield '<section class="critical"><h2>Acknowledged records are lost, or will be</h2><ul>'
+    for finding in critical[:MOST_PICTURES]:
+        yield f"<li><b>{escape(_name(finding))}</b> on {escape(finding['replica'])}: {escape(finding['message'])}.</li>"
+    yield "</ul>"
+    if len(critical) > MOST_PICTURES:
+        yield f"<p>{len(critical) - MOST_PICTURES:,} more are in the table of findings below.</p>"
+    yield "</section>"
+
+
+def _choices(partitions: Sequence[Json]) -> Iterator[str]:
+    """Name the partitions of which Kafka would elect another leader than the one that loses least."""
+    differing = [each for each in partitions if each["choices_differ"]]
+    if not differing:
+        return
+    yield "<h2>Kafka would elect another leader than the one that loses least</h2><ul>"
+    for partition in differing[:MOST_PICTURES]:
+        yield f"<li>{escape(advice_in_words(partition))}.</li>"
+    yield "</ul>"
+    if len(differing) > MOST_PICTURES:
+        yield f"<p>{len(differing) - MOST_PICTURES:,} more are in the table of partitions below.</p>"
 
 
 def _tiles(partitions: Sequence[Json]) -> Iterator[str]:
@@ -125,7 +156,8 @@ def _forks(partitions: Sequence[Json]) -> Iterator[str]:
     yield "<h2>Forked partitions</h2>"
     yield (
         "<p>Each bar is one replica's log, each colour one leader epoch; bars that show other colours at the same "
-        "offset hold other records there. Hatched is what the replica loses if the recommended leader is elected. "
+        "offset hold other records there. Hatched is what the replica truncates if the leader is elected under whom "
+        "fewest records are lost. "
         "The triangle is the high watermark.</p>"
     )
     yield (
@@ -146,10 +178,13 @@ def _fork(partition: Json) -> Iterator[str]:
             f"{fork['left_epoch']} on {escape(fork['left'])}, {fork['right_epoch']} on {escape(fork['right'])}.</p>"
         )
     yield draw(partition)
-    columns = ("if this leads", "this follows", "relation", "cut at", "records lost", "bytes lost")
+    yield f"<p>{escape(advice_in_words(partition))}.</p>"
+    leaders = [(replica_in_words(each), loss_in_words(partition, each)) for each in partition["candidates"]]
+    yield _plain_table(("if this leads", "what all replicas lose together"), leaders, numbers=())
+    columns = ("if this leads", "this follows", "relation", "truncates to", "records truncated", "bytes truncated")
     rows = [
         (
-            pair["leader"] + (" (recommended)" if pair["leader"] == partition["recommended"] else ""),
+            pair["leader"] + _note(partition, pair["leader"]),
             pair["follower"],
             pair["relation"],
             pair["truncate_to"],
@@ -162,16 +197,25 @@ def _fork(partition: Json) -> Iterator[str]:
     yield "</section>"
 
 
+def _note(partition: Json, replica: str) -> str:
+    """Say by which rule a replica should lead, and that it is damaged."""
+    rules = [text for rule, text in _RULES.items() if partition[rule] == replica]
+    candidate = candidate_of(partition, replica)
+    notes = [*rules, *(["not to be trusted"] if candidate and candidate["damage"] else [])]
+    return f" ({', '.join(notes)})" if notes else ""
+
+
 def _differing(partitions: Sequence[Json]) -> Iterator[str]:
     rows = [
         (
             _name(each),
             each["verdict"],
             ", ".join(each["verdicts"][1:]),
-            each["recommended"],
+            *(_leader(each, each[rule]) for rule in _RULES),
             ", ".join(each["missing"]),
+            ", ".join(each["unread"]),
             min((pair["truncate_to"] for pair in each["pairs"] if pair["truncate_to"] is not None), default=None),
-            _cost(each),
+            *(_lost(each, each[rule]) for rule in _RULES),
         )
         for each in partitions
         if each["verdict"] != Verdict.IDENTICAL
@@ -180,8 +224,21 @@ def _differing(partitions: Sequence[Json]) -> Iterator[str]:
     if not rows:
         yield "<p>None.</p>"
         return
-    columns = ("partition", "verdict", "also", "should lead", "missing on", "lowest cut", "most records lost")
-    yield from _table("partitions", columns, rows, numbers=(5, 6))
+    columns = (
+        *("partition", "verdict", "also", "Kafka's choice", "least loss", "missing on", "not read on"),
+        *("truncates to, at lowest", "records lost under Kafka's choice", "under the least loss"),
+    )
+    yield from _table("partitions", columns, rows, numbers=(7, 8, 9))
+
+
+def _leader(partition: Json, replica: str | None) -> str | None:
+    candidate = candidate_of(partition, replica)
+    return replica_in_words(candidate) if candidate else None
+
+
+def _lost(partition: Json, replica: str | None) -> int | None:
+    candidate = candidate_of(partition, replica)
+    return candidate["lost"]["records"] if candidate and candidate["lost"] else None
 
 
 def _consumers(offsets: Sequence[Json]) -> Iterator[str]:
@@ -270,7 +327,12 @@ def _bytes(count: float) -> str:
     return f"{count:,.1f} PiB"
 
 
+_RULES: Final = {"kafkas_choice": "Kafka's choice", "least_loss": "least loss"}
+"""The rules by which a leader is chosen, as keys of a partition."""
 _SENTENCES: Final = {
+    Verdict.UNKNOWN: (
+        "Some copies could not be read, or changed while they were: what they hold, and what is lost, is not known."
+    ),
     Verdict.SILENT_DIVERGENCE: (
         "Some copies hold other bytes under the same offset and leader epoch. Replication promises that this never "
         "happens: no truncation will heal it, so find out which copy is right before any of them is thrown away."
@@ -278,7 +340,7 @@ _SENTENCES: Final = {
     Verdict.DAMAGED: "Some copies are damaged: see the findings, and take what is lost from another replica.",
     Verdict.FORKED: "Some partitions have forked: two leaders wrote the same offsets, and one branch will be cut off.",
     Verdict.MISSING: "Some copies, or parts of them, are missing.",
-    Verdict.LAGGING: "No copy contradicts another; some only lack a tail that they will fetch.",
+    Verdict.LAGGING: "No copy contradicts another; some lack the newest records, and fetch them if they do not lead.",
     Verdict.COMPACTION: "No copy contradicts another; some were compacted further than others.",
     Verdict.RETENTION: "No copy contradicts another; some start at older offsets than others.",
     Verdict.IDENTICAL: "All copies agree with each other, but files beside the logs have errors: see the findings.",

@@ -15,6 +15,7 @@ from replication.audit.consumer_offsets import (
     GroupPartition,
     stranded_by,
 )
+from replication.audit.recommendation import Recommendation
 from replication.audit.verdict import Branch, PairVerdict, PartitionVerdict, Verdict
 from replication.planning import Relation
 
@@ -74,7 +75,8 @@ def verdict(recommended: str | None = "broker-2", truncate_to: int | None = 300)
         PairVerdict("broker-2", "broker-1", Relation.FORKED, truncate_to, 120, 12_000, forked, 300),
         PairVerdict("broker-1", "broker-2", Relation.FORKED, 300, 50, 5_000, forked, 300),
     )
-    return PartitionVerdict("diverge", 0, forked, pairs, recommended, BRANCHES, (), (), (), ())
+    recommendation = Recommendation("broker-2", recommended, ())
+    return PartitionVerdict("diverge", 0, forked, pairs, recommendation, BRANCHES, (), (), (), (), ())
 
 
 def committed_to(offset: int, epoch: int = -1) -> list[tuple[int, int]]:

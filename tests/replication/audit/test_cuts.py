@@ -24,7 +24,6 @@ from tests.replication.audit.copies import copy_of
 from tests.replication.audit.summaries import T0, summary
 
 FOLLOWER, LEADER = "broker-1", "broker-2"
-CUTS = {"producer-sequence-cut", "transaction-cut", "transaction-end-cut"}
 
 
 class Step(NamedTuple):
@@ -106,9 +105,9 @@ def test_what_breaks_at_a_cut(common: list[Step], of_follower: list[Step], of_le
         follower, fork = write(names[FOLLOWER], [Step(0), *common], of_follower, 1)
         leader, _ = write(names[LEADER], [Step(0), *common], [*of_leader, Step(9)], 2)
         opened = {name: PartitionDirectory.open(directory) for name, directory in names.items()}
-        verdict = judge([copy_of(each, examine(each, name)) for name, each in opened.items()])
-    assert verdict.recommended == LEADER
-    told = [each for each in verdict.findings if each.finding.kind in CUTS]
+        copies = [copy_of(each, examine(each, name)) for name, each in opened.items()]
+        verdict = judge(copies)
+    told = list(cut_findings(T0, [copy.summary for copy in copies], verdict.pairs, LEADER))
     assert {each.replica for each in told} <= {FOLLOWER}
     named = {(each.finding.kind, int(each.finding.message.split("producer ")[1].split(" ")[0])) for each in told}
     assert named == expected(follower, leader, fork)

@@ -1,6 +1,5 @@
 """Pairs of logs that differ in a known way are said to differ in that way, and in no other."""
 
-from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
@@ -15,7 +14,7 @@ from hypothesis import strategies as st
 from logstore.codec import Codec
 from logstore.log_file import LogFile
 from logstore.verify import Severity
-from replication.audit import batch_reader, comparison, range_digests
+from replication.audit import batch_reader, comparison, losses, range_digests
 from replication.audit.comparison import compare
 from replication.audit.copy_summary import OffsetRange
 from replication.audit.examined_copy import ExaminedCopy, in_place
@@ -64,7 +63,7 @@ def histories(draw: st.DrawFn) -> tuple[tuple[Written, ...], tuple[Written, ...]
 def ranges_of(bits: int) -> Iterator[None]:
     """Let ranges of offsets be so small that a few batches fill many of them."""
     with ExitStack() as stack:
-        for module in (range_digests, comparison, batch_reader):
+        for module in (range_digests, comparison, batch_reader, losses):
             stack.enter_context(patch.object(module, "RANGE_BITS", bits))
         stack.enter_context(patch.object(comparison, "RANGES_AT_ONCE", 2))
         yield
@@ -156,12 +155,10 @@ def test_changed_bytes_under_a_good_checksum(
         assert all(lost[name] > lost[verdict.recommended] for name in lost.keys() - suspects)
 
 
-def lost_under(verdict: PartitionVerdict) -> Counter[str]:
-    """How many records the others lose together under each."""
-    lost: Counter[str] = Counter()
-    for pair in verdict.pairs:
-        lost[pair.leader] += pair.records_lost or 0
-    return lost
+def lost_under(verdict: PartitionVerdict) -> dict[str, int]:
+    """How many distinct records are lost under each."""
+    assert verdict.recommendation is not None
+    return {each.replica: each.loss.lost.records for each in verdict.recommendation.candidates if each.loss}
 
 
 @pytest.mark.parametrize(
@@ -169,7 +166,8 @@ def lost_under(verdict: PartitionVerdict) -> Counter[str]:
     [
         pytest.param(1, "broker-2", id="it costs more records"),
         pytest.param(5, "broker-2", id="it costs as many"),
-        pytest.param(6, "broker-1", id="the sound ones cost more"),
+        pytest.param(6, "broker-2", id="it costs as many, with the record that it has wrong"),
+        pytest.param(7, "broker-1", id="the sound ones cost more"),
     ],
 )
 def test_a_silently_changed_copy_that_goes_furthest_leads_only_where_that_spares_records(
@@ -273,7 +271,8 @@ def test_a_copy_that_is_gone_by_the_time_it_is_read_again(tmp_path: Path) -> Non
     left, right = examined(partitions)
     gone = ExaminedCopy(right.summary, right.digests, in_place(tmp_path / "gone"))
     verdict = judge([left, gone])
-    assert Verdict.DAMAGED in verdict.verdicts
+    assert verdict.verdicts == (Verdict.UNKNOWN, Verdict.FORKED)
+    assert (verdict.unread, verdict.recommended) == (("broker-2",), None)
     assert [(found.replica, found.finding.kind) for found in errors(verdict)] == [("broker-2", "file-unreadable")]
 
 

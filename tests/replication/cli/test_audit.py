@@ -47,7 +47,7 @@ def test_a_forked_cluster_is_told_in_every_form(forked: Path, tmp_path: Path) ->
     report, output, history = tmp_path / "page.html", tmp_path / "tables", tmp_path / "history"
     options = ("--json", "--records", "--report", report, "--output", output, "--history", history)
     outcome = epochlog("audit", *roots, *options)
-    assert outcome.status == 1, outcome.err
+    assert outcome.status == 3, outcome.err
     told = json.loads(outcome.out)
     verdicts = {f"{each['topic']}-{each['partition']}": each["verdict"] for each in told["partitions"]}
     assert {name for name, verdict in verdicts.items() if verdict == "forked"} == {"diverge-0", "hwloss-0"}
@@ -59,7 +59,14 @@ def test_a_forked_cluster_is_told_in_every_form(forked: Path, tmp_path: Path) ->
             assert pair["relation"] == expected["classification"]
             assert pair["truncate_to"] == expected["truncation_offset"]
             assert (pair["records_lost"], pair["bytes_lost"]) == (expected["records_lost"], expected["bytes_lost"])
-    assert {finding["severity"] for finding in told["findings"]} <= {"info", "warning"}
+    assert {finding["severity"] for finding in told["findings"]} <= {"critical", "info", "warning"}
+    assert [(each["kind"], each["replica"], each["topic"], each["offset"]) for each in told["findings"][:2]] == [
+        ("committed-records-lost", "broker-1", "diverge", 300),
+        ("committed-records-lost", "broker-1", "hwloss", 300),
+    ]
+    assert told["metrics"]["findings_critical"] == 2
+    choices = {each["topic"]: (each["kafkas_choice"], each["least_loss"]) for each in told["partitions"]}
+    assert choices["diverge"] == choices["hwloss"] == ("broker-2", "broker-1")
     stranded = {(each["group"], each["committed_offset"], each["truncate_to"]) for each in told["consumer_offsets"]}
     assert stranded == {("billing", 410, 300), ("ledger", 333, 300), ("mail", 302, 300)}
     assert told["metrics"]["bytes"] == sum(each["bytes"] for each in told["snapshots"])

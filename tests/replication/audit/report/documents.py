@@ -34,6 +34,31 @@ def pair(leader: str, follower: str, relation: str, truncate_to: int | None, los
     }
 
 
+def span(records: int, first: int | None = None, *epochs: int) -> dict[str, Any]:
+    times = (1_700_000_000_000, 1_700_000_060_000) if records else (None, None)
+    return {
+        "records": records,
+        "first_offset": first,
+        "last_offset": first + records - 1 if records and first is not None else None,
+        "epochs": list(epochs),
+        "min_timestamp": times[0],
+        "max_timestamp": times[1],
+    }
+
+
+def candidate(
+    replica: str, epoch: int, end: int, lost: dict[str, Any], acknowledged: dict[str, Any], damage: str | None = None
+) -> dict[str, Any]:
+    return {
+        "replica": replica,
+        "last_epoch": epoch,
+        "log_end_offset": end,
+        "damage": damage,
+        "lost": lost,
+        "acknowledged": acknowledged,
+    }
+
+
 def forked(topic: str = "payments", partition: int = 0) -> dict[str, Any]:
     """Two branches from 300 on: broker-1 wrote 120 records of epoch 1, broker-2 50 of epoch 2."""
     return {
@@ -41,7 +66,15 @@ def forked(topic: str = "payments", partition: int = 0) -> dict[str, Any]:
         "partition": partition,
         "verdict": "forked",
         "verdicts": ["forked", "lagging"],
-        "recommended": "broker-2",
+        "recommended": "broker-1",
+        "kafkas_choice": "broker-2",
+        "least_loss": "broker-1",
+        "choices_differ": True,
+        "candidates": [
+            candidate("broker-1", 1, 420, span(50, 300, 2), span(0)),
+            candidate("broker-2", 2, 350, span(120, 300, 1), span(120, 300, 1)),
+            candidate("broker-3", 1, 300, span(170, 300, 1, 2), span(120, 300, 1)),
+        ],
         "pairs": [
             pair("broker-1", "broker-2", "forked", 300, 50),
             pair("broker-2", "broker-1", "forked", 300, 120),
@@ -57,6 +90,7 @@ def forked(topic: str = "payments", partition: int = 0) -> dict[str, Any]:
         ],
         "forks": [{"left": "broker-1", "right": "broker-2", "offset": 300, "left_epoch": 1, "right_epoch": 2}],
         "missing": [],
+        "unread": [],
     }
 
 
@@ -67,10 +101,15 @@ def agreeing(topic: str, partition: int, verdict: str = "identical") -> dict[str
         "verdict": verdict,
         "verdicts": [verdict],
         "recommended": "broker-1",
+        "kafkas_choice": "broker-1",
+        "least_loss": "broker-1",
+        "choices_differ": False,
+        "candidates": [candidate(f"broker-{number}", 0, 100, span(0), span(0)) for number in (1, 2)],
         "pairs": [pair("broker-1", "broker-2", verdict, 100, 0), pair("broker-2", "broker-1", verdict, 100, 0)],
         "branches": [branch("broker-1", 100, entry(0, 0)), branch("broker-2", 100, entry(0, 0))],
         "forks": [],
         "missing": [],
+        "unread": [],
     }
 
 

@@ -48,10 +48,10 @@ def test_the_same_epoch_has_the_same_colour_and_place_on_all_replicas() -> None:
 
 def test_the_cut_is_drawn_on_those_who_lose_under_the_recommended_leader() -> None:
     svg = drawn(forked())
-    assert texts(svg, "lost-label") == ["cut at 300: loses 120 records, 8,400 bytes"]
+    assert texts(svg, "lost-label") == ["cut at 300: loses 50 records, 3,500 bytes"]
     (lost,) = of_class(svg, "lost")
-    assert lost.get("x") == of_class(svg, "epoch")[2].get("x")
-    assert texts(svg, "note") == ["420 records", "should lead", "300 records"]
+    assert lost.get("x") == of_class(svg, "epoch")[5].get("x")
+    assert texts(svg, "note") == ["least loss", "350 records", "300 records"]
 
 
 def test_nothing_is_cut_where_nobody_knows_where() -> None:

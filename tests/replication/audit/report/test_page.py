@@ -29,12 +29,44 @@ def test_names_from_files_stay_text() -> None:
 
 def test_agreement_is_said_in_a_sentence() -> None:
     page = render(document(agreeing("orders", 0)))
-    assert "All copies agree, and nothing is damaged." in page
+    assert "All copies agree, and no damage was found in what was read." in page
     assert "Forked partitions" not in page
 
 
 def test_an_identical_partition_with_an_error_is_not_called_sound() -> None:
-    assert "nothing is damaged" not in render(document(agreeing("orders", 0), findings=(finding(),)))
+    assert "no damage was found" not in render(document(agreeing("orders", 0), findings=(finding(),)))
+
+
+def test_the_loss_of_acknowledged_records_comes_first() -> None:
+    critical = finding("committed-records-lost", "critical", message="120 records of payments-0")
+    page = render(document(forked(), findings=(critical, finding())))
+    heading = page.index("Acknowledged records are lost, or will be")
+    assert heading < page.index("120 records of payments-0") < page.index("of log read</p>") < page.index('"tiles"')
+
+
+def test_that_the_choices_differ_comes_before_the_table_of_partitions() -> None:
+    page = render(document(forked(), agreeing("orders", 0)))
+    told = page.index("payments-0: the choices differ: Kafka elects broker-2 (leader epoch 2, end offset 350)")
+    assert told < page.index('"tiles"') < page.index("Partitions that differ")
+    assert "least is lost under broker-1 (leader epoch 1, end offset 420): 50 records" in page
+    assert "the choices differ" not in render(document(agreeing("orders", 0)))
+
+
+def test_a_damaged_copy_is_never_named_as_leader_without_its_damage() -> None:
+    partition = forked()
+    for each in partition["candidates"][:2]:
+        each["damage"] = "damaged, 7 errors in its log"
+    page = render(document(partition))
+    assert page.count("broker-1 (not to be trusted: damaged, 7 errors in its log)") >= 3
+    assert "broker-1 (least loss, not to be trusted)" in page
+
+
+def test_a_partition_with_an_unread_copy_is_unknown_and_nothing_in_it_is_called_sound() -> None:
+    partition = {**agreeing("orders", 0, "unknown"), "unread": ["broker-3"], "recommended": None}
+    page = render(document(partition))
+    assert "what they hold, and what is lost, is not known" in page
+    assert "nothing is lost" not in page
+    assert "All copies agree" not in page
 
 
 def test_what_is_new_since_the_last_audit_is_listed() -> None:

@@ -1,0 +1,162 @@
+"""What is lost once a replica leads: the distinct records that other copies have and its own has not."""
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+import numpy as np
+
+from replication.audit.batch_reader import Batches, BatchReader
+from replication.audit.comparison import Comparison, spans
+from replication.audit.copy_summary import CopySummary, OffsetRange
+from replication.audit.difference_findings import odd_replicas
+from replication.audit.examined_copy import ExaminedCopy
+from replication.audit.range_digests import RANGE_BITS
+from replication.audit.record_tally import RecordSpan, RecordTally, clipped
+from replication.errors import CopyUnreadableError
+
+LAST: Final = 2**63 - 2
+"""The largest last offset of what may be lost: its end is an offset too."""
+
+Comparisons = Mapping[frozenset[str], Comparison]
+
+
+@dataclass(frozen=True, slots=True)
+class Loss:
+    """What is lost under one leader, each record counted once, however many copies have it."""
+
+    lost: RecordSpan
+    """What some copy has and the leader's has not: truncated, or never read again."""
+    acknowledged: RecordSpan
+    """Those of them below the high watermark of a copy that has them: producers were told that they are safe."""
+    by_replica: Mapping[str, RecordSpan]
+    """The acknowledged ones that each replica has; replicas without any are left out."""
+
+
+def losses(copies: Sequence[ExaminedCopy], comparisons: Comparisons) -> dict[str, Loss]:
+    """Tell, by leader, what is lost under it; a leader is left out where the copies could not all be compared with it.
+
+    Records count as equal where `compare` says so. What retention has removed from the leader's log is not lost, and
+    neither is what the cleaner may have removed. Batches whose checksum does not hold are nobody's records.
+    """
+    leaders = [
+        copy.replica
+        for copy in copies
+        if all(frozenset((copy.replica, other.replica)) in comparisons for other in copies if other is not copy)
+    ]
+    summaries = {copy.replica: copy.summary for copy in copies}
+    odd = odd_replicas(list(comparisons.values()))
+    lacking = {
+        (leader, follower): _lacking(summaries[leader], summaries[follower], comparisons, odd)
+        for leader in leaders
+        for follower in summaries
+    }
+    tallies = {leader: _Tallies() for leader in leaders}
+    try:
+        _read(copies, lacking, tallies)
+    except CopyUnreadableError:
+        return {}
+    return {leader: tallies[leader].loss() for leader in leaders}
+
+
+@dataclass(slots=True)
+class _Tallies:
+    """Counts for one leader."""
+
+    lost: RecordTally = field(default_factory=RecordTally)
+    acknowledged: RecordTally = field(default_factory=RecordTally)
+    by_replica: dict[str, RecordTally] = field(default_factory=dict)
+
+    def add(self, lost: Mapping[str, Batches], high_watermarks: Mapping[str, int | None]) -> None:
+        """Count in what each replica has of one stretch of the log."""
+        acknowledged = {name: clipped(rows, 0, high_watermarks[name] or 0) for name, rows in lost.items()}
+        self.lost.add(np.concatenate([*lost.values()]))
+        self.acknowledged.add(np.concatenate([*acknowledged.values()]))
+        for name, rows in acknowledged.items():
+            self.by_replica.setdefault(name, RecordTally()).add(rows)
+
+    def loss(self) -> Loss:
+        held = {name: tally.span for name, tally in self.by_replica.items() if tally.span.records}
+        return Loss(self.lost.span, self.acknowledged.span, held)
+
+
+def _lacking(
+    leader: CopySummary, follower: CopySummary, comparisons: Comparisons, odd: Collection[str]
+) -> list[OffsetRange]:
+    """Return the offsets at which the follower's records, if it has any, are not in the leader's log."""
+    starts = max(leader.log_start_offset, follower.log_start_offset)
+    if leader is follower:
+        # What stands behind damage, where recovery ends the log.
+        return [OffsetRange(max(starts, leader.log_end_offset), LAST)] if leader.damage else []
+    comparison = comparisons[frozenset((leader.replica, follower.replica))]
+    parts_at = comparison.fork.offset if comparison.fork else LAST
+    tail = max(starts, min(parts_at, leader.log_end_offset))
+    missing = comparison.missing_left if comparison.left == leader.replica else comparison.missing_right
+    # Where one version is right, but not which is known, neither is lost; an odd one out is taken for wrong.
+    believed = leader.replica in odd and follower.replica not in odd
+    diverging = [OffsetRange(each.first_offset, each.last_offset) for each in comparison.divergences if believed]
+    before = (
+        OffsetRange(max(first, starts), min(last, tail - 1))
+        for first, last in (*missing, *diverging, *leader.corrupt)
+        if first < tail and last >= starts
+    )
+    return _merged([*before, OffsetRange(tail, LAST)])
+
+
+def _merged(ranges: Sequence[OffsetRange]) -> list[OffsetRange]:
+    """Sort ranges and join those that overlap, so that no record is in two."""
+    merged: list[OffsetRange] = []
+    for each in sorted(ranges):
+        if merged and each.first <= merged[-1].last + 1:
+            merged[-1] = OffsetRange(merged[-1].first, max(merged[-1].last, each.last))
+        else:
+            merged.append(each)
+    return merged
+
+
+def _read(
+    copies: Sequence[ExaminedCopy],
+    lacking: Mapping[tuple[str, str], Sequence[OffsetRange]],
+    tallies: Mapping[str, _Tallies],
+) -> None:
+    """Read what any leader lacks, a stretch of the log at a time, and count it for each leader."""
+    readers = {copy.replica: BatchReader(copy) for copy in copies}
+    high_watermarks = {copy.replica: copy.summary.high_watermark for copy in copies}
+    wanted = {name: [ranges for pair, ranges in lacking.items() if pair[1] == name] for name in readers}
+    numbers = {name: _ranges_to_read(reader.copy, wanted[name]) for name, reader in readers.items()}
+    for span in spans(np.array(sorted(set().union(*numbers.values())), np.int64)):
+        first, end = int(span[0]) << RANGE_BITS, int(span[-1]) + 1 << RANGE_BITS
+        holding = [name for name in readers if not numbers[name].isdisjoint(span.tolist())]
+        batches = {name: _sound(readers[name], first, end) for name in holding}
+        for leader, tally in tallies.items():
+            lost = {name: _within(rows, lacking[leader, name]) for name, rows in batches.items()}
+            tally.add(lost, high_watermarks)
+
+
+def _ranges_to_read(copy: ExaminedCopy, wanted: Sequence[Sequence[OffsetRange]]) -> set[int]:
+    """Return the numbers of the digests' ranges in which a batch begins that has some of the offsets."""
+    rows = copy.digests.rows
+    chosen = np.zeros(len(rows), np.bool_)
+    for ranges in wanted:
+        for first, last in ranges:
+            chosen |= (rows["last_offset"] >= first) & (rows["first_offset"] <= last)
+    return set(rows["range"][chosen].tolist())
+
+
+def _sound(reader: BatchReader, first: int, end: int) -> Batches:
+    rows = reader.read(first, end)
+    sound: Batches = rows[rows["is_sound"]]
+    return sound
+
+
+def _within(batches: Batches, ranges: Sequence[OffsetRange]) -> Batches:
+    return np.concatenate([batches[:0], *_parts(batches, ranges)])
+
+
+def _parts(batches: Batches, ranges: Sequence[OffsetRange]) -> Iterator[Batches]:
+    if not len(batches):
+        return
+    first, last = int(batches["base_offset"].min()), int(batches["last_offset"].max())
+    for each in ranges:
+        if each.first <= last and each.last >= first:
+            yield clipped(batches, each.first, each.last + 1)
