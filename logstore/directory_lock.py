@@ -20,6 +20,7 @@ from threading import Lock
 from types import TracebackType
 from typing import Final, Self
 
+from epoch.filesystem import REAL
 from logstore.errors import DirectoryLockedError
 
 LOCK_NAME: Final = ".lock"
@@ -45,6 +46,8 @@ class DirectoryLock:
     def __init__(self, path: Path) -> None:
         """Hold nothing yet; see `acquire`."""
         self.path = path
+        self.made = not path.exists()
+        """Whether the file was missing before."""
         self._descriptor: int | None = None
         self._owner = os.getpid()
 
@@ -103,6 +106,15 @@ class DirectoryLock:
         if self.held:
             with _held_lock:
                 self._drop()
+
+    def withdraw(self) -> None:
+        """Release the lock, and remove the file if `acquire` made it. Raises OSError.
+
+        Not for a root: a broker that starts just then could be left with a lock on a file that is gone.
+        """
+        if self.held and self.made:
+            REAL.unlink(self.path)
+        self.release()
 
     def __enter__(self) -> Self:
         return self

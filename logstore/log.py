@@ -409,6 +409,14 @@ class Log(WritableLog):
 
 
 def _lock_alone(directory: Path) -> DirectoryLock:
-    """Lock the directory of a log that stands alone, and not in a root that is somebody's."""
-    DirectoryLock.ensure_free(directory.parent)
-    return DirectoryLock.acquire(directory)
+    """Lock the directory of a log that stands alone, and not in a root that is somebody's.
+
+    In this order: who locks the root looks at the logs' own locks afterwards, so that one of the two notices.
+    """
+    lock = DirectoryLock.acquire(directory)
+    try:
+        DirectoryLock.ensure_free(directory.parent)
+    except BaseException:
+        lock.withdraw()
+        raise
+    return lock

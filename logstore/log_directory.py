@@ -112,12 +112,14 @@ class LogDirectory:
         observer: LogObserver | None = None,
         periodic: bool = False,
         progress: OnBytes = lambda _: None,
+        lock: DirectoryLock | None = None,
     ) -> Self:
         """Lock the root, made where it is missing, and open all logs in it, recovering them after an unclean stop.
 
         `config` is all logs' or tells each partition's. `observer` hears of all logs, from several threads. With
         `periodic` a thread calls `run_periodic` until the directory is closed. `progress` is told, from several
-        threads, how many more bytes are recovered: `RecoveryEstimate` says beforehand how many there are.
+        threads, how many more bytes are recovered: `RecoveryEstimate` says beforehand how many there are. `lock` is
+        the root's, where the caller holds it already: it is released when the directory is closed.
 
         A log that is damaged beyond recovery, or that somebody has opened by itself, is in `unreadable`, and the others
         go on. Raises DirectoryLockedError, and OSError where the disk fails.
@@ -126,7 +128,7 @@ class LogDirectory:
         if not root.is_dir():
             filesystem.mkdir(root)
             filesystem.fsync_directory(root.parent)
-        lock = DirectoryLock.acquire(root)
+        lock = lock or DirectoryLock.acquire(root)
         directory = None
         try:
             directory = cls(

@@ -72,6 +72,13 @@ class RecoveredLog:
             tail.damage,
         )
 
+    @property
+    def dropped_bytes(self) -> int:
+        """Bytes behind the first damage, which recovery drops; raises OSError."""
+        if self.damage is None:
+            return 0
+        return sum(segment.size for segment in self.partition.segments[len(self.segments) - 1 :]) - self.valid_bytes
+
     def lineage(self) -> EpochHistory:
         """Return who led when: the history, or where that was lost what the batches tell."""
         if self.history:
@@ -91,6 +98,27 @@ class RecoveredLog:
                 records += int(columns.record_count[gone].sum(dtype=np.int64))
                 size += int(columns.size[gone].sum())
         return RemovedBatches(records, size)
+
+    def end_after_truncation(self, offset: int) -> int:
+        """Return where the log ends once `truncate_to(offset)` removed its batches and the log is opened again.
+
+        That is before `offset` where a batch reaches over it, for it goes as a whole, and where offsets before it are
+        missing from a compacted log. (`Log.truncate_to` keeps `offset` as the end until the log is closed, as Kafka.)
+        """
+        if offset >= self.log_end_offset:
+            return self.log_end_offset
+        if not self.segments or offset < self.segments[0].base_offset:
+            return offset
+        last_kept = self._segments_from(offset)[0]
+        end = last_kept.base_offset
+        for columns in self._batches(last_kept):
+            gone = columns.last_offset >= offset
+            kept = int(np.argmax(gone)) if gone.any() else len(columns)
+            if kept:
+                end = max(end, int(columns.last_offset[:kept].max()) + 1)
+            if kept < len(columns):
+                break
+        return end
 
     def _segments_from(self, offset: int) -> Sequence[Segment]:
         """Return the segments that may hold `offset` or later ones."""

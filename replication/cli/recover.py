@@ -1,20 +1,34 @@
 """`epochlog recover`."""
 
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from replication.cli.failure import error_as_json
-from replication.cli.output import EXIT_FINDINGS, Advance, JsonOption, print_json, print_table, progress_bar
-from replication.cli.repair import InPlaceOption, OutputOption, announce, ensure_named, workplace
+from replication.cli.output import (
+    EXIT_FINDINGS,
+    Advance,
+    JsonOption,
+    print_json,
+    print_table,
+    progress_bar,
+    shown,
+    told,
+)
+from replication.cli.recovery_outcome import RecoveryOutcome
+from replication.cli.repair import DryRunOption, InPlaceOption, OutputOption, Repair, Workplace, YesOption
 
 if TYPE_CHECKING:
-    from logstore import LogStoreError, TopicPartition
-    from logstore.log import Log
+    from logstore import LogStoreError, RecoveryEstimate, TopicPartition
     from logstore.partition_directory import PartitionDirectory
     from logstore.root_checkpoints import PartitionCheckpoints
+
+    Unreadable = dict[TopicPartition, LogStoreError]
+    """Why a partition could not be recovered."""
 
 
 def recover(
@@ -22,6 +36,8 @@ def recover(
     *,
     output: OutputOption = None,
     in_place: InPlaceOption = False,
+    dry_run: DryRunOption = False,
+    yes: YesOption = False,
     everything: Annotated[
         bool, typer.Option("--all", help="Check all segments, also those that count as flushed or cleanly closed.")
     ] = False,
@@ -29,51 +45,71 @@ def recover(
 ) -> None:
     """Recover logs as Kafka does after a crash: cut off what is torn or damaged, rebuild indexes and leader epochs.
 
-    Each log ends before its first damaged batch afterwards. Exit status 1 where anything was dropped or rebuilt.
+    Each log ends before its first damaged batch afterwards. Exit status 1 where anything was dropped or rebuilt; with
+    --dry-run, where batches would be dropped or leader epochs changed: it does not look at indexes.
 
     Example: epochlog recover /var/kafka-logs --output /tmp/recovered
     """
-    from logstore import LogRoot, PartitionDirectory, RecoveryEstimate, open_log_directory
+    from logstore import RecoveryEstimate
 
-    ensure_named(directory, output, in_place=in_place)
-    opened = open_log_directory(directory)
-    partitions = [opened] if isinstance(opened, PartitionDirectory) else list(opened.partitions())
-    if everything:
-        partitions = [replace(each, checkpoints=_unchecked(each.checkpoints)) for each in partitions]
-    estimate = RecoveryEstimate.of(partitions)
-    announce(str(estimate), json=json)
-    with workplace(opened, output) as path, progress_bar("recovering", estimate.bytes) as advance:
-        if isinstance(opened, LogRoot):
-            logs, unreadable = _recover_root(path, advance, everything=everything)
+    repair = Repair(directory, output, in_place, dry_run, yes, json)
+    repair.ensure_allowed()
+    with repair.locked() as workplace:
+        partitions = workplace.partitions
+        if everything:
+            partitions = [replace(each, checkpoints=_unchecked(each.checkpoints)) for each in partitions]
+        estimate = RecoveryEstimate.of(partitions)
+        if dry_run:
+            outcomes, unreadable = _each(partitions, RecoveryOutcome.expected)
         else:
-            logs, unreadable = [_recover_partition(path, partitions[0], advance)], {}
-    if json:
-        errors = [{**partition._asdict(), **error_as_json(error)} for partition, error in unreadable.items()]
-        print_json({"estimate": estimate.as_json(), "partitions": list(map(_as_json, logs)), "errors": errors})
-    else:
-        _print(logs)
-        for partition, error in unreadable.items():
-            print(f"{partition} could not be recovered: {error}")
-    if unreadable or any(log.report.changed for log in logs):
+            repair.propose(str(estimate))
+            path = workplace.made()
+            with progress_bar("recovering", estimate.bytes) as advance:
+                if workplace.is_brokers_root:
+                    outcomes, unreadable = _recover_root(workplace, path, advance, everything=everything)
+                else:
+                    copies = [workplace.moved(each, path) for each in partitions]
+                    outcomes, unreadable = _each(copies, partial(_recover, advance=advance))
+    _report(estimate, outcomes, unreadable, dry_run=dry_run, json=json)
+    if unreadable or any(each.report.changed for each in outcomes):
         raise typer.Exit(EXIT_FINDINGS)
 
 
+def _each(
+    partitions: "Sequence[PartitionDirectory]", do: "Callable[[PartitionDirectory], RecoveryOutcome]"
+) -> tuple[list[RecoveryOutcome], "Unreadable"]:
+    """Do it to each; one that cannot be recovered keeps nobody else."""
+    from logstore import LogStoreError
+
+    outcomes: list[RecoveryOutcome] = []
+    unreadable: Unreadable = {}
+    for partition in partitions:
+        try:
+            outcomes.append(do(partition))
+        except LogStoreError as error:
+            unreadable[partition.topic_partition] = error
+    return outcomes, unreadable
+
+
+def _recover(partition: "PartitionDirectory", advance: Advance) -> RecoveryOutcome:
+    from logstore.offline_log import OfflineLog
+
+    with OfflineLog.open(partition, progress=advance) as offline:
+        pass
+    return RecoveryOutcome.of(offline.log)
+
+
 def _recover_root(
-    root: Path, advance: Advance, *, everything: bool
-) -> "tuple[list[Log], dict[TopicPartition, LogStoreError]]":
+    workplace: Workplace, path: Path, advance: Advance, *, everything: bool
+) -> tuple[list[RecoveryOutcome], "Unreadable"]:
+    """Open the whole root, which recovers it in several threads."""
     from logstore import LogDirectory
 
+    lock = workplace.hand_over_root() if workplace.output is None else None
     if everything:
-        _forget_what_is_flushed(root)
-    with LogDirectory.open(root, progress=advance) as opened:
-        return [log for _, log in sorted(opened.partitions.items())], dict(opened.unreadable)
-
-
-def _recover_partition(path: Path, partition: "PartitionDirectory", advance: Advance) -> "Log":
-    from logstore.log import Log
-
-    with Log.open(path, checkpoints=partition.checkpoints, progress=advance) as log:
-        return log
+        _forget_what_is_flushed(path)
+    with LogDirectory.open(path, progress=advance, lock=lock) as opened:
+        return [RecoveryOutcome.of(log) for _, log in sorted(opened.partitions.items())], dict(opened.unreadable)
 
 
 def _unchecked(checkpoints: "PartitionCheckpoints") -> "PartitionCheckpoints":
@@ -91,41 +127,46 @@ def _forget_what_is_flushed(root: Path) -> None:
             REAL.unlink(path)
 
 
-def _as_json(log: "Log") -> dict[str, Any]:
-    return {
-        "topic": log.topic_partition.topic,
-        "partition": log.topic_partition.partition,
-        "log_start_offset": log.log_start_offset,
-        "log_end_offset": log.log_end_offset,
-        **log.report.as_json(),
-    }
+def _report(
+    estimate: "RecoveryEstimate",
+    outcomes: Sequence[RecoveryOutcome],
+    unreadable: "Unreadable",
+    *,
+    dry_run: bool,
+    json: bool,
+) -> None:
+    if json:
+        errors = [{**partition._asdict(), **error_as_json(error)} for partition, error in unreadable.items()]
+        partitions = [each.as_json() for each in outcomes]
+        print_json({"dry_run": dry_run, "estimate": estimate.as_json(), "partitions": partitions, "errors": errors})
+        return
+    _print(outcomes, dry_run=dry_run)
+    for partition, error in unreadable.items():
+        print(f"{partition} could not be recovered: {shown(told(error))}")
 
 
-def _print(logs: "list[Log]") -> None:
+def _print(outcomes: Sequence[RecoveryOutcome], *, dry_run: bool) -> None:
     print_table(
-        "Recovered",
-        ("partition", "log start", "log end", "segments checked", "batches", "bytes dropped", "what was done"),
+        "To be recovered" if dry_run else "Recovered",
+        (
+            "partition",
+            "log start",
+            "log end",
+            "segments checked",
+            "batches",
+            "bytes dropped",
+            "what would be done" if dry_run else "what was done",
+        ),
         [
             (
-                str(log.topic_partition),
-                log.log_start_offset,
-                log.log_end_offset,
-                log.report.recovered_segments,
-                log.report.recovered_batches,
-                log.report.dropped_bytes,
-                "; ".join(_deeds(log)) or "nothing was wrong",
+                str(each.partition),
+                each.log_start_offset,
+                each.log_end_offset,
+                None if dry_run else each.report.recovered_segments,
+                None if dry_run else each.report.recovered_batches,
+                each.report.dropped_bytes,
+                "; ".join(each.deeds) or "nothing was wrong",
             )
-            for log in logs
+            for each in outcomes
         ],
     )
-
-
-def _deeds(log: "Log") -> list[str]:
-    report = log.report
-    deeds = [f"{tail.file} cut at {tail.position:,}: {tail.reason}" for tail in report.dropped]
-    deeds += [f"{name} split" for name in report.split_segments]
-    deeds += [f"indexes of {name} rebuilt" for name in report.rebuilt_indexes]
-    deeds += [f"{name} removed" for name in report.removed_files]
-    deeds += [f"{name} put in place" for name in report.renamed_files]
-    deeds += ["leader epochs brought up to date"] if report.epochs_before != report.epochs_after else []
-    return deeds

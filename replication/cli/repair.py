@@ -1,92 +1,186 @@
-"""What `recover` and `truncate` share: they write to a copy, or in place where that is asked for by name."""
+"""What `recover` and `truncate` share: they write to a copy, or in place where that is asked for and confirmed."""
 
 import errno
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from replication.cli.output import progress_bar
+from replication.cli.failure import CommandError
+from replication.cli.output import progress_bar, shown
 
 if TYPE_CHECKING:
+    from logstore.directory_lock import DirectoryLock
     from logstore.log_root import LogRoot
     from logstore.partition_directory import PartitionDirectory
 
 OutputOption = Annotated[
     Path | None, typer.Option("--output", metavar="DIR2", help="Where the repaired copy goes; it must not exist yet.")
 ]
-InPlaceOption = Annotated[bool, typer.Option("--in-place", help="Change DIR itself.")]
-
-
-def ensure_named(directory: Path, output: Path | None, *, in_place: bool) -> None:
-    """Refuse to guess what may be changed, and to write a copy into what is copied."""
-    if (output is not None) == in_place:
-        raise typer.BadParameter("name either --output DIR2 or --in-place", param_hint="--output")
-    if output is not None and output.resolve().is_relative_to(directory.resolve()):
-        raise typer.BadParameter(
-            f"{output} lies in {directory}, which is only read then; name a directory apart from it",
-            param_hint="--output",
-        )
-
+InPlaceOption = Annotated[bool, typer.Option("--in-place", help="Change DIR itself, after a question.")]
+DryRunOption = Annotated[bool, typer.Option("--dry-run", help="Only report what --in-place would do.")]
+YesOption = Annotated[bool, typer.Option("--yes", help="Let --in-place ask nothing.")]
 
 _NOT_WRITABLE: Final = frozenset({errno.EROFS, errno.EACCES, errno.EPERM})
 
 
-@contextmanager
-def workplace(opened: "LogRoot | PartitionDirectory", output: Path | None) -> Iterator[Path]:
-    """Give the directory to work on: DIR itself, or a copy of it, made now. No broker may work on DIR meanwhile.
+@dataclass(frozen=True)
+class Repair:
+    """Where a repair was asked to write, and how."""
 
-    The copy of a partition is `DIR2/topic-partition`. Raises DirectoryLockedError, OSError.
-    """
-    from logstore.directory_copy import bytes_to_copy, copy_directory
+    directory: Path
+    output: Path | None
+    in_place: bool
+    dry_run: bool
+    yes: bool
+    json: bool
+
+    def ensure_allowed(self) -> None:
+        """Refuse to guess what may be changed, to write a copy into what is copied, and to change files unasked."""
+        if self.output is not None and (self.in_place or self.dry_run):
+            raise typer.BadParameter("goes neither with --in-place nor with --dry-run", param_hint="--output")
+        if self.output is None and not (self.in_place or self.dry_run):
+            raise typer.BadParameter("name either --output DIR2 or --in-place", param_hint="--output")
+        if self.output is not None and self.output.resolve().is_relative_to(self.directory.resolve()):
+            raise typer.BadParameter(
+                f"{self.output} lies in {self.directory}, which is only read then; name a directory apart from it",
+                param_hint="--output",
+            )
+        if self.in_place and not (self.dry_run or self.yes or _can_ask()):
+            raise typer.BadParameter(
+                "there is no terminal to ask on: add --yes to change DIR without a question, or --dry-run to see what "
+                "would be done",
+                param_hint="--in-place",
+            )
+
+    @contextmanager
+    def locked(self) -> Iterator["Workplace"]:
+        """Keep brokers and other programs out of DIR, and read what is there only then.
+
+        What is changed is locked, by files that are made where they are missing; what is only read is locked where
+        that takes no new file. Raises DirectoryLockedError, OSError.
+        """
+        from logstore.directory_lock import DirectoryLock
+        from logstore.log_root import open_log_directory
+
+        with ExitStack() as stack:
+            # What it is says which locks it needs; all else is read once they are held.
+            root, *logs = _lockable(open_log_directory(self.directory))
+            locks: dict[Path, DirectoryLock | None]
+            if self.in_place and not self.dry_run:
+                locks = {root: stack.enter_context(DirectoryLock.acquire(root))}
+                locks |= {place: _lock_for_now(place, stack) for place in logs}
+            else:
+                locks = {place: _lock_to_read(place, stack) for place in (root, *logs)}
+            yield Workplace(open_log_directory(self.directory), self.output, locks)
+
+    def propose(self, plan: str) -> None:
+        """Say what will be done, on the error stream, and ask where DIR itself is changed.
+
+        Raises CommandError where the answer is not yes.
+        """
+        asks = self.in_place and not self.yes
+        if asks or not self.json:
+            print(shown(plan), file=sys.stderr, flush=True)
+        if not asks:
+            return
+        print(f"Change {shown(str(self.directory))} itself? [y/N] ", end="", file=sys.stderr, flush=True)
+        if sys.stdin.readline().strip().lower() not in {"y", "yes"}:
+            raise CommandError("nothing was changed: the answer was not yes")
+
+
+@dataclass(frozen=True)
+class Workplace:
+    """What is to be repaired, as it was read once nobody else could change it."""
+
+    opened: "LogRoot | PartitionDirectory"
+    output: Path | None
+    locks: "Mapping[Path, DirectoryLock | None]"
+    """Of the root and its logs, each by its directory; None where there is nothing to lock in what is only read."""
+
+    def hand_over_root(self) -> "DirectoryLock | None":
+        """Return the root's lock to whoever opens the root, who looks at its logs' own locks: those are released."""
+        root, *logs = self.locks
+        for place in logs:
+            if lock := self.locks[place]:
+                lock.withdraw()
+        return self.locks[root]
+
+    @property
+    def partitions(self) -> "Sequence[PartitionDirectory]":
+        """The partition, or all of the root."""
+        from logstore.log_root import LogRoot
+
+        return list(self.opened.partitions()) if isinstance(self.opened, LogRoot) else [self.opened]
+
+    @property
+    def is_brokers_root(self) -> bool:
+        """Whether all logs are one root's, so that their checkpoint files are in it."""
+        from logstore.log_root import LogRoot
+
+        return isinstance(self.opened, LogRoot) and all(each.own_checkpoints is None for each in self.partitions)
+
+    def made(self) -> Path:
+        """Return the directory to work on: DIR itself, or a copy of it, made now.
+
+        The copy of a partition is `DIR2/topic-partition`. Raises OSError.
+        """
+        from logstore.directory_copy import bytes_to_copy, copy_directory
+        from logstore.directory_lock import DirectoryLock
+        from logstore.log_root import LogRoot
+
+        if self.output is None:
+            return self.opened.path
+        target = self.output if isinstance(self.opened, LogRoot) else self.output / self.opened.path.name
+        with progress_bar("copying", bytes_to_copy(self.opened.path)) as advance:
+            copy_directory(self.opened.path, target, progress=advance)
+        for place in (place for place, lock in self.locks.items() if lock is None):
+            DirectoryLock.ensure_free(place)  # a broker may have started meanwhile
+        return target
+
+    def moved(self, partition: "PartitionDirectory", made: Path) -> "PartitionDirectory":
+        """Take the partition in what was `made` for the one that was read, with all that is known of it."""
+        from logstore.log_root import LogRoot
+
+        return replace(partition, path=made / partition.path.name if isinstance(self.opened, LogRoot) else made)
+
+
+def _can_ask() -> bool:
+    return sys.stdin is not None and sys.stdin.isatty() and sys.stderr.isatty()
+
+
+def _lockable(found: "LogRoot | PartitionDirectory") -> "list[Path]":
+    """Name the directories that those who work on the logs may have locked: the root first, then each log's own."""
     from logstore.log_root import LogRoot
 
-    root = opened.path if isinstance(opened, LogRoot) else opened.path.parent
-    with ExitStack() as locks:
-        if output is None:
-            # LogDirectory locks the root itself.
-            if not isinstance(opened, LogRoot):
-                locks.enter_context(_lock(root))
-                locks.enter_context(_lock(opened.path))
-            yield opened.path
-            return
-        with _lock_to_read(root), progress_bar("copying", bytes_to_copy(opened.path)) as advance:
-            target = output if isinstance(opened, LogRoot) else output / opened.path.name
-            copy_directory(opened.path, target, progress=advance)
-        yield target
+    if isinstance(found, LogRoot):
+        return [found.path, *(found.path / name for name in found.live_names())]
+    return [found.path.parent, found.path]
 
 
-def announce(what: str, *, json: bool) -> None:
-    """Say beforehand what it will take: on the error stream, where it is in nobody's way."""
-    if not json:
-        print(what, file=sys.stderr, flush=True)
-
-
-@contextmanager
-def _lock_to_read(root: Path) -> Iterator[None]:
-    """Do as `_lock`; where nothing may be written, as in a mounted snapshot, make sure that nobody works there now."""
+def _lock_for_now(place: Path, stack: ExitStack) -> "DirectoryLock":
+    """Lock a log's own directory, and leave no lock file there that was not there before."""
     from logstore.directory_lock import DirectoryLock
 
-    with ExitStack() as lock:
-        try:
-            lock.enter_context(_lock(root))
-        except OSError as error:
-            if error.errno not in _NOT_WRITABLE:
-                raise
-            DirectoryLock.ensure_free(root)
-        yield
+    lock = DirectoryLock.acquire(place)
+    stack.callback(lock.withdraw)
+    return lock
 
 
-@contextmanager
-def _lock(root: Path) -> Iterator[None]:
-    """Keep brokers out, by the lock file that they leave; where there is none, none has ever been here."""
+def _lock_to_read(place: Path, stack: ExitStack) -> "DirectoryLock | None":
+    """Lock by the file that a broker has left; where there is none, or it may not be written, see that nobody works."""
     from logstore.directory_lock import LOCK_NAME, DirectoryLock
 
-    if not (root / LOCK_NAME).exists():
-        yield
-        return
-    with DirectoryLock.acquire(root):
-        yield
+    if not (place / LOCK_NAME).exists():
+        return None
+    try:
+        return stack.enter_context(DirectoryLock.acquire(place))
+    except OSError as error:
+        if error.errno not in _NOT_WRITABLE:
+            raise
+        DirectoryLock.ensure_free(place)
+        return None

@@ -1,12 +1,15 @@
 """`epochlog truncate`."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from replication.cli.output import JsonOption, print_json, progress_bar
-from replication.cli.repair import InPlaceOption, OutputOption, announce, ensure_named, workplace
+from replication.cli.output import JsonOption, print_json, progress_bar, shown
+from replication.cli.repair import DryRunOption, InPlaceOption, OutputOption, Repair, YesOption
+
+if TYPE_CHECKING:
+    from logstore.recovered_log import RecoveredLog
 
 
 def _offset(text: str) -> int:
@@ -21,48 +24,102 @@ def truncate(
     to: Annotated[int, typer.Option(metavar="OFFSET", parser=_offset, help="The new log end offset.")],
     output: OutputOption = None,
     in_place: InPlaceOption = False,
+    dry_run: DryRunOption = False,
+    yes: YesOption = False,
     json: JsonOption = False,
 ) -> None:
     """Drop every batch of a log that reaches OFFSET or beyond: from segments, indexes, leader epochs and producers.
 
-    A log that was not closed cleanly is recovered first. An offset at or beyond the log's end drops nothing.
+    A batch goes as a whole: the log ends before OFFSET where one reaches over it. With --in-place, what the checkpoint
+    files say of the log, as its high watermark, is lowered to its end. A log that was not closed cleanly is recovered
+    first. An offset at or beyond the log's end drops nothing.
 
     Example: epochlog truncate /var/kafka-logs/orders-0 --to 11530 --output /tmp/truncated
     """
-    from logstore import NotALogDirectoryError, PartitionDirectory, RecoveredLog, RecoveryEstimate, open_log_directory
-    from logstore.log import Log
+    from logstore import LogRoot, NotALogDirectoryError, RecoveredLog, RecoveryEstimate
+    from logstore.offline_log import OfflineLog
 
-    ensure_named(directory, output, in_place=in_place)
-    opened = open_log_directory(directory)
-    if not isinstance(opened, PartitionDirectory):
-        raise NotALogDirectoryError(
-            "a whole root cannot be truncated to one offset", file=directory, advice="name one partition's directory"
-        )
-    removed = RecoveredLog.load(opened).removed_by_truncation(to)
-    announce(f"{removed.records:,} records in {removed.bytes:,} bytes to drop", json=json)
-    estimate = RecoveryEstimate.of([opened])
-    with (
-        workplace(opened, output) as path,
-        progress_bar("truncating", estimate.bytes) as advance,
-        Log.open(path, checkpoints=opened.checkpoints, progress=advance) as log,
-    ):
-        before = log.log_end_offset
-        if to < before:
-            log.truncate_to(to)
-    told = {
-        "topic": opened.topic_partition.topic,
-        "partition": opened.topic_partition.partition,
-        "directory": str(path),
-        "log_end_offset_before": before,
-        "log_end_offset": log.log_end_offset,
+    repair = Repair(directory, output, in_place, dry_run, yes, json)
+    repair.ensure_allowed()
+    with repair.locked() as workplace:
+        opened = workplace.opened
+        if isinstance(opened, LogRoot):
+            raise NotALogDirectoryError(
+                "a whole root cannot be truncated to one offset",
+                file=directory,
+                advice="name one partition's directory",
+            )
+        found = RecoveredLog.load(opened)
+        outcome = _outcome(found, to)
+        if dry_run:
+            _report({**outcome, "dry_run": True}, _plan(outcome), json=json)
+            return
+        repair.propose(_plan(outcome))
+        path = workplace.made()
+        with (
+            progress_bar("truncating", RecoveryEstimate.of([opened]).bytes) as advance,
+            OfflineLog.open(workplace.moved(opened, path), progress=advance) as offline,
+        ):
+            if outcome["log_end_offset"] < offline.log.log_end_offset:
+                offline.truncate_to(outcome["log_end_offset"])
+        outcome["directory"] = str(path)
+        outcome["log_end_offset"] = offline.log.log_end_offset
+        outcome["dropped_by_recovery"] = offline.log.report.dropped_bytes
+    _report({**outcome, "dry_run": False}, _deed(outcome), json=json)
+
+
+def _outcome(found: "RecoveredLog", to: int) -> dict[str, Any]:
+    removed, end = found.removed_by_truncation(to), found.end_after_truncation(to)
+    topic_partition, committed = found.partition.topic_partition, found.high_watermark
+    return {
+        "topic": topic_partition.topic,
+        "partition": topic_partition.partition,
+        "directory": str(found.partition.path),
+        "truncate_to": to,
+        "log_end_offset_before": found.log_end_offset,
+        "log_end_offset": end,
+        "high_watermark_before": committed,
+        "high_watermark": committed if committed is None else min(committed, end),
         "records_removed": removed.records,
         "bytes_removed": removed.bytes,
-        "dropped_by_recovery": log.report.dropped_bytes,
+        "dropped_by_recovery": found.dropped_bytes,
     }
+
+
+def _plan(outcome: dict[str, Any]) -> str:
+    return (
+        f"{outcome['topic']}-{outcome['partition']}: {_removed(outcome)} to drop{_committed(outcome, 'is')}; the log "
+        f"ends at {outcome['log_end_offset_before']:,} and will end at {_end(outcome)}"
+    )
+
+
+def _deed(outcome: dict[str, Any]) -> str:
+    return (
+        f"{outcome['topic']}-{outcome['partition']}: the log ended at {outcome['log_end_offset_before']:,} and ends at "
+        f"{_end(outcome)}; {_removed(outcome)} dropped from {shown(outcome['directory'])}{_committed(outcome, 'was')}"
+    )
+
+
+def _removed(outcome: dict[str, Any]) -> str:
+    return f"{outcome['records_removed']:,} records in {outcome['bytes_removed']:,} bytes"
+
+
+def _end(outcome: dict[str, Any]) -> str:
+    """Say where the log ends, and why not where it was asked to."""
+    end, to = outcome["log_end_offset"], outcome["truncate_to"]
+    cut_before = end < min(to, outcome["log_end_offset_before"])
+    return f"{end:,}, not at {to:,}, where no batch ends" if cut_before else f"{end:,}"
+
+
+def _committed(outcome: dict[str, Any], was: str) -> str:
+    high_watermark = outcome["high_watermark_before"]
+    if high_watermark is None or high_watermark <= outcome["log_end_offset"]:
+        return ""
+    return f", committed ones too (the high watermark {was} {high_watermark:,})"
+
+
+def _report(outcome: dict[str, Any], text: str, *, json: bool) -> None:
     if json:
-        print_json(told)
+        print_json(outcome)
     else:
-        print(
-            f"{opened.topic_partition}: the log ended at {before:,} and ends at {log.log_end_offset:,}; "
-            f"{removed.records:,} records in {removed.bytes:,} bytes dropped from {path}"
-        )
+        print(text)

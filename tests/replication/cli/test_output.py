@@ -77,8 +77,8 @@ class TestWrongArgumentsAreOneLineAndStatus2:
         options = {
             "plan": ["--leader", missing, "--follower", ROOT],
             "advise": [missing, ROOT],
-            "recover": [missing, "--in-place"],
-            "truncate": [missing, "--to", "1", "--in-place"],
+            "recover": [missing, "--in-place", "--yes"],
+            "truncate": [missing, "--to", "1", "--in-place", "--yes"],
         }
         outcome = epochlog(name, *options.get(name, [missing]))
         assert (outcome.status, outcome.out) == (2, "")

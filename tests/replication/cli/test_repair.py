@@ -94,12 +94,12 @@ class TestRecover:
         assert contents(broken) == before
         assert (tmp_path / "new/.kafka_cleanshutdown").exists()
         assert is_sound(tmp_path / "new")
-        again = epochlog("recover", tmp_path / "new", "--in-place")
+        again = epochlog("recover", tmp_path / "new", "--in-place", "--yes")
         assert again.status == 0
         assert "nothing was wrong" in again.out
 
     def test_works_in_place_where_that_is_named(self, broken: Path) -> None:
-        outcome = epochlog("recover", broken, "--in-place")
+        outcome = epochlog("recover", broken, "--in-place", "--yes")
         assert outcome.status == 1
         assert "cut at" in outcome.out
         assert "bytes in 1 segments of 1 partitions to check" in outcome.err
@@ -113,7 +113,7 @@ class TestRecover:
         assert is_sound(tmp_path / "new/orders-0")
 
     def test_checks_what_counts_as_clean_only_when_told_to(self, broken: Path, tmp_path: Path) -> None:
-        epochlog("recover", broken, "--in-place")
+        epochlog("recover", broken, "--in-place", "--yes")
         data = bytearray((broken / LOG).read_bytes())
         data[100] ^= 1
         (broken / LOG).write_bytes(data)
@@ -124,7 +124,7 @@ class TestRecover:
 
     def test_refuses_a_root_that_is_in_use(self, broken: Path, tmp_path: Path) -> None:
         with DirectoryLock.acquire(broken):
-            for where in (["--in-place"], ["--output", tmp_path / "new"]):
+            for where in (["--in-place", "--yes"], ["--output", tmp_path / "new"]):
                 for directory in (broken, broken / "orders-0"):
                     outcome = epochlog("recover", directory, *where)
                     assert outcome.status == 2
@@ -138,7 +138,7 @@ class TestRecover:
             assert "locked by" in epochlog("recover", broken, "--output", tmp_path / "new").err
         assert epochlog("recover", broken, "--output", tmp_path / "new").status == 1
         assert is_sound(tmp_path / "new")
-        refused = epochlog("recover", broken, "--in-place")
+        refused = epochlog("recover", broken, "--in-place", "--yes")
         assert refused.status == 2
         assert refused.err.splitlines()[-1] == f"epochlog: {broken}/.lock: Read-only file system"
 
@@ -161,7 +161,7 @@ class TestTruncate:
         assert contents(broken) == before
 
     def test_works_in_place_where_that_is_named(self, broken: Path) -> None:
-        outcome = epochlog("truncate", broken / "orders-0", "--to", 4, "--in-place")
+        outcome = epochlog("truncate", broken / "orders-0", "--to", 4, "--in-place", "--yes")
         assert outcome.status == 0
         assert "ended at 6 and ends at 4" in outcome.out
         assert "2 records in" in outcome.err
@@ -173,6 +173,6 @@ class TestTruncate:
         assert outcome.document["log_end_offset"] == 6
 
     def test_takes_one_partition_only(self, broken: Path) -> None:
-        outcome = epochlog("truncate", broken, "--to", 0, "--in-place")
+        outcome = epochlog("truncate", broken, "--to", 0, "--in-place", "--yes")
         assert outcome.status == 2
         assert "one partition's directory" in outcome.err

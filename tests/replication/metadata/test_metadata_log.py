@@ -186,7 +186,7 @@ def test_a_damaged_log_loads_again_once_what_its_error_advises_is_done(
     with pytest.raises(DamagedMetadataError) as caught:
         load_image(directory)
     *_, advised = re.findall(r"`epochlog (.+?)`", str(caught.value))
-    epochlog(*advised.split(), directory, "--in-place")
+    epochlog(*advised.split(), directory, "--in-place", "--yes")
     loaded = load_image(directory)
     assert first_lost <= loaded.end_offset < len(made)
     image = ClusterImage()

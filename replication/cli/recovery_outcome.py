@@ -1,0 +1,79 @@
+"""What recovery did to one log, or would do."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Self
+
+from replication.cli.output import told
+
+if TYPE_CHECKING:
+    from logstore import DroppedTail, Log, RecoveredLog, RecoveryReport, TopicPartition
+    from logstore.partition_directory import PartitionDirectory
+
+
+@dataclass(frozen=True)
+class RecoveryOutcome:
+    """One log as it is after recovery, with what was done for that."""
+
+    partition: "TopicPartition"
+    log_start_offset: int
+    log_end_offset: int
+    report: "RecoveryReport"
+
+    @classmethod
+    def of(cls, log: "Log") -> Self:
+        """Take a log that was opened, and recovered with that."""
+        return cls(log.topic_partition, log.log_start_offset, log.log_end_offset, log.report)
+
+    @classmethod
+    def expected(cls, partition: "PartitionDirectory") -> Self:
+        """Work out where recovery would let the log end, and with which leader epochs; indexes are not looked at.
+
+        Nothing is changed. Raises LogStoreError and OSError.
+        """
+        from epoch import EpochError, EpochHistory
+        from logstore import RecoveredLog, RecoveryReport
+        from logstore.log_tail import LogTail
+        from logstore.recovered_log import checkpointed_history
+
+        report = RecoveryReport()
+        try:
+            found = checkpointed_history(partition)
+        except EpochError as error:
+            found, report.damaged_epoch_checkpoint = EpochHistory(), told(error)
+        log = RecoveredLog.of(partition, LogTail.read(partition), found)
+        report.epochs_before, report.epochs_after = list(found.entries), list(log.history.entries)
+        report.dropped = _dropped(log) if log.damage else []
+        return cls(partition.topic_partition, log.log_start_offset, log.log_end_offset, report)
+
+    @property
+    def deeds(self) -> list[str]:
+        """What was done, in words; nothing where nothing was wrong."""
+        report = self.report
+        deeds = [f"{tail.file} cut at {tail.position:,}: {tail.reason}" for tail in report.dropped]
+        deeds += [f"{name} split" for name in report.split_segments]
+        deeds += [f"indexes of {name} rebuilt" for name in report.rebuilt_indexes]
+        deeds += [f"{name} removed" for name in report.removed_files]
+        deeds += [f"{name} put in place" for name in report.renamed_files]
+        deeds += ["leader epochs brought up to date"] if report.epochs_before != report.epochs_after else []
+        return deeds
+
+    def as_json(self) -> dict[str, Any]:
+        """Return a document of plain values."""
+        return {
+            "topic": self.partition.topic,
+            "partition": self.partition.partition,
+            "log_start_offset": self.log_start_offset,
+            "log_end_offset": self.log_end_offset,
+            **self.report.as_json(),
+        }
+
+
+def _dropped(log: "RecoveredLog") -> "list[DroppedTail]":
+    from logstore import DroppedTail
+
+    last, *others = log.partition.segments[len(log.segments) - 1 :]
+    kept, name = log.valid_bytes, last.log_path.name
+    tails = [DroppedTail(name, kept, last.size - kept, str(log.damage))]
+    return tails + [
+        DroppedTail(each.log_path.name, 0, each.size, f"it follows the damage in {name}") for each in others
+    ]
