@@ -2,17 +2,18 @@
 
 The size is fixed when the file is opened: a log that grows is opened again, and whoever reads a running broker's log
 reads a damaged tail again before calling it damage. A file that shrinks while it is mapped ends the process that reads
-beyond its new end (SIGBUS), as with any mapping; only a broker's truncation of its active segment shrinks a log.
+beyond its new end (SIGBUS), as with any mapping; only a truncation by another process shrinks it, as a broker does with
+its active segment. What this process itself truncates is never cut under a reader (`mapped_files`).
 """
 
-import mmap
 import os
 from collections.abc import Iterator
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, BinaryIO, Self
+from typing import TYPE_CHECKING, Self
 
 from logstore.batches import Batch, read_batches
+from logstore.mapped_files import map_whole_file
 
 if TYPE_CHECKING:
     import numpy as np
@@ -40,8 +41,7 @@ class LogFile:
     @classmethod
     def open(cls, path: str | os.PathLike[str]) -> Self:
         """Map the file as it is now. Raises OSError."""
-        with open(path, "rb") as file:
-            return cls(memoryview(_map(file)), Path(path))
+        return cls(map_whole_file(Path(path)), Path(path))
 
     def __enter__(self) -> Self:
         return self
@@ -83,10 +83,3 @@ class LogFile:
         from logstore.batch_scan import scan_batches  # noqa: PLC0415  numpy and numba load on first bulk use
 
         return scan_batches(self.data, position, check_crc=check_crc, file=self._file)
-
-
-def _map(file: BinaryIO) -> mmap.mmap | bytes:
-    try:
-        return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-    except ValueError:  # an empty file cannot be mapped
-        return b""

@@ -6,13 +6,13 @@ from threading import Lock
 from typing import Final, Protocol
 
 MOST: Final = 8_192
-"""Open files. Each holds up to two descriptors and one mapping; systems allow 65,530 mappings to a process."""
+"""Open files. Each holds up to one descriptor and one mapping; systems allow 65,530 mappings to a process."""
 
 
 def default_limit() -> int:
     """Tell how many files leave a third of the descriptors that the process may have to others."""
     descriptors, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-    return MOST if descriptors == resource.RLIM_INFINITY else max(1, min(MOST, descriptors // 3))
+    return MOST if descriptors == resource.RLIM_INFINITY else max(1, min(MOST, 2 * descriptors // 3))
 
 
 class Idle(Protocol):

@@ -13,7 +13,8 @@ _NO_BYTES: Final = memoryview(b"")
 class ReadView:
     """Whole batches of one segment, zero-copy (Kafka: FetchDataInfo).
 
-    The bytes stay valid as long as somebody holds `data`, whatever happens to the log.
+    The bytes stay valid as long as somebody holds `data`, whatever this process does to the log: truncates, deletes,
+    closes or recovers it, or opens it anew. No descriptor is held for them.
 
     >>> view = log.read(offset, 1 << 20)
     >>> for record in view.records():

@@ -1,19 +1,18 @@
 """The `.log` file of a segment that is in use: one thread appends, any thread reads it through a mapping."""
 
 import errno
-import mmap
+from contextlib import suppress
 from pathlib import Path
 from threading import Lock
 from typing import Final
-from weakref import ref
 
 from epoch.filesystem import REAL, FileSystem
+from logstore.mapped_files import begin_file, cut_file, map_file
 from logstore.open_files import OpenFiles
 
 OUT_OF_SPACE: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 """What a full disk answers: once there is space again, writing works again."""
 
-_COPY_BYTES: Final = 1 << 20
 _NOTHING: Final = memoryview(b"")
 
 
@@ -27,7 +26,6 @@ class SegmentFile:
         "_descriptor",
         "_filesystem",
         "_lock",
-        "_mappings",
         "_open_files",
         "_view",
         "path",
@@ -49,12 +47,11 @@ class SegmentFile:
         self._lock = Lock()
         self._descriptor = -1
         self._view = _NOTHING
-        self._mappings: list[ref[mmap.mmap]] = []
 
     def create(self) -> None:
         """Make the file, empty. Raises OSError."""
         with self._lock:
-            self._descriptor = self._filesystem.open(self.path, truncate=True)
+            self._descriptor = begin_file(self._filesystem, self.path)
             self._register()
 
     def append(self, data: bytes | bytearray | memoryview) -> None:
@@ -93,10 +90,10 @@ class SegmentFile:
                 if self.path.stat().st_size > self.size:
                     self._filesystem.truncate(self.path, self.size)
                 return
-            if self._unmap():
-                self._filesystem.truncate(self.path, size)
-            else:
-                self._replace_by_copy(size)
+            self._unmap()
+            # A copy may take the file's place, which the descriptor would not lead to.
+            self._close()
+            cut_file(self._filesystem, self.path, size)
             self.size = size
 
     def release(self) -> bool:
@@ -132,39 +129,16 @@ class SegmentFile:
     def _map(self) -> memoryview:
         with self._lock:
             if len(self._view) < self.size:
-                with open(self.path, "rb") as file:
-                    mapping = mmap.mmap(file.fileno(), self.size, access=mmap.ACCESS_READ)
-                self._mappings = [old for old in self._mappings if old() is not None] + [ref(mapping)]
-                self._view = memoryview(mapping)
+                self._view = map_file(self.path, self.size)
                 self._register()
             return self._view
 
-    def _unmap(self) -> bool:
-        """Take the mapping away; False where a reader holds it, or one from before the file grew."""
+    def _unmap(self) -> None:
+        """Let go of the mapping, which then is that of readers alone."""
         if self._view is not _NOTHING:  # which all files share
-            self._view.release()
+            with suppress(BufferError):  # a reader is at work on it
+                self._view.release()
             self._view = _NOTHING
-        unused = True
-        for mapping in filter(None, (old() for old in self._mappings)):
-            try:
-                mapping.close()
-            except BufferError:
-                unused = False
-        return unused
-
-    def _replace_by_copy(self, size: int) -> None:
-        copy = self.path.with_name(f"{self.path.name}.tmp")
-        descriptor = self._filesystem.open(copy, truncate=True)
-        try:
-            with open(self.path, "rb") as file:
-                for start in range(0, size, _COPY_BYTES):
-                    self._filesystem.write(descriptor, file.read(min(_COPY_BYTES, size - start)))
-            self._filesystem.fsync(descriptor)
-        finally:
-            self._filesystem.close(descriptor)
-        self._close()
-        self._filesystem.rename(copy, self.path)
-        self._filesystem.fsync_directory(self.path.parent)
 
     def _close(self) -> None:
         self._view = _NOTHING

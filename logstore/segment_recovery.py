@@ -16,6 +16,7 @@ from logstore.file_name import FileFate, FileKind, file_name
 from logstore.index_slots import MAX_RELATIVE_OFFSET
 from logstore.log_config import LogConfig
 from logstore.log_file import LogFile
+from logstore.mapped_files import cut_file
 from logstore.message_set import LegacyBatch
 from logstore.rebuilt_indexes import RebuiltIndexes
 from logstore.segment_split import Part, plan_split
@@ -105,7 +106,7 @@ def recover_segment(
                 return replace(found, parts=parts)
     if found.dropped_bytes:
         on_damage()
-        filesystem.truncate(path, found.valid_bytes)
+        cut_file(filesystem, path, found.valid_bytes)
     _replace_indexes(directory, walk, filesystem)
     return found
 

@@ -349,6 +349,21 @@ def test_p22_another_process_cannot_open_it_either(tmp_path: Path) -> None:
     assert run.stdout == b"no\n"
 
 
+def test_p23_what_a_read_returned_stays_as_it_was(tmp_path: Path) -> None:
+    log = Log.open(tmp_path / "t-0")
+    log.append([RECORD], leader_epoch=0)
+    views = [log.read(0, 1 << 20)]
+    for value in (b"other", b"third"):
+        if value == b"third":
+            log.close()
+            log = Log.open(tmp_path / "t-0")
+        log.truncate_to(0)
+        log.append([replace(RECORD, value=value)], leader_epoch=1)
+        views.append(log.read(0, 1 << 20))
+    log.close()
+    assert [[record.value for record in view.records()] for view in views] == [[b"value"], [b"other"], [b"third"]]
+
+
 def test_p22_a_forked_child_cannot_write_to_it(tmp_path: Path) -> None:
     with Log.open(tmp_path / "t-0") as log:
         child = os.fork()

@@ -1,0 +1,146 @@
+"""The files that this process has mapped: none is cut under somebody who holds its bytes.
+
+A system ends a process that reads a mapping beyond its file's end (SIGBUS), and lets it see what takes the place of
+bytes that were cut off. So whoever cuts a file asks here first. Mappings are known by file (device and inode), not by
+the object that made them: they outlive logs that are closed, and files have several names. Other processes' mappings
+nobody knows.
+"""
+
+import ctypes
+import errno
+import mmap
+import os
+from pathlib import Path
+from threading import Lock
+from typing import Any, Final
+from weakref import ref
+
+from epoch.filesystem import FileSystem
+
+_COPY_BYTES: Final = 1 << 20
+
+_libc: Final = ctypes.CDLL(None, use_errno=True)
+_mmap: Final = _libc.mmap
+_mmap.restype = ctypes.c_void_p
+_mmap.argtypes = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_int64)
+_munmap: Final = _libc.munmap
+_munmap.argtypes = (ctypes.c_void_p, ctypes.c_size_t)
+_FAILED: Final = ctypes.c_void_p(-1).value
+
+_held: Final[dict[int, tuple[tuple[int, int], int, "ref[Any]"]]] = {}
+"""By the owner's id: the file, how many of its bytes are mapped, and the owner, which the views keep alive."""
+_lock = Lock()
+"""Held while a file is mapped, and from the question whether one is to its cut."""
+
+
+class Mapping:
+    """A read-only mapping that ends with the last view of it, and keeps no descriptor meanwhile.
+
+    `mmap.mmap` keeps one up to Python 3.12, and readers that hold many views would use up what the process may have.
+    """
+
+    __slots__ = ("__array_interface__", "__weakref__", "_address", "_size")
+
+    def __init__(self, address: int, size: int) -> None:
+        """Take over what was mapped."""
+        self._address = address
+        self._size = size
+        self.__array_interface__ = {"data": (address, True), "shape": (size,), "typestr": "|u1", "version": 3}
+
+    def __del__(self, unmap: Any = _munmap) -> None:
+        """Unmap: nobody looks any more."""
+        unmap(self._address, self._size)
+
+
+def map_file(path: Path, size: int) -> memoryview:
+    """Map the first `size` bytes of a file, which are more than none, and return them.
+
+    Raises OSError, with EIO where the file is shorter.
+    """
+    import numpy as np  # noqa: PLC0415  plain readers do without
+
+    with _lock:
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            stat = os.fstat(descriptor)
+            if stat.st_size < size:
+                what = f"{size:,} bytes were written, and the file has {stat.st_size:,}: somebody else has cut it"
+                raise OSError(errno.EIO, what, str(path))
+            mapping = Mapping(_map(descriptor, size, path), size)
+        finally:
+            os.close(descriptor)
+        _hold(mapping, stat, size)
+    return np.asarray(mapping).data
+
+
+def map_whole_file(path: Path) -> memoryview:
+    """Map a file as it is now; an empty one gives no bytes. Raises OSError."""
+    with _lock, open(path, "rb") as file:
+        try:
+            mapping = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+        except ValueError:  # an empty file cannot be mapped
+            return memoryview(b"")
+        _hold(mapping, os.fstat(file.fileno()), len(mapping))
+    return memoryview(mapping)
+
+
+def cut_file(filesystem: FileSystem, path: Path, size: int) -> None:
+    """Cut a file to its first `size` bytes; where a view reaches further, a copy of them takes the file's place.
+
+    Descriptors that are open lead to the old file then: close them before. Raises OSError.
+    """
+    with _lock:
+        if not _reaches_beyond(path, size):
+            filesystem.truncate(path, size)
+            return
+    _replace_by_copy(filesystem, path, size)
+
+
+def begin_file(filesystem: FileSystem, path: Path) -> int:
+    """Open a file that is to be empty; one whose bytes somebody holds gives up its name. Return its descriptor."""
+    with _lock:
+        if path.exists() and _reaches_beyond(path, 0):
+            filesystem.unlink(path)
+        return filesystem.open(path, truncate=True)
+
+
+def _map(descriptor: int, size: int, path: Path) -> int:
+    address: int = _mmap(None, size, mmap.PROT_READ, mmap.MAP_SHARED, descriptor, 0)
+    if address == _FAILED:
+        number = ctypes.get_errno()
+        raise OSError(number, os.strerror(number), str(path))
+    return address
+
+
+def _hold(owner: object, stat: os.stat_result, size: int) -> None:
+    key = id(owner)
+    # Called before the id can be another's.
+    _held[key] = (stat.st_dev, stat.st_ino), size, ref(owner, lambda _: _held.pop(key, None))
+
+
+def _reaches_beyond(path: Path, size: int) -> bool:
+    stat = path.stat()
+    file = stat.st_dev, stat.st_ino
+    return any(held == file and end > size and owner() is not None for held, end, owner in list(_held.values()))
+
+
+def _replace_by_copy(filesystem: FileSystem, path: Path, size: int) -> None:
+    copy = path.with_name(f"{path.name}.tmp")
+    descriptor = filesystem.open(copy, truncate=True)
+    try:
+        with open(path, "rb") as file:
+            for start in range(0, size, _COPY_BYTES):
+                filesystem.write(descriptor, file.read(min(_COPY_BYTES, size - start)))
+        filesystem.fsync(descriptor)
+    finally:
+        filesystem.close(descriptor)
+    filesystem.rename(copy, path)
+    filesystem.fsync_directory(path.parent)
+
+
+def _after_fork_in_child() -> None:
+    global _lock  # noqa: PLW0603  the thread that holds it is not in the child
+    _lock = Lock()
+
+
+os.register_at_fork(after_in_child=_after_fork_in_child)
