@@ -100,7 +100,7 @@ def _parse(path: Path) -> Run:
             raise HistoryError(path, f"its version is {document['version']}, not {VERSION}")
         run = Run(document["metrics"], document["verdicts"], tuple(document["findings"]))
         float(run.metrics["time"])
-    except (ValueError, TypeError, KeyError) as error:
+    except (ValueError, TypeError, KeyError, OverflowError, RecursionError) as error:
         raise HistoryError(path, f"it is no run of an audit: {error!r}") from error
     return run
 

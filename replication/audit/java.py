@@ -22,7 +22,7 @@ _USUAL_PLACES: Final = (
     "~/.sdkman/candidates/java/*",
     "~/.jdks/*",
 )
-_VERSION: Final = re.compile(r'^JAVA_VERSION="(?:1\.)?(\d+)', re.MULTILINE)
+_VERSION: Final = re.compile(r'^JAVA_VERSION="(?:1\.)?(\d{1,9})', re.MULTILINE)
 _MODULES: Final = re.compile(r'^MODULES="([^"]*)"', re.MULTILINE)
 _LISTING_SECONDS: Final = 60
 

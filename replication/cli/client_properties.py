@@ -8,6 +8,7 @@ from types import MappingProxyType
 from typing import Final, TypeVar
 
 from logstore.meta_properties import parse_properties
+from replication.int32 import parse_setting
 from replication.protocol.client_settings import ClientSettings
 from replication.protocol.errors import InvalidSettingsError
 from replication.protocol.security import SaslMechanism, SaslSettings, TlsSettings
@@ -126,6 +127,7 @@ def _chosen(name: str, value: str, known: Mapping[str, T]) -> T:
 
 def _number(given: Mapping[str, str], name: str, default: int) -> int:
     text = given.get(name, str(default))
-    if not (text.isascii() and text.isdigit() and 0 < int(text) < 1 << 31):
-        raise InvalidSettingsError(f"{name} is {text!r}, and must be milliseconds")
-    return int(text)
+    number = parse_setting(text)
+    if number is None or number <= 0:
+        raise InvalidSettingsError(f"{name} is {text!r:.60}, and must be milliseconds")
+    return number

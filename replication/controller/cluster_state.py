@@ -1,12 +1,14 @@
 """What a controller decides from: the cluster's image, and what follows from it."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from types import MappingProxyType
 from typing import Final
 from uuid import UUID
 
 from replication.controller.partition_index import PartitionIndex, PartitionKey
-from replication.controller.rules import rules_of
+from replication.controller.rules import Rules, rules_of
+from replication.controller.topic_names import TopicNames
+from replication.int32 import parse_setting
 from replication.metadata.configurations import ConfigResourceType
 from replication.metadata.image import ClusterImage
 from replication.metadata.nodes import BrokerRegistration
@@ -23,6 +25,7 @@ from replication.metadata.records import (
     PartitionRecord,
     RegisterBrokerRecord,
     RemoveTopicRecord,
+    TopicRecord,
     UnfenceBrokerRecord,
     UnregisterBrokerRecord,
 )
@@ -37,13 +40,18 @@ _KAFKA_DEFAULTS: Final[Mapping[str, str]] = {MIN_IN_SYNC_REPLICAS: "1", UNCLEAN_
 class ClusterState:
     """The image, changed only by replaying records, with an index of its partitions and the rules it plays by."""
 
-    def __init__(self, defaults: Mapping[str, str] = MappingProxyType({})) -> None:
-        """`defaults` are the controller's own settings, for topics and brokers that have none."""
+    def __init__(self, defaults: Mapping[str, str] = MappingProxyType({}), *, as_kafka: bool = False) -> None:
+        """`defaults` are the controller's own settings, for topics and brokers that have none.
+
+        For `as_kafka` see `rules_of`.
+        """
         self.image = ClusterImage()
         self.index = PartitionIndex()
-        self.rules = rules_of(self.image.metadata_version, self.image.features)
+        self._as_kafka = as_kafka
+        self.rules = self._prescribed()
         self.active: set[int] = set()
         """Brokers that are neither fenced nor shutting down."""
+        self.topic_names = TopicNames()
         self.registration_offsets: dict[int, int] = {}
         """Where each broker's last registration stands in the log."""
         self._defaults = {**_KAFKA_DEFAULTS, **defaults}
@@ -56,9 +64,12 @@ class ClusterState:
             case PartitionChangeRecord() | PartitionRecord():
                 self._replay_partition(record)
             case RemoveTopicRecord():
-                self._replay_all_partitions(record, self._topics([record.topic_id]))
+                topic = self.image.topics.by_id.get(record.topic_id)
+                self._replay_all_partitions(record, [topic] if topic else [])
+                if topic:
+                    self.topic_names.discard(topic.name)
             case ClearElrRecord():
-                self._replay_all_partitions(record, list(self.image.topics))
+                self._replay_all_partitions(record, self._cleared(record))
             case _:
                 self.image.replay(record)
                 self._after(record, offset)
@@ -82,8 +93,11 @@ class ClusterState:
 
     def _after(self, record: MetadataRecord, offset: int) -> None:
         match record:
+            case TopicRecord():
+                self.topic_names.add(record.name)
+                return
             case FeatureLevelRecord():
-                self.rules = rules_of(self.image.metadata_version, self.image.features)
+                self.rules = self._prescribed()
                 return
             case RegisterBrokerRecord():
                 self.registration_offsets[record.broker_id] = offset
@@ -94,9 +108,15 @@ class ClusterState:
             broker = self.image.brokers.get(broker_id)
             (self.active.add if broker and broker.is_active else self.active.discard)(broker_id)
 
-    def _topics(self, topic_ids: Iterable[UUID]) -> list[Topic]:
-        known = self.image.topics.by_id
-        return [known[topic_id] for topic_id in topic_ids if topic_id in known]
+    def _prescribed(self) -> Rules:
+        return rules_of(self.image.metadata_version, self.image.features, as_kafka=self._as_kafka)
+
+    def _cleared(self, record: ClearElrRecord) -> list[Topic]:
+        """Return the topics that a record is about: the one that it names, or all, where it names none."""
+        if not record.topic_name:
+            return list(self.image.topics)
+        named = self.topic_named(record.topic_name)
+        return [named] if named else []
 
     # Questions
 
@@ -114,15 +134,22 @@ class ClusterState:
 
     def min_isr(self, topic: Topic) -> int:
         """How many replicas must be in sync for acks=all, at most as many as there are."""
-        return min(int(self.setting(topic, MIN_IN_SYNC_REPLICAS)), len(topic.partitions[0].replicas))
+        numbers = map(parse_setting, self._settings(topic, MIN_IN_SYNC_REPLICAS))
+        readable = next((number for number in numbers if number is not None and number > 0), 1)
+        return min(readable, len(topic.partitions[0].replicas))
 
     def setting(self, topic: Topic, name: str) -> str:
         """Return what a topic's setting is: its own, the cluster's, the controller's, or Kafka's."""
-        configurations = self.image.configurations
-        own = configurations.of(ConfigResourceType.TOPIC, topic.name)
-        if name in own:
-            return own[name]
-        return configurations.of(ConfigResourceType.BROKER, "").get(name, self._defaults[name])
+        return next(self._settings(topic, name))
+
+    def _settings(self, topic: Topic, name: str) -> Iterator[str]:
+        """Give what is set, the closest first: a log may hold values that nobody can read, and then the next counts."""
+        for type_, resource in ((ConfigResourceType.TOPIC, topic.name), (ConfigResourceType.BROKER, "")):
+            value = self.image.configurations.of(type_, resource).get(name)
+            if value is not None:
+                yield value
+        yield self._defaults[name]
+        yield _KAFKA_DEFAULTS[name]
 
     def may_lead(
         self, partition: PartitionState, accepts: Callable[[int], bool] | None = None

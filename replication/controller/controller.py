@@ -60,6 +60,8 @@ class ControllerSettings:
     """Leave a broker alone that lacks no more of the leaderships that are preferably its own; None balances all, as
     Kafka's KRaft controller does whatever this setting says."""
     unclean_leader_election_interval_ms: int = 300_000
+    as_kafka: bool = False
+    """Decide as Kafka's controller does even where that loses committed records; see `Rules` for the two cases."""
     num_partitions: int = 1
     default_replication_factor: int = 1
     defaults: Mapping[str, str] = field(default_factory=dict)
@@ -105,7 +107,7 @@ class Controller:
         """`next_offset` is where the log starts that will be replayed; `random` says where replicas are placed."""
         self.cluster_id = cluster_id
         self.settings = settings
-        self.cluster = ClusterState(settings.defaults)
+        self.cluster = ClusterState(settings.defaults, as_kafka=settings.as_kafka)
         self.next_offset = next_offset
         self.heartbeats = Heartbeats()
         self.sessions = BrokerSessions(settings.broker_session_timeout_ms)

@@ -12,7 +12,7 @@ from replication.controller.cluster_state import ClusterState
 from replication.controller.decision import Decision
 from replication.controller.leadership import change_of
 from replication.controller.partition_change import Election
-from replication.controller.reassignment import cancel_target, start_target
+from replication.controller.reassignment import Reversal, cancel_target, start_target
 from replication.controller.refusal import Refusal
 from replication.metadata.partition import PartitionState
 from replication.metadata.records import MetadataRecord, PartitionChangeRecord
@@ -113,7 +113,25 @@ def _cancel(
             f"Unable to revert partition assignment for {topic.name}:{partition_id} because it would require an "
             "unclean leader election.",
         )
+    if not cluster.rules.cancel_past_eligible:
+        _check_eligible(TopicPartition(topic.name, partition_id), partition, reversal)
     return change_of(cluster, topic, partition_id, target=reversal.target)
+
+
+def _check_eligible(named: TopicPartition, partition: PartitionState, reversal: Reversal) -> None:
+    """Refuse to put a replica in sync past those that are known to have all that is committed (KIP-966).
+
+    Permission for unclean elections is none for this: such an election takes an eligible replica before any other.
+    """
+    in_sync = reversal.target.isr or ()
+    if reversal.unclean and partition.elr and not set(in_sync) <= set(partition.elr):
+        eligible = ", ".join(map(str, partition.elr))
+        raise Refusal(
+            ErrorCode.invalid_replica_assignment,
+            f"Unable to revert partition assignment for {named.topic}:{named.partition} because replica "
+            f"{in_sync[0]} would lead without records that the eligible leader replicas ({eligible}) have. Start one "
+            "of those first.",
+        )
 
 
 def _check_replication_factor(partition: PartitionState, replicas: tuple[int, ...]) -> None:

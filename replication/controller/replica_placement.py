@@ -3,11 +3,13 @@
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from random import Random
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from kio.schema.errors import ErrorCode
 
 from replication.controller.refusal import Refusal
+
+_NOBODY: Final = "All brokers are currently fenced, or have all their log directories cordoned."
 
 
 class UsableBroker(NamedTuple):
@@ -83,11 +85,11 @@ class _Racks:
         if replication_factor <= 0:
             raise _invalid(f"Invalid replication factor {replication_factor}: it must be positive.")
         if self._unfenced == 0:
-            raise _invalid("All brokers are currently fenced.")
+            raise _invalid(_NOBODY)
         if replication_factor > self._all:
             raise _invalid(
                 f"The target replication factor of {replication_factor} cannot be reached because only {self._all} "
-                "broker(s) are registered."
+                "broker(s) are registered or some brokers have all their log directories cordoned."
             )
 
     def place(self, replication_factor: int) -> tuple[int, ...]:
@@ -116,7 +118,7 @@ class _Racks:
             broker = self._racks[at].unfenced.next(self._partition)
             if broker is not None:
                 return broker, at
-        raise _invalid("All brokers are currently fenced.")
+        raise _invalid(_NOBODY)
 
     def _shuffle(self) -> None:
         """All starts were used once: mix, so that the same placements do not come again."""

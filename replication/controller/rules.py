@@ -22,6 +22,9 @@ class Rules:
     keep_reassigned_eligible: bool = False
     """With `elr`: keep who is reassigned away eligible, as Kafka does, which would let it lead once it is added again:
     without what is committed, as it has deleted its log."""
+    cancel_past_eligible: bool = False
+    """With `elr`: cancel a reassignment, as Kafka does, also where that puts a replica in sync that lacks records which
+    eligible replicas have: it would lead without them, as if it had been elected cleanly."""
 
     @property
     def leader_recovery(self) -> bool:
@@ -54,6 +57,10 @@ class Rules:
         return self.metadata_version >= MetadataVersion.V4_3_IV0
 
 
-def rules_of(metadata_version: int, features: Mapping[str, int]) -> Rules:
-    """Return the rules that the finalised levels of features prescribe."""
-    return Rules(metadata_version, elr=features.get(ELR_FEATURE, 0) > 0)
+def rules_of(metadata_version: int, features: Mapping[str, int], *, as_kafka: bool = False) -> Rules:
+    """Return the rules that the finalised levels of features prescribe.
+
+    With `as_kafka` also those by which Kafka's controller loses committed records, and ours by default does not.
+    """
+    elr = features.get(ELR_FEATURE, 0) > 0
+    return Rules(metadata_version, elr=elr, keep_reassigned_eligible=as_kafka, cancel_past_eligible=as_kafka)

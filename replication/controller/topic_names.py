@@ -1,7 +1,6 @@
 """Which names topics may have (Kafka: Topic)."""
 
 import re
-from collections.abc import Iterable
 from typing import Final
 
 from kio.schema.errors import ErrorCode
@@ -12,20 +11,45 @@ _LEGAL: Final = re.compile(r"[a-zA-Z0-9._-]+")
 _LONGEST: Final = 249
 
 
-def check_name(name: str, others: Iterable[str]) -> None:
-    """Refuse with INVALID_TOPIC_EXCEPTION a name that no topic may have.
+class TopicNames:
+    """The names of the topics that there are, found by what their metrics are called (Kafka: topicsWithCollisionChars).
 
-    Also one that differs from another only in dots and underscores: their metrics would have the same names.
+    In the names of metrics a dot is an underscore: two topics that differ in nothing else would share theirs.
     """
-    fault = _fault(name)
-    if fault:
-        raise Refusal(ErrorCode.invalid_topic_exception, fault)
-    plain = name.replace(".", "_")
-    if "_" not in plain:
-        return
-    for other in others:
-        if other != name and other.replace(".", "_") == plain:
-            raise Refusal(ErrorCode.invalid_topic_exception, f"Topic '{name}' collides with existing topic: {other}")
+
+    def __init__(self) -> None:
+        self._by_metric: dict[str, dict[str, None]] = {}
+        """In the order of their creation."""
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, TopicNames) and self._by_metric == other._by_metric
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def add(self, name: str) -> None:
+        """Take up a topic."""
+        self._by_metric.setdefault(_metric(name), {})[name] = None
+
+    def discard(self, name: str) -> None:
+        """Forget a topic."""
+        alike = self._by_metric.get(_metric(name), {})
+        alike.pop(name, None)
+        if not alike:
+            self._by_metric.pop(_metric(name), None)
+
+    def check(self, name: str) -> None:
+        """Refuse with INVALID_TOPIC_EXCEPTION a name that no topic may have, or one too similar to another's."""
+        fault = _fault(name)
+        if fault:
+            raise Refusal(ErrorCode.invalid_topic_exception, fault)
+        for other in self._by_metric.get(_metric(name), ()):
+            if other != name:
+                collision = f"Topic '{name}' collides with existing topic: {other}"
+                raise Refusal(ErrorCode.invalid_topic_exception, collision)
+
+
+def _metric(name: str) -> str:
+    return name.replace(".", "_")
 
 
 def _fault(name: str) -> str | None:

@@ -15,7 +15,7 @@ from replication.controller.decision import Decision
 from replication.controller.partition_change import ReplicaIds
 from replication.controller.refusal import Refusal
 from replication.controller.replica_placement import UsableBroker, place_replicas
-from replication.controller.topic_names import check_name
+from replication.int32 import parse_setting
 from replication.metadata.configurations import ConfigResourceType
 from replication.metadata.nodes import BrokerRegistration
 from replication.metadata.partition import PartitionState
@@ -210,10 +210,9 @@ def _too_many() -> Refusal:
 
 def _check_new(cluster: ClusterState, topic: NewTopic, times: int) -> None:
     _check_once(topic.name, times)
-    names = cluster.image.topics.by_name
-    check_name(topic.name, names)
-    if topic.name in names:
+    if topic.name in cluster.image.topics.by_name:
         raise Refusal(ErrorCode.topic_already_exists, f"Topic '{topic.name}' already exists.")
+    cluster.topic_names.check(topic.name)
     nulls = [name for name, value in topic.configs.items() if value is None]
     if nulls:
         raise Refusal(ErrorCode.invalid_config, f"Null value not supported for topic configs: {','.join(nulls)}")
@@ -222,16 +221,17 @@ def _check_new(cluster: ClusterState, topic: NewTopic, times: int) -> None:
 
 def _check_settings(configs: Mapping[str, str | None]) -> None:
     """Refuse values that the controller itself could not read later."""
-    min_isr = (configs.get(MIN_IN_SYNC_REPLICAS, "1") or "").strip()
-    if not (min_isr.isdecimal() and int(min_isr) >= 1):
+    min_isr = configs.get(MIN_IN_SYNC_REPLICAS, "1") or ""
+    if (parse_setting(min_isr) or 0) < 1:
         raise Refusal(
-            ErrorCode.invalid_config, f"Invalid value {min_isr} for configuration {MIN_IN_SYNC_REPLICAS}: at least 1"
+            ErrorCode.invalid_config,
+            f"Invalid value {min_isr:.60} for configuration {MIN_IN_SYNC_REPLICAS}: at least 1",
         )
     unclean = configs.get(UNCLEAN_LEADER_ELECTION, "false") or ""
     if unclean.strip().lower() not in {"true", "false"}:
         raise Refusal(
             ErrorCode.invalid_config,
-            f"Invalid value {unclean} for configuration {UNCLEAN_LEADER_ELECTION}: either true or false",
+            f"Invalid value {unclean:.60} for configuration {UNCLEAN_LEADER_ELECTION}: either true or false",
         )
 
 

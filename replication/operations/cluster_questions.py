@@ -8,6 +8,7 @@ from typing import Any, Final, TypeAlias, TypeVar
 from kio.schema.errors import ErrorCode
 
 from logstore import TopicPartition
+from replication.int32 import parse_setting
 from replication.operations.cluster_view import Aspect, BrokerView, ClusterView, Gap
 from replication.operations.partition_filter import PartitionFilter
 from replication.operations.partition_view import PartitionView
@@ -17,10 +18,17 @@ from replication.protocol.describe_cluster import DescribeClusterRequest, Descri
 from replication.protocol.describe_configs import DescribeConfigsRequest, DescribedConfigs
 from replication.protocol.describe_quorum import DescribedQuorum, DescribeQuorumRequest
 from replication.protocol.describe_topic_partitions import (
+    Cursor,
     DescribeTopicPartitionsRequest,
     TopicPartitionsPage,
 )
-from replication.protocol.errors import RequestTimedOutError, UnsupportedVersionError, error_for, raise_for
+from replication.protocol.errors import (
+    MalformedResponseError,
+    RequestTimedOutError,
+    UnsupportedVersionError,
+    error_for,
+    raise_for,
+)
 from replication.protocol.list_partition_reassignments import (
     ListedReassignments,
     ListPartitionReassignmentsRequest,
@@ -105,12 +113,23 @@ def _paged_topics() -> Questions[dict[str, TopicMetadata]]:
     request = DescribeTopicPartitionsRequest()
     while True:
         page: TopicPartitionsPage = yield request
+        is_new = False
         for name, topic in page.topics.items():
             before = topics[name].partitions if name in topics else {}
+            is_new = is_new or name not in topics or not topic.partitions.keys() <= before.keys()
             topics[name] = replace(topic, partitions={**before, **topic.partitions})
         if page.next_cursor is None:
             return topics
+        if not is_new:
+            raise _without_end(page.next_cursor)
         request = DescribeTopicPartitionsRequest(cursor=page.next_cursor)
+
+
+def _without_end(cursor: Cursor) -> MalformedResponseError:
+    return MalformedResponseError(
+        "DescribeTopicPartitions: a page has nothing that was not in those before it, and yet the next one is to begin "
+        f"at {TopicPartition(cursor.topic, cursor.partition)}: there would be no end; name another broker"
+    )
 
 
 def _min_isr(topics: Sequence[str], gaps: list[Gap]) -> Questions[Mapping[str, int]]:
@@ -126,9 +145,9 @@ def _min_isr(topics: Sequence[str], gaps: list[Gap]) -> Questions[Mapping[str, i
             gaps.append(Gap(Aspect.MIN_ISR, str(error), is_failure=False))
             return known
         for topic, configuration in told.topics.items():
-            value = configuration.values.get(MIN_ISR)
-            if value is not None and value.isdecimal():
-                known[topic] = int(value)
+            value = parse_setting(configuration.values.get(MIN_ISR) or "")
+            if value is not None:
+                known[topic] = value
             elif configuration.error is not ErrorCode.none and configuration.error not in _DELETED:
                 refused[topic] = configuration.error
     if refused:

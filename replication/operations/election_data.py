@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import Any, Final
 
 from logstore import TopicPartition
+from replication.int32 import INT32
 from replication.operations.tool_error import ToolError
 
 PARTITIONS: Final = "partitions"
 WRONG_JSON: Final = "com.fasterxml.jackson.databind.JsonMappingException: "
 """Kafka's tool puts it before what it says of JSON that has another shape."""
 
-_INT32: Final = range(-(2**31), 2**31)
 _BLANKS: Final = " \t\r\n"
 _PLAIN_DOUBLES: Final = (1e-3, 1e7)
 """Doubles from here to there are written without an exponent in Java."""
@@ -77,7 +77,7 @@ def _partition(item: Mapping[str, Any]) -> TopicPartition:
     if not isinstance(topic, str):
         raise _unexpected("`String` value", topic)
     partition = _field(item, "partition")
-    if not isinstance(partition, int) or isinstance(partition, bool) or partition not in _INT32:
+    if not isinstance(partition, int) or isinstance(partition, bool) or partition not in INT32:
         raise _unexpected("`Integer` value", partition)
     # Half of a surrogate pair cannot be sent: Java writes a question mark.
     return TopicPartition(topic.encode(errors="replace").decode(), partition)

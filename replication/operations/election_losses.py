@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from logstore.meta_properties import META_PROPERTIES_NAME, MetaProperties
+from replication.int32 import parse_int32
 from replication.operations.election_forecast import ElectionForecast
 from replication.operations.tool_error import ToolError
 from replication.planning import Advice, Replica, Standing, advise, open_replicas
@@ -125,4 +126,5 @@ def _parsed(argument: str) -> tuple[int, Path]:
 
 def _split(argument: str) -> tuple[int | None, Path]:
     name, _, path = argument.partition("=")
-    return (int(name), Path(path)) if name.isdecimal() and path else (None, Path(argument))
+    broker_id = parse_int32(name) if name.isdecimal() else None
+    return (None, Path(argument)) if broker_id is None or not path else (broker_id, Path(path))

@@ -1,12 +1,12 @@
 """What `kafka-leader-election` is told, with all that it refuses (Kafka: LeaderElectionCommandOptions)."""
 
 import os
-import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from replication.controller.elections import ElectionType
+from replication.int32 import parse_int32
 from replication.operations.tool_error import ToolError
 from replication.operations.tool_options import ToolOptions
 
@@ -32,9 +32,6 @@ VALUED: Final = frozenset(
 FLAGS: Final = frozenset({ALL, HELP, VERSION, DRY_RUN, AS_JSON})
 
 _CHOICES: Final = (TOPIC, ALL, JSON_FILE)
-_NUMBER: Final = re.compile(r"(?P<sign>[+-]?)0*(?P<digits>\d{1,10})")
-"""No more digits than an int32 may have: of very many Python makes no number."""
-_INT32: Final = range(-(2**31), 2**31)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,9 +111,8 @@ def _topic(text: str) -> str:
 
 
 def _partition(text: str) -> int:
-    match = _NUMBER.fullmatch(text)
-    number = int(match["sign"] + match["digits"]) if match else None
-    if number is None or number not in _INT32:
+    number = parse_int32(text)
+    if number is None:
         raise _unparsable(PARTITION, text)
     return number
 

@@ -9,7 +9,7 @@ from kio.schema.errors import ErrorCode
 from logstore import Log, LogConfig
 from replication.controller.controller import Controller, ControllerSettings
 from replication.controller.heartbeats import ControlState
-from replication.controller.reassignments import ReassignmentRequest
+from replication.controller.reassignments import ReassignmentAnswer, ReassignmentRequest
 from replication.controller.refusal import Refusal
 from replication.metadata.metadata_log import append_metadata, read_metadata
 from replication.metadata.metadata_version import METADATA_VERSION_FEATURE, MetadataVersion
@@ -39,6 +39,7 @@ def test_a_log_that_was_written_makes_the_state_again(tmp_path: Path) -> None:
         rebuilt.replay(batch.records)
     assert rebuilt.cluster.image == simulation.controller.cluster.image
     assert rebuilt.cluster.index == simulation.controller.cluster.index
+    assert rebuilt.cluster.topic_names == simulation.controller.cluster.topic_names
     assert rebuilt.next_offset == simulation.controller.next_offset
 
 
@@ -214,6 +215,64 @@ def test_a_reassignment_is_not_cancelled_where_that_would_lose_records_unasked()
     assert answer.error is ErrorCode.none
     assert cluster.partition("a").replicas == (1, 2)
     assert cluster.partition("a").leader == 1
+
+
+def eligible_only(*eligible: int, as_kafka: bool = False) -> SmallCluster:
+    """Return a cluster in which a-0 moves from 1, 2, 3 to 4, and nobody is in sync but some are eligible."""
+    cluster = SmallCluster(4, elr=True, settings=ControllerSettings(as_kafka=as_kafka))
+    cluster.topic("a", (1, 2, 3), unclean_leader_election_enable="true")
+    for broker_id in eligible:
+        cluster.fence(broker_id)
+    moving = PartitionState(
+        replicas=(4, 1, 2, 3),
+        isr=(),
+        leader=-1,
+        adding_replicas=(4,),
+        removing_replicas=(1, 2, 3),
+        elr=eligible,
+        directories=(UUID(int=1),) * 4,
+    )
+    cluster.controller.replay([moving.record(cluster.key("a").topic_id, 0)])
+    return cluster
+
+
+def cancelled(cluster: SmallCluster) -> ReassignmentAnswer:
+    return cluster.done(cluster.controller.alter_reassignments([ReassignmentRequest(named("a-0"), None)]))[0]
+
+
+@pytest.mark.parametrize("eligible", [(2,), (2, 3), (4,)])
+def test_a_reassignment_is_not_cancelled_past_those_that_have_all_records(eligible: tuple[int, ...]) -> None:
+    cluster = eligible_only(*eligible)
+    answer = cancelled(cluster)
+    assert answer.error is ErrorCode.invalid_replica_assignment
+    assert answer.message is not None
+    assert "replica 1 would lead without records that the eligible leader replicas" in answer.message
+    assert cluster.partition("a").elr == eligible
+    assert cluster.partition("a").leader == -1
+
+
+def test_once_one_that_is_eligible_is_back_the_reassignment_is_cancelled_without_loss() -> None:
+    cluster = eligible_only(2)
+    cluster.heartbeat(2)
+    assert (cluster.partition("a").leader, cluster.partition("a").isr) == (2, (2,))
+    assert cancelled(cluster).error is ErrorCode.none
+    assert (cluster.partition("a").leader, cluster.partition("a").replicas) == (2, (1, 2, 3))
+
+
+def test_a_reassignment_is_cancelled_where_the_first_replica_is_eligible() -> None:
+    cluster = eligible_only(1, 3)
+    cluster.fence(2)
+    assert cancelled(cluster).error is ErrorCode.none
+    assert (cluster.partition("a").isr, cluster.partition("a").replicas) == ((1,), (1, 2, 3))
+    cluster.heartbeat(1)
+    assert cluster.partition("a").leader == 1
+
+
+def test_under_kafka_s_own_rules_a_cancelled_reassignment_loses_what_those_eligible_have() -> None:
+    cluster = eligible_only(2, as_kafka=True)
+    assert cancelled(cluster).error is ErrorCode.none
+    state = cluster.partition("a")
+    assert (state.leader, state.isr, state.elr, state.leader_recovery_state) == (1, (1,), (), 0)
 
 
 def test_what_is_being_reassigned_is_listed() -> None:

@@ -1,12 +1,16 @@
+from typing import Any, NoReturn
 from uuid import UUID
 
 import pytest
 from kio.schema.errors import ErrorCode
 
 from replication.controller.controller import ControllerSettings
+from replication.controller.partition_index import PartitionIndex
 from replication.controller.refusal import Refusal
+from replication.controller.topic_names import TopicNames
 from replication.controller.topics import MorePartitions, NewTopic, TopicAnswer
-from replication.metadata.records import ConfigRecord, PartitionRecord, TopicRecord
+from replication.metadata.errors import InvalidReplayError
+from replication.metadata.records import ClearElrRecord, ConfigRecord, PartitionRecord, TopicRecord
 from tests.controller.small_cluster import SmallCluster, directory
 
 
@@ -64,7 +68,11 @@ def test_counts_that_are_not_given_are_the_controller_s() -> None:
         (NewTopic("has_dots"), "INVALID_TOPIC_EXCEPTION", "collides with existing topic: has.dots"),
         (NewTopic("a", 0), "INVALID_PARTITIONS", "invalid non-positive value"),
         (NewTopic("a", 1, 0), "INVALID_REPLICATION_FACTOR", "must be larger than 0"),
-        (NewTopic("a", 1, 4), "INVALID_REPLICATION_FACTOR", "cannot be reached because only 3 broker"),
+        (
+            NewTopic("a", 1, 4),
+            "INVALID_REPLICATION_FACTOR",
+            "3 broker(s) are registered or some brokers have all their log directories cordoned.",
+        ),
         (NewTopic("a", configs={"x": None}), "INVALID_CONFIG", "Null value not supported for topic configs: x"),
         (NewTopic("a", configs={"min.insync.replicas": "0"}), "INVALID_CONFIG", "min.insync.replicas"),
         (NewTopic("a", configs={"min.insync.replicas": ""}), "INVALID_CONFIG", "min.insync.replicas"),
@@ -93,7 +101,8 @@ def test_where_nobody_lives_nothing_is_made() -> None:
     cluster = SmallCluster(1)
     cluster.topic("a", (1,))
     cluster.fence(1)
-    all_fenced = "Unable to replicate the partition 1 time(s): All brokers are currently fenced."
+    all_fenced = "Unable to replicate the partition 1 time(s): All brokers are currently fenced, or have all their "
+    all_fenced += "log directories cordoned."
     assert refused(cluster, NewTopic("b", 1, 1)) == ("INVALID_REPLICATION_FACTOR", all_fenced)
     assert refused(cluster, NewTopic("b", assignments={0: (1,)}))[0] == "INVALID_REPLICA_ASSIGNMENT"
     assert enlarge(cluster, "a", 2).error is ErrorCode.invalid_replication_factor
@@ -178,3 +187,118 @@ def test_a_topic_is_deleted_by_name_or_id_with_its_settings() -> None:
     assert len(cluster.controller.cluster.image.topics) == 0
     assert not cluster.controller.cluster.index.leads(1)
     assert cluster.controller.cluster.image.configurations.by_resource == {}
+
+
+# What it costs
+
+
+class NotWalked(dict[str, Any]):
+    """Topics that may be looked up, but not looked through."""
+
+    def __iter__(self) -> NoReturn:
+        raise AssertionError("all topics are looked through")
+
+    keys = values = items = __iter__  # type: ignore[assignment]
+
+
+@pytest.mark.parametrize("separator", ["_", "."])
+def test_a_name_is_not_compared_with_all_others(separator: str) -> None:
+    cluster = SmallCluster()
+    create(cluster, *(NewTopic(f"a{separator}{number}", 1, 1) for number in range(20)))
+    topics = cluster.controller.cluster.image.topics
+    topics.by_name = NotWalked(topics.by_name)
+    other = "." if separator == "_" else "_"
+    collides = f"Topic 'a{other}7' collides with existing topic: a{separator}7"
+    assert refused(cluster, NewTopic(f"a{other}7", 1, 1)) == ("INVALID_TOPIC_EXCEPTION", collides)
+    assert create(cluster, NewTopic(f"a{other}20", 1, 1))[0].error is ErrorCode.none
+
+
+def test_a_name_is_free_again_once_the_similar_topic_is_deleted() -> None:
+    cluster = SmallCluster()
+    cluster.topic("a.b", (1,))
+    assert refused(cluster, NewTopic("a_b", 1, 1))[0] == "INVALID_TOPIC_EXCEPTION"
+    cluster.done(cluster.controller.delete_topics(["a.b"]))
+    assert create(cluster, NewTopic("a_b", 1, 1))[0].error is ErrorCode.none
+    assert refused(cluster, NewTopic("a.b", 1, 1))[0] == "INVALID_TOPIC_EXCEPTION"
+
+
+def test_names_known_from_replay_are_those_of_the_topics() -> None:
+    cluster = SmallCluster()
+    create(cluster, NewTopic("a.b", 1, 1), NewTopic("a_b", 1, 1), NewTopic("c", 1, 1), NewTopic("c.d", 1, 1))
+    cluster.done(cluster.controller.delete_topics(["a.b", "c"]))
+    expected = TopicNames()
+    for name in cluster.controller.cluster.image.topics.by_name:
+        expected.add(name)
+    assert cluster.controller.cluster.topic_names == expected
+
+
+def updates(cluster: SmallCluster, topics: int, monkeypatch: pytest.MonkeyPatch) -> int:
+    """Count how often the state of a partition is taken up while topics are made that have a setting for the ELR."""
+    update = PartitionIndex.update
+    calls = 0
+
+    def counted(*arguments: Any) -> None:
+        nonlocal calls
+        calls += 1
+        update(*arguments)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(PartitionIndex, "update", counted)
+        made = [NewTopic(f"t{number}", 2, 3, configs={"min.insync.replicas": "2"}) for number in range(topics)]
+        assert {answer.error for answer in create(cluster, *made)} == {ErrorCode.none}
+    return calls
+
+
+def test_to_forget_the_elr_of_one_topic_costs_no_look_at_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert updates(SmallCluster(elr=True), 10, monkeypatch) == 20
+    assert updates(SmallCluster(elr=True), 40, monkeypatch) == 80
+
+
+def test_the_elr_of_one_topic_or_of_all_is_forgotten() -> None:
+    cluster = SmallCluster(elr=True)
+    for name in ("a", "b", "c"):
+        cluster.topic(name, (1, 2, 3), min_insync_replicas="3")
+        cluster.set_isr(name, 1)
+    assert set(cluster.controller.cluster.index.in_elr(2)) == {cluster.key(name) for name in "abc"}
+    cluster.controller.replay([ClearElrRecord(topic_name="b")])
+    assert set(cluster.controller.cluster.index.in_elr(2)) == {cluster.key("a"), cluster.key("c")}
+    assert cluster.partition("b").elr == ()
+    cluster.controller.replay([ClearElrRecord(topic_name="")])
+    assert cluster.controller.cluster.index.in_elr(2) == []
+    with pytest.raises(InvalidReplayError, match="there is no topic nobody"):
+        cluster.controller.replay([ClearElrRecord(topic_name="nobody")])
+
+
+# Numbers
+
+
+@pytest.mark.parametrize("value", ["9" * 5_000, "-" + "9" * 5_000, "99999999999", "2²", "1.0", "0x2", "nonsense"])
+def test_a_number_that_is_none_is_refused(value: str) -> None:
+    told, message = refused(SmallCluster(), NewTopic("a", 1, 1, configs={"min.insync.replicas": value}))
+    assert told == "INVALID_CONFIG"
+    assert message is not None
+    assert len(message) < 150
+
+
+@pytest.mark.parametrize("value", ["+2", " 2\t", "0" * 5_000 + "2", "\uff12"])
+def test_a_number_is_read_as_java_reads_it(value: str) -> None:
+    cluster = SmallCluster(elr=True)
+    (answer,) = create(cluster, NewTopic("a", 1, 3, configs={"min.insync.replicas": value}))
+    assert answer.error is ErrorCode.none
+    topic = cluster.controller.cluster.topic_named("a")
+    assert topic is not None
+    assert cluster.controller.cluster.min_isr(topic) == 2
+
+
+@pytest.mark.parametrize("value", ["9" * 5_000, "", "none", "-1", "99999999999"])
+def test_a_setting_in_the_log_that_cannot_be_read_does_not_keep_the_controller_from_deciding(value: str) -> None:
+    settings = ControllerSettings(defaults={"min.insync.replicas": "2"})
+    cluster = SmallCluster(elr=True, settings=settings)
+    cluster.topic("a", (1, 2, 3))
+    cluster.configure("a", "min.insync.replicas", value)
+    topic = cluster.controller.cluster.topic_named("a")
+    assert topic is not None
+    assert cluster.controller.cluster.min_isr(topic) == 2, "the controller's own"
+    cluster.fence(1)
+    cluster.fence(2)
+    assert cluster.partition("a").elr == (2,)

@@ -32,6 +32,7 @@ from replication.controller.classic.errors import (
 )
 from replication.controller.classic.leader_and_isr import LeaderAndIsr
 from replication.controller.classic.replica_assignment import ReplicaAssignment
+from replication.int32 import parse_int32
 
 T = TypeVar("T")
 _DIRECTORIES: Final = (
@@ -293,7 +294,7 @@ def _until_unchanged(write: Callable[[], T]) -> T:
 
 
 def _number(path: str, text: bytes) -> int:
-    try:
-        return int(text)
-    except ValueError as error:
-        raise MalformedNodeError(path, f"{text!r} is not a number") from error
+    number = parse_int32(text.decode(errors="replace"))
+    if number is None:
+        raise MalformedNodeError(path, f"{text!r:.60} is not an int32")
+    return number

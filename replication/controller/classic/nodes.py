@@ -8,6 +8,7 @@ from logstore.topic_partition import TopicPartition
 from replication.controller.classic.errors import MalformedNodeError
 from replication.controller.classic.leader_and_isr import LeaderAndIsr
 from replication.controller.classic.replica_assignment import ReplicaAssignment
+from replication.int32 import INT32, parse_int32
 from replication.metadata.partition import LeaderRecoveryState
 
 CONTROLLER: Final = "/controller"
@@ -54,11 +55,11 @@ def decode_state(path: str, data: bytes, version: int) -> LeaderAndIsr:
     fields = _decode(path, data)
     try:
         return LeaderAndIsr(
-            leader=int(fields["leader"]),
+            leader=_int32(fields["leader"]),
             isr=_ids(fields["isr"]),
-            leader_epoch=int(fields["leader_epoch"]),
-            controller_epoch=int(fields["controller_epoch"]),
-            recovery_state=LeaderRecoveryState(fields.get("leader_recovery_state", 0)),
+            leader_epoch=_int32(fields["leader_epoch"]),
+            controller_epoch=_int32(fields["controller_epoch"]),
+            recovery_state=LeaderRecoveryState(_int32(fields.get("leader_recovery_state", 0))),
             version=version,
         )
     except (KeyError, TypeError, ValueError) as error:
@@ -83,7 +84,9 @@ def decode_assignments(path: str, data: bytes) -> dict[int, ReplicaAssignment]:
     adding, removing = fields.get("adding_replicas", {}), fields.get("removing_replicas", {})
     try:
         return {
-            int(number): ReplicaAssignment(_ids(replicas), _ids(adding.get(number, ())), _ids(removing.get(number, ())))
+            _numbered(number): ReplicaAssignment(
+                _ids(replicas), _ids(adding.get(number, ())), _ids(removing.get(number, ()))
+            )
             for number, replicas in fields["partitions"].items()
         }
     except (KeyError, TypeError, ValueError, AttributeError) as error:
@@ -99,7 +102,7 @@ def decode_partitions(path: str, data: bytes) -> list[TopicPartition]:
     """Read a list of partitions. Raises MalformedNodeError."""
     fields = _decode(path, data)
     try:
-        return [TopicPartition(str(each["topic"]), int(each["partition"])) for each in fields["partitions"]]
+        return [_partition(each) for each in fields["partitions"]]
     except (KeyError, TypeError, ValueError) as error:
         raise MalformedNodeError(path, f"not a list of partitions: {error!r}") from error
 
@@ -114,10 +117,7 @@ def decode_reassignments(path: str, data: bytes) -> dict[TopicPartition, tuple[i
     """Read where partitions are to move. Raises MalformedNodeError."""
     fields = _decode(path, data)
     try:
-        return {
-            TopicPartition(str(each["topic"]), int(each["partition"])): _ids(each["replicas"])
-            for each in fields["partitions"]
-        }
+        return {_partition(each): _ids(each["replicas"]) for each in fields["partitions"]}
     except (KeyError, TypeError, ValueError) as error:
         raise MalformedNodeError(path, f"not a list of reassignments: {error!r}") from error
 
@@ -131,7 +131,7 @@ def decode_controller(path: str, data: bytes) -> int:
     """Read who the controller is. Raises MalformedNodeError."""
     fields = _decode(path, data)
     try:
-        return int(fields["brokerid"])
+        return _int32(fields["brokerid"])
     except (KeyError, TypeError, ValueError) as error:
         raise MalformedNodeError(path, f"not a controller's registration: {error!r}") from error
 
@@ -144,9 +144,9 @@ def encode_config(config: Mapping[str, str]) -> bytes:
 def decode_config(path: str, data: bytes) -> dict[str, str]:
     """Read a topic's settings. Raises MalformedNodeError."""
     config = _decode(path, data).get("config", {})
-    if not isinstance(config, dict):
-        raise MalformedNodeError(path, "not a topic's settings")
-    return {str(name): str(value) for name, value in config.items()}
+    if not isinstance(config, dict) or not all(isinstance(value, str) for value in config.values()):
+        raise MalformedNodeError(path, "not a topic's settings, which are texts")
+    return config
 
 
 def _encode(fields: Mapping[str, Any]) -> bytes:
@@ -156,12 +156,33 @@ def _encode(fields: Mapping[str, Any]) -> bytes:
 def _decode(path: str, data: bytes) -> dict[str, Any]:
     try:
         fields = json.loads(data)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise MalformedNodeError(path, f"not JSON: {error}") from error
     if not isinstance(fields, dict):
         raise MalformedNodeError(path, "not a JSON object")
     return fields
 
 
+def _partition(fields: Mapping[str, Any]) -> TopicPartition:
+    topic = fields["topic"]
+    if not isinstance(topic, str):
+        raise TypeError(f"the name of a topic is {topic!r:.60}")
+    return TopicPartition(topic, _int32(fields["partition"]))
+
+
 def _ids(values: Iterable[Any]) -> tuple[int, ...]:
-    return tuple(map(int, values))
+    return tuple(map(_int32, values))
+
+
+def _int32(value: object) -> int:
+    """Return a number as Kafka writes it; what Python could make one of, such as 1e999 or true, is none."""
+    if type(value) is not int or value not in INT32:
+        raise TypeError(f"{value!r:.60} is not an int32")
+    return value
+
+
+def _numbered(name: str) -> int:
+    number = parse_int32(name)
+    if number is None:
+        raise ValueError(f"{name!r:.60} is not the number of a partition")
+    return number

@@ -22,6 +22,16 @@ states = st.builds(LeaderAndIsr, ids | st.just(-1), id_lists, ids, ids, st.sampl
 partitions = st.builds(TopicPartition, st.text(min_size=1), ids)
 
 FIELDS = ("partitions", "leader", "isr", "leader_epoch", "controller_epoch", "brokerid", "config")
+ALL_FIELDS = (
+    *FIELDS,
+    "topic",
+    "partition",
+    "replicas",
+    "adding_replicas",
+    "removing_replicas",
+    "leader_recovery_state",
+    "0",
+)
 READERS: dict[str, Callable[[str, bytes], Any]] = {
     "state": lambda path, data: nodes.decode_state(path, data, 0),
     "assignments": nodes.decode_assignments,
@@ -82,10 +92,49 @@ def test_what_is_no_object_is_told_with_its_path(reader: Callable[[str, bytes], 
         reader("/some/node", data)
 
 
-@given(
-    st.dictionaries(st.sampled_from(["partitions", "leader", "isr", "brokerid", "config"]), st.integers() | st.text())
+scalars = st.none() | st.booleans() | st.integers() | st.floats() | st.just(10**400) | st.text()
+anything = st.recursive(
+    scalars,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(ALL_FIELDS), inner, max_size=4),
 )
+
+
+@given(st.dictionaries(st.sampled_from(ALL_FIELDS), anything))
 def test_an_object_with_other_fields_raises_nothing_else(fields: dict[str, Any]) -> None:
     for reader in READERS.values():
         with suppress(MalformedNodeError):
             reader("/some/node", json.dumps(fields).encode())
+
+
+WRONG_NUMBERS = ("1e999", "-1e999", "NaN", "1.5", "true", '"1"', "2147483648", "9" * 5_000, "null", "[]")
+NUMBERED = {
+    "state": b'{"leader":%s,"isr":[1],"leader_epoch":0,"controller_epoch":0}',
+    "assignments": b'{"partitions":{"0":[%s]}}',
+    "partitions": b'{"partitions":[{"topic":"a","partition":%s}]}',
+    "reassignments": b'{"partitions":[{"topic":"a","partition":0,"replicas":[%s]}]}',
+    "controller": b'{"brokerid":%s}',
+}
+
+
+@pytest.mark.parametrize("name", NUMBERED)
+@pytest.mark.parametrize("number", WRONG_NUMBERS, ids=lambda number: number[:12])
+def test_a_number_that_kafka_does_not_write_is_told_with_its_path(name: str, number: str) -> None:
+    assert READERS[name]("/some/node", NUMBERED[name] % b"7")
+    with pytest.raises(MalformedNodeError, match="/some/node: not ") as refused:
+        READERS[name]("/some/node", NUMBERED[name] % number.encode())
+    assert len(str(refused.value)) < 400
+
+
+@pytest.mark.parametrize("number", ["9" * 5_000, "1.0", "", "-", "2147483648"], ids=lambda number: number[:12])
+def test_a_partition_without_a_number_is_told_with_its_path(number: str) -> None:
+    with pytest.raises(MalformedNodeError, match="/some/node: not a topic's replicas"):
+        nodes.decode_assignments("/some/node", json.dumps({"partitions": {number: [1]}}).encode())
+
+
+@pytest.mark.parametrize("reader", READERS.values(), ids=READERS)
+@pytest.mark.parametrize(("opening", "closing"), [(b"[", b"]"), (b'{"config":', b"}")], ids=["lists", "objects"])
+def test_what_is_nested_too_deeply_is_told_with_its_path(
+    reader: Callable[[str, bytes], Any], opening: bytes, closing: bytes
+) -> None:
+    with pytest.raises(MalformedNodeError, match="/some/node: not "):
+        reader("/some/node", opening * 100_000 + b"1" + closing * 100_000)

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -20,14 +21,16 @@ from replication.protocol.addresses import Address
 from replication.protocol.describe_cluster import DescribeClusterRequest
 from replication.protocol.describe_configs import DescribeConfigsRequest
 from replication.protocol.describe_quorum import DescribeQuorumRequest
-from replication.protocol.describe_topic_partitions import DescribeTopicPartitionsRequest
+from replication.protocol.describe_topic_partitions import Cursor, DescribeTopicPartitionsRequest
 from replication.protocol.errors import (
     KafkaError,
+    MalformedResponseError,
     RequestTimedOutError,
     UnknownTopicOrPartitionError,
 )
 from replication.protocol.list_partition_reassignments import ListPartitionReassignmentsRequest, PartitionReassignment
-from replication.protocol.metadata import MetadataRequest
+from replication.protocol.metadata import MetadataRequest, TopicMetadata
+from replication.protocol.request import Request
 from tests.replication.operations.told_cluster import QUORUM, ToldCluster, partition, topic
 
 ORDERS = topic(partition(1, (1, 2, 3), (1, 2, 3)), partition(3, (2, 3), (3,), elr=(2,)), partition(-1, (1,), ()))
@@ -104,6 +107,38 @@ def test_the_size_of_pages_makes_no_difference(page_size: int, sizes: list[int])
     paged = view_of(ToldCluster(topics, page_size=page_size))
     assert paged == view_of(ToldCluster(topics))
     assert len(paged.partitions) == sum(sizes)
+
+
+class Repeating(ToldCluster):
+    """Names another page after each, and begins it again at the same place."""
+
+    def __init__(self, cursor: Cursor, topics: dict[str, TopicMetadata]) -> None:
+        super().__init__(topics)
+        self.cursor = cursor
+        self.pages = 0
+
+    def answer(self, request: Request[Any]) -> Any:
+        answer = super().answer(request)
+        if not isinstance(request, DescribeTopicPartitionsRequest):
+            return answer
+        self.pages += 1
+        assert self.pages < 5, "asked on and on"
+        return replace(answer, next_cursor=self.cursor)
+
+
+@pytest.mark.parametrize("cursor", [Cursor("a", 0), Cursor("orders", 0), Cursor("orders", 1), Cursor("z", 0)])
+@pytest.mark.parametrize("topics", [{}, {"orders": ORDERS}], ids=["empty", "orders"])
+def test_pages_without_an_end_are_not_asked_for(cursor: Cursor, topics: dict[str, TopicMetadata]) -> None:
+    cluster = Repeating(cursor, topics)
+    with pytest.raises(MalformedResponseError, match=rf"next one is to begin at {cursor.topic}-{cursor.partition}"):
+        view_of(cluster)
+    assert cluster.pages <= 2
+
+
+@pytest.mark.parametrize("value", ["9" * 5_000, "none", "", "1.5", "2147483648"])
+def test_a_setting_that_is_no_number_is_not_known(value: str) -> None:
+    view = view_of(told(min_isr={"orders": value}))
+    assert [each.min_isr for each in view.partitions] == [None, None, None, 1]
 
 
 def test_settings_of_many_topics_are_asked_for_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
