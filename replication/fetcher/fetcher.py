@@ -25,6 +25,7 @@ from replication.fetcher.following import (
     OffsetsQuestion,
     Step,
     after_append,
+    after_cut,
     after_epoch_answer,
     after_failed_exchange,
     after_fetch,
@@ -289,7 +290,8 @@ class Fetcher:
         if not is_early:
             self._observer.refused(partition, error)
         wait = followed.wait_ms(now, self.rules.back_off_ms, free=is_early)
-        self._put(partition, followed, followed.state.delayed(now + wait, str(error)) if wait else followed.state)
+        state = after_cut(followed.state, followed.log.state())
+        self._put(partition, followed, state.delayed(now + wait, str(error)) if wait else state)
 
     # --- questions
 
@@ -365,6 +367,7 @@ class Fetcher:
             except Exception as error:  # noqa: BLE001 - whatever is wrong with one partition, the others go on
                 self._put(partition, followed, followed.state.failed(reason_of(error)))
                 return
+            step = Step(after_cut(step.state, followed.log.state()))
         self._put(partition, followed, step.state)
 
     def _put(self, partition: TopicPartition, followed: FollowedPartition, state: FetchState) -> None:

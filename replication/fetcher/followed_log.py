@@ -1,5 +1,6 @@
 """A follower's log: what its decisions need to know of it, and how they are carried out."""
 
+from dataclasses import replace
 from typing import Final
 
 from epoch import UNDEFINED_EPOCH
@@ -14,7 +15,8 @@ from logstore import (
     UnexpectedAppendOffsetError,
 )
 from logstore.append_info import NOTHING_APPENDED
-from logstore.batches import read_batches
+from logstore.batches import read_batch
+from logstore.errors import LogStoreError
 from replication.fetcher.actions import Append, StartAfresh, TruncateTo
 from replication.fetcher.errors import EarlyRecordsError, RefusedRecordsError
 from replication.fetcher.fetch_observer import Cut, FetchObserver
@@ -48,7 +50,7 @@ _ANY_EPOCH: Final = 2**31 - 1
 class FollowedLog:
     """Carries out on a `Log` what a follower has decided (Kafka: the follower's half of Partition)."""
 
-    __slots__ = ("_observer", "_shown", "log", "partition")
+    __slots__ = ("_observer", "_overlap", "_shown", "log", "partition")
 
     def __init__(self, partition: TopicPartition, log: Log, observer: FetchObserver) -> None:
         """Nobody else may append to `log` or truncate it meanwhile."""
@@ -57,6 +59,8 @@ class FollowedLog:
         self._observer = observer
         self._shown: LastBatch | None = None
         """What an answer ended with that is appended once another shows the same."""
+        self._overlap: int | None = None
+        """Where an answer began, below the log's end."""
 
     def state(self) -> LogState:
         """Return where the log stands now."""
@@ -66,11 +70,14 @@ class FollowedLog:
     def cut(self, action: TruncateTo | StartAfresh, leader_epoch: int) -> None:
         """Truncate, and tell the observer before and after where records go.
 
-        Raises OSError and LogStoreError, and what the observer raises, with nothing cut then.
+        Where the offset lies within a batch, all of that goes: the log ends below the offset then, and not with a hole,
+        as Kafka's does. Raises OSError and LogStoreError, and what the observer raises, with nothing cut then.
         """
-        if isinstance(action, TruncateTo) and action.offset >= self.log.log_end_offset:
-            self.log.truncate_to(action.offset)
-            return
+        if isinstance(action, TruncateTo):
+            if action.offset >= self.log.log_end_offset:
+                self.log.truncate_to(action.offset)
+                return
+            action = replace(action, offset=self._start_of_batch(action.offset))
         cut = self._cut(action, leader_epoch)
         if cut.offset_count > 0:
             self._observer.truncating(self.log, cut)
@@ -80,6 +87,13 @@ class FollowedLog:
             self.log.truncate_to(action.offset)
         if cut.offset_count > 0:
             self._observer.truncated(self.log, cut)
+
+    def _start_of_batch(self, offset: int) -> int:
+        """Return where the batch begins that holds an offset; the offset itself where none does."""
+        if not self.log.log_start_offset < offset < self.log.log_end_offset:
+            return offset
+        first = next(iter(self.log.read(offset, 1).batches()), None)
+        return offset if first is None else max(min(offset, first.base_offset), self.log.log_start_offset)
 
     def append(self, action: Append, leader_epoch: int, *, only_committed: bool = False) -> AppendInfo:
         """Append what the leader of `leader_epoch` sent, then take its high watermark and its log's start.
@@ -120,7 +134,7 @@ class FollowedLog:
                 return NOTHING_APPENDED
             info = self._append_whole(usable, leader_epoch)
         except _DAMAGE as error:
-            raise RefusedRecordsError(self.partition, str(error)) from error
+            raise RefusedRecordsError(self.partition, _fault(error)) from error
         if info.size == 0:
             fault = f"it begins with a batch of a later epoch than the leader's, {leader_epoch}"
             raise RefusedRecordsError(self.partition, fault)
@@ -178,17 +192,31 @@ class FollowedLog:
             return self.log.append_batches(whole, leader_epoch=epoch)
         except UnexpectedAppendOffsetError as error:
             first_offset = error.offset
-            if first_offset is None or not self._starts_within(whole, first_offset):
+            if first_offset is None or not self._ends_within(whole, first_offset):
+                raise
+            if self.log.log_start_offset < self.log.log_end_offset:
+                self._go_back(first_offset, leader_epoch)
                 raise
             # The leader's log starts within this batch: records were deleted up to there.
             reason = f"the leader's log starts within the batch at offset {first_offset:,}"
             self.cut(StartAfresh(first_offset, reason), leader_epoch)
             return self.log.append_batches(whole, leader_epoch=epoch)
 
-    def _starts_within(self, whole: memoryview, first_offset: int) -> bool:
-        """Whether an empty log starts within what was sent, as Kafka allows."""
-        end = self.log.log_end_offset
-        return end == self.log.log_start_offset and first_offset < end <= _last_offset(whole)
+    def _ends_within(self, whole: memoryview, first_offset: int) -> bool:
+        """Whether the log ends within the first batch that was sent."""
+        last_offset: int = read_batch(whole).last_offset
+        return first_offset < self.log.log_end_offset <= last_offset
+
+    def _go_back(self, first_offset: int, leader_epoch: int) -> None:
+        """Cut a log that ends within a batch of the leader's, once two answers show the batch there.
+
+        It holds other records than the leader, or was cut within a batch once. Kafka fails such a partition.
+        """
+        overlap, self._overlap = self._overlap, first_offset
+        if overlap == first_offset:
+            reason = f"in the leader's log a batch at offset {first_offset:,} goes on beyond this log's end"
+            starts_afresh = first_offset <= self.log.log_start_offset
+            self.cut((StartAfresh if starts_afresh else TruncateTo)(first_offset, reason), leader_epoch)
 
     def _refuse_torn(self, records: bytes | memoryview) -> None:
         length = int.from_bytes(records[8:12], "big", signed=True)
@@ -209,8 +237,8 @@ class FollowedLog:
         )
 
 
-def _last_offset(whole: memoryview) -> int:
-    offset = -1
-    for batch in read_batches(whole):
-        offset = batch.last_offset
-    return offset
+def _fault(error: Exception) -> str:
+    """Say what is wrong with bytes that are in no file, and for which nothing is to be done."""
+    if not isinstance(error, LogStoreError):
+        return str(error)
+    return error.what if error.position is None else f"{error.what} at position {error.position:,}"

@@ -146,6 +146,19 @@ def after_append(state: FetchState, rules: FetchRules, log: LogState, leader_hig
     return _fetching(state, rules, log.log_end_offset, log, lag)
 
 
+def after_cut(state: FetchState, log: LogState) -> FetchState:
+    """Go on where the log ends after it was cut: within a batch nothing can be cut, so that may be earlier."""
+    if log.log_end_offset >= state.fetch_offset:
+        return state
+    asks_by_epoch = state.last_fetched_epoch != UNDEFINED_EPOCH
+    return replace(
+        state,
+        fetch_offset=log.log_end_offset,
+        last_fetched_epoch=log.latest_epoch if asks_by_epoch else UNDEFINED_EPOCH,
+        lag=None,
+    )
+
+
 def after_failed_exchange(state: FetchState, rules: FetchRules, reason: str, now: int) -> FetchState:
     """Wait after an answer that never came, or that made no sense."""
     return state.delayed(now + rules.back_off_ms, reason)

@@ -33,6 +33,14 @@ class Unknown:
 
 
 @dataclass(frozen=True, slots=True)
+class Outdated(Unknown):
+    """The metadata is of an older leader than the one known: brokers hear of elections one after the other."""
+
+    leader_epoch: int = -1
+    """The older one's."""
+
+
+@dataclass(frozen=True, slots=True)
 class Recreated:
     """The topic was deleted, and another one has its name: nothing of it belongs into the log."""
 
@@ -44,7 +52,7 @@ def leader_of(
 ) -> KnownLeader | Unknown | Recreated:
     """Find a partition's leader; `known` itself where that is still right.
 
-    What is older than what is known is ignored: brokers hear of elections one after the other.
+    What is older than what is known is `Outdated`.
     """
     topic = metadata.topics.get(partition.topic)
     if topic is None:
@@ -60,7 +68,8 @@ def leader_of(
     if standing is None:
         return Unknown("the topic has no such partition", ErrorCode.unknown_topic_or_partition)
     if standing.leader_epoch < known.leader_epoch:
-        return Unknown(f"the metadata is of leader epoch {standing.leader_epoch}, before {known.leader_epoch}")
+        reason = f"the metadata is of leader epoch {standing.leader_epoch}, before {known.leader_epoch}"
+        return Outdated(reason, leader_epoch=standing.leader_epoch)
     broker = metadata.brokers.get(standing.leader_id)
     if broker is None:
         return Unknown("it has no leader now", ErrorCode.leader_not_available)

@@ -1,6 +1,7 @@
 """Finds out who leads partitions, and lets a manager's fetchers follow them."""
 
 from collections.abc import Iterable
+from dataclasses import replace
 from threading import Event, RLock, Thread
 from typing import Final
 from uuid import UUID
@@ -10,7 +11,7 @@ from replication.errors import ReplicationError
 from replication.fetcher.back_off import BackOff
 from replication.fetcher.fetch_state import Phase
 from replication.fetcher.fetcher_manager import FetcherManager, LeaderAddress
-from replication.fetcher.leader_changes import KnownLeader, Recreated, Unknown, leader_of
+from replication.fetcher.leader_changes import KnownLeader, Outdated, Recreated, Unknown, leader_of
 from replication.protocol.cluster_client import ClusterClient
 from replication.protocol.metadata import ClusterMetadata
 
@@ -18,15 +19,19 @@ MAX_AGE_SECONDS: Final = 300.0
 """Kafka: metadata.max.age.ms."""
 _STOP_SECONDS: Final = 5.0
 _PATIENCE: Final = 5
-"""Refreshes in a row that resolve no doubt, before another broker is asked."""
+"""Refreshes in a row that resolve no doubt, before another broker is asked; if that one, too, tells of an older leader
+only than the one known, that one is believed."""
+_NO_EPOCH: Final = -1
 
 
 class _Tracked:
-    __slots__ = ("known", "log")
+    __slots__ = ("known", "log", "outdated")
 
     def __init__(self, log: Log, topic_id: UUID | None) -> None:
         self.log = log
         self.known = KnownLeader(topic_id)
+        self.outdated = 0
+        """How many times in a row the cluster told of an older leader, while nothing came of the one known."""
 
 
 class LeaderTracker:
@@ -104,6 +109,11 @@ class LeaderTracker:
 
     def _take(self, partition: TopicPartition, tracked: _Tracked, metadata: ClusterMetadata) -> None:
         found = leader_of(partition, tracked.known, metadata)
+        if not isinstance(found, Outdated):
+            tracked.outdated = 0
+        elif self._is_disproved(partition, tracked, found.leader_epoch):
+            known = replace(tracked.known, leader_epoch=_NO_EPOCH)
+            found = leader_of(partition, known, metadata)
         if not isinstance(found, KnownLeader):
             self._problems[partition] = found
             if isinstance(found, Recreated):
@@ -112,6 +122,17 @@ class LeaderTracker:
         self._problems.pop(partition, None)
         if found is not tracked.known:
             self._follow(partition, tracked, found)
+
+    def _is_disproved(self, partition: TopicPartition, tracked: _Tracked, leader_epoch: int) -> bool:
+        """Whether the leader known cannot be one: it was told of once, and the cluster goes on telling of an older one.
+
+        Not while the leader known answers, nor where the log holds what a newer one wrote. Kafka's clients never go
+        back to a lower epoch.
+        """
+        state = self._manager.state(partition)
+        is_answering = state is not None and state.phase is Phase.FETCHING and state.lag is not None
+        tracked.outdated = 0 if is_answering else tracked.outdated + 1
+        return tracked.outdated > _PATIENCE and (tracked.log.epochs.history.latest_epoch or 0) <= leader_epoch
 
     def _follow(self, partition: TopicPartition, tracked: _Tracked, found: KnownLeader) -> None:
         if found.address is None or self._stopped.is_set():
