@@ -65,6 +65,11 @@ class BatchColumns:
         columns = {name: getattr(self, name)[:count] for name in _BATCH_COLUMNS}
         return BatchColumns(**columns, next_position=int(self.position[count]), stop=StopReason.MORE)
 
+    def where(self, chosen: NDArray[np.bool_]) -> "BatchColumns":
+        """Return the chosen batches, of what has been read as far as these."""
+        columns = {name: getattr(self, name)[chosen] for name in _BATCH_COLUMNS}
+        return BatchColumns(**columns, next_position=self.next_position, stop=self.stop)
+
 
 _BATCH_COLUMNS = tuple(column.name for column in fields(BatchColumns) if column.name not in {"next_position", "stop"})
 

@@ -111,9 +111,9 @@ def has_root_files(files: Iterable[str]) -> bool:
 
 
 def open_log_directory(path: str | os.PathLike[str]) -> LogRoot | PartitionDirectory:
-    """Open a partition directory, a log's that stands alone too, or a whole log.dirs root, whichever `path` is.
+    """Open a partition directory or a whole log.dirs root, whichever `path` is.
 
-    A directory of logs that stand alone is a root without checkpoint files.
+    The directory of a log that stands alone (`Log.open`) is a partition, and a directory of such is a root.
     """
     path = Path(path).absolute()
     return PartitionDirectory.open(path) if path.is_dir() and _may_hold_partition(path) else LogRoot.open(path)

@@ -28,14 +28,17 @@ class NothingInCommonError(ReplicationError, ValueError):
 
 
 class NothingChosenError(ReplicationError, LookupError):
-    """Of the partitions that there are, none is of the topics, or in the sample, that are asked for."""
+    """Of the partitions that there are, none is of the topics, named, or in the sample, that are asked for."""
 
-    def __init__(self, topics: Sequence[str], sample: float, held: Collection[str]) -> None:
-        asked = f" of the topics {', '.join(topics)}" if topics else ""
+    def __init__(
+        self, topics: Sequence[str], held: Collection[str], *, partitions: Sequence[str] = (), sample: float = 1.0
+    ) -> None:
+        """Take the topics that are held."""
+        asked = f" of the topics {_listed(topics)}" if topics else ""
+        named = f" called {_listed(partitions)}" if partitions else ""
         share = f" in a sample of {sample}" if sample < 1 else ""
-        known = ", ".join(sorted(held)[:_NAMED])
-        more = f" and {len(held) - _NAMED:,} more" if len(held) > _NAMED else ""
-        super().__init__(f"there is no partition{asked}{share}; the snapshots hold the topics {known}{more}")
+        known = _listed(sorted(held))
+        super().__init__(f"there is no partition{asked}{named}{share}; the snapshots hold the topics {known}")
 
 
 class SameReplicaError(ReplicationError, ValueError):
@@ -175,7 +178,26 @@ class SameBrokerError(ReplicationError, ValueError):
 
 
 class UnknownOptionError(ReplicationError, ValueError):
-    """An option of the `kafka-log` format has a value that means nothing."""
+    """The `kafka-log` format has no such option."""
 
-    def __init__(self, option: str, value: str, known: Iterable[str]) -> None:
-        super().__init__(f"option {option} of kafka-log: there is no {value!r}; choose from {', '.join(known)}")
+    def __init__(self, option: str, known: Iterable[str]) -> None:
+        super().__init__(f"kafka-log has no option {option}; allowed: {', '.join(known)}")
+
+
+class NotAllowedError(ReplicationError, ValueError):
+    """An argument, or an option of the `kafka-log` format, has a value that it cannot have."""
+
+    def __init__(self, name: str, value: object, allowed: str) -> None:
+        super().__init__(f"{name} cannot be {value!r}; allowed: {allowed}")
+
+
+class WrongTypeError(ReplicationError, TypeError):
+    """An argument is of a type that means something else, or nothing."""
+
+    def __init__(self, name: str, value: object, allowed: str) -> None:
+        super().__init__(f"{name} cannot be {type(value).__name__} {value!r:.200}; allowed: {allowed}")
+
+
+def _listed(names: Sequence[str]) -> str:
+    more = f" and {len(names) - _NAMED:,} more" if len(names) > _NAMED else ""
+    return f"{', '.join(names[:_NAMED])}{more}"

@@ -13,7 +13,7 @@ from typing import Any
 _NAMES_BY_MODULE = {
     "auditing": ("Audit", "audit"),
     "judgement": ("judge",),
-    "session": ("FilterPushdownWarning", "prepare_session", "start_session"),
+    "session": ("prepare_session", "start_session"),
     "snapshot": ("Snapshot", "find_snapshots"),
     "verdict": ("PairVerdict", "PartitionVerdict", "Verdict"),
 }

@@ -2,7 +2,6 @@
 from replication.audit.auditing import Audit as Audit
 from replication.audit.auditing import audit as audit
 from replication.audit.judgement import judge as judge
-from replication.audit.session import FilterPushdownWarning as FilterPushdownWarning
 from replication.audit.session import prepare_session as prepare_session
 from replication.audit.session import start_session as start_session
 from replication.audit.snapshot import Snapshot as Snapshot

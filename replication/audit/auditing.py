@@ -3,7 +3,6 @@
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from fnmatch import fnmatchcase
 from functools import cached_property, partial
 from pathlib import Path
 from types import TracebackType
@@ -16,10 +15,12 @@ from pyspark.sql import functions as f
 from pyspark.storagelevel import StorageLevel
 
 from logstore.topic_partition import TopicPartition
+from replication.audit.arguments import flag_in, sample_in, snapshots_in, task_bytes_in, topics_in
 from replication.audit.examining import examination
 from replication.audit.judging import finishing, judging
 from replication.audit.missing_copies import missing_copies, nowhere_findings
 from replication.audit.replica_finding import ReplicaFinding
+from replication.audit.selection import is_of_topics
 from replication.audit.session import prepare_session, send_packages
 from replication.audit.snapshot import Snapshot, find_snapshots, named_absolutely
 from replication.audit.tables import EXAMINED, FINDINGS, JUDGED, spark_schema
@@ -95,17 +96,21 @@ def audit(
     decoded. `topics` are names or patterns like `orders-*`; of `sample` below 1 that share of the partitions is taken,
     the same in each run; NothingChosenError is raised where that leaves none. `task_bytes` is what a task reads, chosen
     by the whole where it is not given. `found` is what `find_snapshots` has returned for the same snapshots, where that
-    was asked already: large ones take long to list.
+    was asked already: large ones take long to list. WrongTypeError and NotAllowedError tell what an argument may be.
+
+    Every audit reads again, whatever others in the session have read, and is closed by itself.
 
     >>> with audit(start_session(), ["/backup/broker-1", "/backup/broker-2"]) as audited:
     ...     audited.partitions.where("verdict != 'identical'").show()
     """
     begun = time.time()
-    send_packages(spark)
+    snapshots, records = snapshots_in(snapshots), flag_in("records", records)
     found = find_snapshots(snapshots) if found is None else found
     copies = chosen_copies(found, topics, sample)
     wanted = {copy.topic_partition for copy in copies}
-    tasks = plan_work(_jobs(found, copies), task_bytes or target_bytes(sum(copy.bytes for copy in copies)))
+    total = sum(copy.bytes for copy in copies)
+    tasks = plan_work(_jobs(found, copies), task_bytes_in(task_bytes, total) or target_bytes(total))
+    send_packages(spark)
     examined = examination(spark, tasks, records=records).persist(KEPT)
     kept = [examined]
     wholes = examined.where("not is_part")
@@ -140,11 +145,15 @@ def audit(
 
 
 def chosen_copies(snapshots: Sequence[Snapshot], topics: Sequence[str], sample: float) -> list[Copy]:
-    """List the copies to be examined, `topics` and `sample` being as for `audit`. Raises NothingChosenError."""
+    """List the copies to be examined, `topics` and `sample` being as for `audit`.
+
+    Raises NothingChosenError, and WrongTypeError or NotAllowedError for what they cannot be.
+    """
+    topics, sample = topics_in(topics), sample_in(sample)
     copies = [copy for snapshot in snapshots for copy in snapshot.copies()]
     wanted = _wanted([copy.topic_partition for copy in copies], topics, sample)
     if not wanted:
-        raise NothingChosenError(topics, sample, {copy.topic_partition.topic for copy in copies})
+        raise NothingChosenError(topics, {copy.topic_partition.topic for copy in copies}, sample=sample)
     return [copy for copy in copies if copy.topic_partition in wanted]
 
 
@@ -161,8 +170,7 @@ def _wanted(partitions: Iterable[TopicPartition], topics: Sequence[str], sample:
     return {
         partition
         for partition in partitions
-        if (not topics or any(fnmatchcase(partition.topic, pattern) for pattern in topics))
-        and crc32(str(partition).encode()) < sample * 2**32
+        if is_of_topics(partition, topics) and crc32(str(partition).encode()) < sample * 2**32
     }
 
 
@@ -175,11 +183,10 @@ def _batches(
     spark: SparkSession, snapshots: Sequence[str | Path], wanted: Collection[TopicPartition], *, is_whole: bool
 ) -> DataFrame:
     prepare_session(spark)
-    batches = spark.read.format("kafka-log").load(list(map(named_absolutely, snapshots)))
-    if is_whole:
-        return batches
-    in_wanted = f.concat_ws("-", "topic", f.col("partition").cast("string")).isin(sorted(map(str, wanted)))
-    return batches.where(f.col("topic").isin(sorted({partition.topic for partition in wanted})) & in_wanted)
+    reader = spark.read.format("kafka-log")
+    if not is_whole:
+        reader = reader.option("partitions", ",".join(sorted(map(str, wanted))))
+    return reader.load(list(map(named_absolutely, snapshots)))
 
 
 def _exploded(table: DataFrame, column: str) -> DataFrame:

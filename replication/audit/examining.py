@@ -1,12 +1,14 @@
 """Lets Spark examine copies: each of its tasks is one planned task, wherever that runs."""
 
 from collections.abc import Callable, Iterator, Sequence
+from uuid import uuid4
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as f
 
 from replication.audit.examiner import Examiner
-from replication.audit.tables import EXAMINED, arrow_schema, spark_schema
+from replication.audit.tables import EXAMINED, spark_schema
 from replication.audit.work import Task, packed, unpacked
 
 Numbers = Iterator[pa.RecordBatch]
@@ -16,17 +18,19 @@ Examine = Callable[[Numbers], Iterator[pa.RecordBatch]]
 
 
 def examination(spark: SparkSession, tasks: Sequence[Task], *, records: bool) -> DataFrame:
-    """Return the rows of all examinations."""
+    """Return the rows of all examinations, made anew whatever was examined before in this session."""
     # The plan travels with the function: a data source would be asked for it in two more Python processes.
     numbers = spark.range(0, len(tasks), 1, len(tasks))
-    return numbers.mapInArrow(examining(list(map(packed, tasks)), records=records), spark_schema(EXAMINED))
+    # Spark takes what is kept of one query for the result of another with an equal plan, and forgets both together.
+    marked = numbers.withColumn("examination", f.lit(uuid4().hex))
+    return marked.mapInArrow(examining(list(map(packed, tasks)), records=records), spark_schema(EXAMINED))
 
 
 def examining(tasks: Sequence[bytes], *, records: bool) -> Examine:
     """Return what examines one copy after the other, of the packed tasks whose numbers it is given."""
 
     def examine(numbers: Numbers) -> Iterator[pa.RecordBatch]:
-        schema = arrow_schema(spark_schema(EXAMINED))
+        schema = pa.schema(EXAMINED)
         examiner = Examiner(records=records)
         for batch in numbers:
             for number in batch.column("id").to_pylist():

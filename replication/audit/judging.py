@@ -13,7 +13,7 @@ from replication.audit.judgement import judge
 from replication.audit.range_digests import RangeDigests
 from replication.audit.replica_finding import ReplicaFinding
 from replication.audit.storage import Storage
-from replication.audit.tables import EXAMINED, JUDGED, Columns, arrow_schema, spark_schema
+from replication.audit.tables import EXAMINED, JUDGED, Columns
 from replication.audit.verdict import PartitionVerdict, Verdict
 from replication.audit.work import Copy
 
@@ -70,7 +70,7 @@ def finish_rows(rows: list[Row], *, records: bool) -> Row:
 
 
 def _table_of(row: Row, columns: Columns) -> pa.Table:
-    return pa.Table.from_pylist([row], schema=arrow_schema(spark_schema(columns)))
+    return pa.Table.from_pylist([row], schema=pa.schema(columns))
 
 
 def _examined_copy(row: Row) -> ExaminedCopy:

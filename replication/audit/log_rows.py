@@ -13,7 +13,9 @@ from logstore.codec import CODEC_BITS, Codec
 from logstore.columns import BatchColumns
 from logstore.errors import LogStoreError
 from logstore.log_file import LogFile
+from logstore.record import Record
 from logstore.verify.log_pass import Scan
+from replication.audit.selection import Selection
 
 RECORDS_AT_ONCE: Final = 8_192
 BYTES_AT_ONCE: Final = 16 << 20
@@ -76,6 +78,7 @@ class RecordRows:
 
     constants: Constants
     schema: pa.Schema
+    selection: Selection
 
     def read(self, log: LogFile, columns: BatchColumns) -> Iterator[pa.RecordBatch]:
         """Decode batches whose checksums hold, each up to a record that cannot be."""
@@ -102,7 +105,7 @@ class RecordRows:
         }
         try:
             shared["base_offset"] = batch.base_offset
-            for record in batch.records():
+            for record in filter(self._is_wanted, batch.records()):
                 yield {
                     **shared,
                     "offset": record.offset,
@@ -113,3 +116,6 @@ class RecordRows:
                 }
         except LogStoreError:
             return
+
+    def _is_wanted(self, record: Record) -> bool:
+        return self.selection.holds(record.offset)

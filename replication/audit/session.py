@@ -2,7 +2,6 @@
 
 import os
 import sys
-import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -19,11 +18,9 @@ from replication.audit.shipping import ship_packages
 APP_NAME: Final = "epochlog audit"
 EMBEDDED: Final = "local[*,4]"
 """All cores of this machine; a task that fails is tried four times, as on a cluster."""
-FILTER_PUSHDOWN: Final = "spark.sql.python.filterPushdown.enabled"
 _PREPARED: Final = "spark.epochlog.prepared"
 _SENT: Final = "spark.epochlog.sent"
 _SETTINGS: Final = {
-    FILTER_PUSHDOWN: "true",
     "spark.ui.showConsoleProgress": "false",
     "spark.sql.execution.arrow.maxRecordsPerBatch": "10000",
 }
@@ -36,10 +33,6 @@ _EMBEDDED_SETTINGS: Final = {
         f"-XX:TieredStopAtLevel=1 -Dlog4j2.configurationFile={Path(__file__).with_name('log4j2.properties')}"
     ),
 }
-
-
-class FilterPushdownWarning(UserWarning):
-    """A session reads whole logs where filters could spare it."""
 
 
 def start_session(master: str | None = None, *, settings: Mapping[str, str] | None = None) -> SparkSession:
@@ -96,24 +89,13 @@ def _settings_of(master: str | None) -> dict[str, str]:
 
 
 def prepare_session(spark: SparkSession) -> None:
-    """Make `kafka-log` known to a session, once, and send these packages to executors on other machines.
-
-    Where the session does not push filters down, FilterPushdownWarning says so and whole logs are read.
-    """
+    """Make `kafka-log` known to a session, once, and send these packages to executors on other machines."""
     from replication.audit.data_source import register  # noqa: PLC0415  it imports pyarrow, which a session does not need
 
     if spark.conf.get(_PREPARED, "") == "true":
         return
-    pushes_down = spark.conf.get(FILTER_PUSHDOWN, "false") == "true"
-    if not pushes_down:
-        warnings.warn(
-            f"{FILTER_PUSHDOWN} is off in this Spark session: kafka-log reads whole logs whatever is filtered; set it "
-            "to true before the session is prepared",
-            FilterPushdownWarning,
-            stacklevel=2,
-        )
     send_packages(spark)
-    register(spark, pushes_down=pushes_down)
+    register(spark)
     spark.conf.set(_PREPARED, "true")
 
 

@@ -14,6 +14,7 @@ from logstore.log_root import has_root_files, holds_partition
 from logstore.meta_properties import META_PROPERTIES_NAME, MetaProperties
 from logstore.offset_checkpoint import OFFSET_CHECKPOINTS, OffsetCheckpoint
 from logstore.topic_partition import DirectoryMark, TopicPartition, is_partition_directory_name, parse_directory_name
+from replication.audit.arguments import snapshots_in
 from replication.audit.copy_summary import SegmentExtent
 from replication.audit.storage import Files, Storage
 from replication.audit.work import Copy
@@ -96,13 +97,16 @@ def find_snapshots(arguments: Sequence[str | Path]) -> list[Snapshot]:
 def list_snapshots(arguments: Sequence[str | Path]) -> list[Snapshot]:
     """List as `find_snapshots` does, be they of one cluster or not.
 
-    Raises NoSnapshotError, SnapshotNameError, UnreadableLocationError.
+    Raises NoSnapshotError, SameBrokerError where a copy is named twice, SnapshotNameError, UnreadableLocationError,
+    and WrongTypeError or NotAllowedError where `arguments` is no list, or an empty one.
     """
-    parsed = [_parsed(str(argument)) for argument in arguments]
+    parsed = [_parsed(str(argument)) for argument in snapshots_in(arguments)]
     _ensure_named_once(parsed)
-    return _distinctly_named(
+    snapshots = _distinctly_named(
         [(name, snapshot) for name, storage in parsed for snapshot in _snapshots_in(name, storage)]
     )
+    _ensure_copies_named_once(snapshots)
+    return snapshots
 
 
 def named_absolutely(argument: str | Path) -> str:
@@ -159,6 +163,18 @@ def _ensure_named_once(parsed: Iterable[tuple[str | None, Storage]]) -> None:
             raise SnapshotNameError.doubled(name, named[name].shown, storage.shown)
         if name is not None:
             named[name] = storage
+
+
+def _ensure_copies_named_once(snapshots: Iterable[Snapshot]) -> None:
+    named: dict[tuple[str, str], Snapshot] = {}
+    for snapshot in snapshots:
+        for root in snapshot.roots:
+            place = _place_of(root)
+            for name in root.partitions:
+                other = named.setdefault((place, name), snapshot)
+                if other is not snapshot:
+                    same = f"the same directory, {root.storage.child(name).shown}"
+                    raise SameBrokerError(other.name, snapshot.name, same)
 
 
 def _by_broker(roots: Sequence[Root]) -> list[list[Root]]:

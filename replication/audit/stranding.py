@@ -24,7 +24,7 @@ from replication.audit.consumer_offsets import (
 )
 from replication.audit.session import prepare_session
 from replication.audit.snapshot import named_absolutely
-from replication.audit.tables import Columns, arrow_schema, spark_schema
+from replication.audit.tables import Columns, spark_schema
 
 COMMITTED: Final[Columns] = {
     "group": pa.string(),
@@ -52,9 +52,9 @@ def stranded(spark: SparkSession, snapshots: Sequence[str | Path], partitions: S
     if not cut or not is_from_leader:
         return []
     prepare_session(spark)
-    logs = spark.read.format("kafka-log").option("rows", "records").load(list(map(named_absolutely, snapshots)))
+    read = spark.read.format("kafka-log").option("rows", "records").option("topics", CONSUMER_OFFSETS)
     rows = (
-        logs.where(f.col("topic") == CONSUMER_OFFSETS)
+        read.load(list(map(named_absolutely, snapshots)))
         .where(reduce(or_, is_from_leader))
         .groupBy("partition")
         .applyInArrow(_folding(frozenset(cut)), spark_schema(COMMITTED))
@@ -94,7 +94,7 @@ def _fold(table: pa.Table, places: Places) -> pa.Table:
         for place, committed in commits.known.items()
         if (place.topic, place.partition) in places
     ]
-    return pa.Table.from_pylist(rows, schema=arrow_schema(spark_schema(COMMITTED)))
+    return pa.Table.from_pylist(rows, schema=pa.schema(COMMITTED))
 
 
 def _add(commits: CommittedOffsets, rows: Iterable[dict[str, Any]]) -> None:

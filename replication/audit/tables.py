@@ -3,13 +3,33 @@
 from typing import Final
 
 import pyarrow as pa
-from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
-from pyspark.sql.types import StructType
+from pyspark.sql.types import (
+    ArrayType,
+    BinaryType,
+    BooleanType,
+    ByteType,
+    DataType,
+    IntegerType,
+    LongType,
+    ShortType,
+    StringType,
+    StructField,
+    StructType,
+)
 
 Columns = dict[str, pa.DataType]
 
 _BYTE, _SHORT, _INT, _LONG = pa.int8(), pa.int16(), pa.int32(), pa.int64()
 _TEXT, _BYTES, _FLAG = pa.string(), pa.binary(), pa.bool_()
+_SPARK_TYPES: Final[dict[pa.DataType, type[DataType]]] = {
+    _BYTE: ByteType,
+    _SHORT: ShortType,
+    _INT: IntegerType,
+    _LONG: LongType,
+    _TEXT: StringType,
+    _BYTES: BinaryType,
+    _FLAG: BooleanType,
+}
 _TEXTS: Final = pa.list_(_TEXT)
 _COPY: Final = {"replica": _TEXT, "topic": _TEXT, "partition": _INT}
 
@@ -163,9 +183,12 @@ JUDGED: Final[Columns] = {**PARTITIONS, "findings": _rows_of(FINDINGS)}
 
 def spark_schema(columns: Columns) -> StructType:
     """Give a table's columns as Spark has them."""
-    return from_arrow_schema(pa.schema(columns))
+    return StructType([StructField(name, _spark_type(kind)) for name, kind in columns.items()])
 
 
-def arrow_schema(schema: StructType) -> pa.Schema:
-    """Give columns as Spark expects them of Arrow, exactly."""
-    return to_arrow_schema(schema, timezone="UTC")
+def _spark_type(kind: pa.DataType) -> DataType:
+    if pa.types.is_list(kind):
+        return ArrayType(_spark_type(kind.value_type))
+    if pa.types.is_struct(kind):
+        return spark_schema({field.name: field.type for field in kind})
+    return _SPARK_TYPES[kind]()

@@ -16,8 +16,14 @@ from replication.audit import audit
 from replication.audit.examining import Examine, Numbers, examining
 from replication.audit.metrics import shuffle_bytes
 from replication.audit.session import session_for_a_while
-from replication.audit.snapshot import find_snapshots
-from replication.errors import NothingChosenError, NothingInCommonError, SameBrokerError
+from replication.audit.snapshot import find_snapshots, list_snapshots
+from replication.errors import (
+    NotAllowedError,
+    NothingChosenError,
+    NothingInCommonError,
+    SameBrokerError,
+    WrongTypeError,
+)
 from tests.data.replicas import replicas, truth
 from tests.logstore.batches import batch, record
 from tests.replication.audit.one_process import Rows, audit_here, told
@@ -38,6 +44,7 @@ def test_real_replicas_are_judged_as_in_one_process(spark: SparkSession) -> None
         assert audited.segments.count() == in_truth("segments")
         assert {row.replica for row in audited.epochs.collect()} == {"broker-1", "broker-2", "broker-3"}
         assert audited.batches.where("topic = 'orders'").count() == in_truth("batches", "orders")
+        assert audited.batches.count() == in_truth("batches"), "filters of one query are not those of the next"
 
     assert shuffle_bytes(spark) > before, "what has gone between stages is counted"
 
@@ -64,6 +71,66 @@ def in_truth(what: str, topic: str = "") -> int:
         if topic in name
     ]
     return sum(told[what] if isinstance(told[what], int) else len(told[what]) for told in copies)
+
+
+def test_each_audit_reads_again_and_is_closed_by_itself(spark: SparkSession, tmp_path: Path) -> None:
+    verdicts = lambda audited: [row["verdict"] for row in rows_of(audited.partitions)]  # noqa: E731
+    write_root(tmp_path / "a", {"t-0": batches(6, branch="one")}, node=1)
+    write_root(tmp_path / "b", {"t-0": batches(6, branch="one")}, node=2)
+    first = audit(spark, [tmp_path])
+    same = audit(spark, [tmp_path])
+    assert verdicts(first) == verdicts(same) == ["identical"]
+    sizes = [root.partitions for snapshot in first.snapshots for root in snapshot.roots]
+    shutil.rmtree(tmp_path / "b")
+    changed = [*batches(5, branch="one"), *batches(1, start=15, branch="two")]
+    write_root(tmp_path / "b", {"t-0": changed}, node=2)
+
+    second = audit(spark, [tmp_path])
+    assert [root.partitions for snapshot in second.snapshots for root in snapshot.roots] == sizes
+    assert verdicts(second) == ["silent-divergence"]
+    second.close()
+    shutil.rmtree(tmp_path / "b")
+    first.close()
+
+    assert verdicts(same) == ["identical"], "it is kept, though others were closed and the files are gone"
+    assert same.segments.count() == 4
+    same.close()
+
+
+WRONG = [
+    ({"snapshots": "/backup"}, WrongTypeError, r"snapshots cannot be str '/backup'; allowed: a list of \[NAME=\]URIs"),
+    ({"snapshots": Path("/backup")}, WrongTypeError, "snapshots cannot be PosixPath"),
+    ({"snapshots": b"/backup"}, WrongTypeError, "snapshots cannot be bytes"),
+    ({"snapshots": None}, WrongTypeError, "snapshots cannot be NoneType"),
+    ({"snapshots": []}, NotAllowedError, r"snapshots cannot be \[\]; allowed: a list of .*, one at least"),
+    ({"snapshots": [1]}, WrongTypeError, "a member of snapshots cannot be int 1"),
+    ({"topics": "orders"}, WrongTypeError, "topics cannot be str 'orders'; allowed: a list of names or patterns"),
+    ({"topics": [b"orders"]}, WrongTypeError, "a member of topics cannot be bytes"),
+    ({"sample": 5}, NotAllowedError, "sample cannot be 5; allowed: a share of the partitions, above 0 and up to 1"),
+    ({"sample": 0}, NotAllowedError, "above 0 and up to 1"),
+    ({"sample": float("nan")}, NotAllowedError, "above 0 and up to 1"),
+    ({"sample": "0.1"}, WrongTypeError, "sample cannot be str '0.1'"),
+    ({"sample": True}, WrongTypeError, "sample cannot be bool True"),
+    ({"task_bytes": 0}, NotAllowedError, "task_bytes cannot be 0; allowed: None, or a whole number from"),
+    ({"task_bytes": 1}, NotAllowedError, "with which .* bytes make 20,000 tasks at most"),
+    ({"task_bytes": -1}, NotAllowedError, "task_bytes cannot be -1"),
+    ({"task_bytes": 1e9}, WrongTypeError, "task_bytes cannot be float"),
+    ({"records": "no"}, WrongTypeError, "records cannot be str 'no'; allowed: True or False"),
+]
+
+
+@pytest.mark.parametrize(("argument", "error", "told"), WRONG, ids=[str(argument) for argument, _, _ in WRONG])
+def test_arguments_that_mean_nothing_are_refused(argument: dict[str, Any], error: type[Exception], told: str) -> None:
+    no_session: Any = None  # nothing is asked of Spark before
+
+    with pytest.raises(error, match=told):
+        audit(no_session, **{"snapshots": [replicas("diverged")], **argument})
+
+
+def test_lists_of_snapshots_are_no_strings_anywhere() -> None:
+    for find in (find_snapshots, list_snapshots):
+        with pytest.raises(WrongTypeError, match="allowed: a list of"):
+            find(str(replicas("diverged")))
 
 
 def test_large_copies_are_read_in_parts(spark: SparkSession) -> None:

@@ -1,0 +1,65 @@
+"""What the arguments of an audit may be: what would mean something else, or nothing, is refused."""
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, Final
+
+from replication.audit.work import MOST_TASKS
+from replication.errors import NotAllowedError, WrongTypeError
+
+_SNAPSHOTS: Final = "a list of [NAME=]URIs, each a str or a Path, such as ['/backup/broker-1', '/backup/broker-2']"
+_TOPICS: Final = "a list of names or patterns, each a str, such as ['orders', 'payments-*']"
+_SAMPLE: Final = "a share of the partitions, above 0 and up to 1"
+
+
+def snapshots_in(argument: Iterable[str | Path]) -> list[str | Path]:
+    """Take a list of snapshots, one at least. Raises WrongTypeError, NotAllowedError."""
+    snapshots = _listed("snapshots", argument, (str, Path), _SNAPSHOTS)
+    if not snapshots:
+        raise NotAllowedError("snapshots", snapshots, f"{_SNAPSHOTS}, one at least")
+    return snapshots
+
+
+def topics_in(argument: Iterable[str]) -> list[str]:
+    """Take a list of topics, which may be empty. Raises WrongTypeError."""
+    return _listed("topics", argument, (str,), _TOPICS)
+
+
+def sample_in(argument: float) -> float:
+    """Take a share. Raises WrongTypeError, NotAllowedError."""
+    if isinstance(argument, bool) or not isinstance(argument, (int, float)):
+        raise WrongTypeError("sample", argument, _SAMPLE)
+    if not 0 < argument <= 1:
+        raise NotAllowedError("sample", argument, _SAMPLE)
+    return argument
+
+
+def flag_in(name: str, argument: bool) -> bool:
+    """Take True or False. Raises WrongTypeError."""
+    if not isinstance(argument, bool):
+        raise WrongTypeError(name, argument, "True or False")
+    return argument
+
+
+def task_bytes_in(argument: int | None, total: int) -> int | None:
+    """Take the bytes that a task reads of `total`, or None. Raises WrongTypeError, NotAllowedError."""
+    least = max(1, -(-total // MOST_TASKS))
+    allowed = f"None, or a whole number from {least:,} on, with which {total:,} bytes make {MOST_TASKS:,} tasks at most"
+    if argument is None:
+        return None
+    if isinstance(argument, bool) or not isinstance(argument, int):
+        raise WrongTypeError("task_bytes", argument, allowed)
+    if argument < least:
+        raise NotAllowedError("task_bytes", argument, allowed)
+    return argument
+
+
+def _listed(name: str, argument: Iterable[Any], types: tuple[type, ...], allowed: str) -> list[Any]:
+    """Take a list apart; a string is one too, of its characters, but never meant as that."""
+    if isinstance(argument, (str, bytes, Path)) or not isinstance(argument, Iterable):
+        raise WrongTypeError(name, argument, allowed)
+    members = list(argument)
+    for member in members:
+        if not isinstance(member, types):
+            raise WrongTypeError(f"a member of {name}", member, allowed)
+    return members
