@@ -1,97 +1,175 @@
 """`epochlog advise`."""
 
-from collections.abc import Sequence
+import sys
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from replication.cli.comparison import Failures, name_what_is_left_out, tell_of_damage
-from replication.cli.output import EXIT_FAILED, EXIT_FINDINGS, JsonOption, print_json, print_table
+from replication.cli.advice_by_epochs import advise_by_epochs
+from replication.cli.comparison import Failures, name_what_is_left_out
+from replication.cli.output import (
+    EXIT_CLEAN,
+    EXIT_CRITICAL,
+    EXIT_FAILED,
+    EXIT_FINDINGS,
+    JsonOption,
+    print_json,
+    print_table,
+    progress_bar,
+    shown,
+)
 
 if TYPE_CHECKING:
-    from replication.planning import Advice, Standing
+    from replication.audit.local_judging import JudgedPartition
+    from replication.planning import Replica
+
+MOST_FINDINGS = 40
+"""Of those printed as text; `--json` has all."""
 
 
 def advise(
     roots: Annotated[list[Path], typer.Argument(metavar="ROOT ROOT...", help="The replicas' log.dirs roots.")],
     *,
+    epochs_only: Annotated[
+        bool,
+        typer.Option("--epochs-only", help="Judge by leader epochs alone: the records are not read, damage not found."),
+    ] = False,
     json: JsonOption = False,
 ) -> None:
-    """Say which replica should lead each partition, and what each choice loses.
+    """Say which replica should lead each partition: the one that Kafka would elect, and the one that loses least.
 
-    Exit status 1 where any choice loses records, for the replicas do not agree, or where one is damaged; 2 where a
-    partition could not be judged.
+    All bytes are read and checked, as `verify` does. Exit status 3 where acknowledged records are lost, or will be
+    under the leader that Kafka elects; 2 where a partition could not be judged, or a copy of it not be read, or changed
+    meanwhile; 1 where any choice loses records, for the replicas do not agree, or where one is damaged or missing.
 
     Example: epochlog advise broker-1 broker-2 broker-3
     """
-    from replication.planning import advise_replicas, open_replicas
+    from replication.planning import open_replicas
 
     if len(roots) < 2:
         raise typer.BadParameter("name at least two roots: advice compares replicas", param_hint="ROOT ROOT...")
     failures = Failures()
     replicas = open_replicas(roots, on_error=failures)
-    advice = advise_replicas(replicas, on_error=failures)
-    left_out = name_what_is_left_out(replicas)
-    for each in advice:
-        _tell_of_damage(each)
-    if json:
-        documents = [each.as_json() for each in advice]
-        print_json({"partitions": documents, "not_compared": left_out, "errors": failures.as_json()})
+    if epochs_only:
+        status = advise_by_epochs(replicas, failures, json=json)
     else:
-        _print(advice)
-    if failures.matter(advice):
-        raise typer.Exit(EXIT_FAILED)
-    if any(_loses(each) or _damaged(each) for each in advice):
-        raise typer.Exit(EXIT_FINDINGS)
+        status = _advise_by_records(replicas, failures, json=json)
+    if status != EXIT_CLEAN:
+        raise typer.Exit(status)
 
 
-def _tell_of_damage(advice: "Advice") -> None:
-    for standing in advice.replicas:
-        leads = ", the recommended leader," if standing.replica == advice.recommended else ""
-        tell_of_damage(_partition(advice), f"{standing.replica}{leads}", standing.damage)
+def _advise_by_records(replicas: Sequence["Replica"], failures: Failures, *, json: bool) -> int:
+    from replication.audit.local_judging import bytes_of, judge_replicas
+
+    wanted = not (json and sys.stdout.isatty())
+    with progress_bar("reading", bytes_of(replicas), wanted=wanted) as advance:
+        judged = list(judge_replicas(replicas, on_error=failures, progress=advance))
+    left_out = name_what_is_left_out(replicas)
+    partitions = [each.verdict.as_json() for each in judged]
+    findings = [finding.as_json() for each in judged for finding in each.findings]
+    if json:
+        print_json(
+            {
+                "epochs_only": False,
+                "partitions": partitions,
+                "by_epochs": [],
+                "findings": findings,
+                "not_compared": left_out,
+                "errors": failures.as_json(),
+            }
+        )
+    else:
+        _print(partitions, findings)
+    return _exit_status(judged, failures)
 
 
-def _print(advice: Sequence["Advice"]) -> None:
-    disputed = [each for each in advice if _loses(each) or _damaged(each)]
-    agreed = [_partition(each) for each in advice if each not in disputed]
+def _exit_status(judged: Sequence["JudgedPartition"], failures: Failures) -> int:
+    from logstore.verify import Severity
+    from replication.audit.verdict import Verdict
+
+    severities = {found.finding.severity for each in judged for found in each.findings}
+    verdicts = {verdict for each in judged for verdict in each.verdict.verdicts}
+    if Severity.CRITICAL in severities:
+        return EXIT_CRITICAL
+    if Verdict.UNKNOWN in verdicts or failures.matter(judged):
+        return EXIT_FAILED
+    harmless = {Verdict.IDENTICAL, Verdict.RETENTION, Verdict.COMPACTION}
+    return EXIT_FINDINGS if Severity.ERROR in severities or verdicts - harmless else EXIT_CLEAN
+
+
+def _print(partitions: Sequence[dict[str, Any]], findings: Sequence[dict[str, Any]]) -> None:
+    """Print what is lost for good first, then where the choices differ, then all that is not agreed."""
+    from replication.audit.wording import advice_in_words, loss_in_words, replica_in_words
+
+    agreed = [each for each in partitions if _is_agreed(each)]
+    disputed = [each for each in partitions if each not in agreed]
+    _print_lines(f"critical: {each['replica']}: {each['message']}" for each in findings if _is(each, "critical"))
+    _print_lines(advice_in_words(each) for each in sorted(disputed, key=lambda each: not each["choices_differ"]))
     if disputed:
         print_table(
             "Who should lead",
-            ("partition", "recommended", "if this leads", "last epoch", "end offset", "lost by the others"),
+            ("partition", "verdicts", "if this leads", "last epoch", "end offset", "what all replicas lose together"),
             [
                 (
-                    _partition(each),
-                    each.recommended,
-                    standing.replica + (" (damaged)" if standing.damage else ""),
-                    standing.last_epoch,
-                    standing.end_offset,
-                    _losses(standing),
+                    _name(each),
+                    ", ".join(each["verdicts"]),
+                    replica_in_words(candidate),
+                    candidate["last_epoch"],
+                    candidate["log_end_offset"],
+                    loss_in_words(each, candidate),
                 )
                 for each in disputed
-                for standing in each.replicas
+                for candidate in each["candidates"]
             ],
         )
-    if agreed:
-        print(f"any replica may lead, nothing is lost: {', '.join(agreed)}")
+    _print_damage([each for each in findings if _is(each, "error")])
+    _print_agreed(agreed)
 
 
-def _partition(advice: "Advice") -> str:
-    return f"{advice.topic}-{advice.partition}"
+def _print_damage(damage: Sequence[dict[str, Any]]) -> None:
+    if not damage:
+        return
+    columns = ("replica", "file", "position", "offset", "kind", "message")
+    rows = [(_name(each), *(each[column] for column in columns)) for each in damage[:MOST_FINDINGS]]
+    print_table("Damage", ("partition", *columns), rows)
+    if len(damage) > MOST_FINDINGS:
+        print(f"and {len(damage) - MOST_FINDINGS:,} more: see --json")
 
 
-def _damaged(advice: "Advice") -> bool:
-    return any(standing.damage for standing in advice.replicas)
+def _print_agreed(agreed: Sequence[dict[str, Any]]) -> None:
+    from replication.audit.verdict import Verdict
+
+    trimmed = [each for each in agreed if Verdict.RETENTION in each["verdicts"]]
+    whole = [each for each in agreed if each not in trimmed]
+    if whole:
+        print(f"all copies were read, any replica may lead, nothing is lost: {', '.join(map(_name, whole))}")
+    if trimmed:
+        print(
+            "all copies were read, any replica may lead, nothing is lost but what retention has removed from its log: "
+            f"{', '.join(map(_name, trimmed))}"
+        )
 
 
-def _loses(advice: "Advice") -> bool:
-    return any(loss.records_lost for standing in advice.replicas for loss in standing.lost.values())
+def _is_agreed(partition: dict[str, Any]) -> bool:
+    """Whether nothing was found by which one replica is a worse leader than another."""
+    from replication.audit.verdict import Verdict
+
+    harmless = {Verdict.IDENTICAL, Verdict.RETENTION, Verdict.COMPACTION}
+    return set(partition["verdicts"]) <= harmless and not any(
+        each["lost"] is None or each["lost"]["records"] or each["damage"] for each in partition["candidates"]
+    )
 
 
-def _losses(standing: "Standing") -> str:
-    lost = [
-        f"{other}: {loss.records_lost} records, {loss.bytes_lost} bytes from {loss.truncate_to} on"
-        for other, loss in standing.lost.items()
-        if loss.records_lost
-    ]
-    return "; ".join(lost) or "nothing"
+def _print_lines(lines: Iterable[str]) -> None:
+    for line in lines:
+        print(shown(line))
+
+
+def _is(finding: dict[str, Any], severity: str) -> bool:
+    return bool(finding["severity"] == severity)
+
+
+def _name(place: dict[str, Any]) -> str:
+    return f"{place['topic']}-{place['partition']}"

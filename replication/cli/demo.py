@@ -63,7 +63,8 @@ def _facts(place: Path) -> dict[str, Any]:
     """Run what the story tells about: every number in it is computed here, from the files."""
     from logstore.log_root import LogRoot
     from logstore.verify import compare_epochs, verify_root
-    from replication.planning import advise_replicas, open_replicas, plan_replicas
+    from replication.audit.local_judging import judge_replicas
+    from replication.planning import open_replicas, plan_replicas
 
     brokers = sorted((place / "diverged").iterdir())
     roots = [LogRoot.open(broker) for broker in brokers]
@@ -84,7 +85,7 @@ def _facts(place: Path) -> dict[str, Any]:
         "verify": findings,
         "epochs": {partition.path.parent.name: compare_epochs(partition).as_json() for partition in forked},
         "plan": plans,
-        "advise": [each.as_json() for each in advise_replicas(replicas)],
+        "advise": [each.verdict.as_json() for each in judge_replicas(replicas)],
         "reconciled": _reconciled(place),
     }
 
@@ -161,9 +162,9 @@ def _opening(facts: dict[str, Any]) -> Iterator[str]:
 def _verdict(facts: dict[str, Any]) -> Iterator[str]:
     yield "1. Is anything damaged?                                                        (epochlog verify)"
     for replica, findings in facts["verify"].items():
-        damage = [finding for finding in findings if finding["severity"] != "info"]
+        damage = [finding for finding in findings if finding["severity"] in {"critical", "error"}]
         notes = len(findings) - len(damage)
-        yield f"   {replica}: {len(damage) or 'no'} damage" + (f", {notes} things worth knowing" if notes else "")
+        yield f"   {replica}: {len(damage) or 'no'} damage" + (f", {notes} informational findings" if notes else "")
     yield "   Killed brokers leave index files padded with zeros: that is normal. Nothing is torn or corrupt;"
     yield "   each copy is sound by itself. Do they agree with each other?"
     yield ""
@@ -192,24 +193,24 @@ def _plans(facts: dict[str, Any]) -> Iterator[str]:
                     f"{each['truncate_to']}, {each['records_lost']} records lost"
                 )
     yield "   The follower asks where its own last epoch ends on the leader, and truncates there: back to 300,"
-    yield "   where the two still agreed. All other partitions agree and lose nothing."
+    yield "   where the two still agreed. By its leader epochs no other partition has anything to truncate."
     yield ""
 
 
 def _advice(facts: dict[str, Any]) -> Iterator[str]:
     yield "4. Who should lead?                                                            (epochlog advise)"
     for each in facts["advise"]:
-        lost = {standing["replica"]: _lost(standing) for standing in each["replicas"]}
-        if any(lost.values()):
-            choices = ", ".join(f"under {replica} {records} records are lost" for replica, records in lost.items())
-            yield f"   {each['topic']}-{each['partition']}: {each['recommended']} has the latest epoch; {choices}"
-    yield "   The latest epoch wins, as in Raft. When it was reached by an unclean election that may be the costly"
-    yield "   choice: here broker-2 led last and briefly, so look at what each choice loses before you choose."
+        if each["choices_differ"]:
+            lost = "; ".join(f"under {candidate['replica']} {_lost(candidate)}" for candidate in each["candidates"])
+            yield f"   {each['topic']}-{each['partition']}: Kafka elects {each['kafkas_choice']}, {lost}"
+    yield "   Kafka elects by the latest epoch, as Raft does. When it was reached by an unclean election that may be the"
+    yield "   costly choice: here broker-2 led last and briefly, and lacks more records that producers were told are safe."
     yield ""
 
 
-def _lost(standing: dict[str, Any]) -> int:
-    return sum(loss["records_lost"] for loss in standing["lost"].values())
+def _lost(candidate: Mapping[str, Any]) -> str:
+    lost, acknowledged = candidate["lost"]["records"], candidate["acknowledged"]["records"]
+    return f"{lost} records are lost, {acknowledged} of them acknowledged"
 
 
 def _ending(facts: dict[str, Any]) -> Iterator[str]:
@@ -233,8 +234,8 @@ def _audit_summary(audited: Mapping[str, Any]) -> Iterator[str]:
     for partition in partitions:
         if partition["verdict"] == "forked":
             yield from _fork(partition)
-    damage = metrics["findings_error"] + metrics["findings_warning"]
-    yield f"   {damage or 'No'} damage, {metrics['findings_info']} things worth knowing."
+    damage, lost = metrics["findings_error"], metrics["findings_critical"]
+    yield f"   {damage or 'No'} damage, but {lost} copies with acknowledged records that the copy lacks which Kafka elects."
     yield "   Identical copies hold the same batches. Retention: one copy starts later than another,"
     yield "   because each broker deletes old segments in its own time, so that is harmless. Forked ones need you."
     yield ""
@@ -258,7 +259,7 @@ def _fork(partition: Mapping[str, Any]) -> Iterator[str]:
 def _page(report: Path) -> Iterator[str]:
     yield f"   Open this page in a browser:  {report.absolute()}"
     yield "   It has a picture of each fork. A bar is one replica's log, a colour is one leader's epoch. The copies"
-    yield "   part at the dashed red line; hatched is what Kafka would cut off under the recommended leader. The"
+    yield "   part at the dashed red line; hatched is what is truncated under the leader that loses least. The"
     yield "   triangle is the high watermark: producers had been told that all before it is safe."
     yield ""
 

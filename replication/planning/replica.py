@@ -49,7 +49,7 @@ def open_replicas(paths: Sequence[Path], *, on_error: OnError = stop) -> list[Re
     opened = [open_log_directory(path) for path in paths]
     names = _distinct_names([each.path if isinstance(each, LogRoot) else each.path.parent for each in opened])
     replicas = [_open(name, each, on_error) for name, each in zip(names, opened, strict=True)]
-    if not _held_by_several(replicas):
+    if not held_by_several(replicas):
         raise NothingInCommonError([str(path) for path in paths])
     return replicas
 
@@ -70,7 +70,7 @@ def held_by_one(replicas: Sequence[Replica]) -> dict[str, list[TopicPartition]]:
 
     Those of a root that is compared only with single partitions, each named by itself, are not asked for.
     """
-    shared = _held_by_several(replicas)
+    shared = held_by_several(replicas)
     roots = sum(replica.is_root for replica in replicas)
     asked_for = [replica for replica in replicas if roots > 1 or not replica.is_root]
     alone = {replica.name: sorted(replica.held - shared) for replica in asked_for}
@@ -147,7 +147,8 @@ def _open(name: str, opened: LogRoot | PartitionDirectory, on_error: OnError) ->
     return Replica(name, partitions, frozenset(left_out), is_root=isinstance(opened, LogRoot))
 
 
-def _held_by_several(replicas: Sequence[Replica]) -> set[TopicPartition]:
+def held_by_several(replicas: Sequence[Replica]) -> set[TopicPartition]:
+    """Return the partitions that at least two of the replicas hold, whether they can be opened or not."""
     copies = Counter(partition for replica in replicas for partition in replica.held)
     return {partition for partition, count in copies.items() if count > 1}
 

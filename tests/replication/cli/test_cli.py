@@ -176,9 +176,32 @@ def test_plan_refuses_replicas_with_nothing_in_common() -> None:
 def test_advise_names_replicas_by_their_roots() -> None:
     outcome = epochlog("advise", *sorted(replicas("diverged").iterdir()), "--json")
     forked = next(each for each in outcome.document["partitions"] if each["topic"] == "hwloss")
-    assert outcome.status == 1
-    assert set(forked) == {"topic", "partition", "recommended", "replicas"}
-    assert forked["replicas"][0] == {
+    assert outcome.status == 3
+    assert (forked["kafkas_choice"], forked["least_loss"], forked["choices_differ"]) == ("broker-2", "broker-1", True)
+    lost = {
+        "records": 5,
+        "first_offset": 300,
+        "last_offset": 304,
+        "epochs": [5],
+        "min_timestamp": 1_795_247_778_000,
+        "max_timestamp": 1_795_247_778_999,
+    }
+    assert forked["candidates"][0] == {
+        "replica": "broker-1",
+        "last_epoch": 4,
+        "log_end_offset": 420,
+        "damage": None,
+        "lost": lost,
+        "acknowledged": lost,
+    }
+    [by_epochs] = [
+        each
+        for each in epochlog("advise", *sorted(replicas("diverged").iterdir()), "--json", "--epochs-only").document[
+            "by_epochs"
+        ]
+        if each["topic"] == "hwloss"
+    ]
+    assert by_epochs["replicas"][0] == {
         "replica": "broker-1",
         "last_epoch": 4,
         "end_offset": 420,
@@ -195,7 +218,7 @@ def test_advise_tells_roots_of_one_name_apart(tmp_path: Path) -> None:
         root.symlink_to(replicas("diverged") / broker)
         roots.append(root)
     outcome = epochlog("advise", *roots, "--json")
-    names = {standing["replica"] for each in outcome.document["partitions"] for standing in each["replicas"]}
+    names = {standing["replica"] for each in outcome.document["partitions"] for standing in each["candidates"]}
     assert names == {"broker-1/kafka-logs", "broker-2/kafka-logs"}
 
 

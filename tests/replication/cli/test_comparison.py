@@ -5,16 +5,20 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from logstore.log_file import LogFile
 from logstore.log_root import LogRoot
 from logstore.partition_directory import PartitionDirectory
 from logstore.topic_partition import TopicPartition
 from logstore.verify.finding import Reporter
+from replication.audit import local_judging
+from replication.audit.examined_copy import ExaminedCopy
+from replication.audit.verdict import PartitionVerdict
 from tests.replication.cli.command import epochlog
 from tests.replication.partitions import ABatch, write_partition
 
@@ -34,23 +38,42 @@ def roots(tmp_path: Path) -> list[Path]:
 
 
 def compare(command: str, roots: list[Path], *options: str) -> tuple[int, list[str], str]:
-    """Run it; give the status, the partitions that were judged, and what was complained of."""
+    """Run it; give the status, the partitions that are known, and what was complained of."""
     places: list[object] = ["--leader", roots[0], "--follower", roots[1]] if command == "plan" else [*roots]
     places = places[:1] if command == "epochs" else places
     outcome = epochlog(command, *places, *options, "--json")
-    return outcome.status, [each["topic"] for each in outcome.document["partitions"]], outcome.err
+    document = outcome.document
+    partitions = document["by_epochs"] if document.get("epochs_only") else document["partitions"]
+    return outcome.status, [each["topic"] for each in partitions if each.get("verdict") != "unknown"], outcome.err
+
+
+NONSENSE = ["nonsense", "0\n1\n2147483647 0\n"]
+
+
+@pytest.mark.parametrize("checkpoint", NONSENSE)
+@pytest.mark.parametrize(("command", "options"), [("plan", ()), ("advise", ("--epochs-only",))])
+def test_a_checkpoint_of_nonsense_leaves_out_that_partition_only(
+    command: str, options: tuple[str, ...], checkpoint: str, roots: list[Path]
+) -> None:
+    (roots[1] / "a-0/leader-epoch-checkpoint").write_text(checkpoint)
+    status, judged, complaint = compare(command, roots, *options)
+    assert (status, judged) == (2, ["b"])
+    assert complaint.startswith("epochlog: a-0: ")
+    assert complaint.count("\n") == 1
+
+
+@pytest.mark.parametrize("checkpoint", NONSENSE)
+def test_a_checkpoint_of_nonsense_is_damage_where_the_batches_are_read(checkpoint: str, roots: list[Path]) -> None:
+    (roots[1] / "a-0/leader-epoch-checkpoint").write_text(checkpoint)
+    outcome = epochlog("advise", *roots, "--json")
+    [damaged, sound] = outcome.document["partitions"]
+    assert (outcome.status, damaged["verdict"], sound["verdict"]) == (1, "damaged", "identical")
+    assert [each["damage"] is None for each in damaged["candidates"]] == [True, False]
+    assert (damaged["least_loss"], damaged["recommended"]) == ("broker-1", "broker-1")
 
 
 @pytest.mark.parametrize("command", ["plan", "advise"])
 class TestWhatIsWrongWithOnePartition:
-    @pytest.mark.parametrize("checkpoint", ["nonsense", "0\n1\n2147483647 0\n"])
-    def test_leaves_out_that_partition_only(self, command: str, checkpoint: str, roots: list[Path]) -> None:
-        (roots[1] / "a-0/leader-epoch-checkpoint").write_text(checkpoint)
-        status, judged, complaint = compare(command, roots)
-        assert (status, judged) == (2, ["b"])
-        assert complaint.startswith("epochlog: a-0: ")
-        assert complaint.count("\n") == 1
-
     def test_may_be_that_the_topic_was_made_again(self, command: str, roots: list[Path]) -> None:
         for root, topic_id in zip(roots, (PLAIN_ID, OTHER_ID), strict=True):
             (root / "a-0/partition.metadata").write_text(f"version: 0\ntopic_id: {topic_id}")
@@ -118,16 +141,68 @@ def test_a_link_that_leaves_the_root_is_told_and_not_followed(
     assert compare(command, roots) == (2, ["b"], complaint)
 
 
-def test_the_other_copies_are_compared_where_one_cannot_be_read(roots: list[Path]) -> None:
-    write_partition(roots[0].with_name("broker-3"), SOUND, EPOCHS, name="a-0")
-    (roots[0] / "a-0/leader-epoch-checkpoint").write_text("nonsense")
-    outcome = epochlog("advise", *roots, roots[0].with_name("broker-3"), "--json")
-    [first, _] = outcome.document["partitions"]
-    [error] = outcome.document["errors"]
-    assert (error["topic"], error["class"], error["line"]) == ("a", "CheckpointError", 1)
+@pytest.mark.parametrize("others", [1, 2])
+def test_a_copy_that_cannot_be_read_makes_its_partition_unknown_whatever_the_others_hold(
+    others: int, roots: list[Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if others == 2:
+        roots.append(write_partition(roots[0].with_name("broker-3"), SOUND, EPOCHS, name="a-0").parent)
+    log = roots[0] / f"a-0/{0:020d}.log"
+    real = LogFile.open
+
+    def refusing(path: Path) -> LogFile:
+        if path == log:
+            raise PermissionError(13, "Permission denied", str(path))  # root may open everything
+        return real(path)
+
+    monkeypatch.setattr(LogFile, "open", refusing)
+    outcome = epochlog("advise", *roots, "--json")
+    [unknown, known] = outcome.document["partitions"]
     assert outcome.status == 2
-    assert [standing["replica"] for standing in first["replicas"]] == ["broker-2", "broker-3"]
-    assert outcome.err.count("\n") == 1
+    assert (unknown["verdict"], unknown["unread"], unknown["recommended"]) == ("unknown", ["broker-1"], None)
+    assert not {"lagging", "identical"} & set(unknown["verdicts"])
+    assert known["verdict"] == "identical"
+    told = epochlog("advise", *roots).out
+    assert "a-0: unknown, since the copy of broker-1 could not be read whole" in told
+    [agreed] = [line for line in told.splitlines() if "nothing is lost" in line]
+    assert agreed.endswith("nothing is lost: b-0")
+
+
+def test_a_partition_that_changes_while_it_is_read_is_read_again(
+    roots: list[Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log, more = roots[0] / f"a-0/{0:020d}.log", ABatch(10, 5, 1).encoded()
+    looks: list[int] = []
+    real = local_judging.judge
+
+    def judging(copies: Sequence[ExaminedCopy], **others: Any) -> PartitionVerdict:
+        if copies[0].summary.topic == "a":
+            looks.append(copies[0].summary.log_end_offset)
+            if len(looks) == 1:
+                with open(log, "ab") as file:
+                    file.write(more)
+        return real(copies, **others)
+
+    monkeypatch.setattr(local_judging, "judge", judging)
+    outcome = epochlog("advise", *roots, "--json")
+    assert looks == [10, 15]
+    assert [each["verdict"] for each in outcome.document["partitions"]] == ["lagging", "identical"]
+
+
+def test_a_partition_that_changes_each_time_it_is_read_is_unknown(
+    roots: list[Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log, real = roots[0] / f"a-0/{0:020d}.log", local_judging.judge
+
+    def judging(copies: Sequence[ExaminedCopy], **others: Any) -> PartitionVerdict:
+        os.utime(log, ns=(0, log.stat().st_mtime_ns + 1_000_000_000))
+        return real(copies, **others)
+
+    monkeypatch.setattr(local_judging, "judge", judging)
+    outcome = epochlog("advise", *roots, "--json")
+    [unknown, known] = outcome.document["partitions"]
+    assert outcome.status == 2
+    assert (unknown["verdicts"], unknown["unread"], known["verdict"]) == (["unknown"], ["broker-1"], "identical")
 
 
 class TestDamageThatEndsALog:
@@ -156,25 +231,42 @@ class TestDamageThatEndsALog:
 
     def test_is_told_by_advise(self, damaged: Path, roots: list[Path]) -> None:
         outcome = epochlog("advise", *roots)
-        assert (outcome.status, outcome.err) == (1, self.expected(damaged, "broker-1"))
-        assert [line.split("\t")[1:3] for line in outcome.out.splitlines()[1:3]] == [
-            ["broker-2", "broker-1 (damaged)"],
-            ["broker-2", "broker-2"],
-        ]
+        assert (outcome.status, outcome.err) == (1, "")
+        what = f"damaged, its log counts as ending at offset 5: {damaged}: the checksum of the batch"
+        assert f"\tbroker-1 (not to be trusted: {what}" in outcome.out
+        assert "a-0: broker-2 (leader epoch 1, end offset 10) is Kafka's choice and the least loss" in outcome.out
+        assert f"\t{damaged.name}\t" in outcome.out.split("\nDamage")[-1]
 
-    def test_of_the_recommended_leader_is_told_by_advise(self, damaged: Path, roots: list[Path]) -> None:
+    @pytest.mark.usefixtures("damaged")
+    def test_is_told_in_the_sentence_that_recommends_the_copy(self, roots: list[Path]) -> None:
         shutil.rmtree(roots[1] / "a-0")
         write_partition(roots[1], [], [], name="a-0")
         outcome = epochlog("advise", *roots)
-        assert outcome.err == self.expected(damaged, "broker-1, the recommended leader,")
+        told = outcome.out.splitlines()[0]
+        assert told.startswith("a-0: broker-1 (not to be trusted: damaged, its log counts as ending at offset 5: ")
+        assert "is Kafka's choice and the least loss: no record lost that could be read" in told
+
+    def test_is_told_by_advise_without_reading_the_records(self, damaged: Path, roots: list[Path]) -> None:
+        outcome = epochlog("advise", *roots, "--epochs-only")
+        assert (outcome.status, outcome.err) == (1, self.expected(damaged, "broker-1"))
+        said, _, *rows = outcome.out.splitlines()
+        assert said.startswith("the records were not read (--epochs-only)")
+        assert [line.split("\t")[1:3] for line in rows[:2]] == [
+            ["broker-2", "broker-1 (damaged)"],
+            ["broker-2", "broker-2"],
+        ]
 
     @pytest.mark.usefixtures("damaged")
     def test_stands_in_the_json(self, roots: list[Path]) -> None:
         plan = epochlog("plan", "--leader", roots[0], "--follower", roots[1], "--json").document["partitions"][0]
         assert plan["follower_damage"] is None
-        advice = epochlog("advise", *roots, "--json").document["partitions"][0]
-        assert [standing["damage"] for standing in advice["replicas"]] == [plan["leader_damage"], None]
-        assert plan["leader_damage"]["message"].startswith(plan["leader_damage"]["file"])
+        by_epochs = epochlog("advise", *roots, "--json", "--epochs-only").document["by_epochs"][0]
+        assert [standing["damage"] for standing in by_epochs["replicas"]] == [plan["leader_damage"], None]
+        document = epochlog("advise", *roots, "--json").document
+        [damaged, sound] = document["partitions"][0]["candidates"]
+        assert damaged["damage"].startswith("damaged, its log counts as ending at offset 5: ")
+        assert sound["damage"] is None
+        assert [each["kind"] for each in document["findings"] if each["severity"] == "error"] == ["corrupt-batch"]
 
 
 def test_a_single_partition_leaves_the_rest_of_a_root_unmentioned(roots: list[Path]) -> None:

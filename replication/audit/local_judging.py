@@ -1,0 +1,181 @@
+"""Judges the partitions of replicas on this machine, all of whose bytes are read, by the audit's functions."""
+
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import Final
+
+from logstore.errors import LogStoreError
+from logstore.partition_directory import PartitionDirectory
+from logstore.root_checkpoints import RootCheckpoints
+from logstore.topic_partition import TopicPartition
+from logstore.verify import bytes_to_read
+from replication.audit.examination import Examination, examine
+from replication.audit.examined_copy import ExaminedCopy, in_place
+from replication.audit.judgement import judge
+from replication.audit.missing_copies import missing_copies
+from replication.audit.replica_finding import ReplicaFinding
+from replication.audit.verdict import PartitionVerdict
+from replication.errors import PartitionVanishedError, TopicIdsDifferError
+from replication.planning import Replica
+from replication.planning.failures import PARTITION_ERRORS, OnError, stop
+from replication.planning.replica import ensure_same_topic, held_by_several, holding
+from replication.planning.rereading import list_again
+
+LOOKS: Final = 3
+"""How often a partition is read at most that changes meanwhile; then it is unknown."""
+
+TELLING: Final = (".log", "leader-epoch-checkpoint")
+"""How the names of the files end that say what a log holds."""
+
+Copies = dict[str, PartitionDirectory]
+State = Mapping[str, tuple[int, int, int]]
+Advance = Callable[[int], None]
+
+
+@dataclass(frozen=True, slots=True)
+class JudgedPartition:
+    """What was found about a partition."""
+
+    verdict: PartitionVerdict
+    findings: tuple[ReplicaFinding, ...]
+    """Of each copy by itself, and of their comparison."""
+
+
+def judge_replicas(
+    replicas: Sequence[Replica], *, on_error: OnError = stop, progress: Advance = lambda _bytes: None
+) -> Iterator[JudgedPartition]:
+    """Read all partitions that two replicas hold, and judge them.
+
+    `on_error` is told why a copy could not be read, which makes its partition `unknown`, and which partitions are not
+    judged: those that are deleted meanwhile, and topics that only share their name. `progress` is told the bytes of log
+    that were read.
+
+    >>> for each in judge_replicas(open_replicas([Path("broker-1"), Path("broker-2")])):
+    ...     print(each.verdict.topic, each.verdict.verdict)
+    """
+    lacking = _missing(replicas)
+    with ThreadPoolExecutor(os.cpu_count()) as threads:
+        for topic_partition in sorted(held_by_several(replicas)):
+            unread = {replica.name for replica in replicas if topic_partition in replica.left_out}
+            judging = _Judging(topic_partition, threads, on_error, progress, lacking.get(topic_partition, ()), unread)
+            try:
+                judged = judging.judge(holding(replicas, topic_partition))
+            except PARTITION_ERRORS as error:
+                on_error(topic_partition, error)
+                continue
+            if judged:
+                yield judged
+
+
+def bytes_of(replicas: Sequence[Replica]) -> int:
+    """Return the bytes of log that `judge_replicas` reads."""
+    several = held_by_several(replicas)
+    return sum(
+        bytes_to_read(directory)
+        for replica in replicas
+        for topic_partition, directory in replica.partitions.items()
+        if topic_partition in several
+    )
+
+
+def _missing(replicas: Sequence[Replica]) -> Mapping[TopicPartition, tuple[str, ...]]:
+    """Tell which replicas lack a copy, where all are whole roots."""
+    if not all(replica.is_root for replica in replicas):
+        return {}
+    held = {replica.name: replica.held for replica in replicas}
+    return missing_copies(held, {replica.name: _listed(replica) for replica in replicas})
+
+
+def _listed(replica: Replica) -> set[TopicPartition]:
+    """Return what the checkpoint files of a replica's root list."""
+    roots = {directory.path.parent for directory in replica.partitions.values()}
+    return {partition for root in roots for partition in RootCheckpoints.read(root).partitions()}
+
+
+@dataclass(slots=True)
+class _Judging:
+    """One partition at work."""
+
+    topic_partition: TopicPartition
+    threads: ThreadPoolExecutor
+    on_error: OnError
+    progress: Advance
+    missing: Sequence[str]
+    unread: set[str]
+    vanished: set[str] = field(default_factory=set)
+
+    def judge(self, copies: Copies) -> JudgedPartition | None:
+        """Read the copies, again where they change meanwhile, and judge them; None where the partition is deleted.
+
+        Raises TopicIdsDifferError, and what cannot be read of a directory that is there.
+        """
+        progress = self.progress
+        for look in range(LOOKS):
+            if look:
+                copies, progress = self._listed_again(copies), _untold
+            self._ensure_same_topic(copies)
+            before = {name: _state(copy) for name, copy in copies.items()}
+            examined = self._examined(copies, progress)
+            if not examined or (self.vanished and len(examined) < 2):
+                return None
+            judged = self._judged(copies, examined, self.unread | self.vanished)
+            changed = {name for name in examined if _state(copies[name]) != before[name]}
+            if not changed:
+                return judged
+        return self._judged(copies, examined, self.unread | self.vanished | changed)
+
+    def _judged(self, copies: Copies, examined: Mapping[str, Examination], unread: set[str]) -> JudgedPartition:
+        of_copies = [
+            ExaminedCopy(found.summary, found.digests, in_place(copies[name].path)) for name, found in examined.items()
+        ]
+        verdict = judge(of_copies, missing=self.missing, unread=unread)
+        findings = (finding for found in examined.values() for finding in found.findings)
+        return JudgedPartition(verdict, (*findings, *verdict.findings))
+
+    def _examined(self, copies: Copies, progress: Advance) -> dict[str, Examination]:
+        """Examine all copies at once; those that cannot be are left out, and noted."""
+        coming = {name: self.threads.submit(examine, copy, name, progress=progress) for name, copy in copies.items()}
+        examined = {}
+        for name, each in coming.items():
+            try:
+                examined[name] = each.result()
+            except PARTITION_ERRORS as error:
+                self._note(name, error)
+        return examined
+
+    def _listed_again(self, copies: Copies) -> Copies:
+        listed = {}
+        for name, copy in copies.items():
+            try:
+                listed[name] = list_again(copy)
+            except PARTITION_ERRORS as error:
+                self._note(name, error)
+        return listed
+
+    def _note(self, name: str, error: Exception) -> None:
+        (self.vanished if isinstance(error, PartitionVanishedError) else self.unread).add(name)
+        self.on_error(self.topic_partition, error)
+
+    def _ensure_same_topic(self, copies: Copies) -> None:
+        try:
+            ensure_same_topic(copies)
+        except TopicIdsDifferError:
+            raise
+        except (LogStoreError, OSError):
+            pass  # that a file tells no id is a finding
+
+
+def _state(copy: PartitionDirectory) -> State:
+    """Tell which files the directory has by now that say what the log holds, and of which size and time."""
+    try:
+        with os.scandir(copy.path) as entries:
+            stats = {entry.name: entry.stat() for entry in entries if entry.name.endswith(TELLING)}
+    except OSError:
+        return {}
+    return {name: (stat.st_ino, stat.st_size, stat.st_mtime_ns) for name, stat in stats.items()}
+
+
+def _untold(_bytes: int) -> None:
+    """Be told the bytes that are read once more."""
