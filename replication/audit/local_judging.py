@@ -6,6 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Final
 
+from epoch.checkpoint import LEADER_EPOCH_CHECKPOINT
 from logstore.errors import LogStoreError
 from logstore.partition_directory import PartitionDirectory
 from logstore.root_checkpoints import RootCheckpoints
@@ -26,7 +27,7 @@ from replication.planning.rereading import list_again
 LOOKS: Final = 3
 """How often a partition is read at most that changes meanwhile; then it is unknown."""
 
-TELLING: Final = (".log", "leader-epoch-checkpoint")
+TELLING: Final = (".log", LEADER_EPOCH_CHECKPOINT)
 """How the names of the files end that say what a log holds."""
 
 Copies = dict[str, PartitionDirectory]

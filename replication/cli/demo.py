@@ -203,8 +203,8 @@ def _advice(facts: dict[str, Any]) -> Iterator[str]:
         if each["choices_differ"]:
             lost = "; ".join(f"under {candidate['replica']} {_lost(candidate)}" for candidate in each["candidates"])
             yield f"   {each['topic']}-{each['partition']}: Kafka elects {each['kafkas_choice']}, {lost}"
-    yield "   Kafka elects by the latest epoch, as Raft does. When it was reached by an unclean election that may be the"
-    yield "   costly choice: here broker-2 led last and briefly, and lacks more records that producers were told are safe."
+    yield "   Kafka elects by the latest epoch, as Raft does. When that came of an unclean election it may be the"
+    yield "   costly choice: here broker-2 led last, and lacks more records that producers were told are safe."
     yield ""
 
 
@@ -235,7 +235,7 @@ def _audit_summary(audited: Mapping[str, Any]) -> Iterator[str]:
         if partition["verdict"] == "forked":
             yield from _fork(partition)
     damage, lost = metrics["findings_error"], metrics["findings_critical"]
-    yield f"   {damage or 'No'} damage, but {lost} copies with acknowledged records that the copy lacks which Kafka elects."
+    yield f"   {damage or 'No'} damage. {lost} copies have acknowledged records that Kafka's choice of a leader lacks."
     yield "   Identical copies hold the same batches. Retention: one copy starts later than another,"
     yield "   because each broker deletes old segments in its own time, so that is harmless. Forked ones need you."
     yield ""

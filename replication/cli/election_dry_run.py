@@ -88,10 +88,16 @@ def _told(losses: ElectionLosses) -> str:
         return f"not known: name --log-dir of broker {absent}" if absent else "not known"
     told = [_lost_by_others(losses.leader)]
     if losses.recommended != losses.foreseen.would_lead:
-        told.append(f"broker {losses.recommended} had better lead")
+        told.append(f"prefer broker {losses.recommended}{_damage(losses)} as leader")
     if absent:
         told.append(f"not compared: broker {absent}")
     return "; ".join(told)
+
+
+def _damage(losses: ElectionLosses) -> str:
+    """Say of the broker that is recommended, if so, that its copy is damaged."""
+    standings = losses.advice.replicas if losses.advice else ()
+    return " (damaged)" if any(each.damage for each in standings if each.replica == str(losses.recommended)) else ""
 
 
 def _lost_by_others(standing: Standing) -> str:
@@ -100,4 +106,4 @@ def _lost_by_others(standing: Standing) -> str:
         for other, loss in standing.lost.items()
         if loss.records_lost
     ]
-    return "; ".join(lost) or "nothing"
+    return "; ".join(lost) or "none by leader epochs; the records were not read"

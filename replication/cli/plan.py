@@ -79,6 +79,8 @@ def _print(plans: Sequence["TruncationPlan"], leader: str, follower: str) -> Non
             for each in plans
         ],
     )
+    if plans:
+        print("by leader epochs alone: what the records hold was not read; `epochlog advise` reads them")
 
 
 def _partition(plan: "TruncationPlan") -> str:

@@ -63,7 +63,7 @@ class ElectionLosses:
 
     @property
     def recommended(self) -> int | None:
-        """Who had better lead; the new leader itself, where nothing is lost under it. None where it is not known."""
+        """The preferred leader by epochs; the new leader itself, where none truncates. None where it is not known."""
         if self.advice is None or self.leader is None:
             return None
         loses = any(loss.records_lost for loss in self.leader.lost.values())

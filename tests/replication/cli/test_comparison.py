@@ -101,7 +101,7 @@ def test_a_partition_that_cannot_be_listed_leaves_out_that_partition_only(
             raise PermissionError(13, "Permission denied", str(path))  # root may open everything
         return real(directory, **told)
 
-    monkeypatch.setattr(PartitionDirectory, "open", refusing)
+    monkeypatch.setattr(PartitionDirectory, "open", staticmethod(refusing))
     places = [roots[which]] if command == "epochs" else roots
     assert compare(command, places) == (2, ["b"], f"epochlog: a-0: {path}: Permission denied\n")
 

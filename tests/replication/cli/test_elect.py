@@ -216,7 +216,7 @@ def test_what_an_unclean_election_would_lose(monkeypatch: pytest.MonkeyPatch) ->
         done = foresee(*UNCLEAN, ALL, *directories)
         told: Any = foresee(*UNCLEAN, ALL, *directories, "--json").document
     assert done.status == 1
-    lost = "broker 2: 77 records, 13539 bytes from 300 on; broker 2 had better lead; not compared: broker 3"
+    lost = "broker 2: 77 records, 13539 bytes from 300 on; prefer broker 2 as leader; not compared: broker 3"
     assert done.out.splitlines()[1].split("\t") == ["diverge-0", "", "1", "1", "unclean", lost]
     [partition] = told["partitions"]
     assert (told["dry_run"], told["election_type"], partition["unclean"]) == (True, "UNCLEAN", True)
@@ -244,7 +244,9 @@ def test_what_is_not_known_is_said(monkeypatch: pytest.MonkeyPatch, directories:
     assert (told["partitions"][0]["lost"], told["partitions"][0]["recommended"]) == (None, None)
 
 
-def test_nobody_had_better_lead_where_nothing_is_lost(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_nobody_is_preferred_where_leader_epochs_tell_of_no_loss(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     copies = [tmp_path / "one", tmp_path / "other"]
     for copy in copies:
         shutil.copytree(replicas("diverged") / "broker-1", copy)
@@ -256,7 +258,7 @@ def test_nobody_had_better_lead_where_nothing_is_lost(monkeypatch: pytest.Monkey
     assert done.out.splitlines()[1].split("\t") == [
         *("diverge-0", "", "2", "2"),
         "unclean",
-        "nothing; not compared: broker 3",
+        "none by leader epochs; the records were not read; not compared: broker 3",
     ]
     assert (told["would_lead"], told["recommended"]) == (2, 2)
 
