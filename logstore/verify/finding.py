@@ -4,6 +4,7 @@ from dataclasses import asdict, dataclass
 from enum import StrEnum
 from typing import Any, Final
 
+from logstore.shown_text import shown
 from logstore.topic_partition import TopicPartition
 
 UNREADABLE: Final = "file-unreadable"
@@ -51,8 +52,8 @@ class Finding:
     message: str
 
     def as_json(self) -> dict[str, Any]:
-        """Return the finding as `verify --json` prints it."""
-        return asdict(self)
+        """Return the finding as `verify --json` prints it: text that any table takes, whatever a file is called."""
+        return {name: shown(value) if isinstance(value, str) else value for name, value in asdict(self).items()}
 
 
 @dataclass(frozen=True, slots=True)

@@ -109,6 +109,12 @@ class IndexCheck(SilentCheck, Generic[Index]):
                 position=first * self.slot_bytes,
                 offset=max(index.base_offset, int(self._offsets(index)[first])),
             )
+        yield from self._judge_right(index, np.flatnonzero(self._good[:counted]), name)
+
+    def _judge_right(self, index: Index, entries: NDArray[np.intp], name: str) -> Iterator[Finding]:
+        """Report what is odd about entries that lookups can rely on."""
+        del index, entries, name
+        yield from ()
 
     def _has_zero_tail(self, index: Index) -> bool:
         return index.zero_slots > 0
@@ -201,7 +207,8 @@ class TimeIndexCheck(IndexCheck[TimeIndex]):
     """No record up to an entry's offset may be later than its timestamp, and entries must rise.
 
     The timestamp may be larger than any record's: Kafka keeps the largest it has seen when a truncation takes that
-    record away. Lookups by time then begin earlier than they need to, and miss nothing.
+    record away. Lookups by time then begin earlier than they need to, and miss nothing; but retention by time goes by
+    the last entry.
     """
 
     kind = FileKind.TIME_INDEX
@@ -210,8 +217,15 @@ class TimeIndexCheck(IndexCheck[TimeIndex]):
     def _read(self, segment: Segment) -> TimeIndex | None:
         return segment.time_index()
 
+    def damage(self, segment: Segment, start: int, end: int) -> None:
+        """Note that records are not known, which may be later than all others."""
+        del start, end
+        self._begin(segment)
+        self._all_read = False
+
     def _start(self) -> None:
         self._largest = NO_TIMESTAMP
+        self._all_read = True
         timestamps = self._index.timestamp if self._index is not None else np.empty(0, np.int64)
         self._rising = np.ones(len(timestamps), np.bool_)
         self._rising[1:] = np.diff(timestamps) > 0
@@ -220,12 +234,29 @@ class TimeIndexCheck(IndexCheck[TimeIndex]):
         columns = chunk.columns
         # What a batch with a wrong checksum says of time cannot be held against any entry.
         timestamp = np.where(columns.crc_valid, columns.max_timestamp, NO_TIMESTAMP)
+        self._all_read &= bool(columns.crc_valid.all())
         largest = np.maximum(np.maximum.accumulate(timestamp), self._largest)
         self._largest = int(largest[-1])
         here = np.flatnonzero((index.offset >= columns.base_offset.min()) & (index.offset <= columns.last_offset.max()))
         row = np.minimum(np.searchsorted(columns.last_offset, index.offset[here]), len(columns) - 1)
         inside = (columns.base_offset[row] <= index.offset[here]) & (index.offset[here] <= columns.last_offset[row])
         good[here] |= inside & self._rising[here] & (largest[row] <= index.timestamp[here])
+
+    def _judge_right(self, index: TimeIndex, entries: NDArray[np.intp], name: str) -> Iterator[Finding]:
+        # An entry of timestamp 0 may be empty, in the segment of records without timestamps.
+        late = entries[index.timestamp[entries] > max(self._largest, 0)]
+        if not len(late) or not self._all_read:
+            return
+        first, last = int(late[0]), int(late[-1])
+        yield self._report.warning(
+            "time-index-beyond-records",
+            f"{_entries(first, last)} with {self._in_words(index, first)}: no record of the segment is later than "
+            f"{self._largest}, but retention by time keeps the segment as if one were of {index[last].timestamp}; "
+            f"{REBUILD}",
+            file=name,
+            position=first * self.slot_bytes,
+            offset=max(index.base_offset, int(index.offset[first])),
+        )
 
     def _has_zero_tail(self, index: TimeIndex) -> bool:
         # A single entry of zeros is one for timestamp 0 at the segment's first offset.

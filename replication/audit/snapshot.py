@@ -13,6 +13,7 @@ from logstore.file_name import FileFate, FileKind, parse_file_name
 from logstore.log_root import has_root_files, holds_partition
 from logstore.meta_properties import META_PROPERTIES_NAME, MetaProperties
 from logstore.offset_checkpoint import OFFSET_CHECKPOINTS, OffsetCheckpoint
+from logstore.shown_text import shown
 from logstore.topic_partition import DirectoryMark, TopicPartition, is_partition_directory_name, parse_directory_name
 from replication.audit.arguments import snapshots_in
 from replication.audit.copy_summary import SegmentExtent
@@ -263,7 +264,7 @@ def _distinctly_named(found: Sequence[tuple[str | None, Snapshot]]) -> list[Snap
             "/".join(path[-count:]) if name in doubled or "/" in name else name
             for name, path in zip(names, parts, strict=True)
         ]
-    return [Snapshot(name, snapshot.roots) for name, (_, snapshot) in zip(names, found, strict=True)]
+    return [Snapshot(shown(name), snapshot.roots) for name, (_, snapshot) in zip(names, found, strict=True)]
 
 
 def _ensure_comparable(snapshots: Sequence[Snapshot]) -> None:

@@ -8,13 +8,14 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Final, NamedTuple
-from urllib.parse import unquote, urlsplit, urlunsplit
+from urllib.parse import unquote_to_bytes, urlsplit, urlunsplit
 
 from pyarrow import ArrowException
 from pyarrow.fs import FileSelector, FileSystem, FileType
 
 from logstore.directory_listing import list_directory
 from logstore.errors import NotALogDirectoryError
+from logstore.shown_text import shown
 from replication.errors import UnreadableLocationError
 
 Files = dict[str, int]
@@ -50,37 +51,38 @@ class Storage:
     @property
     def path(self) -> Path:
         """Where a local directory is."""
-        return Path(unquote(urlsplit(self.uri).path) if self.uri.startswith("file:") else self.uri)
+        is_uri = self.uri.startswith("file:")
+        return Path(os.fsdecode(unquote_to_bytes(urlsplit(self.uri).path)) if is_uri else self.uri)
 
     @property
     def name(self) -> str:
-        """The last part of its path."""
+        """The last part of its path, fit to be seen."""
         return self.parts[-1] if self.parts else self.uri
 
     @property
     def parts(self) -> tuple[str, ...]:
-        """All parts of its path, the bucket first where there is one."""
+        """All parts of its path, fit to be seen, the bucket first where there is one."""
         if self.is_local:
-            return tuple(part for part in self.path.absolute().parts if part != os.sep)
+            return tuple(shown(part) for part in self.path.absolute().parts if part != os.sep)
         split = urlsplit(self.uri)
-        return tuple(part for part in (split.hostname or "", *split.path.split("/")) if part)
+        return tuple(shown(part) for part in (split.hostname or "", *split.path.split("/")) if part)
 
     @property
     def shown(self) -> str:
         """The URI without what may be secret: user, password, and options."""
         split = urlsplit(self.uri)
-        return str(self.path) if self.is_local else f"{split.scheme}://{'/'.join(self.parts)}"
+        return shown(str(self.path)) if self.is_local else f"{split.scheme}://{'/'.join(self.parts)}"
 
     def absolute(self) -> "Storage":
         """Return the same directory, named so that it means the same to every process of this machine."""
-        return Storage(str(self.path.absolute())) if self.is_local else self
+        return Storage(_uri_of(self.path.absolute())) if self.is_local else self
 
     def child(self, relative: str) -> "Storage":
         """Return a directory below this one; "" is this one."""
         if not relative:
             return self
         if self.is_local:
-            return Storage(str(self.path / relative))
+            return Storage(_uri_of(self.path / relative))
         split = urlsplit(self.uri)
         return Storage(urlunsplit(split._replace(path=f"{split.path.rstrip('/')}/{relative}")))
 
@@ -88,7 +90,7 @@ class Storage:
     def parent(self) -> "Storage":
         """The directory that this one is in."""
         if self.is_local:
-            return Storage(str(self.path.parent))
+            return Storage(_uri_of(self.path.parent))
         split = urlsplit(self.uri)
         return Storage(urlunsplit(split._replace(path=split.path.rstrip("/").rpartition("/")[0])))
 
@@ -172,6 +174,15 @@ class Storage:
             if only is None or entry.base_name in only:
                 _copy(filesystem, entry.path, target / entry.base_name)
         return len(files)
+
+
+def _uri_of(path: Path) -> str:
+    """Name a local directory: by its path, or where that is no text, by a URI that is."""
+    try:
+        str(path).encode()
+    except UnicodeEncodeError:
+        return path.absolute().as_uri()
+    return str(path)
 
 
 def _copy(filesystem: FileSystem, source: str, target: Path) -> None:

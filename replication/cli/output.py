@@ -11,7 +11,7 @@ from typing import Annotated, Any, Final, Protocol, TextIO
 import typer
 
 from logstore.errors import LogStoreError
-from logstore.record_lines import escape
+from logstore.shown_text import shown as shown  # noqa: PLC0414  what prints imports it from here
 
 EXIT_CLEAN = 0
 EXIT_FINDINGS = 1
@@ -30,11 +30,6 @@ _SURROGATE: Final = re.compile(r"\\\\|\\ud[89ab][0-9a-f]{2}\\ud[c-f][0-9a-f]{2}|
 """What Python takes for a byte that is no text; before it what may look like it: a backslash, half a pair."""
 
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
-
-
-def shown(text: str) -> str:
-    """Keep text, such as a file's name, on its line and off the terminal's controls."""
-    return text if text.isprintable() else escape(text.encode(errors="surrogateescape")).decode()
 
 
 def told(error: BaseException) -> str:

@@ -8,7 +8,9 @@ from html import escape
 from importlib.resources import files
 from typing import Any, Final
 
+from logstore.shown_text import shown
 from replication.audit.report.lineage import draw
+from replication.audit.report.policy import policy
 from replication.audit.verdict import Verdict
 from replication.audit.wording import advice_in_words, candidate_of, loss_in_words, replica_in_words
 
@@ -37,7 +39,9 @@ def render(document: Json) -> str:
     The page needs nothing beside itself: styles, script, pictures and data are in it. It says of partitions that are
     identical only how many they are.
     """
+    document = _shown_throughout(document)
     partitions: Sequence[Json] = document["partitions"]
+    style, script = f"\n{_resource('style.css')}", f"\n{_resource('page.js')}"
     title = f"Audit of {', '.join(each['name'] for each in document['snapshots'])}"
     body = [
         f"<h1>{escape(title)}</h1>",
@@ -56,13 +60,23 @@ def render(document: Json) -> str:
     return "\n".join(
         [
             '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">',
+            f'<meta http-equiv="Content-Security-Policy" content="{policy(style, script)}">',
             '<meta name="viewport" content="width=device-width, initial-scale=1">',
             '<link rel="icon" href="data:,">',
-            f"<title>{escape(title)}</title>\n<style>\n{_resource('style.css')}</style>\n</head>\n<body>",
+            f"<title>{escape(title)}</title>\n<style>{style}</style>\n</head>\n<body>",
             *body,
-            f"<script>\n{_resource('page.js')}</script>\n</body>\n</html>\n",
+            f"<script>{script}</script>\n</body>\n</html>\n",
         ]
     )
+
+
+def _shown_throughout(value: Any) -> Any:
+    """Make all text of a document fit to be seen, whatever a group or a directory is called."""
+    if isinstance(value, str):
+        return shown(value)
+    if isinstance(value, Mapping):
+        return {name: _shown_throughout(each) for name, each in value.items()}
+    return [_shown_throughout(each) for each in value] if isinstance(value, (list, tuple)) else value
 
 
 def _resource(name: str) -> str:

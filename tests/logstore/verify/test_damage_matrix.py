@@ -128,6 +128,10 @@ def change_slot(suffix: str, number: int, size: int, field: tuple[int, str], by:
     return change_file(f"{TXNS}/*200{suffix}", lambda data: add(data, number * size + at, form, by))
 
 
+def make_last_entry_late(data: bytearray) -> None:
+    add(data, (len(data) // 12 - 1) * 12, ">q", 10 * 365 * 86_400_000)
+
+
 def change_marker(field: tuple[int, str], by: int) -> Change:
     """Change a field of the first control record in the last segment."""
     at, form = field
@@ -189,6 +193,7 @@ def changes() -> Iterator[tuple[str, Change]]:
     for field, place in TIME_FIELDS.items():
         for by in (1, -1):
             yield f"time index: {field} {by:+}", change_slot(".timeindex", 1, 12, place, by)
+    yield "time index: last entry in the future", change_file(f"{TXNS}/*200.timeindex", make_last_entry_late)
     for field, place in TRANSACTION_FIELDS.items():
         for by in (1, -1):
             yield f"transaction index: {field} {by:+}", change_slot(".txnindex", 1, 34, place, by)

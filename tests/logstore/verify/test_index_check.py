@@ -18,6 +18,7 @@ KINDS = {
     "index-zero-tail",
     "index-unreadable",
     "index-missing",
+    "time-index-beyond-records",
 }
 
 
@@ -96,9 +97,31 @@ def test_no_record_up_to_a_time_entry_is_later(tmp_path: Path, wrong: tuple[int,
     assert places(found(tmp_path, LOG, offset_index(*OFFSETS), index)) == [("index-entry-wrong", ".timeindex", 12)]
 
 
-def test_a_time_entry_may_be_later_than_all_records(tmp_path: Path) -> None:
+def test_a_time_entry_may_be_later_than_the_records_up_to_it(tmp_path: Path) -> None:
     index = time_index(TIMES[0], (1_031, 3), TIMES[2])
     assert found(tmp_path, LOG, offset_index(*OFFSETS), index) == []
+
+
+@pytest.mark.parametrize("rolled", [True, False])
+def test_a_time_entry_later_than_every_record_keeps_retention_from_its_segment(tmp_path: Path, *, rolled: bool) -> None:
+    (late,) = found(tmp_path, LOG, offset_index(*OFFSETS), time_index(*TIMES[:2], (1_051, 5)), rolled=rolled)
+    assert (late.kind, late.severity, late.position, late.offset) == ("time-index-beyond-records", "warning", 24, 5)
+    assert "entry 2 with timestamp 1051 up to offset 5: no record of the segment is later than 1050" in late.message
+
+
+def test_a_time_entry_is_not_called_late_where_a_record_is_not_known(tmp_path: Path) -> None:
+    late = time_index(*TIMES[:2], (9_999, 5))
+    flipped, overwritten = bytearray(LOG), bytearray(LOG)
+    flipped[2 * SIZE + 65] ^= 1
+    overwritten[2 * SIZE : 2 * SIZE + 20] = bytes(20)
+    for number, log in enumerate((flipped, overwritten)):
+        findings = found(tmp_path / str(number), bytes(log), offset_index(*OFFSETS), late)
+        assert "time-index-beyond-records" not in {each.kind for each in findings}
+
+
+def test_records_without_timestamps_make_no_empty_entry_late(tmp_path: Path) -> None:
+    log = batch(base_offset=0, records=[record(value=b"v")], base_timestamp=-1, max_timestamp=-1)
+    assert found(tmp_path, log, b"", time_index((0, 0)), rolled=False) == []
 
 
 def test_a_timestamp_below_an_earlier_one_is_no_time_entry(tmp_path: Path) -> None:

@@ -146,3 +146,45 @@ def test_ten_thousand_partitions_stay_readable(browser: WebDriver, tmp_path: Pat
     assert "20 more forked partitions" in browser.find_element(By.TAG_NAME, "body").text
     assert len(browser.find_elements(By.CSS_SELECTOR, "#partitions tbody tr")) == 100
     assert console(browser) == []
+
+
+def test_what_a_browser_is_shown_is_printable() -> None:
+    page = render(document(forked(), findings=(finding(file="\udcff\x1b[31m.log", message="\u202e"),)))
+    page.encode()
+    assert "\\\\xff\\\\x1b[31m.log" in page
+    assert not re.findall(r"[\x00-\x09\x0b-\x1f\u202e]", page)
+
+
+INJECTED = (
+    "<script>document.title = 'injected'</script>",
+    "<img src=x onerror=\"document.title = 'injected'\">",
+    "<script src=\"data:text/javascript,document.title = 'injected'\"></script>",
+    "<style>body { background-color: rgb(1, 2, 3) !important }</style>",
+    '<p style="position: fixed" id="styled">x</p>',
+    "<iframe srcdoc=\"<script>parent.document.title = 'injected'</script>\"></iframe>",
+)
+
+
+@pytest.mark.parametrize("injected", INJECTED)
+def test_the_browser_runs_and_applies_nothing_that_was_brought_into_the_page(
+    browser: WebDriver, injected: str, tmp_path: Path
+) -> None:
+    page = render(document(forked(), findings=tuple(finding(offset=number) for number in range(11))))
+    show(browser, page.replace("</body>", f"{injected}</body>"), tmp_path)
+    assert browser.title.startswith("Audit of")
+    assert "rgba(1, 2, 3" not in browser.find_element(By.TAG_NAME, "body").value_of_css_property("background-color")
+    styled = browser.find_elements(By.ID, "styled")
+    assert all(each.value_of_css_property("position") == "static" for each in styled)
+    assert any("Content Security Policy" in message for message in console(browser)), "nothing was blocked"
+    # What is the page's own still works.
+    assert len(browser.find_elements(By.CSS_SELECTOR, "#findings tbody tr")) == 11
+    browser.find_element(By.CSS_SELECTOR, "#findings th:nth-child(7) button").click()
+
+
+def test_the_browser_asks_nobody_for_anything(browser: WebDriver, tmp_path: Path) -> None:
+    page = render(document(forked(), findings=(finding(),)))
+    beacon = "<img src='http://127.0.0.1:9/x.png'><link rel='stylesheet' href='http://127.0.0.1:9/x.css'>"
+    show(browser, page.replace("</body>", f"{beacon}</body>"), tmp_path)
+    messages = console(browser)
+    assert len([message for message in messages if "Content Security Policy" in message]) == 2
+    assert not [message for message in messages if "ERR_" in message]
