@@ -22,7 +22,8 @@ What holds for all commands:
   `elect` ends with 1 in place of 2, as Kafka's own tool does.
 - Exit status 141 where whoever reads the output goes away before its end (`| head`), as with any command that a shell
   counts as ended by SIGPIPE. Nothing is said then.
-- `--json` prints JSON: one document, or for `dump` one object a line.
+- `--json` prints one object with `schema_version`, or for `dump` and `mirror` one a line; errors too. See
+  [JSON](json.md).
 - On a terminal tables are drawn. In a pipe they are tab-separated, with one heading line.
 - Nothing is changed in the directories that are read, and a broker may be at work in them: `verify`, `epochs`, `plan`,
   `advise` and `dump` list a directory again where files vanish from it, and leave out partitions that are deleted.

@@ -134,7 +134,7 @@ def _audited(
                 watched(spark, len(audited.tasks), audited.bytes, advance),
             ):
                 document = describe(spark, audited, snapshots)
-            files.write_tables(audited)
+            files.write_tables(audited, document)
     except (PySparkException, Py4JJavaError) as error:
         raise CommandError(f"the Spark job failed: {cause_of(error)}") from error
     return document

@@ -14,6 +14,8 @@ from replication.cli.output import told
 from replication.cli.spark_failure import cause_of
 
 if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
     from replication.audit import Audit
     from replication.audit.history import Run
 
@@ -49,8 +51,8 @@ class AuditFiles:
 
         return latest_run(self.history)
 
-    def write_tables(self, audited: "Audit") -> None:
-        """Write all tables, as Parquet and as JSON lines."""
+    def write_tables(self, audited: "Audit", document: Mapping[str, Any]) -> None:
+        """Write all tables, as Parquet and as JSON lines; the findings are the document's, which has all of them."""
         if self.output is None:
             return
         from py4j.protocol import Py4JJavaError
@@ -58,9 +60,10 @@ class AuditFiles:
 
         with self._noted("--output", self.output, OSError, PySparkException, Py4JJavaError):
             for name in TABLES:
-                table = getattr(audited, name)
+                table = _findings(audited, document) if name == "findings" else getattr(audited, name)
                 table.write.parquet(str(self.output.absolute() / "parquet" / name))
-                table.write.json(str(self.output.absolute() / "json" / name))
+                # What is not known is null, as with --json; Spark would leave it out.
+                table.write.json(str(self.output.absolute() / "json" / name), ignoreNullFields=False)
 
     def write_history(self, document: dict[str, Any], before: "Run | None") -> None:
         """Keep the run, and put into the document what is new since the last one, if there was one."""
@@ -90,6 +93,16 @@ class AuditFiles:
             reason = told(error) if isinstance(error, OSError) else cause_of(error)
             message = f"{option} {place} is not written, or not whole: {reason}"
             self.failures.append({**error_as_json(error, message), "file": str(place)})
+
+
+def _findings(audited: "Audit", document: Mapping[str, Any]) -> "DataFrame":
+    """Return a document's findings as a table: those about consumers are made from what Spark has found."""
+    import pyarrow as pa
+
+    from replication.audit.tables import FINDINGS
+
+    rows = pa.Table.from_pylist(document["findings"], schema=pa.schema(FINDINGS))
+    return audited.findings.sparkSession.createDataFrame(rows)
 
 
 def _ensure_file_writable(file: Path, option: str) -> None:

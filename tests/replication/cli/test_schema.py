@@ -1,6 +1,7 @@
 """`epochlog schema`, and that all which commands print with --json is as the schemas say."""
 
 import json
+import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from replication.cli.main import COMMANDS
 from replication.cli.output import SCHEMA_VERSION
 from replication.cli.schemas import FORM, documented_commands, schema_of
 from tests.data.replicas import damage_kinds, damaged, replicas
+from tests.replication.cli import test_audit, test_cluster, test_demo, test_elect, test_mirror
 from tests.replication.cli.command import epochlog
 from tests.replication.cli.schemas import validate
 
@@ -162,17 +164,75 @@ def test_a_name_that_is_no_text_is_escaped(tmp_path: Path) -> None:
     outcome.out.encode("ascii")
 
 
+BROKER_1, BROKER_2 = (replicas("diverged") / name for name in ("broker-1", "broker-2"))
+COPY = "copy"
+"""Stands for a directory to be made."""
+ON_REAL_DATA: dict[str, tuple[object, ...]] = {
+    "dump": (BROKER_1 / "txns-0",),
+    "verify": (BROKER_1, BROKER_2, "--records"),
+    "epochs": (BROKER_1, "--rebuild", "--output", COPY),
+    "plan": ("--leader", BROKER_1, "--follower", BROKER_2),
+    "advise": (BROKER_1, BROKER_2, replicas("diverged") / "broker-3"),
+    "recover": (BROKER_1, "--all", "--output", COPY),
+    "truncate": (BROKER_1 / "diverge-0", "--to", "310", "--output", COPY),
+    "schema": (),
+    "warm": (),
+    "version": (),
+}
+WITH_MORE_AROUND: dict[str, Callable[..., None]] = {
+    "audit": test_audit.test_a_forked_cluster_is_told_in_every_form,
+    "mirror": test_mirror.test_json_is_one_object_a_line,
+    "cluster": test_cluster.test_json_has_all_and_only_the_partitions_that_were_chosen,
+    "elect": test_elect.test_results_as_json,
+    "demo": test_demo.test_its_json_has_the_facts_and_what_the_audit_lacks,
+}
+"""Commands that need Spark or brokers: the test that sees what they print."""
+
+
+def test_the_output_of_every_command_is_looked_at() -> None:
+    assert sorted([*ON_REAL_DATA, *WITH_MORE_AROUND]) == NAMES
+
+
+@pytest.mark.parametrize("name", ON_REAL_DATA)
+def test_real_data_is_as_the_schemas_say(name: str, tmp_path: Path) -> None:
+    arguments = (tmp_path / COPY if each == COPY else each for each in ON_REAL_DATA[name])
+    outcome = epochlog(name, *arguments, "--json")
+    printed = [json.loads(line) for line in outcome.out.splitlines()] if name == "dump" else [outcome.document]
+    assert printed
+    assert all(document["schema_version"] == SCHEMA_VERSION and not document.get("error") for document in printed)
+
+
+def test_every_kind_of_line_of_a_dump_is_as_its_schema_says(tmp_path: Path) -> None:
+    rest = shutil.copytree(BROKER_1 / "diverge-0", tmp_path / "rest-0")
+    (rest / "00000000000000000000.log.swap.tmp").touch()
+    (rest / "leader-epoch-checkpoint").write_text("nonsense")
+    (rest / "strange").mkdir()
+    (rest / "strange.txt").touch()
+    (tmp_path / ".kafka_cleanshutdown").write_text('{"version": 0, "brokerEpoch": 7}')
+    metadata, offsets = DATA / "metadata", DATA / "consumer-offsets"
+    legacy = sorted((DATA / "legacy").glob("magic*.log"))
+    root = (BROKER_1 / name for name in ("meta.properties", "replication-offset-checkpoint", ".lock"))
+    partitions = [BROKER_1 / name for name in ("txns-0", "codecs-0")]
+    files = (tmp_path, *root, *partitions, *metadata.iterdir(), *offsets.iterdir(), *legacy, tmp_path / "nowhere")
+    seen = set()
+    for line in epochlog("dump", "--records", "--json", *files).out.splitlines():
+        seen.add(json.loads(line)["kind"])
+    definitions = schema_of("dump")["$defs"]
+    known = {each["properties"]["kind"]["const"] for each in definitions.values() if "kind" in each["properties"]}
+    assert seen == known
+
+
 @pytest.mark.parametrize("kind", damage_kinds())
 def test_damage_of_every_kind_is_as_the_schemas_say(kind: str, tmp_path: Path) -> None:
     """What is printed is held against its schema wherever a test runs a command with --json."""
-    root = tmp_path / str(damaged(kind, tmp_path)["replica"])
-    others = sorted(path for path in tmp_path.iterdir() if path.is_dir() and path != root)
+    expected = damaged(kind, tmp_path)
+    name = f"{expected['topic']}-{expected['partition']}"
+    copies = sorted(tmp_path.glob(f"*/{name}"), key=lambda path: path.parent.name != expected["replica"])
+    copies = copies or [tmp_path / expected["replica"]]
     for arguments in (
-        ("verify", root, "--records"),
-        ("epochs", root),
-        ("dump", root),
-        ("recover", root, "--output", tmp_path / "recovered"),
-        *(("plan", "--leader", root, "--follower", other) for other in others),
-        *((("advise", root, *others),) if others else ()),
+        ("verify", copies[0], "--records"),
+        ("epochs", copies[0]),
+        ("recover", copies[0], "--output", tmp_path / "recovered"),
+        *((("plan", "--leader", *copies[:1], "--follower", copies[1]), ("advise", *copies)) if copies[1:] else ()),
     ):
         assert epochlog(*arguments, "--json").out
