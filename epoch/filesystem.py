@@ -67,6 +67,12 @@ class FileSystem:
                 self.mkdir(place)
             self.fsync_directory(place.parent)
 
+    def make_private_directories(self, path: Path, mode: int = 0o700) -> None:
+        """Make a directory and those above it that are missing so that others may not write them, or read them."""
+        for place in reversed([place for place in (path, *path.parents) if not place.exists()]):
+            with suppress(FileExistsError):  # another process makes it too
+                place.mkdir(mode)
+
     def rmdir(self, path: Path) -> None:
         """Remove an empty directory."""
         path.rmdir()

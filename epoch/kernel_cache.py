@@ -3,9 +3,13 @@
 A file holds one kernel as compiled for one signature and one kind of processor. Its directory is named after the
 sources, its name after the rest, and its content begins with its checksum. So nothing in it is ever changed: processes
 that start at once write the same, and what is torn, stale or made for another machine is never taken for good.
+
+To load machine code is to execute what somebody wrote: it is loaded only from files, and kept only in directories, that
+belong to the user or to root and that nobody else may write (`read_trusted`).
 """
 
 import hashlib
+import os
 import pickle
 import shutil
 import sys
@@ -28,14 +32,22 @@ from numba.misc.appdirs import AppDirs
 
 from epoch.filesystem import REAL
 from epoch.fingerprint import constants, fingerprint
+from epoch.trusted_file import UntrustedFileError, ensure_trusted_directory, read_trusted
 
 _DIGEST: Final = hashlib.sha256().digest_size
 _USED: Final[set[Path]] = set()
 _FAILURES: Final[list[str]] = []
+_WARNED: Final[list[bool]] = []
+_REFUSED: Final[dict[Path, str]] = {}
+"""Why files or directories were not trusted."""
 
 
 class NoKernelCacheWarning(RuntimeWarning):
     """No directory for compiled kernels can be written: each process compiles them anew."""
+
+
+class UntrustedKernelCacheWarning(RuntimeWarning):
+    """Compiled kernels were left alone and compiled anew: somebody else may have written them."""
 
 
 def used_directories() -> list[Path]:
@@ -52,7 +64,7 @@ class KernelCache(NullCache):
     """The machine code of one kernel on disk.
 
     It is kept in NUMBA_CACHE_DIR where that is set. Else it is looked for in `__pycache__` beside the source and in the
-    user's cache directory, and written to the first of the two that can be: what was compiled when a package was
+    user's cache directory, and written to the first of the two that can be: what root compiled when a package was
     installed serves users who may not write there.
 
     numba's own cache has an index beside the code, which is written first: whoever reads or dies in between takes old
@@ -107,6 +119,7 @@ class KernelCache(NullCache):
             if is_first:
                 with suppress(OSError):  # the sources are being replaced
                     self._remove_older(directory)
+            _warn_of_refused()
             return
         _warn_once("; ".join(failures) or "the user has no directory for them")
 
@@ -146,7 +159,10 @@ def _places(source: Path) -> list[Path]:
 def _read(path: Path) -> bytes | None:
     """Return what was kept in a file; None where it is missing, may not be read, or is torn."""
     try:
-        content = path.read_bytes()
+        content = read_trusted(path, below=_guarded(path.parent))
+    except UntrustedFileError as error:
+        _REFUSED[path.parent] = f"{error.filename}: {error.strerror}"
+        return None
     except OSError:
         return None
     kept = content[_DIGEST:]
@@ -157,8 +173,12 @@ def _read(path: Path) -> bytes | None:
 
 
 def _write(path: Path, content: bytes) -> None:
-    """Write a file that appears whole or not at all. Raises OSError."""
-    REAL.make_directories(path.parent)
+    """Write a file that appears whole or not at all. Raises OSError, also where it would not be read again."""
+    guarded = _guarded(path.parent)
+    # Other users may read beside sources what root compiled when it installed them: they would trust nobody else.
+    is_shared = guarded is None and os.geteuid() == 0
+    REAL.make_private_directories(path.parent, 0o755 if is_shared else 0o700)
+    ensure_trusted_directory(path.parent, below=guarded)
     temporary = path.with_name(f"{path.name}.{uuid4().hex}")
     try:
         # It may be lost to a crash, as its checksum tells: nothing waits for the disk.
@@ -175,13 +195,32 @@ def _write(path: Path, content: bytes) -> None:
     _USED.add(path.parent)
 
 
+def _guarded(directory: Path) -> Path | None:
+    """Return the place whose way has to be safe too: who can change that beside sources can change the sources."""
+    return None if directory.parent.name == "__pycache__" else directory.parent
+
+
+def _warn_of_refused() -> None:
+    """Warn once a process, and once there is something to be compiled for it."""
+    if not _REFUSED or _WARNED:
+        return
+    _WARNED.append(True)
+    warnings.warn(
+        "compiled kernels were found that other users may have written, so that they are not loaded but compiled anew: "
+        f"{'; '.join(sorted(_REFUSED.values()))}; remove that directory, or set NUMBA_CACHE_DIR to one that only you "
+        "can write",
+        UntrustedKernelCacheWarning,
+        stacklevel=2,
+    )
+
+
 def _warn_once(failures: str) -> None:
     if _FAILURES:
         return
     _FAILURES.append(failures)
     warnings.warn(
         f"compiled kernels cannot be kept, so that each process compiles them anew: {failures}; set NUMBA_CACHE_DIR to "
-        "a directory that can be written",
+        "a directory that you can write, and nobody else",
         NoKernelCacheWarning,
         stacklevel=2,
     )

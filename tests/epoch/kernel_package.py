@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from epoch import kernel as kernel_module
 
-COMPILING = ("kernel.py", "kernel_cache.py", "fingerprint.py", "filesystem.py")
+COMPILING = ("kernel.py", "kernel_cache.py", "fingerprint.py", "filesystem.py", "trusted_file.py")
 CONSTANTS = "STEP = 1\n"
 HELPERS = """
 from constants import STEP

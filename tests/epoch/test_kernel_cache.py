@@ -3,6 +3,9 @@
 import os
 import shutil
 import signal
+import stat
+import subprocess
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -141,6 +144,101 @@ def test_another_directory_can_be_chosen(package: KernelPackage, tmp_path: Path)
     assert not package.files()
 
 
+PLANT = """
+import hashlib, pickle, sys
+
+class Planted:
+    def __reduce__(self):
+        return (print, ("planted code runs",))
+
+content = pickle.dumps(Planted())
+open(sys.argv[1], "wb").write(hashlib.sha256(content).digest() + content)
+"""
+
+
+def test_whoever_compiles_keeps_it_for_himself(package: KernelPackage, tmp_path: Path) -> None:
+    chosen = tmp_path / "new/chosen"
+    package.python(f"import os; os.umask(0); {CALL}", NUMBA_CACHE_DIR=str(chosen))
+    (file,) = package.files(chosen)
+    directories = (file.parent, chosen, chosen.parent)
+    assert [stat.S_IMODE(each.stat().st_mode) for each in directories] == [0o700] * 3
+    assert not stat.S_IMODE(file.stat().st_mode) & 0o022
+    package.python(f"import os; os.umask(0o002); {CALL}")
+    (beside,) = package.files()
+    assert not stat.S_IMODE(beside.parent.stat().st_mode) & 0o022
+    assert package.run()[:2] == (6, 1)
+
+
+def plant(package: KernelPackage, chosen: Path) -> Path:
+    """Put a file that says so once it is loaded where the kernel is looked for."""
+    chosen.mkdir()
+    package.run(NUMBA_CACHE_DIR=str(chosen))
+    (file,) = package.files(chosen)
+    subprocess.run([sys.executable, "-c", PLANT, file], check=True)
+    assert "planted code runs" in package.start(CALL, NUMBA_CACHE_DIR=str(chosen)).communicate()[0], "as it is trusted"
+    return file
+
+
+def give_away(path: Path) -> None:
+    os.chown(path, 65_534, 65_534)
+
+
+def let_all_write(path: Path) -> None:
+    path.chmod(0o777)
+
+
+CHANGES = [let_all_write, *([give_away] if os.geteuid() == 0 else [])]
+
+
+@pytest.mark.parametrize("change", CHANGES)
+@pytest.mark.parametrize("what", ["file", "directory"])
+def test_what_others_may_have_planted_is_not_loaded(
+    package: KernelPackage, tmp_path: Path, what: str, change: Callable[[Path], None]
+) -> None:
+    file = plant(package, tmp_path / "chosen")
+    (tmp_path / "chosen").chmod(0o1777)
+    changed = file if what == "file" else file.parent
+    change(changed)
+    printed, complaints = package.start(CALL, NUMBA_CACHE_DIR=str(tmp_path / "chosen")).communicate()
+    assert printed == "6\n"
+    assert complaints.count("Warning: compiled kernels") == 1
+    assert str(changed) in complaints
+    if what == "file":
+        assert package.run(NUMBA_CACHE_DIR=str(tmp_path / "chosen"))[:2] == (6, 1), "it was replaced by our own"
+    else:
+        assert package.run(bound=False, NUMBA_CACHE_DIR=str(tmp_path / "another"))[:2] == (6, 0)
+
+
+def test_where_others_may_rename_directories_nothing_is_loaded_or_kept(package: KernelPackage, tmp_path: Path) -> None:
+    file = plant(package, tmp_path / "chosen")
+    (tmp_path / "chosen").chmod(0o777)
+    printed, complaints = package.start(CALL, NUMBA_CACHE_DIR=str(tmp_path / "chosen")).communicate()
+    assert printed == "6\n"
+    assert complaints.count("Warning: compiled kernels") == 1
+    assert f"{tmp_path / 'chosen'}: other users may rename what is in it" in complaints
+    assert package.files(tmp_path / "chosen") == [file]
+
+
+def test_a_linked_directory_is_not_loaded_from(package: KernelPackage, tmp_path: Path) -> None:
+    file = plant(package, tmp_path / "chosen")
+    file.parent.rename(tmp_path / "downloaded")
+    file.parent.symlink_to(tmp_path / "downloaded")
+    printed, complaints = package.start(CALL, NUMBA_CACHE_DIR=str(tmp_path / "chosen")).communicate()
+    assert printed == "6\n"
+    assert "it is a symbolic link" in complaints
+
+
+def test_beside_sources_what_others_may_have_planted_is_left_for_the_user_s_directory(package: KernelPackage) -> None:
+    package.run()
+    (file,) = package.files()
+    subprocess.run([sys.executable, "-c", PLANT, file], check=True)
+    file.parent.chmod(0o777)
+    printed, complaints = package.start(CALL).communicate()
+    assert printed == "6\n"
+    assert complaints.count("UntrustedKernelCacheWarning: compiled kernels were found that other users may have") == 1
+    assert package.run()[:2] == (6, 1), "and it says so but once"
+
+
 def test_in_a_directory_that_other_installations_may_share_nothing_is_removed(
     package: KernelPackage, tmp_path: Path
 ) -> None:
@@ -174,7 +272,7 @@ def test_without_any_directory_kernels_are_compiled_each_time_and_a_warning_says
         assert complaints.count("NoKernelCacheWarning: compiled kernels cannot be kept") == 1
         assert f"{package.beside}/" in complaints
         assert f"{package.home}/" in complaints
-        assert "Permission denied; set NUMBA_CACHE_DIR to a directory that can be written" in complaints
+        assert "Permission denied; set NUMBA_CACHE_DIR to a directory that you can write, and nobody else" in complaints
     assert not package.files()
 
 
