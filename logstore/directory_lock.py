@@ -16,7 +16,7 @@ import fcntl
 import os
 import struct
 from pathlib import Path
-from threading import Lock
+from threading import RLock
 from types import TracebackType
 from typing import Final, Self
 
@@ -30,10 +30,12 @@ _OFD_GETLK: Final[int] = getattr(fcntl, "F_OFD_GETLK", 0)
 # struct flock of 64-bit Linux: type, whence, start, length (0: to the end), pid.
 _FLOCK: Final = struct.Struct("hhqqi4x")
 _EXCLUSIVE: Final = _FLOCK.pack(fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0)
+_UNLOCKED: Final = _FLOCK.pack(fcntl.F_UNLCK, os.SEEK_SET, 0, 0, 0)
 
 _held: Final[dict[tuple[int, int], "DirectoryLock"]] = {}
 """By device and inode: where only POSIX locks exist, a second descriptor must not even be opened."""
-_held_lock: Final = Lock()
+_held_lock: Final = RLock()
+"""May be taken again by its holder: a signal handler may fork."""
 
 
 class DirectoryLock:
@@ -44,7 +46,7 @@ class DirectoryLock:
     """
 
     def __init__(self, path: Path) -> None:
-        """Hold nothing yet; see `acquire`."""
+        """Hold nothing yet; see `acquire` and `take`."""
         self.path = path
         self.made = not path.exists()
         """Whether the file was missing before."""
@@ -55,15 +57,22 @@ class DirectoryLock:
     def acquire(cls, root: Path) -> Self:
         """Lock a root, making `.lock` where it is missing. Raises DirectoryLockedError at once, and OSError."""
         lock = cls(root / LOCK_NAME)
+        lock.take()
+        return lock
+
+    def take(self) -> None:
+        """Do so, with a lock that the caller `release`s whatever is raised: even as this returns, something may be.
+
+        Raises as `acquire` does, and holds nothing then.
+        """
         with _held_lock:
             try:
                 # A broker that stops removes the file: what was locked may no longer be what the name leads to.
-                while not lock._take():
+                while not self._take():
                     pass
             except BaseException:
-                lock._drop()
+                self._drop()
                 raise
-        return lock
 
     @staticmethod
     def ensure_free(root: Path) -> None:
@@ -145,11 +154,13 @@ class DirectoryLock:
         return False
 
     def _drop(self) -> None:
-        """Close the descriptor, which ends the lock; `_held_lock` is held."""
+        """Unlock the file and close its descriptor; `_held_lock` is held."""
         for identity in [identity for identity, lock in _held.items() if lock is self]:
             del _held[identity]
-        descriptor, self._descriptor = self._descriptor, None
-        if descriptor is not None:
+        if self._descriptor is not None:
+            # Closing it would do. But whatever is raised in between, nobody is locked out for good.
+            _unlock(self._descriptor)
+            descriptor, self._descriptor = self._descriptor, None
             os.close(descriptor)
 
 
@@ -161,6 +172,13 @@ def _lock(descriptor: int, path: Path) -> None:
             fcntl.lockf(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except (BlockingIOError, PermissionError) as error:
         raise _locked(path, _holder(descriptor)) from error
+
+
+def _unlock(descriptor: int) -> None:
+    if _OFD_SETLK is not None:
+        fcntl.fcntl(descriptor, _OFD_SETLK, _UNLOCKED)
+    else:
+        fcntl.lockf(descriptor, fcntl.LOCK_UN)
 
 
 def _holder(descriptor: int) -> int | None:

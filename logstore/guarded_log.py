@@ -4,9 +4,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final, NoReturn, TypeVar
 
+from epoch.filesystem import REAL, FileSystem
 from epoch.forked import RefusedLock, disown_after_fork
 from epoch.history import EpochHistory
 from logstore.errors import LogClosedError, LogPoisonedError, LogStoreError, ReentrantCallError, complete
+from logstore.file_name import FileKind, file_name
 from logstore.log_loader import LoadedLog
 from logstore.log_observer import LogObserver
 from logstore.log_reader import ClosedReader
@@ -32,13 +34,18 @@ class GuardedLog(ReadableLog):
     broken off, by the next call.
     """
 
-    def __init__(self, directory: Path, loaded: LoadedLog, observer: LogObserver | None = None) -> None:
+    def __init__(
+        self, directory: Path, loaded: LoadedLog, filesystem: FileSystem = REAL, observer: LogObserver | None = None
+    ) -> None:
         """Take over what `load_log` found."""
         super().__init__(directory, loaded)
+        self._filesystem = filesystem
         self._observer = observer
         self._failure: OSError | None = None
         self._is_broken_off = False
         self._history_before: EpochHistory | None = None
+        self._begun_segment = -1
+        """Base offset of the segment that a call began last, and may not have come to use."""
         self._current_epoch = -1
         """Batches of this epoch change nothing in the history of epochs; -1 where that is to be looked at."""
         disown_after_fork(self)
@@ -125,6 +132,7 @@ class GuardedLog(ReadableLog):
 
     def _take_back(self) -> None:
         """Let the log end again where readers have been told that it ends. Raises OSError."""
+        self._remove_unused_segment()
         end_offset, base_offset, position = self._reader.end
         active = self._reader.segments.active
         if active.base_offset == base_offset:
@@ -135,6 +143,15 @@ class GuardedLog(ReadableLog):
         if self._history_before is not None:
             self._epochs.restore(self._history_before)
             self._history_before = None
+
+    def _remove_unused_segment(self) -> None:
+        """Remove the file of a segment that was begun: found by recovery, it would end the log where it begins."""
+        begun = self._begun_segment
+        if begun >= 0 and begun not in self._reader.segments.base_offsets:
+            path = self.directory / file_name(FileKind.LOG, begun)
+            if path.exists():
+                self._filesystem.unlink(path)
+            self._begun_segment = -1
 
     def _set_end(self, offset: int) -> None:
         active = self._reader.segments.active

@@ -11,7 +11,7 @@ from logstore.append_info import AppendInfo
 from logstore.append_origin import AppendOrigin
 from logstore.clock import now_ms
 from logstore.control import ControlType, EndTransactionMarker
-from logstore.directory_lock import DirectoryLock
+from logstore.directory_lock import LOCK_NAME, DirectoryLock
 from logstore.encoding import encode_end_transaction
 from logstore.errors import OffsetOutOfRangeError
 from logstore.guarded_log import ADDING, CHANGING, REMOVING
@@ -76,8 +76,10 @@ class Log(WritableLog):
         if not path.is_dir():
             filesystem.mkdir(path)
             filesystem.fsync_directory(path.parent)
-        lock = _lock_alone(path) if own is not None else None
+        lock = DirectoryLock(path / LOCK_NAME) if own is not None else None
         try:
+            if lock is not None:
+                _lock_alone(lock, path)
             known = checkpoints if checkpoints is not None else OwnCheckpoints(path, topic_partition, filesystem).read()
             loaded = load_log(
                 path,
@@ -106,11 +108,11 @@ class Log(WritableLog):
             log.update_high_watermark(known.high_watermark or 0)
             if observer is not None:
                 observer.recovered(path, loaded.report)
+            return log  # noqa: TRY300  here, as something may be raised until it returns
         except BaseException:
             if lock is not None:
                 lock.release()
             raise
-        return log
 
     def __enter__(self) -> Self:
         return self
@@ -408,15 +410,14 @@ class Log(WritableLog):
         )
 
 
-def _lock_alone(directory: Path) -> DirectoryLock:
+def _lock_alone(lock: DirectoryLock, directory: Path) -> None:
     """Lock the directory of a log that stands alone, and not in a root that is somebody's.
 
     In this order: who locks the root looks at the logs' own locks afterwards, so that one of the two notices.
     """
-    lock = DirectoryLock.acquire(directory)
+    lock.take()
     try:
         DirectoryLock.ensure_free(directory.parent)
     except BaseException:
         lock.withdraw()
         raise
-    return lock

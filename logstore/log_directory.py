@@ -16,7 +16,7 @@ from logstore.checkpoint_files import CheckpointFiles
 from logstore.clean_shutdown import CLEAN_SHUTDOWN_NAME, UNKNOWN_BROKER_EPOCH, CleanShutdown, take_clean_shutdown
 from logstore.clock import now_ms
 from logstore.deleted_partitions import DeletedPartitions
-from logstore.directory_lock import DirectoryLock
+from logstore.directory_lock import LOCK_NAME, DirectoryLock
 from logstore.directory_settings import DirectorySettings
 from logstore.errors import (
     DirectoryLockedError,
@@ -128,9 +128,11 @@ class LogDirectory:
         if not root.is_dir():
             filesystem.mkdir(root)
             filesystem.fsync_directory(root.parent)
-        lock = lock or DirectoryLock.acquire(root)
+        lock = lock or DirectoryLock(root / LOCK_NAME)
         directory = None
         try:
+            if not lock.held:
+                lock.take()
             directory = cls(
                 root,
                 lock,
@@ -143,12 +145,12 @@ class LogDirectory:
             directory._load(progress)
             if periodic:
                 directory._thread.start()
+            return directory  # noqa: TRY300  here, as something may be raised until it returns
         except BaseException:
             if directory is not None:
                 directory.abandon()
             lock.release()
             raise
-        return directory
 
     def __enter__(self) -> Self:
         return self

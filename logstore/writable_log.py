@@ -55,13 +55,12 @@ class WritableLog(GuardedLog):
         own_checkpoints: OwnCheckpoints | None = None,
     ) -> None:
         """Take over what `load_log` found; see `Log.open`."""
-        super().__init__(directory, loaded, observer)
+        super().__init__(directory, loaded, filesystem, observer)
         self.topic_partition: TopicPartition = parse_directory_name(directory.name).topic_partition
         self.config = config
         self._takes_as_sent = config.takes_as_sent
         self.report: RecoveryReport = loaded.report
         """What opening the log found and did."""
-        self._filesystem = filesystem
         self._clock = clock
         self._open_files = open_files
         self._own_checkpoints = own_checkpoints
@@ -300,6 +299,7 @@ class WritableLog(GuardedLog):
         self._producers.take_snapshot()
         # Before the next segment has a name: a crash could leave that, and a hole in the log before it.
         self._flush(base_offset, include_active=True)
+        self._begun_segment = base_offset
         segment = self._create_segment(base_offset)
         self._reader.segments = segments.with_appended(segment)
         self._reader.end = self.log_end_offset, base_offset, 0

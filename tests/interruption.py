@@ -1,8 +1,9 @@
 """Something happens in the middle of a call: between any two of its bytecodes, or beside any step that the disk takes.
 
-Between bytecodes is more than an interpreter does: signal handlers run on entry of functions, after calls and as loops
-turn; memory ends where something is made. What it never does is not done here either: to raise while a `with` block is
-left, before its lock is free, as a handler for another exception begins, or where a bytecode does nothing.
+That is wherever an interpreter may raise, and more: signal handlers run on entry of functions, after calls (of
+functions in C too, before their result is looked at) and as loops turn; memory ends where something is made. What it
+never does is not done here either: to raise where a bytecode only moves what is there, or while a `with` block is left,
+before its lock is free.
 """
 
 import dis
@@ -15,7 +16,7 @@ from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from types import CodeType, FrameType
-from typing import Any, Final
+from typing import Any, Final, Self
 
 import epoch
 import logstore
@@ -23,14 +24,62 @@ from epoch.filesystem import FileSystem
 
 PACKAGES: Final = tuple(f"{Path(package.__file__).parent}{os.sep}" for package in (epoch, logstore) if package.__file__)
 COMPUTING: Final = frozenset(
-    f"{name}.py"
-    for name in (
-        "append_validation batch batch_attributes batch_scan batch_template batches checkpoint checkpoint_columns codec "
-        "columns control encoding entry epoch_runs errors file_name history log_config message_set offset_checkpoint "
-        "plain_append producer producer_append record record_decoder record_encoder record_fault record_inspection topic_partition"
-    ).split()
+    {
+        "append_validation.py",
+        "batch.py",
+        "batch_attributes.py",
+        "batch_scan.py",
+        "batch_template.py",
+        "batches.py",
+        "checkpoint.py",
+        "checkpoint_columns.py",
+        "codec.py",
+        "columns.py",
+        "control.py",
+        "encoding.py",
+        "entry.py",
+        "epoch_runs.py",
+        "errors.py",
+        "file_name.py",
+        "history.py",
+        "log_config.py",
+        "message_set.py",
+        "offset_checkpoint.py",
+        "plain_append.py",
+        "producer.py",
+        "producer_append.py",
+        "record.py",
+        "record_decoder.py",
+        "record_encoder.py",
+        "record_fault.py",
+        "record_inspection.py",
+        "topic_partition.py",
+    }
 )
 """What only computes: whatever is raised there, its caller sees the same of it."""
+
+
+MOVES: Final = frozenset(
+    {
+        "NOP",
+        "PUSH_EXC_INFO",
+        "POP_EXCEPT",
+        "WITH_EXCEPT_START",
+        "RERAISE",
+        "PRECALL",
+        "PUSH_NULL",
+        "LOAD_CONST",
+        "LOAD_FAST",
+        "STORE_FAST",
+        "COPY",
+        "SWAP",
+        "POP_TOP",
+        "JUMP_FORWARD",
+        "RETURN_VALUE",
+        "RETURN_CONST",
+    }
+)
+"""Bytecodes that cannot raise. What is left of their state is that of the next one."""
 
 
 class Interruption(BaseException):
@@ -65,12 +114,14 @@ class Interrupter:
     def between_bytecodes(self, at: int, do: Callable[[], object]) -> Iterator[None]:
         """Do it before the bytecode of this number, of those in the packages."""
         self._begin(at, do)
-        before = sys.gettrace()
+        before = sys.gettrace(), sys.getprofile()
         sys.settrace(self._trace)
+        sys.setprofile(self._profile)
         try:
             yield
         finally:
-            sys.settrace(before)
+            sys.settrace(before[0])
+            sys.setprofile(before[1])
             self._at = -1
 
     @contextmanager
@@ -108,6 +159,12 @@ class Interrupter:
             self._pass(lambda: f"{Path(code.co_filename).name}:{frame.f_lineno} {code.co_qualname}+{frame.f_lasti}")
         return self._trace
 
+    def _profile(self, frame: FrameType, event: str, argument: object) -> None:
+        """Pass what is a point of its own: a function in C has returned, and nobody has looked at its result."""
+        code = frame.f_code
+        if event == "c_return" and self._at >= 0 and is_of_interest(code.co_filename):
+            self._pass(lambda: f"{Path(code.co_filename).name}:{frame.f_lineno} {code.co_qualname} after {argument}")
+
 
 @cache
 def is_of_interest(filename: str) -> bool:
@@ -117,9 +174,9 @@ def is_of_interest(filename: str) -> bool:
 
 @cache
 def unreachable(code: CodeType) -> frozenset[int]:
-    """Where nothing is ever raised: the end of `with` blocks, the beginning of handlers, and bytecodes without effect."""
+    """Where nothing is ever raised: bytecodes that only move what is there, and those that leave a `with` block."""
     instructions = [each for each in dis.get_instructions(code) if each.opname != "CACHE"]
-    found = {each.offset for each in instructions if each.opname in {"NOP", "PUSH_EXC_INFO", "WITH_EXCEPT_START"}}
+    found = {each.offset for each in instructions if each.opname in MOVES}
     for number in range(len(instructions)):
         leaving = instructions[number : number + 5]
         if [each.opname for each in leaving if each.argval is None][:3] == ["LOAD_CONST"] * 3:
@@ -200,7 +257,7 @@ class Bystander:
         self._thread = threading.Thread(target=self._run, daemon=True)
         self._thread.start()
 
-    def __enter__(self) -> "Bystander":
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
