@@ -8,7 +8,7 @@ PYTEST := $(BIN)/python -m pytest
 RESULTS := build/bench/results
 
 .DEFAULT_GOAL := help
-.PHONY: help setup java browser demo test test-long test-nojit lint format bench bench-report bench-floors \
+.PHONY: help setup java browser unpacker demo test test-long test-nojit lint format bench bench-report bench-floors \
   bench-compare clean
 
 help: ## list the targets
@@ -34,18 +34,21 @@ java: ## look for a Java 17+ development kit and Maven; on Debian as root, insta
 browser: ## look for Chromium and its driver; on Debian as root, install them
 	@tests/install chromium
 
+unpacker: ## look for xz, which unpacks the data of the documentation's examples; on Debian as root, install it
+	@tests/install xz
+
 demo: $(VENV)/.demo ## the main job, an audit, on replicas of a real Kafka cluster (needs Java 17+)
 	@tests/install java
 	@$(BIN)/epochlog demo
 
-test: setup java browser ## the test suite, with a rotating share of each campaign
+test: setup java browser unpacker ## the test suite, with a rotating share of each campaign
 	$(PYTEST) tests bench
 	$(MAKE) --no-print-directory test-nojit
 
 test-nojit: setup ## the kernels once more, as plain Python
 	NUMBA_DISABLE_JIT=1 $(PYTEST) tests/logstore/kernels tests/epoch/test_bulk.py
 
-test-long: setup java browser ## every campaign at its full count (hours)
+test-long: setup java browser unpacker ## every campaign at its full count (hours)
 	CAMPAIGN=full $(PYTEST) tests
 
 lint: setup ## ruff, mypy, import contracts

@@ -1,6 +1,7 @@
 """What every test shares: the campaign report, and the list of what was skipped and why."""
 
 import os
+import signal
 from collections import Counter
 
 import pytest
@@ -40,6 +41,9 @@ def require_java_for_spark() -> None:
 @pytest.hookimpl(tryfirst=True)
 def pytest_configure(config: pytest.Config) -> None:
     """Let Hypothesis draw from the run's seed too, so that a failure anywhere can be repeated from it."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        # A shell starts background jobs so. Programs under test would inherit it, and never be interrupted.
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     if config.option.hypothesis_seed is None:
         config.option.hypothesis_seed = str(run_seed())
 

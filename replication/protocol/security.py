@@ -52,6 +52,8 @@ ssl.endpoint.identification.algorithm)."""
             context = ssl.create_default_context(cafile=self.ca)
         except (OSError, ValueError) as error:
             raise InvalidSettingsError(f"{self.ca}: no certificates in PEM: {error}") from error
+        # Some builds leave that to OpenSSL's configuration. Kafka: ssl.enabled.protocols.
+        context.minimum_version = max(context.minimum_version, ssl.TLSVersion.TLSv1_2)
         context.check_hostname = self.check_hostname
         if self.certificate:
             self._load_own(context, self.certificate)

@@ -1,21 +1,26 @@
 """Every example in the README and in docs/ does what the page says."""
 
 import re
+import shutil
 from pathlib import Path
 
 import pytest
 
-from tests.conftest import require_java_for_spark
+from tests.conftest import require, require_java_for_spark
 from tests.docs.examples import LANGUAGES, PAGES, blocks_of, commands_of, matches, outcomes
 
 WITH_EXAMPLES = [page for page in PAGES if any(block.runs for block in blocks_of(page.read_text()))]
+UNPACKS = re.compile(r"^\$ tar ", re.MULTILINE)
 STARTS_SPARK = re.compile(r"^\$ epochlog (?:audit|demo)|start_session\(", re.MULTILINE)
 
 
 @pytest.mark.parametrize("page", WITH_EXAMPLES, ids=lambda page: page.name)
 def test_examples_print_what_the_page_says(page: Path, tmp_path: Path) -> None:
-    if any(block.runs and STARTS_SPARK.search(block.body) for block in blocks_of(page.read_text())):
+    examples = "\n".join(block.body for block in blocks_of(page.read_text()) if block.runs)
+    if STARTS_SPARK.search(examples):
         require_java_for_spark()
+    if UNPACKS.search(examples):
+        require(available=shutil.which("xz") is not None, what="xz")
     wrong = [outcome for outcome in outcomes(page, tmp_path) if not matches(outcome.expected, outcome.actual)]
     assert not wrong, "\n".join([f"{page.name}; `python -m tests.docs.examples` writes it anew", *map(str, wrong)])
 

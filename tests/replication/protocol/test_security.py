@@ -23,6 +23,13 @@ def test_by_default_the_broker_must_be_trusted_and_be_the_host_that_was_asked_fo
     assert context.minimum_version >= ssl.TLSVersion.TLSv1_2
 
 
+def test_old_protocols_are_refused_also_where_the_system_allows_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    lenient = ssl.create_default_context()
+    lenient.minimum_version = ssl.TLSVersion.MINIMUM_SUPPORTED
+    monkeypatch.setattr(ssl, "create_default_context", lambda **_: lenient)
+    assert TlsSettings().context().minimum_version is ssl.TLSVersion.TLSv1_2
+
+
 def test_without_the_hosts_name_the_broker_must_still_be_trusted(authority: Authority) -> None:
     context = TlsSettings(ca=authority.certificate, check_hostname=False).context()
     assert context.verify_mode is ssl.CERT_REQUIRED
