@@ -11,7 +11,7 @@ from epoch.entry import UNDEFINED_END_OFFSET, UNDEFINED_EPOCH, EndOffset, EpochE
 from epoch.errors import InvalidEpochEntryError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
 MAX_EPOCH: Final = 2**31 - 1
 MAX_OFFSET: Final = 2**63 - 1
@@ -197,12 +197,14 @@ class EpochHistory:
         `batches` are (partition leader epoch, base offset) of the batches that recovery went over, in log order;
         the rest of the log counts as known. Epochs that only the batches know are restored, entries that a batch
         contradicts go, and the history is cut to [log_start_offset, log_end_offset). Entries that no batch
-        contradicts stay: compaction may have removed all that an epoch wrote.
+        contradicts stay: compaction may have removed all that an epoch wrote. Where epochs go back along the log, a
+        lower one makes the higher ones before it go, as `assign` did when it was written, unless this history knows
+        that another epoch led there: then it was damaged since.
 
         Kafka only adds epochs above the latest, and so keeps an entry whose truncation was never flushed when the
         log has since grown past it.
         """
-        epochs, firsts, lasts = _runs(batches)
+        epochs, firsts, lasts = _runs(batches, lambda epoch, at: self.epoch_for_offset(at) in {None, epoch})
 
         def agrees(entry: EpochEntry) -> bool:
             earlier = bisect_left(firsts, entry.start_offset) - 1
@@ -290,15 +292,25 @@ def _put(epochs: array[int], starts: array[int], epoch: int, start_offset: int) 
     starts.append(start_offset)
 
 
-def _runs(batches: Iterable[tuple[int, int]]) -> tuple[list[int], list[int], list[int]]:
-    """Group batches into runs of one epoch: the epochs, their first and their last base offsets, all rising."""
+def _runs(
+    batches: Iterable[tuple[int, int]], goes_back: Callable[[int, int], bool] = lambda _epoch, _at: False
+) -> tuple[list[int], list[int], list[int]]:
+    """Group batches into runs of one epoch: the epochs, their first and their last base offsets, all rising.
+
+    A lower epoch takes the place of the higher ones before it where it `goes_back`, and is passed over elsewhere.
+    """
     epochs: list[int] = []
     firsts: list[int] = []
     lasts: list[int] = []
     for epoch, base_offset in batches:
         if epochs and epoch == epochs[-1]:
             lasts[-1] = max(lasts[-1], base_offset)
-        elif epoch > (epochs[-1] if epochs else UNDEFINED_EPOCH) and base_offset > (lasts[-1] if lasts else -1):
+        elif epoch > UNDEFINED_EPOCH and base_offset > (lasts[-1] if lasts else -1):
+            if epochs and epoch < epochs[-1]:
+                if not goes_back(epoch, base_offset):
+                    continue
+                kept = bisect_left(epochs, epoch)
+                del epochs[kept:], firsts[kept:], lasts[kept:]
             epochs.append(epoch)
             firsts.append(base_offset)
             lasts.append(base_offset)

@@ -40,6 +40,7 @@ _NAMES_BY_MODULE = {
         "DecompressionError",
         "DecompressionLimitError",
         "DirectoryLockedError",
+        "FencedLeaderEpochError",
         "InvalidBatchHeaderError",
         "InvalidDirectoryNameError",
         "InvalidProducerEpochError",

@@ -155,6 +155,10 @@ class TransactionCoordinatorFencedError(AppendError):
     """A newer transaction coordinator has written already (Kafka: TransactionCoordinatorFencedException)."""
 
 
+class FencedLeaderEpochError(AppendError):
+    """A leader writes in an epoch that is over: a later one has written already (Kafka: FencedLeaderEpochException)."""
+
+
 class SegmentTooLargeError(LogStoreError, ValueError):
     """A segment is larger than its indexes can point into (Kafka: KafkaException)."""
 

@@ -39,7 +39,7 @@ class Log(WritableLog):
     again. A full disk only fails the append that it fails; nothing of that is left in the log.
 
     >>> with Log.open("queue-0") as log:
-    ...     log.append([Record.of(b"first")], leader_epoch=0)
+    ...     log.append([Record.of(b"first")])
     ...     [record.value for record in log.read(0, 1 << 20).records()]
     [b'first']
     """
@@ -148,7 +148,7 @@ class Log(WritableLog):
         producer_epoch: int,
         *,
         commit: bool,
-        leader_epoch: int,
+        leader_epoch: int | None = None,
         coordinator_epoch: int = 0,
         transaction_version: int = 1,
     ) -> AppendInfo:

@@ -37,6 +37,9 @@ _BOUNDS: Final = {
     "producer_id_expiration_ms": (1, MAX_INT32),
 }
 
+_OUR_OWN: Final = {"takes_lower_epochs"}
+"""No settings of Kafka's."""
+
 
 @dataclass(frozen=True, slots=True)
 class LogConfig:
@@ -77,6 +80,11 @@ class LogConfig:
     cleanup_policy: frozenset[str] = frozenset({"delete"})
     producer_id_expiration_ms: int = DAY_MS
     """A broker's setting in Kafka: how long an idle producer is remembered."""
+    takes_lower_epochs: bool = False
+    """Let a leader write in a lower epoch than one before it, which then is forgotten, as Kafka's UnifiedLog does.
+
+    Not a setting of Kafka's: its brokers never come to that, as they refuse a leader whose epoch is over.
+    """
 
     def __post_init__(self) -> None:
         for name, (lowest, highest) in _BOUNDS.items():
@@ -90,15 +98,14 @@ class LogConfig:
 
     @classmethod
     def of(cls, properties: Mapping[str, str]) -> Self:
-        """Read Kafka's own spelling, dots and text; names that are not about the log are passed over.
+        """Read Kafka's own spelling, dots and text; names that are not Kafka's about the log are passed over.
 
         >>> LogConfig.of({"segment.bytes": "1048576", "cleanup.policy": "compact,delete"}).segment_bytes
         1048576
         """
         given = {name.replace(".", "_"): text for name, text in properties.items()}
-        return cls(
-            **{field.name: _parse(field.name, given[field.name]) for field in fields(cls) if field.name in given}
-        )
+        names = given.keys() & {field.name for field in fields(cls)} - _OUR_OWN
+        return cls(**{name: _parse(name, given[name]) for name in names})
 
     @property
     def is_deleted_by_retention(self) -> bool:

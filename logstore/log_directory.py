@@ -51,7 +51,7 @@ class LogDirectory:
 
     >>> with LogDirectory.open("/var/kafka-logs", periodic=True) as directory:
     ...     log = directory.create(TopicPartition("orders", 0))
-    ...     log.append([Record.of(b"...")], leader_epoch=0)
+    ...     log.append([Record.of(b"...")])
     """
 
     def __init__(

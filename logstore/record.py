@@ -21,7 +21,7 @@ class Record:
     `timestamp` is in milliseconds since 1970 UTC, -1 where the format has none (magic 0). A `value` of None is a
     tombstone: compaction removes the key.
 
-    >>> log.append([Record.of(b"value"), Record.of(b"value", b"key")], leader_epoch=0)
+    >>> log.append([Record.of(b"value"), Record.of(b"value", b"key")])
     """
 
     offset: int

@@ -15,7 +15,7 @@ from logstore.batch_template import BatchTemplate
 from logstore.clock import now_ms
 from logstore.deleted_segments import DeletedSegments
 from logstore.encoding import encode_batch
-from logstore.errors import AppendError, RecordBatchTooLargeError
+from logstore.errors import AppendError, FencedLeaderEpochError, RecordBatchTooLargeError
 from logstore.guarded_log import ADDING, CHANGING, OPEN, GuardedLog
 from logstore.live_segment import LiveSegment
 from logstore.log_config import LogConfig
@@ -75,29 +75,32 @@ class WritableLog(GuardedLog):
         self,
         records: Sequence[Record] | bytes | bytearray | memoryview,
         *,
-        leader_epoch: int,
+        leader_epoch: int | None = None,
         template: BatchTemplate | None = None,
         origin: AppendOrigin = AppendOrigin.CLIENT,
         transaction_version: int | None = None,
     ) -> AppendInfo:
         """Append one batch as the leader: offsets, epoch and, with LogAppendTime, timestamps are given here.
 
-        Records are encoded as `template` says (codec, producer); bytes are a batch as a producer sends it, with base
-        offset 0. Kafka: appendAsLeader.
+        Without `leader_epoch` the latest epoch goes on, in a new log 0. Records are encoded as `template` says (codec,
+        producer); bytes are a batch as a producer sends it, with base offset 0. Kafka: appendAsLeader.
 
-        Raises what `validate_for_leader` and `ProducerState.prepare` raise, RecordBatchTooLargeError, LogPoisonedError
-        and OSError, with nothing appended.
+        Raises FencedLeaderEpochError for an epoch below the latest, what `validate_for_leader` and
+        `ProducerState.prepare` raise, RecordBatchTooLargeError, LogPoisonedError and OSError, with nothing appended.
         """
         data = records if isinstance(records, _BYTES) else encode_batch(records, template)
         with self._lock:
             if self._state is not OPEN:
                 self._ensure_open()
             next_offset, now = self._reader.end[0], self._clock()
+            if leader_epoch is None:
+                leader_epoch = self._epochs.latest_epoch or 0
             if leader_epoch == self._current_epoch and origin is AppendOrigin.CLIENT and self._takes_as_sent:
                 plain = plain_producer_batch(data, next_offset, leader_epoch, now, self.config)
                 if plain is not None and self._write_plain(*plain) is not None:
                     return plain[1]
             try:
+                self._refuse_lower_epoch(leader_epoch)
                 append = validate_for_leader(
                     data,
                     next_offset=next_offset,
@@ -114,7 +117,8 @@ class WritableLog(GuardedLog):
         """Append batches as a follower: as they were fetched from the leader of `leader_epoch`, offsets kept.
 
         What is no whole batch at the end is left out, and so is everything from the first batch of a later epoch on.
-        Offsets may leave gaps, and never go back. Kafka: appendAsFollower.
+        Offsets may leave gaps, and never go back. Epochs may, as in logs of old clusters: the higher ones before are
+        forgotten then, as in Kafka. Kafka: appendAsFollower.
 
         Raises what `validate_for_follower` raises, RecordBatchTooLargeError, LogPoisonedError and OSError, with
         nothing appended.
@@ -248,9 +252,24 @@ class WritableLog(GuardedLog):
     def assign_epoch(self, epoch: int, start_offset: int) -> None:
         """Note that `epoch` leads from `start_offset` on: a new leader does so before it writes.
 
-        Kafka: assignEpochStartOffset. Raises InvalidEpochEntryError.
+        Kafka: assignEpochStartOffset. Raises InvalidEpochEntryError, and FencedLeaderEpochError below the latest epoch.
         """
-        self._do(ADDING, lambda: self._assign_epoch(epoch, start_offset, magic=2))
+        self._do(ADDING, lambda: self._begin_epoch(epoch, start_offset))
+
+    def _begin_epoch(self, epoch: int, start_offset: int) -> None:
+        self._refuse_lower_epoch(epoch)
+        self._assign_epoch(epoch, start_offset, magic=2)
+
+    def _refuse_lower_epoch(self, epoch: int) -> None:
+        """Refuse a leader whose epoch is over: what it did would make later ones be forgotten."""
+        latest = self._epochs.latest
+        if latest is not None and epoch < latest.epoch and not self.config.takes_lower_epochs:
+            raise FencedLeaderEpochError(
+                f"leader epoch {epoch} is over: epoch {latest.epoch} leads from offset {latest.start_offset:,} on",
+                file=self.directory,
+                offset=self.log_end_offset,
+                advice="leave `leader_epoch` out to go on in the latest, or give a higher one",
+            )
 
     def _assign_epoch(self, epoch: int, start_offset: int, *, magic: int) -> None:
         if magic < 2:

@@ -206,6 +206,32 @@ def test_a_right_history_needs_only_the_batches_of_the_recovered_tail(
     assert truth.reconcile(tail, log_start_offset=0, log_end_offset=end) == truth
 
 
+@st.composite
+def any_logs(draw: st.DrawFn) -> list[tuple[int, int]]:
+    """Batches whose epochs go up and down."""
+    epochs = draw(st.lists(st.integers(0, 5), min_size=1, max_size=12))
+    return [(epoch, 3 * number) for number, epoch in enumerate(epochs)]
+
+
+@given(any_logs(), st.integers(0, 40), st.data())
+def test_epochs_that_went_back_are_the_same_after_recovery(
+    batches: list[tuple[int, int]], recovery_point: int, data: st.DataObject
+) -> None:
+    end = batches[-1][1] + 3
+    start = data.draw(st.integers(0, end - 1))
+    assigned = EpochHistory(batches)
+    kept = assigned.truncate_from_start(start)
+    tail = [batch for batch in batches if batch[1] >= recovery_point]
+    assert kept.reconcile(tail, log_start_offset=start, log_end_offset=end) == kept
+    assert EpochHistory().reconcile(batches, log_start_offset=0, log_end_offset=end) == assigned
+
+
+def test_a_damaged_epoch_is_not_believed_where_the_history_knows_better() -> None:
+    history = EpochHistory([(3, 0)])
+    damaged = [(3, 0), (0, 10), (3, 20)]
+    assert history.reconcile(damaged, log_start_offset=0, log_end_offset=30) == history
+
+
 def test_an_epoch_whose_batches_were_compacted_away_stays() -> None:
     history = EpochHistory([(1, 0), (2, 10), (3, 20)])
     assert history.reconcile([(1, 0), (3, 25)], log_start_offset=0, log_end_offset=30) == history

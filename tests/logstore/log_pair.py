@@ -70,6 +70,7 @@ class LogPair:
             file_delete_delay_ms=0,
             max_message_bytes=100 << 20,
             message_timestamp_after_max_ms=2**63 - 1,
+            takes_lower_epochs=True,
         )
         self.ours_dir.parent.mkdir(parents=True)
         self.left = PartitionCheckpoints(recovery_point=0, log_start_offset=0, clean_shutdown=True)

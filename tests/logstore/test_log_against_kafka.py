@@ -17,6 +17,7 @@ from logstore.errors import InvalidProducerEpochError, TransactionCoordinatorFen
 from logstore.isolation import Isolation
 from logstore.log import Log
 from logstore.record import Record
+from logstore.root_checkpoints import PartitionCheckpoints
 from tests.campaign import Campaign
 from tests.logstore.directories import GAPS, assert_sound
 from tests.logstore.log_pair import KafkaCannotOpenError, LogPair
@@ -340,3 +341,24 @@ class TestSeldomMet:
         for _ in range(3):
             pair.close()
             pair.open()
+
+    @pytest.mark.parametrize("seed", range(8))
+    def test_epochs_that_go_back_are_kafkas_and_stay_so_after_a_crash(self, pair: LogPair, seed: int) -> None:
+        """Kafka's own differ after a crash: its recovery takes up the higher epochs once more."""
+        rng = random.Random(seed)
+        for _ in range(3):
+            for _ in range(5):
+                epoch, end = rng.randrange(1, 6), pair.log.log_end_offset
+                if rng.random() < 0.7:
+                    pair.append_as_follower(
+                        bytes.fromhex(pair.kafka.ask(f"buildHex {end} {epoch} 5 10 200 none")[0]), 9
+                    )
+                else:
+                    pair.append_as_leader(bytes.fromhex(pair.kafka.ask("buildHex 0 -1 5 10 200 none")[0]), epoch)
+            recovery_point = rng.choice([0, 5, pair.log.log_end_offset])
+            checkpoints = PartitionCheckpoints(recovery_point=recovery_point, log_start_offset=0, clean_shutdown=False)
+            pair.log.abandon()
+            pair.log = Log.open(pair.ours_dir, pair.config, checkpoints=checkpoints)
+            pair.check(" ".join(f"{epoch}:{start}" for epoch, start in pair.log.epochs.entries), "epochs")
+            for epoch in range(7):
+                pair.end_offset_for_epoch(epoch)
