@@ -86,9 +86,8 @@ class SegmentFile:
         off has left beyond the file's size goes too. Raises OSError.
         """
         with self._lock:
-            if size >= self.size:
-                if self.path.stat().st_size > self.size:
-                    self._filesystem.truncate(self.path, self.size)
+            size = min(size, self.size)
+            if self.path.stat().st_size <= size:
                 return
             self._unmap()
             # A copy may take the file's place, which the descriptor would not lead to.
