@@ -10,6 +10,7 @@ from logstore.encoding import encode_batch
 from logstore.errors import (
     AppendError,
     CorruptBatchError,
+    FencedLeaderEpochError,
     InvalidBatchHeaderError,
     InvalidProducerEpochError,
     InvalidRecordError,
@@ -96,6 +97,7 @@ REFUSED: dict[str, tuple[Callable[[Log], object], type[LogStoreError]]] = {
         InvalidTransactionStateError,
     ),
     "the marker of a producer's old epoch": (marker(6, producer_epoch=1), InvalidProducerEpochError),
+    "an epoch that is over": (lambda log: log.append(batch(), leader_epoch=2), FencedLeaderEpochError),
     "the marker of an old coordinator": (marker(5), TransactionCoordinatorFencedError),
 }
 
