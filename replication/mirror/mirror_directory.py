@@ -10,6 +10,7 @@ from logstore.meta_properties import META_PROPERTIES_NAME
 from logstore.partition_metadata import format_uuid
 from logstore.topic_partition import is_partition_directory_name
 from replication.mirror.errors import ForeignDirectoryError
+from replication.mirror.index_files import IndexFiles
 
 MIRROR_NODE_ID: Final = 2**31 - 1
 """The node.id of a copy unless another is asked for: the highest there is, which hardly any broker has."""
@@ -45,7 +46,9 @@ def open_mirror_directory(
     if not _is_ours(root, cluster_id, node_id):
         directory_id = format_uuid(uuid4())
         MetaProperties(1, cluster_id, node_id, directory_id).write(root / META_PROPERTIES_NAME, filesystem)
-    return LogDirectory.open(root, config, settings=settings, filesystem=filesystem, periodic=True)
+    return LogDirectory.open(
+        root, config, settings=settings, filesystem=filesystem, observer=IndexFiles(filesystem), periodic=True
+    )
 
 
 def _is_ours(root: Path, cluster_id: str, node_id: int) -> bool:
