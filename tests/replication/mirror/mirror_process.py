@@ -89,7 +89,8 @@ class MirrorProcess:
                 document = json.loads(line)
             except ValueError:
                 continue
-            if document["event"] == kind:
+            # An error is an object, too, and no event.
+            if document.get("event") == kind:
                 found.append(document)
         return found
 

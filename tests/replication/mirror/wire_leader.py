@@ -18,6 +18,7 @@ from uuid import UUID, uuid4
 from kio.schema.errors import ErrorCode
 
 from logstore import Log, TopicPartition
+from logstore.errors import LogClosedError
 from replication.protocol.fetch import FetchedPartition, FetchPartition, FetchRequest
 from replication.protocol.list_offsets import ListOffsetsRequest, OffsetQuestion
 from replication.protocol.offset_for_leader_epoch import EpochQuestion, OffsetForLeaderEpochRequest
@@ -101,6 +102,9 @@ class WireLeader:
                     stream.sendall(versions(asked, SPOKEN_BY_ALL))
                 else:
                     stream.sendall(framed(asked.correlation_id, answers[asked.api_key](asked)))
+        except LogClosedError:
+            # The test is over, and closes its logs before its leader.
+            return
         finally:
             self._streams.discard(stream)
 
