@@ -34,6 +34,16 @@ def sample_in(argument: float) -> float:
     return argument
 
 
+def replication_factor_in(argument: int | None) -> int | None:
+    """Take a number of copies, or None. Raises WrongTypeError, NotAllowedError."""
+    allowed = "None, or a whole number from 1 on"
+    if argument is not None and (isinstance(argument, bool) or not isinstance(argument, int)):
+        raise WrongTypeError("replication_factor", argument, allowed)
+    if argument is not None and argument < 1:
+        raise NotAllowedError("replication_factor", argument, allowed)
+    return argument
+
+
 def flag_in(name: str, argument: bool) -> bool:
     """Take True or False. Raises WrongTypeError."""
     if not isinstance(argument, bool):

@@ -15,14 +15,21 @@ from pyspark.sql import functions as f
 from pyspark.storagelevel import StorageLevel
 
 from logstore.topic_partition import TopicPartition
-from replication.audit.arguments import flag_in, sample_in, snapshots_in, task_bytes_in, topics_in
+from replication.audit.arguments import (
+    flag_in,
+    replication_factor_in,
+    sample_in,
+    snapshots_in,
+    task_bytes_in,
+    topics_in,
+)
 from replication.audit.examining import examination
 from replication.audit.judging import finishing, judging
-from replication.audit.missing_copies import missing_copies, nowhere_findings
+from replication.audit.missing_copies import Expectations, missing_copies, nowhere_findings
 from replication.audit.replica_finding import ReplicaFinding
 from replication.audit.selection import is_of_topics
 from replication.audit.session import prepare_session, send_packages
-from replication.audit.snapshot import Snapshot, find_snapshots, named_absolutely
+from replication.audit.snapshot import Snapshot, assigned_in, find_snapshots, named_absolutely
 from replication.audit.tables import EXAMINED, FINDINGS, JUDGED, spark_schema
 from replication.audit.work import Copy, Job, Task, plan_work, target_bytes
 from replication.errors import NothingChosenError
@@ -88,6 +95,7 @@ def audit(
     topics: Sequence[str] = (),
     sample: float = 1.0,
     task_bytes: int | None = None,
+    replication_factor: int | None = None,
     found: Sequence[Snapshot] | None = None,
 ) -> Audit:
     """Compare the copies of all partitions that the snapshots hold.
@@ -95,8 +103,10 @@ def audit(
     `snapshots` are as `find_snapshots` takes them, and what that raises is raised. With `records` every record is
     decoded. `topics` are names or patterns like `orders-*`; of `sample` below 1 that share of the partitions is taken,
     the same in each run; NothingChosenError is raised where that leaves none. `task_bytes` is what a task reads, chosen
-    by the whole where it is not given. `found` is what `find_snapshots` has returned for the same snapshots, where that
-    was asked already: large ones take long to list. WrongTypeError and NotAllowedError tell what an argument may be.
+    by the whole where it is not given. Of partitions that no copy of the cluster's metadata mentions there should be
+    `replication_factor` copies, or as many as the other copies suggest. `found` is what `find_snapshots` has returned
+    for the same snapshots, where that was asked already: large ones take long to list. WrongTypeError and
+    NotAllowedError tell what an argument may be.
 
     Every audit reads again, whatever others in the session have read, and is closed by itself.
 
@@ -121,8 +131,12 @@ def audit(
         kept.append(finished)
         wholes = wholes.union(finished)
     held = {snapshot.name: _wanted(snapshot.held, topics, sample) for snapshot in found}
-    listed = {snapshot.name: _wanted(snapshot.listed, topics, sample) for snapshot in found}
-    missing = missing_copies(held, listed)
+    expected = Expectations(
+        {each: names for each, names in assigned_in(found).items() if _is_wanted(each, topics, sample)},
+        {snapshot.name: _wanted(snapshot.listed, topics, sample) for snapshot in found},
+        replication_factor_in(replication_factor),
+    )
+    missing = missing_copies(held, expected)
     judged = (
         wholes.where("topic is not null")
         .select("topic", "partition", "replica", "copy", "summary", "digests")
@@ -136,7 +150,7 @@ def audit(
         tasks=tuple(tasks),
         segments=_exploded(wholes, "segments"),
         epochs=_exploded(wholes, "epochs"),
-        findings=_findings(spark, wholes, judged, nowhere_findings(held, listed)),
+        findings=_findings(spark, wholes, judged, nowhere_findings(held, expected)),
         partitions=judged.drop("findings"),
         begun=begun,
         kept=(*kept, judged),
@@ -167,11 +181,11 @@ def _jobs(snapshots: Sequence[Snapshot], copies: Sequence[Copy]) -> Iterator[Job
 
 def _wanted(partitions: Iterable[TopicPartition], topics: Sequence[str], sample: float) -> set[TopicPartition]:
     """Choose by name, and a share by names' checksums, so that each run and each broker has the same."""
-    return {
-        partition
-        for partition in partitions
-        if is_of_topics(partition, topics) and crc32(str(partition).encode()) < sample * 2**32
-    }
+    return {partition for partition in partitions if _is_wanted(partition, topics, sample)}
+
+
+def _is_wanted(partition: TopicPartition, topics: Sequence[str], sample: float) -> bool:
+    return is_of_topics(partition, topics) and crc32(str(partition).encode()) < sample * 2**32
 
 
 def _groups(partitions: int) -> int:

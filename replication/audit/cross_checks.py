@@ -67,8 +67,8 @@ class _CrossChecks:
                 replica,
                 self.report.warning(
                     "replica-missing",
-                    f"{whose}, while {there} have one and the topic or a checkpoint file tells of more: lost, not yet "
-                    "made, or not taken into the snapshot",
+                    f"{whose}, though the cluster's metadata, checkpoint files or the other copies tell that there "
+                    f"should be one; on {there} there is: it was lost, not yet made, or not taken into the snapshot",
                     file=None,
                 ),
             )

@@ -3,19 +3,20 @@
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from typing import Final
 
 from epoch.checkpoint import LEADER_EPOCH_CHECKPOINT
 from logstore.errors import LogStoreError
 from logstore.partition_directory import PartitionDirectory
-from logstore.root_checkpoints import RootCheckpoints
 from logstore.topic_partition import TopicPartition
 from logstore.verify import bytes_to_read
+from replication.audit.assigned_copies import METADATA_PARTITION, assigned_copies
 from replication.audit.examination import Examination, examine
 from replication.audit.examined_copy import ExaminedCopy, in_place
 from replication.audit.judgement import judge
-from replication.audit.missing_copies import missing_copies
+from replication.audit.missing_copies import Expectations, missing_copies
 from replication.audit.replica_finding import ReplicaFinding
 from replication.audit.verdict import PartitionVerdict
 from replication.errors import PartitionVanishedError, TopicIdsDifferError
@@ -33,6 +34,8 @@ TELLING: Final = (".log", LEADER_EPOCH_CHECKPOINT)
 Copies = dict[str, PartitionDirectory]
 State = Mapping[str, tuple[int, int, int]]
 Advance = Callable[[int], None]
+Missing = Mapping[TopicPartition, tuple[str, ...]]
+"""By partition, the replicas that lack a copy of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,9 +48,15 @@ class JudgedPartition:
 
 
 def judge_replicas(
-    replicas: Sequence[Replica], *, on_error: OnError = stop, progress: Advance = lambda _bytes: None
+    replicas: Sequence[Replica],
+    *,
+    missing: Missing | None = None,
+    on_error: OnError = stop,
+    progress: Advance = lambda _bytes: None,
 ) -> Iterator[JudgedPartition]:
-    """Read all partitions that two replicas hold, and judge them.
+    """Read all partitions that two replicas hold, or that one holds and another lacks, and judge them.
+
+    `missing` is what `missing_among` returned, which is asked where it is not given.
 
     `on_error` is told why a copy could not be read, which makes its partition `unknown`, and which partitions are not
     judged: those that are deleted meanwhile, and topics that only share their name. `progress` is told the bytes of log
@@ -56,9 +65,9 @@ def judge_replicas(
     >>> for each in judge_replicas(open_replicas([Path("broker-1"), Path("broker-2")])):
     ...     print(each.verdict.topic, each.verdict.verdict)
     """
-    lacking = _missing(replicas)
+    lacking = missing_among(replicas) if missing is None else missing
     with ThreadPoolExecutor(os.cpu_count()) as threads:
-        for topic_partition in sorted(held_by_several(replicas)):
+        for topic_partition in sorted(held_by_several(replicas).union(lacking)):
             unread = {replica.name for replica in replicas if topic_partition in replica.left_out}
             judging = _Judging(topic_partition, threads, on_error, progress, lacking.get(topic_partition, ()), unread)
             try:
@@ -70,9 +79,9 @@ def judge_replicas(
                 yield judged
 
 
-def bytes_of(replicas: Sequence[Replica]) -> int:
+def bytes_of(replicas: Sequence[Replica], missing: Missing) -> int:
     """Return the bytes of log that `judge_replicas` reads."""
-    several = held_by_several(replicas)
+    several = held_by_several(replicas).union(missing)
     return sum(
         bytes_to_read(directory)
         for replica in replicas
@@ -81,18 +90,23 @@ def bytes_of(replicas: Sequence[Replica]) -> int:
     )
 
 
-def _missing(replicas: Sequence[Replica]) -> Mapping[TopicPartition, tuple[str, ...]]:
-    """Tell which replicas lack a copy, where all are whole roots."""
+def missing_among(replicas: Sequence[Replica], replication_factor: int | None = None) -> Missing:
+    """Tell which replicas lack a copy that they should have, where all are whole roots."""
     if not all(replica.is_root for replica in replicas):
         return {}
     held = {replica.name: replica.held for replica in replicas}
-    return missing_copies(held, {replica.name: _listed(replica) for replica in replicas})
+    return missing_copies(held, expectations(replicas, replication_factor))
 
 
-def _listed(replica: Replica) -> set[TopicPartition]:
-    """Return what the checkpoint files of a replica's root list."""
-    roots = {directory.path.parent for directory in replica.partitions.values()}
-    return {partition for root in roots for partition in RootCheckpoints.read(root).partitions()}
+def expectations(replicas: Sequence[Replica], replication_factor: int | None = None) -> Expectations:
+    """Gather what tells which copies there should be."""
+    metadata = [replica.partitions.get(METADATA_PARTITION) for replica in replicas]
+    names = {replica.node_id: replica.name for replica in replicas if replica.node_id is not None}
+    return Expectations(
+        assigned_copies((nullcontext(copy.path) for copy in metadata if copy), names),
+        {replica.name: replica.listed for replica in replicas},
+        replication_factor,
+    )
 
 
 @dataclass(slots=True)

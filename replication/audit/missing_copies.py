@@ -2,6 +2,7 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Final
 
 from logstore.topic_partition import TopicPartition
@@ -15,54 +16,97 @@ Partitions = Mapping[str, Collection[TopicPartition]]
 """By replica."""
 
 
-def missing_copies(held: Partitions, listed: Partitions) -> dict[TopicPartition, tuple[str, ...]]:
+@dataclass(frozen=True, slots=True)
+class Expectations:
+    """What tells which replicas should have copies of which partitions, what is surest first."""
+
+    assigned: Mapping[TopicPartition, Collection[str]] = field(default_factory=dict)
+    """By the cluster's metadata: the replicas that should have one, of those that are compared."""
+    listed: Partitions = field(default_factory=dict)
+    """By each replica's own checkpoint files."""
+    replication_factor: int | None = None
+    """Of the partitions that the metadata does not mention, as the user says; None leaves it to the other copies."""
+
+
+def missing_copies(held: Partitions, expected: Expectations) -> dict[TopicPartition, tuple[str, ...]]:
     """Tell, of the partitions that some replica holds, which replicas lack a copy that they should have.
 
-    A replica should have one where its own checkpoint files list the partition (`listed`, by replica), or where the
-    partition has fewer copies than most of its topic's and no other replica can be meant; else the replica is UNNAMED.
+    A replica should have one where the metadata or its own checkpoint files say so. Of a partition that the metadata
+    does not mention there should be `replication_factor` copies, or as many as of most partitions of its topic; where
+    a replica holds nothing at all, as many as of any. Who lacks one is told where no other replica can be meant, or
+    only those that hold nothing; else the replica is UNNAMED. A replica that holds nothing, and is not found to lack
+    anything so, is taken to lack everything: it was not named for nothing.
 
     >>> t = [TopicPartition("t", number) for number in range(2)]
-    >>> missing_copies({"a": t, "b": t[:1]}, {})
+    >>> missing_copies({"a": t, "b": t[:1]}, Expectations())
     {TopicPartition(topic='t', partition=1): ('b',)}
     """
     holders: dict[TopicPartition, set[str]] = defaultdict(set)
     for replica, partitions in held.items():
         for partition in partitions:
             holders[partition].add(replica)
+    empty = {replica for replica, partitions in held.items() if not partitions}
     by_topic: dict[str, list[TopicPartition]] = defaultdict(list)
     for partition in sorted(holders):
         by_topic[partition.topic].append(partition)
-    missing = {}
+    missing: dict[TopicPartition, set[str]] = {}
     for partitions in by_topic.values():
-        expected = _most_frequent([len(holders[partition]) for partition in partitions])
-        hosts = set().union(*(holders[partition] for partition in partitions))
+        counts = [len(holders[partition]) for partition in partitions]
+        copies = expected.replication_factor or (max(counts) if empty else _most_frequent(counts))
+        hosts = set(held) if expected.replication_factor else empty.union(*(holders[each] for each in partitions))
         for partition in partitions:
-            absent = {replica for replica, names in listed.items() if partition in names} - holders[partition]
-            short = expected - len(holders[partition]) - len(absent)
-            if short > 0:
-                candidates = hosts - holders[partition] - absent
-                absent |= candidates if len(candidates) == short else {UNNAMED}
-            if absent:
-                missing[partition] = tuple(sorted(absent))
-    return missing
+            there = holders[partition]
+            absent = {replica for replica, names in expected.listed.items() if partition in names} - there
+            if partition in expected.assigned:
+                absent |= set(expected.assigned[partition]) - there
+            else:
+                absent |= _who(hosts - there - absent, copies - len(there) - len(absent), empty)
+            missing[partition] = absent
+    if expected.replication_factor is None:
+        _blame(empty, missing, expected)
+    return {partition: tuple(sorted(absent)) for partition, absent in missing.items() if absent}
 
 
-def nowhere_findings(held: Partitions, listed: Partitions) -> tuple[ReplicaFinding, ...]:
-    """Report the partitions that a replica's checkpoint files list and of which no replica has a copy."""
+def nowhere_findings(held: Partitions, expected: Expectations) -> tuple[ReplicaFinding, ...]:
+    """Report the partitions that a replica should have by metadata or checkpoint files, and that no replica has."""
     everywhere = set().union(*held.values())
+    claims = {(replica, partition): _LISTED for replica, names in expected.listed.items() for partition in names}
+    claims |= {(replica, partition): _ASSIGNED for partition, names in expected.assigned.items() for replica in names}
     return tuple(
-        ReplicaFinding(
-            replica,
-            Reporter(partition).warning(
-                "partition-nowhere",
-                "the checkpoint files list the partition, but none of the replicas has it: its topic was deleted just "
-                "before the broker was killed, or every copy is lost, or none was taken",
-                file=None,
-            ),
-        )
-        for replica, partitions in sorted(listed.items())
-        for partition in sorted(set(partitions) - everywhere)
+        ReplicaFinding(replica, Reporter(partition).warning("partition-nowhere", message, file=None))
+        for (replica, partition), message in sorted(claims.items())
+        if partition not in everywhere
     )
+
+
+_LISTED: Final = (
+    "the checkpoint files list the partition, but none of the replicas has it: its topic was deleted just before the "
+    "broker was killed, or every copy is lost, or none was taken"
+)
+_ASSIGNED: Final = (
+    "the cluster's metadata assigns the partition to this broker, but none of the replicas has it: it was made after "
+    "the copies were taken, or every copy is lost, or none was taken"
+)
+
+
+def _who(candidates: set[str], count: int, empty: set[str]) -> set[str]:
+    """Tell who lacks one of `count` copies; those that hold nothing at all before others."""
+    if count <= 0:
+        return set()
+    for meant in (candidates, candidates & empty):
+        if len(meant) == count:
+            return meant
+    return {UNNAMED}
+
+
+def _blame(empty: set[str], missing: Mapping[TopicPartition, set[str]], expected: Expectations) -> None:
+    """Expect everything that the metadata does not mention of those that hold nothing, and lack nothing so far."""
+    found = set().union(*missing.values())
+    if UNNAMED in found:
+        return
+    for partition, absent in missing.items():
+        if partition not in expected.assigned:
+            absent.update(empty - found)
 
 
 def _most_frequent(counts: Sequence[int]) -> int:

@@ -16,6 +16,7 @@ from logstore.offset_checkpoint import OFFSET_CHECKPOINTS, OffsetCheckpoint
 from logstore.shown_text import shown
 from logstore.topic_partition import DirectoryMark, TopicPartition, is_partition_directory_name, parse_directory_name
 from replication.audit.arguments import snapshots_in
+from replication.audit.assigned_copies import METADATA_PARTITION, assigned_copies
 from replication.audit.copy_summary import SegmentExtent
 from replication.audit.storage import Files, Storage
 from replication.audit.work import Copy
@@ -108,6 +109,15 @@ def list_snapshots(arguments: Sequence[str | Path]) -> list[Snapshot]:
     )
     _ensure_copies_named_once(snapshots)
     return snapshots
+
+
+def assigned_in(snapshots: Sequence[Snapshot]) -> dict[TopicPartition, tuple[str, ...]]:
+    """Tell which of the snapshots should hold which partitions, by the newest metadata that one of them holds."""
+    roots = [root for snapshot in snapshots for root in snapshot.roots if str(METADATA_PARTITION) in root.partitions]
+    names = {
+        root.node_id: snapshot.name for snapshot in snapshots for root in snapshot.roots if root.node_id is not None
+    }
+    return assigned_copies((root.storage.local_copy(str(METADATA_PARTITION)) for root in roots), names)
 
 
 def named_absolutely(argument: str | Path) -> str:
@@ -286,7 +296,8 @@ def _ensure_comparable(snapshots: Sequence[Snapshot]) -> None:
     if len(set(clusters.values())) > 1:
         raise DifferentClustersError(clusters)
     held = Counter(partition for snapshot in snapshots for partition in snapshot.held)
-    if max(held.values(), default=0) < 2:
+    lost = len(snapshots) > 1 and any(not snapshot.held for snapshot in snapshots)
+    if max(held.values(), default=0) < (1 if lost else 2):
         raise NothingInCommonError([snapshot.name for snapshot in snapshots])
 
 

@@ -3,10 +3,11 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
-from replication.cli.comparison import Failures, name_what_is_left_out, tell_of_damage
+from replication.cli.comparison import Failures, name_what_is_left_out, name_what_is_missing, tell_of_damage
 from replication.cli.output import EXIT_CLEAN, EXIT_FAILED, EXIT_FINDINGS, print_json, print_table
 
 if TYPE_CHECKING:
+    from replication.audit.local_judging import Missing
     from replication.planning import Advice, Replica, Standing
 
 NOT_READ: Final = (
@@ -15,12 +16,13 @@ NOT_READ: Final = (
 )
 
 
-def advise_by_epochs(replicas: Sequence["Replica"], failures: Failures, *, json: bool) -> int:
+def advise_by_epochs(replicas: Sequence["Replica"], missing: "Missing", failures: Failures, *, json: bool) -> int:
     """Print how the replicas compare by leader epochs; return the exit status."""
     from replication.planning import advise_replicas
 
     advice = advise_replicas(replicas, on_error=failures)
     left_out = name_what_is_left_out(replicas)
+    lacking = name_what_is_missing(missing)
     for each in advice:
         _tell_of_damage(each)
     if json:
@@ -31,6 +33,7 @@ def advise_by_epochs(replicas: Sequence["Replica"], failures: Failures, *, json:
                 "by_epochs": [each.as_json() for each in advice],
                 "findings": [],
                 "not_compared": left_out,
+                "missing": lacking,
                 "errors": failures.as_json(),
             }
         )
@@ -38,7 +41,7 @@ def advise_by_epochs(replicas: Sequence["Replica"], failures: Failures, *, json:
         _print(advice)
     if failures.matter(advice):
         return EXIT_FAILED
-    return EXIT_FINDINGS if any(_loses(each) or _damaged(each) for each in advice) else EXIT_CLEAN
+    return EXIT_FINDINGS if missing or any(_loses(each) or _damaged(each) for each in advice) else EXIT_CLEAN
 
 
 def _tell_of_damage(advice: "Advice") -> None:

@@ -8,7 +8,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from replication.cli.advice_by_epochs import advise_by_epochs
-from replication.cli.comparison import Failures, name_what_is_left_out
+from replication.cli.comparison import (
+    Failures,
+    ReplicationFactorOption,
+    name_what_is_left_out,
+    name_what_is_missing,
+)
 from replication.cli.output import (
     EXIT_CLEAN,
     EXIT_CRITICAL,
@@ -22,7 +27,7 @@ from replication.cli.output import (
 )
 
 if TYPE_CHECKING:
-    from replication.audit.local_judging import JudgedPartition
+    from replication.audit.local_judging import JudgedPartition, Missing
     from replication.planning import Replica
 
 MOST_FINDINGS = 40
@@ -36,6 +41,7 @@ def advise(
         bool,
         typer.Option("--epochs-only", help="Judge by leader epochs alone: the records are not read, damage not found."),
     ] = False,
+    replication_factor: ReplicationFactorOption = None,
     json: JsonOption = False,
 ) -> None:
     """Say which replica should lead each partition: the one that Kafka would elect, and the one that loses least.
@@ -46,27 +52,30 @@ def advise(
 
     Example: epochlog advise broker-1 broker-2 broker-3
     """
+    from replication.audit.local_judging import missing_among
     from replication.planning import open_replicas
 
     if len(roots) < 2:
         raise typer.BadParameter("name at least two roots: advice compares replicas", param_hint="ROOT ROOT...")
     failures = Failures()
     replicas = open_replicas(roots, on_error=failures)
+    missing = missing_among(replicas, replication_factor)
     if epochs_only:
-        status = advise_by_epochs(replicas, failures, json=json)
+        status = advise_by_epochs(replicas, missing, failures, json=json)
     else:
-        status = _advise_by_records(replicas, failures, json=json)
+        status = _advise_by_records(replicas, missing, failures, json=json)
     if status != EXIT_CLEAN:
         raise typer.Exit(status)
 
 
-def _advise_by_records(replicas: Sequence["Replica"], failures: Failures, *, json: bool) -> int:
+def _advise_by_records(replicas: Sequence["Replica"], missing: "Missing", failures: Failures, *, json: bool) -> int:
     from replication.audit.local_judging import bytes_of, judge_replicas
 
     wanted = not (json and sys.stdout.isatty())
-    with progress_bar("reading", bytes_of(replicas), wanted=wanted) as advance:
-        judged = list(judge_replicas(replicas, on_error=failures, progress=advance))
-    left_out = name_what_is_left_out(replicas)
+    with progress_bar("reading", bytes_of(replicas, missing), wanted=wanted) as advance:
+        judged = list(judge_replicas(replicas, missing=missing, on_error=failures, progress=advance))
+    left_out = name_what_is_left_out(replicas, missing)
+    lacking = name_what_is_missing(missing)
     partitions = [each.verdict.as_json() for each in judged]
     findings = [finding.as_json() for each in judged for finding in each.findings]
     if json:
@@ -77,6 +86,7 @@ def _advise_by_records(replicas: Sequence["Replica"], failures: Failures, *, jso
                 "by_epochs": [],
                 "findings": findings,
                 "not_compared": left_out,
+                "missing": lacking,
                 "errors": failures.as_json(),
             }
         )

@@ -12,6 +12,7 @@ from typing import Annotated, Any, NoReturn
 import typer
 
 from replication.cli.audit_files import AuditFiles
+from replication.cli.comparison import ReplicationFactorOption
 from replication.cli.failure import CommandError, MissingPackageError
 from replication.cli.output import (
     EXIT_CLEAN,
@@ -53,6 +54,7 @@ def audit(
     sample: Annotated[
         float, typer.Option("--sample", metavar="SHARE", help="Only this share of the partitions, as 0.1.")
     ] = 1.0,
+    replication_factor: ReplicationFactorOption = None,
     master: Annotated[
         str | None, typer.Option("--master", metavar="URL", help="Spark's master; without it Spark runs in here.")
     ] = None,
@@ -84,7 +86,7 @@ def audit(
     before = files.run_before()
     patterns = [name.strip() for name in topics.split(",") if name.strip()]
     with _interruptible():
-        document = _audited(snapshots, patterns, sample, master, files, records=records, json=json)
+        document = _audited(snapshots, patterns, sample, replication_factor, master, files, records=records, json=json)
     files.write_history(document, before)
     files.write_report(document)
     if json:
@@ -102,6 +104,7 @@ def _audited(
     snapshots: Sequence[str],
     topics: Sequence[str],
     sample: float,
+    replication_factor: int | None,
     master: str | None,
     files: AuditFiles,
     *,
@@ -126,7 +129,15 @@ def _audited(
     try:
         with (
             session_for_a_while(master) as spark,
-            audit_of(spark, snapshots, records=records, topics=topics, sample=sample, found=found) as audited,
+            audit_of(
+                spark,
+                snapshots,
+                records=records,
+                topics=topics,
+                sample=sample,
+                replication_factor=replication_factor,
+                found=found,
+            ) as audited,
         ):
             wanted = not (json and sys.stdout.isatty())
             with (

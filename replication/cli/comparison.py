@@ -1,7 +1,9 @@
 """What `plan`, `advise` and `epochs` share: they go on after a partition that cannot be judged, and tell of it."""
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Container, Mapping, Sequence
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
 
 from replication.cli.failure import error_as_json
 from replication.cli.output import complain, told
@@ -10,6 +12,17 @@ from replication.errors import PartitionVanishedError
 if TYPE_CHECKING:
     from logstore.topic_partition import TopicPartition
     from replication.planning import Damage, Replica
+
+ReplicationFactorOption = Annotated[
+    int | None,
+    typer.Option(
+        "--replication-factor",
+        metavar="N",
+        min=1,
+        help="How many copies there should be of partitions that no replica's cluster metadata mentions.",
+        show_default=False,
+    ),
+]
 
 
 class Failures:
@@ -40,14 +53,35 @@ class Failures:
         return self._failed or (self._vanished and not judged)
 
 
-def name_what_is_left_out(replicas: Sequence["Replica"]) -> list[dict[str, Any]]:
-    """Say on the error stream which partitions only one of the replicas holds; return them as `--json` prints them."""
+def name_what_is_left_out(
+    replicas: Sequence["Replica"], judged: Container["TopicPartition"] = ()
+) -> list[dict[str, Any]]:
+    """Say on the error stream which partitions only one of the replicas holds; return them as `--json` prints them.
+
+    Those that were `judged` all the same, since another should have them, are left out.
+    """
     from replication.planning import held_by_one
 
-    alone = held_by_one(replicas)
+    alone = {
+        name: [each for each in partitions if each not in judged]
+        for name, partitions in held_by_one(replicas).items()
+        if not all(each in judged for each in partitions)
+    }
     for name, partitions in alone.items():
         complain(f"not compared, since only {name} holds them: {', '.join(map(str, partitions))}")
     return [{**each._asdict(), "replica": name} for name, partitions in alone.items() for each in partitions]
+
+
+def name_what_is_missing(missing: "Mapping[TopicPartition, tuple[str, ...]]") -> list[dict[str, Any]]:
+    """Say on the error stream which replicas lack copies that they should have; return them as `--json` prints them."""
+    lacking: dict[str, list[TopicPartition]] = {}
+    for partition, names in sorted(missing.items()):
+        for name in names:
+            lacking.setdefault(name, []).append(partition)
+    for name, partitions in sorted(lacking.items()):
+        whose = name or "one of the replicas, it is not known which,"
+        complain(f"{whose} lacks copies that it should have: {', '.join(map(str, partitions))}")
+    return [{**each._asdict(), "replica": name} for name, partitions in lacking.items() for each in partitions]
 
 
 def tell_of_damage(partition: str, replica: str, damage: "Damage | None") -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from epoch import TruncationProtocol
-from replication.cli.comparison import Failures, name_what_is_left_out, tell_of_damage
+from replication.cli.comparison import Failures, name_what_is_left_out, name_what_is_missing, tell_of_damage
 from replication.cli.output import EXIT_FAILED, EXIT_FINDINGS, JsonOption, print_json, print_table
 
 if TYPE_CHECKING:
@@ -30,16 +30,21 @@ def plan(
     """Say what the follower would truncate, before it happens.
 
     The leader is taken as just elected, with a fresh epoch at its log end. Exit status 1 where records would be lost,
-    the logs have forked, or one is damaged; 2 where a partition could not be judged.
+    the logs have forked, or one is damaged or lacks partitions that it should have; 2 where a partition could not be
+    judged.
 
     Example: epochlog plan --leader broker-1 --follower broker-2
     """
+    from replication.audit.local_judging import missing_among
     from replication.planning import open_replicas, plan_replicas
 
     failures = Failures()
     leading, following = open_replicas([leader, follower], on_error=failures)
     plans = plan_replicas(leading, following, protocol, on_error=failures)
     left_out = name_what_is_left_out([leading, following])
+    # Two of many brokers do not tell how many copies there should be: only what is known counts.
+    missing = missing_among([leading, following], replication_factor=1)
+    lacking = name_what_is_missing(missing)
     for each in plans:
         tell_of_damage(_partition(each), leading.name, each.leader_damage)
         tell_of_damage(_partition(each), following.name, each.follower_damage)
@@ -51,6 +56,7 @@ def plan(
                 "protocol": protocol.value,
                 "partitions": [each.as_json() for each in plans],
                 "not_compared": left_out,
+                "missing": lacking,
                 "errors": failures.as_json(),
             }
         )
@@ -58,7 +64,7 @@ def plan(
         _print(plans, leading.name, following.name)
     if failures.matter(plans):
         raise typer.Exit(EXIT_FAILED)
-    if any(each.is_costly or each.leader_damage or each.follower_damage for each in plans):
+    if missing or any(each.is_costly or each.leader_damage or each.follower_damage for each in plans):
         raise typer.Exit(EXIT_FINDINGS)
 
 

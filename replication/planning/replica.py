@@ -10,9 +10,10 @@ from typing import Final
 from logstore.errors import LogStoreError
 from logstore.file_name import FileKind, parse_file_name
 from logstore.log_root import LogRoot, open_log_directory
+from logstore.meta_properties import META_PROPERTIES_NAME, MetaProperties
 from logstore.partition_directory import PartitionDirectory
 from logstore.partition_metadata import PartitionMetadata
-from logstore.topic_partition import TopicPartition, is_partition_directory_name, parse_directory_name
+from logstore.topic_partition import DirectoryMark, TopicPartition, is_partition_directory_name, parse_directory_name
 from replication.errors import NothingInCommonError, PartitionVanishedError, SameReplicaError, TopicIdsDifferError
 from replication.planning.failures import PARTITION_ERRORS, OnError, stop
 
@@ -30,6 +31,10 @@ class Replica:
     """Partitions that it holds too, but that could not be opened."""
     is_root: bool = True
     """Whether it is a whole log.dirs root, rather than one partition's directory that was named by itself."""
+    listed: frozenset[TopicPartition] = frozenset()
+    """The partitions that a root's checkpoint files mention, but for what is being deleted."""
+    node_id: int | None = None
+    """The broker's, as far as a root's `meta.properties` says it."""
 
     @property
     def held(self) -> set[TopicPartition]:
@@ -144,7 +149,24 @@ def _open(name: str, opened: LogRoot | PartitionDirectory, on_error: OnError) ->
         on_error(partition, error)
 
     partitions = open_partitions(opened, leave_out)
-    return Replica(name, partitions, frozenset(left_out), is_root=isinstance(opened, LogRoot))
+    if isinstance(opened, PartitionDirectory):
+        return Replica(name, partitions, frozenset(left_out), is_root=False)
+    return Replica(name, partitions, frozenset(left_out), listed=_listed(opened), node_id=_node_id(opened))
+
+
+def _listed(root: LogRoot) -> frozenset[TopicPartition]:
+    names = [parse_directory_name(name) for name in root.listing.directories if is_partition_directory_name(name)]
+    deleted = {name.topic_partition for name in names if name.mark is DirectoryMark.DELETE}
+    return frozenset(root.checkpoints.partitions() - deleted)
+
+
+def _node_id(root: LogRoot) -> int | None:
+    """Read whose root it is; None where that cannot be."""
+    path = root.listing.files.get(META_PROPERTIES_NAME)
+    try:
+        return MetaProperties.read(path).node_id if path else None
+    except (LogStoreError, OSError):
+        return None
 
 
 def held_by_several(replicas: Sequence[Replica]) -> set[TopicPartition]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -10,7 +11,7 @@ from logstore.topic_partition import TopicPartition
 from replication.audit.comparison import Comparison
 from replication.audit.copy_summary import CopySummary, LastMarker, OpenTransaction
 from replication.audit.cross_checks import cross_findings
-from replication.audit.missing_copies import UNNAMED, missing_copies, nowhere_findings
+from replication.audit.missing_copies import UNNAMED, Expectations, missing_copies, nowhere_findings
 from tests.replication.audit.summaries import T0, forked, summary
 
 REPLICAS = ("a", "b", "c")
@@ -149,35 +150,73 @@ def partitions(*numbers: int) -> list[TopicPartition]:
 
 def test_a_partition_with_fewer_copies_than_its_topics_others() -> None:
     held = {"a": partitions(0, 1, 2), "b": partitions(0, 1, 2), "c": partitions(0, 2)}
-    assert missing_copies(held, {}) == {TopicPartition("t", 1): ("c",)}
+    assert missing_copies(held, Expectations()) == {TopicPartition("t", 1): ("c",)}
 
 
 def test_several_replicas_may_be_meant() -> None:
     held = {"a": partitions(0, 1), "b": partitions(0, 2), "c": partitions(1, 2, 3)}
-    assert missing_copies(held, {}) == {TopicPartition("t", 3): (UNNAMED,)}
+    assert missing_copies(held, Expectations()) == {TopicPartition("t", 3): (UNNAMED,)}
 
 
 def test_a_checkpoint_file_tells_whose_copy_is_missing() -> None:
     held = {"a": partitions(0, 1), "b": partitions(0, 2), "c": partitions(1, 2, 3)}
-    assert missing_copies(held, {"b": partitions(0, 2, 3)}) == {TopicPartition("t", 3): ("b",)}
+    assert missing_copies(held, Expectations(listed={"b": partitions(0, 2, 3)})) == {TopicPartition("t", 3): ("b",)}
     one = {"a": partitions(0), "b": []}
-    assert missing_copies(one, {}) == {}
-    assert missing_copies(one, {"b": partitions(0)}) == {TopicPartition("t", 0): ("b",)}
+    assert missing_copies(one, Expectations(listed={"b": partitions(0)})) == {TopicPartition("t", 0): ("b",)}
+
+
+@pytest.mark.parametrize(
+    ("held", "missing"),
+    [
+        ({"a": (0, 1), "b": (0, 1), "c": ()}, {0: ("c",), 1: ("c",)}),
+        ({"a": (0,), "b": ()}, {0: ("b",)}),
+        ({"a": (0, 1), "b": (0, 2), "c": ()}, {1: ("c",), 2: ("c",)}),
+        ({"a": (0, 1), "b": (0, 1), "c": (), "d": ()}, {0: ("c", "d"), 1: ("c", "d")}),
+        ({"a": (0, 1), "b": (0,), "c": (), "d": ()}, {1: (UNNAMED,)}),
+        ({"a": (), "b": ()}, {}),
+    ],
+)
+def test_who_holds_nothing_at_all_lacks_what_the_others_suggest(
+    held: dict[str, tuple[int, ...]], missing: dict[int, tuple[str, ...]]
+) -> None:
+    found = missing_copies({replica: partitions(*numbers) for replica, numbers in held.items()}, Expectations())
+    assert {partition.partition: replicas for partition, replicas in found.items()} == missing
+
+
+def test_a_replication_factor_says_how_many_copies_there_should_be() -> None:
+    held = {"a": partitions(0, 1), "b": partitions(0, 1), "c": []}
+    assert missing_copies(held, Expectations(replication_factor=2)) == {}
+    assert set(missing_copies(held, Expectations(replication_factor=3)).values()) == {("c",)}
+    assert set(missing_copies(held, Expectations(replication_factor=4)).values()) == {(UNNAMED,)}
+    assert missing_copies({"a": partitions(0), "b": [TopicPartition("u", 0)]}, Expectations(replication_factor=2)) == {
+        TopicPartition("t", 0): ("b",),
+        TopicPartition("u", 0): ("a",),
+    }
+
+
+def test_the_metadata_says_who_should_have_a_copy() -> None:
+    held = {"a": partitions(0, 1), "b": partitions(0, 1), "c": [], "d": []}
+    assigned = {TopicPartition("t", 0): ("a", "b"), TopicPartition("t", 1): ("b", "c"), TopicPartition("t", 2): ("d",)}
+    for factor in (None, 1, 4):
+        expected = Expectations(assigned, replication_factor=factor)
+        assert missing_copies(held, expected) == {TopicPartition("t", 1): ("c",)}
+        (nowhere,) = nowhere_findings(held, expected)
+        assert (nowhere.replica, nowhere.finding.kind, nowhere.finding.partition) == ("d", "partition-nowhere", 2)
 
 
 def test_whoever_is_left_is_meant_as_well() -> None:
     held = {"a": partitions(0, 1, 2), "b": partitions(0, 1), "c": partitions(0, 1)}
-    assert missing_copies(held, {"b": partitions(2)}) == {TopicPartition("t", 2): ("b", "c")}
+    assert missing_copies(held, Expectations(listed={"b": partitions(2)})) == {TopicPartition("t", 2): ("b", "c")}
 
 
 def test_a_reassignment_that_adds_copies_makes_none_missing() -> None:
     held = {"a": partitions(0, 1, 2), "b": partitions(0, 1, 2), "c": partitions(0)}
-    assert missing_copies(held, {}) == {}
+    assert missing_copies(held, Expectations()) == {}
 
 
 @given(st.dictionaries(st.sampled_from("abcd"), st.sets(st.sampled_from(partitions(*range(5))))))
 def test_each_missing_copy_is_one_that_is_not_there(held: dict[str, set[TopicPartition]]) -> None:
-    for partition, replicas in missing_copies(held, {}).items():
+    for partition, replicas in missing_copies(held, Expectations()).items():
         assert all(partition not in held.get(replica, ()) for replica in replicas)
         assert any(partition in some for some in held.values())
         assert len(set(replicas)) == len(replicas) > 0
@@ -185,7 +224,7 @@ def test_each_missing_copy_is_one_that_is_not_there(held: dict[str, set[TopicPar
 
 def test_a_partition_that_nobody_has() -> None:
     listed = {"a": partitions(0, 1), "b": partitions(1)}
-    findings = nowhere_findings({"a": partitions(0), "b": []}, listed)
+    findings = nowhere_findings({"a": partitions(0), "b": []}, Expectations(listed=listed))
     assert [(each.replica, each.finding.kind, each.finding.partition) for each in findings] == [
         ("a", "partition-nowhere", 1),
         ("b", "partition-nowhere", 1),

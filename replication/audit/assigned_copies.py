@@ -1,0 +1,48 @@
+"""Which brokers should have copies of which partitions, by the metadata that a broker or controller keeps."""
+
+import warnings
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Final
+
+from epoch.errors import EpochError
+from logstore.errors import LogStoreError
+from logstore.topic_partition import TopicPartition
+from replication.errors import ReplicationError
+from replication.metadata.loading import LoadedImage, load_image
+
+METADATA_PARTITION: Final = TopicPartition("__cluster_metadata", 0)
+
+Directory = AbstractContextManager[Path]
+"""Where a copy of the metadata partition can be read, for as long as it is entered."""
+
+
+def assigned_copies(
+    directories: Iterable[Directory], replicas: Mapping[int, str]
+) -> dict[TopicPartition, tuple[str, ...]]:
+    """Tell which of the `replicas`, by node id, the newest of these copies of the metadata assigns each partition to.
+
+    Whoever is being added to a partition or removed from it need not have it. A copy that cannot be read is left out,
+    with a warning that says why.
+    """
+    newest = max(_images(directories), key=lambda loaded: loaded.end_offset, default=None)
+    # The metadata itself may be in a directory of its own (metadata.log.dir), which nobody named.
+    assigned: dict[TopicPartition, tuple[str, ...]] = {METADATA_PARTITION: ()}
+    if newest is None:
+        return assigned
+    for topic, number, state in newest.image.topics.partitions():
+        moving = {*state.adding_replicas, *state.removing_replicas}
+        names = (replicas[node] for node in state.replicas if node in replicas and node not in moving)
+        assigned[TopicPartition(topic.name, number)] = tuple(names)
+    return assigned
+
+
+def _images(directories: Iterable[Directory]) -> Iterator[LoadedImage]:
+    for directory in directories:
+        try:
+            with directory as path:
+                yield load_image(path)
+        except (LogStoreError, EpochError, ReplicationError, OSError) as error:
+            message = f"what the cluster's metadata says of missing copies is not known from here: {error}"
+            warnings.warn(message, stacklevel=2)
