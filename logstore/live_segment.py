@@ -408,6 +408,9 @@ class LiveSegment:
             self._largest = self._find_largest(size)
             if not size:
                 self._first_timestamp = None
+        elif self._time_index is not None:
+            # What completes it before the next segment may have been broken off in the middle of an entry.
+            self._time_index.truncate_to(end_offset)
         self.file.truncate_to(size)
 
     def _cut_indexes(self, offset: int) -> None:

@@ -57,7 +57,7 @@ class LiveTimeIndex(LiveIndex):
 
     def truncate_to(self, offset: int) -> None:
         """Drop the entries at `offset` and beyond. Raises OSError."""
-        # An append that was broken off may have noted an offset without its timestamp.
+        # What was broken off may have noted an offset without its timestamp.
         kept = min(bisect_left(self._offsets, offset), len(self._timestamps))
         del self._timestamps[kept:], self._offsets[kept:]
         self._cut()
