@@ -16,6 +16,7 @@ from epoch.entry import (
 from epoch.errors import (
     CheckpointError,
     EpochError,
+    InheritedError,
     InvalidEpochEntryError,
     TruncationOrderError,
     UnknownEpochError,
@@ -43,6 +44,7 @@ __all__ = [
     "EpochEntry",
     "EpochError",
     "EpochHistory",
+    "InheritedError",
     "InvalidEpochEntryError",
     "LeaderEpochCheckpoint",
     "LeaderEpochFileCache",

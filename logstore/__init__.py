@@ -58,6 +58,7 @@ _NAMES_BY_MODULE = {
         "PartitionExistsError",
         "RecordBatchTooLargeError",
         "RecordTooLargeError",
+        "ReentrantCallError",
         "SegmentTooLargeError",
         "TornBatchError",
         "TransactionCoordinatorFencedError",

@@ -55,6 +55,7 @@ from logstore.errors import OutOfOrderSequenceError as OutOfOrderSequenceError
 from logstore.errors import PartitionExistsError as PartitionExistsError
 from logstore.errors import RecordBatchTooLargeError as RecordBatchTooLargeError
 from logstore.errors import RecordTooLargeError as RecordTooLargeError
+from logstore.errors import ReentrantCallError as ReentrantCallError
 from logstore.errors import SegmentTooLargeError as SegmentTooLargeError
 from logstore.errors import TornBatchError as TornBatchError
 from logstore.errors import TransactionCoordinatorFencedError as TransactionCoordinatorFencedError

@@ -8,6 +8,7 @@ from logstore.codec import Codec
 from logstore.control import EndTransactionMarker
 from logstore.record import Record
 from logstore.record_encoder import encode_records
+from logstore.wrong_records import wrong_records
 
 if TYPE_CHECKING:
     import numpy as np
@@ -23,15 +24,22 @@ BATCH_BYTES: Final = 16 << 10
 def encode_batch(records: Sequence[Record], template: BatchTemplate | None = None) -> bytearray:
     """Encode one batch. The records get consecutive offsets from the template's on; their own are not looked at.
 
-    Raises ValueError without records.
+    Raises ValueError without records, and TypeError for what are none.
 
     >>> data = encode_batch([Record.of(b"value", b"key")], BatchTemplate(codec=Codec.ZSTD))
     """
-    if not records:
-        raise ValueError("a batch without records cannot be appended")
-    base_timestamp = records[0].timestamp
-    section = encode_records(records, base_timestamp)
-    max_timestamp = max(record.timestamp for record in records)
+    try:
+        if not records and isinstance(records, Sequence):
+            raise ValueError("a batch without records cannot be appended")
+        base_timestamp = records[0].timestamp
+        section = encode_records(records, base_timestamp)
+        max_timestamp = max(record.timestamp for record in records)
+    except (TypeError, AttributeError, LookupError):
+        # Looked at only now: most are right, and would pay for it.
+        problem = wrong_records(records)
+        if problem is None:
+            raise
+        raise problem from None
     return (template or BatchTemplate()).batch(section, len(records), base_timestamp, max_timestamp)
 
 

@@ -46,6 +46,8 @@ class Log(WritableLog):
 
     _directory_lock: DirectoryLock | None = None
     """A log that stands alone has one; `LogDirectory` locks the whole root."""
+    is_complete = False
+    """Whether the log was closed in order, with all on stable storage."""
 
     @classmethod
     def open(
@@ -363,6 +365,7 @@ class Log(WritableLog):
         self._write_own_checkpoints()
         if self._own_checkpoints is not None:
             self._own_checkpoints.mark_closed()
+        self.is_complete = True
 
     def abandon(self) -> None:
         """Let go of the files and write nothing, as if the process had died (Kafka: closeHandlers).

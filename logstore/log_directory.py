@@ -22,6 +22,7 @@ from logstore.errors import (
     DirectoryLockedError,
     InvalidDirectoryNameError,
     LogClosedError,
+    LogPoisonedError,
     LogStoreError,
     OfflineDirectoryError,
     PartitionExistsError,
@@ -83,6 +84,8 @@ class LogDirectory:
         self._may_be_torn = False
         self._checkpoints = CheckpointFiles(root, filesystem)
         self._deleted = DeletedPartitions(filesystem)
+        self._begun: set[TopicPartition] = set()
+        """Those whose making may have been broken off."""
         self._failure: OSError | None = None
         self._changes: RLock | RefusedLock = RLock()
         self._schedule = Schedule(
@@ -208,28 +211,43 @@ class LogDirectory:
         with self._changes:
             self._ensure_online()
             path = self.root / str(partition)
-            if partition in self._logs or path.exists():
+            if partition in self._logs or (path.exists() and partition not in self._begun):
                 raise PartitionExistsError(f"there is a partition {partition} already", file=path)
             with self._watched():
-                self._filesystem.mkdir(path)
+                # Whatever breaks this off, the next call goes on with it.
+                self._begun.add(partition)
+                if not path.exists():
+                    self._filesystem.mkdir(path)
                 self._filesystem.fsync_directory(self.root)
                 if topic_id is not None:
                     PartitionMetadata(topic_id).write(path / PARTITION_METADATA_NAME, self._filesystem)
                 log = self._open_log(partition, RootCheckpoints(clean_shutdown=True))
             self._logs[partition] = log
+            self._begun.discard(partition)
+            return log
+
+    def recover(self, partition: TopicPartition) -> Log:
+        """Open a poisoned log again, checked from its recovery point on, and return what takes its place.
+
+        Raises as `log` and `Log.open` do.
+        """
+        with self._changes, self._watched():
+            log = self._logs[partition] = self.log(partition).recover()
             return log
 
     def delete(self, partition: TopicPartition) -> None:
         """Remove a partition: its directory is renamed now, and removed `file_delete_delay_ms` later.
 
-        Raises UnknownPartitionError, OSError.
+        Where that is broken off, the partition may be closed already; the next call goes on with it. Raises
+        UnknownPartitionError, OSError.
         """
         with self._changes, self._watched():
             self._ensure_online()
             log = self.log(partition)
             log.close()
             due_ms = self._clock() + self._config_of(partition).file_delete_delay_ms
-            self._deleted.rename(self.root / str(partition), due_ms)
+            if (self.root / str(partition)).exists():
+                self._deleted.rename(self.root / str(partition), due_ms)
             del self._logs[partition]
             self._flushed_ms.pop(partition, None)
             self._checkpoints.forget(partition)
@@ -271,23 +289,27 @@ class LogDirectory:
         now = self._clock()
         for partition, log in self._logs.items():
             if now - self._flushed_ms.setdefault(partition, now) >= log.config.flush_ms:
-                with suppress(LogClosedError):
+                with suppress(LogClosedError, LogPoisonedError):
                     log.flush()
                 self._flushed_ms[partition] = now
 
     def enforce_retention(self) -> None:
         """Delete segments by age and size in all logs, and forget idle producers. Raises OSError."""
         for log in self._logs.values():
-            with suppress(LogClosedError):
+            with suppress(LogClosedError, LogPoisonedError):
                 log.delete_old_segments()
                 log.expire_producers()
 
     def notice_failures(self) -> None:
-        """Take the root offline where a log is poisoned: a write or fsync has failed. `run_periodic` looks first."""
+        """Take the root offline where a write or fsync of a log has failed. `run_periodic` looks first.
+
+        A log that is poisoned since a call was broken off (LogPoisonedError) says nothing of the disk: see `recover`.
+        """
         with self._changes:
-            failed = next((log.failure for log in self._logs.values() if log.failure is not None), None)
-            if failed is not None:
-                self._fail(failed)
+            for log in self._logs.values():
+                if log.failure is not None and not isinstance(log.failure, LogPoisonedError):
+                    self._fail(log.failure)
+                    return
 
     def remove_deleted(self) -> None:
         """Remove the directories of deleted partitions whose delay has passed. Raises OSError."""
@@ -322,10 +344,19 @@ class LogDirectory:
 
     def _close_in_order(self) -> None:
         self.checkpoint_high_watermarks()
+        failures = []
         for log in self._logs.values():
-            log.close()
+            try:
+                log.close()
+            except LogPoisonedError:
+                log.abandon()  # who broke it off was told
+            except OSError as error:
+                failures.append(error)
+        if failures:
+            raise failures[0]
         self.checkpoint()
-        if not self._unreadable and not self._may_be_torn:
+        is_complete = all(log.is_complete for log in self._logs.values())
+        if is_complete and not self._unreadable and not self._may_be_torn:
             CleanShutdown(self.broker_epoch).write(self.root / CLEAN_SHUTDOWN_NAME, self._filesystem)
         self._logs = {}
 

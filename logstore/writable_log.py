@@ -127,16 +127,23 @@ class WritableLog(GuardedLog):
             if self._state is not OPEN:
                 self._ensure_open()
             next_offset = self._reader.end[0]
-            if self._current_epoch <= leader_epoch:
-                plain = plain_batch(data, next_offset, self._current_epoch)
-                appended = self._append_plain(data, next_offset) if plain is None else self._write_plain(data, plain)
-                if appended is not None:
-                    return appended
             try:
+                if self._current_epoch <= leader_epoch:
+                    plain = plain_batch(data, next_offset, self._current_epoch)
+                    done = self._append_plain(data, next_offset) if plain is None else self._write_plain(data, plain)
+                    if done is not None:
+                        return done
                 append = validate_for_follower(data, next_offset=next_offset, leader_epoch=leader_epoch)
                 return self._append(append, AppendOrigin.REPLICATION, None)
             except AppendError as error:
                 raise self._placed(error, next_offset) from None
+            except TypeError:
+                if isinstance(data, _BYTES):
+                    raise
+                raise TypeError(
+                    f"batches of type {type(data).__name__} cannot be appended: pass their bytes, one after the other, "
+                    "as they were fetched; records of your own go to `append`"
+                ) from None
 
     def _append_plain(self, data: Buffer, next_offset: int) -> AppendInfo | None:
         """Append plain batches; None where they must be looked at closer, or a new segment begin."""

@@ -20,6 +20,7 @@ from logstore.errors import (
     DirectoryLockedError,
     InvalidDirectoryNameError,
     LogClosedError,
+    LogPoisonedError,
     OfflineDirectoryError,
     PartitionExistsError,
     SegmentTooLargeError,
@@ -504,3 +505,30 @@ def wait_for(condition: Callable[[], bool]) -> None:
     while not condition():
         assert time.monotonic() < until
         time.sleep(0.005)
+
+
+def test_a_log_that_was_broken_off_takes_no_other_offline_and_leaves_no_mark_of_an_orderly_stop(root: Path) -> None:
+    directory = filled(root)
+    other = directory.create(TopicPartition("others", 1))
+    log = directory.log(ORDERS)
+    log._poison(LogPoisonedError("a call was broken off"))
+    directory.run_periodic()
+    assert directory.failure is None
+    other.append(records(), leader_epoch=0)
+    recovered = directory.recover(ORDERS)
+    assert directory.log(ORDERS) is recovered
+    recovered.append(records(), leader_epoch=0)
+    recovered._poison(LogPoisonedError("a call was broken off"))
+    directory.close()
+    assert other.is_complete
+    assert not (root / ".kafka_cleanshutdown").exists()
+    with LogDirectory.open(root) as again:
+        assert again.log(ORDERS).log_end_offset == recovered.log_end_offset
+    assert (root / ".kafka_cleanshutdown").exists()
+
+
+def test_a_log_that_was_abandoned_leaves_no_mark_of_an_orderly_stop(root: Path) -> None:
+    directory = filled(root)
+    directory.log(ORDERS).abandon()
+    directory.close()
+    assert not (root / ".kafka_cleanshutdown").exists()

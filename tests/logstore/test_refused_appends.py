@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
 
@@ -132,3 +133,39 @@ def test_a_refused_append_raises_kafkas_error_and_leaves_the_log_as_it_was(tmp_p
 def contents(log: Log) -> tuple[object, ...]:
     files = {path.name: path.read_bytes() for path in log.directory.iterdir()}
     return files, log.log_end_offset, log.last_stable_offset, log.epochs.entries, len(log.segments)
+
+
+RECORD = Record.of(b"value")
+
+
+@pytest.mark.parametrize(
+    ("records", "told"),
+    [
+        ((RECORD for _ in range(2)), "of type generator is no sequence of records: pass a list"),
+        ({RECORD}, "of type set is no sequence of records: pass a list"),
+        (iter(()), "of type tuple_iterator is no sequence of records: pass a list"),
+        (RECORD, "a single Record is no batch: pass a list"),
+        ("text", "of type str is no sequence of records: pass a list"),
+        ([b"value"], "number 0 is of type bytes, not a Record: pass a list"),
+        ([RECORD, None], "number 1 is of type NoneType, not a Record"),
+        ([RECORD, Record.of(cast("bytes", "text"))], "record 1: its value is of type str: pass bytes or None"),
+        ([Record.of(cast("bytes", ""))], "record 0: its value is of type str: pass bytes or None"),
+        ([Record.of(b"value", cast("bytes", "key"))], "record 0: its key is of type str: pass bytes or None"),
+        ([Record.of(b"value", timestamp=cast("int", "now"))], "record 0: its timestamp is of type str: pass millis"),
+        ([Record.of(b"v", headers=[("k", cast("bytes", "v"))])], "its header Header.* is not a str and bytes or None"),
+    ],
+)
+def test_a_wrong_type_is_told_with_what_to_pass(tmp_path: Path, records: Any, told: str) -> None:
+    with Log.open(tmp_path / "t-0") as log:
+        with pytest.raises(TypeError, match=told):
+            log.append(records, leader_epoch=0)
+        assert log.append([RECORD], leader_epoch=0).first_offset == 0
+
+
+@pytest.mark.parametrize("data", [[b"value"], "text", RECORD, None, iter(b"")])
+def test_so_are_batches_that_are_no_bytes(tmp_path: Path, data: Any) -> None:
+    with Log.open(tmp_path / "t-0") as log:
+        for _ in range(2):
+            with pytest.raises(TypeError, match="cannot be appended: pass their bytes"):
+                log.append_batches(data)
+            log.append([RECORD], leader_epoch=0)
