@@ -5,14 +5,17 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Final
 
 from epoch.checkpoint import LEADER_EPOCH_CHECKPOINT
 from logstore.errors import LogStoreError
+from logstore.log_root import LogRoot
 from logstore.partition_directory import PartitionDirectory
 from logstore.topic_partition import TopicPartition
 from logstore.verify import bytes_to_read
 from replication.audit.assigned_copies import METADATA_PARTITION, assigned_copies
+from logstore.verify.root_check import check_root
 from replication.audit.examination import Examination, examine
 from replication.audit.examined_copy import ExaminedCopy, in_place
 from replication.audit.judgement import judge
@@ -79,6 +82,13 @@ def judge_replicas(
                 yield judged
 
 
+def root_findings(replicas: Sequence[Replica]) -> Iterator[ReplicaFinding]:
+    """Check the files of the replicas' roots, such as the high watermarks; of single partitions no root is checked."""
+    for replica in replicas:
+        for root in _roots(replica) if replica.is_root else ():
+            yield from (ReplicaFinding(replica.name, finding) for finding in check_root(LogRoot.open(root)))
+
+
 def bytes_of(replicas: Sequence[Replica], missing: Missing) -> int:
     """Return the bytes of log that `judge_replicas` reads."""
     several = held_by_several(replicas).union(missing)
@@ -107,6 +117,10 @@ def expectations(replicas: Sequence[Replica], replication_factor: int | None = N
         {replica.name: replica.listed for replica in replicas},
         replication_factor,
     )
+
+
+def _roots(replica: Replica) -> list[Path]:
+    return sorted({directory.path.parent for directory in replica.partitions.values()})
 
 
 @dataclass(slots=True)

@@ -37,7 +37,7 @@ def loss_in_words(partition: Json, candidate: Json | None) -> str:
         return "not known"
     lost, acknowledged = span_of(candidate["lost"]), span_of(candidate["acknowledged"])
     if lost.records:
-        return f"{in_words(lost)} lost, {acknowledged.records:,} of them acknowledged"
+        return f"{in_words(lost)} lost, {acknowledged.records:,} of them acknowledged{_limits(partition)}"
     verdicts = set(partition["verdicts"])
     if Verdict.UNKNOWN in verdicts:
         return "not known: not every copy was read"
@@ -80,6 +80,12 @@ def _advice(partition: Json) -> Iterator[str]:
 def _elected(candidate: Json) -> str:
     place = f"leader epoch {candidate['last_epoch']}, end offset {candidate['log_end_offset']:,}"
     return f"{replica_in_words(candidate)} ({place})"
+
+
+def _limits(partition: Json) -> str:
+    """Say of which copies no file tells what was acknowledged."""
+    unknown = [each["replica"] for each in partition["branches"] if each["high_watermark"] is None]
+    return f" as far as is known (no file tells the high watermark of {', '.join(unknown)})" if unknown else ""
 
 
 def _starts_later(partition: Json, replica: str) -> bool:

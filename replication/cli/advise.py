@@ -19,6 +19,7 @@ from replication.cli.output import (
     EXIT_CRITICAL,
     EXIT_FAILED,
     EXIT_FINDINGS,
+    UNREADABLE,
     JsonOption,
     print_json,
     print_table,
@@ -28,6 +29,7 @@ from replication.cli.output import (
 
 if TYPE_CHECKING:
     from replication.audit.local_judging import JudgedPartition, Missing
+    from replication.audit.replica_finding import ReplicaFinding
     from replication.planning import Replica
 
 MOST_FINDINGS = 40
@@ -69,15 +71,16 @@ def advise(
 
 
 def _advise_by_records(replicas: Sequence["Replica"], missing: "Missing", failures: Failures, *, json: bool) -> int:
-    from replication.audit.local_judging import bytes_of, judge_replicas
+    from replication.audit.local_judging import bytes_of, judge_replicas, root_findings
 
     wanted = not (json and sys.stdout.isatty())
     with progress_bar("reading", bytes_of(replicas, missing), wanted=wanted) as advance:
         judged = list(judge_replicas(replicas, missing=missing, on_error=failures, progress=advance))
+    found = [*root_findings(replicas), *(finding for each in judged for finding in each.findings)]
     left_out = name_what_is_left_out(replicas, missing)
     lacking = name_what_is_missing(missing)
     partitions = [each.verdict.as_json() for each in judged]
-    findings = [finding.as_json() for each in judged for finding in each.findings]
+    findings = [finding.as_json() for finding in found]
     if json:
         print_json(
             {
@@ -92,18 +95,19 @@ def _advise_by_records(replicas: Sequence["Replica"], missing: "Missing", failur
         )
     else:
         _print(partitions, findings)
-    return _exit_status(judged, failures)
+    return _exit_status(judged, found, failures)
 
 
-def _exit_status(judged: Sequence["JudgedPartition"], failures: Failures) -> int:
+def _exit_status(judged: Sequence["JudgedPartition"], found: Sequence["ReplicaFinding"], failures: Failures) -> int:
     from logstore.verify import Severity
     from replication.audit.verdict import Verdict
 
-    severities = {found.finding.severity for each in judged for found in each.findings}
+    severities = {each.finding.severity for each in found}
     verdicts = {verdict for each in judged for verdict in each.verdict.verdicts}
     if Severity.CRITICAL in severities:
         return EXIT_CRITICAL
-    if Verdict.UNKNOWN in verdicts or failures.matter(judged):
+    unread = any(each.finding.kind == UNREADABLE for each in found)
+    if unread or Verdict.UNKNOWN in verdicts or failures.matter(judged):
         return EXIT_FAILED
     harmless = {Verdict.IDENTICAL, Verdict.RETENTION, Verdict.COMPACTION}
     return EXIT_FINDINGS if Severity.ERROR in severities or verdicts - harmless else EXIT_CLEAN
@@ -142,7 +146,10 @@ def _print_damage(damage: Sequence[dict[str, Any]]) -> None:
     if not damage:
         return
     columns = ("replica", "file", "position", "offset", "kind", "message")
-    rows = [(_name(each), *(each[column] for column in columns)) for each in damage[:MOST_FINDINGS]]
+    rows = [
+        (_name(each) if each["topic"] is not None else "", *(each[column] for column in columns))
+        for each in damage[:MOST_FINDINGS]
+    ]
     print_table("Damage", ("partition", *columns), rows)
     if len(damage) > MOST_FINDINGS:
         print(f"and {len(damage) - MOST_FINDINGS:,} more: see --json")

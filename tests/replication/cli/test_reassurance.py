@@ -1,0 +1,116 @@
+"""No command says that nothing is lost, or that all is well, of what is damaged or was not read."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from replication.audit.report import render
+from replication.cli.audit import _exit_status, _tell
+from tests.data.replicas import damage_kinds, damaged, replicas
+from tests.replication.audit.one_process import audit_here
+from tests.replication.cli.command import epochlog
+
+REASSURING = ("nothing is lost", "nothing lost", "any replica may lead", "All copies agree, and", "no damage was found")
+HARMLESS = {
+    "leftover_deleted",
+    "leftover_swap",
+    "legit_compaction_differs",
+    "legit_epoch_entry_at_leo",
+    "legit_retention_differs",
+    "missing_index",
+    "timeindex_zero_padded",
+    "unknown_file",
+    "zero_tail",
+}
+"""Kinds that are no damage, or that Kafka repairs by itself: reassurance is true there."""
+
+
+def places(expected: Mapping[str, Any]) -> set[str]:
+    """The partitions that are damaged; none where it is a root's file."""
+    named = {expected.get("also_partition")}
+    if expected["topic"] is not None:
+        named.add(f"{expected['topic']}-{expected['partition']}")
+    return {name for name in named if name}
+
+
+def reassured(text: str) -> str:
+    """The lines that reassure."""
+    return "\n".join(line for line in text.splitlines() if any(words in line for words in REASSURING))
+
+
+def document_of(root: Path) -> dict[str, Any]:
+    """What `audit --json` prints, without Spark."""
+    partitions, findings = audit_here(*sorted(each for each in root.iterdir() if each.is_dir()))
+    severities = [each["severity"] for each in findings]
+    metrics = {"time": 1_700_000_000, "bytes": 1, "seconds": 1.0, "findings_info": severities.count("info")}
+    return {
+        "partitions": partitions,
+        "findings": findings,
+        "consumer_offsets": [],
+        "snapshots": [],
+        "metrics": metrics,
+    }
+
+
+@pytest.mark.parametrize("kind", damage_kinds())
+def test_advise_never_reassures_of_damage(kind: str, tmp_path: Path) -> None:
+    expected = damaged(kind, tmp_path)
+    roots = sorted(each for each in tmp_path.iterdir() if each.is_dir())
+    outcome = epochlog("advise", *roots)
+    assert outcome.out
+    if kind in HARMLESS:
+        return
+    assert outcome.status != 0
+    for name in places(expected):
+        assert name not in reassured(outcome.out)
+    for line in outcome.out.splitlines():
+        # Whoever is named for a leader and is damaged is so in the same sentence.
+        if f"{expected['replica']} (" in line and any(name in line.split(":")[0] for name in places(expected)):
+            assert f"{expected['replica']} (not to be trusted: " in line or "choices differ" in line, line
+    without_reading = epochlog("advise", *roots, "--epochs-only")
+    assert without_reading.out.startswith("the records were not read (--epochs-only)")
+    assert not reassured(without_reading.out)
+
+
+@pytest.mark.parametrize("kind", sorted({*damage_kinds()} - HARMLESS - {"missing_partition_dir"}))
+def test_the_audit_never_reassures_of_damage(kind: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    expected = damaged(kind, tmp_path)
+    document = document_of(tmp_path)
+    assert _exit_status(document, written=True) != 0
+    _tell(document)
+    told = capsys.readouterr().out
+    for name in places(expected):
+        assert name not in reassured(told)
+    assert not reassured(render(document))
+
+
+@pytest.mark.parametrize(
+    ("label", "status", "disputed"),
+    [("diverged", 3, {"diverge-0", "hwloss-0"}), ("reconciled", 0, set()), ("healed", 0, set())],
+)
+def test_golden_replicas_are_disputed_where_kafka_lost_records_and_nowhere_else(
+    label: str, status: int, disputed: set[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    document = document_of(replicas(label))
+    outcome = epochlog("advise", *sorted(replicas(label).iterdir()), "--json")
+    assert outcome.status == _exit_status(document, written=True) == status
+    assert {f"{each['topic']}-{each['partition']}" for each in document["partitions"] if each["forks"]} == disputed
+    assert {each["topic"] for each in outcome.document["findings"] if each["severity"] == "critical"} == {
+        name.removesuffix("-0") for name in disputed
+    }
+    text = epochlog("advise", *sorted(replicas(label).iterdir())).out
+    _tell(document)
+    for told in (text, capsys.readouterr().out):
+        assert not [name for name in disputed if name in reassured(told)]
+        assert told.startswith("critical: ") == bool(disputed)
+
+
+def test_advise_and_the_audit_judge_alike() -> None:
+    for label in ("diverged", "reconciled", "healed"):
+        advised = epochlog("advise", *sorted(replicas(label).iterdir()), "--json").document["partitions"]
+        audited = {(each["topic"], each["partition"]): each for each in document_of(replicas(label))["partitions"]}
+        assert advised
+        for each in advised:
+            assert each == audited[each["topic"], each["partition"]]
