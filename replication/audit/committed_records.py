@@ -23,11 +23,10 @@ def committed_findings(partition: TopicPartition, recommendation: Recommendation
             replica,
             Reporter(partition).critical(
                 COMMITTED_RECORDS_LOST,
-                f"{in_words(span)} of {partition} lie below the high watermark of this copy, so producers were told "
-                f"that they are safe, but {chosen.replica}, whose log Kafka takes for the most up to date (leader "
-                f"epoch {chosen.last_epoch}, end offset {chosen.log_end_offset:,}), does not have them: an unclean "
-                "election has lost them, or the next one will; keep this copy, and see what each leader would lose "
-                "before one is elected",
+                f"{in_words(span)} of {partition} lie below the high watermark of this copy: they were acknowledged, but "
+                f"{chosen.replica}, which Kafka elects (leader epoch {chosen.last_epoch}, end offset "
+                f"{chosen.log_end_offset:,}), does not have them: an unclean election has lost them, or will; keep this "
+                "copy",
                 file=None,
                 offset=span.first_offset,
             ),
