@@ -23,10 +23,10 @@ def committed_findings(partition: TopicPartition, recommendation: Recommendation
             replica,
             Reporter(partition).critical(
                 COMMITTED_RECORDS_LOST,
-                f"{in_words(span)} of {partition} lie below the high watermark of this copy: they were acknowledged, but "
-                f"{chosen.replica}, which Kafka elects (leader epoch {chosen.last_epoch}, end offset "
-                f"{chosen.log_end_offset:,}), does not have them: an unclean election has lost them, or will; keep this "
-                "copy",
+                f"{in_words(span)} of {partition} lie below the high watermark of this copy: they were acknowledged, "
+                f"but {chosen.replica}, which Kafka elects (leader epoch {chosen.last_epoch}, end offset "
+                f"{chosen.log_end_offset:,}), does not have them: an unclean election has lost them, or will; keep "
+                "this copy",
                 file=None,
                 offset=span.first_offset,
             ),
