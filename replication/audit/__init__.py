@@ -13,6 +13,8 @@ from typing import Any
 _NAMES_BY_MODULE = {
     "auditing": ("Audit", "audit"),
     "judgement": ("judge",),
+    "local_judging": ("JudgedPartition", "judge_replicas"),
+    "recommendation": ("Candidate", "Recommendation"),
     "session": ("prepare_session", "start_session"),
     "snapshot": ("Snapshot", "find_snapshots"),
     "verdict": ("PairVerdict", "PartitionVerdict", "Verdict"),

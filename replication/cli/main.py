@@ -100,7 +100,7 @@ def epochlog(
     """Read and explain the logs of Kafka replicas: what is in them, what is damaged, who led when, and what each would
     truncate under which leader.
 
-    Exit status: 0 nothing wrong, 1 findings, 2 could not do it.
+    Exit status: 0 nothing wrong, 1 findings, 2 could not do it, 3 acknowledged records are lost.
     """  # noqa: D205  typer takes the first paragraph whole
     if version:
         print_version()

@@ -251,8 +251,9 @@ def _leader(partition: Json, replica: str | None) -> str | None:
 
 
 def _lost(partition: Json, replica: str | None) -> int | None:
+    """Return how many records are lost; None where that is not known, since not every copy was read."""
     candidate = candidate_of(partition, replica)
-    return candidate["lost"]["records"] if candidate and candidate["lost"] else None
+    return candidate["lost"]["records"] if candidate and candidate["lost"] and not partition["unread"] else None
 
 
 def _consumers(offsets: Sequence[Json]) -> Iterator[str]:

@@ -67,6 +67,7 @@ def test_a_partition_with_an_unread_copy_is_unknown_and_nothing_in_it_is_called_
     assert "what they hold, and what is lost, is not known" in page
     assert "nothing is lost" not in page
     assert "All copies agree" not in page
+    assert '"broker-3", 100, null, null]' in page, "how many records are lost is not known"
 
 
 def test_what_is_new_since_the_last_audit_is_listed() -> None:
