@@ -14,8 +14,8 @@ from logstore.log_root import LogRoot
 from logstore.partition_directory import PartitionDirectory
 from logstore.topic_partition import TopicPartition
 from logstore.verify import bytes_to_read
-from replication.audit.assigned_copies import METADATA_PARTITION, assigned_copies
 from logstore.verify.root_check import check_root
+from replication.audit.assigned_copies import METADATA_PARTITION, assigned_copies
 from replication.audit.examination import Examination, examine
 from replication.audit.examined_copy import ExaminedCopy, in_place
 from replication.audit.judgement import judge
