@@ -4,6 +4,9 @@ Pure decisions and one small file: no sockets, no log segments. `EpochTable`, th
 imported from `epoch.bulk` where it is needed.
 """
 
+__distribution__ = "epochlog 0.1.0"
+
+from epoch.belonging import ensure_together
 from epoch.cache import LeaderEpochFileCache
 from epoch.checkpoint import LeaderEpochCheckpoint
 from epoch.entry import (
@@ -59,3 +62,5 @@ __all__ = [
     "truncate_against",
     "truncation_for",
 ]
+
+ensure_together(__name__, __distribution__)

@@ -8,8 +8,12 @@ Names load their modules on first use, so that `import logstore` costs next to n
 operation (`LogFile.scan`), everything else works without it.
 """
 
+__distribution__ = "epochlog 0.1.0"
+
 from importlib import import_module
 from typing import Any
+
+from logstore.belonging import ensure_together
 
 _NAMES_BY_MODULE = {
     "append_info": ("AppendInfo",),
@@ -110,3 +114,6 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     return sorted(__all__)
+
+
+ensure_together(__name__, __distribution__)

@@ -1,7 +1,11 @@
 """Everything that needs more than one replica: following leaders, planning, the command line, audits of clusters."""
 
+__distribution__ = "epochlog 0.1.0"
+
 from importlib import import_module
 from typing import Any
+
+from replication.belonging import ensure_together
 
 _MODULES = {"Follower": "replication.fetcher.follower"}
 
@@ -15,3 +19,6 @@ def __getattr__(name: str) -> Any:
     value = getattr(import_module(_MODULES[name]), name)
     globals()[name] = value
     return value
+
+
+ensure_together(__name__, __distribution__)

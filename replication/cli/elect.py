@@ -21,34 +21,29 @@ if TYPE_CHECKING:
 
 KAFKA_VERSION: Final = "4.3.1"
 """Whose tool this command does the work of."""
-ABOUT: Final = (
-    "This tool attempts to elect a new leader for a set of topic partitions. The type of elections supported are "
-    "preferred replicas and unclean replicas."
-)
 DEPRECATED: Final = (
     "Option --admin.config has been deprecated and will be removed in a future version. Use --command-config instead."
 )
 CLIENT_DEFAULTS: Final = {"default.api.timeout.ms": "30000", "request.timeout.ms": "15000"}
 """What the tool sets where the properties say nothing, in milliseconds."""
-OUR_HELP: Final = "-h"
+SHORT_HELP: Final = "-h"
 
 
 class ElectCommand(TyperCommand):
-    """Reads options as Kafka's tool does, with its messages; the declared ones are for `-h` and for completion."""
-
-    def get_help_option_names(self, ctx: typer.Context) -> list[str]:  # type: ignore[override]  # as below
-        """Leave `--help` to the tool's own."""
-        del ctx
-        return [OUR_HELP]
+    """Reads options as Kafka's tool does, with its messages; the declared ones are for the help and for completion."""
 
     def parse_args(self, ctx: typer.Context, args: list[str]) -> list[str]:  # type: ignore[override]  # click's Context is typer's base
         """Take the arguments."""
         if ctx.resilient_parsing:
             return super().parse_args(ctx, args)
-        if OUR_HELP in args:
-            return super().parse_args(ctx, [OUR_HELP])
+        if not args:
+            _say(ctx.get_help())
+            raise typer.Exit(1)
         with _ending_as_the_tool(json=wants_json(args)):
-            ctx.params = _read_options(args)
+            read = _read_options(args)
+        if read is None:
+            return super().parse_args(ctx, [SHORT_HELP])
+        ctx.params = read
         return []
 
 
@@ -93,8 +88,8 @@ def elect(
 ) -> None:
     """Elect partition leaders on a running cluster, as kafka-leader-election does: its options, texts and exit status.
 
-    Exit status 0 where all is elected or needs no election, 1 otherwise, as of Kafka's tool, whose own help is
-    `--help`. With --dry-run: 1 where an election would fail, or might lose records.
+    Exit status 0 where all is elected or needs no election, 1 otherwise, as of Kafka's tool. With --dry-run: 1 where
+    an election would fail, or might lose records.
 
     Example: epochlog elect --bootstrap broker1:9092 --election-type preferred --all-topic-partitions --dry-run
     """
@@ -114,23 +109,23 @@ def elect(
         raise typer.Exit(1)
 
 
-def _read_options(arguments: Sequence[str]) -> dict[str, object]:
-    """Return the options by parameter, unless only help or the version is asked for."""
-    try:
-        from replication.operations.election_options import FLAGS, HELP, VALUED, VERSION, ElectionOptions
-    except ModuleNotFoundError as error:
-        raise MissingPackageError("elections need", error, "wire") from error
+def _read_options(arguments: Sequence[str]) -> dict[str, object] | None:
+    """Return the options by parameter, or None where help is asked for; end where it is the version."""
+    from replication.operations.election_options import FLAGS, HELP, VALUED, VERSION, ElectionOptions
     from replication.operations.tool_options import ToolOptions
 
+    if SHORT_HELP in arguments:
+        return None
     options = ToolOptions.read(arguments, VALUED, FLAGS)
-    if not arguments or HELP in options:
-        _say(ABOUT)
-        _say(_usage())
-        raise typer.Exit(1)
+    if HELP in options:
+        return None
     if VERSION in options:
         print(KAFKA_VERSION)
         raise typer.Exit
-    read = ElectionOptions.of(options)
+    try:
+        read = ElectionOptions.of(options)
+    except ModuleNotFoundError as error:
+        raise MissingPackageError("elections need", error, "wire") from error
     given = {field.name: getattr(read, field.name) for field in fields(read)}
     return given | {"election_type": read.election_type.name}
 
@@ -157,8 +152,6 @@ def _tell(error: "ToolError", *, json: bool) -> None:
         print(shown(error.message))
     for line in error.lines:
         _say(shown(line))
-    if error.shows_usage:
-        _say(_usage())
 
 
 def _say(text: str) -> None:
@@ -168,12 +161,6 @@ def _say(text: str) -> None:
         print(text, file=sys.stderr, flush=True)
     except OSError:  # nobody can be told that nobody can be told
         let_go_of(sys.stderr)
-
-
-def _usage() -> str:
-    from importlib.resources import files
-
-    return (files("replication.cli") / "data/kafka-leader-election.txt").read_text().removesuffix("\n")
 
 
 def _chosen(

@@ -12,8 +12,6 @@ from replication.int32 import INT32
 from replication.operations.tool_error import ToolError
 
 PARTITIONS: Final = "partitions"
-WRONG_JSON: Final = "com.fasterxml.jackson.databind.JsonMappingException: "
-"""Kafka's tool puts it before what it says of JSON that has another shape."""
 
 _BLANKS: Final = " \t\r\n"
 _PLAIN_DOUBLES: Final = (1e-3, 1e7)
@@ -25,9 +23,7 @@ def read_election_data(path: Path) -> tuple[TopicPartition, ...]:
     try:
         text = path.read_bytes().decode(errors="replace")
     except OSError as error:
-        raise ToolError(
-            f"java.io.IOException: Unable to read file {path}", f"{path}: {error.strerror or error}"
-        ) from error
+        raise ToolError(f"Unable to read file {path}", f"{path}: {error.strerror or error}") from error
     return parse_election_data(text)
 
 
@@ -85,7 +81,7 @@ def _partition(item: Mapping[str, Any]) -> TopicPartition:
 
 def _field(item: Mapping[str, Any], name: str) -> Any:
     if name not in item:
-        raise ToolError(f"{WRONG_JSON}No such field exists: `{name}`")
+        raise ToolError(f"No such field exists: `{name}`")
     return item[name]
 
 
@@ -106,7 +102,7 @@ def _unexpected(expected: str, value: Any) -> ToolError:
         received = _written(value)
     except RecursionError:
         received = "what is nested too deeply to be shown"
-    return ToolError(f"{WRONG_JSON}Expected {expected}, received {received}")
+    return ToolError(f"Expected {expected}, received {received}")
 
 
 def _written(value: Any) -> str:

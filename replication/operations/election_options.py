@@ -3,12 +3,14 @@
 import os
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from replication.controller.elections import ElectionType
 from replication.int32 import parse_int32
 from replication.operations.tool_error import ToolError
 from replication.operations.tool_options import ToolOptions
+
+if TYPE_CHECKING:
+    from replication.controller.elections import ElectionType
 
 BOOTSTRAP: Final = "bootstrap-server"
 OUR_BOOTSTRAP: Final = "bootstrap"
@@ -31,6 +33,7 @@ VALUED: Final = frozenset(
 )
 FLAGS: Final = frozenset({ALL, HELP, VERSION, DRY_RUN, AS_JSON})
 
+SEE_HELP: Final = "`epochlog elect --help` shows all options"
 _CHOICES: Final = (TOPIC, ALL, JSON_FILE)
 
 
@@ -39,7 +42,7 @@ class ElectionOptions:
     """Which elections to hold, and where."""
 
     bootstrap: str
-    election_type: ElectionType
+    election_type: "ElectionType"
     topic: str | None
     partition: int | None
     path_to_json_file: Path | None
@@ -84,7 +87,7 @@ def _refuse_incomplete(options: ToolOptions) -> None:
 
 def _refuse_two_configurations(options: ToolOptions) -> None:
     if ADMIN_CONFIG in options and COMMAND_CONFIG in options:
-        raise ToolError(f'Option "[{ADMIN_CONFIG}]" can\'t be used with option "[{COMMAND_CONFIG}]"', shows_usage=True)
+        raise ToolError(f'Option "[{ADMIN_CONFIG}]" can\'t be used with option "[{COMMAND_CONFIG}]"', SEE_HELP)
 
 
 def _refuse_unclear_choice(options: ToolOptions) -> None:
@@ -98,7 +101,9 @@ def _refuse_unclear_choice(options: ToolOptions) -> None:
         raise ToolError(f"Option {LOG_DIR} is only allowed if {DRY_RUN} is used")
 
 
-def _election_type(text: str) -> ElectionType:
+def _election_type(text: str) -> "ElectionType":
+    from replication.controller.elections import ElectionType  # noqa: PLC0415 - needs kio, which the help does not
+
     known = {each.name: each for each in ElectionType}
     if text.upper() not in known:
         raise _unparsable(ELECTION_TYPE, text)

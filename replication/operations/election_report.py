@@ -1,4 +1,4 @@
-"""What became of elections, as `kafka-leader-election` tells it."""
+"""What became of elections, in the words of `kafka-leader-election`."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from kio.schema.errors import ErrorCode
 
 from logstore import TopicPartition
 from replication.controller.elections import ElectionType
-from replication.operations.java_exceptions import java_exception
+from replication.operations.error_text import error_text
 from replication.protocol.elect_leaders import ElectionResult
 
 
@@ -48,7 +48,7 @@ class ElectionReport:
         for partition, result in self.failed.items():
             yield (
                 f"Error completing leader election ({self.election_type.name}) for partition: {partition}: "
-                f"{java_exception(result.error, result.message)}"
+                f"{error_text(result.error, result.message)}"
             )
 
     @property

@@ -9,7 +9,8 @@ from typing import Final
 from kio.schema.errors import ErrorCode
 
 from replication.errors import ReplicationError
-from replication.operations.java_exceptions import java_exception
+from replication.fetcher.back_off import BackOff
+from replication.operations.error_text import error_text
 from replication.operations.tool_error import ToolError
 from replication.protocol.addresses import Address, parse_addresses
 from replication.protocol.client_settings import ClientSettings
@@ -26,14 +27,9 @@ from replication.protocol.errors import (
     UnsupportedVersionError,
 )
 
-PAUSE_SECONDS: Final = 0.1
-"""Between two attempts (Kafka: retry.backoff.ms)."""
 TIMED_OUT: Final = "Timeout waiting for election results"
-CANNOT_BEGIN: Final = "Failed to create new KafkaAdminClient"
-NO_BROKER: Final = (
-    "java.util.concurrent.ExecutionException: org.apache.kafka.common.errors.UnsupportedVersionException: "
-    "The node does not support METADATA"
-)
+CANNOT_BEGIN: Final = "Failed to create an admin client"
+NO_BROKER: Final = error_text(ErrorCode.unsupported_version, "The node does not support METADATA")
 NOT_AUTHORIZED: Final = "Not authorized to perform leader election"
 
 _TRANSIENT: Final = (
@@ -74,20 +70,22 @@ def hold_elections(
 ) -> ElectLeadersResponse:
     """Have the controller elect leaders, within the request's time-out for all attempts together.
 
-    Raises ToolError where nobody answers in time or the request is refused as a whole, and ReplicationError where it
-    is no use to try again.
+    After each attempt that fails it waits, twice as long as before, up to a second (KIP-580). Raises ToolError where
+    nobody answers in time or the request is refused as a whole, and ReplicationError where it is no use to try again.
     """
     deadline = Deadline(request.timeout_ms / 1000)
+    back_off = BackOff()
     settings = replace(settings, connect_timeout_ms=min(settings.connect_timeout_ms, request.timeout_ms))
     with ClusterClient(bootstrap, settings) as client:
         while True:
             try:
                 return accepted(_ask_controller(client, request, deadline))
             except _TRANSIENT as error:
-                if deadline.left() <= PAUSE_SECONDS:
+                seconds = back_off.failed() / 1000
+                if deadline.left() <= seconds:
                     raise timed_out(error) from error
             client.ask_another()
-            pause(PAUSE_SECONDS)
+            pause(seconds)
 
 
 def _ask_controller(client: ClusterClient, request: ElectLeadersRequest, deadline: Deadline) -> ElectLeadersResponse:
@@ -111,7 +109,7 @@ def accepted(response: ElectLeadersResponse) -> ElectLeadersResponse:
         case ErrorCode.request_timed_out:
             raise timed_out(None)
         case _:
-            raise ToolError(f"java.util.concurrent.ExecutionException: {java_exception(response.error)}")
+            raise ToolError(error_text(response.error))
 
 
 def timed_out(cause: ReplicationError | None) -> ToolError:

@@ -11,15 +11,11 @@ EXIT_FAILED: Final = 1
 class ToolError(ReplicationError, ValueError):
     """The tool's own message; it goes to the error stream, and the tool ends with EXIT_FAILED."""
 
-    def __init__(
-        self, message: str, reason: str = "", *, shows_usage: bool = False, on_output_too: bool = False
-    ) -> None:
+    def __init__(self, message: str, reason: str = "", *, on_output_too: bool = False) -> None:
         """`reason` says what the tool's message leaves open, where Kafka prints a stack trace."""
         super().__init__("; ".join(filter(None, (message, reason))))
         self.message = message
         self.reason = reason
-        self.shows_usage = shows_usage
-        """Whether the tool prints all its options too."""
         self.on_output_too = on_output_too
         """Whether the tool prints the message on standard output as well."""
 

@@ -2,6 +2,8 @@
 
 import json
 import shutil
+import subprocess
+import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
@@ -78,12 +80,9 @@ def test_a_controller_that_does_not_decide_in_time() -> None:
     assert (done.status, done.out) == (1, "Timeout waiting for election results\n")
 
 
-def test_other_errors_are_named_as_in_java() -> None:
+def test_other_errors_have_kafka_s_names() -> None:
     done = elected({}, error=ErrorCode.not_controller)
-    expected = (
-        "java.util.concurrent.ExecutionException: org.apache.kafka.common.errors.NotControllerException: "
-        "This is not the correct controller for this cluster.\n"
-    )
+    expected = "NOT_CONTROLLER: This is not the correct controller for this cluster.\n"
     assert (done.status, done.out, done.err) == (1, "", expected)
 
 
@@ -115,13 +114,39 @@ def test_the_configurations_old_name_is_told_of_but_not_in_json(tmp_path: Path) 
     assert elected({}, "--admin.config", tmp_path / "client.properties", "--json").document["failed"] == 0
 
 
-def test_our_help_shows_what_goes_beyond_kafkas() -> None:
-    shown = epochlog("elect", "--bootstrap", "nowhere", "-h")
+@pytest.mark.parametrize("help_option", ["-h", "--help", "-help"])
+def test_the_help_shows_our_options_too(help_option: str) -> None:
+    shown = epochlog("elect", "--bootstrap", "nowhere", help_option)
     assert (shown.status, shown.err) == (0, "")
-    assert all(option in shown.out for option in ("--election-type", "--dry-run", "--log-dir", "--json"))
-    kafkas = epochlog("elect", "--help")
-    assert (kafkas.status, kafkas.out) == (1, "")
-    assert "--dry-run" not in kafkas.err
+    options = ("--election-type", "--dry-run", "--log-dir", "--json", "--admin.config")
+    assert all(option in shown.out for option in options)
+    assert shown == epochlog("elect", help_option)
+
+
+def test_without_any_option_the_help_is_shown_as_an_error() -> None:
+    assert epochlog("elect") == Outcome(1, "", epochlog("elect", "--help").out)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "expected"),
+    [
+        (("--help",), 0, "--dry-run"),
+        (("--version",), 0, "4.3.1"),
+        (("--bootstrap", "nowhere", "--election-type", "preferred"), 1, "One and only one of the following options"),
+        (("--bootstrap", "nowhere", "--election-type", "preferred", ALL), 1, "pip install 'epochlog[cli,wire]'"),
+    ],
+)
+def test_without_the_extra_for_the_wire_only_elections_fail(
+    arguments: tuple[str, ...], status: int, expected: str
+) -> None:
+    program = (
+        "import sys; sys.modules['kio'] = None; sys.argv[0] = 'epochlog'\n"
+        "from replication.cli.main import main; main(['elect', *sys.argv[1:]])"
+    )
+    done = subprocess.run([sys.executable, "-c", program, *arguments], capture_output=True, text=True, check=False)
+    assert done.returncode == status, done.stderr
+    assert expected in done.stdout + done.stderr
+    assert "Traceback" not in done.stderr
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,6 @@ from replication.operations.election_data import parse_election_data, read_elect
 from replication.operations.tool_error import ToolError
 
 TOO_DEEP = "what is nested too deeply to be shown"
-WRONG = "com.fasterxml.jackson.databind.JsonMappingException: "
 
 partitions = st.builds(TopicPartition, st.text(), st.integers(-(2**31), 2**31 - 1))
 trees = st.recursive(
@@ -35,7 +34,9 @@ def test_what_is_named_is_found(named: list[TopicPartition], blanks: str, rest: 
 @given(trees)
 def test_whatever_else_it_holds_there_is_a_message(tree: object) -> None:
     for text in (json.dumps(tree), written(tree), written({"topic": "a", "partition": tree})):
-        assert complaint_about(text).startswith(("none: ", WRONG, "Replica election data "))
+        assert complaint_about(text).startswith(
+            ("none: ", "No such field exists: ", "Expected ", "Replica election data ")
+        )
 
 
 def complaint_about(text: str) -> str:
@@ -59,16 +60,16 @@ def test_nonsense_is_refused(text: str) -> None:
         ('{"partitions":NaN}', "Replica election data is empty"),
         ("[" * 100_000, "Replica election data is empty"),
         ("12x", "Replica election data is empty"),
-        (" \n", f"{WRONG}Expected JSON object, received "),
-        ("12 x", f"{WRONG}Expected JSON object, received 12"),
+        (" \n", "Expected JSON object, received "),
+        ("12 x", "Expected JSON object, received 12"),
         ("{}", 'Replica election data is missing "partitions" field'),
-        ('{"partitions":{"a": [1, "é"]}}', f'{WRONG}Expected JSON array, received {{"a":[1,"é"]}}'),
-        (written({"partition": 0}), f"{WRONG}No such field exists: `topic`"),
-        (written({"topic": "a"}), f"{WRONG}No such field exists: `partition`"),
-        (written({"topic": None, "partition": 0}), f"{WRONG}Expected `String` value, received null"),
-        (written({"topic": "a", "partition": "x"}), f'{WRONG}Expected `Integer` value, received "x"'),
-        (written({"topic": "a", "partition": True}), f"{WRONG}Expected `Integer` value, received true"),
-        (written({"topic": "a", "partition": 2**31}), f"{WRONG}Expected `Integer` value, received 2147483648"),
+        ('{"partitions":{"a": [1, "é"]}}', 'Expected JSON array, received {"a":[1,"é"]}'),
+        (written({"partition": 0}), "No such field exists: `topic`"),
+        (written({"topic": "a"}), "No such field exists: `partition`"),
+        (written({"topic": None, "partition": 0}), "Expected `String` value, received null"),
+        (written({"topic": "a", "partition": "x"}), 'Expected `Integer` value, received "x"'),
+        (written({"topic": "a", "partition": True}), "Expected `Integer` value, received true"),
+        (written({"topic": "a", "partition": 2**31}), "Expected `Integer` value, received 2147483648"),
         (written(*[{"topic": "a", "partition": 0}] * 2), "Replica election data contains duplicate partitions: [a-0]"),
     ],
 )
@@ -95,13 +96,13 @@ def test_what_is_refused(text: str, complaint: str) -> None:
 def test_numbers_are_shown_as_java_writes_them(number: str, printed: str) -> None:
     with pytest.raises(ToolError) as refused:
         parse_election_data(number)
-    assert refused.value.message == f"{WRONG}Expected JSON object, received {printed}"
+    assert refused.value.message == f"Expected JSON object, received {printed}"
 
 
 @pytest.mark.parametrize("item", ["[" * 700 + "]" * 700, '{"a":' * 700 + "1" + "}" * 700])
 def test_what_is_nested_too_deeply_to_be_shown_is_refused_all_the_same(item: str) -> None:
     expected = "JSON array" if item.startswith("{") else "JSON object"
-    assert complaint_about(f'{{"partitions":{item}}}') == f"{WRONG}Expected {expected}, received {TOO_DEEP}"
+    assert complaint_about(f'{{"partitions":{item}}}') == f"Expected {expected}, received {TOO_DEEP}"
 
 
 def test_half_a_character_becomes_a_question_mark_as_in_java() -> None:
@@ -111,5 +112,5 @@ def test_half_a_character_becomes_a_question_mark_as_in_java() -> None:
 def test_a_file_that_cannot_be_read(tmp_path: Path) -> None:
     with pytest.raises(ToolError) as refused:
         read_election_data(tmp_path / "nothing.json")
-    assert refused.value.message == f"java.io.IOException: Unable to read file {tmp_path / 'nothing.json'}"
+    assert refused.value.message == f"Unable to read file {tmp_path / 'nothing.json'}"
     assert "No such file" in refused.value.reason

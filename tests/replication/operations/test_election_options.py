@@ -84,11 +84,11 @@ def test_all_of_them_beforehand() -> None:
 def test_what_is_refused(arguments: tuple[str, ...], complaint: str) -> None:
     with pytest.raises(ToolError) as refused:
         read(*arguments)
-    assert (refused.value.lines, refused.value.shows_usage) == ((complaint,), False)
+    assert refused.value.lines == (complaint,)
 
 
 def test_two_configurations_are_refused_with_all_options_shown() -> None:
     with pytest.raises(ToolError) as refused:
         read(*REQUIRED, "--admin.config", "a", "--command-config", "b")
     assert refused.value.message == 'Option "[admin.config]" can\'t be used with option "[command-config]"'
-    assert refused.value.shows_usage
+    assert refused.value.reason == "`epochlog elect --help` shows all options"

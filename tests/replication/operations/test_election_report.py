@@ -41,10 +41,9 @@ def test_success_comes_first_then_what_was_fine_then_each_failure() -> None:
     )
     failed = "Error completing leader election (UNCLEAN) for partition: "
     usual = "Eligible topic partition leaders are not available."
-    errors = "org.apache.kafka.common.errors."
     assert list(report.lines) == [
         "Successfully completed leader election (UNCLEAN) for partitions a-2, a-3",
         "Valid replica already elected for partitions a-1",
-        f"{failed}a-0: {errors}EligibleLeadersNotAvailableException: {usual}",
-        f"{failed}b-0: {errors}UnknownTopicOrPartitionException: No such topic as b",
+        f"{failed}a-0: ELIGIBLE_LEADERS_NOT_AVAILABLE: {usual}",
+        f"{failed}b-0: UNKNOWN_TOPIC_OR_PARTITION: No such topic as b",
     ]

@@ -21,6 +21,7 @@ from replication.protocol.errors import NoBrokerError
 from tests.controller.cases.leader_election_tool import results, unordered
 from tests.data.make_replicas import Story, wait_until
 from tests.oracle.cluster import CONTROLLER, KafkaCluster
+from tests.oracle.java_exceptions import as_ours
 from tests.oracle.kafka import JavaProgram
 from tests.replication.cli.command import Outcome, epochlog
 
@@ -82,7 +83,7 @@ class Scene:
 
     def kafkas(self, *arguments: str) -> Outcome:
         told = json.loads(self._tool.ask(json.dumps(arguments))[0])
-        return Outcome(told["status"], told["out"], told["err"])
+        return Outcome(told["status"], as_ours(told["out"]), as_ours(first_line(told["err"])))
 
     def repeat(self, case_id: str, *, twin: bool = False) -> None:
         """See that ours foresees and prints what was recorded, and Kafka's the same: where it changes, on the twin."""
@@ -90,8 +91,8 @@ class Scene:
         arguments = self.arguments(case)
         foreseen = self.ours(*arguments, "--dry-run", "--json").document["partitions"]
         done = self.ours(*arguments)
-        assert (done.status, unordered(done.out)) == (case["exit_code"], unordered(case["stdout"]))
-        assert first_line(done.err) == case["stderr_first_line"]
+        assert (done.status, unordered(done.out)) == (case["exit_code"], unordered(as_ours(case["stdout"])))
+        assert first_line(done.err) == as_ours(case["stderr_first_line"])
         self.assert_as_foreseen(foreseen, done)
         theirs = self.kafkas(*self.arguments(case, TWIN if twin else TOPIC))
         assert (theirs.status, unordered(theirs.out.replace(TWIN, TOPIC))) == (done.status, unordered(done.out))

@@ -1,5 +1,6 @@
-"""Error codes as Java clients print them: the exception's class, and what it says (Kafka: Errors)."""
+"""Errors as Java clients print them, by the exception's class, and how ours does (Kafka: Errors)."""
 
+import re
 from collections.abc import Mapping
 from typing import Final
 
@@ -39,28 +40,33 @@ _IRREGULAR: Final[Mapping[ErrorCode, str]] = {
 _ELSEWHERE: Final[Mapping[ErrorCode, str]] = {
     ErrorCode.invalid_record: "org.apache.kafka.common.InvalidRecordException",
 }
-_MESSAGES: Final[Mapping[ErrorCode, str]] = {
-    ErrorCode.unknown_server_error: "The server experienced an unexpected error when processing the request.",
-    ErrorCode.unknown_topic_or_partition: "This server does not host this topic-partition.",
-    ErrorCode.leader_not_available: (
-        "There is no leader for this topic-partition as we are in the middle of a leadership election."
-    ),
-    ErrorCode.request_timed_out: "The request timed out.",
-    ErrorCode.cluster_authorization_failed: "Cluster authorization failed.",
-    ErrorCode.not_controller: "This is not the correct controller for this cluster.",
-    ErrorCode.preferred_leader_not_available: "The preferred leader was not available.",
-    ErrorCode.eligible_leaders_not_available: "Eligible topic partition leaders are not available.",
-}
-"""What the errors that elections end with say where the broker adds nothing."""
 
 
-def java_exception(code: ErrorCode, message: str | None = None) -> str:
-    """Return an error as Java's `Throwable.toString` gives it, with the broker's message or the usual one."""
-    told = _MESSAGES.get(code) if message is None else message
-    return _class_name(code) if told is None else f"{_class_name(code)}: {told}"
+def error_name(exception: str) -> str:
+    """Return the name of the error that a Java client's exception stands for: each stands for one."""
+    return _NAMES[exception]
 
 
 def _class_name(code: ErrorCode) -> str:
     words = code.name.split("_")
     regular = "".join(map(str.capitalize, words)) + "Exception"
     return _ELSEWHERE.get(code) or _PACKAGE + _IRREGULAR.get(code, regular)
+
+
+_NAMES: Final = {_class_name(code): code.name.upper() for code in ErrorCode}
+_WRAPPERS: Final = (
+    "java.util.concurrent.ExecutionException: ",
+    "java.io.IOException: ",
+    "com.fasterxml.jackson.databind.JsonMappingException: ",
+)
+"""What stands before a message, and says nothing that it does not."""
+_EXCEPTION: Final = re.compile(r"\borg\.apache\.kafka\.common(\.errors)?\.[A-Z]\w+")
+_CLIENT: Final = "Failed to create new KafkaAdminClient"
+
+
+def as_ours(printed: str) -> str:
+    """Return what Kafka's tool prints as ours does, which names no Java classes: word for word the same otherwise."""
+    for wrapper in _WRAPPERS:
+        printed = re.sub(rf"^{re.escape(wrapper)}", "", printed, flags=re.MULTILINE)
+    printed = re.sub(rf"^{_CLIENT}$", "Failed to create an admin client", printed, flags=re.MULTILINE)
+    return _EXCEPTION.sub(lambda match: error_name(match[0]), printed)
