@@ -5,8 +5,8 @@ has this same file, as none can rely on another one's; a test sees that they sta
 """
 
 import sys
-from os.path import dirname, join
 from typing import TYPE_CHECKING, Final
+from warnings import warn
 
 if TYPE_CHECKING:
     from importlib.machinery import ModuleSpec
@@ -20,22 +20,22 @@ _HEAD: Final = 1 << 14
 def ensure_together(name: str, distribution: str) -> None:
     """See that the other packages are of the same distribution and version as `name`, as far as they are there.
 
-    `distribution` stands in each of them, as `__distribution__ = "epochlog 0.1.0"`. It is looked for in the source: so
-    nothing is imported for it, and nothing has to be installed. Raises ImportError where `name` needs the other package,
-    or where that was overwritten beside it, and names the distribution to remove. Otherwise it only warns: a program may
-    have a package of that name for itself.
+    `distribution` stands in each of them, as `__distribution__ = "epochlog 0.1.0"`. It is looked for in the source:
+    so nothing is imported for it, and nothing has to be installed. Raises ImportError where `name` needs the other
+    package, or where that was overwritten beside it, and names the distribution to remove. Otherwise it only warns: a
+    program may have a package of that name for itself.
     """
-    home = dirname(dirname(sys.modules[name].__file__ or ""))
+    home = _home(sys.modules[name].__file__ or "")
     for other in NAMES:
         if other == name or getattr(sys.modules.get(other), "__distribution__", None) == distribution:
             continue
         spec = _found(other)
         if spec is None or _says(spec, distribution):
             continue
-        if NAMES.index(other) < NAMES.index(name) or dirname(dirname(_file(spec))) == home:
+        if NAMES.index(other) < NAMES.index(name) or _home(_file(spec)) == home:
             raise ImportError(_message(name, other, distribution, spec), name=other, path=spec.origin)
         if spec.origin is not None:
-            _warn(_message(name, other, distribution, spec))
+            warn(_message(name, other, distribution, spec), RuntimeWarning, stacklevel=3)
 
 
 def _found(name: str) -> "ModuleSpec | None":
@@ -50,7 +50,12 @@ def _found(name: str) -> "ModuleSpec | None":
 def _file(spec: "ModuleSpec") -> str:
     """Return a package's `__init__.py`, be it missing."""
     directories = [*(spec.submodule_search_locations or ()), ""]
-    return spec.origin or join(directories[0], "__init__.py")
+    return spec.origin or f"{directories[0]}/__init__.py"
+
+
+def _home(file: str) -> str:
+    """Return where a package or module lies; to load pathlib would cost more than all of this."""
+    return file.rsplit("/", 2 if file.endswith("/__init__.py") else 1)[0]
 
 
 def _says(spec: "ModuleSpec", distribution: str) -> bool:
@@ -74,7 +79,7 @@ def _message(name: str, other: str, distribution: str, spec: "ModuleSpec") -> st
     if owners:
         steps.append(f"pip install --force-reinstall '{distribution.replace(' ', '==')}'")
     else:
-        steps.append(f"rename it, or take {dirname(dirname(file))} off sys.path")
+        steps.append(f"rename it, or take {_home(file)} off sys.path")
     whose = f"was installed by {', '.join(others)}" if others else "is missing" if owners else "is of no distribution"
     return f"{name} is of {distribution}, and {other} is not: {file} {whose}; {'; '.join(steps)}"
 
@@ -91,9 +96,3 @@ def _owners(path: str) -> list[str]:
         for listed in each.files or ()
         if listed.parts[-2:] == file.parts[-2:] and Path(str(each.locate_file(listed))).resolve() == file
     ]
-
-
-def _warn(message: str) -> None:
-    from warnings import warn  # noqa: PLC0415 - as above
-
-    warn(message, RuntimeWarning, stacklevel=4)
