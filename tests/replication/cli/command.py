@@ -4,10 +4,10 @@ import io
 import json
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass
-from importlib.util import find_spec
 from typing import Any
 
 from replication.cli.main import main
+from tests.replication.cli.schemas import validate_output
 
 
 @dataclass(frozen=True)
@@ -34,8 +34,6 @@ def epochlog(*arguments: object) -> Outcome:
         except SystemExit as end:
             status = end.code
     outcome = Outcome(int(str(status or 0)), out.buffer.getvalue().decode(), err.getvalue())
-    if "--json" in arguments and find_spec("jsonschema"):
-        from tests.replication.cli.schemas import validate_output
-
+    if "--json" in arguments:
         validate_output(str(arguments[0]), outcome.out)
     return outcome

@@ -12,8 +12,9 @@ from replication.cli.schemas import FORM, documented_commands, schema_of
 
 
 @cache
-def validator_of(command: str) -> Draft202012Validator:
-    return Draft202012Validator(schema_of(command))
+def validator_of(command: str, part: str | None = None) -> Draft202012Validator:
+    schema = schema_of(command)
+    return Draft202012Validator(schema if part is None else {"$ref": f"#/$defs/{part}", "$defs": schema["$defs"]})
 
 
 def validate_output(command: str, output: str) -> None:
@@ -28,8 +29,8 @@ def validate_output(command: str, output: str) -> None:
         validate(name, document)
 
 
-def validate(command: str, document: Any) -> None:
-    """Fail where an object is not one that the command's schema knows."""
-    wrong = best_match(validator_of(command).iter_errors(document))
+def validate(command: str, document: Any, part: str | None = None) -> None:
+    """Fail where an object is not one that the command's schema knows, or the definition `part` of that."""
+    wrong = best_match(validator_of(command, part).iter_errors(document))
     if wrong is not None:
         pytest.fail(f"epochlog {command} --json: {wrong.json_path}: {wrong.message}; {json.dumps(document)[:2_000]}")

@@ -20,6 +20,7 @@ from replication.audit.java import find_java
 from tests.conftest import require_java_for_spark
 from tests.data.replicas import cross, replicas
 from tests.replication.cli.command import epochlog
+from tests.replication.cli.schemas import validate
 
 OFFSETS = Path(__file__).parents[2] / "data/consumer-offsets/__consumer_offsets-0"
 LONGEST = 120
@@ -71,6 +72,7 @@ def test_a_forked_cluster_is_told_in_every_form(forked: Path, tmp_path: Path) ->
     assert stranded == {("billing", 410, 300), ("ledger", 333, 300), ("mail", 302, 300)}
     assert told["metrics"]["bytes"] == sum(each["bytes"] for each in told["snapshots"])
     assert told["history"] is None
+    validate("demo", {name: told[name] for name in told.keys() - {"schema_version", "errors"}}, part="audit")
     assert report.read_text().count('<svg class="lineage"') == 2
     for table in TABLES:
         assert pq.read_table(output / "parquet" / table).num_rows == len(lines(output / "json" / table))

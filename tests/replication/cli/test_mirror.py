@@ -23,6 +23,7 @@ from replication.mirror.removed_records import RemovedRecords
 from replication.mirror.status import PartitionStatus, Tally
 from replication.protocol.schema import response_classes
 from tests.replication.cli.command import epochlog
+from tests.replication.cli.schemas import validate_output
 from tests.replication.protocol.certificates import Authority
 from tests.replication.protocol.fake_broker import FakeBroker, framed, greet, receive
 
@@ -173,7 +174,9 @@ def test_json_is_one_object_a_line(capsys: pytest.CaptureFixture[str]) -> None:
     for event in EVENTS:
         display.tell(event)
     display.show(lambda: [STATUS])
-    documents = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    printed = capsys.readouterr().out
+    validate_output("mirror", printed)
+    documents = [json.loads(line) for line in printed.splitlines()]
     kinds = ["leader-changed", "truncated", "refused", "waiting", "disconnected", "failed", "progress"]
     assert [document["event"] for document in documents] == kinds
     assert all(document["time"] > 0 for document in documents)

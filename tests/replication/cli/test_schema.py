@@ -2,6 +2,8 @@
 
 import json
 import shutil
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -16,10 +18,11 @@ from replication.cli.schemas import FORM, documented_commands, schema_of
 from tests.data.replicas import damage_kinds, damaged, replicas
 from tests.replication.cli import test_audit, test_cluster, test_demo, test_elect, test_mirror
 from tests.replication.cli.command import epochlog
-from tests.replication.cli.schemas import validate
+from tests.replication.cli.schemas import validate, validate_output
 
 DATA = Path(__file__).parents[2] / "data"
 NAMES = sorted(command.__name__ for command in COMMANDS)
+BROKER_1, BROKER_2 = (replicas("diverged") / name for name in ("broker-1", "broker-2"))
 FILES = sorted(Path(schemas.__file__).parent.glob("*.json"))
 OPEN = {"metadata_record"}
 """Objects with other members than the schema names: the fields that Kafka defines for each type of metadata record."""
@@ -133,6 +136,30 @@ def test_a_failure_says_where_it_is(tmp_path: Path) -> None:
     assert outcome.document["error"]["class"] == "FileNotFoundError"
 
 
+@pytest.mark.parametrize(
+    ("package", "arguments", "advice"),
+    [
+        (
+            "kio",
+            ("cluster", "--bootstrap", "b:1"),
+            "connecting to a cluster needs kio: pip install ",
+        ),
+        ("kio", ("mirror", "--bootstrap", "b:1", "--topic", "a", "--log-dir", "copy"), "the mirror needs kio: "),
+        ("py4j", ("audit", BROKER_1), "the audit needs py4j: pip install 'epochlog[cli,spark]'"),
+        ("typer", ("verify", BROKER_1), "the command line needs typer: pip install 'epochlog[cli]'"),
+    ],
+)
+def test_a_package_that_is_missing_is_a_failure(package: str, arguments: tuple[object, ...], advice: str) -> None:
+    code = f"import sys\nsys.modules[{package!r}] = None\nfrom replication.cli.__main__ import run\nrun()"
+    command = [sys.executable, "-c", code, *map(str, arguments), "--json"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    validate_output(str(arguments[0]), done.stdout)
+    failure = json.loads(done.stdout)
+    assert (done.returncode, failure["exit_status"], failure["error"]["class"]) == (2, 2, "MissingPackageError")
+    assert failure["error"]["message"].startswith(advice)
+    assert done.stderr == f"epochlog: {failure['error']['message']}\n"
+
+
 def test_what_nobody_expected_is_a_failure_too(monkeypatch: pytest.MonkeyPatch) -> None:
     def broken(*_: object, **__: object) -> None:
         raise ZeroDivisionError("this cannot be")
@@ -164,7 +191,6 @@ def test_a_name_that_is_no_text_is_escaped(tmp_path: Path) -> None:
     outcome.out.encode("ascii")
 
 
-BROKER_1, BROKER_2 = (replicas("diverged") / name for name in ("broker-1", "broker-2"))
 COPY = "copy"
 """Stands for a directory to be made."""
 ON_REAL_DATA: dict[str, tuple[object, ...]] = {

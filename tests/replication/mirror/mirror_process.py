@@ -11,6 +11,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from tests.data.replicas import PROJECT
+from tests.replication.cli.schemas import validate
 
 SECONDS = 300
 
@@ -89,6 +90,7 @@ class MirrorProcess:
                 document = json.loads(line)
             except ValueError:
                 continue
+            validate("mirror", document)
             # An error is an object, too, and no event.
             if document.get("event") == kind:
                 found.append(document)
