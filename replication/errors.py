@@ -66,6 +66,7 @@ class PartitionVanishedError(ReplicationError, LookupError):
     """A broker deleted a partition, or moved it away, while it was read."""
 
     def __init__(self, path: str | PathLike[str]) -> None:
+        self.file = fspath(path)
         super().__init__(f"{fspath(path)}: deleted or renamed while it was looked at, so it is left out")
 
 
@@ -125,6 +126,7 @@ class UnreadableLocationError(ReplicationError, OSError):
     """A snapshot's place cannot be listed: it is not there, or the system or the store refuses."""
 
     def __init__(self, location: str, error: Exception) -> None:
+        self.file = location
         system = error.strerror if isinstance(error, OSError) else None
         super().__init__(f"{location}: {system or str(error).removeprefix(f'{location}: ')}")
 
@@ -133,6 +135,7 @@ class NoSnapshotError(ReplicationError, ValueError):
     """What was named holds no copy of a broker's log.dirs."""
 
     def __init__(self, location: str) -> None:
+        self.file = location
         super().__init__(
             f"{location}: neither a log.dirs root nor a directory of several: it holds no directories such as orders-0 "
             "and no checkpoint files; name the directory that does"

@@ -9,6 +9,7 @@ def warm(*, json: JsonOption = False) -> None:
     """Compile the kernels now, so that later commands start at full speed.
 
     Compiled code is kept on disk; the last lines say where. Exit status 2 where some of it cannot be kept.
+
     Example: epochlog warm
     """
     from epoch.kernel_cache import could_keep_all, used_directories

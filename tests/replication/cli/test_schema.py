@@ -129,11 +129,17 @@ def test_a_failure_is_one_object_on_standard_output_and_the_same_line_on_the_err
     assert epochlog(*arguments).err == outcome.err
 
 
-def test_a_failure_says_where_it_is(tmp_path: Path) -> None:
-    checkpoint = tmp_path / "client.properties"
-    outcome = epochlog("cluster", "--bootstrap", "b:1", "--command-config", checkpoint, "--json")
-    assert outcome.document["error"]["file"] == str(checkpoint)
-    assert outcome.document["error"]["class"] == "FileNotFoundError"
+@pytest.mark.parametrize(
+    ("arguments", "kind"),
+    [
+        (("cluster", "--bootstrap", "b:1", "--command-config"), "FileNotFoundError"),
+        (("verify",), "NotALogDirectoryError"),
+        (("audit",), "UnreadableLocationError"),
+    ],
+)
+def test_a_failure_says_where_it_is(arguments: tuple[str, ...], kind: str, tmp_path: Path) -> None:
+    error = epochlog(*arguments, tmp_path / "nowhere", "--json").document["error"]
+    assert (error["class"], error["file"]) == (kind, str(tmp_path / "nowhere"))
 
 
 @pytest.mark.parametrize(
