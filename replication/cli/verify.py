@@ -101,7 +101,8 @@ class Tally:
 
     def as_json(self) -> dict[str, int]:
         """Return the counts as `--json` prints them."""
-        return {"damage": self.damage, "unreadable": self.unreadable, "notes": self.notes}
+        counts = {"damage": self.damage, "warnings": self.warnings, "notes": self.notes}
+        return {**counts, "unreadable": self.unreadable}
 
     def __str__(self) -> str:
         none = "no damage in what was read" if self.unreadable else "no damage"
