@@ -119,10 +119,17 @@ class Workplace:
 
     @property
     def is_brokers_root(self) -> bool:
-        """Whether all logs are one root's, so that their checkpoint files are in it."""
-        from logstore.log_root import LogRoot
+        """Whether all logs are one root's, so that their checkpoint files are in it.
 
-        return isinstance(self.opened, LogRoot) and all(each.own_checkpoints is None for each in self.partitions)
+        A log that stands alone has such files in its own directory, or a lock at least while they are not yet written.
+        """
+        from logstore.directory_lock import LOCK_NAME
+        from logstore.log_root import LogRoot, has_root_files
+
+        if not isinstance(self.opened, LogRoot) or any(each.own_checkpoints is not None for each in self.partitions):
+            return False
+        locked = any(LOCK_NAME in each.listing.files for each in self.partitions)
+        return has_root_files(self.opened.listing.files) or not locked
 
     def made(self) -> Path:
         """Return the directory to work on: DIR itself, or a copy of it, made now.

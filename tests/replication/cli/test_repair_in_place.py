@@ -222,6 +222,17 @@ def test_a_directory_of_logs_that_stand_alone_is_recovered_log_by_log(queue: Pat
             assert (log.log_end_offset, log.high_watermark) == (20, 20)
 
 
+def test_a_log_that_stands_alone_and_was_never_closed_gets_no_root_around_it(tmp_path: Path) -> None:
+    log = Log.open(tmp_path / "queue-0")
+    log.append([Record(0, 1_000, b"k", b"v")] * 5, leader_epoch=0)
+    log.flush()
+    log.abandon()
+    assert epochlog("recover", tmp_path, "--in-place", "--yes").status == 0
+    assert {path.name for path in tmp_path.iterdir()} <= {"queue-0", LOCK_NAME}
+    with Log.open(tmp_path / "queue-0") as log:
+        assert log.log_end_offset == 5
+
+
 def test_a_copy_is_refused_when_a_broker_starts_while_it_is_made(
     root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
