@@ -66,7 +66,9 @@ class Advice:
 
 
 def advise(partition: TopicPartition, logs: Mapping[str, RecoveredLog]) -> Advice:
-    """Compare the replicas of one partition.
+    """Compare the replicas of one partition by leader epochs: the records are not read, nor is damage looked for.
+
+    `replication.audit.judge_replicas` reads them, and tells beside this choice the one under which least is lost.
 
     The recommended leader is the one whose log is most up to date: the highest last epoch, then the highest end
     offset, the order in which Raft and Kafka's unclean recovery (KIP-966) judge. Between equals the one under whom the

@@ -1,11 +1,13 @@
 """No command says that nothing is lost, or that all is well, of what is damaged or was not read."""
 
+import shutil
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from logstore.log_file import LogFile
 from replication.audit.report import render
 from replication.cli.audit import _exit_status, _tell
 from tests.data.replicas import damage_kinds, damaged, replicas
@@ -114,3 +116,33 @@ def test_advise_and_the_audit_judge_alike() -> None:
         assert advised
         for each in advised:
             assert each == audited[each["topic"], each["partition"]]
+
+
+def test_a_warning_is_counted_by_itself_and_is_no_damage(tmp_path: Path) -> None:
+    expected = damaged("missing_index", tmp_path)
+    outcome = epochlog("verify", tmp_path / expected["replica"])
+    assert outcome.out.splitlines()[1].startswith("warning\t")
+    assert outcome.out.splitlines()[-1].endswith("no damage, 1 warning")
+    assert outcome.status == 0
+    document = document_of(tmp_path)
+    assert {each["severity"] for each in document["findings"]} & {"error", "critical", "warning"} == {"warning"}
+    assert _exit_status(document, written=True) == 0
+
+
+def test_what_could_not_be_read_is_not_called_free_of_damage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    root = shutil.copytree(replicas("reconciled"), tmp_path, dirs_exist_ok=True) / "broker-1"
+    log, real = min((root / "codecs-0").glob("*.log")), LogFile.open
+
+    def refusing(path: Path) -> LogFile:
+        if path == log:
+            raise PermissionError(13, "Permission denied", str(path))  # root may open everything
+        return real(path)
+
+    monkeypatch.setattr(LogFile, "open", refusing)
+    outcome = epochlog("verify", root)
+    assert outcome.status == 2
+    assert "no damage in what was read, 1 file unreadable" in outcome.out.splitlines()[-1]
+    document = document_of(tmp_path)
+    [unknown] = [each for each in document["partitions"] if each["verdict"] == "unknown"]
+    assert (unknown["topic"], unknown["unread"], unknown["recommended"]) == ("codecs", ["broker-1"], None)
+    assert _exit_status(document, written=True) == 2
