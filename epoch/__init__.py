@@ -25,6 +25,7 @@ from epoch.errors import (
     UnknownEpochError,
 )
 from epoch.history import EpochHistory
+from epoch.resource_limits import ResourceLimitError
 from epoch.truncation import (
     AskEndOffset,
     Round,
@@ -51,6 +52,7 @@ __all__ = [
     "InvalidEpochEntryError",
     "LeaderEpochCheckpoint",
     "LeaderEpochFileCache",
+    "ResourceLimitError",
     "Round",
     "TruncateTo",
     "Truncation",

@@ -9,6 +9,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
+from epoch.resource_limits import refuse_beyond_limit
+
 _LARGEST_COPY: Final = 1 << 30
 """Bytes that one system call copies."""
 
@@ -19,7 +21,11 @@ class FileSystem:
     def open(self, path: Path, *, truncate: bool = False) -> int:
         """Open a file for appending, creating it where it is missing; return its descriptor."""
         emptied = os.O_TRUNC if truncate else 0
-        return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | emptied, 0o644)
+        try:
+            return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | emptied, 0o644)
+        except OSError as error:
+            refuse_beyond_limit(error, path)
+            raise
 
     def write(self, descriptor: int, data: bytes | bytearray | memoryview) -> None:
         """Append all of `data`."""
@@ -79,7 +85,11 @@ class FileSystem:
 
     def fsync_directory(self, path: Path) -> None:
         """Return once the directory's names are on stable storage."""
-        descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        except OSError as error:
+            refuse_beyond_limit(error, path)
+            raise
         try:
             os.fsync(descriptor)
         finally:

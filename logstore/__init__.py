@@ -55,6 +55,7 @@ _NAMES_BY_MODULE = {
         "LogPoisonedError",
         "LogStoreError",
         "NotALogDirectoryError",
+        "NotClosedError",
         "OfflineDirectoryError",
         "OffsetOutOfRangeError",
         "OffsetsOutOfOrderError",

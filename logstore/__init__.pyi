@@ -48,6 +48,7 @@ from logstore.errors import LogClosedError as LogClosedError
 from logstore.errors import LogPoisonedError as LogPoisonedError
 from logstore.errors import LogStoreError as LogStoreError
 from logstore.errors import NotALogDirectoryError as NotALogDirectoryError
+from logstore.errors import NotClosedError as NotClosedError
 from logstore.errors import OfflineDirectoryError as OfflineDirectoryError
 from logstore.errors import OffsetOutOfRangeError as OffsetOutOfRangeError
 from logstore.errors import OffsetsOutOfOrderError as OffsetsOutOfOrderError

@@ -5,6 +5,7 @@ the file) and `offset` (of a record or batch) as attributes, None where they do 
 disk itself: missing or unreadable files stay the `OSError` that they are.
 """
 
+from collections.abc import Sequence
 from os import PathLike, fspath
 from typing import Self
 
@@ -179,6 +180,16 @@ class LogPoisonedError(LogStoreError, OSError):
 
     Kafka: KafkaStorageException.
     """
+
+
+class NotClosedError(LogStoreError, OSError):
+    """Several of many logs or directories could not be closed; the others are. `failures` has each one's error."""
+
+    def __init__(self, what: str, failures: Sequence[Exception]) -> None:
+        """Tell all that failed on closing `what`."""
+        told = "; ".join(str(each) for each in failures)
+        super().__init__(f"{len(failures)} steps of closing {what} failed: {told}")
+        self.failures = tuple(failures)
 
 
 class ReentrantCallError(LogStoreError, RuntimeError):

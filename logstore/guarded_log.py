@@ -7,6 +7,7 @@ from typing import Final, NoReturn, TypeVar
 from epoch.filesystem import REAL, FileSystem
 from epoch.forked import RefusedLock, disown_after_fork
 from epoch.history import EpochHistory
+from epoch.resource_limits import ensure_room, is_limit
 from logstore.errors import LogClosedError, LogPoisonedError, LogStoreError, ReentrantCallError, complete
 from logstore.file_name import FileKind, file_name
 from logstore.log_loader import LoadedLog
@@ -14,7 +15,7 @@ from logstore.log_observer import LogObserver
 from logstore.log_reader import ClosedReader
 from logstore.log_state import LogState
 from logstore.readable_log import ReadableLog
-from logstore.segment_file import OUT_OF_SPACE
+from logstore.segment_file import is_passing
 
 T = TypeVar("T")
 
@@ -62,6 +63,8 @@ class GuardedLog(ReadableLog):
         with self._lock:
             if self._state is not OPEN:
                 self._ensure_open()
+            if state is not ADDING:
+                ensure_room(self.directory)
             try:
                 self._history_before = self._epochs.history
                 self._state = state
@@ -123,6 +126,10 @@ class GuardedLog(ReadableLog):
                 self._take_back()
                 self._state = OPEN
             except (OSError, LogStoreError) as failure:
+                if is_limit(failure):
+                    if error is None:
+                        raise
+                    return  # the next call takes it back, once it can
                 self._poison(error if isinstance(error, OSError) else self._broken_off(failure))
         if isinstance(error, OSError):
             self._poison_unless_full(error)
@@ -141,7 +148,12 @@ class GuardedLog(ReadableLog):
         self._producers.end_offset = end_offset
         self._current_epoch = -1
         if self._history_before is not None:
-            self._epochs.restore(self._history_before)
+            try:
+                self._epochs.restore(self._history_before)
+            except OSError as error:
+                if not is_limit(error):
+                    raise
+                # Memory is as it was, and the file gets it before the next batch.
             self._history_before = None
 
     def _remove_unused_segment(self) -> None:
@@ -167,11 +179,12 @@ class GuardedLog(ReadableLog):
         )
 
     def _poison_unless_full(self, error: OSError) -> None:
-        if error.errno not in OUT_OF_SPACE or self._state is REMOVING:
+        if self._state is REMOVING or not is_passing(error):
             self._poison(error)
         elif self._failure is None:
             self._state = OPEN
-            complete(error, self.directory, "nothing has changed in the log: make space, and do it again")
+            cure = "let go of what the limit counts, or raise it" if is_limit(error) else "make space"
+            complete(error, self.directory, f"nothing has changed in the log: {cure}, and do it again")
 
     def _poison(self, error: OSError) -> None:
         is_first = self._failure is None

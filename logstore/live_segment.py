@@ -114,6 +114,10 @@ class LiveSegment:
             if segment._path(kind).exists():
                 filesystem.unlink(segment._path(kind))
         segment.file.create()
+        # There are no files to look for, and appends need not open any.
+        size = config.segment_index_bytes
+        segment._offset_index = LiveOffsetIndex(segment._path(FileKind.OFFSET_INDEX), base_offset, size, filesystem)
+        segment._time_index = LiveTimeIndex(segment._path(FileKind.TIME_INDEX), base_offset, size, filesystem)
         return segment
 
     @classmethod

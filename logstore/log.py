@@ -7,6 +7,7 @@ from types import TracebackType
 from typing import Self
 
 from epoch.filesystem import REAL, FileSystem
+from epoch.resource_limits import is_limit, refuse_beyond_limit
 from logstore.append_info import AppendInfo
 from logstore.append_origin import AppendOrigin
 from logstore.clock import now_ms
@@ -111,9 +112,11 @@ class Log(WritableLog):
             if observer is not None:
                 observer.recovered(path, loaded.report)
             return log  # noqa: TRY300  here, as something may be raised until it returns
-        except BaseException:
+        except BaseException as error:
             if lock is not None:
                 lock.release()
+            if isinstance(error, OSError) and is_limit(error):
+                refuse_beyond_limit(error, path)
             raise
 
     def __enter__(self) -> Self:

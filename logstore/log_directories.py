@@ -8,7 +8,9 @@ from types import TracebackType
 from typing import Any, Self
 from uuid import UUID
 
+from epoch.resource_limits import is_limit, no_more_threads
 from logstore.clean_shutdown import UNKNOWN_BROKER_EPOCH
+from logstore.closing import do_all
 from logstore.errors import OfflineDirectoryError, PartitionExistsError, UnknownPartitionError
 from logstore.log import Log
 from logstore.log_config import LogConfig
@@ -43,12 +45,23 @@ class LogDirectories:
         opened: list[LogDirectory] = []
         offline: dict[Path, OSError] = {}
         paths = [Path(root).absolute() for root in roots]
-        with ThreadPoolExecutor(max(len(paths), 1)) as threads:
-            futures = {path: threads.submit(LogDirectory.open, path, config, **options) for path in paths}
+
+        def open_root(path: Path) -> LogDirectory:
+            directory = LogDirectory.open(path, config, **options)
+            opened.append(directory)
+            return directory
+
+        try:
+            with ThreadPoolExecutor(max(len(paths), 1)) as threads:
+                futures = {path: threads.submit(open_root, path) for path in paths}
+        except RuntimeError as error:
+            for directory in opened:
+                directory.abandon()
+            raise no_more_threads(error) from error
         failures = {path: future.exception() for path, future in futures.items()}
         opened = [future.result() for path, future in futures.items() if failures[path] is None]
         for path, failure in failures.items():
-            if isinstance(failure, OSError) and failure.errno is not None and opened:
+            if isinstance(failure, OSError) and failure.errno is not None and opened and not is_limit(failure):
                 offline[path] = failure
             elif failure is not None:
                 for directory in opened:
@@ -116,15 +129,8 @@ class LogDirectories:
             root.run_periodic()
 
     def close(self) -> None:
-        """Close all roots, whatever becomes of each; the first error is raised at the end."""
-        failures: list[OSError] = []
-        for root in self.roots:
-            try:
-                root.close()
-            except OSError as error:
-                failures.append(error)
-        if failures:
-            raise failures[0]
+        """Close all roots, whatever becomes of each. Raises OSError, NotClosedError where several failed."""
+        do_all([root.close for root in self.roots], "the log directories")
 
     def _root_of(self, partition: TopicPartition) -> LogDirectory:
         for root in self.roots:

@@ -4,6 +4,7 @@ import os
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from threading import RLock
 from types import MappingProxyType, TracebackType
@@ -12,9 +13,11 @@ from uuid import UUID
 
 from epoch.filesystem import REAL, FileSystem
 from epoch.forked import RefusedLock, disown_after_fork
+from epoch.resource_limits import naming_limits, no_more_threads
 from logstore.checkpoint_files import CheckpointFiles
 from logstore.clean_shutdown import CLEAN_SHUTDOWN_NAME, UNKNOWN_BROKER_EPOCH, CleanShutdown, take_clean_shutdown
 from logstore.clock import now_ms
+from logstore.closing import do_all
 from logstore.deleted_partitions import DeletedPartitions
 from logstore.directory_lock import LOCK_NAME, DirectoryLock
 from logstore.directory_settings import DirectorySettings
@@ -36,7 +39,7 @@ from logstore.partition_metadata import PARTITION_METADATA_NAME, PartitionMetada
 from logstore.periodic_thread import PeriodicThread
 from logstore.root_checkpoints import RootCheckpoints
 from logstore.schedule import Schedule
-from logstore.segment_file import OUT_OF_SPACE
+from logstore.segment_file import is_passing
 from logstore.segment_recovery import OnBytes
 from logstore.topic_partition import DirectoryMark, TopicPartition, is_partition_directory_name, parse_directory_name
 
@@ -320,8 +323,9 @@ class LogDirectory:
     def close(self) -> None:
         """Flush and close all logs, write the checkpoints and the clean-shutdown file, release the lock.
 
-        After a failure of the disk only the lock is released. Raises OSError; the logs are recovered at the next open
-        then. A forked process closes its copy of a directory by this too: nothing happens to the directory.
+        After a failure of the disk only the lock is released. Where a log cannot be closed, all others still are.
+        Raises OSError, NotClosedError where several failed; the logs are recovered at the next open then. A forked
+        process closes its copy of a directory by this too: nothing happens to the directory.
         """
         if self._is_inherited:
             return
@@ -343,19 +347,14 @@ class LogDirectory:
             self._let_go()
 
     def _close_in_order(self) -> None:
-        self.checkpoint_high_watermarks()
-        failures = []
-        for log in self._logs.values():
-            try:
-                log.close()
-            except LogPoisonedError:
-                log.abandon()  # who broke it off was told
-            except OSError as error:
-                failures.append(error)
-        if failures:
-            raise failures[0]
-        self.checkpoint()
-        is_complete = all(log.is_complete for log in self._logs.values())
+        logs = self._logs
+        steps: list[Callable[[], object]] = [
+            lambda: self._checkpoints.write_high_watermarks(logs),
+            *(partial(_close_or_abandon, log) for log in logs.values()),
+            lambda: self._checkpoints.write_recovery_points(logs),
+        ]
+        do_all(steps, f"the logs in {self.root}")
+        is_complete = all(log.is_complete for log in logs.values())
         if is_complete and not self._unreadable and not self._may_be_torn:
             CleanShutdown(self.broker_epoch).write(self.root / CLEAN_SHUTDOWN_NAME, self._filesystem)
         self._logs = {}
@@ -401,7 +400,11 @@ class LogDirectory:
                 self._load_one(partition, checkpoints, progress)
         else:
             with ThreadPoolExecutor(self._settings.num_recovery_threads_per_data_dir) as threads:
-                for future in [threads.submit(self._load_one, each, checkpoints, progress) for each in live]:
+                try:
+                    loads = [threads.submit(self._load_one, each, checkpoints, progress) for each in live]
+                except RuntimeError as error:
+                    raise no_more_threads(error) from error
+                for future in loads:
                     future.result()
 
     def _directory_names(self) -> list[str]:
@@ -441,13 +444,14 @@ class LogDirectory:
 
     @contextmanager
     def _watched(self) -> Iterator[None]:
-        """Take the root offline when the disk fails. A full disk has not failed: space may return."""
+        """Take the root offline when the disk fails. A full disk has not, nor has a process at one of its limits."""
         try:
-            yield
+            with naming_limits(self.root):
+                yield
         except LogStoreError:
             raise
         except OSError as error:
-            if error.errno not in OUT_OF_SPACE:
+            if not is_passing(error):
                 self._fail(error)
             raise
 
@@ -468,3 +472,10 @@ class LogDirectory:
                 file=self.root,
                 advice="replace the disk, or open the directory again once it works",
             ) from self._failure
+
+
+def _close_or_abandon(log: Log) -> None:
+    try:
+        log.close()
+    except LogPoisonedError:
+        log.abandon()  # who broke it was told

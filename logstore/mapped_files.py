@@ -16,6 +16,7 @@ from typing import Any, Final
 from weakref import ref
 
 from epoch.filesystem import FileSystem
+from epoch.resource_limits import naming_limits, refuse_beyond_limit
 
 _COPY_BYTES: Final = 1 << 20
 
@@ -59,7 +60,7 @@ def map_file(path: Path, size: int) -> memoryview:
     """
     import numpy as np  # noqa: PLC0415  plain readers do without
 
-    with _lock:
+    with _lock, naming_limits(path):
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
         try:
             stat = os.fstat(descriptor)
@@ -75,11 +76,14 @@ def map_file(path: Path, size: int) -> memoryview:
 
 def map_whole_file(path: Path) -> memoryview:
     """Map a file as it is now; an empty one gives no bytes. Raises OSError."""
-    with _lock, open(path, "rb") as file:
+    with _lock, naming_limits(path), open(path, "rb") as file:
         try:
             mapping = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
         except ValueError:  # an empty file cannot be mapped
             return memoryview(b"")
+        except OSError as error:
+            refuse_beyond_limit(error, path)
+            raise
         _hold(mapping, os.fstat(file.fileno()), len(mapping))
     return memoryview(mapping)
 
@@ -108,7 +112,9 @@ def _map(descriptor: int, size: int, path: Path) -> int:
     address: int = _mmap(None, size, mmap.PROT_READ, mmap.MAP_SHARED, descriptor, 0)
     if address == _FAILED:
         number = ctypes.get_errno()
-        raise OSError(number, os.strerror(number), str(path))
+        error = OSError(number, os.strerror(number), str(path))
+        refuse_beyond_limit(error, path)
+        raise error
     return address
 
 

@@ -3,6 +3,8 @@
 from collections.abc import Callable
 from threading import Event, Thread, current_thread
 
+from epoch.resource_limits import no_more_threads
+
 
 class PeriodicThread:
     """Calls `task` every `interval_ms`, from one interval after `start` on. The program may end without stopping it."""
@@ -15,8 +17,11 @@ class PeriodicThread:
         self._thread = Thread(target=self._run, name=name, daemon=True)
 
     def start(self) -> None:
-        """Begin."""
-        self._thread.start()
+        """Begin. Raises ResourceLimitError where the process may have no more threads."""
+        try:
+            self._thread.start()
+        except RuntimeError as error:
+            raise no_more_threads(error) from error
 
     def stop(self) -> None:
         """Return once the task does not run and never will again."""

@@ -7,11 +7,18 @@ from threading import Lock
 from typing import Final
 
 from epoch.filesystem import REAL, FileSystem
+from epoch.resource_limits import is_limit
 from logstore.mapped_files import begin_file, cut_file, map_file
 from logstore.open_files import OpenFiles
 
 OUT_OF_SPACE: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 """What a full disk answers: once there is space again, writing works again."""
+
+
+def is_passing(error: OSError) -> bool:
+    """Tell whether an error is about a full disk or a limit of the process: the disk itself has not failed."""
+    return error.errno in OUT_OF_SPACE or is_limit(error)
+
 
 _NOTHING: Final = memoryview(b"")
 

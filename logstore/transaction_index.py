@@ -5,6 +5,7 @@ from pathlib import Path
 from struct import Struct
 from typing import Final, NamedTuple
 
+from epoch.resource_limits import naming_limits
 from logstore.errors import CorruptIndexError
 
 _ENTRY: Final = Struct(">hqqqq")
@@ -40,7 +41,7 @@ class TransactionIndex:
     @classmethod
     def read(cls, path: Path) -> "TransactionIndex":
         """Read a whole index file. Raises CorruptIndexError, and OSError where it cannot be read."""
-        with open(path, "rb") as file:
+        with naming_limits(path), open(path, "rb") as file:
             return cls.parse(file.read(_MAX_BYTES + 1), path)
 
     @classmethod

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Final, NoReturn
 
 from epoch.filesystem import REAL, FileSystem
+from epoch.resource_limits import ensure_room, is_limit
 from logstore.append_info import NOTHING_APPENDED, AppendInfo
 from logstore.append_origin import AppendOrigin
 from logstore.append_validation import Buffer, ValidatedAppend, validate_for_follower, validate_for_leader
@@ -18,7 +19,7 @@ from logstore.encoding import encode_batch
 from logstore.errors import AppendError, FencedLeaderEpochError, RecordBatchTooLargeError
 from logstore.guarded_log import ADDING, CHANGING, OPEN, GuardedLog
 from logstore.live_segment import LiveSegment
-from logstore.log_config import LogConfig
+from logstore.log_config import MAX_INT64, LogConfig
 from logstore.log_loader import LoadedLog
 from logstore.log_observer import LogObserver
 from logstore.open_files import OpenFiles
@@ -59,6 +60,8 @@ class WritableLog(GuardedLog):
         self.topic_partition: TopicPartition = parse_directory_name(directory.name).topic_partition
         self.config = config
         self._takes_as_sent = config.takes_as_sent
+        # Such an append cannot be taken back once it is flushed: what that opens must be there before.
+        self._flushes_soon = config.flush_messages < MAX_INT64
         self.report: RecoveryReport = loaded.report
         """What opening the log found and did."""
         self._clock = clock
@@ -92,6 +95,8 @@ class WritableLog(GuardedLog):
         with self._lock:
             if self._state is not OPEN:
                 self._ensure_open()
+            if self._flushes_soon:
+                ensure_room(self.directory)
             next_offset, now = self._reader.end[0], self._clock()
             if leader_epoch is None:
                 leader_epoch = self._epochs.latest_epoch or 0
@@ -126,6 +131,8 @@ class WritableLog(GuardedLog):
         with self._lock:
             if self._state is not OPEN:
                 self._ensure_open()
+            if self._flushes_soon:
+                ensure_room(self.directory)
             next_offset = self._reader.end[0]
             try:
                 if self._current_epoch <= leader_epoch:
@@ -377,7 +384,8 @@ class WritableLog(GuardedLog):
                 segment.flush()
             self._filesystem.fsync_directory(self.directory)
         except OSError as error:
-            self._poison(error)
+            if not is_limit(error):
+                self._poison(error)
             raise
         self._epochs.flush()
         self._recovery_point = offset

@@ -1,5 +1,6 @@
 """docs/durability.md, line by line: each promise has the test of its number, and each row of the table is compared."""
 
+import errno
 import os
 import re
 import subprocess
@@ -11,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from epoch.resource_limits import ResourceLimitError
 from logstore.errors import DirectoryLockedError, LogClosedError, LogPoisonedError
 from logstore.log import Log
 from logstore.log_config import LogConfig
@@ -362,6 +364,43 @@ def test_p23_what_a_read_returned_stays_as_it_was(tmp_path: Path) -> None:
         views.append(log.read(0, 1 << 20))
     log.close()
     assert [[record.value for record in view.records()] for view in views] == [[b"value"], [b"other"], [b"third"]]
+
+
+def test_p24_a_limit_that_is_reached_fails_the_call_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def no_more(*_: object, **__: object) -> int:
+        raise OSError(errno.EMFILE, "Too many open files")
+
+    log = Log.open(tmp_path / "t-0")
+    log.append([RECORD], leader_epoch=0)
+    calls: list[Callable[[], object]] = [
+        lambda: log.append([RECORD], leader_epoch=1),
+        log.roll,
+        log.flush,
+        lambda: log.truncate_to(0),
+        log.delete_old_segments,
+        log.close,
+    ]
+    for name in ("open", "pipe"):
+        monkeypatch.setattr(os, name, no_more)
+    for call in calls:
+        with pytest.raises(ResourceLimitError, match="Too many open files: the limit RLIMIT_NOFILE"):
+            call()
+        assert (log.failure, log.log_end_offset, log.epochs.entries) == (None, 1, [(0, 0)])
+    monkeypatch.undo()
+    log.append([RECORD], leader_epoch=1)
+    assert [record.value for record in log.read(0, 1 << 20).records()] == [RECORD.value] * 2
+    log.close()
+
+
+def test_p25_all_logs_that_can_be_closed_are_closed(tmp_path: Path) -> None:
+    directory = LogDirectory.open(tmp_path / "root")
+    logs = [directory.create(TopicPartition("t", number)) for number in range(3)]
+    for log in logs:
+        log.append([RECORD])
+    logs[0].directory.rename(tmp_path / "gone")
+    with pytest.raises(FileNotFoundError):
+        directory.close()
+    assert [log.recovery_point for log in logs] == [0, 1, 1]
 
 
 def test_p22_a_forked_child_cannot_write_to_it(tmp_path: Path) -> None:

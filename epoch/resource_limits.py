@@ -1,0 +1,115 @@
+"""What the system allows a process: a limit that is reached is no disk that fails."""
+
+import errno
+import mmap
+import os
+import resource
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+from epoch.errors import EpochError
+
+OUT_OF_DESCRIPTORS: Final = frozenset({errno.EMFILE, errno.ENFILE})
+_DESCRIPTORS: Final = 4
+"""No step of a change has more open for itself at once."""
+
+
+class ResourceLimitError(EpochError, OSError):
+    """The process, or the system, has no more descriptors, mappings or threads to give. Nothing was changed.
+
+    `limit` names the limit and `value` says how much it allows, None where the system does not tell.
+    """
+
+    def __init__(self, number: int, what: str, limit: str, value: int | None, advice: str) -> None:
+        """Say what there is no more of, and by which limit."""
+        allows = "" if value is None else f" of {value:,}"
+        super().__init__(f"{what}: the limit {limit}{allows} is reached; {advice}")
+        self.errno = number
+        self.limit = limit
+        self.value = value
+
+    def __str__(self) -> str:
+        """Return what happened: an OSError with a number would give that alone."""
+        return str(self.args[0])
+
+
+def is_limit(error: BaseException) -> bool:
+    """Tell whether an error says that a limit was reached, and not that the disk failed."""
+    return isinstance(error, ResourceLimitError) or (isinstance(error, OSError) and error.errno in OUT_OF_DESCRIPTORS)
+
+
+@contextmanager
+def naming_limits(path: str | os.PathLike[str]) -> Iterator[None]:
+    """Let what fails for want of descriptors raise ResourceLimitError."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno in OUT_OF_DESCRIPTORS:
+            refuse_beyond_limit(error, path)
+        raise
+
+
+def refuse_beyond_limit(error: OSError, path: str | os.PathLike[str]) -> None:
+    """Raise ResourceLimitError where opening or mapping a file has failed for want of something; else nothing."""
+    if isinstance(error, ResourceLimitError):
+        raise error
+    told = f"{os.fspath(path)}: {error.strerror}"
+    if error.errno == errno.EMFILE:
+        advice = "raise it (`ulimit -n`), or hold fewer files open"
+        limit = ResourceLimitError(error.errno, told, "RLIMIT_NOFILE", _soft(resource.RLIMIT_NOFILE), advice)
+    elif error.errno == errno.ENFILE:
+        advice = "it is the whole system's: raise it, or close files of other processes"
+        limit = ResourceLimitError(error.errno, told, "fs.file-max", _system("fs/file-max"), advice)
+    elif error.errno == errno.ENOMEM:
+        limit = _of_memory(told)
+    else:
+        return
+    raise limit from error
+
+
+def no_more_threads(error: RuntimeError) -> ResourceLimitError:
+    """Make the error for a thread that could not be started."""
+    allowed = _soft(resource.RLIMIT_NPROC)
+    limit, value = (
+        ("kernel.threads-max", _system("kernel/threads-max")) if allowed is None else ("RLIMIT_NPROC", allowed)
+    )
+    advice = "raise it (`ulimit -u`) or the container's, or run fewer threads"
+    return ResourceLimitError(errno.EAGAIN, str(error), limit, value, advice)
+
+
+def ensure_room(path: Path) -> None:
+    """Raise ResourceLimitError unless a change can open and map what it needs for itself: called before it begins."""
+    descriptors: list[int] = []
+    try:
+        while len(descriptors) < _DESCRIPTORS:
+            descriptors += os.pipe()
+        mmap.mmap(-1, mmap.PAGESIZE).close()
+    except OSError as error:
+        refuse_beyond_limit(error, path)
+        raise
+    finally:
+        for descriptor in descriptors:
+            os.close(descriptor)
+
+
+def _of_memory(told: str) -> ResourceLimitError:
+    advice = "let go of views that are not needed, or raise it"
+    address_space = _soft(resource.RLIMIT_AS)
+    if address_space is not None:
+        return ResourceLimitError(errno.ENOMEM, told, "RLIMIT_AS", address_space, advice)
+    return ResourceLimitError(errno.ENOMEM, told, "vm.max_map_count", _system("vm/max_map_count"), advice)
+
+
+def _soft(kind: int) -> int | None:
+    allowed, _ = resource.getrlimit(kind)
+    return None if allowed == resource.RLIM_INFINITY else allowed
+
+
+def _system(name: str) -> int | None:
+    """Read a limit of the system's; with no descriptor left there is none to say it by."""
+    try:
+        return int(Path("/proc/sys", name).read_text())
+    except (OSError, ValueError):
+        return None

@@ -1,0 +1,22 @@
+"""Close many things, whatever becomes of each."""
+
+from collections.abc import Callable, Iterable
+
+from logstore.errors import LogStoreError, NotClosedError
+
+
+def do_all(steps: Iterable[Callable[[], object]], what: str) -> None:
+    """Do each step, whether or not those before it fail; then raise what failed.
+
+    That is the one error there was, or a NotClosedError that names `what` and tells of all.
+    """
+    failures: list[OSError | LogStoreError] = []
+    for step in steps:
+        try:
+            step()
+        except (OSError, LogStoreError) as error:
+            failures.append(error)
+    if len(failures) == 1:
+        raise failures[0]
+    if failures:
+        raise NotClosedError(what, failures)

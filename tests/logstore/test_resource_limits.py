@@ -1,0 +1,203 @@
+"""Whoever has no descriptors, mappings or threads left is told by which limit, and the log goes on."""
+
+import errno
+import json
+import os
+import resource
+import subprocess
+import sys
+import threading
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from epoch.filesystem import REAL
+from epoch.resource_limits import ResourceLimitError
+from logstore import mapped_files
+from logstore.directory_settings import DirectorySettings
+from logstore.errors import NotClosedError
+from logstore.log import Log
+from logstore.log_directories import LogDirectories
+from logstore.log_directory import LogDirectory
+from logstore.record import Record
+from logstore.topic_partition import TopicPartition
+from tests.logstore.directories import assert_sound
+
+USE = """
+import json, os, random, resource, sys
+resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))
+from epoch.resource_limits import ResourceLimitError
+from logstore import LogConfig, LogDirectory, Record, TopicPartition
+
+root, rng, taken = sys.argv[1], random.Random(int(sys.argv[2])), []
+config = LogConfig(segment_bytes=3000, retention_ms=-1, file_delete_delay_ms=0, flush_messages=int(sys.argv[3]))
+directory = LogDirectory.open(root, config)
+kept, held, limits, others = {}, [], 0, []
+for step in range(1500):
+    if rng.random() < 0.02:  # others take all descriptors but a few, or give them back
+        while taken:
+            os.close(taken.pop())
+        try:
+            while rng.random() < 0.995:
+                taken.append(os.open("/dev/null", os.O_RDONLY))
+        except OSError:
+            for _ in range(rng.randrange(6)):
+                os.close(taken.pop())
+    try:
+        choice = rng.random()
+        if choice < 0.1 or not directory.partitions:
+            directory.create(TopicPartition("t", rng.randrange(30)))
+            continue
+        partition = rng.choice(list(directory.partitions))
+        log = directory.partitions[partition]
+        if choice < 0.7:
+            value = rng.randbytes(100)
+            epoch = (log.epochs.latest_epoch or 0) + (rng.random() < 0.1)
+            kept.setdefault(str(partition), {})[log.append([Record.of(value)], leader_epoch=epoch)[0]] = value.hex()
+        elif choice < 0.8:
+            held = [*held[-50:], log.read(rng.randrange(log.log_end_offset + 1), 1 << 20)]
+        elif choice < 0.85:
+            end = max(log.log_end_offset - rng.randrange(3), 0)
+            log.truncate_to(end)
+            kept[str(partition)] = {at: value for at, value in kept.get(str(partition), {}).items() if at < end}
+        else:
+            rng.choice([log.flush, log.roll, log.delete_old_segments])()
+    except ResourceLimitError as error:
+        limits += 1
+        assert (error.limit, error.value) == ("RLIMIT_NOFILE", 64), error
+        assert "RLIMIT_NOFILE of 64" in str(error)
+    except FileExistsError:
+        pass
+    except Exception as error:
+        others.append(repr(error))
+failed = [str(log.failure) for log in directory.partitions.values() if log.failure]
+for descriptor in taken:
+    os.close(descriptor)
+directory.close()
+print(json.dumps({"kept": kept, "limits": limits, "others": others, "failed": failed}))
+"""
+
+
+@pytest.mark.parametrize("flush_messages", [1, 2**63 - 1])
+@pytest.mark.parametrize("seed", range(2))
+def test_logs_go_on_where_descriptors_run_out_and_come_back(tmp_path: Path, seed: int, flush_messages: int) -> None:
+    arguments = [sys.executable, "-c", USE, str(tmp_path / "root"), str(seed), str(flush_messages)]
+    process = subprocess.run(arguments, capture_output=True, text=True, check=False)
+    assert process.stderr == ""
+    told: dict[str, Any] = json.loads(process.stdout)
+    assert (told["others"], told["failed"]) == ([], [])
+    assert told["limits"] > 20
+    with LogDirectory.open(tmp_path / "root") as directory:
+        assert directory.unreadable == {}
+        for name, values in told["kept"].items():
+            log = directory.log(next(each for each in directory.partitions if str(each) == name))
+            found = {str(record.offset): bytes(record.value or b"").hex() for record in everything(log)}
+            assert found == values
+    for path in (tmp_path / "root").glob("t-*"):
+        assert_sound(path)
+
+
+def everything(log: Log) -> list[Record]:
+    records, offset = [], log.log_start_offset
+    while view := log.read(offset, 1 << 20):
+        records += view.records()
+        offset = view.next_offset
+    return records
+
+
+def test_a_file_that_cannot_be_mapped_fails_the_read_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with Log.open(tmp_path / "t-0") as log:
+        log.append([Record.of(b"value")])
+        monkeypatch.setattr(mapped_files, "_mmap", lambda *_: mapped_files._FAILED)
+        monkeypatch.setattr(mapped_files.ctypes, "get_errno", lambda: errno.ENOMEM)
+        with pytest.raises(
+            ResourceLimitError, match=r"0\.log: .* the limit (vm.max_map_count|RLIMIT_AS) of [0-9,]+ is"
+        ) as told:
+            log.read(0, 1)
+        assert told.value.errno == errno.ENOMEM
+        monkeypatch.undo()
+        assert [record.value for record in log.read(0, 1).records()] == [b"value"]
+
+
+@pytest.fixture
+def no_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(_: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(threading.Thread, "start", refuse)
+
+
+@pytest.mark.usefixtures("no_threads")
+def test_a_thread_that_cannot_be_started_leaves_nothing_open(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    limit = "can't start new thread: the limit (RLIMIT_NPROC|kernel.threads-max) of [0-9,]+ is reached"
+    with pytest.raises(ResourceLimitError, match=limit):
+        LogDirectory.open(tmp_path / "one", periodic=True)
+    with pytest.raises(ResourceLimitError, match=limit):
+        LogDirectories.open([tmp_path / "one", tmp_path / "two"])
+    monkeypatch.undo()
+    LogDirectories.open([tmp_path / "one", tmp_path / "two"], periodic=True).close()
+
+
+def test_a_directory_closes_all_other_logs_and_tells_of_each_that_failed(tmp_path: Path) -> None:
+    directory = LogDirectory.open(tmp_path / "root", settings=DirectorySettings(num_recovery_threads_per_data_dir=1))
+    logs = [directory.create(TopicPartition("t", number)) for number in range(6)]
+    for log in logs:
+        log.append([Record.of(b"value")])
+    for number in (1, 4):
+        logs[number].directory.rename(tmp_path / f"gone-{number}")
+    with pytest.raises(NotClosedError, match=r"2 steps of closing the logs in .*t-1/.*t-4/") as told:
+        directory.close()
+    assert [type(each) for each in told.value.failures] == [FileNotFoundError] * 2
+    for log in (each for number, each in enumerate(logs) if number not in {1, 4}):
+        assert log.recovery_point == 1
+    with LogDirectory.open(tmp_path / "root") as directory:
+        assert [log.log_end_offset for log in directory.partitions.values()] == [1] * 4
+
+
+def test_the_directories_that_can_be_closed_are_closed(tmp_path: Path) -> None:
+    roots = [tmp_path / name for name in ("one", "two", "three")]
+    directories = LogDirectories.open(roots)
+    for root in directories.roots:
+        log = root.create(TopicPartition("t", 0))
+        if root.root.name != "two":
+            log.directory.rename(tmp_path / f"gone-{root.root.name}")
+    with pytest.raises(NotClosedError) as told:
+        directories.close()
+    assert len(told.value.failures) == 2
+    assert (roots[1] / ".kafka_cleanshutdown").exists()
+    LogDirectories.open(roots).close()
+
+
+def test_a_partition_that_could_not_be_made_can_be_made_later(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with LogDirectory.open(tmp_path / "root") as directory:
+
+        def no_more(*_: object, **__: object) -> int:
+            raise ResourceLimitError(errno.EMFILE, "Too many open files", "RLIMIT_NOFILE", 64, "raise it")
+
+        monkeypatch.setattr(REAL.__class__, "open", no_more)
+        with pytest.raises(ResourceLimitError):
+            directory.create(TopicPartition("t", 0))
+        monkeypatch.undo()
+        assert directory.failure is None
+        directory.create(TopicPartition("t", 0)).append([Record.of(b"value")])
+
+
+def test_a_log_that_cannot_be_opened_for_want_of_descriptors_says_so_and_holds_no_lock(tmp_path: Path) -> None:
+    Log.open(tmp_path / "t-0").close()
+    taken = []
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    most = max(int(path.name) for path in Path("/dev/fd").iterdir()) + 3
+    try:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
+        with suppress(OSError):
+            while True:
+                taken.append(os.open("/dev/null", os.O_RDONLY))
+        with pytest.raises(ResourceLimitError, match=f"t-0.*RLIMIT_NOFILE of {most:,} is reached"):
+            Log.open(tmp_path / "t-0")
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+        for descriptor in taken:
+            os.close(descriptor)
+    Log.open(tmp_path / "t-0").close()
