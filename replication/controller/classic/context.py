@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from logstore.topic_partition import TopicPartition
+from replication.controller.classic.by_topic import ByTopic
 from replication.controller.classic.leader_and_isr import LeaderAndIsr
 from replication.controller.classic.partition_states import PartitionState
 from replication.controller.classic.replica_assignment import ReplicaAssignment
@@ -29,11 +30,15 @@ class Context:
     """Of the brokers that live or shut down, by id."""
     shutting_down: set[int] = field(default_factory=set)
     topics: set[str] = field(default_factory=set)
-    assignments: dict[TopicPartition, ReplicaAssignment] = field(default_factory=dict)
+    assignments: ByTopic[TopicPartition, ReplicaAssignment] = field(
+        default_factory=lambda: ByTopic(lambda partition: partition.topic)
+    )
     states: dict[TopicPartition, LeaderAndIsr] = field(default_factory=dict)
     """Who leads, as the store said last."""
     partition_states: dict[TopicPartition, PartitionState] = field(default_factory=dict)
-    replica_states: dict[Replica, ReplicaState] = field(default_factory=dict)
+    replica_states: ByTopic[Replica, ReplicaState] = field(
+        default_factory=lambda: ByTopic(lambda replica: replica.partition.topic)
+    )
     reassigning: set[TopicPartition] = field(default_factory=set)
     deleting: set[str] = field(default_factory=set)
     """Topics that are to be deleted."""
@@ -71,8 +76,7 @@ class Context:
 
     def partitions_of(self, topics: Iterable[str]) -> list[TopicPartition]:
         """Return the partitions of topics."""
-        chosen = set(topics)
-        return [each for each in self.assignments if each.topic in chosen]
+        return [each for topic in dict.fromkeys(topics) for each in self.assignments.of_topic(topic)]
 
     def replicas_of(self, partitions: Iterable[TopicPartition]) -> list[Replica]:
         """Return the replicas of partitions."""
@@ -85,7 +89,7 @@ class Context:
 
     def forget_topic(self, topic: str) -> None:
         """Remove all that is known about a topic."""
-        for replica in [each for each in self.replica_states if each.partition.topic == topic]:
+        for replica in self.replica_states.of_topic(topic):
             del self.replica_states[replica]
         for partition in self.partitions_of([topic]):
             del self.assignments[partition]

@@ -19,7 +19,7 @@ from logstore import TopicPartition
 from replication.cli import elect
 from replication.protocol.elect_leaders import PREFERRED, UNCLEAN, ElectionResult
 from tests.controller.case import Case, Cases, Document, only
-from tests.oracle.java_exceptions import as_ours, error_name
+from tests.oracle.java_exceptions import as_ours
 from tests.replication.cli.command import Outcome, epochlog
 from tests.replication.operations.electing_broker import ElectingBroker
 
@@ -30,7 +30,7 @@ KAFKAS_HELP = "This tool attempts to elect a new leader for a set of topic parti
 NOT_AUTHORIZED = "Not authorized to perform leader election"
 PARTITIONS = re.compile(r"(Successfully completed|Valid replica already elected).* for partitions (.+)")
 NAME = re.compile(r"(.+?)-(-?\d+)")
-FAILED = re.compile(r"Error completing .* for partition: (\S+): ([\w.]+): (.*)")
+FAILED = re.compile(r"Error completing .* for partition: (\S+): ([A-Z_]+): (.*)")
 
 
 def cases(document: Document) -> Cases:
@@ -110,12 +110,12 @@ def as_it_was(case: Document) -> Iterator[str]:
 def results(printed: list[str]) -> Mapping[TopicPartition, ElectionResult]:
     """Return what a broker answered for this to be printed."""
     found = {}
-    for line in printed:
+    for line in map(as_ours, printed):
         if match := PARTITIONS.fullmatch(line):
             error = ErrorCode.none if match[1].startswith("Success") else ErrorCode.election_not_needed
             found |= {parsed(name): ElectionResult(error) for name in match[2].split(", ")}
         elif match := FAILED.fullmatch(line):
-            error = ErrorCode[error_name(match[2]).lower()]
+            error = ErrorCode[match[2].lower()]
             found[parsed(match[1])] = ElectionResult(error, match[3])
     return found
 
