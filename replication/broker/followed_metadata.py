@@ -110,12 +110,23 @@ class FollowedMetadata:
         return self._held[-1].last_offset + 1, self._held[-1].leader_epoch
 
     def _take_fetched(self, fetched: FetchedPartition) -> None:
+        offset, epoch = self._committed_end
         if fetched.snapshot_id is not None:
+            # Fetched again and again, these would bring nothing.
+            if fetched.snapshot_id.end_offset <= offset:
+                raise MalformedResponseError(
+                    f"the metadata's leader offers a snapshot up to offset {fetched.snapshot_id.end_offset:,}, and "
+                    f"{offset:,} follows"
+                )
             self._snapshot = FetchedSnapshot(fetched.snapshot_id)
         elif fetched.diverging_epoch is not None:
-            offset, epoch = self._committed_end
             if fetched.diverging_epoch.end_offset < offset:
                 raise MetadataDivergedError(offset, epoch, fetched.diverging_epoch)
+            if not self._held:
+                raise MalformedResponseError(
+                    f"the metadata's leader says that offset {offset:,} of epoch {epoch} diverges, and its own log "
+                    f"goes on to {fetched.diverging_epoch.end_offset:,}"
+                )
             # What is committed is the leader's too; the rest is fetched anew.
             self._held.clear()
         else:

@@ -2,12 +2,14 @@
 
 import random
 from dataclasses import replace
+from uuid import UUID
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from kio.schema.errors import ErrorCode
 
+from epoch import EndOffset
 from replication.broker.errors import MetadataDivergedError
 from replication.broker.followed_metadata import FollowedMetadata, OtherLeader
 from replication.metadata.errors import InvalidReplayError
@@ -22,7 +24,7 @@ from replication.metadata.records import (
 )
 from replication.protocol.addresses import Address
 from replication.protocol.errors import KafkaError, MalformedResponseError
-from replication.protocol.fetch import FetchedPartition, FetchRequest, FetchResponse
+from replication.protocol.fetch import FetchedPartition, FetchRequest, FetchResponse, SnapshotId
 from replication.protocol.fetch_snapshot import FetchSnapshotResponse
 from tests.replication.broker.quorum_leader import LEADER, METADATA, METADATA_ID, QuorumLeader
 from tests.replication.metadata.histories import History
@@ -178,6 +180,33 @@ def test_metadata_that_was_committed_and_is_gone_is_an_error_for_good() -> None:
     step(followed, leader)
     with pytest.raises(MetadataDivergedError, match="committed up to offset 2 of epoch 1"):
         step(followed, leader)
+
+
+@pytest.mark.parametrize("end_offset", [2, 3, 2**62])
+def test_a_leader_that_diverges_where_it_agrees_is_not_followed_on_and_on(end_offset: int) -> None:
+    followed, leader = follower(), QuorumLeader()
+    leader.append(TOPIC)
+    leader.commit()
+    follow(followed, leader)
+    again = FetchedPartition(ErrorCode.none, 0, diverging_epoch=EndOffset(1, end_offset))
+    with pytest.raises(MalformedResponseError, match="offset 2 of epoch 1 diverges"):
+        followed.take(FetchResponse(partitions={METADATA: again}))
+    leader.append(TopicRecord(name="more", topic_id=UUID(int=77)))
+    leader.commit()
+    follow(followed, leader)
+    assert "more" in followed.image.topics.by_name
+
+
+@pytest.mark.parametrize("end_offset", [0, 1, 2])
+def test_a_snapshot_of_what_is_known_is_not_fetched(end_offset: int) -> None:
+    followed, leader = follower(), QuorumLeader()
+    leader.append(TOPIC)
+    leader.commit()
+    follow(followed, leader)
+    offered = FetchedPartition(ErrorCode.none, 0, snapshot_id=SnapshotId(end_offset, 1))
+    with pytest.raises(MalformedResponseError, match=f"a snapshot up to offset {end_offset}, and 2 follows"):
+        followed.take(FetchResponse(partitions={METADATA: offered}))
+    assert isinstance(followed.request(), FetchRequest)
 
 
 def test_records_that_do_not_follow_are_an_error_for_good() -> None:
