@@ -1,5 +1,7 @@
 """Many partitions of many leaders, spread over threads."""
 
+import time
+from contextlib import ExitStack
 from threading import RLock
 from typing import Final, NamedTuple
 from uuid import UUID
@@ -9,7 +11,7 @@ from replication.fetcher.fetch_observer import FetchObserver
 from replication.fetcher.fetch_state import FetchState, Phase
 from replication.fetcher.fetcher import Fetcher
 from replication.fetcher.fetcher_settings import FetcherSettings
-from replication.fetcher.fetcher_thread import FetcherThread, now_ms
+from replication.fetcher.fetcher_thread import STOP_SECONDS, FetcherThread, now_ms
 from replication.fetcher.leader_doubts import LeaderDoubts
 from replication.fetcher.throttle import Throttle
 from replication.protocol.addresses import Address
@@ -121,15 +123,17 @@ class FetcherManager:
         return now_ms()
 
     def close(self) -> None:
-        """Stop all threads; no log is touched after this."""
+        """Stop all threads, within some seconds; no log is touched after this, unless a write is under way by then."""
         with self._changing:
             self._closed = True
             threads = [*self._threads.values()]
             self._threads.clear()
-        for thread in threads:
-            thread.stop(wait=False)
-        for thread in threads:
-            thread.stop()
+        until = time.monotonic() + STOP_SECONDS
+        # All are told before any is waited for, and each is, whatever comes of the others.
+        with ExitStack() as steps:
+            for wait in (True, False):
+                for thread in threads:
+                    steps.callback(thread.stop, wait=wait, until=until)
 
     def _thread(self, leader: LeaderAddress, number: int) -> FetcherThread:
         known = self._threads.get((leader, number))

@@ -17,7 +17,7 @@ from replication.protocol.api_versions import ApiVersions
 from replication.protocol.client_settings import ClientSettings
 from replication.protocol.connection import Connection
 
-_STOP_SECONDS: Final = 5.0
+STOP_SECONDS: Final = 5.0
 _NEVER: Final = 3600.0
 
 
@@ -50,17 +50,24 @@ class FetcherThread:
         """Begin to fetch."""
         self._thread.start()
 
-    def stop(self, *, wait: bool = True) -> None:
-        """Touch no log any more from now on, hang up, and end the thread."""
-        with self._changed:
-            self._stopped.set()
-            connection = self._connection
+    def stop(self, *, wait: bool = True, until: float | None = None) -> None:
+        """Touch no log any more from now on, hang up, and end the thread.
+
+        It waits for the thread up to `until`, of `time.monotonic()`; by default for some seconds. Only one that is held
+        up in a write, or by an observer, takes longer: it ends when that returns.
+        """
+        deadline = time.monotonic() + STOP_SECONDS if until is None else until
+        self._stopped.set()
+        is_held = self._changed.acquire(timeout=max(0.0, deadline - time.monotonic()))
+        connection = self._connection
+        if is_held:
             self._changed.notify_all()
+            self._changed.release()
         if connection is not None:
             connection.close()
         if wait and self._thread.is_alive() and self._thread is not current_thread():
             # One that is just connecting takes as long as that may take, and then ends.
-            self._thread.join(_STOP_SECONDS)
+            self._thread.join(max(0.0, deadline - time.monotonic()))
 
     @contextmanager
     def fetching(self) -> Iterator[Fetcher]:

@@ -1,6 +1,7 @@
 """Follow partitions of a real cluster into logs, from a Python program."""
 
 import time
+from contextlib import ExitStack
 from threading import Event
 from types import TracebackType
 from typing import Final, Self
@@ -127,11 +128,16 @@ class Follower:
         self._stopped.set()
 
     def close(self) -> None:
-        """Follow no more: the logs are not touched after this."""
+        """Follow no more: the logs are not touched after this.
+
+        Returns within some seconds, whatever a leader answers; only a write that is under way may still be afterwards.
+        """
         self._stopped.set()
-        self._tracker.stop()
-        self._manager.close()
-        self._client.close()
+        # The last of these first, and each of them, whatever comes of those before.
+        with ExitStack() as steps:
+            steps.callback(self._client.close)
+            steps.callback(self._manager.close)
+            steps.callback(self._tracker.stop)
 
     def __enter__(self) -> Self:
         try:

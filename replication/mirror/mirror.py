@@ -92,14 +92,11 @@ class Mirror:
                 open_mirror_directory(settings.log_dir, metadata.cluster_id or "", settings.node_id)
             )
             mirror = cls(settings, tell, client, directory)
-            on_failure.pop_all()
-        try:
+            on_failure.callback(mirror.close)
             mirror._follow_new(metadata)
             mirror._refresh()
             mirror._tracker.start()
-        except BaseException:
-            mirror.close()
-            raise
+            on_failure.pop_all()
         return mirror
 
     def __enter__(self) -> Self:
@@ -111,11 +108,16 @@ class Mirror:
         self.close()
 
     def close(self) -> None:
-        """Follow no more, flush and close all logs. Raises OSError; the logs are recovered at the next start then."""
-        self._tracker.stop()
-        self._manager.close()
-        self._client.close()
-        self._directory.close()
+        """Follow no more, flush and close all logs. Raises OSError; the logs are recovered at the next start then.
+
+        Returns within some seconds, and what the disk takes for its part, whatever leaders answer.
+        """
+        # The last of these first, and each of them, whatever comes of those before: an interrupt, say.
+        with ExitStack() as steps:
+            steps.callback(self._directory.close)
+            steps.callback(self._client.close)
+            steps.callback(self._manager.close)
+            steps.callback(self._tracker.stop)
 
     # --- what is due from time to time
 

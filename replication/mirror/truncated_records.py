@@ -13,6 +13,7 @@ from replication.mirror.errors import ForeignDirectoryError
 from replication.mirror.removed_records import RemovedRecords, batches_from
 
 _TEMPORARY: Final = ".tmp"
+_ADVICE: Final = "nothing is truncated before its records are kept: make room and start again"
 
 
 class TruncatedRecords:
@@ -43,10 +44,11 @@ class TruncatedRecords:
             self._write(temporary, log, cut.first_offset)
             self._filesystem.rename(temporary, path)
             self._filesystem.fsync_directory(directory)
-        except OSError as error:
+        except BaseException as error:
             with suppress(OSError):
                 self._filesystem.unlink(temporary)
-            complete(error, temporary, "nothing is truncated before its records are kept: make room and start again")
+            if isinstance(error, OSError):
+                complete(error, temporary, _ADVICE)
             raise
         return path
 
