@@ -256,12 +256,16 @@ def _has_news(first: Any, answer: Any) -> bool:
         return True
     for partition, each in answer.partitions.items():
         is_higher = each.high_watermark != first.partitions[partition].high_watermark
-        if each.records or each.error is not ErrorCode.none or is_higher:
+        if each.records or each.error is not ErrorCode.none or each.diverging_epoch is not None or is_higher:
             return True
     return False
 
 
 def _fetched(classes: Any, partition: TopicPartition, answer: FetchedPartition) -> Any:
+    told = {}
+    if answer.diverging_epoch is not None:
+        epoch, end_offset = answer.diverging_epoch
+        told["diverging_epoch"] = classes.EpochEndOffset(epoch=epoch, end_offset=end_offset)
     return classes.PartitionData(
         partition_index=partition.partition,
         error_code=answer.error,
@@ -269,4 +273,5 @@ def _fetched(classes: Any, partition: TopicPartition, answer: FetchedPartition) 
         log_start_offset=answer.log_start_offset,
         aborted_transactions=None,
         records=bytes(answer.records),
+        **told,
     )
