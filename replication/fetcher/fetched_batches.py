@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator
 from struct import Struct
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, NoReturn
 
 from logstore.batch import HEADER_SIZE, LOG_OVERHEAD, MAX_OFFSET
-from logstore.batches import read_batch, read_batches
+from logstore.batches import read_batches
 from logstore.errors import InvalidBatchHeaderError
 from logstore.message_set import SMALLEST_MESSAGE
 
@@ -99,7 +99,7 @@ def whole_batches(
             break
         if magic == _RECORD_BATCH:
             if length < _SMALLEST_BATCH:
-                _refuse_form(view, position)
+                _refuse_form(length, position)
             if epoch < latest_epoch or epoch < 0:
                 _ensure_sound(view[: position + LOG_OVERHEAD + length])
                 raise EpochsOutOfOrderError(epoch, latest_epoch, offset)
@@ -113,7 +113,7 @@ def whole_batches(
             latest_epoch = epoch
             last_offset = offset + _INT32.unpack_from(view, position + _LAST_OFFSET_DELTA_POSITION)[0]
         elif length < _SMALLEST_MESSAGE:
-            _refuse_form(view, position)
+            _refuse_form(length, position)
         else:
             last = offset, latest_epoch, following, latest_epoch
             last_offset = offset
@@ -146,14 +146,13 @@ def _end_of_batch(batches: memoryview, position: int) -> int:
     """Return where a batch ends. Raises InvalidBatchHeaderError where no batch has such a length."""
     length = _INT32.unpack_from(batches, position + _LENGTH_POSITION)[0]
     if length < _SMALLEST_MESSAGE:
-        _refuse_form(batches, position)
+        _refuse_form(length, position)
     return position + LOG_OVERHEAD + int(length)
 
 
-def _refuse_form(view: memoryview, position: int) -> None:
-    """Raise InvalidBatchHeaderError for what has a length that no batch has."""
-    read_batch(view, position)
-    raise InvalidBatchHeaderError("no batch has such a length", position=position)
+def _refuse_form(length: int, position: int) -> NoReturn:
+    """Raise InvalidBatchHeaderError for a length that no batch has."""
+    raise InvalidBatchHeaderError(f"no batch has a length of {length:,}", position=position)
 
 
 def _ensure_sound(view: memoryview) -> None:

@@ -12,6 +12,7 @@ from logstore import (
     Log,
     OffsetsOutOfOrderError,
     TopicPartition,
+    TornBatchError,
     UnexpectedAppendOffsetError,
 )
 from logstore.append_info import NOTHING_APPENDED
@@ -40,6 +41,7 @@ _DAMAGE: Final = (
     GapAboveHighWatermarkError,
     OffsetsOutOfOrderError,
     OffsetsOverlapError,
+    TornBatchError,
     UnexpectedAppendOffsetError,
 )
 """What one flipped bit can make of a sound answer: the next one may be whole."""

@@ -101,19 +101,22 @@ def after_offsets(
 ) -> Step:
     """Take where the leader's log starts and ends, after it refused the fetch offset (Kafka: fetchOffsetAndTruncate).
 
-    A log that goes on beyond the leader's is cut to the leader's end; one that ends before the leader's starts begins
-    anew there; any other goes on where it ends, once its epochs are known to agree.
+    A log that goes on beyond the leader's is cut to the leader's end; one that ends before the leader's starts, or
+    starts after the leader's ends, begins anew where that starts; any other goes on where it ends, once its epochs are
+    known to agree.
     """
     if error is not ErrorCode.none:
         return Step(_after_error(state, rules, error, now))
+    if leader.log_end_offset < log.log_start_offset:
+        # Kafka's followers go on at the leader's end, and lack what the leader has below.
+        reason = f"the leader's log ends at offset {leader.log_end_offset:,}, before this log's start"
+        return _start_afresh(state, leader, reason)
     if leader.log_end_offset < log.log_end_offset:
         reason = f"the leader's log ends at offset {leader.log_end_offset:,}"
         return _truncate(state, rules, log, leader.log_end_offset, reason, complete=False)
     if leader.log_start_offset > log.log_end_offset:
-        offset = leader.log_start_offset
-        lag = leader.log_end_offset - offset
-        reason = f"the leader's log starts at offset {offset:,}, beyond this log's end"
-        return Step(FetchState(state.leader_epoch, offset, lag=lag), StartAfresh(offset, reason))
+        reason = f"the leader's log starts at offset {leader.log_start_offset:,}, beyond this log's end"
+        return _start_afresh(state, leader, reason)
     lag = leader.log_end_offset - log.log_end_offset
     if rules.asks:
         return Step(replace(state, phase=Phase.TRUNCATING, lag=lag))
@@ -179,6 +182,12 @@ def _truncate_as_told(state: FetchState, rules: FetchRules, log: LogState, answe
     # Most often nothing is cut, and nobody asks why.
     reason = _what_was_told(state, answer) if decision.offset < log.log_end_offset else ""
     return _truncate(state, rules, log, decision.offset, reason, complete=decision.complete)
+
+
+def _start_afresh(state: FetchState, leader: LeaderOffsets, reason: str) -> Step:
+    offset = leader.log_start_offset
+    following = FetchState(state.leader_epoch, offset, lag=leader.log_end_offset - offset)
+    return Step(following, StartAfresh(offset, reason))
 
 
 def _what_was_told(state: FetchState, answer: EndOffset) -> str:

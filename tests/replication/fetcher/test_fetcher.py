@@ -273,6 +273,21 @@ def test_a_log_that_ends_before_the_leaders_starts_begins_there(logs: Logs, sett
     assert replicas == [settings.identity.offsets_replica_id] * 2
 
 
+@pytest.mark.parametrize("settings", [MIRROR, REPLICA])
+def test_a_log_that_starts_after_the_leaders_ends_begins_where_that_starts(
+    logs: Logs, settings: FetcherSettings
+) -> None:
+    """As after a leader that said once that its log starts far beyond."""
+    write(logs("leader"), 0, b"a", b"b", b"c")
+    logs("leader").delete_records(1)
+    logs("follower").truncate_fully_and_start_at(1_000_000)
+    fetcher = Fetcher(settings)
+    fetcher.follow(PARTITION, logs("follower"), 0)
+    catch_up(fetcher, leading(logs, 0), to=3)
+    assert (logs("follower").log_start_offset, logs("follower").log_end_offset) == (1, 3)
+    assert_follows(logs("follower"), logs("leader"), 3)
+
+
 def test_a_log_that_goes_on_beyond_the_leaders_is_cut_and_asks_again(logs: Logs) -> None:
     write(logs("leader"), 0, b"a", b"b")
     write(logs("follower"), 0, b"a", b"b")

@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from logstore import Log, Record, TopicPartition
+from logstore.errors import LogClosedError
 from replication.fetcher import fetcher_thread
 from replication.fetcher.fetch_observer import FetchObserver
 from replication.fetcher.fetch_state import FetchState, Phase
@@ -64,7 +65,11 @@ class Wired:
         leader = self.wire.leaders.get(self.address)
         if self.closed.is_set() or leader is None:
             raise ConnectionClosedError(self.address, "the broker closed the connection")
-        answer = leader.answer(self.asked.popleft())
+        try:
+            answer = leader.answer(self.asked.popleft())
+        except LogClosedError:
+            # The test is over, and closes the leaders' logs before the manager.
+            raise ConnectionClosedError(self.address, "the broker closed the connection") from None
         if isinstance(answer, FetchResponse) and not answer.partitions:
             self.closed.wait(0.01)
         return 0, answer
