@@ -115,6 +115,7 @@ def test_what_was_appended_before_the_lock_was_taken_is_counted(
         if pending:
             pending.clear()
             with LogDirectory.open(root) as directory:
+                directory.log(ORDERS).roll()
                 directory.log(ORDERS).append([Record(0, 1_000, b"k", b"later")], leader_epoch=2)
         lock: DirectoryLock = real(cls, place)
         return lock
