@@ -346,7 +346,15 @@ class LiveSegment:
         start, first_size, end = found
         if first_size > max_bytes and not min_one_batch:
             return ReadView(offset, _NO_BYTES, self.base_offset, start, max_bytes > 0)
-        return ReadView(offset, self.file.data()[start:end], self.base_offset, start)
+        return ReadView(offset, self.file.data()[start:end], self.base_offset, start, False, self.ensure_gap)
+
+    def ensure_gap(self, offset: int, end: int) -> None:
+        """See that no batch before the position `end` holds `offset`: damaged headers lead over batches, too.
+
+        Raises CorruptBatchError, and what `read_batches` raises.
+        """
+        for batch in read_batches(self.file.data()[:end], self.offset_index.lookup(offset), str(self.path)):
+            batch.ensure_valid()
 
     def _find_compiled(self, offset: int, max_bytes: int, size: int) -> tuple[int, int, int] | None:
         """Do as `_find` does, in half the time."""

@@ -69,6 +69,7 @@ class LogReader:
                 if with_aborted:
                     view.aborted_transactions = self._aborted(offset, segment, view.position + len(view.data))
                 return view
+            segment.ensure_gap(offset, size)
         return ReadView(offset)
 
     def _locate(self, offset: int, end: LogPlace) -> LogPlace:

@@ -1,9 +1,10 @@
 """What a read of a log returns: bytes that stay where they are."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
 from logstore.batches import Batch, read_batches
+from logstore.errors import CorruptBatchError
 from logstore.record import Record
 from logstore.transaction_index import AbortedTransaction
 
@@ -22,7 +23,15 @@ class ReadView:
     >>> offset = view.next_offset
     """
 
-    __slots__ = ("aborted_transactions", "data", "first_batch_incomplete", "offset", "position", "segment_base_offset")
+    __slots__ = (
+        "_ensure_gap",
+        "aborted_transactions",
+        "data",
+        "first_batch_incomplete",
+        "offset",
+        "position",
+        "segment_base_offset",
+    )
 
     def __init__(
         self,
@@ -31,6 +40,7 @@ class ReadView:
         segment_base_offset: int = -1,
         position: int = -1,
         first_batch_incomplete: bool = False,
+        ensure_gap: Callable[[int, int], None] | None = None,
     ) -> None:
         """Take what was found for `offset`."""
         self.offset = offset
@@ -42,6 +52,7 @@ class ReadView:
         """Where `data` begins in the segment's file."""
         self.first_batch_incomplete = first_batch_incomplete
         """There is a batch, but it is larger than what was asked for (Kafka: firstEntryIncomplete)."""
+        self._ensure_gap = ensure_gap
         self.aborted_transactions: Sequence[AbortedTransaction] = ()
         """For reads of committed records: whose records to skip, and from which offset on."""
 
@@ -70,10 +81,23 @@ class ReadView:
         """Give the records from `offset` on: without control records, and without those of aborted transactions.
 
         Which transactions were aborted is only known of a read with `Isolation.TXN_COMMITTED`. Raises as
-        `RecordBatch.records` does.
+        `RecordBatch.records` does, and CorruptBatchError where a checksum does not hold or offsets do not rise: disks
+        and memory lose bits while a log is open, too.
         """
         skipped = _AbortedProducers(self.aborted_transactions)
+        end = 0
         for batch in self.batches():
+            batch.ensure_valid()
+            if not end and batch.base_offset > self.offset and self._ensure_gap is not None:
+                self._ensure_gap(self.offset, self.position)
+            if batch.base_offset < end:
+                raise CorruptBatchError(
+                    f"the batch begins below {end:,}, where the one before it ends",
+                    position=self.position + batch.position,
+                    offset=batch.base_offset,
+                    advice="take the partition from another replica",
+                )
+            end = batch.last_offset + 1
             if skipped.covers(batch) or batch.is_control or batch.last_offset < self.offset:
                 continue
             for record in batch.records():
