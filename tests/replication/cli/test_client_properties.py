@@ -79,3 +79,10 @@ def test_the_file_is_named_and_the_password_is_not(tmp_path: Path) -> None:
     with pytest.raises(InvalidSettingsError, match=r"client\.properties: sasl\.mechanism is 'NONE'") as failure:
         ClientProperties.read(path)
     assert "p" + '"w' not in str(failure.value)
+
+
+@pytest.mark.parametrize("text", ["9" * 5_000, "2147483648", "-1", "0", "1.5", "1e3", ""], ids=lambda text: text[:12])
+def test_times_that_are_none_are_refused_however_long_they_are(text: str) -> None:
+    with pytest.raises(InvalidSettingsError, match="and must be milliseconds") as refused:
+        ClientProperties.of({"request.timeout.ms": text})
+    assert len(str(refused.value)) < 150
