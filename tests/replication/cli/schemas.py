@@ -2,21 +2,17 @@
 
 import json
 from functools import cache
-from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
-
-if TYPE_CHECKING:
-    from jsonschema import Draft202012Validator
+from jsonschema import Draft202012Validator
+from jsonschema.exceptions import best_match
 
 from replication.cli.schemas import FORM, documented_commands, schema_of
 
 
 @cache
-def validator_of(command: str, part: str | None = None) -> "Draft202012Validator":
-    from jsonschema import Draft202012Validator
-
+def validator_of(command: str, part: str | None = None) -> Draft202012Validator:
     schema = schema_of(command)
     return Draft202012Validator(schema if part is None else {"$ref": f"#/$defs/{part}", "$defs": schema["$defs"]})
 
@@ -35,10 +31,6 @@ def validate_output(command: str, output: str) -> None:
 
 def validate(command: str, document: Any, part: str | None = None) -> None:
     """Fail where an object is not one that the command's schema knows, or the definition `part` of that."""
-    if not find_spec("jsonschema"):  # where dependencies are older than the checkout
-        return
-    from jsonschema.exceptions import best_match
-
     wrong = best_match(validator_of(command, part).iter_errors(document))
     if wrong is not None:
         pytest.fail(f"epochlog {command} --json: {wrong.json_path}: {wrong.message}; {json.dumps(document)[:2_000]}")
