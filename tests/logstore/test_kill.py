@@ -19,7 +19,7 @@ from tests.campaign import Campaign
 from tests.data.replicas import PROJECT
 from tests.logstore import writing_process
 
-KILLS = Campaign("kill -9 of a writing process", full=50, share=5)
+KILLS = Campaign("kill -9 of a writing process", full=1_000, share=5)
 
 
 def acknowledged_until_killed(root: Path, rng: random.Random) -> dict[str, int]:

@@ -84,6 +84,7 @@ class Interruptions:
 
     def interrupt(self, call: Call, kind: str) -> None:
         """Make a call with something raised in the middle of it; see what it has left."""
+        signal.alarm(SECONDS)
         beside = self.rng.random() < 0.3
         key = call.name, beside
         at = self.rng.randrange(self.points.get(key, 0) + 1)
