@@ -5,12 +5,10 @@ something is raised or the process is forked. The log then holds what it held be
 it, or says that it is poisoned and is recovered. The same log lives on, is reopened now and then, and verified.
 """
 
-import os
 import random
 import signal
-import sys
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -19,11 +17,10 @@ from types import FrameType
 
 import pytest
 
-from epoch.errors import EpochError
+from epoch.errors import InheritedError
 from logstore.errors import LogClosedError, LogPoisonedError
-from logstore.log import Log
 from tests.campaign import Campaign
-from tests.interruption import RAISED, Bystander, Interrupter
+from tests.interruption import RAISED, Bystander, Interrupter, exit_status_of
 from tests.logstore.directories import GAPS, assert_sound
 from tests.logstore.interrupted_life import CONFIG, Call, Content, Life
 from tests.logstore.test_log_crash_states import check_epochs
@@ -169,37 +166,24 @@ class Interruptions:
         assert status == 7, f"the child came to {status}"
 
     def _status_of_child(self) -> int:
-        process = os.fork()
-        if process:
-            return os.waitstatus_to_exitcode(os.waitpid(process, 0)[1])
-        try:
-            sys.settrace(None)
-            signal.signal(signal.SIGALRM, signal.SIG_DFL)
-            signal.alarm(SECONDS // 2)
-            os._exit(7 if self._is_refused(self.life.log) else 1)
-        finally:
-            os._exit(2)
+        return exit_status_of(self._be_refused, refused=LogClosedError, seconds=SECONDS // 2)
 
-    def _is_refused(self, log: Log) -> bool:
-        refused: list[Callable[[], object]] = [
+    def _be_refused(self) -> None:
+        """Do in a child what must do nothing; then all that must be refused."""
+        log = self.life.log
+        log.close()
+        log.abandon()
+        for refused in (
             lambda: log.append(b"", leader_epoch=0),
             lambda: log.read(0, 100),
             lambda: log.truncate_to(0),
             log.flush,
-            lambda: log.epochs.assign(99, 99),
-        ]
-        log.close()
-        log.abandon()
-        return all(map(is_refused, refused))
-
-
-def is_refused(call: Callable[[], object]) -> bool:
-    """Whether a call is refused as one of a log that is not this process's."""
-    try:
-        call()
-    except (LogClosedError, EpochError):
-        return True
-    return False
+        ):
+            with pytest.raises(LogClosedError):
+                refused()
+        with pytest.raises(InheritedError):
+            log.epochs.assign(99, 99)
+        raise LogClosedError("all was refused")
 
 
 # A file that is opened as something is raised is closed by the interpreter, which says so.
