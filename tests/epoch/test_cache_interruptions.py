@@ -15,7 +15,7 @@ from tests.campaign import Campaign
 from tests.interruption import RAISED, Bystander, InterruptedDisk, Interrupter, exit_status_of
 
 INTERRUPTIONS = Campaign("interrupted calls of the epoch cache", full=6_000, share=300)
-SECONDS = 30
+SECONDS = 120
 
 
 @pytest.fixture(autouse=True)

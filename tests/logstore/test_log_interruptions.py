@@ -26,7 +26,7 @@ from tests.logstore.interrupted_life import CONFIG, Call, Content, Life
 from tests.logstore.test_log_crash_states import check_epochs
 
 INTERRUPTIONS = Campaign("interrupted calls of a log", full=90_000, share=800)
-SECONDS = 30
+SECONDS = 120
 """What counts as hanging."""
 CALLS_OF_A_LIFE = 150
 CONFIGS = (CONFIG, replace(CONFIG, index_interval_bytes=0, flush_messages=4), replace(CONFIG, retention_bytes=4_000))
