@@ -232,7 +232,7 @@ class LogDirectory:
     def recover(self, partition: TopicPartition) -> Log:
         """Open a poisoned log again, checked from its recovery point on, and return what takes its place.
 
-        Raises as `log` and `Log.open` do.
+        Where that is broken off, the log is closed; the next call goes on with it. Raises as `log` and `Log.open` do.
         """
         with self._changes, self._watched():
             log = self._logs[partition] = self.log(partition).recover()

@@ -9,11 +9,13 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
+from threading import Thread
 
 import pytest
 
+from epoch.filesystem import FileSystem
 from epoch.resource_limits import ResourceLimitError
-from logstore.errors import DirectoryLockedError, LogClosedError, LogPoisonedError
+from logstore.errors import DirectoryLockedError, LogClosedError, LogPoisonedError, ReentrantCallError
 from logstore.log import Log
 from logstore.log_config import LogConfig
 from logstore.log_directory import LogDirectory
@@ -22,6 +24,7 @@ from logstore.topic_partition import TopicPartition
 from tests.crash_states import Replay, State, fingerprint, write_state
 from tests.data.replicas import PROJECT
 from tests.disk import FailingDisk, Failure
+from tests.interruption import exit_status_of
 from tests.logstore.log_workloads import CONFIG, NOW, PARTITION, DirectoryWorkload, LogUse, Workload, stored
 from tests.logstore.test_log_crash_states import check_epochs, is_part, whole_batches
 from tests.recording_disk import Made, Renamed, Step, Synced, SyncedDirectory
@@ -239,6 +242,106 @@ def test_p16_flush_ms_is_done_by_run_periodic(tmp_path: Path) -> None:
             now[0] = NOW + after
             directory.run_periodic()
             assert log.recovery_point == recovery_point
+
+
+# --- interruptions
+
+
+class Interruption(BaseException):
+    """What a signal handler raises."""
+
+
+class InterruptedDisk(FileSystem):
+    """Calls something after the next step of a kind."""
+
+    def __init__(self, call: Callable[[], object]) -> None:
+        self.call = call
+        self.after = ""
+
+    def write(self, descriptor: int, data: bytes | bytearray | memoryview) -> None:
+        super().write(descriptor, data)
+        self._passed("write")
+
+    def fsync(self, descriptor: int) -> None:
+        super().fsync(descriptor)
+        self._passed("fsync")
+
+    def truncate(self, path: Path, size: int) -> None:
+        super().truncate(path, size)
+        self._passed("truncate")
+
+    def _passed(self, step: str) -> None:
+        if step == self.after:
+            self.after = ""
+            self.call()
+
+
+def interrupt() -> None:
+    raise Interruption
+
+
+def test_p26_appends_rolls_and_flushes_that_are_interrupted_have_not_happened(tmp_path: Path) -> None:
+    disk = InterruptedDisk(interrupt)
+    with Log.open(tmp_path / PARTITION, CONFIG, filesystem=disk) as log:
+        log.append([RECORD])
+        for step, call in (("write", lambda: log.append([RECORD])), ("fsync", log.roll), ("fsync", log.flush)):
+            disk.after = step
+            with pytest.raises(Interruption):
+                call()
+            assert (log.log_end_offset, log.failure) == (1, None)
+        assert log.append([RECORD]).first_offset == 1
+    with Log.open(tmp_path / PARTITION, CONFIG) as again:
+        assert again.log_end_offset == 2
+
+
+def test_p27_a_truncation_that_is_interrupted_poisons_the_log(tmp_path: Path) -> None:
+    disk = InterruptedDisk(interrupt)
+    with Log.open(tmp_path / PARTITION, CONFIG, filesystem=disk) as log:
+        for _ in range(3):
+            log.append([RECORD])
+        disk.after = "truncate"
+        with pytest.raises(Interruption):
+            log.truncate_to(1)
+        for call in (lambda: log.append([RECORD]), lambda: log.read(0, 100), log.flush):
+            with pytest.raises(LogPoisonedError, match="broken off"):
+                call()
+        size = log.segments[0].path.stat().st_size
+    assert (tmp_path / PARTITION / f"{0:020}.log").stat().st_size == size
+    with Log.open(tmp_path / PARTITION, CONFIG) as again:
+        assert again.log_end_offset == 1
+
+
+def test_p28_a_signal_handler_that_uses_the_log_within_a_call_is_refused(tmp_path: Path) -> None:
+    refused: list[object] = []
+
+    def use_the_log() -> None:
+        with pytest.raises(ReentrantCallError) as error:
+            log.append([RECORD])
+        refused.append(error.value)
+
+    disk = InterruptedDisk(use_the_log)
+    with Log.open(tmp_path / PARTITION, CONFIG, filesystem=disk) as log:
+        disk.after = "write"
+        assert log.append([RECORD]).first_offset == 0
+        assert (len(refused), log.log_end_offset) == (1, 1)
+
+
+def test_p29_a_process_that_is_forked_in_the_middle_of_a_call_is_refused_at_once(tmp_path: Path) -> None:
+    found: list[int] = []
+
+    def fork_in_another_thread() -> None:
+        for call in (lambda: log.append([RECORD]), lambda: log.truncate_to(0), lambda: log.read(0, 100), log.close):
+            forking = Thread(
+                target=lambda call=call: found.append(exit_status_of(call, refused=LogClosedError, seconds=20))
+            )
+            forking.start()
+            forking.join()
+
+    disk = InterruptedDisk(fork_in_another_thread)
+    with Log.open(tmp_path / PARTITION, CONFIG, filesystem=disk) as log:
+        disk.after = "write"
+        assert log.append([RECORD]).first_offset == 0
+    assert found == [7, 7, 7, 0]
 
 
 # --- failures
