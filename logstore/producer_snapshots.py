@@ -44,13 +44,18 @@ class ProducerSnapshots:
     def write(self, offset: int, snapshot: ProducerSnapshot) -> Path:
         """Write one, and put its content on stable storage. A torn one is found by its checksum."""
         path = self.path(offset)
-        descriptor = self._filesystem.open(path, truncate=True)
         try:
-            self._filesystem.write(descriptor, snapshot.encode())
-            self._filesystem.fsync(descriptor)
-        finally:
-            self._filesystem.close(descriptor)
-        self._offsets = sorted({*self._offsets, offset})
+            descriptor = self._filesystem.open(path, truncate=True)
+            try:
+                self._filesystem.write(descriptor, snapshot.encode())
+                self._filesystem.fsync(descriptor)
+            finally:
+                self._filesystem.close(descriptor)
+            self._offsets = sorted({*self._offsets, offset})
+        except BaseException:
+            with suppress(OSError):  # a torn one is found by its checksum
+                self._filesystem.unlink(path)
+            raise
         return path
 
     def remove(self, offset: int) -> None:
