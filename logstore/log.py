@@ -282,12 +282,13 @@ class Log(WritableLog):
     def _delete_records(self, before: int) -> bool:
         if before <= self._log_start_offset:
             return False
-        self._start_at(before)
-        self._write_own_checkpoints()
+        # All that a full disk can fail comes first: nothing has changed in memory then.
+        self._flush(before, include_active=False)
+        self._write_own_checkpoints(before)
+        self._move_start(before)
         return True
 
-    def _start_at(self, offset: int) -> None:
-        self._flush(offset, include_active=False)
+    def _move_start(self, offset: int) -> None:
         self._log_start_offset = offset
         self._epochs.truncate_from_start(offset)
         self._producers.on_log_start_offset(offset)
@@ -325,7 +326,8 @@ class Log(WritableLog):
         kept = self.segments[len(expired) :]
         self._reader.segments = SegmentList(kept)
         if kept[0].base_offset > self._log_start_offset:
-            self._start_at(kept[0].base_offset)
+            self._flush(kept[0].base_offset, include_active=False)
+            self._move_start(kept[0].base_offset)
         self._deleted.add(expired)
         for segment in expired:
             self._producers.delete_snapshot(segment.base_offset)

@@ -17,7 +17,7 @@ from logstore.clock import now_ms
 from logstore.deleted_segments import DeletedSegments
 from logstore.encoding import encode_batch
 from logstore.errors import AppendError, FencedLeaderEpochError, RecordBatchTooLargeError
-from logstore.guarded_log import ADDING, CHANGING, OPEN, GuardedLog
+from logstore.guarded_log import ADDING, CHANGING, OPEN, REMOVING, GuardedLog
 from logstore.live_segment import LiveSegment
 from logstore.log_config import MAX_INT64, LogConfig
 from logstore.log_loader import LoadedLog
@@ -320,7 +320,7 @@ class WritableLog(GuardedLog):
             return old
         if base_offset < old.base_offset:
             # An append with a gap rolled, and then failed: the log goes on before the empty segment.
-            before, self._state = self._state, CHANGING
+            before, self._state = self._state, REMOVING
             segments = self._reader.segments = SegmentList(segments.segments[:-1])
             self._set_end(self.log_end_offset)
             old.remove()
@@ -392,10 +392,10 @@ class WritableLog(GuardedLog):
         if self._observer is not None:
             self._observer.flushed(self.directory, offset, time.perf_counter() - start)
 
-    def _write_own_checkpoints(self) -> None:
+    def _write_own_checkpoints(self, log_start_offset: int | None = None) -> None:
         if self._own_checkpoints is not None:
             self._own_checkpoints.write(
                 recovery_point=self._recovery_point,
                 high_watermark=self._high_watermark,
-                log_start_offset=self._log_start_offset,
+                log_start_offset=self._log_start_offset if log_start_offset is None else log_start_offset,
             )
