@@ -236,7 +236,11 @@ class Fetcher:
         if followed is None or asked is None or not _is_answered(followed.state, asked, now):
             return
         answer: Append | EndOffset = Append(fetched.records, fetched.high_watermark, fetched.log_start_offset)
-        if fetched.diverging_epoch is not None and asked.last_fetched_epoch != UNDEFINED_EPOCH:
+        if fetched.diverging_epoch is not None:
+            if asked.last_fetched_epoch == UNDEFINED_EPOCH:
+                fault = RefusedRecordsError(partition, "it tells where the logs diverge, and was not asked")
+                self._refuse(partition, followed, fault, now)
+                return
             answer = fetched.diverging_epoch
         error = self._noted(partition, fetched.error)
         step = after_fetch(followed.state, self.rules, followed.log.state(), error, answer, now)

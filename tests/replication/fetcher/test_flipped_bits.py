@@ -17,7 +17,7 @@ from tests.campaign import Campaign
 from tests.replication.fetcher.drive import PARTITION, batches, open_log
 from tests.replication.fetcher.leader import Leader
 
-FLIPS = Campaign("fetcher: bits flipped in transit", full=20_000, share=200)
+FLIPS = Campaign("fetcher: bits flipped in transit", full=4_000, share=200)
 
 PER_LOG = 10
 ROUND_MS = 1_001

@@ -139,8 +139,6 @@ def test_after_a_long_time_without_any_a_setback_is_the_first_again() -> None:
 def test_an_answer_that_is_always_the_same_does_not_keep_it_busy(
     log: Log, leader: Leader, settings: FetcherSettings, fetched: FetchedPartition
 ) -> None:
-    if fetched.diverging_epoch is not None and settings is MIRROR:
-        return  # A mirror does not ask for it, and takes the answer for one without records.
     # One that was fenced asks each second, and a mirror for epochs first.
     limit = 2 * MINUTE // 1_000 + 4 if fetched.error is ErrorCode.fenced_leader_epoch else AT_MOST
     drive = followed(log, leader, settings, nonsense(leader, fetched))
