@@ -10,7 +10,10 @@ import pytest
 ROOT = Path(__file__).parents[1]
 RULE = re.compile(r"^([\w$()./ -]+):(?!=)([^#=\n]*)", re.MULTILINE)
 SETUP_STEPS = ("-m venv", "--editable '.[all]' --group dev")
-TOOLS = {"demo": ("java",), "test": ("jdk", "maven", "chromium", "xz"), "test-long": ("jdk", "maven", "chromium", "xz")}
+TOOLS = {
+    "demo": ("java",),
+    **dict.fromkeys(("test", "test-long", "test-oldest"), ("jdk", "maven", "chromium", "xz")),
+}
 
 
 def rules() -> dict[str, list[str]]:
@@ -19,7 +22,7 @@ def rules() -> dict[str, list[str]]:
     for targets, prerequisites in RULE.findall((ROOT / "Makefile").read_text()):
         for target in targets.split():
             if not target.startswith("."):
-                found.setdefault(target, []).extend(prerequisites.split())
+                found.setdefault(target, []).extend(prerequisites.replace("|", " ").split())
     return found
 
 
@@ -42,7 +45,7 @@ def dry_run(target: str, tmp_path: Path) -> str:
     return subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=True).stdout
 
 
-@pytest.mark.parametrize("target", ["demo", "setup", "test", "test-long", "lint", "bench", "bench-floors"])
+@pytest.mark.parametrize("target", [*TOOLS, "setup", "lint", "bench", "bench-floors"])
 def test_each_prerequisite_is_made_by_a_rule_or_is_a_file(target: str) -> None:
     known = rules()
     assert target in known

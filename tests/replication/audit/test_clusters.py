@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.data.replicas import replicas
+from tests.data.replicas import replicas, truth
 from tests.replication.audit.one_process import audit_here
 
 AUDIT = """
@@ -35,8 +35,11 @@ spark = start(sys.argv[1], json.loads(sys.argv[3]))
 with audit(spark, [sys.argv[2]]) as audited:
     partitions = audited.partitions.toArrow().to_pylist()
     findings = audited.findings.count()
+    orders = audited.batches.where("topic = 'orders'").count()
+    batches = audited.batches.count()
 files = spark.range(2, numPartitions=2).mapInArrow(where_from, "file string").toArrow()["file"].to_pylist()
-print(json.dumps({"partitions": partitions, "findings": findings, "files": files, "kind": type(spark).__module__}))
+told = {"partitions": partitions, "findings": findings, "orders": orders, "batches": batches, "files": files}
+print(json.dumps({**told, "kind": type(spark).__module__}))
 spark.stop()
 """
 pytestmark = pytest.mark.usefixtures("_java")
@@ -87,5 +90,12 @@ def test_spark_connect_gives_the_same(tmp_path: Path) -> None:
     told = run(tmp_path, "connect:local[2]", **{"spark.sql.python.filterPushdown.enabled": "true"})
 
     assert told["kind"].startswith("pyspark.sql.connect")
+    copies = [
+        (name, copy["batches"])
+        for broker in truth("diverged")["brokers"].values()
+        for name, copy in broker["partitions"].items()
+    ]
+    assert told["orders"] == sum(count for name, count in copies if name.startswith("orders-"))
+    assert told["batches"] == sum(count for _, count in copies), "filters of one query are not those of the next"
     assert told["partitions"] == partitions
     assert told["findings"] == len(findings)
