@@ -72,11 +72,13 @@ class KafkaLogReader(DataSourceReader):
         """Plan the tasks. Raises NothingChosenError, and as `list_snapshots` does."""
         copies = [copy for snapshot in list_snapshots(self.chosen.paths) for copy in snapshot.copies()]
         jobs = [Job(copy.replica, copy.root, copy) for copy in self._selected(copies) if copy.segments]
-        return list(map(InputPartition, plan_work(jobs, target_bytes(sum(job.cost for job in jobs)))))
+        tasks = plan_work(jobs, target_bytes(sum(job.cost for job in jobs)))
+        # Where there are no tasks at all, PySpark 4.1 makes one of None.
+        return list(map(InputPartition, tasks or [()]))
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Read the logs of one task. Raises OSError where one of them cannot be."""
-        for job in partition.value or ():
+        for job in partition.value:
             if job.copy is not None:
                 yield from self._read(job, job.copy)
 
