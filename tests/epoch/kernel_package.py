@@ -10,7 +10,6 @@ from typing import NamedTuple
 
 from epoch import kernel as kernel_module
 
-COMPILING = ("kernel.py", "kernel_cache.py", "fingerprint.py", "filesystem.py", "trusted_file.py")
 CONSTANTS = "STEP = 1\n"
 HELPERS = """
 from constants import STEP
@@ -64,8 +63,8 @@ class KernelPackage:
         for name in ("epoch", "package"):
             (root / name).mkdir()
             (root / name / "__init__.py").touch()
-        for name in COMPILING:
-            shutil.copy(Path(kernel_module.__file__).with_name(name), root / "epoch")
+        for source in Path(kernel_module.__file__).parent.glob("[!_]*.py"):
+            shutil.copy(source, root / "epoch")
         (root / "constants.py").write_text(CONSTANTS)
         (self.directory / "helpers.py").write_text(HELPERS)
         (self.directory / "kernels.py").write_text(KERNELS)
