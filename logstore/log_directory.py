@@ -246,8 +246,7 @@ class LogDirectory:
         """
         with self._changes, self._watched():
             self._ensure_online()
-            log = self.log(partition)
-            log.close()
+            _close_or_abandon(self.log(partition))
             due_ms = self._clock() + self._config_of(partition).file_delete_delay_ms
             if (self.root / str(partition)).exists():
                 self._deleted.rename(self.root / str(partition), due_ms)
