@@ -64,19 +64,20 @@ class Repair:
         What is changed is locked, by files that are made where they are missing; what is only read is locked where
         that takes no new file. Raises DirectoryLockedError, OSError.
         """
-        from logstore.directory_lock import DirectoryLock
+        from logstore.directory_lock import LOCK_NAME, DirectoryLock
         from logstore.log_root import open_log_directory
 
         with ExitStack() as stack:
             # What it is says which locks it needs; all else is read once they are held.
             root, *logs = _lockable(open_log_directory(self.directory))
+            had_locks = any((place / LOCK_NAME).exists() for place in logs)
             locks: dict[Path, DirectoryLock | None]
             if self.in_place and not self.dry_run:
                 locks = {root: stack.enter_context(DirectoryLock.acquire(root))}
                 locks |= {place: _lock_for_now(place, stack) for place in logs}
             else:
                 locks = {place: _lock_to_read(place, stack) for place in (root, *logs)}
-            yield Workplace(open_log_directory(self.directory), self.output, locks)
+            yield Workplace(open_log_directory(self.directory), self.output, locks, had_locks)
 
     def propose(self, plan: str) -> None:
         """Say what will be done, on the error stream, and ask where DIR itself is changed.
@@ -101,6 +102,8 @@ class Workplace:
     output: Path | None
     locks: "Mapping[Path, DirectoryLock | None]"
     """Of the root and its logs, each by its directory; None where there is nothing to lock in what is only read."""
+    had_locks: bool
+    """Whether a log had a lock file of its own before those were taken."""
 
     def hand_over_root(self) -> "DirectoryLock | None":
         """Return the root's lock to whoever opens the root, who looks at its logs' own locks: those are released."""
@@ -123,13 +126,11 @@ class Workplace:
 
         A log that stands alone has such files in its own directory, or a lock at least while they are not yet written.
         """
-        from logstore.directory_lock import LOCK_NAME
         from logstore.log_root import LogRoot, has_root_files
 
         if not isinstance(self.opened, LogRoot) or any(each.own_checkpoints is not None for each in self.partitions):
             return False
-        locked = any(LOCK_NAME in each.listing.files for each in self.partitions)
-        return has_root_files(self.opened.listing.files) or not locked
+        return has_root_files(self.opened.listing.files) or not self.had_locks
 
     def made(self) -> Path:
         """Return the directory to work on: DIR itself, or a copy of it, made now.
