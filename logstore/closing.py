@@ -19,4 +19,4 @@ def do_all(steps: Iterable[Callable[[], object]], what: str) -> None:
     if len(failures) == 1:
         raise failures[0]
     if failures:
-        raise NotClosedError(what, failures)
+        raise NotClosedError.of(what, failures)

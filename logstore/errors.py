@@ -183,13 +183,17 @@ class LogPoisonedError(LogStoreError, OSError):
 
 
 class NotClosedError(LogStoreError, OSError):
-    """Several of many logs or directories could not be closed; the others are. `failures` has each one's error."""
+    """Several of many logs or directories could not be closed; the others are."""
 
-    def __init__(self, what: str, failures: Sequence[Exception]) -> None:
-        """Tell all that failed on closing `what`."""
-        told = "; ".join(str(each) for each in failures)
-        super().__init__(f"{len(failures)} steps of closing {what} failed: {told}")
-        self.failures = tuple(failures)
+    failures: tuple[Exception, ...] = ()
+    """Each one's error."""
+
+    @classmethod
+    def of(cls, what: str, failures: Sequence[Exception]) -> Self:
+        """Make the error for all that failed on closing `what`."""
+        error = cls(f"{len(failures)} steps of closing {what} failed: {'; '.join(map(str, failures))}")
+        error.failures = tuple(failures)
+        return error
 
 
 class ReentrantCallError(LogStoreError, RuntimeError):
