@@ -58,12 +58,15 @@ class GuardedLog(ReadableLog):
         self._lock = RefusedLock(self._refuse)
         self._epochs.disown()
 
-    def _do(self, state: LogState, call: Callable[[], T]) -> T:
-        """Call with the lock held; `state` says what is to become of the log where that is broken off."""
+    def _do(self, state: LogState, call: Callable[[], T], *, needs_room: bool = False) -> T:
+        """Call with the lock held; `state` says what is to become of the log where that is broken off.
+
+        What cannot be taken back is not begun without room for it; `needs_room` where it may come to that.
+        """
         with self._lock:
             if self._state is not OPEN:
                 self._ensure_open()
-            if state is not ADDING:
+            if needs_room or state is not ADDING:
                 ensure_room(self.directory)
             try:
                 self._history_before = self._epochs.history
@@ -83,6 +86,7 @@ class GuardedLog(ReadableLog):
         self._reader.changes += 1
         result = call()
         self._reader.changes += 1
+        self._history_before = None  # there is no way back to it
         self._state = before
         return result
 
@@ -179,7 +183,7 @@ class GuardedLog(ReadableLog):
         )
 
     def _poison_unless_full(self, error: OSError) -> None:
-        if self._state is REMOVING or not is_passing(error):
+        if self._state in {CHANGING, REMOVING} or not is_passing(error):
             self._poison(error)
         elif self._failure is None:
             self._state = OPEN

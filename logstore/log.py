@@ -277,7 +277,7 @@ class Log(WritableLog):
                 offset=before,
                 advice="what is above it may still be truncated; wait until the high watermark has passed it",
             )
-        return self._do(CHANGING, lambda: self._delete_records(before))
+        return self._do(ADDING, lambda: self._delete_records(before), needs_room=True)
 
     def _delete_records(self, before: int) -> bool:
         if before <= self._log_start_offset:
@@ -285,6 +285,7 @@ class Log(WritableLog):
         # All that a full disk can fail comes first: nothing has changed in memory then.
         self._flush(before, include_active=False)
         self._write_own_checkpoints(before)
+        self._state = CHANGING
         self._move_start(before)
         return True
 
@@ -298,7 +299,7 @@ class Log(WritableLog):
 
         Returns how many segments that were (Kafka: deleteOldSegments).
         """
-        return self._do(CHANGING, self._delete_old_segments)
+        return self._do(ADDING, self._delete_old_segments, needs_room=True)
 
     def _delete_old_segments(self) -> int:
         deleted = self._delete_segments(is_before(self._log_start_offset))
