@@ -9,8 +9,8 @@ RESULTS := build/bench/results
 OLDEST := build/oldest
 
 .DEFAULT_GOAL := help
-.PHONY: help setup java browser unpacker demo test test-long test-oldest test-nojit lint format bench bench-report \
-  bench-floors bench-compare clean
+.PHONY: help setup java browser unpacker demo test test-long test-oldest test-nojit test-filesystems lint format bench \
+  bench-report bench-floors bench-compare clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -64,6 +64,11 @@ test-nojit: setup ## the kernels once more, as plain Python
 
 test-long: setup java browser unpacker ## every campaign at its full count (hours)
 	CAMPAIGN=full $(PYTEST) tests
+
+test-filesystems: setup ## power loss on ext4, xfs and btrfs (minutes; root, loop devices and FUSE); KINDS=ext4 for one of them
+	@tests/install filesystems
+	$(BIN)/python -m pip install --quiet -c constraints.txt --group filesystems
+	$(BIN)/python -m tests.filesystems $(KINDS)
 
 lint: setup ## ruff, mypy, import contracts
 	$(BIN)/ruff check

@@ -166,10 +166,10 @@ class LogUse:
 class Workload(LogUse):
     """A log that stands alone. Its own checkpoint files make deletions durable."""
 
-    def __init__(self, root: Path, config: LogConfig = CONFIG) -> None:
+    def __init__(self, root: Path, config: LogConfig = CONFIG, disk: RecordingDisk | None = None) -> None:
         self.root = root
         self.config = config
-        self.disk = RecordingDisk()
+        self.disk = disk or RecordingDisk()
         super().__init__(PARTITION, self._open(), lambda name, promise: self.disk.tell({name: promise}))
         self.uses: dict[str, LogUse] = {PARTITION: self}
 
@@ -220,10 +220,10 @@ class Workload(LogUse):
 class DirectoryWorkload:
     """Several partitions in one root, which keeps their checkpoints."""
 
-    def __init__(self, root: Path, config: LogConfig = CONFIG) -> None:
+    def __init__(self, root: Path, config: LogConfig = CONFIG, disk: RecordingDisk | None = None) -> None:
         self.root = root
         self.config = config
-        self.disk = RecordingDisk()
+        self.disk = disk or RecordingDisk()
         self.uses: dict[str, LogUse] = {}
         self._promises: dict[str, Promise] = {}
         self.directory = self._open(root)
@@ -584,22 +584,29 @@ LIVES: tuple[Callable[[Workload], None], ...] = (
     interrupted_split,
 )
 RANDOM_LIVES = 80
+NAMED_LIVES = (*(life.__name__ for life in LIVES), "directory")
 
 
 def lives(root: Path, numbers: Iterable[int]) -> Iterator[Workload | DirectoryWorkload]:
     """Live every life that has a name, and some random ones, each in a directory of its own."""
-    for life in LIVES:
-        work = Workload(_new(root / life.__name__))
-        life(work)
-        yield work
-    directory = DirectoryWorkload(_new(root / "directory"))
-    directory_life(directory)
-    yield directory
-    for number in numbers:
-        rng = random.Random(number)
-        work = Workload(_new(root / str(number)), random_config(rng))
+    for name in (*NAMED_LIVES, *map(str, numbers)):
+        yield live(name, _new(root / name))
+
+
+def live(name: str, root: Path, disk: RecordingDisk | None = None) -> Workload | DirectoryWorkload:
+    """Live the life of that name in an empty directory, or the random one of that number."""
+    if name == "directory":
+        directory = DirectoryWorkload(root, disk=disk)
+        directory_life(directory)
+        return directory
+    if name.isdecimal():
+        rng = random.Random(int(name))
+        work = Workload(root, random_config(rng), disk)
         random_life(work, rng)
-        yield work
+        return work
+    work = Workload(root, disk=disk)
+    next(life for life in LIVES if life.__name__ == name)(work)
+    return work
 
 
 def _new(directory: Path) -> Path:
