@@ -1,13 +1,14 @@
 """Power loss on real file systems: record what logs make ext4, xfs and btrfs write, crash at any point, and look.
 
 `make test-filesystems` runs this as root, on a Linux with loop devices and FUSE. All mounts are made in a namespace of
-their own, and are gone when it ends, however that comes about.
+their own: nobody else sees them, and they are gone when it ends, however that comes about.
 """
 
 import argparse
 import importlib
 import os
 import shutil
+import signal
 import sys
 import traceback
 from collections.abc import Iterator
@@ -18,12 +19,12 @@ from tempfile import TemporaryDirectory
 from tests.campaign import run_seed
 from tests.filesystems.crash_images import CrashPoint
 from tests.filesystems.marking_disk import MarkingDisk, NeverSyncingDisk
-from tests.filesystems.mounting import KINDS, FileSystemKind
+from tests.filesystems.mounting import KINDS, FileSystemKind, unmount_below
 from tests.filesystems.power_loss import PowerLoss
 from tests.logstore.log_workloads import NAMED_LIVES, RANDOM_LIVES
 
 ISOLATED = "EPOCHLOG_MOUNTS_ARE_ISOLATED"
-NAMESPACES = ("unshare", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc")
+NAMESPACE = ("unshare", "--mount")
 MEMORY = Path("/dev/shm")  # noqa: S108  only the place; the name below it is fresh
 KEPT = Path("build/filesystems")
 PROOF_POINTS = 100
@@ -42,8 +43,9 @@ def main() -> int:
         sys.stderr.writelines(f"Missing: {each}\n" for each in lacking)
         return 2
     if os.environ.get(ISOLATED) != "1":
-        command = [*NAMESPACES, sys.executable, "-m", "tests.filesystems", *sys.argv[1:]]
+        command = [*NAMESPACE, sys.executable, "-m", "tests.filesystems", *sys.argv[1:]]
         os.execvpe(command[0], command, os.environ | {ISOLATED: "1"})  # noqa: S606  arguments, no shell
+    signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
     print(f"seed {options.seed}")
     lives = [*NAMED_LIVES, *(str((options.seed + number) % RANDOM_LIVES) for number in range(options.random_lives))]
     failed = 0
@@ -60,7 +62,7 @@ def missing(kinds: list[FileSystemKind]) -> Iterator[str]:
     for device in ("/dev/loop-control", "/dev/fuse"):
         if not Path(device).exists():
             yield f"{device}: use a machine, or a container, whose kernel has it"
-    programs = {*NAMESPACES[:1], "mount", "umount", *(kind.make[0] for kind in kinds)}
+    programs = {"unshare", "setpriv", "mount", "umount", *(kind.make[0] for kind in kinds)}
     for program in sorted(each for each in programs if shutil.which(each) is None):
         yield f"{program}: tests/install filesystems installs it on Debian"
     try:
@@ -121,7 +123,10 @@ def report(kind: FileSystemKind, life: str, place: Path, point: CrashPoint, erro
 def workplace() -> Iterator[Path]:
     """A directory in memory where there is one."""
     with TemporaryDirectory(prefix="epochlog-", dir=MEMORY if os.access(MEMORY, os.W_OK) else None) as directory:
-        yield Path(directory)
+        try:
+            yield Path(directory)
+        finally:
+            unmount_below(Path(directory))
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 """What the loss of power may leave on a block device, at every point of a recording.
 
 All that was written before the last flush is there. Of each write since, the device may have all, nothing, or any of
-its sectors of 512 bytes, whatever it has of the others.
+its sectors, whatever it has of the others.
 """
 
 import random
@@ -12,6 +12,7 @@ from itertools import pairwise
 from tests.filesystems.recording import Entry, Flush, Mark, Write
 
 SECTOR = 512
+"""Bytes that no device tears."""
 RANDOM_CHOICES = 3
 
 
@@ -46,15 +47,17 @@ class Some:
     """Of each write all is kept, nothing, or some sectors."""
 
     seed: str
+    sector: int = SECTOR
 
     def keep(self, writes: Sequence[Write]) -> Iterator[Write]:
         rng = random.Random(self.seed)
         for write in writes:
             kept = rng.choice([0.0, 0.5, 1.0])
-            bounds = [*range(0, len(write.data), SECTOR), len(write.data)]
-            for start, end in pairwise(bounds):
+            end = write.offset + len(write.data)
+            first = write.offset // self.sector * self.sector + self.sector
+            for piece, after in pairwise([write.offset, *range(first, end, self.sector), end]):
                 if rng.random() < kept:
-                    yield Write(write.offset + start, write.data[start:end])
+                    yield Write(piece, write.data[piece - write.offset : after - write.offset])
 
 
 Choice = All | Nothing | Without | Some
@@ -71,30 +74,30 @@ class CrashPoint:
     """Whether it comes at a flush or a mark: there is what somebody may rely on."""
 
 
-def crash_points(entries: Iterable[Entry], seed: int = 0) -> Iterator[CrashPoint]:
+def crash_points(entries: Iterable[Entry], seed: int = 0, sector: int = SECTOR) -> Iterator[CrashPoint]:
     """Find every point from the first mark on, with all there is to choose from and some random choices."""
     mark, unflushed = None, 0
     for position, entry in enumerate(entries):
         if isinstance(entry, Flush) and mark is not None:
-            yield from _choices(position, mark, unflushed, seed)
+            yield from _choices(position, mark, unflushed, seed, sector)
         match entry:
             case Write():
                 unflushed += 1
             case Flush():
                 unflushed = 0
             case Mark(mark):
-                yield from _choices(position + 1, mark, unflushed, seed)
+                yield from _choices(position + 1, mark, unflushed, seed, sector)
         if mark is not None:
             yield CrashPoint(position + 1, mark, All(), is_flush=not isinstance(entry, Write))
 
 
-def _choices(position: int, mark: int, unflushed: int, seed: int) -> Iterator[CrashPoint]:
+def _choices(position: int, mark: int, unflushed: int, seed: int, sector: int) -> Iterator[CrashPoint]:
     if unflushed:
         yield CrashPoint(position, mark, Nothing())
         for number in range(unflushed - 1):
             yield CrashPoint(position, mark, Without(number))
         for number in range(RANDOM_CHOICES):
-            yield CrashPoint(position, mark, Some(f"{seed} {position} {number}"))
+            yield CrashPoint(position, mark, Some(f"{seed} {position} {number}", sector))
 
 
 def choose(points: Sequence[CrashPoint], count: int, seed: int) -> list[CrashPoint]:

@@ -25,6 +25,8 @@ class FileSystemKind:
     make: tuple[str, ...]
     mebibytes: int
     options: str = "noatime"
+    sector: int = 512
+    """What it takes for granted that a device writes as a whole."""
 
     def format(self, image: Path) -> None:
         with image.open("wb") as file:
@@ -41,12 +43,14 @@ class FileSystemKind:
             unmount(directory)
 
 
-MAKE_EXT4 = ("mkfs.ext4", "-q", "-F", "-E", "nodiscard,lazy_itable_init=0,lazy_journal_init=0")
+EXT4_SECTOR = 1_024
+"""The superblock's size: where a part of it is written, ext4 is not mounted any more."""
+MAKE_EXT4 = ("mkfs.ext4", "-q", "-F", "-b", "4096", "-E", "nodiscard,lazy_itable_init=0,lazy_journal_init=0")
 KINDS = {
     kind.name: kind
     for kind in (
-        FileSystemKind("ext4", "ext4", MAKE_EXT4, 32),
-        FileSystemKind("ext4-writeback", "ext4", MAKE_EXT4, 32, "noatime,data=writeback"),
+        FileSystemKind("ext4", "ext4", MAKE_EXT4, 64, sector=EXT4_SECTOR),
+        FileSystemKind("ext4-writeback", "ext4", MAKE_EXT4, 64, "noatime,data=writeback", EXT4_SECTOR),
         FileSystemKind("xfs", "xfs", ("mkfs.xfs", "-q", "-f", "-K"), 300),
         FileSystemKind("btrfs", "btrfs", ("mkfs.btrfs", "-q", "-f", "-K"), 128),
     )
@@ -56,8 +60,9 @@ KINDS = {
 @contextmanager
 def recorded(image: Path, recording: Path, directory: Path) -> Iterator[Path]:
     """Mount the files of a recording device."""
-    module = "tests.filesystems.recording_device"
-    with subprocess.Popen([sys.executable, "-m", module, str(image), str(recording), str(directory)]) as server:
+    program = [sys.executable, "-m", "tests.filesystems.recording_device", str(image), str(recording), str(directory)]
+    # Killed with this process: a server that lives on would keep the namespace, and all mounts in it.
+    with subprocess.Popen(["setpriv", "--pdeathsig", "KILL", *program]) as server:
         try:
             wait_for(directory / "disk", server)
             yield directory
@@ -90,6 +95,13 @@ def unmount(directory: Path) -> None:
         else:
             return
     run("umount", "--lazy", str(directory))
+
+
+def unmount_below(place: Path) -> None:
+    """Unmount what a signal has left, in the middle of a mount or of its end."""
+    for directory in place.iterdir():
+        if directory.is_mount():
+            run("umount", "--lazy", str(directory))
 
 
 def run(*command: str) -> None:

@@ -57,10 +57,10 @@ class PowerLoss:
 
     def possible(self, seed: int) -> int:
         """How many crashes there are to choose from."""
-        return sum(1 for _ in crash_points(self.entries, seed))
+        return sum(1 for _ in crash_points(self.entries, seed, self.kind.sector))
 
     def points(self, count: int, seed: int) -> list[CrashPoint]:
-        return choose(list(crash_points(self.entries, seed)), count, seed)
+        return choose(list(crash_points(self.entries, seed, self.kind.sector)), count, seed)
 
     def failures(self, points: list[CrashPoint]) -> Iterator[tuple[CrashPoint, BaseException | None]]:
         """Mount what each crash leaves, and look at the logs: what was wrong, or None."""
