@@ -108,3 +108,10 @@ def test_a_recording_is_read_as_it_was_noted(tmp_path: Path) -> None:
         for entry in entries:
             recorder.add(entry)
     assert list(read_recording(tmp_path / "recording")) == entries
+
+
+def test_each_choice_keeps_what_it_says() -> None:
+    writes = [Write(number * SECTOR, bytes([number])) for number in range(3)]
+    assert list(All().keep(writes)) == writes
+    assert list(Nothing().keep(writes)) == []
+    assert list(Without(1).keep(writes)) == [writes[0], writes[2]]
