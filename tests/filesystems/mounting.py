@@ -26,7 +26,7 @@ class FileSystemKind:
     mebibytes: int
     options: str = "noatime"
     sector: int = 512
-    """What it takes for granted that a device writes as a whole."""
+    """What it takes for granted that a device writes as a whole: its superblock. Once that is torn, it is not mounted."""
 
     def format(self, image: Path) -> None:
         with image.open("wb") as file:
@@ -43,16 +43,14 @@ class FileSystemKind:
             unmount(directory)
 
 
-EXT4_SECTOR = 1_024
-"""The superblock's size: where a part of it is written, ext4 is not mounted any more."""
 MAKE_EXT4 = ("mkfs.ext4", "-q", "-F", "-b", "4096", "-E", "nodiscard,lazy_itable_init=0,lazy_journal_init=0")
 KINDS = {
     kind.name: kind
     for kind in (
-        FileSystemKind("ext4", "ext4", MAKE_EXT4, 64, sector=EXT4_SECTOR),
-        FileSystemKind("ext4-writeback", "ext4", MAKE_EXT4, 64, "noatime,data=writeback", EXT4_SECTOR),
+        FileSystemKind("ext4", "ext4", MAKE_EXT4, 64, sector=1_024),
+        FileSystemKind("ext4-writeback", "ext4", MAKE_EXT4, 64, "noatime,data=writeback", sector=1_024),
         FileSystemKind("xfs", "xfs", ("mkfs.xfs", "-q", "-f", "-K"), 300),
-        FileSystemKind("btrfs", "btrfs", ("mkfs.btrfs", "-q", "-f", "-K"), 128),
+        FileSystemKind("btrfs", "btrfs", ("mkfs.btrfs", "-q", "-f", "-K"), 128, sector=4_096),
     )
 }
 
