@@ -20,7 +20,7 @@ from tests.campaign import run_seed
 from tests.filesystems.crash_images import CrashPoint
 from tests.filesystems.marking_disk import MarkingDisk, NeverSyncingDisk
 from tests.filesystems.mounting import KINDS, FileSystemKind, unmount_below
-from tests.filesystems.power_loss import PowerLoss
+from tests.filesystems.power_loss import PowerLoss, copy
 from tests.logstore.log_workloads import NAMED_LIVES, RANDOM_LIVES
 
 ISOLATED = "EPOCHLOG_MOUNTS_ARE_ISOLATED"
@@ -38,6 +38,8 @@ def main() -> int:
     parser.add_argument("--random-lives", type=int, default=3, help=f"random lives, of {RANDOM_LIVES}")
     parser.add_argument("--seed", type=int, default=run_seed())
     options = parser.parse_args()
+    if unknown := set(options.kinds) - set(KINDS):
+        parser.error(f"{unknown.pop()!r} (choose from {', '.join(KINDS)})")
     kinds = [KINDS[name] for name in options.kinds or KINDS]
     if lacking := list(missing(kinds)):
         sys.stderr.writelines(f"Missing: {each}\n" for each in lacking)
@@ -98,7 +100,7 @@ def replay(kind: FileSystemKind, lives: list[str], crashes: int, seed: int) -> i
                 checked += 1
                 if error is not None:
                     failed += 1
-                    report(kind, life, place, point, error)
+                    report(loss, life, point, error)
                 if failed >= MOST_FAILURES:
                     print(f"{kind.name}: {failed} failures are enough")
                     return failed
@@ -110,12 +112,12 @@ def replay(kind: FileSystemKind, lives: list[str], crashes: int, seed: int) -> i
     return failed
 
 
-def report(kind: FileSystemKind, life: str, place: Path, point: CrashPoint, error: BaseException) -> None:
-    """Print what is wrong, and keep the recording: the kernel's part of a life is not the same twice."""
-    kept = KEPT / f"{kind.name}-{life}-{point.position}"
-    kept.mkdir(parents=True, exist_ok=True)
-    shutil.copy(place / "recording", kept)
-    print(f"{kind.name}: life {life}, {point}; kept in {kept}")
+def report(loss: PowerLoss, life: str, point: CrashPoint, error: BaseException) -> None:
+    """Print what is wrong, and keep the image: what the kernel writes of a life is not the same twice."""
+    KEPT.mkdir(parents=True, exist_ok=True)
+    image = KEPT / f"{loss.kind.name}-{life}-{point.position}.image"
+    copy(loss.failed, image)
+    print(f"{loss.kind.name}: life {life}, promised {loss.disk.facts[point.mark]}, {point}; the disk is {image}")
     traceback.print_exception(error, file=sys.stdout)
 
 

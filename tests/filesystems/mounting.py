@@ -26,7 +26,7 @@ class FileSystemKind:
     mebibytes: int
     options: str = "noatime"
     sector: int = 512
-    """What it takes for granted that a device writes as a whole: its superblock. Once that is torn, it is not mounted."""
+    """What must be written as a whole: the superblock, without which nothing is mounted, or what devices promise."""
 
     def format(self, image: Path) -> None:
         with image.open("wb") as file:

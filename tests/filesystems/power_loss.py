@@ -48,6 +48,11 @@ class PowerLoss:
         return cls(kind, place, workload, disk, list(read_recording(recording)))
 
     @property
+    def failed(self) -> Path:
+        """The image of the last crash after which something was wrong, as it was before it was mounted."""
+        return self.place / "failed"
+
+    @property
     def writes(self) -> int:
         return sum(isinstance(entry, Write) for entry in self.entries)
 
@@ -69,7 +74,11 @@ class PowerLoss:
             write_to(base, flushed)
             copy(base, crashed)
             write_to(crashed, kept)
-            yield point, self._failure(crashed, point)
+            error = self._failure(crashed, point)
+            if error is not None:
+                copy(base, self.failed)
+                write_to(self.failed, kept)
+            yield point, error
 
     def _failure(self, image: Path, point: CrashPoint) -> BaseException | None:
         promises = self.disk.facts[point.mark]
