@@ -99,8 +99,10 @@ def _findings(
     clean = partition.checkpoints.clean_shutdown
     log_pass = LogPass(named.segments, checks, report, progress, clean_shutdown=clean, scan=scan)
     yield from log_pass.run()
-    if partition.segments and log_pass.end_is_known:
-        yield from check_claims(partition, log_pass.log_end_offset)
+    if log_pass.end_is_known:
+        # Without segments a broker begins an empty log where the log is said to start.
+        end = log_pass.log_end_offset if partition.segments else partition.log_start_offset
+        yield from check_claims(partition, end)
 
 
 def bytes_to_read(directory: LogRoot | PartitionDirectory) -> int:

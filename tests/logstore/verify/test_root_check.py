@@ -45,6 +45,20 @@ def test_no_checkpoint_may_claim_more_than_the_log_has(name: str, root: Path) ->
     assert findings[0].severity is Severity.ERROR
 
 
+@pytest.mark.parametrize("name", sorted(CHECKPOINTS.keys() - {"log-start-offset-checkpoint"}))
+def test_a_partition_without_segments_has_lost_what_checkpoints_claim(name: str, root: Path) -> None:
+    (root / "t-0" / f"{0:020d}.log").unlink()
+    (root / name).write_text("0\n1\nt 0 0\n")
+    assert kinds(root) == []
+    (root / name).write_text("0\n1\nt 0 5\n")
+    assert kinds(root) == [(CHECKPOINTS[name], Severity.ERROR, name)]
+    # All that was committed had been deleted already, and a broker goes on from there.
+    (root / "log-start-offset-checkpoint").write_text("0\n1\nt 0 5\n")
+    assert kinds(root) == []
+    (root / "log-start-offset-checkpoint").write_text("0\n1\nt 0 4\n")
+    assert kinds(root) == [(CHECKPOINTS[name], Severity.ERROR, name)]
+
+
 @pytest.mark.parametrize("name", CHECKPOINTS)
 def test_a_checkpoint_that_cannot_be_parsed_is_reported(name: str, root: Path) -> None:
     (root / name).write_text("0\n2\nt 0 5\n")

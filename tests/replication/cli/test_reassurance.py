@@ -88,6 +88,31 @@ def test_the_audit_never_reassures_of_damage(kind: str, tmp_path: Path, capsys: 
     assert not reassured(render(document))
 
 
+@pytest.mark.parametrize(("name", "left"), [("diverge-0", "*[!g]"), ("codecs-0", "partition.metadata")])
+def test_nobody_reassures_of_a_partition_whose_segments_are_gone(
+    name: str, left: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for broker in ("broker-1", "broker-2"):
+        shutil.copytree(replicas("diverged") / broker, tmp_path / broker)
+    for path in sorted((tmp_path / "broker-1" / name).iterdir()):
+        if not path.match(left):
+            path.unlink()
+    assert not list((tmp_path / "broker-1" / name).glob("*.log"))
+    assert (tmp_path / "broker-1" / name / "partition.metadata").exists()
+
+    checked = epochlog("verify", tmp_path / "broker-1" / name)
+    assert checked.status == 1
+    assert "committed records are gone from this replica" in checked.out
+    advised = epochlog("advise", tmp_path / "broker-1", tmp_path / "broker-2")
+    document = document_of(tmp_path)
+    _tell(document)
+    for told in (advised.out, capsys.readouterr().out, render(document)):
+        assert name in told
+        assert not [line for line in reassured(told).splitlines() if name in line]
+    (judged,) = [each for each in document["partitions"] if f"{each['topic']}-{each['partition']}" == name]
+    assert "damaged" in judged["verdicts"]
+
+
 @pytest.mark.parametrize(
     ("label", "status", "disputed"),
     [("diverged", 3, {"diverge-0", "hwloss-0"}), ("reconciled", 0, set()), ("healed", 0, set())],
