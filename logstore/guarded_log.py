@@ -44,7 +44,8 @@ class GuardedLog(ReadableLog):
         self._observer = observer
         self._failure: OSError | None = None
         self._is_broken_off = False
-        self._history_before: EpochHistory | None = None
+        self._history_before: tuple[EpochHistory, int] | None = None
+        """The leader epochs before a call, and where the log ended: who led counts from the batch on that it wrote."""
         self._begun_segment = -1
         """Base offset of the segment that a call began last, and may not have come to use."""
         self._current_epoch = -1
@@ -69,7 +70,7 @@ class GuardedLog(ReadableLog):
             if needs_room or state is not ADDING:
                 ensure_room(self.directory)
             try:
-                self._history_before = self._epochs.history
+                self._history_before = self._epochs.history, self._reader.end[0]
                 self._state = state
                 result = call()
                 self._history_before = None
@@ -151,14 +152,14 @@ class GuardedLog(ReadableLog):
         self._set_end(end_offset)
         self._producers.end_offset = end_offset
         self._current_epoch = -1
-        if self._history_before is not None:
+        if self._history_before is not None and self._history_before[1] == end_offset:
             try:
-                self._epochs.restore(self._history_before)
+                self._epochs.restore(self._history_before[0])
             except OSError as error:
                 if not is_limit(error):
                     raise
                 # Memory is as it was, and the file gets it before the next batch.
-            self._history_before = None
+        self._history_before = None
 
     def _remove_unused_segment(self) -> None:
         """Remove the file of a segment that was begun: found by recovery, it would end the log where it begins."""

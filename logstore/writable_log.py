@@ -204,7 +204,7 @@ class WritableLog(GuardedLog):
         if producers is not None and producers.duplicate is not None:
             return self._tell_duplicate(producers.duplicate)
         try:
-            self._history_before = self._epochs.history
+            self._history_before = self._epochs.history, self._reader.end[0]
             self._state = ADDING
             for batch in batches:
                 if batch.leader_epoch != self._current_epoch:
@@ -214,8 +214,8 @@ class WritableLog(GuardedLog):
                 segment = self._roll(append.first_offset if batches[0].magic == 2 else last_offset - MAX_EPOCH)
             segment.append(data, [(batch.size, batch.last_offset, batch.max_timestamp) for batch in batches])
             info: AppendInfo = _build(AppendInfo, (append.first_offset, last_offset, max_timestamp, size, False))
-            self._history_before = None
             self._publish(segment, info, producers)
+            self._history_before = None
         except BaseException as error:
             self._is_broken_off = True
             self._settle(error)

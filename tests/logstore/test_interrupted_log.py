@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from threading import Thread
+from typing import Any
 
 import pytest
 
@@ -15,6 +16,7 @@ from logstore.errors import LogClosedError, LogPoisonedError, ReentrantCallError
 from logstore.isolation import Isolation
 from logstore.log import Log
 from logstore.log_config import LogConfig
+from logstore.log_state import LogState
 from logstore.record import Record
 from tests.logstore.directories import assert_sound
 
@@ -107,6 +109,42 @@ def test_an_append_that_is_interrupted_has_not_happened(log: Log, disk: Interrup
     assert_sound(log.directory)
     with Log.open(log.directory) as again:
         assert values(again) == [*BEFORE, b"kept"]
+
+
+def test_an_append_that_is_interrupted_once_it_is_written_leaves_no_epoch_behind(
+    log: Log, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = log.epochs.entries
+
+    def interrupt(*_: object) -> None:
+        raise Interruption
+
+    monkeypatch.setattr(Log, "_publish", interrupt)
+    with pytest.raises(Interruption):
+        lead(log, b"lost", epoch=5)
+    monkeypatch.undo()
+    assert (log.log_end_offset, log.epochs.entries) == (12, before)
+    assert lead(log, b"kept", epoch=3) == 12
+    assert log.epochs.entries == [*before, (3, 12)]
+
+
+def test_an_append_that_is_interrupted_once_readers_see_it_keeps_its_epoch(
+    log: Log, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = log.epochs.entries
+    publish = Log._publish
+
+    def interrupt(self: Log, *arguments: Any) -> None:
+        publish(self, *arguments)
+        self._state = LogState.ADDING
+        raise Interruption
+
+    monkeypatch.setattr(Log, "_publish", interrupt)
+    with pytest.raises(Interruption):
+        lead(log, b"kept", epoch=5)
+    monkeypatch.undo()
+    assert (log.log_end_offset, log.epochs.entries) == (13, [*before, (5, 12)])
+    assert values(log) == [*BEFORE, b"kept"]
 
 
 @pytest.mark.parametrize("step", ["write", "fsync"])

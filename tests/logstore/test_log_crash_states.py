@@ -72,6 +72,7 @@ def check_log(log: Log, use: LogUse, promise: Promise) -> None:
     check_promise(log, batches, use.versions[promise.version], promise)
     assert any(is_part(batches, version) for version in use.versions), "no such log ever was"
     check_epochs(log, batches)
+    check_no_idle_leader(log)
     check_transactions(log, batches)
     check_goes_on(log)
 
@@ -88,6 +89,12 @@ def check_epochs(log: Log, batches: list[StoredBatch]) -> None:
     """The leader epochs are those of the batches."""
     told = [(batch.leader_epoch, batch.base_offset) for batch in batches]
     assert readable(log, log.epochs.entries) == readable(log, EpochHistory.from_batches(told).entries)
+
+
+def check_no_idle_leader(log: Log) -> None:
+    """No epoch begins where nothing was written yet; who led up to the start of an empty log is still known there."""
+    beyond = [entry for entry in log.epochs.entries if entry.start_offset >= log.log_end_offset]
+    assert not beyond or [entry.start_offset for entry in beyond] == [log.log_start_offset], "an epoch is left behind"
 
 
 def readable(log: Log, epochs: Iterable[EpochEntry]) -> EpochHistory:

@@ -88,6 +88,7 @@ class Interruptions:
         within = self.interrupter.beside_steps if beside else self.interrupter.between_bytecodes
         error = RAISED[kind]() if kind != FORK else None
         caught: BaseException | None = None
+        log, content, epochs = self.life.log, self.life.content, self.life.log.epochs.entries
         with within(at, self._fork if error is None else partial(self._raise, error)):
             try:
                 call.do()
@@ -96,6 +97,9 @@ class Interruptions:
         self.points[key] = max(self.points.get(key, 0), self.interrupter.passed)
         self.done += bool(self.interrupter.place)
         self.judge(call, error if self.interrupter.place else None, caught)
+        if len(call.after) > len(content) and self.life.content == content and self.life.log is log:
+            # Those of leaders that have written nothing too, which lie beyond what can be read.
+            assert log.epochs.entries == epochs, "an append that has not happened has left its epoch behind"
 
     def judge(self, call: Call, raised: BaseException | None, caught: BaseException | None) -> None:
         """Compare the log with what the call may have left."""
