@@ -21,12 +21,12 @@ from replication.audit.copy_summary import SegmentExtent
 from replication.audit.storage import Files, Storage
 from replication.audit.work import Copy
 from replication.errors import (
-    DifferentClustersError,
     NoSnapshotError,
     NothingInCommonError,
     SameBrokerError,
     SnapshotNameError,
 )
+from replication.planning.replica import ensure_one_cluster
 
 _ARGUMENT: Final = re.compile(r"(?:(?P<name>[^/\\:?=]+)=)?(?P<uri>.+)", re.DOTALL)
 _META_BYTES: Final = 1 << 20
@@ -287,14 +287,7 @@ def _ensure_comparable(snapshots: Sequence[Snapshot]) -> None:
             raise SameBrokerError(one.name, other.name, "the same directory")
         if one.name == other.name:
             raise SameBrokerError(one.name, other.name, f"called {one.name}")
-    clusters = {
-        root.storage.shown: root.cluster_id
-        for snapshot in snapshots
-        for root in snapshot.roots
-        if root.cluster_id is not None
-    }
-    if len(set(clusters.values())) > 1:
-        raise DifferentClustersError(clusters)
+    ensure_one_cluster({root.storage.shown: root.cluster_id for snapshot in snapshots for root in snapshot.roots})
     held = Counter(partition for snapshot in snapshots for partition in snapshot.held)
     lost = len(snapshots) > 1 and any(not snapshot.held for snapshot in snapshots)
     if max(held.values(), default=0) < (1 if lost else 2):

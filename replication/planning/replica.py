@@ -14,7 +14,14 @@ from logstore.meta_properties import META_PROPERTIES_NAME, MetaProperties
 from logstore.partition_directory import PartitionDirectory
 from logstore.partition_metadata import PartitionMetadata
 from logstore.topic_partition import DirectoryMark, TopicPartition, is_partition_directory_name, parse_directory_name
-from replication.errors import NothingInCommonError, PartitionVanishedError, SameReplicaError, TopicIdsDifferError
+from replication.errors import (
+    DifferentClustersError,
+    NothingInCommonError,
+    PartitionVanishedError,
+    SameBrokerError,
+    SameReplicaError,
+    TopicIdsDifferError,
+)
 from replication.planning.failures import PARTITION_ERRORS, OnError, stop
 
 NEEDED: Final = frozenset({FileKind.LOG, FileKind.LEADER_EPOCH_CHECKPOINT, FileKind.PARTITION_METADATA})
@@ -34,7 +41,9 @@ class Replica:
     listed: frozenset[TopicPartition] = frozenset()
     """The partitions that a root's checkpoint files mention, but for what is being deleted."""
     node_id: int | None = None
-    """The broker's, as far as a root's `meta.properties` says it."""
+    """The broker's, as far as its root's `meta.properties` says it."""
+    cluster_id: str | None = None
+    """The cluster's, from there too."""
 
     @property
     def held(self) -> set[TopicPartition]:
@@ -47,14 +56,18 @@ def open_replicas(paths: Sequence[Path], *, on_error: OnError = stop) -> list[Re
 
     A replica is called like its root directory; where two roots share a name, by as much of their paths as tells
     them apart. `on_error` decides whether a partition of a root that cannot be opened is left out.
-    NothingInCommonError where no two of them hold the same partition, SameReplicaError where one of them is given
-    twice.
+
+    NothingInCommonError where no two of them hold the same partition, or should by their checkpoint files;
+    SameReplicaError where one of them is given twice; and as the `meta.properties` of their roots say it,
+    DifferentClustersError, and SameBrokerError where two copies of one broker hold the same partition.
     """
     _ensure_different(paths)
     opened = [open_log_directory(path) for path in paths]
     names = _distinct_names([each.path if isinstance(each, LogRoot) else each.path.parent for each in opened])
     replicas = [_open(name, each, on_error) for name, each in zip(names, opened, strict=True)]
-    if not held_by_several(replicas):
+    ensure_one_cluster({str(path): replica.cluster_id for path, replica in zip(paths, replicas, strict=True)})
+    _ensure_different_brokers(replicas)
+    if not _meant_for_several(replicas):
         raise NothingInCommonError([str(path) for path in paths])
     return replicas
 
@@ -120,12 +133,33 @@ def ensure_same_topic(copies: Mapping[str, PartitionDirectory]) -> None:
         raise TopicIdsDifferError(topic_ids)
 
 
+def ensure_one_cluster(cluster_ids: Mapping[str, str | None]) -> None:
+    """Raise DifferentClustersError unless all copies that have a cluster.id, here by their names, have the same."""
+    known = {name: cluster_id for name, cluster_id in cluster_ids.items() if cluster_id is not None}
+    if len(set(known.values())) > 1:
+        raise DifferentClustersError(known)
+
+
 def _ensure_different(paths: Sequence[Path]) -> None:
     """Raise SameReplicaError where a path is another one, or lies in it."""
     for one, other in combinations(paths, 2):
         first, second = one.resolve(), other.resolve()
         if first.is_relative_to(second) or second.is_relative_to(first):
             raise SameReplicaError(one, other)
+
+
+def _ensure_different_brokers(replicas: Sequence[Replica]) -> None:
+    """Raise SameBrokerError where two are copies of one broker, rather than of its disks, which share no partition."""
+    for one, other in combinations(replicas, 2):
+        if one.node_id is not None and one.node_id == other.node_id and one.held & other.held:
+            raise SameBrokerError(one.name, other.name, f"broker {one.node_id} by node.id in meta.properties")
+
+
+def _meant_for_several(replicas: Sequence[Replica]) -> bool:
+    """Whether two hold the same partition, or one should, by its own checkpoint files, that another holds."""
+    held = {partition for replica in replicas for partition in replica.held}
+    copies = Counter(partition for replica in replicas for partition in held & (replica.held | replica.listed))
+    return max(copies.values(), default=0) > 1
 
 
 def _refuse_links(partition: PartitionDirectory) -> None:
@@ -149,9 +183,17 @@ def _open(name: str, opened: LogRoot | PartitionDirectory, on_error: OnError) ->
         on_error(partition, error)
 
     partitions = open_partitions(opened, leave_out)
-    if isinstance(opened, PartitionDirectory):
-        return Replica(name, partitions, frozenset(left_out), is_root=False)
-    return Replica(name, partitions, frozenset(left_out), listed=_listed(opened), node_id=_node_id(opened))
+    listed = _listed(opened) if isinstance(opened, LogRoot) else frozenset()
+    properties = _properties(opened)
+    return Replica(
+        name,
+        partitions,
+        frozenset(left_out),
+        is_root=isinstance(opened, LogRoot),
+        listed=listed,
+        node_id=properties.node_id if properties else None,
+        cluster_id=properties.cluster_id if properties else None,
+    )
 
 
 def _listed(root: LogRoot) -> frozenset[TopicPartition]:
@@ -160,11 +202,12 @@ def _listed(root: LogRoot) -> frozenset[TopicPartition]:
     return frozenset(root.checkpoints.partitions() - deleted)
 
 
-def _node_id(root: LogRoot) -> int | None:
-    """Read whose root it is; None where that cannot be."""
-    path = root.listing.files.get(META_PROPERTIES_NAME)
+def _properties(opened: LogRoot | PartitionDirectory) -> MetaProperties | None:
+    """Read whose root it is, or is in; None where that cannot be."""
+    in_root = isinstance(opened, LogRoot)
+    path = opened.listing.files.get(META_PROPERTIES_NAME) if in_root else opened.path.parent / META_PROPERTIES_NAME
     try:
-        return MetaProperties.read(path).node_id if path else None
+        return MetaProperties.read(path) if path else None
     except (LogStoreError, OSError):
         return None
 

@@ -13,12 +13,14 @@ import pytest
 
 from logstore.log_file import LogFile
 from logstore.log_root import LogRoot
+from logstore.offset_checkpoint import HIGH_WATERMARK_CHECKPOINT, OffsetCheckpoint
 from logstore.partition_directory import PartitionDirectory
 from logstore.topic_partition import TopicPartition
 from logstore.verify.finding import Reporter
 from replication.audit import local_judging
 from replication.audit.examined_copy import ExaminedCopy
 from replication.audit.verdict import PartitionVerdict
+from tests.replication.audit.snapshots import META
 from tests.replication.cli.command import epochlog
 from tests.replication.partitions import ABatch, write_partition
 
@@ -292,6 +294,72 @@ def test_a_replica_is_not_compared_with_itself(command: str, roots: list[Path], 
         outcome = epochlog(command, *places)
         assert outcome.status == 2
         assert "are the same replica" in outcome.err
+
+
+COMPARING = [("plan", ()), ("advise", ()), ("advise", ("--epochs-only",))]
+
+
+@pytest.mark.parametrize(("command", "options"), COMPARING)
+class TestWhoseTheCopiesAre:
+    def refuse(self, command: str, options: tuple[str, ...], places: list[Path]) -> str:
+        named: list[object] = ["--leader", places[0], "--follower", places[1]] if command == "plan" else [*places]
+        outcome = epochlog(command, *named, *options)
+        assert (outcome.status, outcome.out) == (2, "")
+        return outcome.err
+
+    def test_different_clusters_are_refused(self, command: str, options: tuple[str, ...], roots: list[Path]) -> None:
+        own(roots[0], 1, "clusterA")
+        own(roots[1], 2, "clusterB")
+        for places in (roots, [roots[0] / "a-0", roots[1]], [root / "a-0" for root in roots]):
+            complaint = self.refuse(command, options, places)
+            assert f"{places[0]} of cluster clusterA, {places[1]} of cluster clusterB" in complaint
+
+    def test_two_copies_of_one_broker_are_refused(
+        self, command: str, options: tuple[str, ...], roots: list[Path]
+    ) -> None:
+        own(roots[0], 1)
+        own(roots[1], 1)
+        for places in (roots, [roots[0] / "a-0", roots[1]], [root / "a-0" for root in roots]):
+            assert "broker-1 and broker-2 are both broker 1 by node.id" in self.refuse(command, options, places)
+
+    def test_what_says_nothing_of_them_is_compared(
+        self, command: str, options: tuple[str, ...], roots: list[Path]
+    ) -> None:
+        assert compare(command, roots, *options) == (0, ["a", "b"], "")
+        own(roots[0], 1)
+        (roots[1] / "meta.properties").write_bytes(b"version=nonsense")
+        assert compare(command, roots, *options)[1] == ["a", "b"]
+
+
+def own(root: Path, node: int, cluster: str = "clusterA") -> None:
+    (root / "meta.properties").write_text(META.format(cluster=cluster, node=node))
+
+
+def test_the_disks_of_one_broker_are_no_copies_of_each_other(roots: list[Path]) -> None:
+    disk = roots[0].with_name("disk-2")
+    write_partition(disk, SOUND, EPOCHS, name="c-0")
+    own(roots[0], 1)
+    own(disk, 1)
+    own(roots[1], 2)
+    assert compare("advise", [*roots, disk])[1] == ["a", "b"]
+
+
+@pytest.mark.parametrize(("command", "options"), COMPARING)
+def test_what_an_empty_broker_should_hold_is_missing(command: str, options: tuple[str, ...], tmp_path: Path) -> None:
+    roots = [tmp_path / "broker-1", tmp_path / "broker-2"]
+    write_partition(roots[0], SOUND, EPOCHS, name="a-0")
+    roots[1].mkdir()
+    OffsetCheckpoint({TopicPartition("a", 0): 5}).write(roots[1] / HIGH_WATERMARK_CHECKPOINT)
+    for places in (roots, roots[::-1]):
+        named: list[object] = ["--leader", places[0], "--follower", places[1]] if command == "plan" else [*places]
+        outcome = epochlog(command, *named, *options, "--json")
+        assert outcome.status == 1
+        assert outcome.document["missing"] == [{"topic": "a", "partition": 0, "replica": "broker-2"}]
+        assert "broker-2 lacks copies that it should have: a-0" in outcome.err
+        assert "nothing is lost" not in epochlog(command, *named, *options).out
+    (roots[1] / HIGH_WATERMARK_CHECKPOINT).write_text("0\n0\n")
+    outcome = epochlog(command, *named, *options)
+    assert (outcome.status, "no two of them hold the same partition" in outcome.err) == (2, True)
 
 
 class TestAnUnknownHighWatermark:
