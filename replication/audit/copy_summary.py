@@ -69,6 +69,8 @@ class CopySummary:
     """Where the last batch ends that can be read, damage before it or not."""
     high_watermark: int | None
     """Within the log."""
+    checkpointed_high_watermark: int | None
+    """As the checkpoint file has it: beyond the log's end where damage cuts off what was acknowledged."""
     recovery_point: int | None
     cleaner_offset: int | None
     """The checkpointed one (Kafka: first dirty offset)."""
@@ -77,7 +79,7 @@ class CopySummary:
     history: tuple[EpochEntry, ...]
     """The leader epochs as its broker would load them."""
     lineage: tuple[EpochEntry, ...]
-    """Who led when: the history, or where that is lost what the batches tell."""
+    """Who led when: the history, or where that is lost what the batches tell, up to the log's end."""
     misfit_epochs: tuple[OffsetRange, ...]
     """Batches whose leader epoch contradicts their neighbours', so that the field must have been altered."""
     corrupt: tuple[OffsetRange, ...]

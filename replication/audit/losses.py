@@ -121,7 +121,7 @@ def _read(
 ) -> None:
     """Read what any leader lacks, a stretch of the log at a time, and count it for each leader."""
     readers = {copy.replica: BatchReader(copy) for copy in copies}
-    high_watermarks = {copy.replica: copy.summary.high_watermark for copy in copies}
+    high_watermarks = {copy.replica: copy.summary.checkpointed_high_watermark for copy in copies}
     wanted = {name: [ranges for pair, ranges in lacking.items() if pair[1] == name] for name in readers}
     numbers = {name: _ranges_to_read(reader.copy, wanted[name]) for name, reader in readers.items()}
     for span in spans(np.array(sorted(set().union(*numbers.values())), np.int64)):

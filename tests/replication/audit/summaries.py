@@ -22,6 +22,7 @@ def summary(replica: str, **known: Any) -> CopySummary:
         "log_end_offset": 100,
         "readable_end_offset": 100,
         "high_watermark": 100,
+        "checkpointed_high_watermark": 100,
         "recovery_point": 100,
         "cleaner_offset": None,
         "cleaned_to": 0,

@@ -60,7 +60,11 @@ def judged(copies: list[Copy], high_watermarks: list[int | None], bits: int = RA
     with TemporaryDirectory() as directory, ranges_of(bits):
         found = examined(write_copies(Path(directory), copies))
         marked = [
-            ExaminedCopy(replace(each.summary, high_watermark=mark), each.digests, each.open_logs)
+            ExaminedCopy(
+                replace(each.summary, high_watermark=mark, checkpointed_high_watermark=mark),
+                each.digests,
+                each.open_logs,
+            )
             for each, mark in zip(found, high_watermarks, strict=True)
         ]
         return judge(marked)

@@ -143,6 +143,80 @@ def test_advise_and_the_audit_judge_alike() -> None:
             assert each == audited[each["topic"], each["partition"]]
 
 
+def flip(path: Path, position: int) -> None:
+    """Alter one bit of a file."""
+    data = bytearray(path.read_bytes())
+    data[position] ^= 1
+    path.write_bytes(data)
+
+
+def test_what_was_acknowledged_counts_as_such_behind_damage_too(tmp_path: Path) -> None:
+    shutil.copytree(replicas("diverged"), tmp_path, dirs_exist_ok=True)
+    roots = [tmp_path / "broker-1", tmp_path / "broker-2"]
+    [whole] = [each for each in document_of(tmp_path)["partitions"] if each["topic"] == "diverge"]
+    assert (whole["kafkas_choice"], whole["candidates"][1]["acknowledged"]["records"]) == ("broker-2", 120)
+    flip(roots[0] / "diverge-0" / f"{0:020}.log", 40_000)
+    outcome = epochlog("advise", *roots, "--json")
+    [partition] = [each for each in outcome.document["partitions"] if each["topic"] == "diverge"]
+    [damaged_copy, chosen] = partition["candidates"]
+    assert damaged_copy["log_end_offset"] < chosen["acknowledged"]["first_offset"]
+    assert chosen["acknowledged"] == whole["candidates"][1]["acknowledged"]
+    critical = [each for each in outcome.document["findings"] if each["severity"] == "critical"]
+    assert ("broker-1", "diverge", 300) in [(each["replica"], each["topic"], each["offset"]) for each in critical]
+    assert outcome.status == 3
+
+
+def by_records(roots: list[Path]) -> dict[tuple[str, int], tuple[str, list[tuple[str, int, int]]]]:
+    """Kafka's choice, and what it was chosen by, as `advise` says."""
+    return {
+        (each["topic"], each["partition"]): (
+            each["kafkas_choice"],
+            sorted((it["replica"], it["last_epoch"], it["log_end_offset"]) for it in each["candidates"]),
+        )
+        for each in epochlog("advise", *roots, "--json").document["partitions"]
+    }
+
+
+def by_epochs(roots: list[Path]) -> dict[tuple[str, int], tuple[str, list[tuple[str, int, int]]]]:
+    """Kafka's choice, and what it was chosen by, as `advise --epochs-only` says."""
+    return {
+        (each["topic"], each["partition"]): (
+            each["recommended"],
+            sorted((it["replica"], it["last_epoch"], it["end_offset"]) for it in each["replicas"]),
+        )
+        for each in epochlog("advise", *roots, "--epochs-only", "--json").document["by_epochs"]
+    }
+
+
+def agree(roots: list[Path]) -> None:
+    """Both ways to advise choose alike; where copies are equal by the rule, either may be named."""
+    judged, compared = by_records(roots), 0
+    for partition, (choice, standings) in by_epochs(roots).items():
+        # Without the records a copy whose checkpoint cannot be read is left out.
+        assert {*standings} <= {*judged[partition][1]}, partition
+        if len(standings) == len(judged[partition][1]):
+            places = {name: (epoch, end) for name, epoch, end in standings}
+            assert places[judged[partition][0]] == places[choice] == max(places.values())
+            compared += 1
+    assert compared
+
+
+@pytest.mark.parametrize("kind", damage_kinds())
+def test_kafkas_choice_is_the_same_whether_records_are_read_or_not(kind: str, tmp_path: Path) -> None:
+    damaged(kind, tmp_path)
+    agree(sorted(each for each in tmp_path.iterdir() if each.is_dir()))
+
+
+@pytest.mark.parametrize("position", [100, 20_000, 50_000])
+@pytest.mark.parametrize("broker", ["broker-1", "broker-2"])
+def test_epochs_behind_damage_elect_nobody(broker: str, position: int, tmp_path: Path) -> None:
+    shutil.copytree(replicas("diverged"), tmp_path, dirs_exist_ok=True)
+    flip(tmp_path / broker / "diverge-0" / f"{0:020}.log", position)
+    roots = sorted(tmp_path.iterdir())
+    agree(roots)
+    assert by_records(roots)["diverge", 0][0] == ({"broker-1", "broker-2"} - {broker}).pop()
+
+
 def test_a_warning_is_counted_by_itself_and_is_no_damage(tmp_path: Path) -> None:
     expected = damaged("missing_index", tmp_path)
     outcome = epochlog("verify", tmp_path / expected["replica"])
