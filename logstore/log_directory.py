@@ -27,13 +27,16 @@ from logstore.errors import (
     LogClosedError,
     LogPoisonedError,
     LogStoreError,
+    NotALogDirectoryError,
     OfflineDirectoryError,
     PartitionExistsError,
     UnknownPartitionError,
 )
+from logstore.file_name import FileKind, parse_file_name
 from logstore.log import Log
 from logstore.log_config import LogConfig
 from logstore.log_observer import LogObserver, LogObservers
+from logstore.log_root import is_live_partitions
 from logstore.open_files import OpenFiles
 from logstore.partition_metadata import PARTITION_METADATA_NAME, PartitionMetadata
 from logstore.periodic_thread import PeriodicThread
@@ -127,10 +130,12 @@ class LogDirectory:
         threads, how many more bytes are recovered: `RecoveryEstimate` says beforehand how many there are. `lock` is
         the root's, where the caller holds it already: it is released when the directory is closed.
 
-        A log that is damaged beyond recovery, or that somebody has opened by itself, is in `unreadable`, and the others
-        go on. Raises DirectoryLockedError, and OSError where the disk fails.
+        A log that is damaged beyond recovery, that somebody has opened by itself, or whose directory is a link, is in
+        `unreadable`, and the others go on. Raises NotALogDirectoryError where the root is a log's own directory,
+        DirectoryLockedError, and OSError where the disk fails.
         """
         root = Path(root).absolute()
+        _ensure_holds_no_segments(root)
         if not root.is_dir():
             filesystem.mkdir(root)
             filesystem.fsync_directory(root.parent)
@@ -382,6 +387,7 @@ class LogDirectory:
         checkpoints = self._checkpoints.read()
         # Before any log is touched.
         self.broker_epoch = take_clean_shutdown(self.root, self._filesystem).broker_epoch
+        self._pass_over_links()
         live = []
         for name in self._directory_names():
             parsed = parse_directory_name(name)
@@ -410,6 +416,20 @@ class LogDirectory:
         with os.scandir(self.root) as entries:
             names = [entry.name for entry in entries if entry.is_dir(follow_symlinks=False)]
         return sorted(filter(is_partition_directory_name, names))
+
+    def _pass_over_links(self) -> None:
+        """Keep what the checkpoint files say of partitions that are elsewhere: none is opened through a link."""
+        with os.scandir(self.root) as entries:
+            links = [entry.name for entry in entries if entry.is_symlink() and is_live_partitions(entry.name)]
+        for name in links:
+            partition = parse_directory_name(name).topic_partition
+            if partition.topic != METADATA_TOPIC:
+                self._checkpoints.keep(partition)
+                self._unreadable[partition] = LogStoreError(
+                    "a symbolic link, which is not followed",
+                    file=self.root / name,
+                    advice="put the directory that it leads to in its place",
+                )
 
     def _load_one(self, partition: TopicPartition, checkpoints: RootCheckpoints, progress: OnBytes) -> None:
         try:
@@ -471,6 +491,17 @@ class LogDirectory:
                 file=self.root,
                 advice="replace the disk, or open the directory again once it works",
             ) from self._failure
+
+
+def _ensure_holds_no_segments(root: Path) -> None:
+    """Raise NotALogDirectoryError for a log's own directory: its offsets would be overwritten with those of a root."""
+    for path in root.glob("*.log"):
+        if parse_file_name(path.name).kind is FileKind.LOG:
+            raise NotALogDirectoryError(
+                "this is a partition: it holds segments itself",
+                file=root,
+                advice="open it with Log.open, or name its parent",
+            )
 
 
 def _close_or_abandon(log: Log) -> None:

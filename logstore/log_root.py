@@ -76,8 +76,15 @@ class LogRoot:
     def live_names(self) -> Iterator[str]:
         """Name the directories of the live partitions: those that are not being deleted, moved, or stray."""
         for name in self.listing.directories:
-            if is_partition_directory_name(name) and parse_directory_name(name).mark is DirectoryMark.NONE:
+            if is_live_partitions(name):
                 yield name
+
+    def links(self) -> Iterator[Path]:
+        """Find the symbolic links that bear live partitions' names, wherever they lead: nobody writes through them."""
+        listing = self.listing
+        for name, path in sorted({**listing.directories, **listing.escaping_links, **listing.other}.items()):
+            if is_live_partitions(name) and path.is_symlink():
+                yield path
 
     def open_partition(self, name: str) -> PartitionDirectory:
         """Open the partition in the directory `name`.
@@ -85,6 +92,11 @@ class LogRoot:
         Raises NotALogDirectoryError where it is gone since the root was listed, and OSError where it cannot be read.
         """
         return PartitionDirectory.open(self.path / name, root=self.path, checkpoints=self.checkpoints)
+
+
+def is_live_partitions(name: str) -> bool:
+    """Tell whether a directory's name is that of a live partition: of one not being deleted, moved, or stray."""
+    return is_partition_directory_name(name) and parse_directory_name(name).mark is DirectoryMark.NONE
 
 
 def holds_partition(name: str, files: Iterable[str]) -> bool:

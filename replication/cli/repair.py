@@ -62,14 +62,17 @@ class Repair:
         """Keep brokers and other programs out of DIR, and read what is there only then.
 
         What is changed is locked, by files that are made where they are missing; what is only read is locked where
-        that takes no new file. Raises DirectoryLockedError, OSError.
+        that takes no new file. Raises DirectoryLockedError, OSError, and LogStoreError where a
+        partition of a root is a symbolic link.
         """
         from logstore.directory_lock import LOCK_NAME, DirectoryLock
         from logstore.log_root import open_log_directory
 
         with ExitStack() as stack:
             # What it is says which locks it needs; all else is read once they are held.
-            root, *logs = _lockable(open_log_directory(self.directory))
+            found = open_log_directory(self.directory)
+            _refuse_links(found)
+            root, *logs = _lockable(found)
             had_locks = any((place / LOCK_NAME).exists() for place in logs)
             locks: dict[Path, DirectoryLock | None]
             if self.in_place and not self.dry_run:
@@ -159,6 +162,19 @@ class Workplace:
 
 def _can_ask() -> bool:
     return sys.stdin is not None and sys.stdin.isatty() and sys.stderr.isatty()
+
+
+def _refuse_links(found: "LogRoot | PartitionDirectory") -> None:
+    """Leave alone a root whose checkpoint files speak of logs elsewhere: those files would be written without them."""
+    from logstore.errors import LogStoreError
+    from logstore.log_root import LogRoot
+
+    for path in found.links() if isinstance(found, LogRoot) else ():
+        raise LogStoreError(
+            "a symbolic link in the place of a partition, which is not followed: nothing was done",
+            file=path,
+            advice="put the directory that it leads to in its place, or repair the partitions one by one",
+        )
 
 
 def _lockable(found: "LogRoot | PartitionDirectory") -> "list[Path]":

@@ -21,6 +21,8 @@ from logstore.errors import (
     InvalidDirectoryNameError,
     LogClosedError,
     LogPoisonedError,
+    LogStoreError,
+    NotALogDirectoryError,
     OfflineDirectoryError,
     PartitionExistsError,
     SegmentTooLargeError,
@@ -189,6 +191,38 @@ class TestStopping:
         directory.run_periodic()
         assert checkpoint(root, "replication-offset") == {ORDERS: 2}
         assert checkpoint(root, "recovery-point-offset") == {ORDERS: 3}
+
+    @pytest.mark.parametrize("target", ["root/elsewhere", "away", "nowhere"])
+    def test_a_partition_that_is_a_link_is_unreadable_and_keeps_its_checkpoints(
+        self, target: str, tmp_path: Path
+    ) -> None:
+        root = tmp_path / "root"
+        with LogDirectory.open(root) as directory:
+            for partition in (ORDERS, OTHERS):
+                log = directory.create(partition)
+                log.append([Record(0, NOW, None, b"v")] * 5)
+                log.update_high_watermark(5)
+        (root / str(ORDERS)).rename(tmp_path / ("gone" if target == "nowhere" else target))
+        (root / str(ORDERS)).symlink_to(tmp_path / target)
+        with LogDirectory.open(root) as directory:
+            assert set(directory.partitions) == {OTHERS}
+            with pytest.raises(LogStoreError, match="orders-0: a symbolic link"):
+                directory.log(ORDERS)
+        for name in ("recovery-point-offset-checkpoint", "replication-offset-checkpoint"):
+            assert OffsetCheckpoint.read(root / name) == {ORDERS: 5, OTHERS: 5}
+        assert not (root / ".kafka_cleanshutdown").exists()
+
+    def test_a_logs_own_directory_is_no_root(self, tmp_path: Path) -> None:
+        with Log.open(tmp_path / "orders-0") as log:
+            log.append([Record(0, NOW, None, b"v")] * 5)
+            log.update_high_watermark(5)
+            log.delete_records(3)
+        before = {path.name: path.read_bytes() for path in (tmp_path / "orders-0").iterdir()}
+        with pytest.raises(NotALogDirectoryError, match=r"open it with Log\.open, or name its parent"):
+            LogDirectory.open(tmp_path / "orders-0")
+        assert {path.name: path.read_bytes() for path in (tmp_path / "orders-0").iterdir()} == before
+        with Log.open(tmp_path / "orders-0") as log:
+            assert (log.log_start_offset, log.high_watermark) == (3, 5)
 
     def test_an_unreadable_partition_keeps_the_others_open_and_the_stop_unclean(
         self, root: Path, monkeypatch: pytest.MonkeyPatch

@@ -176,3 +176,24 @@ class TestTruncate:
         outcome = epochlog("truncate", broken, "--to", 0, "--in-place", "--yes")
         assert outcome.status == 2
         assert "one partition's directory" in outcome.err
+
+
+@pytest.mark.parametrize("how", [["--in-place", "--yes"], ["--in-place", "--dry-run"], ["--dry-run"], ["--output"]])
+@pytest.mark.parametrize("place", ["away/orders-0", "root/elsewhere", "nowhere"])
+def test_a_root_with_a_partition_that_is_a_link_is_left_as_it_is(how: list[object], place: str, tmp_path: Path) -> None:
+    root = root_with_a_torn_log(tmp_path / "root")
+    (root / "replication-offset-checkpoint").write_text("0\n1\norders 0 6\n")
+    (tmp_path / place).parent.mkdir(exist_ok=True)
+    (root / "orders-0").rename(tmp_path / place)
+    if place == "nowhere":
+        (tmp_path / place).rename(tmp_path / "gone")
+    (root / "orders-0").symlink_to(tmp_path / place)
+    with LogDirectory.open(tmp_path / "other") as other:
+        other.create(TopicPartition("payments", 0))
+    (tmp_path / "other/payments-0").rename(root / "payments-0")
+    before = contents(tmp_path)
+    where = [*how, tmp_path / "new"] if how == ["--output"] else how
+    outcome = epochlog("recover", root, *where)
+    assert (outcome.status, outcome.out) == (2, "")
+    assert "orders-0: a symbolic link in the place of a partition" in outcome.err
+    assert contents(tmp_path) == before
