@@ -12,7 +12,7 @@ from epoch.forked import RefusedLock, disown_after_fork
 from epoch.history import EpochHistory
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
     from pathlib import Path
 
     from epoch.entry import EndOffset, EpochEntry
@@ -177,6 +177,11 @@ class LeaderEpochFileCache:
             self._change_lock, self._write_lock = Lock(), Lock()
         else:
             self._change_lock = self._write_lock = RefusedLock(self._refuse)
+
+    def close(self, refuse: Callable[[], NoReturn]) -> None:
+        """Change no file any more: that is another's now. `refuse` is called for whoever wants to."""
+        if self._checkpoint is not None:
+            self._change_lock = self._write_lock = RefusedLock(refuse)
 
     @property
     def pending(self) -> bool:

@@ -25,6 +25,11 @@ ADDING: Final = LogState.ADDING
 CHANGING: Final = LogState.CHANGING
 REMOVING: Final = LogState.REMOVING
 
+POISONED_ADVICE: Final = (
+    "go on with `log = log.recover()`, or with what `recover` of its LogDirectory returns; "
+    "or `abandon()` it, and open the log again"
+)
+
 
 class GuardedLog(ReadableLog):
     """A log that each call changes as a whole or not at all; where neither is certain, it is poisoned.
@@ -104,9 +109,7 @@ class GuardedLog(ReadableLog):
         if self._state is LogState.POISONED:
             failure = self._failure
             what = failure.what if isinstance(failure, LogPoisonedError) else f"the disk failed before ({failure})"
-            raise LogPoisonedError(
-                what, file=self.directory, advice="recover the log, or open the log again"
-            ) from failure
+            raise LogPoisonedError(what, file=self.directory, advice=POISONED_ADVICE) from failure
         if self._state is LogState.CLOSED:
             raise LogClosedError("the log is closed", file=self.directory, advice="open it again")
         if self._state is LogState.INHERITED:
@@ -180,7 +183,7 @@ class GuardedLog(ReadableLog):
         return LogPoisonedError(
             f"a call was broken off{by} before all was done that belongs to it",
             file=self.directory,
-            advice="recover the log, or open the log again",
+            advice=POISONED_ADVICE,
         )
 
     def _poison_unless_full(self, error: OSError) -> None:
@@ -199,6 +202,6 @@ class GuardedLog(ReadableLog):
         if not is_first:
             return
         if not isinstance(error, LogStoreError):
-            complete(error, self.directory, "the log takes nothing more: recover it, or open it again")
+            complete(error, self.directory, f"the log takes nothing more: {POISONED_ADVICE}")
         if self._observer is not None:
             self._observer.failed(self.directory, error)

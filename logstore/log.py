@@ -47,6 +47,8 @@ class Log(WritableLog):
 
     _directory_lock: DirectoryLock | None = None
     """A log that stands alone has one; `LogDirectory` locks the whole root."""
+    _root_lock: DirectoryLock | None = None
+    """That of the root; its log directory lets go of it."""
     is_complete = False
     """Whether the log was closed in order, with all on stable storage."""
 
@@ -57,6 +59,7 @@ class Log(WritableLog):
         config: LogConfig | None = None,
         *,
         checkpoints: PartitionCheckpoints | None = None,
+        root_lock: DirectoryLock | None = None,
         filesystem: FileSystem = REAL,
         clock: Callable[[], int] = now_ms,
         observer: LogObserver | None = None,
@@ -66,7 +69,8 @@ class Log(WritableLog):
         """Open the log in a directory named `topic-partition`, made where it is missing; recover it where needed.
 
         `checkpoints` is what a root's checkpoint files say (`LogDirectory` reads and writes them). Without them the
-        log stands alone: it keeps such files itself, and locks the directory. `clock` gives milliseconds since 1970
+        log stands alone: it keeps such files itself, and locks the directory. `root_lock` is the lock of that root:
+        `recover` refuses once it is no longer held. `clock` gives milliseconds since 1970
         UTC. `progress` is told how many more bytes are recovered.
 
         Raises InvalidDirectoryNameError, SegmentTooLargeError and OSError; DirectoryLockedError where a log that stands
@@ -107,7 +111,7 @@ class Log(WritableLog):
                 open_files=open_files,
                 own_checkpoints=own,
             )
-            log._hold(lock)
+            log._hold(lock, root_lock)
             log.update_high_watermark(known.high_watermark or 0)
             if observer is not None:
                 observer.recovered(path, loaded.report)
@@ -340,6 +344,7 @@ class Log(WritableLog):
     def expire_producers(self) -> None:
         """Forget producers that have been idle for `producer_id_expiration_ms`."""
         with self._lock:
+            self._ensure_readable()
             self._producers.expire(self._clock())
 
     def close(self) -> None:
@@ -389,18 +394,31 @@ class Log(WritableLog):
             finally:
                 self._let_go()
 
-    def _hold(self, lock: DirectoryLock | None) -> None:
-        """Keep the lock until the log is closed."""
+    def _hold(self, lock: DirectoryLock | None, root_lock: DirectoryLock | None) -> None:
+        """Keep the lock until the log is closed, and remember that of the root."""
         self._directory_lock = lock
+        self._root_lock = root_lock
 
     def _let_go(self) -> None:
         self._state = LogState.CLOSED
         self._reader = ClosedReader(self._reader, self._refuse)
+        self._epochs.close(self._refuse)
         if self._directory_lock is not None:
             self._directory_lock.release()
 
     def recover(self) -> "Log":
-        """Let go of a poisoned log and open it again: checked from the recovery point on, as after a crash."""
+        """Let go of a poisoned log and return what takes its place: checked from the recovery point on.
+
+        Use what is returned: this log stays closed. One of a `LogDirectory` is recovered by the directory, which has to
+        know what takes its place. Raises as `Log.open` does; LogClosedError in a forked process, DirectoryLockedError
+        once the log directory is closed.
+
+        >>> log = log.recover()
+        """
+        if self._state is LogState.INHERITED:
+            self._refuse()
+        if self._root_lock is not None:
+            self._root_lock.ensure_held()
         self.abandon()
         return Log.open(
             self.directory,
@@ -412,6 +430,7 @@ class Log(WritableLog):
             )
             if self._own_checkpoints is None
             else None,
+            root_lock=self._root_lock,
             filesystem=self._filesystem,
             clock=self._clock,
             observer=self._observer,

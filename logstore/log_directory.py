@@ -447,6 +447,7 @@ class LogDirectory:
             self.root / str(partition),
             self._config_of(partition),
             checkpoints=checkpoints.of(partition),
+            root_lock=self._lock,
             filesystem=self._filesystem,
             clock=self._clock,
             observer=self._observer_of(partition),

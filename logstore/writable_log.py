@@ -295,8 +295,12 @@ class WritableLog(GuardedLog):
         self._current_epoch = epoch if start_offset <= self.log_end_offset else -1
 
     def update_high_watermark(self, offset: int) -> int:
-        """Move the high watermark, within the log's start and end; return where it is (Kafka: updateHighWatermark)."""
+        """Move the high watermark, within the log's start and end; return where it is (Kafka: updateHighWatermark).
+
+        Raises LogClosedError.
+        """
         with self._lock:
+            self._ensure_readable()
             high_watermark = max(self._log_start_offset, min(offset, self.log_end_offset))
             self._high_watermark = high_watermark
             self._producers.on_high_watermark(high_watermark)

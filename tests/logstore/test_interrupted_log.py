@@ -255,6 +255,7 @@ def test_a_child_that_is_forked_while_another_thread_is_in_a_call_is_refused_at_
         log.flush,
         log.expire_producers,
         lambda: log.update_high_watermark(3),
+        log.recover,
         lambda: log.epochs.assign(9, 12),
         log.epochs.flush,
     ]

@@ -390,6 +390,16 @@ class TestAFailingDisk:
         directory.close()
 
 
+def test_a_log_is_not_recovered_once_its_directory_is_closed(root: Path) -> None:
+    with LogDirectory.open(root) as directory:
+        log = directory.create(TopicPartition("orders", 0))
+        log.append([Record.of(b"kept")])
+    with LogDirectory.open(root) as directory:
+        with pytest.raises(DirectoryLockedError, match="does not hold the lock"):
+            log.recover()
+        assert directory.log(TopicPartition("orders", 0)).append([Record.of(b"next")]).first_offset == 1
+
+
 def test_a_forked_child_may_not_write(root: Path) -> None:
     with LogDirectory.open(root) as directory:
         child = os.fork()

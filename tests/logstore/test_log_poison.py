@@ -144,8 +144,39 @@ def test_a_failed_fsync_poisons_the_log_even_when_the_disk_is_only_full(log: Log
 def test_a_closed_log_takes_nothing(log: Log) -> None:
     log.close()
     log.close()
-    with pytest.raises(LogClosedError):
-        log.append_batches(batch(3))
+    files = {path.name: path.read_bytes() for path in log.directory.iterdir()}
+    taking: list[Callable[[], object]] = [
+        lambda: log.append_batches(batch(3)),
+        lambda: log.update_high_watermark(1),
+        log.expire_producers,
+        lambda: log.epochs.assign(9, 1000),
+        lambda: log.epochs.truncate_to(0),
+        log.epochs.clear_and_flush,
+        log.epochs.flush,
+    ]
+    for call in taking:
+        with pytest.raises(LogClosedError, match="the log is closed"):
+            call()
+    assert log.epochs.latest_epoch == 0
+    assert {path.name: path.read_bytes() for path in log.directory.iterdir()} == files
+
+
+def test_what_a_poisoned_log_advises_can_be_done_word_for_word(log: Log, disk: FailingDisk) -> None:
+    for advised in (r"`log = log.recover\(\)`", r"`abandon\(\)` it, and open the log again"):
+        disk.failing = {"fsync": errno.EIO}
+        with pytest.raises(OSError, match="the disk fails"):
+            log.flush()
+        disk.failing = {}
+        with pytest.raises(LogPoisonedError, match=advised):
+            log.append_batches(batch(log.log_end_offset))
+        if "recover" in advised:
+            log = log.recover()
+        else:
+            log.abandon()
+            log = Log.open(log.directory)
+        log.append_batches(batch(log.log_end_offset))
+    log.close()
+    assert_sound(log.directory)
 
 
 def test_a_log_that_stands_alone_remembers_its_offsets(log: Log) -> None:
