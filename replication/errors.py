@@ -21,9 +21,10 @@ class NothingInCommonError(ReplicationError, ValueError):
     """The given replicas hold no partition in common."""
 
     def __init__(self, names: list[str]) -> None:
+        one = f"{', '.join(names)} alone can be compared with nothing; name at least two: "
+        several = f"{', '.join(names)}: no two of them hold the same partition; name "
         super().__init__(
-            f"{', '.join(names)}: no two of them hold the same partition; name log.dirs roots of one cluster, or "
-            "directories of one partition"
+            f"{several if len(names) > 1 else one}log.dirs roots of one cluster, or directories of one partition"
         )
 
 

@@ -51,17 +51,22 @@ def flag_in(name: str, argument: bool) -> bool:
     return argument
 
 
-def task_bytes_in(argument: int | None, total: int) -> int | None:
-    """Take the bytes that a task reads of `total`, or None. Raises WrongTypeError, NotAllowedError."""
-    least = max(1, -(-total // MOST_TASKS))
-    allowed = f"None, or a whole number from {least:,} on, with which {total:,} bytes make {MOST_TASKS:,} tasks at most"
-    if argument is None:
-        return None
-    if isinstance(argument, bool) or not isinstance(argument, int):
+def task_bytes_in(argument: int | None) -> int | None:
+    """Take the bytes that a task reads, or None. Raises WrongTypeError, NotAllowedError."""
+    allowed = "None, or a whole number from 1 on"
+    if argument is not None and (isinstance(argument, bool) or not isinstance(argument, int)):
         raise WrongTypeError("task_bytes", argument, allowed)
-    if argument < least:
+    if argument is not None and argument < 1:
         raise NotAllowedError("task_bytes", argument, allowed)
     return argument
+
+
+def ensure_few_tasks(task_bytes: int | None, total: int) -> None:
+    """Raise NotAllowedError where tasks of `task_bytes` of `total` would be more than Spark can do with."""
+    least = -(-total // MOST_TASKS)
+    if task_bytes is not None and task_bytes < least:
+        allowed = f"a whole number from {least:,} on, with which {total:,} bytes make {MOST_TASKS:,} tasks at most"
+        raise NotAllowedError("task_bytes", task_bytes, f"None, or {allowed}")
 
 
 def _listed(name: str, argument: Iterable[Any], types: tuple[type, ...], allowed: str) -> list[Any]:

@@ -16,6 +16,7 @@ from pyspark.storagelevel import StorageLevel
 
 from logstore.topic_partition import TopicPartition
 from replication.audit.arguments import (
+    ensure_few_tasks,
     flag_in,
     replication_factor_in,
     sample_in,
@@ -115,11 +116,14 @@ def audit(
     """
     begun = time.time()
     snapshots, records = snapshots_in(snapshots), flag_in("records", records)
+    topics, sample, task_bytes = topics_in(topics), sample_in(sample), task_bytes_in(task_bytes)
+    replication_factor = replication_factor_in(replication_factor)
     found = find_snapshots(snapshots) if found is None else found
     copies = chosen_copies(found, topics, sample)
     wanted = {copy.topic_partition for copy in copies}
     total = sum(copy.bytes for copy in copies)
-    tasks = plan_work(_jobs(found, copies), task_bytes_in(task_bytes, total) or target_bytes(total))
+    ensure_few_tasks(task_bytes, total)
+    tasks = plan_work(_jobs(found, copies), task_bytes or target_bytes(total))
     send_packages(spark)
     examined = examination(spark, tasks, records=records).persist(KEPT)
     kept = [examined]
@@ -134,7 +138,7 @@ def audit(
     expected = Expectations(
         {each: names for each, names in assigned_in(found).items() if _is_wanted(each, topics, sample)},
         {snapshot.name: _wanted(snapshot.listed, topics, sample) for snapshot in found},
-        replication_factor_in(replication_factor),
+        replication_factor,
     )
     missing = missing_copies(held, expected)
     judged = (

@@ -120,6 +120,17 @@ def assigned_in(snapshots: Sequence[Snapshot]) -> dict[TopicPartition, tuple[str
     return assigned_copies((root.storage.local_copy(str(METADATA_PARTITION)) for root in roots), names)
 
 
+def local_directories(arguments: Sequence[str | Path], snapshots: Sequence[Snapshot]) -> Iterator[Path]:
+    """Name what is audited on this machine: the roots, or of partitions that were named by themselves, those."""
+    named = [storage.path for _, storage in map(_parsed, map(str, arguments)) if storage.is_local]
+    for root in (root for snapshot in snapshots for root in snapshot.roots if root.storage.is_local):
+        path = root.storage.path
+        if any(path.is_relative_to(each) for each in named):
+            yield path
+        else:
+            yield from (root.storage.child(name).path for name in root.partitions)
+
+
 def named_absolutely(argument: str | Path) -> str:
     """Name the directory of a `[NAME=]URI` so that it means the same in every process of this machine.
 

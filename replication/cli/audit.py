@@ -121,10 +121,12 @@ def _audited(
         from replication.audit.auditing import chosen_copies
         from replication.audit.document import describe
         from replication.audit.session import session_for_a_while
+        from replication.audit.snapshot import local_directories
         from replication.audit.task_progress import watched
     except ModuleNotFoundError as error:
         raise MissingPackageError("the audit needs", error, "spark") from error
     found = find_snapshots(snapshots)
+    files.ensure_apart_from(local_directories(snapshots, found))
     chosen_copies(found, topics, sample)  # what is wrong is told before Spark takes its seconds
     try:
         with (

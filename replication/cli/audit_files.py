@@ -1,7 +1,7 @@
 """The files that `epochlog audit` writes beside what it prints: the page, the tables, the history."""
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -42,6 +42,16 @@ class AuditFiles:
             _ensure_directory_writable(self.output, "--output")
         if self.history is not None:
             _ensure_directory_writable(self.history, "--history")
+
+    def ensure_apart_from(self, copies: Iterable[Path]) -> None:
+        """Refuse to write into what is audited. Raises BadParameter."""
+        wished = (("--report", self.report), ("--output", self.output), ("--history", self.history))
+        for copy in copies:
+            for option, place in wished:
+                if place is not None and place.resolve().is_relative_to(copy.resolve()):
+                    raise typer.BadParameter(
+                        f"{place} lies in {copy}, which is only read; name a place apart from it", param_hint=option
+                    )
 
     def run_before(self) -> "Run | None":
         """Read what the last run found, None where there was none. Raises HistoryError, OSError."""

@@ -97,6 +97,7 @@ def test_each_audit_reads_again_and_is_closed_by_itself(spark: SparkSession, tmp
     same.close()
 
 
+TOO_MANY_TASKS = {"task_bytes": 1}
 WRONG = [
     ({"snapshots": "/backup"}, WrongTypeError, r"snapshots cannot be str '/backup'; allowed: a list of \[NAME=\]URIs"),
     ({"snapshots": Path("/backup")}, WrongTypeError, "snapshots cannot be PosixPath"),
@@ -112,9 +113,10 @@ WRONG = [
     ({"sample": "0.1"}, WrongTypeError, "sample cannot be str '0.1'"),
     ({"sample": True}, WrongTypeError, "sample cannot be bool True"),
     ({"task_bytes": 0}, NotAllowedError, "task_bytes cannot be 0; allowed: None, or a whole number from"),
-    ({"task_bytes": 1}, NotAllowedError, "with which .* bytes make 20,000 tasks at most"),
+    (TOO_MANY_TASKS, NotAllowedError, "with which .* bytes make 20,000 tasks at most"),
     ({"task_bytes": -1}, NotAllowedError, "task_bytes cannot be -1"),
     ({"task_bytes": 1e9}, WrongTypeError, "task_bytes cannot be float"),
+    ({"replication_factor": 0}, NotAllowedError, "replication_factor cannot be 0"),
     ({"records": "no"}, WrongTypeError, "records cannot be str 'no'; allowed: True or False"),
 ]
 
@@ -123,8 +125,11 @@ WRONG = [
 def test_arguments_that_mean_nothing_are_refused(argument: dict[str, Any], error: type[Exception], told: str) -> None:
     no_session: Any = None  # nothing is asked of Spark before
 
-    with pytest.raises(error, match=told):
-        audit(no_session, **{"snapshots": [replicas("diverged")], **argument})
+    for snapshots in (replicas("diverged"), replicas("diverged") / "broker-1", "/nowhere"):
+        if argument == TOO_MANY_TASKS and snapshots != replicas("diverged"):
+            continue  # how many tasks that makes is known once the snapshots are listed
+        with pytest.raises(error, match=told):
+            audit(no_session, **{"snapshots": [snapshots], **argument})
 
 
 def test_lists_of_snapshots_are_no_strings_anywhere() -> None:
@@ -226,7 +231,7 @@ def test_topics_and_samples_look_at_a_part(spark: SparkSession) -> None:
 def test_what_cannot_be_compared_is_said_before_anything_is_read(spark: SparkSession, tmp_path: Path) -> None:
     root = write_root(tmp_path / "a", {"t-0": batches(1)}, node=1)
 
-    with pytest.raises(NothingInCommonError):
+    with pytest.raises(NothingInCommonError, match="a alone can be compared with nothing; name at least two"):
         audit(spark, [root])
     with pytest.raises(SameBrokerError):
         audit(spark, [root, f"other={root}"])

@@ -140,6 +140,32 @@ def test_what_cannot_be_audited_is_one_line_before_spark_starts(
         assert words in outcome.err
 
 
+@pytest.mark.parametrize(
+    ("option", "name"), [("--report", "page.html"), ("--output", "new"), ("--history", "runs/all")]
+)
+def test_nothing_is_written_into_what_is_audited(
+    option: str, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("replication.audit.session.session_for_a_while", lambda _: pytest.fail("Spark was started"))
+    one, two = (shutil.copytree(replicas("diverged") / each, tmp_path / each) for each in ("broker-1", "broker-2"))
+    (tmp_path / "link").symlink_to(two)
+    monkeypatch.chdir(tmp_path)
+    before = sorted(tmp_path.rglob("*"))
+    for arguments, place, copy in (
+        ((one, two), one / name, one),
+        ((f"old={one}", "broker-2"), two / "codecs-0" / name, two),
+        ((one, two), tmp_path / "link" / name, two),
+        ((tmp_path,), two / name, two),
+        ((one / "codecs-0", two / "codecs-0"), one / "codecs-0" / name, one / "codecs-0"),
+    ):
+        outcome = epochlog("audit", *arguments, option, place)
+        assert (outcome.status, outcome.out) == (2, "")
+        assert f"{option}: {place} lies in {copy}, which is only read" in outcome.err
+    assert sorted(tmp_path.rglob("*")) == before
+    with pytest.raises(pytest.fail.Exception, match="Spark was started"):
+        epochlog("audit", one / "codecs-0", two / "codecs-0", option, one / f"apart-{name.partition('/')[0]}")
+
+
 def test_what_cannot_be_written_in_the_end_leaves_the_result(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     output, history = tmp_path / "tables", tmp_path / "history"
 
