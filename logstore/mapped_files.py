@@ -11,12 +11,13 @@ import errno
 import mmap
 import os
 from pathlib import Path
-from threading import Lock
+from threading import RLock
 from typing import Any, Final
 from weakref import ref
 
 from epoch.filesystem import FileSystem
 from epoch.resource_limits import naming_limits, refuse_beyond_limit
+from logstore.errors import ReentrantCallError
 
 _COPY_BYTES: Final = 1 << 20
 
@@ -30,8 +31,13 @@ _FAILED: Final = ctypes.c_void_p(-1).value
 
 _held: Final[dict[int, tuple[tuple[int, int], int, "ref[Any]"]]] = {}
 """By the owner's id: the file, how many of its bytes are mapped, and the owner, which the views keep alive."""
-_lock = Lock()
-"""Held while a file is mapped, and from the question whether one is to its cut."""
+_lock = RLock()
+"""Held while a file is mapped, and from the question whether one is to its cut.
+
+A signal handler may take it again: to map a file while its thread maps one, and not while its thread cuts one.
+"""
+_is_cutting = False
+"""Whether the holder of the lock is between that question and the cut."""
 
 
 class Mapping:
@@ -56,11 +62,12 @@ class Mapping:
 def map_file(path: Path, size: int) -> memoryview:
     """Map the first `size` bytes of a file, which are more than none, and return them.
 
-    Raises OSError, with EIO where the file is shorter.
+    Raises OSError, with EIO where the file is shorter; ReentrantCallError in a signal handler within a cut.
     """
     import numpy as np  # noqa: PLC0415  plain readers do without
 
     with _lock, naming_limits(path):
+        _refuse_within_a_cut(path)
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
         try:
             stat = os.fstat(descriptor)
@@ -75,8 +82,9 @@ def map_file(path: Path, size: int) -> memoryview:
 
 
 def map_whole_file(path: Path) -> memoryview:
-    """Map a file as it is now; an empty one gives no bytes. Raises OSError."""
+    """Map a file as it is now; an empty one gives no bytes. Raises OSError, and ReentrantCallError as `map_file`."""
     with _lock, naming_limits(path), open(path, "rb") as file:
+        _refuse_within_a_cut(path)
         try:
             mapping = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
         except ValueError:  # an empty file cannot be mapped
@@ -91,21 +99,42 @@ def map_whole_file(path: Path) -> memoryview:
 def cut_file(filesystem: FileSystem, path: Path, size: int) -> None:
     """Cut a file to its first `size` bytes; where a view reaches further, a copy of them takes the file's place.
 
-    Descriptors that are open lead to the old file then: close them before. Raises OSError.
+    Descriptors that are open lead to the old file then: close them before. Raises as `map_file`.
     """
+    global _is_cutting  # noqa: PLW0603  the lock's holder is told
     with _lock:
-        if not _reaches_beyond(path, size):
-            filesystem.truncate(path, size)
-            return
+        _refuse_within_a_cut(path)
+        try:
+            _is_cutting = True
+            if not _reaches_beyond(path, size):
+                filesystem.truncate(path, size)
+                return
+        finally:
+            _is_cutting = False
     _replace_by_copy(filesystem, path, size)
 
 
 def begin_file(filesystem: FileSystem, path: Path) -> int:
     """Open a file that is to be empty; one whose bytes somebody holds gives up its name. Return its descriptor."""
+    global _is_cutting  # noqa: PLW0603  as above
     with _lock:
-        if path.exists() and _reaches_beyond(path, 0):
-            filesystem.unlink(path)
-        return filesystem.open(path, truncate=True)
+        _refuse_within_a_cut(path)
+        try:
+            _is_cutting = True
+            if path.exists() and _reaches_beyond(path, 0):
+                filesystem.unlink(path)
+            return filesystem.open(path, truncate=True)
+        finally:
+            _is_cutting = False
+
+
+def _refuse_within_a_cut(path: Path) -> None:
+    if _is_cutting:
+        raise ReentrantCallError(
+            "this thread is just cutting a file, and none is mapped or cut meanwhile",
+            file=path,
+            advice="read again when the signal handler has returned",
+        )
 
 
 def _map(descriptor: int, size: int, path: Path) -> int:
@@ -145,8 +174,8 @@ def _replace_by_copy(filesystem: FileSystem, path: Path, size: int) -> None:
 
 
 def _after_fork_in_child() -> None:
-    global _lock  # noqa: PLW0603  the thread that holds it is not in the child
-    _lock = Lock()
+    global _lock, _is_cutting  # the thread that holds it is not in the child
+    _lock, _is_cutting = RLock(), False
 
 
 os.register_at_fork(after_in_child=_after_fork_in_child)

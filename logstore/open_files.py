@@ -2,7 +2,7 @@
 
 import resource
 from collections import deque
-from threading import Lock
+from threading import RLock
 from typing import Final, Protocol
 
 MOST: Final = 8_192
@@ -39,7 +39,7 @@ class OpenFiles:
         self.limit = limit
         self._files: deque[Idle] = deque()
         self._known: set[int] = set()
-        self._lock = Lock()
+        self._lock = RLock()  # a signal handler that reads may come in between
 
     def __len__(self) -> int:
         return len(self._files)

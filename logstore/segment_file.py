@@ -3,7 +3,7 @@
 import errno
 from contextlib import suppress
 from pathlib import Path
-from threading import Lock
+from threading import Lock, RLock
 from typing import Final
 
 from epoch.filesystem import REAL, FileSystem
@@ -30,9 +30,11 @@ class SegmentFile:
     """
 
     __slots__ = (
+        "_cuts",
         "_descriptor",
         "_filesystem",
         "_lock",
+        "_map_lock",
         "_open_files",
         "_view",
         "path",
@@ -50,8 +52,11 @@ class SegmentFile:
         self.used = False
         self._filesystem = filesystem
         self._open_files = open_files
-        # Guards the descriptor, the mapping, and which bytes are in the file; taken before the lock of OpenFiles.
+        # Guards the descriptor, and which bytes are in the file; taken before the lock of OpenFiles.
         self._lock = Lock()
+        # Guards the mapping; taken after `_lock`. Readers take it alone, and again in a signal handler.
+        self._map_lock = RLock()
+        self._cuts = 0
         self._descriptor = -1
         self._view = _NOTHING
 
@@ -92,22 +97,33 @@ class SegmentFile:
         Readers that are about to take a view find it released (ValueError) and ask again. What a write that was broken
         off has left beyond the file's size goes too. Raises OSError.
         """
-        with self._lock:
+        with self._lock, self._map_lock:
             size = min(size, self.size)
             if self.path.stat().st_size <= size:
                 return
             self._unmap()
             # A copy may take the file's place, which the descriptor would not lead to.
             self._close()
-            cut_file(self._filesystem, self.path, size)
-            self.size = size
+            try:
+                cut_file(self._filesystem, self.path, size)
+                self.size = size
+            finally:
+                # Of the file as it was: a signal handler may have looked.
+                self._cuts += 1
+                self._view = _NOTHING
 
     def release(self) -> bool:
         """Give back descriptor and mapping until the next use; readers keep what they hold."""
+        # Waiting for neither: the caller holds the lock of OpenFiles, which the other may wait for.
         if not self._lock.acquire(blocking=False):
             return False
         try:
-            self._close()
+            if not self._map_lock.acquire(blocking=False):
+                return False
+            try:
+                self._close()
+            finally:
+                self._map_lock.release()
         finally:
             self._lock.release()
         return True
@@ -121,11 +137,11 @@ class SegmentFile:
 
     def rename(self, path: Path) -> None:
         """Give the file another name. Raises OSError."""
-        with self._lock:
+        with self._lock, self._map_lock:
             self._filesystem.rename(self.path, path)
             self.path = path
 
-    # --- with the lock held
+    # --- with the lock held, that of mappings by `_map`
 
     def _open(self) -> int:
         self._descriptor = self._filesystem.open(self.path)
@@ -133,10 +149,14 @@ class SegmentFile:
         return self._descriptor
 
     def _map(self) -> memoryview:
-        with self._lock:
-            if len(self._view) < self.size:
-                self._view = map_file(self.path, self.size)
-                self._register()
+        with self._map_lock:
+            while len(self._view) < self.size:
+                cuts = self._cuts
+                view = map_file(self.path, self.size)
+                if cuts == self._cuts:  # no signal handler has cut the file meanwhile
+                    self._view = view
+                    self._register()
+                    return view
             return self._view
 
     def _unmap(self) -> None:
@@ -147,7 +167,8 @@ class SegmentFile:
             self._view = _NOTHING
 
     def _close(self) -> None:
-        self._view = _NOTHING
+        with self._map_lock:
+            self._view = _NOTHING
         descriptor, self._descriptor = self._descriptor, -1
         if descriptor >= 0:
             self._filesystem.close(descriptor)

@@ -366,12 +366,17 @@ class WritableLog(GuardedLog):
         with self._lock:
             self._ensure_open()
             try:
-                # Each of its steps may be done again: there is nothing to take back.
+                # Each of its steps may be done again, and there is nothing to take back. But no signal handler is to
+                # write in between.
+                self._state = ADDING
                 self._flush(self.log_end_offset, include_active=True)
                 self._write_own_checkpoints()
             except OSError as error:
                 self._poison_unless_full(error)
                 raise
+            finally:
+                if self._state is ADDING:
+                    self._state = OPEN
             return self._recovery_point
 
     def _flush(self, offset: int, *, include_active: bool) -> None:

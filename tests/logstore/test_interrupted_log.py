@@ -1,5 +1,6 @@
 """What is raised in the middle of a call leaves a log as it was before, or one that says that it is poisoned."""
 
+import faulthandler
 import os
 import signal
 from collections.abc import Callable, Iterator
@@ -204,6 +205,62 @@ def test_a_signal_handler_that_uses_the_log_in_the_middle_of_a_call_is_refused(l
     disk.call, disk.after = handler, "write"
     assert lead(log, b"kept") == 12
     assert (told, values(log)) == ([12], [*BEFORE, b"kept"])
+
+
+@pytest.fixture
+def watched() -> Iterator[None]:
+    faulthandler.dump_traceback_later(60, exit=True)  # a wait for a lock of one's own ends by nothing else
+    yield
+    faulthandler.cancel_dump_traceback_later()
+
+
+@pytest.mark.usefixtures("watched")
+@pytest.mark.parametrize("step", ["write", "fsync"])
+def test_a_signal_handler_that_reads_in_the_middle_of_an_append_or_a_flush_gets_what_was_there(
+    log: Log, disk: InterruptedDisk, step: str
+) -> None:
+    read: list[list[bytes | None]] = []
+    log.segments[-1].file.release()
+    lead(log, b"unmapped")
+    disk.call, disk.after = lambda: read.append(values(log)), step
+    lead(log, b"kept")
+    log.flush()
+    assert read[0][:13] == [*BEFORE, b"unmapped"]
+    assert values(log) == [*BEFORE, b"unmapped", b"kept"]
+    log.close()
+    assert_sound(log.directory)
+
+
+@pytest.mark.usefixtures("watched")
+def test_a_signal_handler_that_writes_in_the_middle_of_a_flush_is_refused(log: Log, disk: InterruptedDisk) -> None:
+    refused: list[Callable[[], object]] = [lambda: lead(log, b"nested"), log.flush, log.roll, log.close]
+    told = []
+
+    def handler() -> None:
+        for call in refused:
+            with pytest.raises(ReentrantCallError):
+                call()
+            told.append(call)
+
+    lead(log, b"kept")
+    disk.call, disk.after = handler, "fsync"
+    assert log.flush() == 13
+    assert told == refused
+    assert lead(log, b"next") == 13
+
+
+@pytest.mark.usefixtures("watched")
+def test_a_signal_handler_that_reads_in_the_middle_of_a_truncation_is_refused(log: Log, disk: InterruptedDisk) -> None:
+    told = []
+
+    def handler() -> None:
+        with pytest.raises(ReentrantCallError):
+            log.read(0, 1 << 20)
+        told.append("read")
+
+    disk.call, disk.after = handler, "truncate"
+    log.truncate_to(11)
+    assert (told, values(log)) == (["read"], BEFORE[:11])
 
 
 def test_a_closed_log_refuses_to_be_read_as_it_refuses_appends(log: Log) -> None:

@@ -1,6 +1,7 @@
 """Whoever holds bytes of a file keeps them, whichever object of the process cuts, empties or removes the file."""
 
 import errno
+import faulthandler
 import os
 import threading
 from collections.abc import Callable
@@ -8,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from epoch.filesystem import REAL
+from epoch.filesystem import REAL, FileSystem
 from logstore import mapped_files
+from logstore.errors import ReentrantCallError
 from logstore.file_name import FileKind, file_name
 from logstore.log import Log
 from logstore.log_config import LogConfig
@@ -194,3 +196,50 @@ def test_a_child_that_is_forked_while_a_file_is_mapped_does_not_wait_for_it(tmp_
     done.set()
     thread.join()
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+
+def test_a_signal_handler_may_map_a_file_while_its_thread_maps_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "a.log").write_bytes(b"one")
+    (tmp_path / "b.log").write_bytes(b"two")
+    mapped = []
+    system_map = mapped_files._map
+
+    def interrupted_map(descriptor: int, size: int, path: Path) -> int:
+        monkeypatch.setattr(mapped_files, "_map", system_map)
+        mapped.append(bytes(map_file(tmp_path / "b.log", 3)))
+        return system_map(descriptor, size, path)
+
+    monkeypatch.setattr(mapped_files, "_map", interrupted_map)
+    faulthandler.dump_traceback_later(60, exit=True)
+    try:
+        mapped.append(bytes(map_file(tmp_path / "a.log", 3)))
+    finally:
+        faulthandler.cancel_dump_traceback_later()
+    assert mapped == [b"two", b"one"]
+
+
+def test_none_is_mapped_or_cut_in_the_middle_of_a_cut(tmp_path: Path) -> None:
+    path = tmp_path / "a.log"
+    path.write_bytes(b"onetwo")
+    refused: list[Callable[[], object]] = [
+        lambda: map_file(path, 3),
+        lambda: map_whole_file(path),
+        lambda: cut_file(REAL, path, 1),
+        lambda: begin_file(REAL, path),
+    ]
+
+    class HandlingDisk(FileSystem):
+        def truncate(self, path: Path, size: int) -> None:
+            for call in refused:
+                with pytest.raises(ReentrantCallError, match="just cutting"):
+                    call()
+            super().truncate(path, size)
+
+    faulthandler.dump_traceback_later(60, exit=True)
+    try:
+        cut_file(HandlingDisk(), path, 3)
+    finally:
+        faulthandler.cancel_dump_traceback_later()
+    assert bytes(map_whole_file(path)) == b"one"
