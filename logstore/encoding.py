@@ -40,7 +40,14 @@ def encode_batch(records: Sequence[Record], template: BatchTemplate | None = Non
         if problem is None:
             raise
         raise problem from None
-    return (template or BatchTemplate()).batch(section, len(records), base_timestamp, max_timestamp)
+    if template is None:
+        template = BatchTemplate()
+    try:
+        return template.batch(section, len(records), base_timestamp, max_timestamp)
+    except AttributeError:
+        if isinstance(template, BatchTemplate):
+            raise
+        raise TypeError(f"the template is of type {type(template).__name__}: pass a BatchTemplate") from None
 
 
 def encode_end_transaction(

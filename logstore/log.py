@@ -10,6 +10,7 @@ from epoch.filesystem import REAL, FileSystem
 from epoch.resource_limits import is_limit, refuse_beyond_limit
 from logstore.append_info import AppendInfo
 from logstore.append_origin import AppendOrigin
+from logstore.arguments import whole_number
 from logstore.clock import now_ms
 from logstore.control import ControlType, EndTransactionMarker
 from logstore.directory_lock import LOCK_NAME, DirectoryLock
@@ -77,7 +78,9 @@ class Log(WritableLog):
         alone is open already, or its parent directory is locked as a root.
         """
         path = Path(directory).absolute()
-        config = config or LogConfig()
+        config = LogConfig() if config is None else config
+        if not isinstance(config, LogConfig):
+            raise TypeError(f"the configuration is of type {type(config).__name__}: pass LogConfig(segment_bytes=...)")
         topic_partition = parse_directory_name(path.name).topic_partition
         own = OwnCheckpoints(path, topic_partition, filesystem) if checkpoints is None else None
         if not path.is_dir():
@@ -188,6 +191,7 @@ class Log(WritableLog):
         A batch that reaches `offset` goes as a whole, and the log ends at `offset` all the same: with a gap. An
         offset before the first segment begins the log anew there. Raises ValueError for a negative offset.
         """
+        offset = whole_number(offset, "offset")
         if offset < 0:
             raise ValueError(f"a log cannot end at offset {offset}")
         if offset >= self.log_end_offset:
@@ -247,9 +251,10 @@ class Log(WritableLog):
 
         `log_start_offset` is what a leader with tiered storage told; `offset` without it.
         """
+        offset = whole_number(offset, "offset")
+        start = offset if log_start_offset is None else whole_number(log_start_offset, "log_start_offset")
         if offset < 0:
             raise ValueError(f"a log cannot start at offset {offset}")
-        start = offset if log_start_offset is None else log_start_offset
         self._do(CHANGING, lambda: self._truncate(lambda: self._begin_anew(offset, start)))
 
     def _begin_anew(self, offset: int, log_start_offset: int) -> None:
@@ -274,6 +279,7 @@ class Log(WritableLog):
         Segments that lie below it are deleted by `delete_old_segments`. Raises OffsetOutOfRangeError above the high
         watermark.
         """
+        before = whole_number(before, "before")
         if before > self._high_watermark:
             raise OffsetOutOfRangeError(
                 f"records can be deleted up to the high watermark {self._high_watermark:,}, and not up to {before:,}",

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any, Final, Self
 
+from logstore.arguments import whole_number
 from logstore.batch_attributes import TimestampType
 
 MAX_INT32: Final = 2**31 - 1
@@ -45,7 +46,8 @@ _OUR_OWN: Final = {"takes_lower_epochs"}
 class LogConfig:
     """Names and defaults are those of Kafka's topic configuration, with underscores (Kafka: LogConfig).
 
-    Sizes are bytes, times milliseconds, -1 means no limit. Raises ValueError for what Kafka refuses too.
+    Sizes are bytes, times milliseconds, -1 means no limit. Raises ValueError for what Kafka refuses too, and
+    TypeError for sizes and times that are no whole numbers.
 
     >>> LogConfig(segment_bytes=64 << 20, retention_ms=-1).segment_index_bytes
     10485760
@@ -88,7 +90,7 @@ class LogConfig:
 
     def __post_init__(self) -> None:
         for name, (lowest, highest) in _BOUNDS.items():
-            value = getattr(self, name)
+            value = whole_number(getattr(self, name), name)
             if not lowest <= value <= highest:
                 raise ValueError(f"{name} is {value:,}, and must lie within {lowest:,} and {highest:,}")
         if self.compression_type not in COMPRESSION_TYPES:

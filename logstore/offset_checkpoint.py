@@ -6,6 +6,7 @@ from typing import Final
 from epoch.checkpoint import CheckpointRow, format_checkpoint, parse_checkpoint_lines, parse_number, read_checkpoint
 from epoch.errors import CheckpointError
 from epoch.filesystem import REAL, FileSystem
+from logstore.arguments import whole_number
 from logstore.errors import CorruptCheckpointError
 from logstore.topic_partition import TopicPartition
 
@@ -52,12 +53,15 @@ class OffsetCheckpoint(dict[TopicPartition, int]):
             raise _corrupt(error, path) from error
 
     def encode(self) -> bytes:
-        r"""Return the file's bytes, the partitions in order.
+        r"""Return the file's bytes, the partitions in order. Raises TypeError for an offset that is no whole number.
 
         >>> OffsetCheckpoint({TopicPartition("orders", 2): 6528}).encode()
         b'0\n1\norders 2 6528\n'
         """
-        return format_checkpoint((topic, partition, offset) for (topic, partition), offset in sorted(self.items()))
+        return format_checkpoint(
+            (topic, partition, whole_number(offset, f"the offset of {topic}-{partition}"))
+            for (topic, partition), offset in sorted(self.items())
+        )
 
     def write(self, path: Path, filesystem: FileSystem = REAL) -> None:
         """Replace the file, atomically and durably. Raises OSError."""

@@ -32,6 +32,7 @@ T = TypeVar("T")
 # An enum looks its members up at each use, which costs as much as finding a segment.
 _LOG_END: Final = Isolation.LOG_END
 _HIGH_WATERMARK: Final = Isolation.HIGH_WATERMARK
+_TXN_COMMITTED: Final = Isolation.TXN_COMMITTED
 
 
 class ReadableLog(ABC):
@@ -161,6 +162,8 @@ class ReadableLog(ABC):
             return reader.read(offset, max_bytes, end, min_one_batch)
         if isolation is _HIGH_WATERMARK:
             return reader.read(offset, max_bytes, reader.place_of(self._high_watermark), min_one_batch)
+        if isolation is not _TXN_COMMITTED:
+            raise TypeError(f"the isolation is {isolation!r}: pass Isolation.LOG_END or another of `Isolation`")
         limit = reader.place_of(self.last_stable_offset)
         return reader.read(offset, max_bytes, limit, min_one_batch, with_aborted=True)
 

@@ -4,6 +4,7 @@ import random
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from struct import error as StructError  # noqa: N812  a class
 from typing import Final, NoReturn
 
 from epoch.filesystem import REAL, FileSystem
@@ -11,12 +12,13 @@ from epoch.resource_limits import ensure_room, is_limit
 from logstore.append_info import NOTHING_APPENDED, AppendInfo
 from logstore.append_origin import AppendOrigin
 from logstore.append_validation import Buffer, ValidatedAppend, validate_for_follower, validate_for_leader
+from logstore.arguments import MAX_EPOCH, leader_epoch_number, whole_number
 from logstore.batch_attributes import NO_PRODUCER_ID
 from logstore.batch_template import BatchTemplate
 from logstore.clock import now_ms
 from logstore.deleted_segments import DeletedSegments
 from logstore.encoding import encode_batch
-from logstore.errors import AppendError, FencedLeaderEpochError, RecordBatchTooLargeError
+from logstore.errors import AppendError, FencedLeaderEpochError, InvalidRecordError, RecordBatchTooLargeError
 from logstore.guarded_log import ADDING, CHANGING, OPEN, REMOVING, GuardedLog
 from logstore.live_segment import LiveSegment
 from logstore.log_config import MAX_INT64, LogConfig
@@ -32,7 +34,6 @@ from logstore.recovery_report import RecoveryReport
 from logstore.segment_list import SegmentList
 from logstore.topic_partition import TopicPartition, parse_directory_name
 
-MAX_EPOCH: Final = 2**31 - 1
 # Made once: a union of types costs as much as encoding a header, at each append.
 _BYTES: Final = (bytes, bytearray, memoryview)
 
@@ -88,8 +89,9 @@ class WritableLog(GuardedLog):
         Without `leader_epoch` the latest epoch goes on, in a new log 0. Records are encoded as `template` says (codec,
         producer); bytes are a batch as a producer sends it, with base offset 0. Kafka: appendAsLeader.
 
-        Raises FencedLeaderEpochError for an epoch below the latest, what `validate_for_leader` and
-        `ProducerState.prepare` raise, RecordBatchTooLargeError, LogPoisonedError and OSError, with nothing appended.
+        Raises FencedLeaderEpochError for an epoch below the latest, InvalidRecordError for bytes that hold no whole
+        batch, what `validate_for_leader` and `ProducerState.prepare` raise, RecordBatchTooLargeError, LogPoisonedError
+        and OSError, with nothing appended.
         """
         data = records if isinstance(records, _BYTES) else encode_batch(records, template)
         with self._lock:
@@ -100,11 +102,12 @@ class WritableLog(GuardedLog):
             next_offset, now = self._reader.end[0], self._clock()
             if leader_epoch is None:
                 leader_epoch = self._epochs.latest_epoch or 0
-            if leader_epoch == self._current_epoch and origin is AppendOrigin.CLIENT and self._takes_as_sent:
-                plain = plain_producer_batch(data, next_offset, leader_epoch, now, self.config)
-                if plain is not None and self._write_plain(*plain) is not None:
-                    return plain[1]
             try:
+                if leader_epoch == self._current_epoch and origin is AppendOrigin.CLIENT and self._takes_as_sent:
+                    plain = plain_producer_batch(data, next_offset, leader_epoch, now, self.config)
+                    if plain is not None and self._write_plain(*plain) is not None:
+                        return plain[1]
+                leader_epoch = leader_epoch_number(leader_epoch)
                 self._refuse_lower_epoch(leader_epoch)
                 append = validate_for_leader(
                     data,
@@ -114,9 +117,15 @@ class WritableLog(GuardedLog):
                     config=self.config,
                     origin=origin,
                 )
+                if not append.batches:
+                    _refuse_fragment(data)
                 return self._append(append, origin, transaction_version)
             except AppendError as error:
                 raise self._placed(error, next_offset) from None
+            except StructError:
+                # Equal to the latest epoch, and no int.
+                leader_epoch_number(leader_epoch)
+                raise
 
     def append_batches(self, data: bytes | bytearray | memoryview, *, leader_epoch: int = MAX_EPOCH) -> AppendInfo:
         """Append batches as a follower: as they were fetched from the leader of `leader_epoch`, offsets kept.
@@ -146,6 +155,7 @@ class WritableLog(GuardedLog):
                 raise self._placed(error, next_offset) from None
             except TypeError:
                 if isinstance(data, _BYTES):
+                    whole_number(leader_epoch, "leader_epoch")
                     raise
                 raise TypeError(
                     f"batches of type {type(data).__name__} cannot be appended: pass their bytes, one after the other, "
@@ -268,6 +278,7 @@ class WritableLog(GuardedLog):
 
         Kafka: assignEpochStartOffset. Raises InvalidEpochEntryError, and FencedLeaderEpochError below the latest epoch.
         """
+        epoch, start_offset = leader_epoch_number(epoch), whole_number(start_offset, "start_offset")
         self._do(ADDING, lambda: self._begin_epoch(epoch, start_offset))
 
     def _begin_epoch(self, epoch: int, start_offset: int) -> None:
@@ -299,6 +310,8 @@ class WritableLog(GuardedLog):
 
         Raises LogClosedError.
         """
+        if type(offset) is not int:
+            offset = whole_number(offset, "offset")
         with self._lock:
             self._ensure_readable()
             high_watermark = max(self._log_start_offset, min(offset, self.log_end_offset))
@@ -408,3 +421,10 @@ class WritableLog(GuardedLog):
                 high_watermark=self._high_watermark,
                 log_start_offset=self._log_start_offset if log_start_offset is None else log_start_offset,
             )
+
+
+def _refuse_fragment(data: Buffer) -> NoReturn:
+    raise InvalidRecordError(
+        f"{len(data):,} bytes hold no whole batch",
+        advice="pass records, such as [Record.of(b'value')], or the bytes of one batch, as `encode_batch` returns them",
+    )

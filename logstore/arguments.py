@@ -1,0 +1,21 @@
+"""What a caller has passed: refused by its name before anything changes, with what to pass instead."""
+
+from operator import index
+from typing import Final, SupportsIndex
+
+MAX_EPOCH: Final = 2**31 - 1
+
+
+def whole_number(value: object, name: str) -> int:
+    """Return the number; raises TypeError for all that is none, as what is no whole number would come to be on disk."""
+    if isinstance(value, bool) or not isinstance(value, SupportsIndex):
+        raise TypeError(f"{name} is {value!r}, of type {type(value).__name__}: pass a whole number, an int")
+    return index(value)
+
+
+def leader_epoch_number(value: object) -> int:
+    """Return a leader epoch, -1 for none. Raises TypeError, and ValueError for what no leader can have."""
+    epoch = whole_number(value, "leader_epoch")
+    if not -1 <= epoch <= MAX_EPOCH:
+        raise ValueError(f"leader_epoch is {epoch:,}: pass one within 0 and {MAX_EPOCH:,}, or leave it out")
+    return epoch

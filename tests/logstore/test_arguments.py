@@ -1,0 +1,156 @@
+"""What is passed by mistake is refused by name before anything changes, and the log goes on."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from logstore.errors import InvalidRecordError
+from logstore.log import Log
+from logstore.log_config import LogConfig
+from logstore.offset_checkpoint import HIGH_WATERMARK_CHECKPOINT, OffsetCheckpoint
+from logstore.record import Record
+from logstore.topic_partition import TopicPartition
+from tests.logstore.directories import assert_sound
+
+RECORDS = [Record.of(b"value")]
+END = 6
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Log:
+    log = Log.open(tmp_path / "t-0")
+    for _ in range(END):
+        log.append(RECORDS, leader_epoch=1)
+    log.update_high_watermark(4)
+    return log
+
+
+def content(log: Log) -> tuple[object, ...]:
+    offsets = log.log_start_offset, log.high_watermark, log.log_end_offset
+    return (*offsets, log.epochs.entries, log.segments[-1].path.read_bytes())
+
+
+def append(**arguments: Any) -> Callable[[Any], object]:
+    return lambda log: log.append(RECORDS, **arguments)
+
+
+NO_NUMBERS = ("2", 2.0, 1.5, True, None, [2])
+TAKE_A_NUMBER: dict[str, Callable[[Any, Any], object]] = {
+    "update_high_watermark": lambda log, number: log.update_high_watermark(number),
+    "truncate_to": lambda log, number: log.truncate_to(number),
+    "truncate_fully_and_start_at": lambda log, number: log.truncate_fully_and_start_at(number),
+    "truncate_fully_and_start_at later": lambda log, number: log.truncate_fully_and_start_at(9, number or "2"),
+    "delete_records": lambda log, number: log.delete_records(number),
+    "assign_epoch": lambda log, number: log.assign_epoch(number, END),
+    "assign_epoch at": lambda log, number: log.assign_epoch(2, number),
+}
+
+
+@pytest.mark.parametrize("number", NO_NUMBERS, ids=repr)
+@pytest.mark.parametrize("call", TAKE_A_NUMBER)
+def test_what_is_no_whole_number_is_refused(log: Log, call: str, number: object) -> None:
+    before = content(log)
+    with pytest.raises(TypeError, match=r"of type (str|float|bool|NoneType|list): pass a whole number"):
+        TAKE_A_NUMBER[call](log, number)
+    assert (content(log), log.failure) == (before, None)
+    assert log.append(RECORDS).first_offset == END
+    log.close()
+    assert_sound(log.directory)
+    assert OffsetCheckpoint.read(log.directory / HIGH_WATERMARK_CHECKPOINT) == {TopicPartition("t", 0): 4}
+
+
+def test_whole_numbers_of_other_types_are_taken(log: Log) -> None:
+    assert log.update_high_watermark(np.int64(5)) == 5  # type: ignore[arg-type]  numpy's know how to be one
+    assert log.truncate_to(np.int64(5))  # type: ignore[arg-type]  as before
+    assert log.append(RECORDS, leader_epoch=np.int32(3)).first_offset == 5  # type: ignore[arg-type]  as before
+    assert log.epochs.entries == [(1, 0), (3, 5)]
+    log.close()
+    assert_sound(log.directory)
+
+
+@pytest.mark.parametrize("epoch", ["1", "2", 1.0, 1.5, 2.0, [1]], ids=repr)
+def test_a_leader_epoch_is_a_whole_number(log: Log, epoch: object) -> None:
+    before = content(log)
+    with pytest.raises(TypeError, match=r"leader_epoch is .*, of type (str|float|list): pass a whole number"):
+        append(leader_epoch=epoch)(log)
+    assert (content(log), log.failure) == (before, None)
+
+
+@pytest.mark.parametrize("epoch", [-2, 2**31, 2**63])
+def test_a_leader_epoch_is_one_that_a_leader_can_have(log: Log, epoch: int) -> None:
+    before = content(log)
+    with pytest.raises(ValueError, match=r"leader_epoch is [0-9,-]+: pass one within 0 and 2,147,483,647"):
+        append(leader_epoch=epoch)(log)
+    assert (content(log), log.failure) == (before, None)
+
+
+def test_a_truth_value_is_no_new_leader_epoch(tmp_path: Path) -> None:
+    with Log.open(tmp_path / "t-0") as log, pytest.raises(TypeError, match="leader_epoch is True, of type bool"):
+        append(leader_epoch=True)(log)
+    assert log.log_end_offset == 0
+
+
+@pytest.mark.parametrize("template", [1, {}, {"codec": "gzip"}], ids=repr)
+def test_a_template_is_a_template(log: Log, template: object) -> None:
+    before = content(log)
+    with pytest.raises(TypeError, match=r"the template is of type (int|dict): pass a BatchTemplate"):
+        append(template=template)(log)
+    assert (content(log), log.failure) == (before, None)
+
+
+@pytest.mark.parametrize("isolation", ["LOG_END", "high_watermark", None, 1])
+def test_an_isolation_is_one_of_its_names(log: Log, isolation: Any) -> None:
+    with pytest.raises(TypeError, match=r"the isolation is .*: pass Isolation.LOG_END"):
+        log.read(0, 100, isolation=isolation)
+
+
+@pytest.mark.parametrize("config", [{}, {"segment_bytes": 5}, 1], ids=repr)
+def test_a_configuration_is_a_log_config(tmp_path: Path, config: Any) -> None:
+    with pytest.raises(TypeError, match=r"the configuration is of type (dict|int): pass LogConfig\(segment_bytes"):
+        Log.open(tmp_path / "t-0", config)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("number", ["64", 1e6, True, None], ids=repr)
+@pytest.mark.parametrize("name", ["segment_bytes", "retention_ms", "flush_messages"])
+def test_sizes_and_times_are_whole_numbers(name: str, number: Any) -> None:
+    with pytest.raises(TypeError, match=f"{name} is .*: pass a whole number"):
+        LogConfig(**{name: number})
+
+
+@pytest.mark.parametrize("offset", ["2", 2.5, None, True], ids=repr)
+def test_no_offset_checkpoint_gets_what_is_no_offset(tmp_path: Path, offset: Any) -> None:
+    path = tmp_path / HIGH_WATERMARK_CHECKPOINT
+    known = OffsetCheckpoint({TopicPartition("orders", 2): 7})
+    known.write(path)
+    with pytest.raises(TypeError, match=r"the offset of orders-3 is .*: pass a whole number"):
+        OffsetCheckpoint(known | {TopicPartition("orders", 3): offset}).write(path)
+    assert OffsetCheckpoint.read(path) == known
+
+
+@pytest.mark.parametrize("data", [b"", b"hello", bytearray(b"hello"), memoryview(b"hello")], ids=repr)
+def test_a_leader_refuses_bytes_that_hold_no_batch(log: Log, data: bytes) -> None:
+    before = content(log)
+    told = rf"{len(data)} bytes hold no whole batch at offset 6; pass records, such as \[Record.of"
+    with pytest.raises(InvalidRecordError, match=told):
+        log.append(data, leader_epoch=3)
+    assert (content(log), log.failure) == (before, None)
+
+
+def test_a_leader_refuses_a_batch_that_is_cut_off(log: Log, tmp_path: Path) -> None:
+    with Log.open(tmp_path / "other-0") as other:
+        other.append(RECORDS)
+        batch = other.segments[0].path.read_bytes()
+    with pytest.raises(InvalidRecordError, match=f"{len(batch) - 1} bytes hold no whole batch"):
+        log.append(batch[:-1])
+    assert log.append(batch).first_offset == END
+
+
+def test_a_follower_leaves_out_what_is_no_whole_batch(log: Log) -> None:
+    for data in (b"", b"hello"):
+        assert log.append_batches(data).size == 0
+    with pytest.raises(TypeError, match="leader_epoch is '1'"):
+        log.append_batches(b"hello" * 20, leader_epoch="1")  # type: ignore[arg-type]  on purpose
