@@ -45,8 +45,9 @@ def recover(
 ) -> None:
     """Recover logs as Kafka does after a crash: cut off what is torn or damaged, rebuild indexes and leader epochs.
 
-    Each log ends before its first damaged batch afterwards. Exit status 1 where anything was dropped or rebuilt; with
-    --dry-run, where batches would be dropped or leader epochs changed: it does not look at indexes.
+    Each log ends before its first damaged batch afterwards; it is said where records below its high watermark are lost.
+    Exit status 1 for that, and where anything was dropped or rebuilt; with --dry-run, where batches would be dropped or
+    leader epochs changed: it does not look at indexes.
 
     Example: epochlog recover /var/kafka-logs --output /tmp/recovered
     """
@@ -70,8 +71,10 @@ def recover(
                 else:
                     copies = [workplace.moved(each, path) for each in partitions]
                     outcomes, unreadable = _each(copies, partial(_recover, advance=advance))
+    known = {each.topic_partition: each.checkpoints for each in partitions}
+    outcomes = [each.knowing(known[each.partition]) for each in outcomes]
     _report(estimate, outcomes, unreadable, dry_run=dry_run, json=json)
-    if unreadable or any(each.report.changed for each in outcomes):
+    if unreadable or any(each.needs_attention for each in outcomes):
         raise typer.Exit(EXIT_FINDINGS)
 
 
@@ -165,7 +168,7 @@ def _print(outcomes: Sequence[RecoveryOutcome], *, dry_run: bool) -> None:
                 None if dry_run else each.report.recovered_segments,
                 None if dry_run else each.report.recovered_batches,
                 each.report.dropped_bytes,
-                "; ".join(each.deeds) or "nothing was wrong",
+                str(each),
             )
             for each in outcomes
         ],

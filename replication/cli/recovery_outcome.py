@@ -1,6 +1,6 @@
 """What recovery did to one log, or would do."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Self
 
 from replication.cli.output import told
@@ -8,6 +8,7 @@ from replication.cli.output import told
 if TYPE_CHECKING:
     from logstore import DroppedTail, Log, RecoveredLog, RecoveryReport, TopicPartition
     from logstore.partition_directory import PartitionDirectory
+    from logstore.root_checkpoints import PartitionCheckpoints
 
 
 @dataclass(frozen=True)
@@ -18,6 +19,18 @@ class RecoveryOutcome:
     log_start_offset: int
     log_end_offset: int
     report: "RecoveryReport"
+    high_watermark_before: int | None = None
+    """What the checkpoint file said before; None where it said nothing."""
+    closed_in_order: bool = False
+    """Whether the log counted as closed cleanly, so that no batches were checked."""
+
+    def knowing(self, checkpoints: "PartitionCheckpoints") -> Self:
+        """Add what the checkpoint files said before."""
+        return replace(
+            self,
+            high_watermark_before=checkpoints.high_watermark,
+            closed_in_order=checkpoints.clean_shutdown,
+        )
 
     @classmethod
     def of(cls, log: "Log") -> Self:
@@ -46,6 +59,27 @@ class RecoveryOutcome:
         return cls(partition.topic_partition, log.log_start_offset, log.log_end_offset, report)
 
     @property
+    def committed_offsets_lost(self) -> int:
+        """How many offsets lie between the log's end and the high watermark before: records there were committed."""
+        return max(0, (self.high_watermark_before or 0) - self.log_end_offset)
+
+    @property
+    def needs_attention(self) -> bool:
+        """Whether anything was changed, or committed records are lost."""
+        return self.report.changed or self.committed_offsets_lost > 0
+
+    def __str__(self) -> str:
+        """Say what was done and lost, or why there is nothing to say."""
+        end, committed = self.log_end_offset, self.high_watermark_before
+        lost = (
+            f"committed records lost: offsets {end:,} to {(committed or 0) - 1:,} (high watermark {committed or 0:,})"
+        )
+        told_of = ([lost] if self.committed_offsets_lost else []) + self.deeds
+        if told_of:
+            return "; ".join(told_of)
+        return "not checked: closed in order; --all checks it" if self.closed_in_order else "nothing was wrong"
+
+    @property
     def deeds(self) -> list[str]:
         """What was done, in words; nothing where nothing was wrong."""
         report = self.report
@@ -64,6 +98,9 @@ class RecoveryOutcome:
             "partition": self.partition.partition,
             "log_start_offset": self.log_start_offset,
             "log_end_offset": self.log_end_offset,
+            "high_watermark_before": self.high_watermark_before,
+            "committed_offsets_lost": self.committed_offsets_lost,
+            "closed_in_order": self.closed_in_order,
             **self.report.as_json(),
         }
 

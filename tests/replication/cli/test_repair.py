@@ -3,6 +3,7 @@
 import errno
 import hashlib
 import os
+import shutil
 from pathlib import Path
 
 import pytest
@@ -96,7 +97,38 @@ class TestRecover:
         assert is_sound(tmp_path / "new")
         again = epochlog("recover", tmp_path / "new", "--in-place", "--yes")
         assert again.status == 0
-        assert "nothing was wrong" in again.out
+        assert "not checked: closed in order; --all checks it" in again.out
+        assert "nothing was wrong" not in again.out
+        checked = epochlog("recover", tmp_path / "new", "--in-place", "--yes", "--all")
+        assert (checked.status, "nothing was wrong" in checked.out) == (0, True)
+
+    @pytest.mark.parametrize("how", [["--in-place", "--yes"], ["--dry-run"], ["--output"]])
+    @pytest.mark.parametrize("place", ["broken", "broken/orders-0"])
+    def test_says_that_committed_records_are_lost(
+        self, how: list[object], place: str, broken: Path, tmp_path: Path
+    ) -> None:
+        data = bytearray((broken / LOG).read_bytes())
+        data[-20] ^= 1  # in the last of six batches, before the torn one
+        (broken / LOG).write_bytes(data)
+        (broken / "replication-offset-checkpoint").write_text("0\n1\norders 0 6\n")
+        shutil.copytree(broken, tmp_path / "again/broken")
+        for root, more in ((tmp_path, []), (tmp_path / "again", ["--json"])):
+            where = [*how, root / "new"] if how == ["--output"] else how
+            outcome = epochlog("recover", root / place, *where, *more)
+            assert outcome.status == 1, outcome.err
+            if more:
+                (told,) = outcome.document["partitions"]
+                assert (told["log_end_offset"], told["high_watermark_before"]) == (5, 6)
+                assert (told["committed_offsets_lost"], told["closed_in_order"]) == (1, False)
+            else:
+                assert "committed records lost: offsets 5 to 5 (high watermark 6); " in outcome.out
+
+    def test_says_nothing_of_committed_records_where_none_are_lost(self, broken: Path) -> None:
+        (broken / "replication-offset-checkpoint").write_text("0\n1\norders 0 6\n")
+        outcome = epochlog("recover", broken, "--dry-run", "--json")
+        (told,) = outcome.document["partitions"]
+        assert (told["high_watermark_before"], told["committed_offsets_lost"]) == (6, 0)
+        assert "committed" not in epochlog("recover", broken, "--in-place", "--yes").out
 
     def test_works_in_place_where_that_is_named(self, broken: Path) -> None:
         outcome = epochlog("recover", broken, "--in-place", "--yes")
