@@ -108,9 +108,11 @@ class RecoveryOutcome:
 def _dropped(log: "RecoveredLog") -> "list[DroppedTail]":
     from logstore import DroppedTail
 
+    # The file, the position and what to do stand beside it.
+    reason = log.damage.what if log.damage else ""
     last, *others = log.partition.segments[len(log.segments) - 1 :]
     kept, name = log.valid_bytes, last.log_path.name
-    tails = [DroppedTail(name, kept, last.size - kept, str(log.damage))]
+    tails = [DroppedTail(name, kept, last.size - kept, reason)]
     return tails + [
         DroppedTail(each.log_path.name, 0, each.size, f"it follows the damage in {name}") for each in others
     ]

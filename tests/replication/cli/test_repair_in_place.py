@@ -182,6 +182,11 @@ def test_a_dry_run_says_what_is_done_and_changes_nothing(command: list[object], 
         for name in ("log_end_offset", "dropped_bytes", "epochs_before", "epochs_after"):
             assert expected[name] == actual[name]
         assert [each["position"] for each in expected["dropped"]] == [each["position"] for each in actual["dropped"]]
+        (torn,) = expected["dropped"]
+        assert torn["reason"]
+        assert f"{torn['file']} cut at {torn['position']:,}: {torn['reason']}" in text.out
+        assert str(root) not in text.out
+        assert " position " not in text.out
 
 
 @pytest.mark.parametrize("place", ["--in-place", "--output"])
