@@ -1,11 +1,12 @@
 """Records that were acknowledged, and that the copy which Kafka elects does not have."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
 from logstore.topic_partition import TopicPartition
 from logstore.verify.finding import Reporter
+from replication.audit.comparison import Comparison
 from replication.audit.recommendation import Recommendation
 from replication.audit.record_tally import RecordSpan
 from replication.audit.replica_finding import ReplicaFinding
@@ -13,24 +14,35 @@ from replication.audit.replica_finding import ReplicaFinding
 COMMITTED_RECORDS_LOST: Final = "committed-records-lost"
 
 
-def committed_findings(partition: TopicPartition, recommendation: Recommendation) -> Iterator[ReplicaFinding]:
+def committed_findings(
+    partition: TopicPartition, recommendation: Recommendation, comparisons: Sequence[Comparison]
+) -> Iterator[ReplicaFinding]:
     """Report each copy that has records below its high watermark which Kafka's choice of a leader lacks."""
     chosen = recommendation.candidate(recommendation.kafkas_choice)
     if chosen is None or chosen.loss is None:
         return
+    place = f"leader epoch {chosen.last_epoch}, end offset {chosen.log_end_offset:,}"
+    differing = {name for each in comparisons if each.divergences for name in _others(each, chosen.replica)}
     for replica, span in chosen.loss.by_replica.items():
-        yield ReplicaFinding(
-            replica,
-            Reporter(partition).critical(
-                COMMITTED_RECORDS_LOST,
-                f"{in_words(span)} of {partition} lie below the high watermark of this copy: they were acknowledged, "
-                f"but {chosen.replica}, which Kafka elects (leader epoch {chosen.last_epoch}, end offset "
-                f"{chosen.log_end_offset:,}), does not have them: an unclean election has lost them, or will; keep "
-                "this copy",
-                file=None,
-                offset=span.first_offset,
-            ),
+        how = (
+            "has others under some of these offsets and epochs: compare them before one is given up; keep both"
+            if replica in differing
+            else "does not have them: an unclean election has lost them, or will; keep this copy"
         )
+        yield _finding(partition, replica, span, f"but {chosen.replica}, which Kafka elects ({place}), {how}")
+
+
+def _others(comparison: Comparison, replica: str) -> Iterator[str]:
+    names = comparison.left, comparison.right
+    return (name for name in names if replica in names and name != replica)
+
+
+def _finding(partition: TopicPartition, replica: str, span: RecordSpan, what: str) -> ReplicaFinding:
+    message = (
+        f"{in_words(span)} of {partition} lie below the high watermark of this copy: they were acknowledged, {what}"
+    )
+    finding = Reporter(partition).critical(COMMITTED_RECORDS_LOST, message, file=None, offset=span.first_offset)
+    return ReplicaFinding(replica, finding)
 
 
 def in_words(span: RecordSpan) -> str:

@@ -69,7 +69,7 @@ def judge(
         unread=tuple(sorted(unread)),
         findings=(
             *dict.fromkeys(findings),
-            *committed_findings(partition, recommendation),
+            *committed_findings(partition, recommendation, found),
             *difference_findings(partition, summaries, found),
             *cross_findings(partition, summaries, found, pairs, recommended=recommended, missing=missing),
         ),

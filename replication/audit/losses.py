@@ -92,9 +92,9 @@ def _lacking(
     parts_at = comparison.fork.offset if comparison.fork else LAST
     tail = max(starts, min(parts_at, leader.log_end_offset))
     missing = comparison.missing_left if comparison.left == leader.replica else comparison.missing_right
-    # Where one version is right, but not which is known, neither is lost; an odd one out is taken for wrong.
-    believed = leader.replica in odd and follower.replica not in odd
-    diverging = [OffsetRange(each.first_offset, each.last_offset) for each in comparison.divergences if believed]
+    # An odd one out is taken for wrong; where none stands out, what is right may be lost whichever leads.
+    doubted = leader.replica in odd
+    diverging = [OffsetRange(each.first_offset, each.last_offset) for each in comparison.divergences if doubted]
     before = (
         OffsetRange(max(first, starts), min(last, tail - 1))
         for first, last in (*missing, *diverging, *leader.corrupt)

@@ -42,7 +42,7 @@ def loss_in_words(partition: Json, candidate: Json | None) -> str:
     if Verdict.UNKNOWN in verdicts:
         return "not known: not every copy was read"
     if verdicts & UNTRUSTED or candidate["damage"]:
-        return "no record lost that could be read"
+        return "not known where copies are damaged or differ; no record elsewhere"
     if _starts_later(partition, candidate["replica"]):
         return "nothing lost but what retention has removed here"
     return "nothing is lost"

@@ -20,6 +20,7 @@ from replication.audit.judgement import judge
 from replication.audit.range_digests import RANGE_BITS
 from replication.audit.recommendation import Candidate
 from replication.audit.verdict import PartitionVerdict, Verdict
+from replication.audit.wording import loss_in_words
 from tests.data.replicas import cross, replicas
 from tests.replication.audit.copies import examine_all, judge_all
 from tests.replication.audit.logs import Copy, Written, change_record, examined, write_copies
@@ -58,16 +59,17 @@ def ranges_of(bits: int) -> Iterator[None]:
 
 def judged(copies: list[Copy], high_watermarks: list[int | None], bits: int = RANGE_BITS) -> PartitionVerdict:
     with TemporaryDirectory() as directory, ranges_of(bits):
-        found = examined(write_copies(Path(directory), copies))
-        marked = [
-            ExaminedCopy(
-                replace(each.summary, high_watermark=mark, checkpointed_high_watermark=mark),
-                each.digests,
-                each.open_logs,
-            )
-            for each, mark in zip(found, high_watermarks, strict=True)
-        ]
-        return judge(marked)
+        return judge(marked(examined(write_copies(Path(directory), copies)), *high_watermarks))
+
+
+def marked(copies: list[ExaminedCopy], *marks: int | None) -> list[ExaminedCopy]:
+    """Copies with these high watermarks, or with one that all have."""
+    return [
+        ExaminedCopy(
+            replace(each.summary, high_watermark=mark, checkpointed_high_watermark=mark), each.digests, each.open_logs
+        )
+        for each, mark in zip(copies, marks if len(marks) > 1 else marks * len(copies), strict=True)
+    ]
 
 
 def candidates(verdict: PartitionVerdict) -> dict[str, Candidate]:
@@ -209,6 +211,27 @@ def test_records_that_only_differ_are_lost_under_the_one_that_stands_alone(tmp_p
     assert lost == {"broker-1": 0, "broker-2": 1, "broker-3": 0}
     assert verdict.recommended == "broker-1"
     assert not [each for each in verdict.findings if each.finding.severity is Severity.CRITICAL]
+
+
+@pytest.mark.parametrize("copies", [2, 4])
+def test_records_that_differ_are_lost_under_any_leader_where_no_majority_tells_which_are_right(
+    copies: int, tmp_path: Path
+) -> None:
+    batches = tuple(Written(0, 1) for _ in range(20))
+    partitions = write_copies(tmp_path, [Copy(batches)] * copies)
+    for number in range(2, copies + 1, 2):
+        change_record(partitions[f"broker-{number}"], 7)
+    verdict = judge(marked(examined(partitions), 20))
+    for each in candidates(verdict).values():
+        assert each.loss is not None
+        assert (each.loss.lost.records, each.loss.lost.first_offset) == (1, 7)
+        assert each.loss.acknowledged.records == 1
+    printed = verdict.as_json()
+    for candidate in printed["candidates"]:
+        assert loss_in_words(printed, candidate).startswith("1 record (offsets 7..7, leader epoch 0, ")
+    critical = [each for each in verdict.findings if each.finding.severity is Severity.CRITICAL]
+    assert len(critical) == copies // 2
+    assert all("compare them before one is given up" in each.finding.message for each in critical)
 
 
 @pytest.mark.parametrize("label", ["diverged", "reconciled", "healed"])
