@@ -384,12 +384,14 @@ class WritableLog(GuardedLog):
                 self._state = ADDING
                 self._flush(self.log_end_offset, include_active=True)
                 self._write_own_checkpoints()
-            except OSError as error:
-                self._poison_unless_full(error)
-                raise
-            finally:
                 if self._state is ADDING:
                     self._state = OPEN
+            except BaseException as error:
+                if self._state is ADDING:
+                    self._state = OPEN
+                if isinstance(error, OSError):
+                    self._poison_unless_full(error)
+                raise
             return self._recovery_point
 
     def _flush(self, offset: int, *, include_active: bool) -> None:
