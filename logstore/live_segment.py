@@ -393,6 +393,14 @@ class LiveSegment:
 
     # --- truncating, rolling, closing
 
+    def prepare_truncation(self, offset: int) -> None:
+        """Map the file and read the indexes, which a truncation could not do where memory has come to an end.
+
+        Raises as `locate` does, and CorruptIndexError.
+        """
+        self.locate(offset, self.size)
+        _ = self.largest, self.transaction_index
+
     def truncate_to(self, offset: int, now_ms: int = 0) -> int:
         """Drop all batches that reach `offset`; return how many bytes that were. Raises OSError."""
         before = self.size
@@ -400,13 +408,14 @@ class LiveSegment:
         # Kafka asks after the cut has taken the time index's only entry, and overlooks the records that are left.
         had_times = self.largest.timestamp >= 0
         self._cut_indexes(offset)
+        if had_times:
+            # Before the cut, which gives up the mapping: there may be no memory for another.
+            self._largest = self._find_largest(before if place is None else place[0])
         if place is not None:
             self.file.truncate_to(place[0])
         if not self.size:
             self.created_ms = now_ms
             self._first_timestamp = None
-        if had_times:
-            self._largest = self._find_largest(self.size)
         return before - self.size
 
     def take_back(self, size: int, end_offset: int) -> None:

@@ -200,13 +200,20 @@ class Log(WritableLog):
         if offset < self.segments[0].base_offset:
             self.truncate_fully_and_start_at(offset)
             return True
-        self._do(CHANGING, lambda: self._truncate(lambda: self._truncate_to(offset)))
+        self._do(ADDING, lambda: self._cut_at(offset), needs_room=True)
         return True
 
     def _forget_leaders_from_the_end_on(self) -> None:
         """Make room for another leader: one that wrote nothing may have left an entry at the end."""
         self._epochs.truncate_to(self.log_end_offset)
         self._current_epoch = -1
+
+    def _cut_at(self, offset: int) -> None:
+        # All that a limit can fail comes first: nothing has changed then.
+        last = next(segment for segment in reversed(self.segments) if segment.base_offset <= offset)
+        last.prepare_truncation(offset)
+        self._state = CHANGING
+        self._truncate(lambda: self._truncate_to(offset))
 
     def _truncate(self, cut: Callable[[], None]) -> None:
         before = self.size

@@ -7,6 +7,7 @@ import resource
 import subprocess
 import sys
 import threading
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -119,6 +120,43 @@ def test_a_file_that_cannot_be_mapped_fails_the_read_alone(tmp_path: Path, monke
         assert told.value.errno == errno.ENOMEM
         monkeypatch.undo()
         assert [record.value for record in log.read(0, 1).records()] == [b"value"]
+
+
+def test_a_truncation_that_cannot_map_what_it_cuts_has_not_begun(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with Log.open(tmp_path / "t-0") as log:
+        for _ in range(5):
+            log.append([Record.of(b"value")])
+        monkeypatch.setattr(mapped_files, "_mmap", lambda *_: mapped_files._FAILED)
+        monkeypatch.setattr(mapped_files.ctypes, "get_errno", lambda: errno.ENOMEM)
+        with pytest.raises(ResourceLimitError, match=r"the limit (vm.max_map_count|RLIMIT_AS) of [0-9,]+ is"):
+            log.truncate_to(2)
+        assert (log.failure, log.log_end_offset) == (None, 5)
+        monkeypatch.undo()
+        assert log.append([Record.of(b"value")]).first_offset == 5
+        assert [record.offset for record in log.read(0, 1 << 20).records()] == list(range(6))
+        assert log.truncate_to(2)
+    assert_sound(log.directory)
+
+
+def test_a_truncation_maps_nothing_more_once_it_has_begun(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with Log.open(tmp_path / "t-0") as log:
+        for _ in range(5):
+            log.append([Record.of(b"value")])
+        held = log.read(0, 1 << 20)
+        truncate = Log._truncate
+
+        def without_memory(log: Log, cut: Callable[[], None]) -> None:
+            with monkeypatch.context() as limited:
+                limited.setattr(mapped_files, "_mmap", lambda *_: mapped_files._FAILED)
+                limited.setattr(mapped_files.ctypes, "get_errno", lambda: errno.ENOMEM)
+                truncate(log, cut)
+
+        monkeypatch.setattr(Log, "_truncate", without_memory)
+        assert log.truncate_to(2)
+        assert (log.failure, log.log_end_offset, len(list(held.records()))) == (None, 2, 5)
+    assert_sound(log.directory)
 
 
 @pytest.fixture
