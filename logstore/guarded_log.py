@@ -59,6 +59,7 @@ class GuardedLog(ReadableLog):
 
     def disown(self) -> None:
         """Take nothing more, and leave everything as it is: for a forked process, whose copy of the log has no lock."""
+        self._is_inherited = True  # whatever a call that goes on here makes of the state
         self._state = LogState.INHERITED
         self._reader = ClosedReader(self._reader, self._refuse)
         self._lock = RefusedLock(self._refuse)
@@ -106,18 +107,18 @@ class GuardedLog(ReadableLog):
     def _refuse(self) -> NoReturn:
         if self._is_broken_off:
             self._settle()
+        if self._is_inherited:
+            raise LogClosedError(
+                "the log is that of the process which forked this one",
+                file=self.directory,
+                advice="use it there, or open it after the fork",
+            )
         if self._state is LogState.POISONED:
             failure = self._failure
             what = failure.what if isinstance(failure, LogPoisonedError) else f"the disk failed before ({failure})"
             raise LogPoisonedError(what, file=self.directory, advice=POISONED_ADVICE) from failure
         if self._state is LogState.CLOSED:
             raise LogClosedError("the log is closed", file=self.directory, advice="open it again")
-        if self._state is LogState.INHERITED:
-            raise LogClosedError(
-                "the log is that of the process which forked this one",
-                file=self.directory,
-                advice="use it there, or open it after the fork",
-            )
         raise ReentrantCallError(
             "the log is in the middle of another call of this thread",
             file=self.directory,
@@ -126,8 +127,10 @@ class GuardedLog(ReadableLog):
 
     def _settle(self, error: BaseException | None = None) -> None:
         """Take back what a call has added that `error` broke off; poison the log where there is no way back."""
-        if self._state is LogState.INHERITED:
+        if self._is_inherited:
             self._is_broken_off = False  # nothing of it is this process's to change
+            if isinstance(error, OSError):
+                self._refuse()
             return
         if self._state is ADDING:
             try:
@@ -195,6 +198,8 @@ class GuardedLog(ReadableLog):
             complete(error, self.directory, f"nothing has changed in the log: {cure}, and do it again")
 
     def _poison(self, error: OSError) -> None:
+        if self._is_inherited:
+            self._refuse()
         is_first = self._failure is None
         if is_first:
             self._failure = error

@@ -25,6 +25,7 @@ from logstore.log_reader import ClosedReader
 from logstore.log_state import LogState
 from logstore.open_files import OpenFiles
 from logstore.own_checkpoints import OwnCheckpoints
+from logstore.owned_filesystem import OwnedFileSystem
 from logstore.producer_replay import rebuild_producers
 from logstore.retention import Condition, exceeds_age, exceeds_size, is_before, select_expired
 from logstore.root_checkpoints import PartitionCheckpoints
@@ -50,6 +51,8 @@ class Log(WritableLog):
     """A log that stands alone has one; `LogDirectory` locks the whole root."""
     _root_lock: DirectoryLock | None = None
     """That of the root; its log directory lets go of it."""
+    _disk: FileSystem = REAL
+    """What the log was opened with."""
     is_complete = False
     """Whether the log was closed in order, with all on stable storage."""
 
@@ -78,6 +81,7 @@ class Log(WritableLog):
         alone is open already, or its parent directory is locked as a root.
         """
         path = Path(directory).absolute()
+        disk, filesystem = filesystem, OwnedFileSystem(filesystem, path)
         config = LogConfig() if config is None else config
         if not isinstance(config, LogConfig):
             raise TypeError(f"the configuration is of type {type(config).__name__}: pass LogConfig(segment_bytes=...)")
@@ -114,6 +118,7 @@ class Log(WritableLog):
                 open_files=open_files,
                 own_checkpoints=own,
             )
+            log._disk = disk
             log._hold(lock, root_lock)
             log.update_high_watermark(known.high_watermark or 0)
             if observer is not None:
@@ -365,7 +370,7 @@ class Log(WritableLog):
 
         A forked process closes its copy of a log by this too: nothing happens to the log.
         """
-        if self._state is LogState.INHERITED:
+        if self._is_inherited:
             return
         with self._lock:
             if self._state is LogState.CLOSED:
@@ -396,7 +401,7 @@ class Log(WritableLog):
 
         For a log whose disk has failed: the next `open` recovers it. A forked process does nothing to the log by this.
         """
-        if self._state is LogState.INHERITED:
+        if self._is_inherited:
             return
         with self._lock:
             self._state = LogState.CLOSED
@@ -428,7 +433,7 @@ class Log(WritableLog):
 
         >>> log = log.recover()
         """
-        if self._state is LogState.INHERITED:
+        if self._is_inherited:
             self._refuse()
         if self._root_lock is not None:
             self._root_lock.ensure_held()
@@ -444,7 +449,7 @@ class Log(WritableLog):
             if self._own_checkpoints is None
             else None,
             root_lock=self._root_lock,
-            filesystem=self._filesystem,
+            filesystem=self._disk,
             clock=self._clock,
             observer=self._observer,
             open_files=self._open_files,

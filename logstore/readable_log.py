@@ -46,6 +46,7 @@ class ReadableLog(ABC):
         self.directory = directory
         self._lock: RLock | RefusedLock = RLock()
         self._state = LogState.OPEN
+        self._is_inherited = False
         self._reader = LogReader(directory, SegmentList(loaded.segments), loaded.log_end_offset)
         self._epochs = loaded.epochs
         self._producers = loaded.producers
@@ -168,7 +169,7 @@ class ReadableLog(ABC):
         return reader.read(offset, max_bytes, limit, min_one_batch, with_aborted=True)
 
     def _ensure_readable(self) -> None:
-        if self._state in {LogState.CLOSED, LogState.INHERITED}:
+        if self._is_inherited or self._state is LogState.CLOSED:
             self._refuse()
 
     @abstractmethod

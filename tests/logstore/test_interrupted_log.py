@@ -356,3 +356,75 @@ def test_a_child_that_is_forked_within_a_call_leaves_the_log_alone_as_it_unwinds
     log.close()
     with Log.open(log.directory) as again:
         assert values(again) == [*BEFORE, b"kept"]
+
+
+@pytest.mark.parametrize(
+    ("step", "before"),
+    [("write", True), ("write", False), ("fsync", True), ("fsync", False), ("rename", False), ("truncate", False)],
+)
+def test_a_child_that_goes_on_with_the_call_changes_no_file(tmp_path: Path, step: str, before: bool) -> None:
+    children: list[int] = []
+
+    def content() -> dict[Path, bytes]:
+        return {path: path.read_bytes() for path in (tmp_path / "t-0").iterdir()}
+
+    class ForkingDisk(FileSystem):
+        """Forks before or after a step, as a signal handler may; parent and child go on."""
+
+        armed = False
+
+        def fork(self, name: str, now_before: bool) -> None:
+            if self.armed and name == step and now_before == before:
+                self.armed = False
+                there = content()
+                children.append(os.fork())
+                if children[-1]:
+                    assert os.waitstatus_to_exitcode(os.waitpid(children[-1], 0)[1]) == 0
+                    assert content() == there
+
+        def write(self, descriptor: int, data: bytes | bytearray | memoryview) -> None:
+            self.fork("write", True)
+            super().write(descriptor, data)
+            self.fork("write", False)
+
+        def fsync(self, descriptor: int) -> None:
+            self.fork("fsync", True)
+            super().fsync(descriptor)
+            self.fork("fsync", False)
+
+        def rename(self, source: Path, target: Path) -> None:
+            super().rename(source, target)
+            self.fork("rename", False)
+
+        def truncate(self, path: Path, size: int) -> None:
+            super().truncate(path, size)
+            self.fork("truncate", False)
+
+    disk = ForkingDisk()
+    log = Log.open(tmp_path / "t-0", filesystem=disk)
+    for number in range(4):
+        lead(log, b"%d" % number)
+    calls: dict[str, Callable[[], object]] = {
+        "write": lambda: lead(log, b"kept"),
+        "fsync": log.flush,
+        "rename": lambda: log.truncate_to(2),
+        "truncate": lambda: log.truncate_to(2),
+    }
+    disk.armed = True
+    try:
+        calls[step]()
+    except BaseException as error:  # the child ends here, whatever comes
+        if children == [0]:
+            os._exit(0 if isinstance(error, (LogClosedError, InheritedError)) else 1)
+        raise
+    if children == [0]:
+        log.close()
+        os._exit(0)
+    assert len(children) == 1
+    expected = {"write": [b"0", b"1", b"2", b"3", b"kept"], "fsync": [b"0", b"1", b"2", b"3"]}.get(step, [b"0", b"1"])
+    assert values(log) == expected
+    lead(log, b"next")
+    log.close()
+    assert_sound(log.directory)
+    with Log.open(log.directory) as again:
+        assert values(again) == [*expected, b"next"]

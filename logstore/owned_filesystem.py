@@ -1,0 +1,55 @@
+"""The file system of one log: that of the process which opened the log, and of no process forked from it."""
+
+import os
+from pathlib import Path
+from typing import Final, NoReturn
+
+from epoch.filesystem import FileSystem
+from epoch.forked import disown_after_fork
+from logstore.errors import LogClosedError
+
+_STEPS: Final = ("write", "fsync", "rename", "copy", "truncate", "unlink", "mkdir", "rmdir", "fsync_directory")
+
+
+class OwnedFileSystem(FileSystem):
+    """Does what another does, until its process is forked: the child's copy refuses every step.
+
+    A signal handler may fork in the middle of a call, and the child return from it: the call goes on there. Nothing
+    of that reaches the files, not even a write that has its descriptor already.
+    """
+
+    def __init__(self, disk: FileSystem, directory: Path) -> None:
+        """Do all by `disk`; `directory` is that of the log."""
+        self._directory = directory
+        self._disk = disk
+        self._descriptors: set[int] = set()
+        for step in _STEPS:  # bound once: appends pay nothing for coming by here
+            setattr(self, step, getattr(disk, step))
+        disown_after_fork(self)
+
+    def open(self, path: Path, *, truncate: bool = False) -> int:
+        """Open a file, and remember its descriptor."""
+        descriptor = self._disk.open(path, truncate=truncate)
+        self._descriptors.add(descriptor)
+        return descriptor
+
+    def close(self, descriptor: int) -> None:
+        """Give the descriptor back."""
+        self._descriptors.discard(descriptor)  # first: the number may be another file's as soon as it is closed
+        self._disk.close(descriptor)
+
+    def disown(self) -> None:
+        """Take no further step, and let all descriptors lead to nothing that can be written."""
+        for step in ("open", *_STEPS):
+            setattr(self, step, self._refuse)
+        nothing = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
+        for descriptor in self._descriptors:
+            os.dup2(nothing, descriptor, inheritable=False)
+        os.close(nothing)
+
+    def _refuse(self, *_: object, **__: object) -> NoReturn:
+        raise LogClosedError(
+            "the log is that of the process which forked this one",
+            file=self._directory,
+            advice="use it there, or open it after the fork",
+        )
