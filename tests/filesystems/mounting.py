@@ -26,7 +26,7 @@ class FileSystemKind:
     mebibytes: int
     options: str = "noatime"
     sector: int = 512
-    """What must be written as a whole: the superblock, without which nothing is mounted, or what devices promise."""
+    """What must be written as a whole for it to be mounted again: its superblock or, with xfs, a block of metadata."""
 
     def format(self, image: Path) -> None:
         with image.open("wb") as file:
@@ -49,7 +49,7 @@ KINDS = {
     for kind in (
         FileSystemKind("ext4", "ext4", MAKE_EXT4, 64, sector=1_024),
         FileSystemKind("ext4-writeback", "ext4", MAKE_EXT4, 64, "noatime,data=writeback", sector=1_024),
-        FileSystemKind("xfs", "xfs", ("mkfs.xfs", "-q", "-f", "-K"), 300),
+        FileSystemKind("xfs", "xfs", ("mkfs.xfs", "-q", "-f", "-K"), 300, sector=4_096),
         FileSystemKind("btrfs", "btrfs", ("mkfs.btrfs", "-q", "-f", "-K"), 128, sector=4_096),
     )
 }
