@@ -7,6 +7,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from logstore.batch import MAX_OFFSET
 from logstore.columns import BatchColumns
 from logstore.file_name import FileKind
 from logstore.log_file import LogFile
@@ -14,6 +15,7 @@ from logstore.segment import Segment
 from logstore.verify import Finding
 from logstore.verify.finding import Reporter
 from logstore.verify.log_pass import Check, Chunk, LogPass, Scan, SilentCheck
+from replication.audit.copy_summary import OffsetRange
 from replication.audit.examined_copy import ExaminedCopy
 from replication.audit.range_digests import RANGE_BITS
 
@@ -33,9 +35,13 @@ ROW = np.dtype(
         ("position", np.int64),
         ("segment", np.int32),
         ("is_sound", np.bool_),
+        ("is_corrupt", np.bool_),
     ]
 )
-"""One batch; `segment` is a number in the copy's list of segments. Sound is what its header can be believed to say."""
+"""One batch; `segment` is a number in the copy's list of segments. Sound is what its header can be believed to say.
+
+Corrupt is what fails its checksum; the leader epoch, which no checksum covers, can be believed all the same.
+"""
 
 Batches = NDArray[np.void]
 
@@ -60,6 +66,20 @@ class BatchReader:
         self.batches_read += len(rows)
         self.bytes_read += int(rows["size"].sum())
         return _ordered(rows)
+
+    def ranges_with(self, wanted: Sequence[OffsetRange]) -> set[int]:
+        """Return the numbers of the digests' ranges in which a batch begins that has some of the offsets."""
+        rows = self.copy.digests.rows
+        chosen = np.zeros(len(rows), np.bool_)
+        for first, last in wanted:
+            chosen |= (rows["last_offset"] >= first) & (rows["first_offset"] <= last)
+        return set(rows["range"][chosen].tolist())
+
+    def next_offset(self, end: int) -> int:
+        """Return the first offset in the digests' ranges from `end` on, and the largest one where there is none."""
+        rows = self.copy.digests.rows
+        behind = rows["first_offset"][rows["range"] >= end >> RANGE_BITS]
+        return int(behind.min()) if len(behind) else MAX_OFFSET
 
     def read_all(self, check: Check) -> None:
         """Show the whole log to a check. Raises CopyUnreadableError."""
@@ -92,7 +112,8 @@ class BatchReader:
         self._make_pass(numbers, collected, collected.scan)
         rows = np.concatenate(collected.parts) if collected.parts else np.empty(0, ROW)
         for misfit in self.copy.summary.misfit_epochs:
-            rows["is_sound"] &= (rows["base_offset"] > misfit.last) | (rows["last_offset"] < misfit.first)
+            for name in ("is_sound", "is_corrupt"):
+                rows[name] &= (rows["base_offset"] > misfit.last) | (rows["last_offset"] < misfit.first)
         return rows
 
     def _make_pass(self, numbers: Sequence[int], check: Check, scan: Scan) -> None:
@@ -122,6 +143,7 @@ class _Collected(SilentCheck):
         for name in (*COMPARED, "base_timestamp", "max_timestamp", "position"):
             rows[name] = getattr(columns, name)[chosen]
         rows["is_sound"] = columns.crc_valid[chosen]
+        rows["is_corrupt"] = ~rows["is_sound"]
         rows["segment"] = self.numbers[chunk.segment.log_path.name]
         self.parts.append(rows)
         yield from ()

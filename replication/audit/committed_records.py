@@ -30,6 +30,9 @@ def committed_findings(
             else "does not have them: an unclean election has lost them, or will; keep this copy"
         )
         yield _finding(partition, replica, span, f"but {chosen.replica}, which Kafka elects ({place}), {how}")
+    for replica, span in chosen.loss.unreadable.items():
+        what = "but they are corrupt here, and no other copy that was read has them: they are lost whichever copy leads"
+        yield _finding(partition, replica, span, f"{what}; keep this copy, and look for others")
 
 
 def _others(comparison: Comparison, replica: str) -> Iterator[str]:

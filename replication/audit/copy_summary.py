@@ -1,6 +1,7 @@
 """What is known of one copy of a partition once it was examined: small, whatever the size of its log."""
 
 import json
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import NamedTuple, Self
 
@@ -26,6 +27,17 @@ class OffsetRange(NamedTuple):
 
     first: int
     last: int
+
+
+def merged(ranges: Sequence[OffsetRange]) -> list[OffsetRange]:
+    """Sort ranges and join those that overlap, so that no record is in two."""
+    merged: list[OffsetRange] = []
+    for each in sorted(ranges):
+        if merged and each.first <= merged[-1].last + 1:
+            merged[-1] = OffsetRange(merged[-1].first, max(merged[-1].last, each.last))
+        else:
+            merged.append(each)
+    return merged
 
 
 class ProducerEnd(NamedTuple):

@@ -2,17 +2,19 @@
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Final
 
 import numpy as np
 
 from replication.audit.batch_reader import Batches, BatchReader
 from replication.audit.comparison import Comparison, spans
-from replication.audit.copy_summary import CopySummary, OffsetRange
+from replication.audit.copy_summary import CopySummary, OffsetRange, merged
 from replication.audit.difference_findings import odd_replicas
 from replication.audit.examined_copy import ExaminedCopy
 from replication.audit.range_digests import RANGE_BITS
 from replication.audit.record_tally import RecordSpan, RecordTally, clipped
+from replication.audit.unreadable_records import acknowledged_and_corrupt, unreadable
 from replication.errors import CopyUnreadableError
 
 LAST: Final = 2**63 - 2
@@ -31,13 +33,16 @@ class Loss:
     """Those of them below the high watermark of a copy that has them: producers were told that they are safe."""
     by_replica: Mapping[str, RecordSpan]
     """The acknowledged ones that each replica has; replicas without any are left out."""
+    unreadable: Mapping[str, RecordSpan]
+    """Those that each replica has corrupt, and no other has at all: lost whichever leads, and counted by offsets."""
 
 
 def losses(copies: Sequence[ExaminedCopy], comparisons: Comparisons) -> dict[str, Loss]:
     """Tell, by leader, what is lost under it; a leader is left out where the copies could not all be compared with it.
 
     Records count as equal where `compare` says so. What retention has removed from the leader's log is not lost, and
-    neither is what the cleaner may have removed. Batches whose checksum does not hold are nobody's records.
+    neither is what the cleaner may have removed. Batches whose checksum does not hold are nobody's records; where
+    they were acknowledged and no copy has them sound, they are lost whoever leads.
     """
     leaders = [
         copy.replica
@@ -66,18 +71,25 @@ class _Tallies:
     lost: RecordTally = field(default_factory=RecordTally)
     acknowledged: RecordTally = field(default_factory=RecordTally)
     by_replica: dict[str, RecordTally] = field(default_factory=dict)
+    unreadable: dict[str, RecordTally] = field(default_factory=dict)
 
-    def add(self, lost: Mapping[str, Batches], high_watermarks: Mapping[str, int | None]) -> None:
+    def add(
+        self, lost: Mapping[str, Batches], ruined: Mapping[str, Batches], high_watermarks: Mapping[str, int | None]
+    ) -> None:
         """Count in what each replica has of one stretch of the log."""
         acknowledged = {name: clipped(rows, 0, high_watermarks[name] or 0) for name, rows in lost.items()}
-        self.lost.add(np.concatenate([*lost.values()]))
-        self.acknowledged.add(np.concatenate([*acknowledged.values()]))
-        for name, rows in acknowledged.items():
-            self.by_replica.setdefault(name, RecordTally()).add(rows)
+        self.lost.add(np.concatenate([*lost.values(), *ruined.values()]))
+        self.acknowledged.add(np.concatenate([*acknowledged.values(), *ruined.values()]))
+        for tallies, found in ((self.by_replica, acknowledged), (self.unreadable, ruined)):
+            for name, rows in found.items():
+                tallies.setdefault(name, RecordTally()).add(rows)
 
     def loss(self) -> Loss:
-        held = {name: tally.span for name, tally in self.by_replica.items() if tally.span.records}
-        return Loss(self.lost.span, self.acknowledged.span, held)
+        return Loss(self.lost.span, self.acknowledged.span, _spans(self.by_replica), _spans(self.unreadable))
+
+
+def _spans(tallies: Mapping[str, RecordTally]) -> dict[str, RecordSpan]:
+    return {name: tally.span for name, tally in tallies.items() if tally.span.records}
 
 
 def _lacking(
@@ -100,18 +112,7 @@ def _lacking(
         for first, last in (*missing, *diverging, *leader.corrupt)
         if first < tail and last >= starts
     )
-    return _merged([*before, OffsetRange(tail, LAST)])
-
-
-def _merged(ranges: Sequence[OffsetRange]) -> list[OffsetRange]:
-    """Sort ranges and join those that overlap, so that no record is in two."""
-    merged: list[OffsetRange] = []
-    for each in sorted(ranges):
-        if merged and each.first <= merged[-1].last + 1:
-            merged[-1] = OffsetRange(merged[-1].first, max(merged[-1].last, each.last))
-        else:
-            merged.append(each)
-    return merged
+    return merged([*before, OffsetRange(tail, LAST)])
 
 
 def _read(
@@ -122,31 +123,29 @@ def _read(
     """Read what any leader lacks, a stretch of the log at a time, and count it for each leader."""
     readers = {copy.replica: BatchReader(copy) for copy in copies}
     high_watermarks = {copy.replica: copy.summary.checkpointed_high_watermark for copy in copies}
-    wanted = {name: [ranges for pair, ranges in lacking.items() if pair[1] == name] for name in readers}
-    numbers = {name: _ranges_to_read(reader.copy, wanted[name]) for name, reader in readers.items()}
+    corrupt = {copy.replica: acknowledged_and_corrupt(copy.summary) for copy in copies}
+    wanted = {
+        name: [*corrupt[name], *chain(*(ranges for pair, ranges in lacking.items() if pair[1] == name))]
+        for name in readers
+    }
+    numbers = {name: reader.ranges_with(wanted[name]) for name, reader in readers.items()}
     for span in spans(np.array(sorted(set().union(*numbers.values())), np.int64)):
         first, end = int(span[0]) << RANGE_BITS, int(span[-1]) + 1 << RANGE_BITS
         holding = [name for name in readers if not numbers[name].isdisjoint(span.tolist())]
-        batches = {name: _sound(readers[name], first, end) for name in holding}
+        batches = {name: readers[name].read(first, end) for name in holding}
+        ruined = {
+            name: unreadable(
+                rows,
+                corrupt[name],
+                readers[name].next_offset(end),
+                [each for other, each in readers.items() if other != name],
+            )
+            for name, rows in batches.items()
+        }
         for leader, tally in tallies.items():
-            lost = {name: _within(rows, lacking[leader, name]) for name, rows in batches.items()}
-            tally.add(lost, high_watermarks)
-
-
-def _ranges_to_read(copy: ExaminedCopy, wanted: Sequence[Sequence[OffsetRange]]) -> set[int]:
-    """Return the numbers of the digests' ranges in which a batch begins that has some of the offsets."""
-    rows = copy.digests.rows
-    chosen = np.zeros(len(rows), np.bool_)
-    for ranges in wanted:
-        for first, last in ranges:
-            chosen |= (rows["last_offset"] >= first) & (rows["first_offset"] <= last)
-    return set(rows["range"][chosen].tolist())
-
-
-def _sound(reader: BatchReader, first: int, end: int) -> Batches:
-    rows = reader.read(first, end)
-    sound: Batches = rows[rows["is_sound"]]
-    return sound
+            start = readers[leader].copy.summary.log_start_offset
+            lost = {name: _within(rows[rows["is_sound"]], lacking[leader, name]) for name, rows in batches.items()}
+            tally.add(lost, {name: clipped(rows, start, LAST) for name, rows in ruined.items()}, high_watermarks)
 
 
 def _within(batches: Batches, ranges: Sequence[OffsetRange]) -> Batches:

@@ -12,8 +12,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from logstore.partition_directory import PartitionDirectory
 from logstore.verify import Severity
-from replication.audit import batch_reader, comparison, losses, range_digests
+from replication.audit import batch_reader, comparison, losses, range_digests, unreadable_records
 from replication.audit.committed_records import COMMITTED_RECORDS_LOST
 from replication.audit.examined_copy import ExaminedCopy
 from replication.audit.judgement import judge
@@ -51,7 +52,7 @@ def identities(copy: Copy) -> set[Identity]:
 def ranges_of(bits: int) -> Iterator[None]:
     """Let ranges of offsets be so small that a few batches fill many of them."""
     with ExitStack() as stack:
-        for module in (range_digests, comparison, batch_reader, losses):
+        for module in (range_digests, comparison, batch_reader, losses, unreadable_records):
             stack.enter_context(patch.object(module, "RANGE_BITS", bits))
         stack.enter_context(patch.object(comparison, "RANGES_AT_ONCE", 2))
         yield
@@ -232,6 +233,54 @@ def test_records_that_differ_are_lost_under_any_leader_where_no_majority_tells_w
     critical = [each for each in verdict.findings if each.finding.severity is Severity.CRITICAL]
     assert len(critical) == copies // 2
     assert all("compare them before one is given up" in each.finding.message for each in critical)
+
+
+def flip(partition: PartitionDirectory, offset: int) -> None:
+    """Alter one bit of the records of the batch with an offset."""
+    for segment in partition.segments:
+        with segment.open_log() as log:
+            places = [each.position + 70 for each in log.batches() if each.base_offset <= offset <= each.last_offset]
+        for place in places:
+            data = bytearray(segment.log_path.read_bytes())
+            data[place] ^= 1
+            segment.log_path.write_bytes(data)
+
+
+@pytest.mark.parametrize("bits", [0, 2, RANGE_BITS])
+@pytest.mark.parametrize(
+    ("damaged", "high_watermark", "expected"),
+    [
+        ({1: 21}, 24, {"broker-1": (21, 23)}),
+        ({1: 21}, 22, {"broker-1": (21, 21)}),
+        ({1: 21}, 21, {}),
+        ({1: 6}, 24, {}),
+        ({1: 6, 2: 7}, 24, {"broker-1": (6, 8), "broker-2": (6, 8)}),
+    ],
+    ids=["only here", "only here, in part", "not acknowledged", "also there", "corrupt here and there"],
+)
+def test_what_was_acknowledged_and_no_copy_has_sound_is_lost_whichever_leads(
+    damaged: dict[int, int],
+    high_watermark: int,
+    expected: dict[str, tuple[int, int]],
+    bits: int,
+    tmp_path: Path,
+) -> None:
+    batches = tuple(Written(0, 3) for _ in range(10))
+    with ranges_of(bits):
+        partitions = write_copies(tmp_path, [Copy(batches, 300), Copy(batches[:6], BIG)])
+        for number, offset in damaged.items():
+            flip(partitions[f"broker-{number}"], offset)
+        verdict = judge(marked(examined(partitions), high_watermark))
+    for each in candidates(verdict).values():
+        assert each.loss is not None
+        found = {name: (span.first_offset, span.last_offset) for name, span in each.loss.unreadable.items()}
+        assert found == expected
+        for name, span in each.loss.unreadable.items():
+            assert span.records == expected[name][1] - expected[name][0] + 1
+            assert each.loss.acknowledged.records >= span.records
+    critical = [each for each in verdict.findings if each.finding.kind == COMMITTED_RECORDS_LOST]
+    told = {each.replica for each in critical if "corrupt here, and no other copy" in each.finding.message}
+    assert told == set(expected)
 
 
 @pytest.mark.parametrize("label", ["diverged", "reconciled", "healed"])
