@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from py4j.protocol import Py4JError
-from pyspark import SparkConf
+from pyspark import SparkConf, SparkContext
 from pyspark.sql import SparkSession
 
 from replication.audit.gateway import start_context
@@ -56,7 +56,8 @@ def session_for_a_while(master: str | None = None) -> Iterator[SparkSession]:
 
     `kafka-log` is not made known: Spark takes a second to look for all data sources, which few audits need.
     """
-    is_ours = SparkSession.getActiveSession() is None
+    # The active session is the thread's: one that was started in another thread is somebody else's all the same.
+    is_ours = SparkSession.getActiveSession() is None and SparkContext._active_spark_context is None  # noqa: SLF001
     spark = _started(master, {})
     try:
         yield spark

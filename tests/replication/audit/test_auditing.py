@@ -4,6 +4,7 @@ import os
 import shutil
 import signal
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -52,6 +53,17 @@ def test_real_replicas_are_judged_as_in_one_process(spark: SparkSession) -> None
 def test_a_session_that_was_there_before_goes_on(spark: SparkSession) -> None:
     with session_for_a_while() as same:
         assert same is spark
+    assert spark.range(3).count() == 3
+
+
+def test_a_session_of_another_thread_goes_on_too(spark: SparkSession) -> None:
+    def use() -> None:
+        assert SparkSession.getActiveSession() is None
+        with session_for_a_while():
+            pass
+
+    with ThreadPoolExecutor(1) as other:
+        other.submit(use).result()
     assert spark.range(3).count() == 3
 
 
