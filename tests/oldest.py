@@ -22,11 +22,11 @@ EVERY_DAY: Final = ("tests/replication/audit/test_data_source.py", "tests/test_o
 
 
 def requirements() -> Iterator[Requirement]:
-    """Find what the packages, their extras and their tests require, but for the packages themselves."""
+    """Find what the packages, their extras and `make test` require, but for the packages themselves."""
     document = tomllib.loads((PROJECT / "pyproject.toml").read_text())
     project = document["project"]
-    extras, groups = project["optional-dependencies"], document["dependency-groups"]
-    for requirement in map(Requirement, chain(project["dependencies"], *extras.values(), *groups.values())):
+    extras, tests = project["optional-dependencies"], document["dependency-groups"]["dev"]
+    for requirement in map(Requirement, chain(project["dependencies"], *extras.values(), tests)):
         if requirement.name != project["name"]:
             yield requirement
 
