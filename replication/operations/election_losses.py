@@ -10,9 +10,9 @@ from logstore.meta_properties import META_PROPERTIES_NAME, MetaProperties
 from replication.int32 import parse_int32
 from replication.operations.election_forecast import ElectionForecast
 from replication.operations.tool_error import ToolError
-from replication.planning import Advice, Replica, Standing, advise, open_replicas
+from replication.planning import Advice, Replica, Standing, advise
 from replication.planning.failures import PARTITION_ERRORS, OnError
-from replication.planning.replica import holding
+from replication.planning.replica import holding, open_named_replicas
 from replication.planning.rereading import judge_copies
 
 _MIN_REPLICAS: Final = 2
@@ -87,12 +87,12 @@ def open_log_directories(arguments: Sequence[str], on_error: OnError) -> list[Re
     """Open `[ID=]DIR` arguments as replicas that are called by their brokers' ids; a broker may have several disks.
 
     Without an ID it is read from the directory's meta.properties. Raises ToolError where none is told, where there are
-    fewer than two brokers, or two copies of a partition of one broker, and what else `open_replicas` raises.
+    fewer than two brokers, or two copies of a partition of one broker, and what else `open_named_replicas` raises.
     """
     directories = [_parsed(argument) for argument in arguments]
     if len({broker_id for broker_id, _ in directories}) < _MIN_REPLICAS:
         raise ToolError("Option log-dir is needed for two brokers or more: what is lost shows only in comparison")
-    opened = open_replicas([path for _, path in directories], on_error=on_error)
+    opened = open_named_replicas([path for _, path in directories], on_error=on_error)
     replicas: dict[int, Replica] = {}
     for (broker_id, path), disk in zip(directories, opened, strict=True):
         named = replace(disk, name=str(broker_id))

@@ -61,15 +61,33 @@ def open_replicas(paths: Sequence[Path], *, on_error: OnError = stop) -> list[Re
     SameReplicaError where one of them is given twice; and as the `meta.properties` of their roots say it,
     DifferentClustersError, and SameBrokerError where two copies of one broker hold the same partition.
     """
+    replicas = _opened(paths, on_error)
+    ensure_one_cluster({str(path): replica.cluster_id for path, replica in zip(paths, replicas, strict=True)})
+    _ensure_different_brokers(replicas)
+    _ensure_comparable(paths, replicas)
+    return replicas
+
+
+def open_named_replicas(paths: Sequence[Path], *, on_error: OnError = stop) -> list[Replica]:
+    """Open directories whose caller says which broker's and cluster's each is, whatever their `meta.properties` say.
+
+    Raises as `open_replicas` does, but for DifferentClustersError and SameBrokerError.
+    """
+    replicas = _opened(paths, on_error)
+    _ensure_comparable(paths, replicas)
+    return replicas
+
+
+def _opened(paths: Sequence[Path], on_error: OnError) -> list[Replica]:
     _ensure_different(paths)
     opened = [open_log_directory(path) for path in paths]
     names = _distinct_names([each.path if isinstance(each, LogRoot) else each.path.parent for each in opened])
-    replicas = [_open(name, each, on_error) for name, each in zip(names, opened, strict=True)]
-    ensure_one_cluster({str(path): replica.cluster_id for path, replica in zip(paths, replicas, strict=True)})
-    _ensure_different_brokers(replicas)
+    return [_open(name, each, on_error) for name, each in zip(names, opened, strict=True)]
+
+
+def _ensure_comparable(paths: Sequence[Path], replicas: Sequence[Replica]) -> None:
     if not _meant_for_several(replicas):
         raise NothingInCommonError([str(path) for path in paths])
-    return replicas
 
 
 def in_common(replicas: Sequence[Replica]) -> list[TopicPartition]:
