@@ -3,6 +3,8 @@
 import os
 import signal
 from collections import Counter
+from collections.abc import Iterator
+from types import FrameType
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -36,6 +38,19 @@ def require_java_for_spark() -> None:
         find_java()
     except JavaMissingError as error:
         require(available=False, what=str(error))
+
+
+@pytest.fixture
+def alarmed() -> Iterator[None]:
+    """Let `signal.alarm(seconds)` end a call of the test that hangs, and say where it does."""
+
+    def hang(_: int, frame: FrameType | None) -> None:
+        raise TimeoutError(f"a call hangs at {frame}")
+
+    before = signal.signal(signal.SIGALRM, hang)
+    yield
+    signal.alarm(0)
+    signal.signal(signal.SIGALRM, before)
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -2,10 +2,9 @@
 
 import random
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from types import FrameType
 
 import pytest
 
@@ -17,16 +16,7 @@ from tests.interruption import RAISED, Bystander, InterruptedDisk, Interrupter, 
 INTERRUPTIONS = Campaign("interrupted calls of the epoch cache", full=6_000, share=300)
 SECONDS = 120
 
-
-@pytest.fixture(autouse=True)
-def _nothing_hangs() -> Iterator[None]:
-    def hang(_: int, frame: FrameType | None) -> None:
-        raise TimeoutError(f"a call hangs at {frame}")
-
-    before = signal.signal(signal.SIGALRM, hang)
-    yield
-    signal.alarm(0)
-    signal.signal(signal.SIGALRM, before)
+pytestmark = pytest.mark.usefixtures("alarmed")
 
 
 def calls(cache: LeaderEpochFileCache, rng: random.Random) -> tuple[Callable[[], object], EpochHistory]:

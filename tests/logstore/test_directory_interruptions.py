@@ -2,11 +2,10 @@
 
 import random
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from shutil import rmtree
-from types import FrameType
 
 import pytest
 
@@ -21,18 +20,9 @@ from tests.logstore.interrupted_life import CONFIG, NOW
 
 INTERRUPTIONS = Campaign("interrupted calls of a directory of logs", full=6_000, share=150)
 SECONDS = 120
+
+pytestmark = pytest.mark.usefixtures("alarmed")
 CALLS_OF_A_LIFE = 80
-
-
-@pytest.fixture(autouse=True)
-def _nothing_hangs() -> Iterator[None]:
-    def hang(_: int, frame: FrameType | None) -> None:
-        raise TimeoutError(f"a call hangs at {frame}")
-
-    before = signal.signal(signal.SIGALRM, hang)
-    yield
-    signal.alarm(0)
-    signal.signal(signal.SIGALRM, before)
 
 
 class Life:

@@ -8,12 +8,10 @@ it, or says that it is poisoned and is recovered. The same log lives on, is reop
 import random
 import signal
 from collections import deque
-from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from shutil import rmtree
-from types import FrameType
 
 import pytest
 
@@ -27,21 +25,12 @@ from tests.logstore.test_log_crash_states import check_epochs
 
 INTERRUPTIONS = Campaign("interrupted calls of a log", full=90_000, share=800)
 SECONDS = 120
+
+pytestmark = pytest.mark.usefixtures("alarmed")
 """What counts as hanging."""
 CALLS_OF_A_LIFE = 150
 CONFIGS = (CONFIG, replace(CONFIG, index_interval_bytes=0, flush_messages=4), replace(CONFIG, retention_bytes=4_000))
 FORK = "fork"
-
-
-@pytest.fixture(autouse=True)
-def _nothing_hangs() -> Iterator[None]:
-    def hang(_: int, frame: FrameType | None) -> None:
-        raise TimeoutError(f"a call hangs at {frame}")
-
-    before = signal.signal(signal.SIGALRM, hang)
-    yield
-    signal.alarm(0)
-    signal.signal(signal.SIGALRM, before)
 
 
 class Interruptions:
