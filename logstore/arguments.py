@@ -1,14 +1,16 @@
 """What a caller has passed: refused by its name before anything changes, with what to pass instead."""
 
 from operator import index
-from typing import Final, SupportsIndex
+from typing import Final
 
 MAX_EPOCH: Final = 2**31 - 1
 
 
 def whole_number(value: object, name: str) -> int:
     """Return the number; raises TypeError for all that is none, as what is no whole number would come to be on disk."""
-    if isinstance(value, bool) or not isinstance(value, SupportsIndex):
+    if type(value) is int:  # a look at whether it could be one costs more than an append
+        return value
+    if isinstance(value, bool) or not hasattr(value, "__index__"):
         raise TypeError(f"{name} is {value!r}, of type {type(value).__name__}: pass a whole number, an int")
     return index(value)
 

@@ -107,8 +107,9 @@ class WritableLog(GuardedLog):
                     plain = plain_producer_batch(data, next_offset, leader_epoch, now, self.config)
                     if plain is not None and self._write_plain(*plain) is not None:
                         return plain[1]
-                leader_epoch = leader_epoch_number(leader_epoch)
-                self._refuse_lower_epoch(leader_epoch)
+                if leader_epoch != self._current_epoch:
+                    leader_epoch = leader_epoch_number(leader_epoch)
+                    self._refuse_lower_epoch(leader_epoch)
                 append = validate_for_leader(
                     data,
                     next_offset=next_offset,
