@@ -37,9 +37,13 @@ class Compaction(SilentCheck):
 
 def is_compacted(partition: PartitionDirectory) -> bool:
     """Whether the cleaner has been over the log, or may have been, as far as names and checkpoints tell."""
-    checkpoints = partition.checkpoints
-    may_be = checkpoints.cleaner_offset is not None or CLEANER_OFFSET_CHECKPOINT in checkpoints.unread
-    return may_be or partition.topic_partition.topic in ALWAYS_COMPACTED or _was_replaced(partition)
+    known = partition.checkpoints.cleaner_offset is not None or partition.topic_partition.topic in ALWAYS_COMPACTED
+    return known or may_lack_checkpoint(partition)
+
+
+def may_lack_checkpoint(partition: PartitionDirectory) -> bool:
+    """Whether the cleaner may have been further than its checkpoint tells: it cannot be read or came too early."""
+    return CLEANER_OFFSET_CHECKPOINT in partition.checkpoints.unread or _was_replaced(partition)
 
 
 def _was_replaced(partition: PartitionDirectory) -> bool:

@@ -33,6 +33,9 @@ def committed_findings(
     for replica, span in chosen.loss.unreadable.items():
         what = "but they are corrupt here, and no other copy that was read has them: they are lost whichever copy leads"
         yield _finding(partition, replica, span, f"{what}; keep this copy, and look for others")
+    for replica, span in chosen.loss.gone.items():
+        what = "but they are not there, here or in another copy that was read: they are lost whichever copy leads"
+        yield _finding(partition, replica, span, f"{what}; look for other copies")
 
 
 def _others(comparison: Comparison, replica: str) -> Iterator[str]:
@@ -56,13 +59,13 @@ def in_words(span: RecordSpan) -> str:
     """
     if not span.records:
         return "no records"
-    epochs = ", ".join(map(str, span.epochs))
-    parts = [
-        f"offsets {span.first_offset}..{span.last_offset}",
-        f"leader epoch{'s' if len(span.epochs) > 1 else ''} {epochs}",
-        *_times(span),
-    ]
+    parts = [f"offsets {span.first_offset}..{span.last_offset}", *_epochs(span), *_times(span)]
     return f"{span.records:,} record{'s' if span.records > 1 else ''} ({', '.join(parts)})"
+
+
+def _epochs(span: RecordSpan) -> Iterator[str]:
+    if span.epochs:
+        yield f"leader epoch{'s' if len(span.epochs) > 1 else ''} {', '.join(map(str, span.epochs))}"
 
 
 def _times(span: RecordSpan) -> Iterator[str]:

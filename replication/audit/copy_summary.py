@@ -96,6 +96,11 @@ class CopySummary:
     """Batches whose leader epoch contradicts their neighbours', so that the field must have been altered."""
     corrupt: tuple[OffsetRange, ...]
     """Batches whose checksum does not hold: nobody can read their records here."""
+    gaps: tuple[OffsetRange, ...]
+    """Offsets from the log's start on that no batch holds, and that the cleaner cannot have removed.
+
+    The last is without end: what follows the last batch. A thousand or more are joined, so that batches may be between.
+    """
     segments: tuple[SegmentExtent, ...]
     kept_segments: int
     """How many of the segments are left when the broker has loaded the log."""
@@ -141,6 +146,7 @@ _TUPLES = {
     "lineage": EpochEntry,
     "misfit_epochs": OffsetRange,
     "corrupt": OffsetRange,
+    "gaps": OffsetRange,
     "segments": SegmentExtent,
     "open_transactions": OpenTransaction,
     "last_markers": LastMarker,

@@ -12,7 +12,7 @@ from logstore.log_tail import LogTail, first_segment_to_read
 from logstore.partition_directory import PartitionDirectory
 from logstore.segment import Segment
 from logstore.verify import Finding
-from logstore.verify.log_pass import Chunk, SilentCheck, end_after, runs
+from logstore.verify.log_pass import LARGEST_OFFSET, Chunk, SilentCheck, end_after, runs
 from replication.audit.copy_summary import OffsetRange
 from replication.audit.producer_tally import ProducerTally
 from replication.audit.range_digests import RangeDigests
@@ -21,6 +21,8 @@ NO_OFFSET = -1
 NO_TIMESTAMP = -1
 MOST_CORRUPT = 1_000
 """Runs of corrupt batches that are kept one by one."""
+MOST_GAPS = 1_000
+"""Gaps between batches that are kept one by one."""
 
 
 @dataclass(slots=True)
@@ -62,6 +64,10 @@ class CopyWatch(SilentCheck):
         self.segments: list[SegmentTally] = []
         self.corrupt: list[OffsetRange] = []
         """Offsets of batches whose checksum does not hold; where there are many, the last ones are joined."""
+        self.gaps: list[OffsetRange] = []
+        """Offsets that no batch holds, though later ones are held; where there are many, the last ones are joined."""
+        self.batches_end = partition.log_start_offset
+        """Where the last batch ends, or the log starts if that is later."""
         self.holes_end = 0
         """Where the last batch ends from which the cleaner removed records."""
         self.readable_end_offset = partition.log_start_offset
@@ -74,6 +80,7 @@ class CopyWatch(SilentCheck):
         self._begin(chunk.segment)
         self.segments[-1].add(columns)
         self._note_corrupt(columns)
+        self._note_gaps(columns)
         self.digests.add(columns)
         self.runs.add(columns, chunk.segment.log_path.name)
         self.producers.add(columns)
@@ -110,6 +117,18 @@ class CopyWatch(SilentCheck):
                 earlier = self.corrupt.pop()
                 found = OffsetRange(min(earlier.first, found.first), max(earlier.last, found.last))
             self.corrupt.append(found)
+
+    def _note_gaps(self, columns: BatchColumns) -> None:
+        ends = np.minimum(columns.last_offset, LARGEST_OFFSET - 1) + 1
+        reached = np.maximum.accumulate(np.concatenate([[self.batches_end], ends]))
+        self.batches_end = int(reached[-1])
+        for row in np.flatnonzero(columns.base_offset > reached[:-1]):
+            gap = OffsetRange(int(reached[row]), int(columns.base_offset[row]) - 1)
+            if len(self.gaps) == MOST_GAPS:
+                last = int(columns.base_offset.max()) - 1  # of these batches no more is told
+                self.gaps[-1] = OffsetRange(self.gaps[-1].first, max(self.gaps[-1].last, gap.last, last))
+                return
+            self.gaps.append(gap)
 
     def _begin(self, segment: Segment) -> None:
         if self.segments and self.segments[-1].segment is segment:

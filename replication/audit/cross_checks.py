@@ -169,11 +169,13 @@ class _CrossChecks:
         for summary in self.summaries:
             forks = [fork for replicas, fork in self.forks.items() if summary.replica in replicas]
             fork = min(forks, default=None)
-            if fork is None or summary.high_watermark is None or summary.high_watermark <= fork:
+            # Not as far as the log goes: what damage cut off was committed too.
+            committed = summary.checkpointed_high_watermark
+            if fork is None or committed is None or committed <= fork:
                 continue
             finding = self.report.info(
                 "high-watermark-beyond-fork",
-                f"records up to {summary.high_watermark} were committed by what this broker knew, but the copies "
+                f"records up to {committed} were committed by what this broker knew, but the copies "
                 f"diverge at offset {fork}: they stay only if this branch is the one that leads",
                 file=HIGH_WATERMARK_CHECKPOINT,
                 offset=fork,

@@ -12,6 +12,7 @@ from replication.audit.comparison import Comparison, spans
 from replication.audit.copy_summary import CopySummary, OffsetRange, merged
 from replication.audit.difference_findings import odd_replicas
 from replication.audit.examined_copy import ExaminedCopy
+from replication.audit.gone_records import gone
 from replication.audit.range_digests import RANGE_BITS
 from replication.audit.record_tally import RecordSpan, RecordTally, clipped
 from replication.audit.unreadable_records import acknowledged_and_corrupt, unreadable
@@ -35,6 +36,8 @@ class Loss:
     """The acknowledged ones that each replica has; replicas without any are left out."""
     unreadable: Mapping[str, RecordSpan]
     """Those that each replica has corrupt, and no other has at all: lost whichever leads, and counted by offsets."""
+    gone: Mapping[str, RecordSpan]
+    """Those that each replica lacks below its high watermark, and no other has: lost and counted likewise."""
 
 
 def losses(copies: Sequence[ExaminedCopy], comparisons: Comparisons) -> dict[str, Loss]:
@@ -42,7 +45,8 @@ def losses(copies: Sequence[ExaminedCopy], comparisons: Comparisons) -> dict[str
 
     Records count as equal where `compare` says so. What retention has removed from the leader's log is not lost, and
     neither is what the cleaner may have removed. Batches whose checksum does not hold are nobody's records; where
-    they were acknowledged and no copy has them sound, they are lost whoever leads.
+    they were acknowledged and no copy has them sound, they are lost whoever leads; and so is what was acknowledged
+    and is missing everywhere.
     """
     leaders = [
         copy.replica
@@ -72,20 +76,36 @@ class _Tallies:
     acknowledged: RecordTally = field(default_factory=RecordTally)
     by_replica: dict[str, RecordTally] = field(default_factory=dict)
     unreadable: dict[str, RecordTally] = field(default_factory=dict)
+    gone: dict[str, RecordTally] = field(default_factory=dict)
 
     def add(
-        self, lost: Mapping[str, Batches], ruined: Mapping[str, Batches], high_watermarks: Mapping[str, int | None]
+        self,
+        lost: Mapping[str, Batches],
+        ruined: Mapping[str, Batches],
+        vanished: Mapping[str, Batches],
+        high_watermarks: Mapping[str, int | None],
     ) -> None:
-        """Count in what each replica has of one stretch of the log."""
+        """Count in what each replica has, or lacks, of one stretch of the log."""
         acknowledged = {name: clipped(rows, 0, high_watermarks[name] or 0) for name, rows in lost.items()}
-        self.lost.add(np.concatenate([*lost.values(), *ruined.values()]))
-        self.acknowledged.add(np.concatenate([*acknowledged.values(), *ruined.values()]))
-        for tallies, found in ((self.by_replica, acknowledged), (self.unreadable, ruined)):
+        of_nobody = [*ruined.values(), *vanished.values()]
+        self.lost.add(np.concatenate([*lost.values(), *of_nobody]))
+        self.acknowledged.add(np.concatenate([*acknowledged.values(), *of_nobody]))
+        for tallies, found in (
+            (self.by_replica, acknowledged),
+            (self.unreadable, ruined),
+            (self.gone, vanished),
+        ):
             for name, rows in found.items():
                 tallies.setdefault(name, RecordTally()).add(rows)
 
     def loss(self) -> Loss:
-        return Loss(self.lost.span, self.acknowledged.span, _spans(self.by_replica), _spans(self.unreadable))
+        return Loss(
+            self.lost.span,
+            self.acknowledged.span,
+            _spans(self.by_replica),
+            _spans(self.unreadable),
+            _spans(self.gone),
+        )
 
 
 def _spans(tallies: Mapping[str, RecordTally]) -> dict[str, RecordSpan]:
@@ -128,6 +148,7 @@ def _read(
         name: [*corrupt[name], *chain(*(ranges for pair, ranges in lacking.items() if pair[1] == name))]
         for name in readers
     }
+    vanished, counted_to = gone(readers), 0
     numbers = {name: reader.ranges_with(wanted[name]) for name, reader in readers.items()}
     for span in spans(np.array(sorted(set().union(*numbers.values())), np.int64)):
         first, end = int(span[0]) << RANGE_BITS, int(span[-1]) + 1 << RANGE_BITS
@@ -145,7 +166,16 @@ def _read(
         for leader, tally in tallies.items():
             start = readers[leader].copy.summary.log_start_offset
             lost = {name: _within(rows[rows["is_sound"]], lacking[leader, name]) for name, rows in batches.items()}
-            tally.add(lost, {name: clipped(rows, start, LAST) for name, rows in ruined.items()}, high_watermarks)
+            spoiled = {name: clipped(rows, start, LAST) for name, rows in ruined.items()}
+            tally.add(lost, spoiled, _between(vanished, max(start, counted_to), end), high_watermarks)
+        counted_to = end
+    for leader, tally in tallies.items():
+        start = readers[leader].copy.summary.log_start_offset
+        tally.add({}, {}, _between(vanished, max(start, counted_to), LAST), high_watermarks)
+
+
+def _between(found: Mapping[str, Batches], first: int, end: int) -> dict[str, Batches]:
+    return {name: clipped(rows, first, end) for name, rows in found.items()}
 
 
 def _within(batches: Batches, ranges: Sequence[OffsetRange]) -> Batches:

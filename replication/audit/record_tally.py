@@ -6,6 +6,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from epoch import UNDEFINED_EPOCH
 from replication.audit.batch_reader import Batches
 
 NO_TIMESTAMP: Final = -1
@@ -23,7 +24,7 @@ class RecordSpan:
     first_offset: int | None = None
     last_offset: int | None = None
     epochs: tuple[int, ...] = ()
-    """The leader epochs that they were written under, rising."""
+    """The leader epochs that they were written under, rising, as far as they are known."""
     min_timestamp: int | None = None
     """Milliseconds since 1970 UTC, of whole batches; None where no batch has a timestamp."""
     max_timestamp: int | None = None
@@ -76,7 +77,7 @@ class RecordTally:
             records=span.records + records,
             first_offset=first if span.first_offset is None else min(span.first_offset, first),
             last_offset=last if span.last_offset is None else max(span.last_offset, last),
-            epochs=tuple(sorted({*span.epochs, epoch})),
+            epochs=tuple(sorted({*span.epochs, epoch} - {UNDEFINED_EPOCH})),
             min_timestamp=min(times, default=None),
             max_timestamp=max(times, default=None),
         )

@@ -1,9 +1,10 @@
 """Makes the summary of a copy from what its pass has shown."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from epoch import EpochHistory
+from logstore.batch import MAX_OFFSET
 from logstore.epoch_runs import EpochRun
 from logstore.errors import LogStoreError
 from logstore.file_name import FileKind, parse_file_name
@@ -12,7 +13,7 @@ from logstore.partition_metadata import PartitionMetadata, format_uuid
 from logstore.recovered_log import RecoveredLog
 from logstore.segment import Segment
 from logstore.verify import Finding
-from logstore.verify.compaction import ALWAYS_COMPACTED
+from logstore.verify.compaction import ALWAYS_COMPACTED, may_lack_checkpoint
 from logstore.verify.finding import UNREADABLE
 from replication.audit.copy_summary import CopySummary, OffsetRange, SegmentExtent
 from replication.audit.copy_watch import CopyWatch
@@ -52,6 +53,7 @@ def summarize(
         lineage=tuple((loaded.history or by_batches.truncate_to(loaded.log_end_offset)).entries),
         misfit_epochs=_ranges(misfit, watch.readable_end_offset),
         corrupt=tuple(watch.corrupt),
+        gaps=tuple(_gaps(watch)),
         segments=tuple(SegmentExtent(named_offset(tally.segment), tally.size) for tally in watch.segments),
         kept_segments=len(loaded.segments),
         valid_bytes=loaded.valid_bytes,
@@ -94,6 +96,17 @@ def _cleaned_to(watch: CopyWatch) -> int:
         active = partition.segments[-1].base_offset if partition.segments else 0
         return max(active, watch.holes_end)
     return 0
+
+
+def _gaps(watch: CopyWatch) -> Iterator[OffsetRange]:
+    """Leave out what the cleaner may have made: it goes up to the active segment."""
+    partition = watch.partition
+    end = _cleaned_to(watch)
+    if partition.segments and may_lack_checkpoint(partition):
+        end = max(end, partition.segments[-1].base_offset)
+    for first, last in (*watch.gaps, (watch.batches_end, MAX_OFFSET)):
+        if max(first, end) <= last:
+            yield OffsetRange(max(first, end), last)
 
 
 def _ranges(misfit: Sequence[EpochRun], end_offset: int) -> tuple[OffsetRange, ...]:

@@ -1,6 +1,6 @@
 """Acknowledged records whose batches are corrupt in every copy that has them: they are lost whichever copy leads."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 
@@ -28,11 +28,11 @@ def unreadable(rows: Batches, wanted: Sequence[OffsetRange], end: int, others: I
     corrupt = _ending_before_the_next(rows, end)[rows["is_corrupt"]]
     found = [np.empty(0, ROW)]
     for epoch in np.unique(corrupt["leader_epoch"]).tolist():
-        offsets = _common(_ranges(corrupt[corrupt["leader_epoch"] == epoch]), wanted)
+        offsets = _common(ranges_of(corrupt[corrupt["leader_epoch"] == epoch]), wanted)
         for reader in others:
             if offsets:
                 offsets = [*without(offsets, _known_to(reader, epoch, offsets))]
-        found.append(_rows_of(epoch, offsets))
+        found.append(rows_of(epoch, offsets))
     return np.concatenate(found)
 
 
@@ -44,7 +44,8 @@ def _ending_before_the_next(rows: Batches, end: int) -> Batches:
     return rows
 
 
-def _ranges(rows: Batches) -> list[OffsetRange]:
+def ranges_of(rows: Batches) -> list[OffsetRange]:
+    """Return the offsets that batches reach over."""
     ends = zip(rows["base_offset"].tolist(), rows["last_offset"].tolist(), strict=True)
     return merged([OffsetRange(first, last) for first, last in ends if first <= last])
 
@@ -55,15 +56,21 @@ def _common(ranges: list[OffsetRange], wanted: Sequence[OffsetRange]) -> list[Of
 
 def _known_to(reader: BatchReader, epoch: int, offsets: Sequence[OffsetRange]) -> list[OffsetRange]:
     """Return the offsets of which a copy has records under the epoch, or may have had before the cleaner was there."""
-    summary = reader.copy.summary
     numbers = reader.ranges_with(offsets)
     rows = reader.read(min(numbers) << RANGE_BITS, max(numbers) + 1 << RANGE_BITS) if numbers else np.empty(0, ROW)
     rows = rows[rows["is_sound"] & (rows["leader_epoch"] == epoch)]
-    cleaned = OffsetRange(summary.log_start_offset, min(summary.cleaned_to, summary.log_end_offset) - 1)
-    return merged([*_ranges(rows), *([cleaned] if cleaned.first <= cleaned.last else [])])
+    return merged([*ranges_of(rows), *cleaned(reader.copy.summary)])
 
 
-def _rows_of(epoch: int, ranges: Sequence[OffsetRange]) -> Batches:
+def cleaned(summary: CopySummary) -> Iterator[OffsetRange]:
+    """Yield the offsets of which the cleaner may have removed any from a copy, if there are some."""
+    found = OffsetRange(summary.log_start_offset, min(summary.cleaned_to, summary.log_end_offset) - 1)
+    if found.first <= found.last:
+        yield found
+
+
+def rows_of(epoch: int, ranges: Sequence[OffsetRange]) -> Batches:
+    """Return rows of stretches of offsets, each of which counts for one record."""
     rows = np.zeros(len(ranges), ROW)
     rows["leader_epoch"] = epoch
     rows["base_offset"] = [each.first for each in ranges]

@@ -3,9 +3,10 @@
 from typing import Any
 
 from epoch import EpochEntry
+from logstore.batch import MAX_OFFSET
 from logstore.topic_partition import TopicPartition
 from replication.audit.comparison import Comparison, Fork
-from replication.audit.copy_summary import CopySummary
+from replication.audit.copy_summary import CopySummary, OffsetRange
 
 T0 = TopicPartition("t", 0)
 
@@ -30,6 +31,7 @@ def summary(replica: str, **known: Any) -> CopySummary:
         "lineage": (EpochEntry(0, 0),),
         "misfit_epochs": (),
         "corrupt": (),
+        "gaps": (OffsetRange(100, MAX_OFFSET),),
         "segments": (),
         "kept_segments": 0,
         "valid_bytes": 0,

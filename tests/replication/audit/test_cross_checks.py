@@ -81,7 +81,10 @@ def test_the_cleaner_may_have_removed_an_epochs_first_batches() -> None:
 
 def test_whoever_shares_an_epoch_shares_what_stands_before() -> None:
     left, right = lineage((0, 0), (1, 50), (3, 80)), lineage((0, 0), (2, 50), (3, 80))
-    copies = [summary(name, lineage=each, high_watermark=0) for name, each in (("a", left), ("b", right), ("c", left))]
+    copies = [
+        summary(name, lineage=each, checkpointed_high_watermark=0)
+        for name, each in (("a", left), ("b", right), ("c", left))
+    ]
     comparisons = [forked("a", "b", 50), forked("b", "c", 50)]
     assert found(copies, comparisons) == [("b", "epochs-contradict", 80)]
     assert found([each for each in copies if each.replica != "b"]) == []
@@ -104,8 +107,10 @@ def test_a_copy_whose_own_files_disagree_contradicts_nobody() -> None:
 @given(st.integers(0, 99), st.integers(0, 150), st.integers(1, 150), st.none() | st.integers(0, 150))
 def test_a_transaction_is_open_here_and_ended_there(first: int, marker: int, end: int, fork: int | None) -> None:
     copies = [
-        summary("a", open_transactions=(OpenTransaction(7, 0, first),), log_end_offset=end, high_watermark=0),
-        summary("b", last_markers=(LastMarker(6, first + 1), LastMarker(7, marker)), high_watermark=0),
+        summary(
+            "a", open_transactions=(OpenTransaction(7, 0, first),), log_end_offset=end, checkpointed_high_watermark=0
+        ),
+        summary("b", last_markers=(LastMarker(6, first + 1), LastMarker(7, marker)), checkpointed_high_watermark=0),
     ]
     told = found(copies, [] if fork is None else [forked("a", "b", fork)])
     should_have_it = first < marker < end and (fork is None or marker < fork)
@@ -121,9 +126,13 @@ def test_one_transaction_is_told_once() -> None:
 # --- offsets
 
 
-@given(st.none() | st.integers(0, 100), st.integers(0, 100))
+@given(st.none() | st.integers(0, 150), st.integers(0, 100))
 def test_a_high_watermark_beyond_the_fork(high_watermark: int | None, fork: int) -> None:
-    copies = [summary("a", high_watermark=high_watermark), summary("b", high_watermark=0)]
+    """It counts as the checkpoint file has it: also beyond the copy's end at 100."""
+    copies = [
+        summary("a", high_watermark=0, checkpointed_high_watermark=high_watermark),
+        summary("b", checkpointed_high_watermark=0),
+    ]
     told = found(copies, [forked("a", "b", fork)])
     expected = high_watermark is not None and high_watermark > fork
     assert told == ([("a", "high-watermark-beyond-fork", fork)] if expected else [])

@@ -12,9 +12,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from logstore.offset_checkpoint import CLEANER_OFFSET_CHECKPOINT
 from logstore.partition_directory import PartitionDirectory
 from logstore.verify import Severity
-from replication.audit import batch_reader, comparison, losses, range_digests, unreadable_records
+from replication.audit import (
+    batch_reader,
+    comparison,
+    copy_watch,
+    gone_records,
+    losses,
+    range_digests,
+    unreadable_records,
+)
 from replication.audit.committed_records import COMMITTED_RECORDS_LOST
 from replication.audit.examined_copy import ExaminedCopy
 from replication.audit.judgement import judge
@@ -52,7 +61,7 @@ def identities(copy: Copy) -> set[Identity]:
 def ranges_of(bits: int) -> Iterator[None]:
     """Let ranges of offsets be so small that a few batches fill many of them."""
     with ExitStack() as stack:
-        for module in (range_digests, comparison, batch_reader, losses, unreadable_records):
+        for module in (range_digests, comparison, batch_reader, losses, unreadable_records, gone_records):
             stack.enter_context(patch.object(module, "RANGE_BITS", bits))
         stack.enter_context(patch.object(comparison, "RANGES_AT_ONCE", 2))
         yield
@@ -281,6 +290,139 @@ def test_what_was_acknowledged_and_no_copy_has_sound_is_lost_whichever_leads(
     critical = [each for each in verdict.findings if each.finding.kind == COMMITTED_RECORDS_LOST]
     told = {each.replica for each in critical if "corrupt here, and no other copy" in each.finding.message}
     assert told == set(expected)
+
+
+def erase(partition: PartitionDirectory, how: str) -> PartitionDirectory:
+    """Take the offsets 12..14 of batches of three out of a log whose segments hold three batches each."""
+    if how == "all":
+        for segment in partition.segments:
+            segment.log_path.unlink()
+        return partition.listed_again()
+    [segment] = [each for each in partition.segments if each.base_offset == 9]
+    with segment.open_log() as log:
+        batches = [(each.position, each.size) for each in log.batches()]
+    data = bytearray(segment.log_path.read_bytes())
+    if how == "segment":
+        segment.log_path.unlink()
+    elif how == "emptied":
+        segment.log_path.write_bytes(b"")
+    elif how == "zeroed":
+        position, size = batches[1]
+        data[position : position + size] = bytes(size)
+        segment.log_path.write_bytes(data)
+    elif how == "cut out":
+        position, size = batches[1]
+        segment.log_path.write_bytes(data[:position] + data[position + size :])
+    elif how == "zero tail":
+        data[batches[1][0] :] = bytes(len(data) - batches[1][0])
+        segment.log_path.write_bytes(data)
+    elif how == "tail":
+        segment.log_path.write_bytes(data[: batches[1][0]])
+        for later in partition.segments:
+            if later.base_offset > 9:
+                later.log_path.unlink()
+    return partition.listed_again()
+
+
+ERASED = {
+    "segment": (9, 17),
+    "emptied": (9, 17),
+    "zeroed": (12, 14),
+    "cut out": (12, 14),
+    "zero tail": (12, 17),
+    "tail": (12, 27),
+    "all": (0, 27),
+}
+"""The offsets that go, of ten batches of three below a high watermark of 28."""
+
+
+def thirds(epoch: int = 0) -> Copy:
+    return Copy(tuple(Written(epoch, 3) for _ in range(10)), 320)
+
+
+def gone_findings(verdict: PartitionVerdict) -> dict[str, str]:
+    told = [each for each in verdict.findings if "they are not there, here or in another copy" in each.finding.message]
+    assert all(each.finding.severity is Severity.CRITICAL for each in told)
+    return {each.replica: each.finding.message for each in told}
+
+
+@pytest.mark.parametrize("bits", [0, 2, RANGE_BITS])
+@pytest.mark.parametrize("copies", [1, 2])
+@pytest.mark.parametrize("how", ERASED)
+def test_what_was_acknowledged_and_no_copy_has_any_more_is_lost_whichever_leads(
+    how: str, copies: int, bits: int, tmp_path: Path
+) -> None:
+    first, last = ERASED[how]
+    with ranges_of(bits):
+        partitions = write_copies(tmp_path, [thirds()] * copies)
+        assert [each.base_offset for each in partitions["broker-1"].segments] == [0, 9, 18, 27]
+        erased = {name: erase(partition, how) for name, partition in partitions.items()}
+        verdict = judge(marked(examined(erased), 28))
+    for each in candidates(verdict).values():
+        assert each.loss is not None
+        assert {(span.first_offset, span.last_offset) for span in each.loss.gone.values()} == {(first, last)}
+        assert each.loss.lost.records == each.loss.acknowledged.records == last - first + 1
+    told = gone_findings(verdict)
+    assert set(told) == set(partitions)
+    assert all(each.startswith(f"{last - first + 1} records (offsets {first}..{last}") for each in told.values())
+
+
+@pytest.mark.parametrize("bits", [0, 2, RANGE_BITS])
+@pytest.mark.parametrize("how", ERASED)
+def test_what_another_copy_still_has_is_not_gone(how: str, bits: int, tmp_path: Path) -> None:
+    with ranges_of(bits):
+        partitions = write_copies(tmp_path, [thirds(), thirds()])
+        partitions["broker-1"] = erase(partitions["broker-1"], how)
+        verdict = judge(marked(examined(partitions), 28))
+    assert not gone_findings(verdict)
+    told = candidates(verdict)["broker-2"]
+    assert told.loss is not None
+    assert not told.loss.lost.records
+
+
+def test_what_another_copy_has_of_another_branch_is_gone(tmp_path: Path) -> None:
+    trunk = tuple(Written(0, 3) for _ in range(3))
+    left = Copy((*trunk, *(Written(1, 3) for _ in range(7))), 320)
+    right = Copy((*trunk, *(Written(2, 3, "n") for _ in range(7))), 320)
+    partitions = write_copies(tmp_path, [left, right])
+    partitions["broker-1"] = erase(partitions["broker-1"], "zeroed")
+    told = gone_findings(judge(marked(examined(partitions), 28)))
+    assert set(told) == {"broker-1"}
+    assert told["broker-1"].startswith("3 records (offsets 12..14, leader epoch 1)")
+
+
+@pytest.mark.parametrize("how", ["segment", "zeroed"])
+def test_what_was_not_acknowledged_or_may_have_been_cleaned_or_removed_by_retention_is_not_gone(
+    how: str, tmp_path: Path
+) -> None:
+    partitions = write_copies(tmp_path / "one", [thirds()])
+    erased = erase(partitions["broker-1"], how)
+    assert not gone_findings(judge(marked(examined({"broker-1": erased}), ERASED[how][0])))
+    for kept in ({"cleaner_offset": 18}, {"log_start_offset": 18}, {"unread": frozenset({CLEANER_OFFSET_CHECKPOINT})}):
+        excused = replace(erased, checkpoints=replace(erased.checkpoints, **kept))
+        assert not gone_findings(judge(marked(examined({"broker-1": excused}), 28))), kept
+    others = write_copies(tmp_path / "several", [thirds(), replace(thirds(), start=6)])
+    others["broker-1"] = erase(others["broker-1"], how)
+    verdict = judge(marked(examined(others), 28))
+    told = candidates(verdict)["broker-2"]
+    assert told.loss is not None
+    assert not told.loss.lost.records, "retention would have removed them under this leader"
+
+
+def test_more_gaps_than_are_kept_one_by_one_are_counted_all_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(copy_watch, "MOST_GAPS", 2)
+    partitions = write_copies(tmp_path, [Copy(tuple(Written(0, 1) for _ in range(40)), 400)])
+    for segment in partitions["broker-1"].segments[:-1]:
+        with segment.open_log() as log:
+            second = list(log.batches())[1]
+        data = segment.log_path.read_bytes()
+        segment.log_path.write_bytes(data[: second.position] + data[second.position + second.size :])
+    erased = len(partitions["broker-1"].segments) - 1
+    assert erased > 3
+    [told] = gone_findings(judge(marked(examined(partitions), 40))).values()
+    assert told.startswith(f"{erased} records")
 
 
 @pytest.mark.parametrize("label", ["diverged", "reconciled", "healed"])
