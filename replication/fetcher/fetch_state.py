@@ -37,6 +37,8 @@ class FetchState:
     """Nothing is asked before this time, in milliseconds of the follower's clock."""
     reason: str = ""
     """Why it waits, or has failed."""
+    began_at: int = -1
+    """Where this leader said that its log starts, and the follower's log began anew; -1 where it did not."""
 
     @property
     def is_active(self) -> bool:

@@ -278,7 +278,9 @@ class Fetcher:
         except Exception as error:  # noqa: BLE001 - whatever is wrong with one partition, the others go on
             self._put(partition, followed, state.failed(reason_of(error)))
             return
-        after = after_append(state, self.rules, followed.log.state(), action.high_watermark)
+        after = after_append(state, self.rules, followed.log.state(), action)
+        if after.phase is not state.phase:
+            after = self._paced(followed, Step(after), now).state
         if after != state:
             self._put(partition, followed, after)
         if info.size:

@@ -73,7 +73,7 @@ def ask(state: FetchState, rules: FetchRules, log: LogState) -> EpochQuestion | 
     """Decide what to ask the leader; a Step where the follower decides alone. Only for states that are ready."""
     if state.phase is Phase.FENCED:
         # Kafka waits to be told of the new leader; here the one followed may have been wrong, or nobody may tell.
-        return Step(follow(rules, state.leader_epoch, log))
+        return Step(replace(follow(rules, state.leader_epoch, log), began_at=state.began_at))
     if state.phase is Phase.LOCATING:
         return OffsetsQuestion()
     if state.phase is Phase.FETCHING:
@@ -103,10 +103,13 @@ def after_offsets(
 
     A log that goes on beyond the leader's is cut to the leader's end; one that ends before the leader's starts, or
     starts after the leader's ends, begins anew where that starts; any other goes on where it ends, once its epochs are
-    known to agree.
+    known to agree. So does one begin anew that began too late, by a start which the same leader has taken back.
     """
     if error is not ErrorCode.none:
         return Step(_after_error(state, rules, error, now))
+    if leader.log_start_offset < state.began_at:
+        reason = f"the leader's log starts at offset {leader.log_start_offset:,}, and not at {state.began_at:,}"
+        return _start_afresh(state, leader, reason)
     if leader.log_end_offset < log.log_start_offset:
         # Kafka's followers go on at the leader's end, and lack what the leader has below.
         reason = f"the leader's log ends at offset {leader.log_end_offset:,}, before this log's start"
@@ -143,10 +146,15 @@ def after_fetch(
     return _truncate_as_told(state, rules, log, answer)
 
 
-def after_append(state: FetchState, rules: FetchRules, log: LogState, leader_high_watermark: int) -> FetchState:
-    """Go on after the batches were appended; `log` is as they left it."""
-    lag = max(0, leader_high_watermark - log.log_end_offset)
-    return _fetching(state, rules, log.log_end_offset, log, lag)
+def after_append(state: FetchState, rules: FetchRules, log: LogState, answer: Append) -> FetchState:
+    """Go on after the batches of an answer were appended; `log` is as they left it.
+
+    A log that began where the leader said that its own starts lacks records where it starts earlier after all: a
+    leader's log never does so, but what it says may be wrong.
+    """
+    lag = max(0, answer.high_watermark - log.log_end_offset)
+    after = _fetching(state, rules, log.log_end_offset, log, lag)
+    return replace(after, phase=Phase.LOCATING) if 0 <= answer.log_start_offset < state.began_at else after
 
 
 def after_cut(state: FetchState, log: LogState) -> FetchState:
@@ -186,7 +194,7 @@ def _truncate_as_told(state: FetchState, rules: FetchRules, log: LogState, answe
 
 def _start_afresh(state: FetchState, leader: LeaderOffsets, reason: str) -> Step:
     offset = leader.log_start_offset
-    following = FetchState(state.leader_epoch, offset, lag=leader.log_end_offset - offset)
+    following = FetchState(state.leader_epoch, offset, lag=leader.log_end_offset - offset, began_at=offset)
     return Step(following, StartAfresh(offset, reason))
 
 
@@ -206,10 +214,10 @@ def _truncate(state: FetchState, rules: FetchRules, log: LogState, offset: int, 
     if complete or not rules.asks:
         following = _fetching(state, rules, offset, left, lag)
     else:
-        following = FetchState(state.leader_epoch, offset, phase=Phase.TRUNCATING, lag=lag)
+        following = FetchState(state.leader_epoch, offset, phase=Phase.TRUNCATING, lag=lag, began_at=state.began_at)
     return Step(following, TruncateTo(offset, reason))
 
 
 def _fetching(state: FetchState, rules: FetchRules, offset: int, log: LogState, lag: int | None) -> FetchState:
     last_fetched_epoch = log.latest_epoch if rules.truncate_on_fetch else UNDEFINED_EPOCH
-    return FetchState(state.leader_epoch, offset, last_fetched_epoch, lag=lag)
+    return FetchState(state.leader_epoch, offset, last_fetched_epoch, lag=lag, began_at=state.began_at)

@@ -288,6 +288,25 @@ def test_a_log_that_starts_after_the_leaders_ends_begins_where_that_starts(
     assert_follows(logs("follower"), logs("leader"), 3)
 
 
+@pytest.mark.parametrize("settings", [MIRROR, REPLICA])
+def test_a_log_that_began_where_the_leaders_does_not_start_begins_anew(logs: Logs, settings: FetcherSettings) -> None:
+    """As after a leader that says that its log starts far beyond, and then that it starts before that after all."""
+    write(logs("leader"), 0, b"a", b"b", b"c")
+    write(logs("liar"), 0, b"a", b"b", b"c")
+    logs("liar").delete_records(2)
+    told = Cuts()
+    fetcher = Fetcher(replace(settings, rules=replace(settings.effective_rules, back_off_ms=1)), observer=told)
+    fetcher.follow(PARTITION, logs("follower"), 0)
+    liar, leader = Leader(), leading(logs, 0)
+    liar.lead(PARTITION, logs("liar"), 0)
+    catch_up(fetcher, liar)
+    assert logs("follower").log_start_offset == 2
+    catch_up(fetcher, leader, to=3)
+    assert (logs("follower").log_start_offset, logs("follower").log_end_offset) == (0, 3)
+    assert_follows(logs("follower"), logs("leader"), 3)
+    assert told.cuts[-1].reason == "the leader's log starts at offset 0, and not at 2"
+
+
 def test_a_log_that_goes_on_beyond_the_leaders_is_cut_and_asks_again(logs: Logs) -> None:
     write(logs("leader"), 0, b"a", b"b")
     write(logs("follower"), 0, b"a", b"b")

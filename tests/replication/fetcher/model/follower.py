@@ -80,6 +80,6 @@ def _done(replica: Replica, step: Step, rules: FetchRules) -> tuple[Replica, Fet
     if isinstance(action, Append):
         replica = replica.appended(decoded(action.records))
         replica = replica.but(high_watermark=min(action.high_watermark, replica.end))
-        return replica, following.after_append(state, rules, replica.log_state, action.high_watermark)
+        return replica, following.after_append(state, rules, replica.log_state, action)
     assert not isinstance(action, StartAfresh), "no log of the model starts above 0"
     return replica.truncated(action.offset), state

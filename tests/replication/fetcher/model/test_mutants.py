@@ -60,8 +60,8 @@ def with_the_leaders_epoch(rules: Any, leader_epoch: int, log: Any, current: Any
     return replace(state, last_fetched_epoch=leader_epoch) if state.last_fetched_epoch >= 0 else state
 
 
-def one_too_far(state: Any, rules: Any, log: Any, high_watermark: int) -> Any:
-    state = _after_append(state, rules, log, high_watermark)
+def one_too_far(state: Any, rules: Any, log: Any, answer: Any) -> Any:
+    state = _after_append(state, rules, log, answer)
     return replace(state, fetch_offset=state.fetch_offset + 1)
 
 
