@@ -27,6 +27,7 @@ from logstore.open_files import OpenFiles
 from logstore.own_checkpoints import OwnCheckpoints
 from logstore.owned_filesystem import OwnedFileSystem
 from logstore.producer_replay import rebuild_producers
+from logstore.producer_state import ProducerState
 from logstore.retention import Condition, exceeds_age, exceeds_size, is_before, select_expired
 from logstore.root_checkpoints import PartitionCheckpoints
 from logstore.segment_list import SegmentList
@@ -215,10 +216,16 @@ class Log(WritableLog):
 
     def _cut_at(self, offset: int) -> None:
         # All that a limit can fail comes first: nothing has changed then.
-        last = next(segment for segment in reversed(self.segments) if segment.base_offset <= offset)
-        last.prepare_truncation(offset)
+        kept = SegmentList([segment for segment in self.segments if segment.base_offset <= offset])
+        try:
+            kept.active.prepare_truncation(offset)
+            producers = self._producers.successor()
+            self._rebuild(producers, kept, min(self._log_start_offset, offset), offset)
+        except OSError as error:
+            refuse_beyond_limit(error, self.directory)
+            raise
         self._state = CHANGING
-        self._truncate(lambda: self._truncate_to(offset))
+        self._truncate(lambda: self._truncate_to(offset, kept, producers))
 
     def _truncate(self, cut: Callable[[], None]) -> None:
         before = self.size
@@ -226,10 +233,10 @@ class Log(WritableLog):
         if self._observer is not None:
             self._observer.truncated(self.directory, self.log_end_offset, before - self.size)
 
-    def _truncate_to(self, offset: int) -> None:
+    def _truncate_to(self, offset: int, kept: SegmentList, producers: ProducerState) -> None:
         self._log_start_offset = min(self._log_start_offset, offset)
-        dropped = self._drop_segments_after(offset)
-        self._rebuild_producers(offset)
+        dropped = self._drop_segments_after(kept)
+        self._producers = producers.take_place()
         if dropped:
             # Before the cut: whatever a crash leaves of this has no hole. After the snapshot, which is synced too:
             # where file systems have a journal, one of its commits does for both.
@@ -239,24 +246,15 @@ class Log(WritableLog):
         self._epochs.truncate_to(offset)
         self._finish_truncation()
 
-    def _drop_segments_after(self, offset: int) -> int:
-        """Rename the segments that begin after `offset`, the last one first; return how many."""
-        kept = [segment for segment in self.segments if segment.base_offset <= offset]
+    def _drop_segments_after(self, kept: SegmentList) -> int:
+        """Rename the segments that follow those that are kept, the last one first; return how many."""
         dropped = self.segments[len(kept) :]
-        self._reader.segments = SegmentList(kept)
+        self._reader.segments = kept
         self._deleted.add(reversed(dropped))
-        for segment in dropped:
-            self._producers.delete_snapshot(segment.base_offset)
         return len(dropped)
 
-    def _rebuild_producers(self, log_end_offset: int) -> None:
-        rebuild_producers(
-            self._producers,
-            self._reader.segments,
-            log_start_offset=self._log_start_offset,
-            log_end_offset=log_end_offset,
-            now_ms=self._clock(),
-        )
+    def _rebuild(self, producers: ProducerState, segments: SegmentList, start: int, end: int) -> None:
+        rebuild_producers(producers, segments, log_start_offset=start, log_end_offset=end, now_ms=self._clock())
 
     def truncate_fully_and_start_at(self, offset: int, log_start_offset: int | None = None) -> None:
         """Drop everything; the log goes on at `offset` (Kafka: truncateFullyAndStartAt).
@@ -277,7 +275,7 @@ class Log(WritableLog):
         self._log_start_offset = log_start_offset
         self._set_end(offset)
         self._high_watermark = offset
-        self._rebuild_producers(offset)
+        self._rebuild(self._producers, self._reader.segments, log_start_offset, offset)
         self._finish_truncation()
 
     def _finish_truncation(self) -> None:

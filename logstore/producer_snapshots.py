@@ -43,11 +43,16 @@ class ProducerSnapshots:
 
     def write(self, offset: int, snapshot: ProducerSnapshot) -> Path:
         """Write one, and put its content on stable storage. A torn one is found by its checksum."""
+        self.write_encoded(offset, snapshot.encode())
+        return self.path(offset)
+
+    def write_encoded(self, offset: int, data: bytes) -> None:
+        """Write one of which the bytes are known."""
         path = self.path(offset)
         try:
             descriptor = self._filesystem.open(path, truncate=True)
             try:
-                self._filesystem.write(descriptor, snapshot.encode())
+                self._filesystem.write(descriptor, data)
                 self._filesystem.fsync(descriptor)
             finally:
                 self._filesystem.close(descriptor)
@@ -56,7 +61,10 @@ class ProducerSnapshots:
             with suppress(OSError):  # a torn one is found by its checksum
                 self._filesystem.unlink(path)
             raise
-        return path
+
+    def carry_out(self) -> "ProducerSnapshots":
+        """Do what was only prepared: here nothing ever is."""
+        return self
 
     def remove(self, offset: int) -> None:
         """Remove one, if it is there."""

@@ -21,6 +21,13 @@ class Transactions:
         self._open: list[StartedTransaction] = []
         self._unreplicated: list[_Unreplicated] = []
 
+    def copy(self) -> "Transactions":
+        """Return those that change on their own."""
+        copied = Transactions()
+        copied._open = self._open.copy()
+        copied._unreplicated = self._unreplicated.copy()
+        return copied
+
     def clear(self) -> None:
         """Forget all."""
         self._open.clear()

@@ -17,11 +17,15 @@ import pytest
 from epoch.filesystem import REAL
 from epoch.resource_limits import ResourceLimitError
 from logstore import mapped_files
+from logstore.append_info import AppendInfo
+from logstore.batch_template import BatchTemplate
 from logstore.directory_settings import DirectorySettings
 from logstore.errors import NotClosedError
 from logstore.log import Log
+from logstore.log_config import LogConfig
 from logstore.log_directories import LogDirectories
 from logstore.log_directory import LogDirectory
+from logstore.producer_state import ProducerState
 from logstore.record import Record
 from logstore.topic_partition import TopicPartition
 from tests.logstore.directories import assert_sound
@@ -111,8 +115,7 @@ def everything(log: Log) -> list[Record]:
 def test_a_file_that_cannot_be_mapped_fails_the_read_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with Log.open(tmp_path / "t-0") as log:
         log.append([Record.of(b"value")])
-        monkeypatch.setattr(mapped_files, "_mmap", lambda *_: mapped_files._FAILED)
-        monkeypatch.setattr(mapped_files.ctypes, "get_errno", lambda: errno.ENOMEM)
+        out_of_memory_mapping(monkeypatch)
         with pytest.raises(
             ResourceLimitError, match=r"0\.log: .* the limit (vm.max_map_count|RLIMIT_AS) of [0-9,]+ is"
         ) as told:
@@ -128,8 +131,7 @@ def test_a_truncation_that_cannot_map_what_it_cuts_has_not_begun(
     with Log.open(tmp_path / "t-0") as log:
         for _ in range(5):
             log.append([Record.of(b"value")])
-        monkeypatch.setattr(mapped_files, "_mmap", lambda *_: mapped_files._FAILED)
-        monkeypatch.setattr(mapped_files.ctypes, "get_errno", lambda: errno.ENOMEM)
+        out_of_memory_mapping(monkeypatch)
         with pytest.raises(ResourceLimitError, match=r"the limit (vm.max_map_count|RLIMIT_AS) of [0-9,]+ is"):
             log.truncate_to(2)
         assert (log.failure, log.log_end_offset) == (None, 5)
@@ -149,13 +151,83 @@ def test_a_truncation_maps_nothing_more_once_it_has_begun(tmp_path: Path, monkey
 
         def without_memory(log: Log, cut: Callable[[], None]) -> None:
             with monkeypatch.context() as limited:
-                limited.setattr(mapped_files, "_mmap", lambda *_: mapped_files._FAILED)
-                limited.setattr(mapped_files.ctypes, "get_errno", lambda: errno.ENOMEM)
+                out_of_memory_mapping(limited)
                 truncate(log, cut)
 
         monkeypatch.setattr(Log, "_truncate", without_memory)
         assert log.truncate_to(2)
         assert (log.failure, log.log_end_offset, len(list(held.records()))) == (None, 2, 5)
+    assert_sound(log.directory)
+
+
+def produce(log: Log, number: int) -> AppendInfo:
+    """Append a record with this sequence number."""
+    return log.append(
+        [Record.of(b"value")], template=BatchTemplate(producer_id=7, producer_epoch=0, base_sequence=number)
+    )
+
+
+def produced(tmp_path: Path) -> Log:
+    """A log of several segments by an idempotent producer, which no snapshot tells about."""
+    log = Log.open(tmp_path / "t-0", LogConfig(segment_bytes=250, file_delete_delay_ms=0))
+    for number in range(9):
+        produce(log, number)
+    log.close()
+    for path in log.directory.glob("*.snapshot"):
+        if int(path.stem) < 9:
+            path.unlink()
+    return Log.open(log.directory, log.config)
+
+
+def out_of_memory_mapping(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(mapped_files, "_mmap", lambda *_: mapped_files._FAILED)
+    monkeypatch.setattr(mapped_files.ctypes, "get_errno", lambda: errno.ENOMEM)
+
+
+WANTS = {
+    "memory": MemoryError(),
+    "descriptors": OSError(errno.EMFILE, os.strerror(errno.EMFILE)),
+    "memory of the system": OSError(errno.ENOMEM, os.strerror(errno.ENOMEM)),
+}
+
+
+@pytest.mark.parametrize("want", WANTS)
+def test_a_truncation_that_cannot_find_out_what_producers_wrote_has_not_begun(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, want: str
+) -> None:
+    with produced(tmp_path) as log:
+        files = sorted(path.name for path in log.directory.iterdir())
+
+        def fail(*_: object) -> None:
+            raise WANTS[want]
+
+        monkeypatch.setattr(ProducerState, "replay", fail)
+        with pytest.raises((MemoryError, ResourceLimitError)):
+            log.truncate_to(7)
+        monkeypatch.undo()
+        assert (log.failure, log.log_end_offset) == (None, 9)
+        assert sorted(path.name for path in log.directory.iterdir()) == files
+        assert produce(log, 9).first_offset == 9
+        assert log.truncate_to(7)
+        again = produce(log, 7)
+        assert (again.first_offset, again.is_duplicate) == (7, False)
+        assert produce(log, 6).is_duplicate
+    assert_sound(log.directory)
+
+
+def test_a_truncation_reads_no_producers_once_it_has_begun(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with produced(tmp_path) as log:
+        truncate = Log._truncate
+
+        def without_memory(log: Log, cut: Callable[[], None]) -> None:
+            with monkeypatch.context() as limited:
+                out_of_memory_mapping(limited)
+                truncate(log, cut)
+
+        monkeypatch.setattr(Log, "_truncate", without_memory)
+        assert log.truncate_to(7)
+        assert (log.failure, log.log_end_offset) == (None, 7)
+        assert produce(log, 6).is_duplicate
     assert_sound(log.directory)
 
 
