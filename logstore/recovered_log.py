@@ -92,12 +92,16 @@ class RecoveredLog:
     def removed_by_truncation(self, offset: int) -> RemovedBatches:
         """Count what `truncate_to(offset)` removes: every batch that reaches `offset` or beyond."""
         records = size = 0
+        for columns in self.batches_from(offset):
+            records += int(columns.record_count.sum(dtype=np.int64))
+            size += int(columns.size.sum())
+        return RemovedBatches(records, size)
+
+    def batches_from(self, offset: int) -> Iterator[BatchColumns]:
+        """Read the headers of the batches that reach `offset` or beyond. Raises OSError."""
         for segment in self._segments_from(offset):
             for columns in self._batches(segment):
-                gone = columns.last_offset >= offset
-                records += int(columns.record_count[gone].sum(dtype=np.int64))
-                size += int(columns.size[gone].sum())
-        return RemovedBatches(records, size)
+                yield columns.where(columns.last_offset >= offset)
 
     def end_after_truncation(self, offset: int) -> int:
         """Return where the log ends once `truncate_to(offset)` removed its batches and the log is opened again.

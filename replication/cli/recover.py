@@ -10,6 +10,7 @@ import typer
 
 from replication.cli.failure import error_as_json
 from replication.cli.output import (
+    EXIT_CRITICAL,
     EXIT_FINDINGS,
     Advance,
     JsonOption,
@@ -46,8 +47,8 @@ def recover(
     """Recover logs as Kafka does after a crash: cut off what is torn or damaged, rebuild indexes and leader epochs.
 
     Each log ends before its first damaged batch afterwards; it is said where records below its high watermark are lost.
-    Exit status 1 for that, and where anything was dropped or rebuilt; with --dry-run, where batches would be dropped or
-    leader epochs changed: it does not look at indexes.
+    Exit status 3 for that; 1 where anything was dropped or rebuilt, or could not be recovered; with --dry-run, where
+    batches would be dropped or leader epochs changed: it does not look at indexes.
 
     Example: epochlog recover /var/kafka-logs --output /tmp/recovered
     """
@@ -74,6 +75,8 @@ def recover(
     known = {each.topic_partition: each.checkpoints for each in partitions}
     outcomes = [each.knowing(known[each.partition]) for each in outcomes]
     _report(estimate, outcomes, unreadable, dry_run=dry_run, json=json)
+    if any(each.committed_offsets_lost for each in outcomes):
+        raise typer.Exit(EXIT_CRITICAL)
     if unreadable or any(each.needs_attention for each in outcomes):
         raise typer.Exit(EXIT_FINDINGS)
 

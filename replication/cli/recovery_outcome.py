@@ -70,14 +70,20 @@ class RecoveryOutcome:
 
     def __str__(self) -> str:
         """Say what was done and lost, or why there is nothing to say."""
-        end, committed = self.log_end_offset, self.high_watermark_before
-        lost = (
-            f"committed records lost: offsets {end:,} to {(committed or 0) - 1:,} (high watermark {committed or 0:,})"
-        )
-        told_of = ([lost] if self.committed_offsets_lost else []) + self.deeds
+        told_of = ([self._loss()] if self.committed_offsets_lost else []) + self.deeds
         if told_of:
             return "; ".join(told_of)
         return "not checked: closed in order; --all checks it" if self.closed_in_order else "nothing was wrong"
+
+    def _loss(self) -> str:
+        from replication.audit.committed_records import in_words
+        from replication.cli.committed_loss import offsets_lost
+
+        committed = self.high_watermark_before or 0
+        lost = in_words(offsets_lost(self.log_end_offset, committed))
+        return (
+            f"committed records lost: at most {lost}, as far as the offsets up to the high watermark {committed:,} tell"
+        )
 
     @property
     def deeds(self) -> list[str]:

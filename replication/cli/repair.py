@@ -82,14 +82,14 @@ class Repair:
                 locks = {place: _lock_to_read(place, stack) for place in (root, *logs)}
             yield Workplace(open_log_directory(self.directory), self.output, locks, had_locks)
 
-    def propose(self, plan: str) -> None:
+    def propose(self, *plan: str) -> None:
         """Say what will be done, on the error stream, and ask where DIR itself is changed.
 
         Raises CommandError where the answer is not yes.
         """
         asks = self.in_place and not self.yes
         if asks or not self.json:
-            print(shown(plan), file=sys.stderr, flush=True)
+            print(*map(shown, plan), sep="\n", file=sys.stderr, flush=True)
         if not asks:
             return
         print(f"Change {shown(str(self.directory))} itself? [y/N] ", end="", file=sys.stderr, flush=True)

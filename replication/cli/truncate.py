@@ -1,11 +1,12 @@
 """`epochlog truncate`."""
 
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from replication.cli.output import JsonOption, print_json, progress_bar, shown
+from replication.cli.output import EXIT_CRITICAL, JsonOption, print_json, progress_bar, shown
 from replication.cli.repair import DryRunOption, InPlaceOption, OutputOption, Repair, YesOption
 
 if TYPE_CHECKING:
@@ -34,6 +35,9 @@ def truncate(
     files say of the log, as its high watermark, is lowered to its end. A log that was not closed cleanly is recovered
     first. An offset at or beyond the log's end drops nothing.
 
+    Exit status 3 where committed records, those below the high watermark, are dropped, or with --dry-run would be: that
+    is said first, and done all the same where it was asked for.
+
     Example: epochlog truncate /var/kafka-logs/orders-0 --to 11530 --output /tmp/truncated
     """
     from logstore import LogRoot, NotALogDirectoryError, RecoveredLog, RecoveryEstimate
@@ -53,8 +57,9 @@ def truncate(
         outcome = _outcome(found, to)
         if dry_run:
             _report({**outcome, "dry_run": True}, _plan(outcome), json=json)
+            _end_as(outcome)
             return
-        repair.propose(_plan(outcome))
+        repair.propose(*_plan(outcome))
         path = workplace.made()
         with (
             progress_bar("truncating", RecoveryEstimate.of([opened]).bytes) as advance,
@@ -66,11 +71,19 @@ def truncate(
         outcome["log_end_offset"] = offline.log.log_end_offset
         outcome["dropped_by_recovery"] = offline.log.report.dropped_bytes
     _report({**outcome, "dry_run": False}, _deed(outcome), json=json)
+    _end_as(outcome)
+
+
+def _end_as(outcome: dict[str, Any]) -> None:
+    if outcome["committed_lost"]["records"]:
+        raise typer.Exit(EXIT_CRITICAL)
 
 
 def _outcome(found: "RecoveredLog", to: int) -> dict[str, Any]:
+    from replication.cli.committed_loss import committed_loss
+
     removed, end = found.removed_by_truncation(to), found.end_after_truncation(to)
-    topic_partition, committed = found.partition.topic_partition, found.high_watermark
+    topic_partition, committed = found.partition.topic_partition, found.partition.checkpoints.high_watermark
     return {
         "topic": topic_partition.topic,
         "partition": topic_partition.partition,
@@ -82,22 +95,25 @@ def _outcome(found: "RecoveredLog", to: int) -> dict[str, Any]:
         "high_watermark": committed if committed is None else min(committed, end),
         "records_removed": removed.records,
         "bytes_removed": removed.bytes,
+        "committed_lost": committed_loss(found, end).as_json(),
         "dropped_by_recovery": found.dropped_bytes,
     }
 
 
-def _plan(outcome: dict[str, Any]) -> str:
-    return (
-        f"{outcome['topic']}-{outcome['partition']}: {_removed(outcome)} to drop{_committed(outcome, 'is')}; the log "
+def _plan(outcome: dict[str, Any]) -> list[str]:
+    plan = (
+        f"{_name(outcome)}: {_removed(outcome)} to drop; the log "
         f"ends at {outcome['log_end_offset_before']:,} and will end at {_end(outcome)}"
     )
+    return [*_committed(outcome, "are to be"), plan]
 
 
-def _deed(outcome: dict[str, Any]) -> str:
-    return (
-        f"{outcome['topic']}-{outcome['partition']}: the log ended at {outcome['log_end_offset_before']:,} and ends at "
-        f"{_end(outcome)}; {_removed(outcome)} dropped from {shown(outcome['directory'])}{_committed(outcome, 'was')}"
+def _deed(outcome: dict[str, Any]) -> list[str]:
+    deed = (
+        f"{_name(outcome)}: the log ended at {outcome['log_end_offset_before']:,} and ends "
+        f"at {_end(outcome)}; {_removed(outcome)} dropped from {shown(outcome['directory'])}"
     )
+    return [*_committed(outcome, "were"), deed]
 
 
 def _removed(outcome: dict[str, Any]) -> str:
@@ -111,15 +127,23 @@ def _end(outcome: dict[str, Any]) -> str:
     return f"{end:,}, not at {to:,}, where no batch ends" if cut_before else f"{end:,}"
 
 
-def _committed(outcome: dict[str, Any], was: str) -> str:
-    high_watermark = outcome["high_watermark_before"]
-    if high_watermark is None or high_watermark <= outcome["log_end_offset"]:
-        return ""
-    return f", committed ones too (the high watermark {was} {high_watermark:,})"
+def _name(outcome: dict[str, Any]) -> str:
+    return f"{outcome['topic']}-{outcome['partition']}"
 
 
-def _report(outcome: dict[str, Any], text: str, *, json: bool) -> None:
+def _committed(outcome: dict[str, Any], are: str) -> Iterator[str]:
+    """Say what is lost that was committed, in a line before all others."""
+    from replication.audit.committed_records import in_words
+    from replication.audit.wording import span_of
+
+    lost = span_of(outcome["committed_lost"])
+    if lost.records:
+        committed = f"the high watermark, {outcome['high_watermark_before']:,}"
+        yield f"critical: {in_words(lost)} of {_name(outcome)} {are} dropped though they lie below {committed}"
+
+
+def _report(outcome: dict[str, Any], lines: Sequence[str], *, json: bool) -> None:
     if json:
         print_json(outcome)
     else:
-        print(text)
+        print(*lines, sep="\n")

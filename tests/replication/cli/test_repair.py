@@ -115,13 +115,13 @@ class TestRecover:
         for root, more in ((tmp_path, []), (tmp_path / "again", ["--json"])):
             where = [*how, root / "new"] if how == ["--output"] else how
             outcome = epochlog("recover", root / place, *where, *more)
-            assert outcome.status == 1, outcome.err
+            assert outcome.status == 3, outcome.err
             if more:
                 (told,) = outcome.document["partitions"]
                 assert (told["log_end_offset"], told["high_watermark_before"]) == (5, 6)
                 assert (told["committed_offsets_lost"], told["closed_in_order"]) == (1, False)
             else:
-                assert "committed records lost: offsets 5 to 5 (high watermark 6); " in outcome.out
+                assert "committed records lost: at most 1 record (offsets 5..5), as far as" in outcome.out
 
     def test_says_nothing_of_committed_records_where_none_are_lost(self, broken: Path) -> None:
         (broken / "replication-offset-checkpoint").write_text("0\n1\norders 0 6\n")
@@ -203,6 +203,47 @@ class TestTruncate:
     def test_drops_nothing_beyond_the_end(self, broken: Path, tmp_path: Path) -> None:
         outcome = epochlog("truncate", broken / "orders-0", "--to", 99, "--output", tmp_path / "new", "--json")
         assert outcome.document["log_end_offset"] == 6
+
+    @pytest.mark.parametrize("how", [["--in-place", "--yes"], ["--dry-run"], ["--output"]])
+    def test_says_first_that_committed_records_go(self, how: list[object], broken: Path, tmp_path: Path) -> None:
+        (broken / "replication-offset-checkpoint").write_text("0\n1\norders 0 5\n")
+        shutil.copytree(broken, tmp_path / "again/broken")
+        where = [*how, tmp_path / "new"] if how == ["--output"] else how
+        outcome = epochlog("truncate", broken / "orders-0", "--to", 2, *where)
+        lost = "3 records (offsets 2..4, leader epochs 0, 2, written 1970-01-01 00:00:01 UTC) of orders-0"
+        are = "are to be" if how == ["--dry-run"] else "were"
+        assert outcome.out.startswith(f"critical: {lost} {are} dropped though they lie below the high watermark, 5\n")
+        if how != ["--dry-run"]:
+            assert outcome.err.startswith(f"critical: {lost} are to be dropped")
+        assert outcome.status == 3
+        where = [*how, tmp_path / "again/new"] if how == ["--output"] else how
+        told = epochlog("truncate", tmp_path / "again/broken/orders-0", "--to", 2, *where, "--json")
+        assert told.status == 3
+        assert told.document["committed_lost"] == {
+            "records": 3,
+            "first_offset": 2,
+            "last_offset": 4,
+            "epochs": [0, 2],
+            "min_timestamp": 1_000,
+            "max_timestamp": 1_000,
+        }
+
+    def test_counts_what_stands_behind_damage_among_the_committed_records(self, broken: Path) -> None:
+        (broken / "replication-offset-checkpoint").write_text("0\n1\norders 0 6\n")
+        data = bytearray((broken / LOG).read_bytes())
+        data[-20] ^= 1
+        (broken / LOG).write_bytes(data)
+        told = epochlog("truncate", broken / "orders-0", "--to", 4, "--dry-run", "--json")
+        assert told.status == 3
+        assert (told.document["high_watermark_before"], told.document["high_watermark"]) == (6, 4)
+        lost = told.document["committed_lost"]
+        assert (lost["records"], lost["first_offset"], lost["last_offset"]) == (2, 4, 5)
+
+    @pytest.mark.parametrize("to", [5, 6])
+    def test_ends_well_where_only_others_go(self, to: int, broken: Path) -> None:
+        (broken / "replication-offset-checkpoint").write_text("0\n1\norders 0 5\n")
+        outcome = epochlog("truncate", broken / "orders-0", "--to", to, "--dry-run")
+        assert (outcome.status, "critical" in outcome.out) == (0, False)
 
     def test_takes_one_partition_only(self, broken: Path) -> None:
         outcome = epochlog("truncate", broken, "--to", 0, "--in-place", "--yes")

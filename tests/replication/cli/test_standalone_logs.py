@@ -82,7 +82,7 @@ def test_the_audit_goes_by_its_own_checkpoint_files(places: list[Path]) -> None:
 def test_truncate_and_recover_keep_its_own_checkpoint_files_right(places: list[Path], tmp_path: Path) -> None:
     queue = places[0] / "queue-0"
     for where in (["--output", tmp_path / "cut"], ["--in-place", "--yes"]):
-        assert epochlog("truncate", queue, "--to", 12, *where).status == 0
+        assert epochlog("truncate", queue, "--to", 12, *where).status == 3
     for place in (tmp_path / "cut", places[0]):
         assert epochlog("verify", place).status == 0
         with Log.open(place / "queue-0") as log:
