@@ -457,7 +457,7 @@ class LiveSegment:
 
     def deactivate(self, *, sync: bool = False) -> None:
         """Complete the indexes as the log goes on in a new segment (Kafka: onBecomeInactiveSegment). Raises OSError."""
-        self.time_index.append(*self.largest)
+        self.time_index.complete(*self.largest)
         self.save_indexes(sync=sync)
 
     def flush(self) -> None:
@@ -471,7 +471,7 @@ class LiveSegment:
     def close(self) -> None:
         """Complete the index files and let go of everything. Raises OSError."""
         if self._largest is not None:
-            self.time_index.append(*self._largest)
+            self.time_index.complete(*self._largest)
         self.save_indexes()
         self.file.close()
 

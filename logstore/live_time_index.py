@@ -38,11 +38,22 @@ class LiveTimeIndex(LiveIndex):
         return TimeIndexEntry(self._timestamps[-1], self._offsets[-1])
 
     def append(self, timestamp: int, offset: int) -> None:
-        """Note that no record up to `offset` is later; nothing is to note unless `timestamp` is a new largest."""
+        """Note that no record up to `offset` is later; nothing is to note unless `timestamp` is a new largest.
+
+        A full index takes no more, and `complete` may still add to it.
+        """
         timestamps = self._timestamps
-        if timestamp > (timestamps[-1] if timestamps else NO_TIMESTAMP) and len(timestamps) < self.max_entries:
-            self._offsets.append(offset)
-            timestamps.append(timestamp)
+        if timestamp > (timestamps[-1] if timestamps else NO_TIMESTAMP) and len(timestamps) < self.max_entries - 1:
+            self._add(timestamp, offset)
+
+    def complete(self, timestamp: int, offset: int) -> None:
+        """Note the segment's largest timestamp, however full the index is: after a start the last entry tells it."""
+        if timestamp > self.last.timestamp:
+            self._add(timestamp, offset)
+
+    def _add(self, timestamp: int, offset: int) -> None:
+        self._offsets.append(offset)
+        self._timestamps.append(timestamp)
 
     def extend(self, timestamps: "array[int]", offsets: "array[int]") -> None:
         """Note many at once, whose timestamps ascend, as `append` notes one. There must be room."""

@@ -85,3 +85,33 @@ def test_records_that_cannot_be_read_are_told_of(
         assert log.offset_for_timestamp(41) is None
         with pytest.raises(CorruptRecordError, match=r"00000000000000000000\.log.*position 0"):
             log.offset_for_timestamp(40)
+
+
+def later_and_later(first: int, end: int) -> bytes:
+    """Batches of one record each, whose timestamps are their offsets."""
+    return b"".join(
+        encode_batch([Record.of(b"value", timestamp=offset)], BatchTemplate(offset, 0)) for offset in range(first, end)
+    )
+
+
+class TestFullTimeIndex:
+    """The last entry tells after a start what the latest time is: without it, lookups and retention go wrong."""
+
+    def test_what_one_append_of_many_batches_adds_is_found_after_a_start(self, tmp_path: Path) -> None:
+        config = LogConfig(segment_index_bytes=60, index_interval_bytes=0)
+        with Log.open(tmp_path / "t-0", config) as log:
+            log.append_batches(later_and_later(0, 10))
+        with Log.open(tmp_path / "t-0", config) as log:
+            assert log.offset_for_timestamp(9) == (9, 9, 0)
+            assert log.segments[0].time_index.entries == [(1, 1), (2, 2), (3, 3), (4, 4), (9, 9)]
+
+    def test_what_a_truncation_leaves_is_found_after_a_start_where_the_limit_was_lowered(self, tmp_path: Path) -> None:
+        with Log.open(tmp_path / "t-0", LogConfig(segment_index_bytes=600, index_interval_bytes=100)) as log:
+            log.append_batches(later_and_later(0, 14))
+        lowered = LogConfig(segment_index_bytes=24, index_interval_bytes=100)
+        with Log.open(tmp_path / "t-0", lowered) as log:
+            log.truncate_to(10)
+            [segment] = log.segments
+            assert segment.time_index.last < segment.largest == (9, 9)
+        with Log.open(tmp_path / "t-0", lowered) as log:
+            assert log.offset_for_timestamp(9) == (9, 9, 0)
