@@ -25,7 +25,7 @@ from epoch.errors import (
     UnknownEpochError,
 )
 from epoch.history import EpochHistory
-from epoch.resource_limits import ResourceLimitError
+from epoch.resource_limits import OutOfMemoryError, ResourceLimitError
 from epoch.truncation import (
     AskEndOffset,
     Round,
@@ -52,6 +52,7 @@ __all__ = [
     "InvalidEpochEntryError",
     "LeaderEpochCheckpoint",
     "LeaderEpochFileCache",
+    "OutOfMemoryError",
     "ResourceLimitError",
     "Round",
     "TruncateTo",

@@ -17,7 +17,7 @@ _DESCRIPTORS: Final = 4
 
 
 class ResourceLimitError(EpochError, OSError):
-    """The process, or the system, has no more descriptors, mappings or threads to give. Nothing was changed.
+    """The process, or the system, has no more descriptors, mappings, threads or memory to give. Nothing was changed.
 
     `limit` names the limit and `value` says how much it allows, None where the system does not tell.
     """
@@ -35,6 +35,10 @@ class ResourceLimitError(EpochError, OSError):
         return str(self.args[0])
 
 
+class OutOfMemoryError(ResourceLimitError, MemoryError):
+    """The interpreter got no memory from the system."""
+
+
 def is_limit(error: BaseException) -> bool:
     """Tell whether an error says that a limit was reached, and not that the disk failed."""
     return isinstance(error, ResourceLimitError) or (isinstance(error, OSError) and error.errno in OUT_OF_DESCRIPTORS)
@@ -42,12 +46,15 @@ def is_limit(error: BaseException) -> bool:
 
 @contextmanager
 def naming_limits(path: str | os.PathLike[str]) -> Iterator[None]:
-    """Let what fails for want of descriptors raise ResourceLimitError."""
+    """Let what fails for want of descriptors, or of memory for the interpreter, raise ResourceLimitError."""
     try:
         yield
     except OSError as error:
         if error.errno in OUT_OF_DESCRIPTORS:
             refuse_beyond_limit(error, path)
+        raise
+    except MemoryError as error:
+        name_memory(error, path)
         raise
 
 
@@ -67,6 +74,22 @@ def refuse_beyond_limit(error: OSError, path: str | os.PathLike[str]) -> None:
     else:
         return
     raise limit from error
+
+
+def name_memory(error: BaseException, path: str | os.PathLike[str]) -> None:
+    """Raise OutOfMemoryError, a MemoryError that names the limit, for one that does not; else nothing.
+
+    The interpreter is not told which limit it was: it is taken for the lowest of those that are set.
+    """
+    if not isinstance(error, MemoryError) or isinstance(error, ResourceLimitError):
+        return
+    told = f"{os.fspath(path)}: no memory is left"
+    limits = {"RLIMIT_AS": _soft(resource.RLIMIT_AS), "RLIMIT_DATA": _soft(resource.RLIMIT_DATA)}
+    value, limit = min(
+        ((value, name) for name, value in limits.items() if value is not None),
+        default=(os.sysconf("SC_PHYS_PAGES") * mmap.PAGESIZE, "physical memory"),
+    )
+    raise OutOfMemoryError(errno.ENOMEM, told, limit, value, "let go of what is not needed, or raise it") from error
 
 
 def no_more_threads(error: RuntimeError) -> ResourceLimitError:

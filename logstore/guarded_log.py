@@ -7,7 +7,7 @@ from typing import Final, NoReturn, TypeVar
 from epoch.filesystem import REAL, FileSystem
 from epoch.forked import RefusedLock, disown_after_fork
 from epoch.history import EpochHistory
-from epoch.resource_limits import ensure_room, is_limit
+from epoch.resource_limits import ensure_room, is_limit, name_memory
 from logstore.errors import LogClosedError, LogPoisonedError, LogStoreError, ReentrantCallError, complete
 from logstore.file_name import FileKind, file_name
 from logstore.log_loader import LoadedLog
@@ -126,7 +126,15 @@ class GuardedLog(ReadableLog):
         )
 
     def _settle(self, error: BaseException | None = None) -> None:
-        """Take back what a call has added that `error` broke off; poison the log where there is no way back."""
+        """Take back what a call has added that `error` broke off; poison the log where there is no way back.
+
+        Raises OutOfMemoryError in place of a MemoryError.
+        """
+        self._settle_state(error)
+        if error is not None:
+            name_memory(error, self.directory)
+
+    def _settle_state(self, error: BaseException | None) -> None:
         if self._is_inherited:
             self._is_broken_off = False  # nothing of it is this process's to change
             if isinstance(error, OSError):
@@ -202,7 +210,8 @@ class GuardedLog(ReadableLog):
             self._refuse()
         is_first = self._failure is None
         if is_first:
-            self._failure = error
+            # A limit that was reached on the way says nothing of the disk.
+            self._failure = self._broken_off(error) if is_limit(error) else error
         self._state = LogState.POISONED
         if not is_first:
             return

@@ -7,7 +7,7 @@ from types import TracebackType
 from typing import Self
 
 from epoch.filesystem import REAL, FileSystem
-from epoch.resource_limits import is_limit, refuse_beyond_limit
+from epoch.resource_limits import is_limit, name_memory, refuse_beyond_limit
 from logstore.append_info import AppendInfo
 from logstore.append_origin import AppendOrigin
 from logstore.arguments import whole_number
@@ -130,6 +130,7 @@ class Log(WritableLog):
                 lock.release()
             if isinstance(error, OSError) and is_limit(error):
                 refuse_beyond_limit(error, path)
+            name_memory(error, path)
             raise
 
     def __enter__(self) -> Self:

@@ -1,13 +1,24 @@
 """One thread that does something again and again, until it is stopped."""
 
+import sys
+import threading
+import time
 from collections.abc import Callable
+from contextlib import suppress
 from threading import Event, Thread, current_thread
+from typing import Final
 
 from epoch.resource_limits import no_more_threads
 
+_PAUSE_SECONDS: Final = 0.1
+"""After a failure: where even waiting fails, for want of memory, it is not tried without end."""
+
 
 class PeriodicThread:
-    """Calls `task` every `interval_ms`, from one interval after `start` on. The program may end without stopping it."""
+    """Calls `task` every `interval_ms`, from one interval after `start` on. The program may end without stopping it.
+
+    Where the task raises something, be it for want of memory, `threading.excepthook` is told, and it goes on.
+    """
 
     def __init__(self, task: Callable[[], object], interval_ms: int, name: str) -> None:
         """Prepare the thread; see `start`."""
@@ -30,5 +41,15 @@ class PeriodicThread:
             self._thread.join()
 
     def _run(self) -> None:
-        while not self._stopped.wait(self._interval_seconds):
-            self._task()
+        while not self._stopped.is_set():
+            try:
+                if not self._stopped.wait(self._interval_seconds):
+                    self._task()
+            except Exception:  # noqa: BLE001  told
+                self._tell()
+
+    def _tell(self) -> None:
+        """Tell what was raised, as for a thread that it ends; without memory even for that, go on all the same."""
+        with suppress(MemoryError):
+            threading.excepthook(threading.ExceptHookArgs((*sys.exc_info(), self._thread)))
+        time.sleep(_PAUSE_SECONDS)

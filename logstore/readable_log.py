@@ -9,6 +9,7 @@ from typing import Final, NoReturn, TypeVar
 from epoch.cache import LeaderEpochFileCache
 from epoch.entry import UNDEFINED_EPOCH_OFFSET, EndOffset
 from epoch.forked import RefusedLock
+from epoch.resource_limits import name_memory
 from logstore.errors import OffsetOutOfRangeError
 from logstore.isolation import Isolation
 from logstore.live_segment import LiveSegment
@@ -120,8 +121,9 @@ class ReadableLog(ABC):
             changes = reader.changes
             try:
                 view = self._read(offset, max_bytes, isolation, min_one_batch)
-            except Exception:
+            except Exception as error:
                 if changes == reader.changes and not changes & 1:
+                    name_memory(error, self.directory)
                     raise
             else:
                 if changes == reader.changes and not changes & 1:
@@ -191,8 +193,9 @@ class ReadableLog(ABC):
             changes = self._reader.changes
             try:
                 found = look()
-            except Exception:
+            except Exception as error:
                 if changes == self._reader.changes and not changes & 1:
+                    name_memory(error, self.directory)
                     raise
             else:
                 if changes == self._reader.changes and not changes & 1:

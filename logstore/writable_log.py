@@ -8,7 +8,7 @@ from struct import error as StructError  # noqa: N812  a class
 from typing import Final, NoReturn
 
 from epoch.filesystem import REAL, FileSystem
-from epoch.resource_limits import ensure_room, is_limit
+from epoch.resource_limits import ensure_room, is_limit, name_memory
 from logstore.append_info import NOTHING_APPENDED, AppendInfo
 from logstore.append_origin import AppendOrigin
 from logstore.append_validation import Buffer, ValidatedAppend, validate_for_follower, validate_for_leader
@@ -123,6 +123,9 @@ class WritableLog(GuardedLog):
                 return self._append(append, origin, transaction_version)
             except AppendError as error:
                 raise self._placed(error, next_offset) from None
+            except MemoryError as error:
+                name_memory(error, self.directory)
+                raise
             except StructError:
                 # Equal to the latest epoch, and no int.
                 leader_epoch_number(leader_epoch)
@@ -154,6 +157,9 @@ class WritableLog(GuardedLog):
                 return self._append(append, AppendOrigin.REPLICATION, None)
             except AppendError as error:
                 raise self._placed(error, next_offset) from None
+            except MemoryError as error:
+                name_memory(error, self.directory)
+                raise
             except TypeError:
                 if isinstance(data, _BYTES):
                     whole_number(leader_epoch, "leader_epoch")
@@ -392,6 +398,7 @@ class WritableLog(GuardedLog):
                     self._state = OPEN
                 if isinstance(error, OSError):
                     self._poison_unless_full(error)
+                name_memory(error, self.directory)
                 raise
             return self._recovery_point
 

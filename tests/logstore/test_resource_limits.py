@@ -7,8 +7,8 @@ import resource
 import subprocess
 import sys
 import threading
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -20,13 +20,16 @@ from logstore import mapped_files
 from logstore.append_info import AppendInfo
 from logstore.batch_template import BatchTemplate
 from logstore.directory_settings import DirectorySettings
-from logstore.errors import NotClosedError
+from logstore.encoding import encode_batch
+from logstore.errors import LogPoisonedError, NotClosedError
+from logstore.live_segment import LiveSegment
 from logstore.log import Log
 from logstore.log_config import LogConfig
 from logstore.log_directories import LogDirectories
 from logstore.log_directory import LogDirectory
 from logstore.producer_state import ProducerState
 from logstore.record import Record
+from logstore.segment_file import SegmentFile
 from logstore.topic_partition import TopicPartition
 from tests.logstore.directories import assert_sound
 
@@ -229,6 +232,90 @@ def test_a_truncation_reads_no_producers_once_it_has_begun(tmp_path: Path, monke
         assert (log.failure, log.log_end_offset) == (None, 7)
         assert produce(log, 6).is_duplicate
     assert_sound(log.directory)
+
+
+CALLS: dict[str, Callable[[Log], object]] = {
+    "append": lambda log: log.append([Record.of(b"value")]),
+    "append_batches": lambda log: log.append_batches(encode_batch([Record.of(b"value")], BatchTemplate(1, 0))),
+    "flush": lambda log: log.flush(),
+    "roll": lambda log: log.roll(),
+    "truncate_to": lambda log: log.truncate_to(0),
+    "read": lambda log: log.read(0, 100),
+    "offset_for_timestamp": lambda log: log.offset_for_timestamp(0),
+}
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_a_call_that_gets_no_memory_names_the_limit_and_the_log_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: str
+) -> None:
+    with Log.open(tmp_path / "t-0") as log:
+        log.append([Record.of(b"value")])
+
+        def fail(*_: object, **__: object) -> None:
+            raise MemoryError
+
+        for step in (LiveSegment.append, LiveSegment.append_batch, LiveSegment.save_indexes):
+            monkeypatch.setattr(LiveSegment, step.__name__, fail)
+        monkeypatch.setattr(SegmentFile, "data", fail)
+        with (
+            limited(resource.RLIMIT_DATA, 1 << 50),
+            pytest.raises(MemoryError, match=r"t-0: no memory is left: the limit RLIMIT_DATA of 1,125,8") as told,
+        ):
+            CALLS[call](log)
+        assert isinstance(told.value, ResourceLimitError)
+        assert (told.value.limit, told.value.value) == ("RLIMIT_DATA", 1 << 50)
+        monkeypatch.undo()
+        assert (log.failure, log.log_end_offset) == (None, 1)
+        CALLS[call](log)
+    assert_sound(log.directory)
+
+
+def test_a_directory_that_gets_no_memory_names_the_limit_and_stays_online(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise MemoryError
+
+    with LogDirectory.open(tmp_path / "root") as directory:
+        monkeypatch.setattr(REAL.__class__, "write", fail)
+        with pytest.raises(
+            MemoryError, match=r"root: no memory is left: the limit (RLIMIT_AS|physical memory) of [0-9]"
+        ):
+            directory.checkpoint()
+        monkeypatch.undo()
+        directory.checkpoint()
+
+
+def test_a_log_that_a_limit_has_broken_off_does_not_take_its_root_offline(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with LogDirectory.open(tmp_path / "root") as directory:
+        log = directory.create(TopicPartition("t", 0))
+        log.append([Record.of(b"value")])
+        log.append([Record.of(b"value")])
+
+        def fail(*_: object, **__: object) -> None:
+            raise ResourceLimitError(errno.EMFILE, "Too many open files", "RLIMIT_NOFILE", 64, "raise it")
+
+        monkeypatch.setattr(LiveSegment, "truncate_to", fail)
+        with pytest.raises(ResourceLimitError):
+            log.truncate_to(1)
+        monkeypatch.undo()
+        assert isinstance(log.failure, LogPoisonedError)
+        directory.notice_failures()
+        assert directory.failure is None
+        assert directory.recover(TopicPartition("t", 0)).log_end_offset in {1, 2}
+
+
+@contextmanager
+def limited(kind: int, value: int) -> Iterator[None]:
+    before = resource.getrlimit(kind)
+    resource.setrlimit(kind, (value, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(kind, before)
 
 
 @pytest.fixture
