@@ -175,6 +175,24 @@ class LogClosedError(LogStoreError, ValueError):
     """The log is closed."""
 
 
+def inherited_log(directory: str | PathLike[str]) -> LogClosedError:
+    """Make the error for a log that a forked process has got from its parent."""
+    return LogClosedError(
+        "the log is that of the process which forked this one",
+        file=directory,
+        advice="use it there, or open it after the fork",
+    )
+
+
+def inherited_directory(root: str | PathLike[str]) -> DirectoryLockedError:
+    """Make the error for a log directory that a forked process has got from its parent."""
+    return DirectoryLockedError(
+        "the log directory is that of the process which forked this one",
+        file=root,
+        advice="use it there, or open it after the fork",
+    )
+
+
 class LogPoisonedError(LogStoreError, OSError):
     """What is on disk is unknown, since the disk failed or a call was broken off: open the log again.
 

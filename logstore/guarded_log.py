@@ -8,7 +8,14 @@ from epoch.filesystem import REAL, FileSystem
 from epoch.forked import RefusedLock, disown_after_fork
 from epoch.history import EpochHistory
 from epoch.resource_limits import ensure_room, is_limit, name_memory
-from logstore.errors import LogClosedError, LogPoisonedError, LogStoreError, ReentrantCallError, complete
+from logstore.errors import (
+    LogClosedError,
+    LogPoisonedError,
+    LogStoreError,
+    ReentrantCallError,
+    complete,
+    inherited_log,
+)
 from logstore.file_name import FileKind, file_name
 from logstore.log_loader import LoadedLog
 from logstore.log_observer import LogObserver
@@ -108,11 +115,7 @@ class GuardedLog(ReadableLog):
         if self._is_broken_off:
             self._settle()
         if self._is_inherited:
-            raise LogClosedError(
-                "the log is that of the process which forked this one",
-                file=self.directory,
-                advice="use it there, or open it after the fork",
-            )
+            raise inherited_log(self.directory)
         if self._state is LogState.POISONED:
             failure = self._failure
             what = failure.what if isinstance(failure, LogPoisonedError) else f"the disk failed before ({failure})"

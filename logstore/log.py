@@ -15,7 +15,7 @@ from logstore.clock import now_ms
 from logstore.control import ControlType, EndTransactionMarker
 from logstore.directory_lock import LOCK_NAME, DirectoryLock
 from logstore.encoding import encode_end_transaction
-from logstore.errors import OffsetOutOfRangeError
+from logstore.errors import LogClosedError, OffsetOutOfRangeError, inherited_log
 from logstore.guarded_log import ADDING, CHANGING, REMOVING
 from logstore.live_segment import LiveSegment
 from logstore.log_config import LogConfig
@@ -56,6 +56,8 @@ class Log(WritableLog):
     """What the log was opened with."""
     is_complete = False
     """Whether the log was closed in order, with all on stable storage."""
+    is_deleted = False
+    """Whether its log directory has deleted it."""
 
     @classmethod
     def open(
@@ -82,7 +84,7 @@ class Log(WritableLog):
         alone is open already, or its parent directory is locked as a root.
         """
         path = Path(directory).absolute()
-        disk, filesystem = filesystem, OwnedFileSystem(filesystem, path)
+        disk, filesystem = filesystem, OwnedFileSystem(filesystem, inherited_log(path))
         config = LogConfig() if config is None else config
         if not isinstance(config, LogConfig):
             raise TypeError(f"the configuration is of type {type(config).__name__}: pass LogConfig(segment_bytes=...)")
@@ -427,8 +429,8 @@ class Log(WritableLog):
         """Let go of a poisoned log and return what takes its place: checked from the recovery point on.
 
         Use what is returned: this log stays closed. One of a `LogDirectory` is recovered by the directory, which has to
-        know what takes its place. Raises as `Log.open` does; LogClosedError in a forked process, DirectoryLockedError
-        once the log directory is closed.
+        know what takes its place. Raises as `Log.open` does; LogClosedError in a forked process and where the log was
+        deleted, DirectoryLockedError once the log directory is closed.
 
         >>> log = log.recover()
         """
@@ -437,6 +439,10 @@ class Log(WritableLog):
         if self._root_lock is not None:
             self._root_lock.ensure_held()
         self.abandon()
+        if self.is_deleted or not self.directory.is_dir():
+            raise LogClosedError(
+                "the log was deleted", file=self.directory, advice="create it anew; nothing is left to be recovered"
+            )
         return Log.open(
             self.directory,
             self.config,

@@ -22,7 +22,6 @@ from logstore.deleted_partitions import DeletedPartitions
 from logstore.directory_lock import LOCK_NAME, DirectoryLock
 from logstore.directory_settings import DirectorySettings
 from logstore.errors import (
-    DirectoryLockedError,
     InvalidDirectoryNameError,
     LogClosedError,
     LogPoisonedError,
@@ -31,6 +30,7 @@ from logstore.errors import (
     OfflineDirectoryError,
     PartitionExistsError,
     UnknownPartitionError,
+    inherited_directory,
 )
 from logstore.file_name import FileKind, parse_file_name
 from logstore.log import Log
@@ -38,6 +38,7 @@ from logstore.log_config import LogConfig
 from logstore.log_observer import LogObserver, LogObservers
 from logstore.log_root import is_live_partitions
 from logstore.open_files import OpenFiles
+from logstore.owned_filesystem import OwnedFileSystem
 from logstore.partition_metadata import PARTITION_METADATA_NAME, PartitionMetadata
 from logstore.periodic_thread import PeriodicThread
 from logstore.root_checkpoints import RootCheckpoints
@@ -135,6 +136,7 @@ class LogDirectory:
         DirectoryLockedError, and OSError where the disk fails.
         """
         root = Path(root).absolute()
+        filesystem = OwnedFileSystem(filesystem, inherited_directory(root))
         _ensure_holds_no_segments(root)
         if not root.is_dir():
             filesystem.mkdir(root)
@@ -255,6 +257,7 @@ class LogDirectory:
             due_ms = self._clock() + self._config_of(partition).file_delete_delay_ms
             if (self.root / str(partition)).exists():
                 self._deleted.rename(self.root / str(partition), due_ms)
+            self._logs[partition].is_deleted = True
             del self._logs[partition]
             self._flushed_ms.pop(partition, None)
             self._checkpoints.forget(partition)
@@ -375,11 +378,7 @@ class LogDirectory:
         self._changes = RefusedLock(self._refuse)
 
     def _refuse(self) -> NoReturn:
-        raise DirectoryLockedError(
-            "the log directory is that of the process which forked this one",
-            file=self.root,
-            advice="use it there, or open it after the fork",
-        )
+        raise inherited_directory(self.root)
 
     # --- opening
 

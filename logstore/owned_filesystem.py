@@ -1,4 +1,4 @@
-"""The file system of one log: that of the process which opened the log, and of no process forked from it."""
+"""The file system of one log or root: that of the process which opened it, and of no process forked from that."""
 
 import os
 from pathlib import Path
@@ -6,7 +6,7 @@ from typing import Final, NoReturn
 
 from epoch.filesystem import FileSystem
 from epoch.forked import disown_after_fork
-from logstore.errors import LogClosedError
+from logstore.errors import LogStoreError
 
 _STEPS: Final = ("write", "fsync", "rename", "copy", "truncate", "unlink", "mkdir", "rmdir", "fsync_directory")
 
@@ -18,9 +18,9 @@ class OwnedFileSystem(FileSystem):
     of that reaches the files, not even a write that has its descriptor already.
     """
 
-    def __init__(self, disk: FileSystem, directory: Path) -> None:
-        """Do all by `disk`; `directory` is that of the log."""
-        self._directory = directory
+    def __init__(self, disk: FileSystem, refused: LogStoreError) -> None:
+        """Do all by `disk`, and raise `refused` in a forked process."""
+        self._refused = refused
         self._disk = disk
         self._descriptors: set[int] = set()
         for step in _STEPS:  # bound once: appends pay nothing for coming by here
@@ -48,8 +48,4 @@ class OwnedFileSystem(FileSystem):
         os.close(nothing)
 
     def _refuse(self, *_: object, **__: object) -> NoReturn:
-        raise LogClosedError(
-            "the log is that of the process which forked this one",
-            file=self._directory,
-            advice="use it there, or open it after the fork",
-        )
+        raise self._refused

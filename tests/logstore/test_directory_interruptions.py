@@ -1,11 +1,14 @@
 """Whatever is raised in the middle of a call of a directory of logs: no partition and no record is lost."""
 
+import os
 import random
 import signal
 from collections.abc import Callable
 from functools import partial
+from itertools import count
 from pathlib import Path
 from shutil import rmtree
+from uuid import UUID
 
 import pytest
 
@@ -192,6 +195,59 @@ class Interruptions:
             life.partitions[about] = []
         else:
             life.partitions.pop(about)
+
+
+HERE, GONE = TopicPartition("t", 0), TopicPartition("t", 1)
+GOES_ON: dict[str, Callable[[LogDirectory], object]] = {
+    "create": lambda directory: directory.create(GONE, topic_id=UUID(int=7)),
+    "create without an id": lambda directory: directory.create(GONE),
+    "delete": lambda directory: directory.delete(HERE),
+    "checkpoint": lambda directory: directory.checkpoint(),
+    "checkpoint_high_watermarks": lambda directory: directory.checkpoint_high_watermarks(),
+    "recover": lambda directory: directory.recover(HERE),
+    "close": lambda directory: directory.close(),
+}
+
+
+def files_of(root: Path) -> dict[Path, bytes]:
+    return {path: path.read_bytes() if path.is_file() else b"" for path in root.rglob("*")}
+
+
+def go_on_in_both(root: Path, interrupter: Interrupter, children: list[int]) -> None:
+    """Fork as a signal handler may: not in the middle of a call in C, which is where a name changes."""
+    if interrupter.place.startswith("before") and interrupter.place not in {"before write", "before fsync"}:
+        return
+    there = files_of(root)
+    children.append(os.fork())
+    if children[-1]:
+        assert os.waitstatus_to_exitcode(os.waitpid(children[-1], 0)[1]) == 0, interrupter.place
+        assert files_of(root) == there, interrupter.place
+
+
+@pytest.mark.parametrize("name", GOES_ON)
+def test_a_child_that_goes_on_with_the_call_changes_no_file(memory_dir: Path, name: str) -> None:
+    forks = 0
+    for at in count():
+        root = memory_dir / f"{name} {at}"
+        interrupter = Interrupter()
+        directory = LogDirectory.open(root, CONFIG, filesystem=InterruptedDisk(interrupter))
+        directory.create(HERE).append([Record.of(b"value")])
+        children: list[int] = []
+
+        try:
+            with interrupter.beside_steps(at, partial(go_on_in_both, root, interrupter, children)):
+                GOES_ON[name](directory)
+        except BaseException:  # the child ends here, whatever comes
+            if children == [0]:
+                os._exit(0)
+            raise
+        if children == [0]:
+            os._exit(0)
+        forks += len(children)
+        directory.close()
+        if not interrupter.place:
+            break
+    assert forks > 1
 
 
 @pytest.mark.filterwarnings("ignore:Exception ignored.*:pytest.PytestUnraisableExceptionWarning")

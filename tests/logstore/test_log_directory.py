@@ -576,3 +576,28 @@ def test_a_log_that_was_abandoned_leaves_no_mark_of_an_orderly_stop(root: Path) 
     directory.log(ORDERS).abandon()
     directory.close()
     assert not (root / ".kafka_cleanshutdown").exists()
+
+
+@pytest.mark.parametrize("comes_back", [False, True])
+def test_a_log_that_was_deleted_is_not_recovered(tmp_path: Path, comes_back: bool) -> None:
+    partition = TopicPartition("t", 0)
+    with LogDirectory.open(tmp_path / "root") as directory:
+        log = directory.create(partition)
+        log.append([Record.of(b"value")])
+        directory.delete(partition)
+        if comes_back:
+            directory.create(partition).append([Record.of(b"another")])
+        with pytest.raises(LogClosedError, match="t-0: the log was deleted; create it anew"):
+            log.recover()
+        assert (tmp_path / "root" / "t-0").exists() == comes_back
+        assert len(directory.partitions) == comes_back
+    with LogDirectory.open(tmp_path / "root") as directory:
+        assert len(directory.partitions) == comes_back
+
+
+def test_a_log_whose_directory_is_gone_is_not_recovered(tmp_path: Path) -> None:
+    log = Log.open(tmp_path / "t-0")
+    log.directory.rename(tmp_path / "elsewhere")
+    with pytest.raises(LogClosedError, match="nothing is left to be recovered"):
+        log.recover()
+    assert not log.directory.exists()
