@@ -88,9 +88,10 @@ class Uses:
         )
 
     def _view(self, pair: Pair) -> None:
-        pair.spark.createOrReplaceTempView("uses")
+        view = f"uses_{len(self.pairs)}"  # over Spark Connect a query means what has the view's name when it runs
+        pair.spark.createOrReplaceTempView(view)
         topic = self.random.choice(TOPICS)
-        found = self.spark.sql(f"SELECT * FROM uses WHERE topic = '{topic}' OR partition = 1")  # noqa: S608  ours
+        found = self.spark.sql(f"SELECT * FROM {view} WHERE topic = '{topic}' OR partition = 1")  # noqa: S608  ours
         table = pair.pandas.query(f"topic == '{topic}' or partition == 1")
         self._add(found, table, f"{pair.how} by a view of {topic} or 1")
 
