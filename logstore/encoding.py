@@ -1,6 +1,7 @@
 """Batches of magic 2 as producers build them, any codec: from records, from lists of bytes, from columns."""
 
 from collections.abc import Iterator, Sequence
+from struct import error as StructError  # noqa: N812  a class
 from typing import TYPE_CHECKING, Final, cast
 
 from logstore.batch_template import BatchTemplate
@@ -48,6 +49,13 @@ def encode_batch(records: Sequence[Record], template: BatchTemplate | None = Non
         if isinstance(template, BatchTemplate):
             raise
         raise TypeError(f"the template is of type {type(template).__name__}: pass a BatchTemplate") from None
+    except StructError:
+        raise wrong_records(records) or _beyond_header(template) from None
+
+
+def _beyond_header(template: BatchTemplate) -> ValueError:
+    room = "offsets, times and producer ids have 64 bits, sequence numbers 32, producer epochs 16"
+    return ValueError(f"{template} has a number that a batch has no room for: {room}")
 
 
 def encode_end_transaction(

@@ -7,8 +7,9 @@ from abc import ABC, abstractmethod
 from array import array
 from bisect import bisect_right
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
-from typing import ClassVar, Final, Self
+from typing import Any, ClassVar, Final, Self
 
 from epoch.filesystem import REAL, FileSystem
 from logstore.index_slots import read_index
@@ -115,11 +116,8 @@ class LiveIndex(ABC):
         """Do as the kernel `floor_value` does, which is loaded after many lookups."""
         self._lookups += 1
         if self._lookups >= MANY_LOOKUPS:
-            from epoch.kernel import machine_code  # noqa: PLC0415  numba loads on the first bulk operation
-            from logstore.kernels.locate import floor_value  # noqa: PLC0415  numba again
-
-            # By empty arrays: while those of the index are looked at in Python nobody could append to them.
-            self._compiled_floor = machine_code(floor_value, array(keys.typecode), array(values.typecode), 0, 0)
+            with suppress(ImportError):  # in a signal handler, while it is just being loaded
+                self._compiled_floor = _compile_floor(keys.typecode, values.typecode)
         number = bisect_right(keys, key)
         return values[number - 1] if number else below
 
@@ -129,3 +127,11 @@ class LiveIndex(ABC):
         if self._saved > entries:
             self._filesystem.truncate(self.path, entries * self._slot)
             self._saved, self._bytes, self._unsynced = entries, entries * self._slot, True
+
+
+def _compile_floor(keys: str, values: str) -> Any:
+    from epoch.kernel import machine_code  # noqa: PLC0415  numba loads on the first bulk operation
+    from logstore.kernels.locate import floor_value  # noqa: PLC0415  numba again
+
+    # By empty arrays: while those of the index are looked at in Python nobody could append to them.
+    return machine_code(floor_value, array(keys), array(values), 0, 0)

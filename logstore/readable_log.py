@@ -10,6 +10,7 @@ from epoch.cache import LeaderEpochFileCache
 from epoch.entry import UNDEFINED_EPOCH_OFFSET, EndOffset
 from epoch.forked import RefusedLock
 from epoch.resource_limits import name_memory
+from logstore.arguments import whole_number
 from logstore.errors import OffsetOutOfRangeError
 from logstore.isolation import Isolation
 from logstore.live_segment import LiveSegment
@@ -123,7 +124,7 @@ class ReadableLog(ABC):
                 view = self._read(offset, max_bytes, isolation, min_one_batch)
             except Exception as error:
                 if changes == reader.changes and not changes & 1:
-                    name_memory(error, self.directory)
+                    self._name(error, offset=offset, max_bytes=max_bytes)
                     raise
             else:
                 if changes == reader.changes and not changes & 1:
@@ -145,7 +146,11 @@ class ReadableLog(ABC):
             return at_log_end(self._log_start_offset, first.epoch if first and known else None)
         if timestamp == LARGEST:
             return self._undisturbed(lambda: find_largest(self.segments))
-        return self._undisturbed(lambda: find_timestamp(self.segments, timestamp, self._log_start_offset))
+        try:
+            return self._undisturbed(lambda: find_timestamp(self.segments, timestamp, self._log_start_offset))
+        except TypeError:
+            whole_number(timestamp, "timestamp")
+            raise
 
     def end_offset_for_epoch(self, epoch: int) -> EndOffset | None:
         """Return the largest epoch up to `epoch` that wrote here, and where it ends; None where nobody knows.
@@ -153,7 +158,11 @@ class ReadableLog(ABC):
         Raises LogClosedError.
         """
         self._ensure_readable()
-        answer = self._epochs.end_offset_for(epoch, self.log_end_offset)
+        try:
+            answer = self._epochs.end_offset_for(epoch, self.log_end_offset)
+        except TypeError:
+            whole_number(epoch, "epoch")
+            raise
         return None if answer.end_offset == UNDEFINED_EPOCH_OFFSET else answer
 
     def _read(self, offset: int, max_bytes: int, isolation: Isolation, min_one_batch: bool) -> ReadView:
@@ -173,6 +182,13 @@ class ReadableLog(ABC):
     def _ensure_readable(self) -> None:
         if self._is_inherited or self._state is LogState.CLOSED:
             self._refuse()
+
+    def _name(self, error: Exception, **numbers: object) -> None:
+        """Raise what names the number that is none, or the limit that left no memory; else nothing."""
+        if isinstance(error, TypeError):
+            for name, number in numbers.items():
+                whole_number(number, name)
+        name_memory(error, self.directory)
 
     @abstractmethod
     def _refuse(self) -> NoReturn:

@@ -65,7 +65,12 @@ def _find_in_segment(segment: LiveSegment, timestamp: int, log_start_offset: int
     in_bulk = size - position >= BULK_BYTES
     while position < size:
         if in_bulk:
-            position, found, offset, epoch = _find_kernel()(data, position, timestamp, log_start_offset)
+            try:
+                find = _find_kernel()
+            except ImportError:  # in a signal handler, while it is just being loaded
+                in_bulk = False
+                continue
+            position, found, offset, epoch = find(data, position, timestamp, log_start_offset)
             if offset >= 0:
                 return _build(TimestampedOffset, (found, offset, epoch if epoch >= 0 else None))
             if position == size:
@@ -82,7 +87,10 @@ def _find_in_segment(segment: LiveSegment, timestamp: int, log_start_offset: int
 def _first_record(batch: Batch, timestamp: int, first_offset: int) -> TimestampedOffset | None:
     epoch = batch.leader_epoch if batch.leader_epoch >= 0 else None
     if isinstance(batch, RecordBatch) and batch.size >= BULK_BYTES and not batch.attributes & TIMESTAMP_TYPE_BIT:
-        found, offset = _search_records(batch, timestamp, first_offset)
+        try:
+            found, offset = _search_records(batch, timestamp, first_offset)
+        except ImportError:  # as above
+            found, offset = timestamp, NOT_FOUND - 1
         if offset >= NOT_FOUND:
             return TimestampedOffset(found, offset, epoch) if offset >= 0 else None
     for record in batch.records():

@@ -6,8 +6,8 @@ _RECORDS = "pass a list or tuple of Record, such as [Record.of(b'value')], or th
 _BYTES = (bytes, bytearray, memoryview)
 
 
-def wrong_records(records: object) -> TypeError | None:
-    """Return an error that says what to pass instead; None where the types are right."""
+def wrong_records(records: object) -> TypeError | ValueError | None:
+    """Return an error that says what to pass instead; None where types and timestamps are right."""
     if isinstance(records, Record):
         return TypeError(f"a single Record is no batch: {_RECORDS}")
     if not isinstance(records, (list, tuple)):
@@ -18,6 +18,9 @@ def wrong_records(records: object) -> TypeError | None:
         problem = _wrong_field(record)
         if problem:
             return TypeError(f"record {number}: {problem}")
+        if not -(2**63) <= record.timestamp < 2**63:
+            what = f"record {number}: its timestamp is {record.timestamp:,}"
+            return ValueError(f"{what}: pass milliseconds since 1970 UTC, within 64 bits")
     return None
 
 

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from logstore.batch_template import BatchTemplate
 from logstore.errors import InvalidRecordError
 from logstore.log import Log
 from logstore.log_config import LogConfig
@@ -105,6 +106,31 @@ def test_a_template_is_a_template(log: Log, template: object) -> None:
 def test_an_isolation_is_one_of_its_names(log: Log, isolation: Any) -> None:
     with pytest.raises(TypeError, match=r"the isolation is .*: pass Isolation.LOG_END"):
         log.read(0, 100, isolation=isolation)
+
+
+READ: dict[str, Callable[[Any, Any], object]] = {
+    "offset": lambda log, number: log.read(number, 100),
+    "max_bytes": lambda log, number: log.read(0, number),
+    "timestamp": lambda log, number: log.offset_for_timestamp(number),
+    "epoch": lambda log, number: log.end_offset_for_epoch(number),
+}
+
+
+@pytest.mark.parametrize("name", READ)
+@pytest.mark.parametrize("number", ["2", None, [2]], ids=repr)
+def test_a_read_that_cannot_be_names_what_is_no_number(log: Log, name: str, number: object) -> None:
+    with pytest.raises(TypeError, match=rf"^{name} is .*, of type (str|NoneType|list): pass a whole number"):
+        READ[name](log, number)
+
+
+@pytest.mark.parametrize("timestamp", [2**63, -(2**63) - 1, 2**70])
+def test_a_timestamp_beyond_64_bits_is_refused_by_its_record(log: Log, timestamp: int) -> None:
+    before = content(log)
+    with pytest.raises(ValueError, match=r"record 0: its timestamp is -?[0-9,]+: pass milliseconds .* within 64 bits"):
+        log.append([Record.of(b"value", timestamp=timestamp)])
+    with pytest.raises(ValueError, match="producer epochs 16"):
+        log.append(RECORDS, template=BatchTemplate(producer_id=timestamp))
+    assert (content(log), log.failure) == (before, None)
 
 
 @pytest.mark.parametrize("config", [{}, {"segment_bytes": 5}, 1], ids=repr)
