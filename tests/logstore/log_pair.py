@@ -60,7 +60,14 @@ class LogPair:
 
     def __post_init__(self) -> None:
         self.ours_dir, self.kafkas_dir = self.root / "ours/t-0", self.root / "kafka/t-0"
-        self.config = LogConfig(
+        self.ours_dir.parent.mkdir(parents=True)
+        self.left = PartitionCheckpoints(recovery_point=0, log_start_offset=0, clean_shutdown=True)
+        self.open()
+
+    @property
+    def config(self) -> LogConfig:
+        """The options, in our words."""
+        return LogConfig(
             segment_bytes=int(self.options["segmentBytes"]),
             index_interval_bytes=int(self.options["indexInterval"]),
             segment_index_bytes=int(self.options["indexBytes"]),
@@ -72,9 +79,6 @@ class LogPair:
             message_timestamp_after_max_ms=2**63 - 1,
             takes_lower_epochs=True,
         )
-        self.ours_dir.parent.mkdir(parents=True)
-        self.left = PartitionCheckpoints(recovery_point=0, log_start_offset=0, clean_shutdown=True)
-        self.open()
 
     def ask(self, line: str) -> str:
         self.script.append(line)
@@ -92,9 +96,13 @@ class LogPair:
 
     # --- opening and leaving
 
-    def open(self) -> None:
+    def open_kafkas(self) -> str:
+        """Open Kafka's only; return what it says."""
         options = " ".join(f"{name}={value}" for name, value in self.options.items())
-        theirs = self.ask(f"open {self.kafkas_dir} {options}")
+        return self.ask(f"open {self.kafkas_dir} {options}")
+
+    def open(self) -> None:
+        theirs = self.open_kafkas()
         if "Attempt to append to a full" in theirs:
             raise KafkaCannotOpenError
         self.log = Log.open(self.ours_dir, self.config, checkpoints=self.left)
@@ -103,6 +111,11 @@ class LogPair:
         self.check_content()
 
     def close(self) -> None:
+        differing = self.leave()
+        assert not differing, f"{differing}{self.context()}"
+
+    def leave(self) -> dict[str, tuple[object, object]]:
+        """Close both; return the content of the files that differ, None where there is no such file."""
         self.log.close()
         self.left = PartitionCheckpoints(
             recovery_point=self.log.log_end_offset,
@@ -112,10 +125,9 @@ class LogPair:
         self.ask("close")
         start = self.log.log_start_offset
         ours, kafkas = contents(self.ours_dir, start), contents(self.kafkas_dir, start)
-        differing = {
+        return {
             name: (ours.get(name), kafkas.get(name)) for name in ours | kafkas if ours.get(name) != kafkas.get(name)
         }
-        assert not differing, f"{differing}{self.context()}"
 
     def crash(self) -> None:
         self.left = PartitionCheckpoints(
@@ -269,9 +281,10 @@ class LogPair:
         if len(self.ask("segments").split()) > len(self.log.segments):
             self.log.roll()
 
-    def truncate_to(self, offset: int) -> None:
-        # Kafka asks for it too late otherwise, and then makes time index entries that skip records.
-        self.ask("largest")
+    def truncate_to(self, offset: int, *, reminded: bool = True) -> None:
+        if reminded:
+            # Kafka asks for it too late otherwise, and then makes time index entries that skip records.
+            self.ask("largest")
         changed = str(self.log.truncate_to(offset)).lower()
         self.check(f"{changed} {self.state()}", f"truncateTo {offset}")
         # Kafka only looks for the first open transaction when the high watermark is told again.
