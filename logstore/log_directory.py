@@ -38,10 +38,11 @@ from logstore.log_config import LogConfig
 from logstore.log_observer import LogObserver, LogObservers
 from logstore.log_root import is_live_partitions
 from logstore.open_files import OpenFiles
+from logstore.own_checkpoints import OwnCheckpoints
 from logstore.owned_filesystem import OwnedFileSystem
 from logstore.partition_metadata import PARTITION_METADATA_NAME, PartitionMetadata
 from logstore.periodic_thread import PeriodicThread
-from logstore.root_checkpoints import RootCheckpoints
+from logstore.root_checkpoints import PartitionCheckpoints, RootCheckpoints
 from logstore.schedule import Schedule
 from logstore.segment_file import is_passing
 from logstore.segment_recovery import OnBytes
@@ -91,6 +92,8 @@ class LogDirectory:
         self._may_be_torn = False
         self._checkpoints = CheckpointFiles(root, filesystem)
         self._deleted = DeletedPartitions(filesystem)
+        self._adopted: dict[TopicPartition, OwnCheckpoints] = {}
+        """Of partitions that stood alone so far."""
         self._begun: set[TopicPartition] = set()
         """Those whose making may have been broken off."""
         self._failure: OSError | None = None
@@ -231,7 +234,7 @@ class LogDirectory:
                 self._filesystem.fsync_directory(self.root)
                 if topic_id is not None:
                     PartitionMetadata(topic_id).write(path / PARTITION_METADATA_NAME, self._filesystem)
-                log = self._open_log(partition, RootCheckpoints(clean_shutdown=True))
+                log = self._open_log(partition, PartitionCheckpoints(clean_shutdown=True))
             self._logs[partition] = log
             self._begun.discard(partition)
             return log
@@ -410,6 +413,7 @@ class LogDirectory:
                     raise no_more_threads(error) from error
                 for future in loads:
                     future.result()
+        self._adopt()
 
     def _directory_names(self) -> list[str]:
         with os.scandir(self.root) as entries:
@@ -433,19 +437,42 @@ class LogDirectory:
     def _load_one(self, partition: TopicPartition, checkpoints: RootCheckpoints, progress: OnBytes) -> None:
         try:
             DirectoryLock.ensure_free(self.root / str(partition))
-            log = self._logs[partition] = self._open_log(partition, checkpoints, progress)
+            log = self._logs[partition] = self._open_log(partition, self._known_of(partition, checkpoints), progress)
             self._checkpoints.opened(partition, log)
         except LogStoreError as error:
             self._unreadable[partition] = error
             self._checkpoints.keep(partition)
 
+    def _known_of(self, partition: TopicPartition, checkpoints: RootCheckpoints) -> PartitionCheckpoints:
+        """Return what the root's files say of a partition; of one that stood alone so far, what its own files say."""
+        known = checkpoints.of(partition)
+        if known.mentioned or known.unread:
+            return known
+        own = OwnCheckpoints(self.root / str(partition), partition, self._filesystem)
+        said = own.read()
+        if not said.mentioned:
+            return known
+        # Even in a root that was closed in order: its partition may not have been.
+        own.mark_open()
+        self._adopted[partition] = own
+        return said
+
+    def _adopt(self) -> None:
+        """Let the root's files say what those of partitions say that stood alone; what they said grows old."""
+        if self._adopted:
+            self.checkpoint()
+            self.checkpoint_high_watermarks()
+            for partition in self._adopted.keys() & self._logs.keys():
+                self._adopted[partition].remove()
+            self._adopted.clear()
+
     def _open_log(
-        self, partition: TopicPartition, checkpoints: RootCheckpoints, progress: OnBytes = lambda _: None
+        self, partition: TopicPartition, known: PartitionCheckpoints, progress: OnBytes = lambda _: None
     ) -> Log:
         return Log.open(
             self.root / str(partition),
             self._config_of(partition),
-            checkpoints=checkpoints.of(partition),
+            checkpoints=known,
             root_lock=self._lock,
             filesystem=self._filesystem,
             clock=self._clock,

@@ -60,6 +60,13 @@ class OwnCheckpoints:
         """Note that a crash from now on needs recovery. Raises OSError."""
         take_clean_shutdown(self._directory, self._filesystem)
 
+    def remove(self) -> None:
+        """Remove the files, durably: a root's say it all from now on. Raises OSError."""
+        for path in (self._directory / name for name in OWN_CHECKPOINTS):
+            if path.exists():
+                self._filesystem.unlink(path)
+        self._filesystem.fsync_directory(self._directory)
+
     def _write(self, name: str, offset: int) -> None:
         if self._written.get(name) != offset:
             OffsetCheckpoint({self._topic_partition: offset}).write(self._directory / name, self._filesystem)

@@ -30,6 +30,12 @@ class PartitionCheckpoints:
     unread: frozenset[str] = frozenset()
     """The files that could not be read or parsed: what they say of the partition is unknown."""
 
+    @property
+    def mentioned(self) -> bool:
+        """Whether any of the files says something about the partition."""
+        offsets = self.recovery_point, self.high_watermark, self.log_start_offset, self.cleaner_offset
+        return any(offset is not None for offset in offsets)
+
 
 @dataclass(frozen=True, slots=True)
 class RootCheckpoints:
