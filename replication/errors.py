@@ -181,6 +181,16 @@ class SameBrokerError(ReplicationError, ValueError):
         )
 
 
+class SeveralBrokersError(ReplicationError, ValueError):
+    """A directory holds the roots of several brokers, where one replica is meant."""
+
+    def __init__(self, path: Path, brokers: Sequence[str]) -> None:
+        self.path = path
+        super().__init__(
+            f"{path}: holds log.dirs roots of several brokers, {_listed(brokers)}; name each broker's by itself"
+        )
+
+
 class UnknownOptionError(ReplicationError, ValueError):
     """The `kafka-log` format has no such option."""
 

@@ -1,5 +1,6 @@
 """What the arguments of an audit may be: what would mean something else, or nothing, is refused."""
 
+import re
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Final
@@ -9,6 +10,10 @@ from replication.errors import NotAllowedError, WrongTypeError
 
 _SNAPSHOTS: Final = "a list of [NAME=]URIs, each a str or a Path, such as ['/backup/broker-1', '/backup/broker-2']"
 _TOPICS: Final = "a list of names or patterns, each a str, such as ['orders', 'payments-*']"
+_MASTER: Final = re.compile(
+    r"local(\[(\d+|\*)(,\s*\d+)?\])?|local-cluster\[\s*\d+\s*,\s*\d+\s*,\s*\d+\s*\]|yarn|(spark|k8s|sc)://.+"
+)
+_MASTERS: Final = "spark://HOST:PORT, k8s://HOST:PORT, yarn, local[THREADS], sc://HOST of Spark Connect; or none at all"
 _SAMPLE: Final = "a share of the partitions, above 0 and up to 1"
 
 
@@ -58,6 +63,17 @@ def task_bytes_in(argument: int | None) -> int | None:
         raise WrongTypeError("task_bytes", argument, allowed)
     if argument is not None and argument < 1:
         raise NotAllowedError("task_bytes", argument, allowed)
+    return argument
+
+
+def master_in(argument: str | None) -> str | None:
+    """Take where Spark is to run, or None. Raises NotAllowedError: Java would say it in a long trace of its own.
+
+    >>> master_in("spark://host:7077")
+    'spark://host:7077'
+    """
+    if argument is not None and not _MASTER.fullmatch(argument):
+        raise NotAllowedError("master", argument, _MASTERS)
     return argument
 
 

@@ -101,11 +101,23 @@ def bytes_of(replicas: Sequence[Replica], missing: Missing) -> int:
 
 
 def missing_among(replicas: Sequence[Replica], replication_factor: int | None = None) -> Missing:
-    """Tell which replicas lack a copy that they should have, where all are whole roots."""
+    """Tell which replicas lack a copy that they should have.
+
+    Of a partition that is named by itself, where nothing else is to be compared, that is each root without it.
+    """
     if not all(replica.is_root for replica in replicas):
-        return {}
+        return {} if held_by_several(replicas) else _missing_beside(replicas)
     held = {replica.name: replica.held for replica in replicas}
     return missing_copies(held, expectations(replicas, replication_factor))
+
+
+def _missing_beside(replicas: Sequence[Replica]) -> Missing:
+    named = sorted({partition for replica in replicas if not replica.is_root for partition in replica.held})
+    lacking = {
+        each: tuple(replica.name for replica in replicas if replica.is_root and each not in replica.held)
+        for each in named
+    }
+    return {partition: names for partition, names in lacking.items() if names}
 
 
 def expectations(replicas: Sequence[Replica], replication_factor: int | None = None) -> Expectations:

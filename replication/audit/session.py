@@ -11,6 +11,7 @@ from py4j.protocol import Py4JError
 from pyspark import SparkConf, SparkContext
 from pyspark.sql import SparkSession
 
+from replication.audit.arguments import master_in
 from replication.audit.gateway import start_context
 from replication.audit.java import find_java
 from replication.audit.shipping import ship_packages
@@ -40,7 +41,7 @@ def start_session(master: str | None = None, *, settings: Mapping[str, str] | No
 
     `master` is Spark's: `local[2]`, `spark://host:7077`, `yarn`, or `sc://host` for Spark Connect. Without it Spark is
     embedded in this process, with all cores, unless `spark-submit` has named a master. `settings` are Spark's, and go
-    before ours. Raises JavaMissingError.
+    before ours. Raises JavaMissingError, and NotAllowedError for what is no master.
 
     >>> spark = start_session()
     >>> spark.read.format("kafka-log").load("/var/lib/kafka/data").count()
@@ -70,6 +71,7 @@ def session_for_a_while(master: str | None = None) -> Iterator[SparkSession]:
 def _started(master: str | None, settings: Mapping[str, str]) -> SparkSession:
     # Otherwise Spark starts whatever is called python3, which may lack all that is installed here.
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    master = master_in(master)
     builder = SparkSession.builder.appName(APP_NAME)
     chosen: dict[str, Any] = {**_SETTINGS, **_settings_of(master), **settings}
     if master is not None and master.startswith("sc://"):

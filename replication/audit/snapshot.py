@@ -26,6 +26,7 @@ from replication.errors import (
     SameBrokerError,
     SnapshotNameError,
 )
+from replication.planning.broker_roots import OwnedRoot, by_broker
 from replication.planning.replica import ensure_one_cluster
 
 _ARGUMENT: Final = re.compile(r"(?:(?P<name>[^/\\:?=]+)=)?(?P<uri>.+)", re.DOTALL)
@@ -160,7 +161,7 @@ def _snapshots_in(given_name: str | None, storage: Storage) -> Iterator[Snapshot
     roots = [_root(storage, tree, name) for name in names if _is_root(tree, name, name)]
     if not roots:
         raise NoSnapshotError(storage.shown)
-    brokers = _by_broker(roots)
+    brokers = by_broker([OwnedRoot(root, root.storage.uri, root.node_id, root.held) for root in roots])
     for members in brokers:
         name = storage.name if len(brokers) == 1 else members[0].storage.name
         yield Snapshot(given_name if given_name and len(brokers) == 1 else name, tuple(members))
@@ -197,19 +198,6 @@ def _ensure_copies_named_once(snapshots: Iterable[Snapshot]) -> None:
                 if other is not snapshot:
                     same = f"the same directory, {root.storage.child(name).shown}"
                     raise SameBrokerError(other.name, snapshot.name, same)
-
-
-def _by_broker(roots: Sequence[Root]) -> list[list[Root]]:
-    """Tell brokers' directories from the disks of one."""
-    known = {root.node_id for root in roots} - {None}
-    held = Counter(partition for root in roots for partition in root.held)
-    if len(known) <= 1 and (known or max(held.values(), default=0) <= 1):
-        return [list(roots)]
-    brokers: dict[object, list[Root]] = {}
-    for root in roots:
-        # Whose a root is that does not say so is not guessed.
-        brokers.setdefault(root.storage.uri if root.node_id is None else root.node_id, []).append(root)
-    return list(brokers.values())
 
 
 def _is_root(tree: Mapping[str, Files], directory: str, name: str) -> bool:

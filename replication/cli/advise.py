@@ -37,7 +37,12 @@ MOST_FINDINGS = 40
 
 
 def advise(
-    roots: Annotated[list[Path], typer.Argument(metavar="ROOT ROOT...", help="The replicas' log.dirs roots.")],
+    roots: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="ROOT ROOT...", help="The replicas' log.dirs roots, or directories of a broker's several."
+        ),
+    ],
     *,
     epochs_only: Annotated[
         bool,

@@ -16,7 +16,10 @@ if TYPE_CHECKING:
 
 def plan(
     *,
-    leader: Annotated[Path, typer.Option(metavar="DIR", help="The leader's partition directory or log.dirs root.")],
+    leader: Annotated[
+        Path,
+        typer.Option(metavar="DIR", help="The leader's partition directory, log.dirs root, or directory of several."),
+    ],
     follower: Annotated[Path, typer.Option(metavar="DIR", help="The follower's.")],
     protocol: Annotated[
         TruncationProtocol,
@@ -42,8 +45,9 @@ def plan(
     leading, following = open_replicas([leader, follower], on_error=failures)
     plans = plan_replicas(leading, following, protocol, on_error=failures)
     left_out = name_what_is_left_out([leading, following])
-    # Two of many brokers do not tell how many copies there should be: only what is known counts.
-    missing = missing_among([leading, following], replication_factor=1)
+    # Two of many brokers do not tell how many copies there should be: only what is known counts, or that one is empty.
+    is_one_empty = not (leading.held and following.held)
+    missing = missing_among([leading, following], replication_factor=None if is_one_empty else 1)
     lacking = name_what_is_missing(missing)
     for each in plans:
         tell_of_damage(_partition(each), leading.name, each.leader_damage)

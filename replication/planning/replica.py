@@ -1,13 +1,13 @@
 """The partitions that one broker's copy of the logs holds."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
 from typing import Final
 
-from logstore.errors import LogStoreError
+from logstore.errors import LogStoreError, NotALogDirectoryError
 from logstore.file_name import FileKind, parse_file_name
 from logstore.log_root import LogRoot, open_log_directory
 from logstore.meta_properties import META_PROPERTIES_NAME, MetaProperties
@@ -20,8 +20,10 @@ from replication.errors import (
     PartitionVanishedError,
     SameBrokerError,
     SameReplicaError,
+    SeveralBrokersError,
     TopicIdsDifferError,
 )
+from replication.planning.broker_roots import OwnedRoot, by_broker
 from replication.planning.failures import PARTITION_ERRORS, OnError, stop
 
 NEEDED: Final = frozenset({FileKind.LOG, FileKind.LEADER_EPOCH_CHECKPOINT, FileKind.PARTITION_METADATA})
@@ -30,7 +32,7 @@ NEEDED: Final = frozenset({FileKind.LOG, FileKind.LEADER_EPOCH_CHECKPOINT, FileK
 
 @dataclass(frozen=True, slots=True)
 class Replica:
-    """A broker's partitions, under the name of the directory that holds them."""
+    """A broker's partitions, of all its disks, under the name of the directory that holds them."""
 
     name: str
     partitions: dict[TopicPartition, PartitionDirectory]
@@ -52,19 +54,21 @@ class Replica:
 
 
 def open_replicas(paths: Sequence[Path], *, on_error: OnError = stop) -> list[Replica]:
-    """Open log.dirs roots, or single partition directories, as replicas of one cluster.
+    """Open log.dirs roots, directories of a broker's several roots, or single partitions' as replicas of one cluster.
 
-    A replica is called like its root directory; where two roots share a name, by as much of their paths as tells
+    A replica is called like the directory that was named; where two share a name, by as much of their paths as tells
     them apart. `on_error` decides whether a partition of a root that cannot be opened is left out.
 
-    NothingInCommonError where no two of them hold the same partition, or should by their checkpoint files;
-    SameReplicaError where one of them is given twice; and as the `meta.properties` of their roots say it,
-    DifferentClustersError, and SameBrokerError where two copies of one broker hold the same partition.
+    NothingInCommonError where no two of them hold the same partition, or should by their checkpoint files or for being
+    named beside it; SameReplicaError where one of them is given twice; SeveralBrokersError where a directory holds
+    roots of several brokers; and as the `meta.properties` of their roots say it, DifferentClustersError, and
+    SameBrokerError where two copies of one broker hold the same partition.
     """
     replicas = _opened(paths, on_error)
     ensure_one_cluster({str(path): replica.cluster_id for path, replica in zip(paths, replicas, strict=True)})
     _ensure_different_brokers(replicas)
-    _ensure_comparable(paths, replicas)
+    if not _is_one_lacking(replicas):
+        _ensure_comparable(paths, replicas)
     return replicas
 
 
@@ -80,9 +84,63 @@ def open_named_replicas(paths: Sequence[Path], *, on_error: OnError = stop) -> l
 
 def _opened(paths: Sequence[Path], on_error: OnError) -> list[Replica]:
     _ensure_different(paths)
-    opened = [open_log_directory(path) for path in paths]
-    names = _distinct_names([each.path if isinstance(each, LogRoot) else each.path.parent for each in opened])
-    return [_open(name, each, on_error) for name, each in zip(names, opened, strict=True)]
+    opened = [_open_directories(path) for path in paths]
+    places = [
+        each[0].path.parent if isinstance(each[0], PartitionDirectory) else path.absolute()
+        for path, each in zip(paths, opened, strict=True)
+    ]
+    return [_open(name, each, on_error) for name, each in zip(_distinct_names(places), opened, strict=True)]
+
+
+def _open_directories(path: Path) -> Sequence[LogRoot | PartitionDirectory]:
+    """Open what is named: a partition, a root, or all roots of one broker in a directory.
+
+    Raises NotALogDirectoryError, and what `_ensure_one_brokers` does.
+    """
+    try:
+        return [open_log_directory(path)]
+    except NotALogDirectoryError:
+        roots = list(_roots_in(path)) if path.is_dir() else []
+        if not roots:
+            raise
+    _ensure_one_brokers(path, roots)
+    return roots
+
+
+def _ensure_one_brokers(path: Path, roots: Sequence[LogRoot]) -> None:
+    """Raise SeveralBrokersError, DifferentClustersError, or SameBrokerError where two disks hold one partition."""
+    properties = {root.path: _properties(root) for root in roots}
+    brokers = by_broker(
+        [OwnedRoot(root, str(root.path), _node_id(properties[root.path]), _live_partitions(root)) for root in roots]
+    )
+    if len(brokers) > 1:
+        raise SeveralBrokersError(path, [root.path.name for root, *_ in brokers])
+    ensure_one_cluster({str(place): known.cluster_id if known else None for place, known in properties.items()})
+    held: dict[TopicPartition, LogRoot] = {}
+    for root in roots:
+        for partition in _live_partitions(root):
+            other = held.setdefault(partition, root)
+            if other is not root:
+                what = f"of one broker by meta.properties and hold {partition}"
+                raise SameBrokerError(str(other.path), str(root.path), what)
+
+
+def _roots_in(path: Path) -> Iterator[LogRoot]:
+    for place in sorted(each for each in path.iterdir() if each.is_dir() and not each.is_symlink()):
+        try:
+            opened = open_log_directory(place)
+        except NotALogDirectoryError:
+            continue
+        if isinstance(opened, LogRoot):
+            yield opened
+
+
+def _live_partitions(root: LogRoot) -> set[TopicPartition]:
+    return {parse_directory_name(name).topic_partition for name in root.live_names()}
+
+
+def _node_id(properties: MetaProperties | None) -> int | None:
+    return properties.node_id if properties else None
 
 
 def _ensure_comparable(paths: Sequence[Path], replicas: Sequence[Replica]) -> None:
@@ -180,6 +238,15 @@ def _meant_for_several(replicas: Sequence[Replica]) -> bool:
     return max(copies.values(), default=0) > 1
 
 
+def _is_one_lacking(replicas: Sequence[Replica]) -> bool:
+    """Whether a root was named that holds nothing at all, or not what another names by itself: it lacks that."""
+    roots = [replica for replica in replicas if replica.is_root]
+    named = any(not replica.is_root for replica in replicas)
+    return (any(not root.held for root in roots) and any(replica.held for replica in replicas)) or (
+        named and bool(roots)
+    )
+
+
 def _refuse_links(partition: PartitionDirectory) -> None:
     """Raise LogStoreError where a file that tells of the log is a link that was not followed."""
     for name, path in partition.listing.escaping_links.items():
@@ -193,24 +260,27 @@ def _leaves_the_root(path: Path) -> LogStoreError:
     )
 
 
-def _open(name: str, opened: LogRoot | PartitionDirectory, on_error: OnError) -> Replica:
+def _open(name: str, opened: Sequence[LogRoot | PartitionDirectory], on_error: OnError) -> Replica:
     left_out = set()
 
     def leave_out(partition: TopicPartition, error: Exception) -> None:
         left_out.add(partition)
         on_error(partition, error)
 
-    partitions = open_partitions(opened, leave_out)
-    listed = _listed(opened) if isinstance(opened, LogRoot) else frozenset()
-    properties = _properties(opened)
+    partitions: dict[TopicPartition, PartitionDirectory] = {}
+    listed: set[TopicPartition] = set()
+    for each in opened:
+        partitions |= open_partitions(each, leave_out)
+        listed |= _listed(each) if isinstance(each, LogRoot) else frozenset()
+    known = [properties for each in opened if (properties := _properties(each))]
     return Replica(
         name,
         partitions,
         frozenset(left_out),
-        is_root=isinstance(opened, LogRoot),
-        listed=listed,
-        node_id=properties.node_id if properties else None,
-        cluster_id=properties.cluster_id if properties else None,
+        is_root=isinstance(opened[0], LogRoot),
+        listed=frozenset(listed),
+        node_id=next((each.node_id for each in known if each.node_id is not None), None),
+        cluster_id=next((each.cluster_id for each in known if each.cluster_id is not None), None),
     )
 
 

@@ -14,9 +14,10 @@ from pyspark.sql import SparkSession
 
 from logstore.verify import Finding
 from replication.audit import audit
+from replication.audit.arguments import master_in
 from replication.audit.examining import Examine, Numbers, examining
 from replication.audit.metrics import shuffle_bytes
-from replication.audit.session import session_for_a_while
+from replication.audit.session import session_for_a_while, start_session
 from replication.audit.snapshot import find_snapshots, list_snapshots
 from replication.errors import (
     NotAllowedError,
@@ -142,6 +143,19 @@ def test_arguments_that_mean_nothing_are_refused(argument: dict[str, Any], error
             continue  # how many tasks that makes is known once the snapshots are listed
         with pytest.raises(error, match=told):
             audit(no_session, **{"snapshots": [snapshots], **argument})
+
+
+@pytest.mark.parametrize("master", ["nope", "local[", "localhost:7077", "spark:", "http", ""])
+def test_what_is_no_master_is_refused_before_java_starts(master: str) -> None:
+    with pytest.raises(NotAllowedError, match=r"master cannot be '.*'; allowed: spark://HOST:PORT, "):
+        start_session(master)
+
+
+@pytest.mark.parametrize(
+    "master", ["local", "local[2]", "local[*,4]", "local-cluster[2,1,1024]", "yarn", "spark://a:1,b:1", "sc://a", None]
+)
+def test_what_is_a_master_is_taken(master: str | None) -> None:
+    assert master_in(master) == master
 
 
 def test_lists_of_snapshots_are_no_strings_anywhere() -> None:

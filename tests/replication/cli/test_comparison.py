@@ -91,6 +91,71 @@ class TestWhatIsWrongWithOnePartition:
         assert complaint == "epochlog: not compared, since only broker-2 holds them: c-0\n"
 
 
+COMPARING = [("plan", ()), ("advise", ()), ("advise", ("--epochs-only",))]
+"""Commands that compare two replicas, with their options."""
+
+
+@pytest.mark.parametrize(("command", "options"), COMPARING)
+class TestABrokerWithSeveralDisks:
+    """A directory of the roots of one broker is one replica, as it is to the audit."""
+
+    @pytest.fixture
+    def jbod(self, roots: list[Path], tmp_path: Path) -> Path:
+        """The second broker, with each partition on a disk of its own."""
+        for number, name in enumerate(("a-0", "b-0")):
+            disk = tmp_path / f"jbod/disk-{number}"
+            disk.mkdir(parents=True)
+            (disk / "meta.properties").write_text(META.format(cluster="c", node=2))
+            (roots[1] / name).rename(disk / name)
+        return tmp_path / "jbod"
+
+    def test_is_one_replica(self, command: str, options: tuple[str, ...], roots: list[Path], jbod: Path) -> None:
+        assert compare(command, [roots[0], jbod], *options) == (0, ["a", "b"], "")
+
+    def test_is_refused_where_the_disks_are_of_several_brokers(
+        self, command: str, options: tuple[str, ...], roots: list[Path], jbod: Path
+    ) -> None:
+        (jbod / "disk-1/meta.properties").write_text(META.format(cluster="c", node=3))
+        places: list[object] = ["--leader", roots[0], "--follower", jbod] if command == "plan" else [roots[0], jbod]
+        outcome = epochlog(command, *places, *options)
+        assert (outcome.status, outcome.out) == (2, "")
+        assert f"{jbod}: holds log.dirs roots of several brokers, disk-0, disk-1; name each" in outcome.err
+
+    def test_is_refused_where_two_disks_hold_one_partition(
+        self, command: str, options: tuple[str, ...], roots: list[Path], jbod: Path
+    ) -> None:
+        shutil.copytree(jbod / "disk-0/a-0", jbod / "disk-1/a-0")
+        places: list[object] = ["--leader", roots[0], "--follower", jbod] if command == "plan" else [roots[0], jbod]
+        outcome = epochlog(command, *places, *options)
+        assert outcome.status == 2
+        assert "of one broker by meta.properties and hold a-0" in outcome.err
+
+
+@pytest.mark.parametrize(("command", "options"), COMPARING)
+@pytest.mark.parametrize("which", [0, 1])
+class TestAReplicaThatLacksWhatTheOtherHas:
+    def test_may_hold_nothing_at_all(
+        self, which: int, command: str, options: tuple[str, ...], roots: list[Path]
+    ) -> None:
+        (roots[which] / "meta.properties").write_text(META.format(cluster="c", node=which))
+        for name in ("a-0", "b-0"):
+            shutil.rmtree(roots[which] / name)
+        status, _, complaint = compare(command, roots, *options)
+        assert status == 1
+        assert f"broker-{which + 1} lacks copies that it should have: a-0, b-0" in complaint
+
+    def test_may_lack_the_partition_that_is_named(
+        self, which: int, command: str, options: tuple[str, ...], roots: list[Path]
+    ) -> None:
+        shutil.rmtree(roots[which] / "a-0")
+        (roots[1 - which] / "a-0").rename(roots[1 - which].parent / "a-0")
+        roots[1 - which] = roots[1 - which].parent / "a-0"
+        status, _, complaint = compare(command, roots, *options)
+        assert status == 1
+        assert f"broker-{which + 1} lacks copies that it should have: a-0\n" in complaint
+        assert "b-0" not in complaint
+
+
 @pytest.mark.parametrize("command", ["plan", "advise", "epochs"])
 @pytest.mark.parametrize("which", [0, 1])
 def test_a_partition_that_cannot_be_listed_leaves_out_that_partition_only(
@@ -296,9 +361,6 @@ def test_a_replica_is_not_compared_with_itself(command: str, roots: list[Path], 
         assert "are the same replica" in outcome.err
 
 
-COMPARING = [("plan", ()), ("advise", ()), ("advise", ("--epochs-only",))]
-
-
 @pytest.mark.parametrize(("command", "options"), COMPARING)
 class TestWhoseTheCopiesAre:
     def refuse(self, command: str, options: tuple[str, ...], places: list[Path]) -> str:
@@ -359,7 +421,7 @@ def test_what_an_empty_broker_should_hold_is_missing(command: str, options: tupl
         assert "nothing is lost" not in epochlog(command, *named, *options).out
     (roots[1] / HIGH_WATERMARK_CHECKPOINT).write_text("0\n0\n")
     outcome = epochlog(command, *named, *options)
-    assert (outcome.status, "no two of them hold the same partition" in outcome.err) == (2, True)
+    assert (outcome.status, "broker-2 lacks copies that it should have: a-0" in outcome.err) == (1, True)
 
 
 class TestAnUnknownHighWatermark:
