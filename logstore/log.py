@@ -94,6 +94,7 @@ class Log(WritableLog):
             filesystem.mkdir(path)
             filesystem.fsync_directory(path.parent)
         lock = DirectoryLock(path / LOCK_NAME) if own is not None else None
+        loaded = None
         try:
             if lock is not None:
                 _lock_alone(lock, path)
@@ -128,6 +129,8 @@ class Log(WritableLog):
                 observer.recovered(path, loaded.report)
             return log  # noqa: TRY300  here, as something may be raised until it returns
         except BaseException as error:
+            for segment in loaded.segments if loaded is not None else ():
+                segment.abandon()
             if lock is not None:
                 lock.release()
             if isinstance(error, OSError) and is_limit(error):

@@ -126,13 +126,15 @@ class LogDirectory:
         periodic: bool = False,
         progress: OnBytes = lambda _: None,
         lock: DirectoryLock | None = None,
+        made: Callable[[Self], object] = lambda _: None,
     ) -> Self:
         """Lock the root, made where it is missing, and open all logs in it, recovering them after an unclean stop.
 
         `config` is all logs' or tells each partition's. `observer` hears of all logs, from several threads. With
         `periodic` a thread calls `run_periodic` until the directory is closed. `progress` is told, from several
         threads, how many more bytes are recovered: `RecoveryEstimate` says beforehand how many there are. `lock` is
-        the root's, where the caller holds it already: it is released when the directory is closed.
+        the root's, where the caller holds it already: it is released when the directory is closed. `made` is told of
+        the directory before it opens any log: for who closes it whatever is raised, even as this returns.
 
         A log that is damaged beyond recovery, that somebody has opened by itself, or whose directory is a link, is in
         `unreadable`, and the others go on. Raises NotALogDirectoryError where the root is a log's own directory,
@@ -158,6 +160,7 @@ class LogDirectory:
                 clock=clock,
                 observer=observer,
             )
+            made(directory)
             directory._load(progress)
             if periodic:
                 directory._thread.start()

@@ -101,9 +101,18 @@ class _Loader:
         self._epochs: list[tuple[int, int]] = []
         self._recovered: set[int] = set()
         self._started_over = False
+        self._opened: list[LiveSegment] = []
 
     def load(self, *, clean_shutdown: bool) -> LoadedLog:
-        """Take all steps."""
+        """Take all steps; where they do not come to their end, no segment stays open."""
+        try:
+            return self._load(clean_shutdown=clean_shutdown)
+        except BaseException:
+            for segment in self._opened:
+                segment.abandon()
+            raise
+
+    def _load(self, *, clean_shutdown: bool) -> LoadedLog:
         start = time.perf_counter()
         self._finish_what_was_left_over()
         checkpoint, history = self._read_epochs()
@@ -275,7 +284,7 @@ class _Loader:
         return segment
 
     def _begin_segment(self, begin: Callable[..., LiveSegment], base_offset: int) -> LiveSegment:
-        return begin(
+        segment = begin(
             self._directory,
             base_offset,
             self._config,
@@ -283,6 +292,8 @@ class _Loader:
             created_ms=self._clock(),
             open_files=self._open_files,
         )
+        self._opened.append(segment)
+        return segment
 
     def _drop_everything(self) -> None:
         for base_offset in list(self._base_offsets):

@@ -1,7 +1,7 @@
 """A limit to how many segment files are open at once, shared by all logs of a directory."""
 
 import resource
-from collections import deque
+from collections import OrderedDict
 from threading import RLock
 from typing import Final, Protocol
 
@@ -37,8 +37,8 @@ class OpenFiles:
         if limit < 1:
             raise ValueError(f"a limit of {limit} open files leaves none to work with")
         self.limit = limit
-        self._files: deque[Idle] = deque()
-        self._known: set[int] = set()
+        # One step to put a file in, and one to take it out: in between something may be raised.
+        self._files: OrderedDict[int, Idle] = OrderedDict()
         self._lock = RLock()  # a signal handler that reads may come in between
 
     def __len__(self) -> int:
@@ -47,27 +47,23 @@ class OpenFiles:
     def opened(self, file: Idle) -> None:
         """Count a file that has just been opened, and close others as needed."""
         with self._lock:
-            if id(file) not in self._known:
-                self._known.add(id(file))
-                self._files.append(file)
+            self._files.setdefault(id(file), file)
             file.used = True
             self._shrink(file)
 
     def closed(self, file: Idle) -> None:
         """Forget a file that was closed for good."""
         with self._lock:
-            if id(file) in self._known:
-                self._known.remove(id(file))
-                self._files.remove(file)
+            self._files.pop(id(file), None)
 
     def _shrink(self, newest: Idle) -> None:
         # Two rounds: the first may only clear flags. Files that refuse stay, and the limit is passed for a while.
         for _ in range(2 * len(self._files)):
             if len(self._files) <= self.limit:
                 return
-            file = self._files.popleft()
+            key, file = next(iter(self._files.items()))
             if file is newest or file.used or not file.release():
                 file.used = file is newest
-                self._files.append(file)
+                self._files.move_to_end(key)
             else:
-                self._known.remove(id(file))
+                del self._files[key]

@@ -104,10 +104,12 @@ RAISED: Final[dict[str, Callable[[], BaseException]]] = {
 class Interrupter:
     """Counts the points that a call passes, and does something at one of them."""
 
-    def __init__(self) -> None:
+    def __init__(self, counts: Callable[[str], bool] | None = None) -> None:
+        """`counts` tells of which files the bytecodes count; by default of those of logs and epochs."""
         self.passed = 0
         self.place = ""
         """Where it was done; empty until then."""
+        self._counts = counts or is_of_interest
         self._at = -1
         self._do: Callable[[], object] = lambda: None
 
@@ -123,7 +125,7 @@ class Interrupter:
         finally:
             sys.settrace(before[0])
             sys.setprofile(before[1])
-            self._at = -1
+            self._at, self._do = -1, lambda: None
 
     @contextmanager
     def beside_steps(self, at: int, do: Callable[[], object]) -> Iterator[None]:
@@ -153,7 +155,7 @@ class Interrupter:
         del argument
         code = frame.f_code
         if event == "call":
-            if not is_of_interest(code.co_filename):
+            if not self._counts(code.co_filename):
                 return None
             frame.f_trace_opcodes, frame.f_trace_lines = True, False
         elif event == "opcode" and self._at >= 0 and frame.f_lasti not in unreachable(code):
@@ -163,7 +165,7 @@ class Interrupter:
     def _profile(self, frame: FrameType, event: str, argument: object) -> None:
         """Pass what is a point of its own: a function in C has returned, and nobody has looked at its result."""
         code = frame.f_code
-        if event == "c_return" and self._at >= 0 and is_of_interest(code.co_filename):
+        if event == "c_return" and self._at >= 0 and self._counts(code.co_filename):
             self._pass(lambda: f"{Path(code.co_filename).name}:{frame.f_lineno} {code.co_qualname} after {argument}")
 
 

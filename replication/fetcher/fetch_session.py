@@ -144,6 +144,12 @@ class FetchSession:
         self._epoch = INITIAL_SESSION_EPOCH
         self._renewed = True
 
+    def clear(self) -> None:
+        """Begin a new session, and fetch what is `put` from now on; a call that was broken off is made good by that."""
+        self.failed()
+        for known in (self._wanted, self._asked, self._held, self._changed, self._forgotten, self._by_name):
+            known.clear()
+
     def _reminder(self) -> dict[TopicPartition, None]:
         """One partition whose topic has no known id, if there is one: it makes the whole request one by name."""
         return dict.fromkeys(islice(self._by_name, 1))

@@ -8,6 +8,7 @@ from uuid import UUID
 from kio.schema.errors import ErrorCode
 
 from epoch import UNDEFINED_EPOCH, EndOffset
+from epoch.resource_limits import is_limit
 from logstore import Log, TopicPartition
 from replication.fetcher.actions import Append
 from replication.fetcher.errors import EarlyRecordsError, RefusedRecordsError, reason_of
@@ -98,8 +99,9 @@ class Fetcher:
         if known is None:
             followed_log = FollowedLog(partition, log, self._observer)
             state = follow(self.rules, leader_epoch, followed_log.state())
-            self._partitions[partition] = FollowedPartition(followed_log, state, topic_id)
+            # None that is followed is never looked at, whatever breaks this off.
             self._schedule.add(partition)
+            self._partitions[partition] = FollowedPartition(followed_log, state, topic_id)
             return state
         state = follow(self.rules, leader_epoch, known.log.state(), known.state)
         if state is not known.state:
@@ -109,9 +111,9 @@ class Fetcher:
 
     def forget(self, partition: TopicPartition) -> Log | None:
         """Follow a partition no more; what still comes of it is dropped. Return its log, None where it was unknown."""
-        followed = self._partitions.pop(partition, None)
         self._session.drop(partition)
         self._schedule.forget(partition)
+        followed = self._partitions.pop(partition, None)
         return followed.log.log if followed else None
 
     def fail(self, partition: TopicPartition, reason: str) -> None:
@@ -134,10 +136,10 @@ class Fetcher:
         """Follow by other rules, which the leader's versions may demand: all partitions truncate anew."""
         if rules == self.rules:
             return
-        self.rules = rules
         for partition, followed in self._partitions.items():
             if followed.state.is_active:
                 self._put(partition, followed, follow(rules, followed.state.leader_epoch, followed.log.state()))
+        self.rules = rules
 
     def is_caught_up(self, partition: TopicPartition, since: int) -> bool:
         """Whether all was fetched that the leader had below its high watermark at `since`, or later."""
@@ -195,9 +197,18 @@ class Fetcher:
         self._delay([each for each, _ in self._still(states) if each not in response.partitions], reason, now)
 
     def disconnected(self, reason: str, now: int) -> None:
-        """Take that the leader cannot be reached: all wait, and somebody else may lead."""
+        """Take that the leader cannot be reached, or that an exchange was broken off: all wait, and others may lead.
+
+        Whatever it was broken off in the middle of, partitions go on from where their logs are.
+        """
         self._fetch.failed()
+        self._session.clear()
         self._questions.clear()
+        for partition, followed in self._partitions.items():
+            self._schedule.add(partition)
+            log = followed.log.state()
+            if followed.state.phase is Phase.FETCHING and followed.state.fetch_offset != log.log_end_offset:
+                followed.state = follow(self.rules, followed.state.leader_epoch, log)
         self._delay(list(self._partitions), reason, now)
         for partition in self._partitions:
             self._in_doubt(partition)
@@ -275,7 +286,9 @@ class Fetcher:
         except RefusedRecordsError as error:
             self._refuse(partition, followed, error, now)
             return
-        except Exception as error:  # noqa: BLE001 - whatever is wrong with one partition, the others go on
+        except Exception as error:  # whatever is wrong with one partition, the others go on
+            if _is_passing(error, followed.log.log):
+                raise
             self._put(partition, followed, state.failed(reason_of(error)))
             return
         after = after_append(state, self.rules, followed.log.state(), action)
@@ -370,7 +383,9 @@ class Fetcher:
         if step.action is not None and not isinstance(step.action, Append):
             try:
                 followed.log.cut(step.action, followed.state.leader_epoch)
-            except Exception as error:  # noqa: BLE001 - whatever is wrong with one partition, the others go on
+            except Exception as error:  # whatever is wrong with one partition, the others go on
+                if _is_passing(error, followed.log.log):
+                    raise
                 self._put(partition, followed, followed.state.failed(reason_of(error)))
                 return
             step = Step(after_cut(step.state, followed.log.state()))
@@ -399,6 +414,11 @@ class Fetcher:
             followed = self._partitions[partition]
             if followed.state.is_active:
                 self._put(partition, followed, after_failed_exchange(followed.state, self.rules, reason, now))
+
+
+def _is_passing(error: Exception, log: Log) -> bool:
+    """Whether the process is short of something, say of descriptors, and the log goes on: all wait, and try again."""
+    return (is_limit(error) or isinstance(error, MemoryError)) and log.failure is None
 
 
 def _is_answered(state: FetchState, asked: FetchPartition, now: int) -> bool:

@@ -76,9 +76,10 @@ class FetcherManager:
             thread = self._thread(leader, fetcher_number(partition, self._threads_per_leader))
             if self._places.get(partition) is not thread:
                 self._leave(partition)
+                # First of all, so that it is known who follows a partition, whatever breaks this off.
+                self._places[partition] = thread
             with thread.fetching() as fetcher:
                 fetcher.follow(partition, log, leader_epoch, topic_id)
-            self._places[partition] = thread
             self._stop_idle()
         if is_known:
             self._observer.leader_changed(partition, leader.broker_id, leader_epoch, log_end_offset)
@@ -127,7 +128,6 @@ class FetcherManager:
         with self._changing:
             self._closed = True
             threads = [*self._threads.values()]
-            self._threads.clear()
         until = time.monotonic() + STOP_SECONDS
         # All are told before any is waited for, and each is, whatever comes of the others.
         with ExitStack() as steps:
@@ -137,27 +137,32 @@ class FetcherManager:
 
     def _thread(self, leader: LeaderAddress, number: int) -> FetcherThread:
         known = self._threads.get((leader, number))
-        if known is not None:
+        if known is not None and not known.stopped:
             return known
         fetcher = Fetcher(self._settings, observer=self._observer, throttle=self._throttle, in_doubt=self.doubts.add)
         name = f"fetcher-{leader.broker_id}-{number}"
         thread = FetcherThread(leader.address, fetcher, self._client_settings, self._observer, name)
         self._threads[leader, number] = thread
-        thread.start()
+        try:
+            thread.start()
+        except BaseException:
+            thread.stop(wait=False)
+            raise
         return thread
 
     def _leave(self, partition: TopicPartition) -> None:
-        thread = self._places.pop(partition, None)
+        thread = self._places.get(partition)
         if thread is not None:
             with thread.fetching() as fetcher:
                 fetcher.forget(partition)
+            del self._places[partition]
 
     def _stop_idle(self) -> None:
         """Stop threads that follow nothing any more (Kafka: shutdownIdleFetcherThreads)."""
         for key, thread in [*self._threads.items()]:
             if not len(thread.fetcher):
-                del self._threads[key]
                 thread.stop(wait=False)
+                del self._threads[key]
 
 
 def fetcher_number(partition: TopicPartition, threads: int) -> int:

@@ -3,11 +3,13 @@
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from threading import Condition, Event, Thread, current_thread
+from threading import Event, RLock, Thread, current_thread
 from typing import Final
 
+from epoch.resource_limits import no_more_threads
 from replication.errors import ReplicationError
 from replication.fetcher.back_off import BackOff
+from replication.fetcher.errors import reason_of
 from replication.fetcher.fetch_observer import FetchObserver
 from replication.fetcher.fetch_rules import FetchRules
 from replication.fetcher.fetcher import Fetcher
@@ -40,29 +42,36 @@ class FetcherThread:
         self._fetcher = fetcher
         self._settings = settings
         self._observer = observer
-        self._changed = Condition()
+        self._held = RLock()
+        """While it is held the fetcher stands still. Who stops the thread does not need it."""
+        self._changed = Event()
         self._stopped = Event()
         self._connection: Connection | None = None
         self._back_off = BackOff()
         self._thread = Thread(target=self._run, name=name, daemon=True)
 
     def start(self) -> None:
-        """Begin to fetch."""
-        self._thread.start()
+        """Begin to fetch. Raises ResourceLimitError where the process may have no more threads."""
+        try:
+            self._thread.start()
+        except RuntimeError as error:
+            raise no_more_threads(error) from error
+
+    @property
+    def stopped(self) -> bool:
+        """Whether it follows nothing any more: it was stopped, or has failed."""
+        return self._stopped.is_set()
 
     def stop(self, *, wait: bool = True, until: float | None = None) -> None:
-        """Touch no log any more from now on, hang up, and end the thread.
+        """Touch no log any more but for what is under way, hang up, and end the thread. It may be called again.
 
         It waits for the thread up to `until`, of `time.monotonic()`; by default for some seconds. Only one that is held
         up in a write, or by an observer, takes longer: it ends when that returns.
         """
         deadline = time.monotonic() + STOP_SECONDS if until is None else until
         self._stopped.set()
-        is_held = self._changed.acquire(timeout=max(0.0, deadline - time.monotonic()))
+        self._changed.set()
         connection = self._connection
-        if is_held:
-            self._changed.notify_all()
-            self._changed.release()
         if connection is not None:
             connection.close()
         if wait and self._thread.is_alive() and self._thread is not current_thread():
@@ -72,9 +81,11 @@ class FetcherThread:
     @contextmanager
     def fetching(self) -> Iterator[Fetcher]:
         """Hold the fetcher still, and let the thread look again afterwards."""
-        with self._changed:
-            yield self._fetcher
-            self._changed.notify_all()
+        with self._held:
+            try:
+                yield self._fetcher
+            finally:
+                self._changed.set()
 
     @property
     def fetcher(self) -> Fetcher:
@@ -83,18 +94,23 @@ class FetcherThread:
 
     def _run(self) -> None:
         while not self._stopped.is_set():
+            self._step()
+
+    def _step(self) -> None:
+        """Do a round. Whatever ends the thread, no partition seems to be followed then."""
+        try:
             try:
                 self._round(self._connected())
-            except (OSError, ReplicationError) as error:
+            except (OSError, ReplicationError, MemoryError) as error:
                 self._lost(error)
-            except Exception as error:
-                self._give_up(error)
-                raise
+        except BaseException as error:
+            self._give_up(error)
+            raise
 
     def _connected(self) -> Connection:
         if self._connection is None:
             connection = Connection.open(self.address, self._settings)
-            with self._changed:
+            with self._held:
                 self._connection = connection
                 self._fetcher.use_rules(_rules(self._fetcher.settings.effective_rules, connection.versions))
             self._back_off.succeeded()
@@ -103,44 +119,45 @@ class FetcherThread:
 
     def _round(self, connection: Connection) -> None:
         """Send what is due, and take the answers; where nothing is due, wait until it may be."""
-        with self._changed:
+        with self._held:
+            # Before it is looked for what there is to do, so that nothing is missed that comes meanwhile.
+            self._changed.clear()
             if self._stopped.is_set():
                 connection.close()
                 return
             requests = self._fetcher.requests(now_ms())
-            if not requests:
-                self._wait()
-                return
+            wake_at = self._fetcher.wake_at(now_ms())
+        if not requests:
+            self._changed.wait(_NEVER if wake_at is None else max(wake_at - now_ms(), 1) / 1_000)
+            return
         for request in requests:
             connection.send(request)
         timeout_ms = self._settings.request_timeout_ms + self._fetcher.settings.max_wait_ms
         for request in requests:
             _, response = connection.receive(timeout_ms)
-            with self._changed:
+            with self._held:
                 if self._stopped.is_set():
                     return
                 self._fetcher.take(request, response, now_ms())
 
-    def _wait(self) -> None:
-        now = now_ms()
-        wake_at = self._fetcher.wake_at(now)
-        self._changed.wait(_NEVER if wake_at is None else max(wake_at - now, 1) / 1_000)
-
     def _lost(self, error: Exception) -> None:
         """Let the partitions know, and wait a while."""
-        connection, self._connection = self._connection, None
+        connection = self._connection
         if connection is not None:
             connection.close()
-        with self._changed:
+            self._connection = None
+        with self._held:
             if self._stopped.is_set():
                 return
-            self._fetcher.disconnected(str(error), now_ms())
-            self._observer.disconnected(str(self.address), str(error))
-            self._changed.wait_for(self._stopped.is_set, self._back_off.failed() / 1_000)
+            reason = reason_of(error)
+            self._fetcher.disconnected(reason, now_ms())
+            self._observer.disconnected(str(self.address), reason)
+        self._stopped.wait(self._back_off.failed() / 1_000)
 
-    def _give_up(self, error: Exception) -> None:
-        """Leave no partition behind that seems to be followed: this is a fault of ours."""
-        with self._changed:
+    def _give_up(self, error: BaseException) -> None:
+        """Leave no partition behind that seems to be followed: this is a fault of ours, or somebody ends the thread."""
+        with self._held:
+            self.stop(wait=False)
             for partition in self._fetcher.states:
                 self._fetcher.fail(partition, f"the fetcher has failed: {type(error).__name__}: {error}")
 

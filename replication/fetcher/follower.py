@@ -8,6 +8,8 @@ from typing import Final, Self
 
 from kio.schema.errors import ErrorCode
 
+from epoch.errors import InheritedError
+from epoch.forked import disown_after_fork
 from logstore import Log, TopicPartition
 from logstore.partition_metadata import PARTITION_METADATA_NAME, PartitionMetadata
 from replication.fetcher.errors import FollowingFailedError, NotCaughtUpError, OtherPartitionError, UnknownTopicError
@@ -66,14 +68,17 @@ class Follower:
         self._tracker = LeaderTracker(self._client, self._manager)
         self._logs: dict[TopicPartition, Log] = {}
         self._stopped = Event()
+        self._is_inherited = False
+        disown_after_fork(self)
         self.follow(partition, log)
 
     def follow(self, partition: TopicPartition, log: Log) -> None:
         """Follow one more partition, of the topic whose id is in the log's partition.metadata, if there is one.
 
         Raises OtherPartitionError where the log's directory is called otherwise; CorruptMetadataError and OSError where
-        that file cannot be read.
+        that file cannot be read; InheritedError in a forked process.
         """
+        self._ensure_own()
         if log.directory.name != str(partition):
             raise OtherPartitionError(partition, log.directory)
         known = PartitionMetadata.of(log.directory)
@@ -84,8 +89,10 @@ class Follower:
         """Find the leaders, and begin to follow; `with` does so. The topics' ids are put beside the logs.
 
         Raises UnknownTopicError, KafkaError for what the brokers refuse for good, and what `ClusterClient.metadata`
-        raises where no broker can be asked, and OSError where an id cannot be written.
+        raises where no broker can be asked, and OSError where an id cannot be written; InheritedError in a forked
+        process.
         """
+        self._ensure_own()
         metadata = self._tracker.refresh()
         for _ in range(_TRIES):
             if not self._missing():
@@ -103,8 +110,10 @@ class Follower:
     def catch_up(self, timeout: float | None = None) -> None:
         """Return once the logs hold all that was below the leaders' high watermarks when this was called.
 
-        Raises FollowingFailedError where a partition is followed no more, NotCaughtUpError after `timeout` seconds.
+        Raises FollowingFailedError where a partition is followed no more, NotCaughtUpError after `timeout` seconds;
+        InheritedError in a forked process.
         """
+        self._ensure_own()
         since = self._manager.now_ms()
         deadline = None if timeout is None else time.monotonic() + timeout
         for partition in [*self._logs]:
@@ -117,8 +126,9 @@ class Follower:
     def run(self) -> None:
         """Follow until `stop` is called, by another thread or a signal's handler.
 
-        Raises FollowingFailedError once no partition is followed any more.
+        Raises FollowingFailedError once no partition is followed any more, InheritedError in a forked process.
         """
+        self._ensure_own()
         while not self._stopped.wait(_TRY_SECONDS):
             if all(self._failure(partition) for partition in self._logs):
                 self._raise_failure(next(iter(self._logs)))
@@ -131,7 +141,10 @@ class Follower:
         """Follow no more: the logs are not touched after this.
 
         Returns within some seconds, whatever a leader answers; only a write that is under way may still be afterwards.
+        Where it is broken off, the next call goes on with it. In a forked process nothing happens.
         """
+        if self._is_inherited:
+            return
         self._stopped.set()
         # The last of these first, and each of them, whatever comes of those before.
         with ExitStack() as steps:
@@ -172,6 +185,17 @@ class Follower:
                 return None
             total += state.lag
         return total
+
+    def disown(self) -> None:
+        """Take nothing more, and leave everything as it is: for a forked process, which has none of the threads."""
+        self._is_inherited = True
+
+    def _ensure_own(self) -> None:
+        if self._is_inherited:
+            raise InheritedError(
+                f"the follower of {next(iter(self._logs))} is that of the process which forked this one: use it there, "
+                "or make one after the fork"
+            )
 
     def _remember_topics(self, metadata: ClusterMetadata) -> None:
         """Let the next follower of these logs know if a topic was deleted and created again meanwhile."""

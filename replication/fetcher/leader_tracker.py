@@ -6,9 +6,11 @@ from threading import Event, RLock, Thread
 from typing import Final
 from uuid import UUID
 
+from epoch.resource_limits import no_more_threads
 from logstore import Log, TopicPartition
 from replication.errors import ReplicationError
 from replication.fetcher.back_off import BackOff
+from replication.fetcher.errors import reason_of
 from replication.fetcher.fetch_state import Phase
 from replication.fetcher.fetcher_manager import FetcherManager, LeaderAddress
 from replication.fetcher.leader_changes import KnownLeader, Outdated, Recreated, Unknown, leader_of
@@ -88,8 +90,8 @@ class LeaderTracker:
         """Refresh; None where nobody can be asked now, for the reason that `trouble` tells."""
         try:
             metadata = self.refresh()
-        except (OSError, ReplicationError) as error:
-            self.trouble = str(error)
+        except (OSError, ReplicationError, MemoryError) as error:
+            self.trouble = reason_of(error)
             for partition in [*self._tracked]:
                 self._manager.doubts.add(partition)
             return None
@@ -97,8 +99,14 @@ class LeaderTracker:
         return metadata
 
     def start(self) -> None:
-        """Refresh from now on when there is reason to, in a thread."""
-        self._thread.start()
+        """Refresh from now on when there is reason to, in a thread.
+
+        Raises ResourceLimitError where the process may have no more threads.
+        """
+        try:
+            self._thread.start()
+        except RuntimeError as error:
+            raise no_more_threads(error) from error
 
     def stop(self) -> None:
         """End the thread."""

@@ -8,6 +8,8 @@ from typing import Final, Self
 
 from kio.schema.errors import ErrorCode
 
+from epoch.errors import InheritedError
+from epoch.forked import disown_after_fork
 from logstore import Log, LogDirectory, OfflineDirectoryError, TopicPartition
 from logstore.errors import LogStoreError
 from logstore.partition_metadata import PARTITION_METADATA_NAME, PartitionMetadata
@@ -73,6 +75,8 @@ class Mirror:
         self._unreachable = Standstills[str](settings.patience_ms)
         self._since = self._manager.now_ms()
         self._refreshed = time.monotonic()
+        self._is_inherited = False
+        disown_after_fork(self)
 
     @classmethod
     def open(cls, settings: MirrorSettings, tell: Callable[[Event], object] = lambda _: None) -> Self:
@@ -83,21 +87,24 @@ class Mirror:
         """
         if settings.keep_truncated is not None:
             ensure_apart(settings.keep_truncated, settings.log_dir)
-        with ExitStack() as on_failure:
+        on_failure = ExitStack()
+        try:
             client = on_failure.enter_context(ClusterClient(settings.bootstrap, settings.client))
             metadata = client.metadata(settings.topics)
             for topic in settings.topics:
                 _ensure_there(topic, metadata, settings)
-            directory = on_failure.enter_context(
-                open_mirror_directory(settings.log_dir, metadata.cluster_id or "", settings.node_id)
+            directory = open_mirror_directory(
+                settings.log_dir, metadata.cluster_id or "", settings.node_id, made=on_failure.push
             )
             mirror = cls(settings, tell, client, directory)
             on_failure.callback(mirror.close)
             mirror._follow_new(metadata)
             mirror._refresh()
             mirror._tracker.start()
-            on_failure.pop_all()
-        return mirror
+            return mirror  # noqa: TRY300  here, as something may be raised until it returns
+        except BaseException:
+            on_failure.close()
+            raise
 
     def __enter__(self) -> Self:
         return self
@@ -110,8 +117,11 @@ class Mirror:
     def close(self) -> None:
         """Follow no more, flush and close all logs. Raises OSError; the logs are recovered at the next start then.
 
-        Returns within some seconds, and what the disk takes for its part, whatever leaders answer.
+        Returns within some seconds, and what the disk takes for its part, whatever leaders answer. Where it is broken
+        off, the next call goes on with it. In a forked process nothing happens.
         """
+        if self._is_inherited:
+            return
         # The last of these first, and each of them, whatever comes of those before: an interrupt, say.
         with ExitStack() as steps:
             steps.callback(self._directory.close)
@@ -119,13 +129,26 @@ class Mirror:
             steps.callback(self._manager.close)
             steps.callback(self._tracker.stop)
 
+    def disown(self) -> None:
+        """Take nothing more, and leave everything as it is: for a forked process, which has none of the threads."""
+        self._is_inherited = True
+
+    def _ensure_own(self) -> None:
+        if self._is_inherited:
+            raise InheritedError(
+                f"the mirror in {self._directory.root} is that of the process which forked this one: use it there, or "
+                "open it after the fork"
+            )
+
     # --- what is due from time to time
 
     def look_after(self) -> None:
         """Find new partitions, when it is time; tell what keeps partitions waiting.
 
-        Raises OfflineDirectoryError once the disk has failed. Brokers that do not answer are no error: they are told.
+        Raises OfflineDirectoryError once the disk has failed, InheritedError in a forked process. Brokers that do not
+        answer are no error: they are told.
         """
+        self._ensure_own()
         if self._directory.failure is not None:
             raise OfflineDirectoryError(
                 f"the copy cannot be written any more: {self._directory.failure}",
@@ -180,9 +203,10 @@ class Mirror:
         # All that a mirror holds was committed. After a crash the checkpointed high watermark says less, and it would
         # not be told that records below it go.
         log.update_high_watermark(log.log_end_offset)
-        self._logs[partition] = log
         self._pending[partition] = None
         self._tracker.track(partition, log, known.topic_id if known else topic.topic_id)
+        # Last: where this is broken off, it is followed the next time.
+        self._logs[partition] = log
 
     def _open_log(self, partition: TopicPartition, topic: TopicMetadata) -> Log:
         if partition in self._directory.partitions or partition in self._directory.unreadable:
@@ -197,7 +221,8 @@ class Mirror:
     # --- how it stands
 
     def statuses(self) -> list[PartitionStatus]:
-        """Return how all partitions stand now. Any thread may ask."""
+        """Return how all partitions stand now. Any thread may ask. Raises InheritedError in a forked process."""
+        self._ensure_own()
         states = self._manager.states
         return [self._status(each, log, states.get(each)) for each, log in list(self._logs.items())]
 
@@ -207,14 +232,19 @@ class Mirror:
         return self._manager.failed | self._failures
 
     def has_caught_up(self) -> bool:
-        """Whether each partition holds what its leader had committed when the mirror was opened, or has failed."""
+        """Whether each partition holds what its leader had committed when the mirror was opened, or has failed.
+
+        Raises InheritedError in a forked process.
+        """
+        self._ensure_own()
         for partition in list(self._pending):
             if self._is_done(partition):
                 del self._pending[partition]
         return not self._pending
 
     def has_nothing_left(self) -> bool:
-        """Whether all partitions have failed."""
+        """Whether all partitions have failed. Raises InheritedError in a forked process."""
+        self._ensure_own()
         # Looking at all of them takes a while, and most often nothing has failed.
         if self._observer.failures + len(self._failures) < len(self._logs):
             return False

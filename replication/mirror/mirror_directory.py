@@ -1,5 +1,6 @@
 """The log.dirs root that a mirror writes: one of the cluster, of a node that is no broker."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 from uuid import uuid4
@@ -35,11 +36,12 @@ def open_mirror_directory(
     config: LogConfig = MIRROR_CONFIG,
     settings: DirectorySettings = MIRROR_DIRECTORY_SETTINGS,
     filesystem: FileSystem = REAL,
+    made: Callable[[LogDirectory], object] = lambda _: None,
 ) -> LogDirectory:
     """Open a root for copies of a cluster's partitions; it is made, with its meta.properties, where it is missing.
 
-    Raises ForeignDirectoryError where it is not this cluster's or is another node's, DirectoryLockedError,
-    CorruptMetadataError and OSError.
+    `made` is told of the directory as by `LogDirectory.open`. Raises ForeignDirectoryError where it is not this
+    cluster's or is another node's, DirectoryLockedError, CorruptMetadataError and OSError.
     """
     root = root.absolute()
     filesystem.make_directories(root)
@@ -47,7 +49,13 @@ def open_mirror_directory(
         directory_id = format_uuid(uuid4())
         MetaProperties(1, cluster_id, node_id, directory_id).write(root / META_PROPERTIES_NAME, filesystem)
     return LogDirectory.open(
-        root, config, settings=settings, filesystem=filesystem, observer=IndexFiles(filesystem), periodic=True
+        root,
+        config,
+        settings=settings,
+        filesystem=filesystem,
+        observer=IndexFiles(filesystem),
+        periodic=True,
+        made=made,
     )
 
 

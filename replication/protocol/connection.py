@@ -1,5 +1,6 @@
 """A connection to one broker: the thin, blocking shell around `Exchange`."""
 
+import os
 import socket
 import ssl
 from collections import deque
@@ -51,6 +52,7 @@ class Connection:
         self._frames = FrameReader(settings.max_response_bytes)
         self._early: deque[tuple[int, Any]] = deque()
         self._closed = False
+        self._owner = os.getpid()
         self._used = RLock()
 
     @classmethod
@@ -127,8 +129,14 @@ class Connection:
             raise
 
     def close(self) -> None:
-        """End it, also while another thread waits for an answer: that gets a ConnectionClosedError."""
+        """End it, also while another thread waits for an answer: that gets a ConnectionClosedError.
+
+        A forked process only lets go of its copy.
+        """
         self._closed = True
+        if self._owner != os.getpid():
+            self._stream.close()
+            return
         with suppress(OSError):
             # Not SSLSocket's, which would have the waiting thread read on without decryption.
             socket.socket.shutdown(self._stream, socket.SHUT_RDWR)

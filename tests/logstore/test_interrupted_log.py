@@ -17,8 +17,10 @@ from logstore.errors import LogClosedError, LogPoisonedError, ReentrantCallError
 from logstore.isolation import Isolation
 from logstore.log import Log
 from logstore.log_config import LogConfig
+from logstore.log_observer import LogObserver
 from logstore.log_state import LogState
 from logstore.record import Record
+from logstore.recovery_report import RecoveryReport
 from tests.logstore.directories import assert_sound
 
 TIME = 1_700_000_000_000
@@ -428,3 +430,16 @@ def test_a_child_that_goes_on_with_the_call_changes_no_file(tmp_path: Path, step
     assert_sound(log.directory)
     with Log.open(log.directory) as again:
         assert values(again) == [*expected, b"next"]
+
+
+class RaisingOnceItIsOpen(LogObserver):
+    def recovered(self, log: Path, report: RecoveryReport) -> None:
+        del log, report
+        raise Interruption
+
+
+def test_an_opening_that_is_broken_off_leaves_no_file_open(tmp_path: Path) -> None:
+    with pytest.raises(Interruption):
+        Log.open(tmp_path / "t-0", observer=RaisingOnceItIsOpen())
+    opened = [entry.resolve() for entry in Path("/proc/self/fd").iterdir()]
+    assert [path for path in opened if path.is_relative_to(tmp_path.resolve())] == []

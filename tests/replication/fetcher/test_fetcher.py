@@ -1,5 +1,7 @@
 """What a fetcher asks of one leader about many partitions, and what it makes of the answers."""
 
+import errno
+import os
 from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import replace
@@ -24,6 +26,7 @@ from tests.replication.fetcher.drive import (
     CONFIG,
     PARTITION,
     Cuts,
+    Unsynced,
     assert_follows,
     batches,
     catch_up,
@@ -636,3 +639,56 @@ def test_over_its_quota_a_follower_waits_and_has_not_caught_up(logs: Logs) -> No
     assert fetcher.requests(61) == []
     leader.forget_sessions()
     catch_up(fetcher, leader, to=2)
+
+
+class ShortOfDescriptors(Unsynced):
+    """A disk of a process that may open no more files, for a time."""
+
+    is_short = False
+
+    def open(self, path: Path, *, truncate: bool = False) -> int:
+        if self.is_short:
+            raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
+        return super().open(path, truncate=truncate)
+
+
+def test_a_limit_of_the_process_fails_no_partition_which_goes_on_once_it_is_over(logs: Logs, tmp_path: Path) -> None:
+    leader, disk = Leader(), ShortOfDescriptors()
+    write(logs("leader"), 0, *(bytes(400) for _ in range(9)))
+    leader.lead(PARTITION, logs("leader"), 0)
+    (tmp_path / "short").mkdir()
+    with Log.open(tmp_path / "short" / str(PARTITION), CONFIG, filesystem=disk) as log:
+        fetcher = Fetcher(FetcherSettings(rules=replace(MIRROR_RULES, back_off_ms=1)))
+        fetcher.follow(PARTITION, log, 0)
+        disk.is_short = True
+        with pytest.raises(OSError, match="Too many open files"):
+            catch_up(fetcher, leader)
+        fetcher.disconnected("there are no descriptors left", 5)
+        disk.is_short = False
+        catch_up(fetcher, leader)
+        assert_follows(log, logs("leader"), 9)
+
+
+class OutOfMemory(FetchObserver):
+    """Raises after a cut, of which the fetcher does not know yet."""
+
+    def truncated(self, log: Log, cut: Cut) -> None:
+        del log, cut
+        raise MemoryError
+
+
+def test_what_was_broken_off_after_a_cut_goes_on_from_where_the_log_is(logs: Logs) -> None:
+    leader = Leader()
+    write(logs("leader"), 0, b"one")
+    write(logs("leader"), 2, b"other")
+    leader.lead(PARTITION, logs("leader"), 2)
+    log = logs("follower")
+    write(log, 0, b"one", b"two", b"three")
+    fetcher = Fetcher(replace(REPLICA, rules=replace(REPLICA_RULES, back_off_ms=1)), observer=OutOfMemory())
+    fetcher.follow(PARTITION, log, 2)
+    with pytest.raises(MemoryError):
+        catch_up(fetcher, leader)
+    assert log.log_end_offset == 1
+    fetcher.disconnected("there is no memory left", 5)
+    catch_up(fetcher, leader)
+    assert_follows(log, logs("leader"), 2)

@@ -12,7 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from logstore import Log, Record, TopicPartition
+from epoch.resource_limits import ResourceLimitError
+from logstore import AppendInfo, Log, Record, TopicPartition
 from logstore.errors import LogClosedError
 from replication.fetcher import fetcher_thread
 from replication.fetcher.fetch_observer import FetchObserver
@@ -242,3 +243,33 @@ def test_the_thread_is_kafkas(topic: str, partition: int, threads: int) -> None:
     value = (hashed * 31 + partition) % 2**32
     signed = value - 2**32 if value >= 2**31 else value
     assert fetcher_number(TopicPartition(topic, partition), threads) == abs(signed) % threads
+
+
+def test_a_leader_whose_thread_could_not_be_started_is_followed_the_next_time(
+    setting: Setting, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def no_more(_: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    leader, log, manager = setting.leader(1, PARTITIONS[0]), setting.log("follower", PARTITIONS[0]), setting.manager()
+    with monkeypatch.context() as patched:
+        patched.setattr(threading.Thread, "start", no_more)
+        with pytest.raises(ResourceLimitError, match="can't start new thread"):
+            manager.follow(PARTITIONS[0], log, leader, 0)
+    manager.follow(PARTITIONS[0], log, leader, 0)
+    eventually(lambda: manager.is_caught_up(PARTITIONS[0], 0))
+
+
+class Ending(FetchObserver):
+    """Ends the thread that calls it, as soon as it has appended something."""
+
+    def appended(self, partition: TopicPartition, info: AppendInfo, state: FetchState) -> None:
+        del partition, info, state
+        raise SystemExit
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+def test_a_thread_that_is_ended_leaves_no_partition_that_seems_to_be_followed(setting: Setting) -> None:
+    leader, manager = setting.leader(1, PARTITIONS[0]), setting.manager(observer=Ending())
+    manager.follow(PARTITIONS[0], setting.log("follower", PARTITIONS[0]), leader, 0)
+    eventually(lambda: "SystemExit" in manager.failed.get(PARTITIONS[0], ""))

@@ -3,18 +3,23 @@
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from threading import Event, Thread
+from threading import enumerate as enumerate_threads
 from typing import Any
 
 import pytest
 
+from epoch.errors import InheritedError
 from logstore import AppendInfo, Log, Record, TopicPartition
 from logstore.clean_shutdown import CLEAN_SHUTDOWN_NAME
 from logstore.log_directory import LogDirectory
 from replication import Follower
 from replication.fetcher.fetch_observer import FetchObserver
 from replication.fetcher.fetch_state import FetchState
+from replication.fetcher.fetcher_thread import FetcherThread
 from replication.mirror.mirror import Mirror
 from replication.mirror.mirror_settings import MirrorSettings
+from tests.interruption import exit_status_of
+from tests.replication.mirror.mirror_process import wait_until
 from tests.replication.mirror.wire_leader import WireLeader
 
 ORDERS = TopicPartition("orders", 0)
@@ -64,6 +69,53 @@ def test_what_is_raised_in_one_step_keeps_no_other_from_being_taken(
     LogDirectory.open(tmp_path / "copy").close()
     monkeypatch.undo()
     mirror.close()
+
+
+def test_a_close_that_is_broken_off_is_gone_on_with_by_the_next(
+    leader: WireLeader, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mirror = Mirror.open(settings(leader, tmp_path))
+    with monkeypatch.context() as patched:
+        patched.setattr(FetcherThread, "stop", raising(lambda *_, **__: None))
+        with pytest.raises(Interrupted):
+            mirror.close()
+    mirror.close()
+    assert [each.name for each in enumerate_threads() if each.name.startswith("fetcher-")] == []
+
+
+def test_a_forked_process_is_refused_at_once_and_disturbs_nothing(leader: WireLeader, tmp_path: Path) -> None:
+    with Mirror.open(settings(leader, tmp_path)) as mirror:
+        wait_until(mirror.has_caught_up, lambda: str(mirror.statuses()))
+        # As one that is held by a thread at the time: there is none in the child that would let go of it.
+        with mirror._manager._changing, mirror._manager.doubts._changed:
+            taken = Thread(target=lambda: statuses.append(exit_status_of(use, refused=InheritedError, seconds=SECONDS)))
+            statuses: list[int] = []
+
+            def use() -> None:
+                mirror.close()
+                mirror.look_after()
+
+            taken.start()
+            taken.join()
+        assert statuses == [7]
+        led = leader.leader.partitions[ORDERS].log
+        with leader.held:
+            led.append([Record.of(b"another")], leader_epoch=0)
+            led.update_high_watermark(2)
+        wait_until(lambda: mirror.statuses()[0].log_end_offset == 2, lambda: str(mirror.statuses()))
+        assert mirror.statuses()[0].tally.errors == {}
+
+
+def test_a_follower_is_its_own_process_s_alone(leader: WireLeader, tmp_path: Path) -> None:
+    with Log.open(tmp_path / str(ORDERS)) as log, Follower(leader.bootstrap, ORDERS, log) as follower:
+        follower.catch_up(SECONDS)
+
+        def use() -> None:
+            follower.close()
+            follower.catch_up()
+
+        assert exit_status_of(use, refused=InheritedError, seconds=SECONDS) == 7
+        follower.catch_up(SECONDS)
 
 
 @pytest.mark.parametrize("method", ["_follow_new", "_refresh"])
