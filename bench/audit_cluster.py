@@ -16,8 +16,8 @@ import crc32c
 
 from bench.replica import RECORDS, one_batch
 from logstore import Log, LogConfig, LogDirectory, TopicPartition
-from logstore.batch import CRC_START, HEADER_SIZE
-from logstore.batch_template import CRC_POSITION
+from logstore.batch.batch import CRC_START, HEADER_SIZE
+from logstore.batch.batch_template import CRC_POSITION
 from replication.audit.java import find_java
 from replication.audit.verdict import Verdict
 from replication.errors import JavaMissingError

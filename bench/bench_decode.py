@@ -8,7 +8,7 @@ import pytest
 from pytest_benchmark.fixture import BenchmarkFixture
 
 from bench.bench_encode import BATCH_RECORDS, CODECS, note_rate, one_batch
-from logstore.batch import RecordBatch
+from logstore.batch.batch import RecordBatch
 from logstore.kernels.decode import decode_section
 from logstore.kernels.scan import scan
 

@@ -11,16 +11,16 @@ import numpy as np
 import pytest
 from pytest_benchmark.fixture import BenchmarkFixture
 
-from logstore.append_origin import AppendOrigin
-from logstore.append_validation import validate_for_follower, validate_for_leader
-from logstore.batch_template import BatchTemplate
-from logstore.batches import read_batches
-from logstore.codec import Codec
-from logstore.columns import RecordColumns
-from logstore.encoding import encode_batch, encode_columns, encode_values
+from logstore.append.append_validation import validate_for_follower, validate_for_leader
+from logstore.append.encoding import encode_batch, encode_columns, encode_values
+from logstore.batch.append_origin import AppendOrigin
+from logstore.batch.batch_template import BatchTemplate
+from logstore.batch.batches import read_batches
+from logstore.batch.columns import RecordColumns
+from logstore.batch.compression.codec import Codec
+from logstore.batch.record import Record
 from logstore.log_config import LogConfig
-from logstore.producer_state import ProducerState
-from logstore.record import Record
+from logstore.producers.producer_state import ProducerState
 
 VALUE_BYTES = 91
 """With its numbers a record of a batch of 16 KiB has 100 bytes."""

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from pytest_benchmark.fixture import BenchmarkFixture
 
 from bench.replica import BATCH_BYTES, log, one_batch
-from logstore.columns import BatchColumns, StopReason
+from logstore.batch.columns import BatchColumns, StopReason
 from logstore.kernels import crc, search
 from logstore.kernels.decode import check_records, decode_chunks
 from logstore.kernels.scan import scan

@@ -17,13 +17,13 @@ import pytest
 from pytest_benchmark.fixture import BenchmarkFixture
 
 from bench.room import require_room
-from logstore.batch_template import BatchTemplate
-from logstore.codec import Codec
-from logstore.encoding import encode_batch
-from logstore.isolation import Isolation
-from logstore.log import Log
+from logstore.append.encoding import encode_batch
+from logstore.batch.batch_template import BatchTemplate
+from logstore.batch.compression.codec import Codec
+from logstore.batch.record import Record
+from logstore.log.isolation import Isolation
+from logstore.log.log import Log
 from logstore.log_config import LogConfig
-from logstore.record import Record
 
 BUILD = Path(__file__).parent.parent / "build/bench/log"
 TINY_RECORDS = 8

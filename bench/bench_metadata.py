@@ -12,7 +12,7 @@ from uuid import UUID
 import pytest
 from pytest_benchmark.fixture import BenchmarkFixture
 
-from logstore.log import Log
+from logstore.log.log import Log
 from replication.metadata.framing import decode, encode
 from replication.metadata.image import ClusterImage
 from replication.metadata.loading import load_image

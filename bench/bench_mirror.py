@@ -20,9 +20,9 @@ from pytest_benchmark.fixture import BenchmarkFixture
 
 from bench.replica import RECORDS, one_batch
 from bench.room import require_room
+from logstore.directory.log_directory import LogDirectory
+from logstore.files.partition_metadata import PARTITION_METADATA_NAME, PartitionMetadata
 from logstore.log_config import LogConfig
-from logstore.log_directory import LogDirectory
-from logstore.partition_metadata import PARTITION_METADATA_NAME, PartitionMetadata
 from logstore.topic_partition import TopicPartition
 from tests.oracle.cluster import KafkaCluster
 

@@ -16,9 +16,9 @@ import pytest
 from pytest_benchmark.fixture import BenchmarkFixture
 
 from bench.room import require_room
-from logstore.log import Log
+from logstore.batch.record import Record
+from logstore.log.log import Log
 from logstore.log_config import LogConfig
-from logstore.record import Record
 from logstore.topic_partition import TopicPartition
 
 PROJECT = Path(__file__).parent.parent

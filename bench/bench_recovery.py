@@ -18,13 +18,13 @@ from pytest_benchmark.fixture import BenchmarkFixture
 
 from bench.replica import BATCH_BYTES, RECORDS, log, one_batch
 from bench.room import BUILD, require_room
+from logstore.batch.record import Record
+from logstore.directory.log_directory import LogDirectory
 from logstore.file_name import FileKind, file_name
 from logstore.kernels.recover import RecoveryColumns, Slot, new_state, recover
 from logstore.log_config import LogConfig
-from logstore.log_directory import LogDirectory
-from logstore.log_file import LogFile
-from logstore.log_loader import load_log
-from logstore.record import Record
+from logstore.offline.log_file import LogFile
+from logstore.recovery.log_loader import load_log
 from logstore.topic_partition import TopicPartition
 
 FULL, SMALL = 1 << 30, 1 << 20

@@ -10,7 +10,7 @@ import pytest
 from pytest_benchmark.fixture import BenchmarkFixture
 
 from bench.replica import partition
-from logstore.partition_directory import PartitionDirectory
+from logstore.offline.partition_directory import PartitionDirectory
 from logstore.verify import verify_partition
 
 FULL, SMALL = 1 << 30, 1 << 20

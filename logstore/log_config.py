@@ -5,7 +5,7 @@ from dataclasses import dataclass, fields
 from typing import Any, Final, Self
 
 from logstore.arguments import whole_number
-from logstore.batch_attributes import TimestampType
+from logstore.batch.batch_attributes import TimestampType
 
 MAX_INT32: Final = 2**31 - 1
 MAX_INT64: Final = 2**63 - 1

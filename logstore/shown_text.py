@@ -4,7 +4,7 @@ A file may be called anything: with line ends, with what a terminal obeys, or wi
 Python has as lone surrogates and no encoder takes.
 """
 
-from logstore.record_lines import escape
+from logstore.batch.record_lines import escape
 
 
 def shown(text: str) -> str:

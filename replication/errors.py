@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Final, Self
 from uuid import UUID
 
-from logstore.partition_metadata import format_uuid
+from logstore.files.partition_metadata import format_uuid
 from logstore.topic_partition import TopicPartition
 
 _NAMED: Final = 10

@@ -14,10 +14,10 @@ from bench.peer.files import FIRST_TIMESTAMP, ONE_SEGMENT, SMALL_BATCH, Logs, de
 from bench.peer.kafka_timer import KafkaTimer
 from bench.peer.turns import Settings, Timed, take_turns
 from bench.results import OURS, Row
-from logstore.batches import Batch, read_batches
-from logstore.columns import RecordColumns
-from logstore.encoding import encode_columns, encode_values
-from logstore.log_file import LogFile
+from logstore.append.encoding import encode_columns, encode_values
+from logstore.batch.batches import Batch, read_batches
+from logstore.batch.columns import RecordColumns
+from logstore.offline.log_file import LogFile
 
 if TYPE_CHECKING:
     from aiokafka.record.default_records import DefaultRecord

@@ -9,15 +9,15 @@ from itertools import chain
 from pathlib import Path
 from typing import Final
 
-from logstore.batch_template import BatchTemplate, seal
-from logstore.codec import Codec
-from logstore.columns import RecordColumns
-from logstore.encoding import encode_batch
+from logstore.append.encoding import encode_batch
+from logstore.batch.batch_template import BatchTemplate, seal
+from logstore.batch.columns import RecordColumns
+from logstore.batch.compression.codec import Codec
+from logstore.batch.record import Record
 from logstore.kernels.decode import decode_chunks
-from logstore.log import Log
+from logstore.log.log import Log
 from logstore.log_config import LogConfig
-from logstore.log_file import LogFile
-from logstore.record import Record
+from logstore.offline.log_file import LogFile
 
 SMALL_BATCH, LARGE_BATCH = 16 << 10, 1 << 20
 RECORD_BYTES: Final = 110

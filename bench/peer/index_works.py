@@ -13,10 +13,10 @@ from bench.peer.files import FIRST_TIMESTAMP, Logs, write_numbers
 from bench.peer.kafka_timer import KafkaTimer
 from bench.peer.turns import Settings, Timed, take_turns
 from bench.results import KAFKA, OURS, Row
-from logstore.index_slots import OFFSET_SLOT, TIME_SLOT
+from logstore.files.index_slots import OFFSET_SLOT, TIME_SLOT
+from logstore.indexes.live_offset_index import LiveOffsetIndex
+from logstore.indexes.live_time_index import LiveTimeIndex
 from logstore.kernels import search
-from logstore.live_offset_index import LiveOffsetIndex
-from logstore.live_time_index import LiveTimeIndex
 
 INDEX_BYTES: Final = 10 << 20
 """As large as `segment.index.bytes` lets one grow: 1.3 million offsets, 0.87 million timestamps."""

@@ -14,9 +14,9 @@ from bench.peer.files import config_of
 from bench.peer.kafka_timer import KafkaTimer
 from bench.peer.turns import CLOCKS, Settings, Timed
 from bench.results import KAFKA, OURS
-from logstore.isolation import Isolation
-from logstore.log import Log
-from logstore.root_checkpoints import PartitionCheckpoints
+from logstore.files.root_checkpoints import PartitionCheckpoints
+from logstore.log.isolation import Isolation
+from logstore.log.log import Log
 
 _OFFSET: Final = Struct(">q")
 _LENGTH: Final = Struct(">i")

@@ -14,10 +14,10 @@ from bench.peer.kafka_timer import KafkaTimer
 from bench.peer.log_sides import BareWrite, Kafka, Ours, Side
 from bench.peer.turns import Settings, Timed, agree, take_turns
 from bench.results import Row
-from logstore.codec import Codec
-from logstore.isolation import Isolation
+from logstore.batch.compression.codec import Codec
 from logstore.kernels.recover import RecoveryColumns, Slot, new_state, recover
-from logstore.log_file import LogFile
+from logstore.log.isolation import Isolation
+from logstore.offline.log_file import LogFile
 
 TINY_BATCH: Final = 1 << 10
 GROUPS: Final = {

@@ -7,8 +7,8 @@ from bench.peer.files import Logs, decoded
 from bench.peer.kafka_timer import KafkaTimer
 from bench.peer.turns import Settings, Timed, take_turns
 from bench.results import KAFKA, OURS, Row
-from logstore.columns import BatchColumns
-from logstore.log_file import LogFile
+from logstore.batch.columns import BatchColumns
+from logstore.offline.log_file import LogFile
 
 
 class ScanWorks:

@@ -8,10 +8,10 @@ from typing import Final
 
 from bench.peer.files import config_of, write_log
 from bench.scaling.curve import WORK, Curve, Sample
-from logstore.log import Log
-from logstore.log_file import LogFile
-from logstore.log_loader import load_log
-from logstore.partition_directory import PartitionDirectory
+from logstore.log.log import Log
+from logstore.offline.log_file import LogFile
+from logstore.offline.partition_directory import PartitionDirectory
+from logstore.recovery.log_loader import load_log
 from logstore.verify import verify_partition
 
 SCALES: Final = tuple(mib << 20 for mib in (64, 256, 1 << 10, 2 << 10, 4 << 10, 8 << 10))

@@ -16,9 +16,9 @@ from bench.scaling.curve import WORK, Curve, Sample
 from epoch import EpochHistory
 from epoch.bulk import EpochTable
 from logstore import LogDirectory, Record, TopicPartition
-from logstore.clean_shutdown import CLEAN_SHUTDOWN_NAME, CleanShutdown
-from logstore.offset_checkpoint import RECOVERY_POINT_CHECKPOINT, OffsetCheckpoint
-from logstore.partition_metadata import PARTITION_METADATA_NAME, PartitionMetadata
+from logstore.files.clean_shutdown import CLEAN_SHUTDOWN_NAME, CleanShutdown
+from logstore.files.offset_checkpoint import RECOVERY_POINT_CHECKPOINT, OffsetCheckpoint
+from logstore.files.partition_metadata import PARTITION_METADATA_NAME, PartitionMetadata
 from replication.metadata.framing import decode, encode
 from replication.metadata.image import ClusterImage
 from replication.protocol.fetch import FetchRequest

@@ -16,9 +16,9 @@ from epoch.bulk import EpochTable
 from logstore import Log
 from logstore.kernels.decode import decode_chunks
 from logstore.log_config import LogConfig
-from logstore.log_file import LogFile
-from logstore.log_loader import load_log
-from logstore.partition_directory import PartitionDirectory
+from logstore.offline.log_file import LogFile
+from logstore.offline.partition_directory import PartitionDirectory
+from logstore.recovery.log_loader import load_log
 from logstore.verify import verify_partition
 
 SCALES: Final = (1, 2)

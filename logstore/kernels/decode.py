@@ -12,12 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from epoch.kernel import borrowed, inlined, kernel
-from logstore.columns import BatchColumns, RecordColumns
+from logstore.batch.columns import BatchColumns, RecordColumns
+from logstore.batch.record_fault import RecordFault, RecordFaultReason
 from logstore.errors import CorruptRecordError
 from logstore.kernels.bytes import Data, byte, read_only, varint, varlong, wrapping_add
 from logstore.kernels.prefetch import LINE, prefetch
 from logstore.kernels.scan import CODEC, HEADER, SHORTEST_RECORD
-from logstore.record_fault import RecordFault, RecordFaultReason
 
 Rows = NDArray[np.int64]
 """Row numbers of batches in a `BatchColumns`."""

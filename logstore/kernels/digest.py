@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from epoch.kernel import borrowed, inlined, kernel
-from logstore.columns import BatchColumns, RecordColumns
+from logstore.batch.columns import BatchColumns, RecordColumns
 from logstore.kernels.bytes import Data, byte, little_endian_uint64
 from logstore.kernels.decode import skip_headers
 

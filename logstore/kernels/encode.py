@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from epoch.kernel import borrowed, inlined, kernel
-from logstore.batch_template import BatchTemplate
-from logstore.columns import RecordColumns
+from logstore.batch.batch_template import BatchTemplate
+from logstore.batch.columns import RecordColumns
 from logstore.kernels.bytes import Data, read_only
 from logstore.kernels.copy import copy
 from logstore.kernels.crc import crc32c

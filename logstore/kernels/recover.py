@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from epoch.kernel import borrowed, kernel
-from logstore.index_slots import MAX_RELATIVE_OFFSET
+from logstore.files.index_slots import MAX_RELATIVE_OFFSET
 from logstore.kernels.bytes import Data, int32, int64, read_only, uint32
 from logstore.kernels.crc import crc32c
 from logstore.kernels.prefetch import prefetch

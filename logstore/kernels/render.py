@@ -10,8 +10,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from epoch.kernel import inlined, kernel
-from logstore.batch_attributes import NO_SEQUENCE
-from logstore.columns import BatchColumns, RecordColumns
+from logstore.batch.batch_attributes import NO_SEQUENCE
+from logstore.batch.columns import BatchColumns, RecordColumns
+from logstore.batch.record_lines import (
+    HEADER_SEPARATOR,
+    JSON_BASE64,
+    JSON_HEADER,
+    JSON_LINE,
+    JSON_NULL,
+    JSON_TEXT,
+    TEXT_ESCAPES,
+    TEXT_HEADER,
+    TEXT_LINE,
+    TEXT_NULL,
+    json_escape,
+)
 from logstore.errors import CorruptRecordError
 from logstore.kernels.bytes import Data, read_only, varint
 from logstore.kernels.characters import (
@@ -24,19 +37,6 @@ from logstore.kernels.characters import (
     put_base64,
     put_escaped,
     put_number,
-)
-from logstore.record_lines import (
-    HEADER_SEPARATOR,
-    JSON_BASE64,
-    JSON_HEADER,
-    JSON_LINE,
-    JSON_NULL,
-    JSON_TEXT,
-    TEXT_ESCAPES,
-    TEXT_HEADER,
-    TEXT_LINE,
-    TEXT_NULL,
-    json_escape,
 )
 
 Positions = NDArray[np.int64]

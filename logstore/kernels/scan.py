@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from epoch.kernel import borrowed, inlined, kernel
-from logstore.columns import BatchColumns, StopReason
+from logstore.batch.columns import BatchColumns, StopReason
 from logstore.kernels.bytes import Data, byte, int8, int16, int32, int64, read_only, uint32
 from logstore.kernels.column_memory import ColumnMemory
 from logstore.kernels.crc import crc32c

@@ -3,10 +3,10 @@
 from collections.abc import Iterator
 from typing import Self
 
-from logstore.columns import BatchColumns
+from logstore.batch.columns import BatchColumns
 from logstore.file_name import FileFate, FileKind
-from logstore.offset_checkpoint import CLEANER_OFFSET_CHECKPOINT
-from logstore.partition_directory import PartitionDirectory
+from logstore.files.offset_checkpoint import CLEANER_OFFSET_CHECKPOINT
+from logstore.offline.partition_directory import PartitionDirectory
 from logstore.verify.finding import Finding
 from logstore.verify.log_pass import Chunk, SilentCheck
 

@@ -3,15 +3,15 @@
 from collections.abc import Iterator, Sequence
 from functools import partial
 
-from logstore.clean_shutdown import CLEAN_SHUTDOWN_NAME
-from logstore.directory_lock import LOCK_NAME
 from logstore.file_name import FileFate, FileKind, parse_file_name
-from logstore.own_checkpoints import OWN_CHECKPOINTS
-from logstore.partition_directory import PartitionDirectory
-from logstore.partition_metadata import PARTITION_METADATA_NAME, PartitionMetadata
-from logstore.quorum_state import QuorumState
-from logstore.root_checkpoints import RootCheckpoints
-from logstore.segment import Segment
+from logstore.files.clean_shutdown import CLEAN_SHUTDOWN_NAME
+from logstore.files.directory_lock import LOCK_NAME
+from logstore.files.own_checkpoints import OWN_CHECKPOINTS
+from logstore.files.partition_metadata import PARTITION_METADATA_NAME, PartitionMetadata
+from logstore.files.quorum_state import QuorumState
+from logstore.files.root_checkpoints import RootCheckpoints
+from logstore.offline.partition_directory import PartitionDirectory
+from logstore.offline.segment import Segment
 from logstore.verify.finding import Finding, Reporter
 from logstore.verify.reading import read_file
 from logstore.verify.root_check import check_checkpoints, check_clean_shutdown

@@ -9,9 +9,9 @@ from epoch.checkpoint import LeaderEpochCheckpoint
 from epoch.errors import EpochError
 from logstore.errors import LogStoreError
 from logstore.file_name import FileKind
-from logstore.partition_directory import PartitionDirectory
-from logstore.producer_snapshot import ProducerSnapshot
-from logstore.segment import Segment
+from logstore.files.producer_snapshot import ProducerSnapshot
+from logstore.offline.partition_directory import PartitionDirectory
+from logstore.offline.segment import Segment
 from logstore.verify.compaction import Compaction
 from logstore.verify.finding import Finding, Reporter
 from logstore.verify.log_pass import CURE, Chunk, SilentCheck

@@ -7,10 +7,10 @@ from typing import Self
 
 from epoch import EpochEntry
 from epoch.checkpoint import LEADER_EPOCH_CHECKPOINT, LeaderEpochCheckpoint
-from logstore.epoch_runs import EpochRun, EpochRuns
-from logstore.offset_checkpoint import LOG_START_OFFSET_CHECKPOINT
-from logstore.partition_directory import PartitionDirectory
-from logstore.segment import Segment
+from logstore.files.offset_checkpoint import LOG_START_OFFSET_CHECKPOINT
+from logstore.offline.epoch_runs import EpochRun, EpochRuns
+from logstore.offline.partition_directory import PartitionDirectory
+from logstore.offline.segment import Segment
 from logstore.verify.compaction import Compaction
 from logstore.verify.finding import Finding, Reporter
 from logstore.verify.log_pass import Chunk, SilentCheck

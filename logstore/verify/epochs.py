@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from epoch import EpochEntry, EpochError, EpochHistory, LeaderEpochCheckpoint
-from logstore.partition_directory import PartitionDirectory
+from logstore.offline.partition_directory import PartitionDirectory
 from logstore.verify.compaction import Compaction
 from logstore.verify.epoch_check import EpochCheck
 from logstore.verify.finding import Finding, Reporter

@@ -6,9 +6,9 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from logstore.batch_attributes import CODEC_BITS, CONTROL_BIT, TRANSACTIONAL_BIT
-from logstore.columns import BatchColumns
-from logstore.segment import Segment
+from logstore.batch.batch_attributes import CODEC_BITS, CONTROL_BIT, TRANSACTIONAL_BIT
+from logstore.batch.columns import BatchColumns
+from logstore.offline.segment import Segment
 from logstore.verify.compaction import Compaction
 from logstore.verify.finding import Finding, Reporter
 from logstore.verify.log_pass import Chunk, SilentCheck

@@ -7,13 +7,13 @@ from typing import ClassVar, Final, Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from logstore.batch_attributes import NO_TIMESTAMP
-from logstore.columns import BatchColumns
+from logstore.batch.batch_attributes import NO_TIMESTAMP
+from logstore.batch.columns import BatchColumns
 from logstore.file_name import FileKind, file_name
-from logstore.index_slots import OFFSET_SLOT, TIME_SLOT
-from logstore.offset_index import OffsetIndex
-from logstore.segment import Segment
-from logstore.time_index import TimeIndex
+from logstore.files.index_slots import OFFSET_SLOT, TIME_SLOT
+from logstore.indexes.offset_index import OffsetIndex
+from logstore.indexes.time_index import TimeIndex
+from logstore.offline.segment import Segment
 from logstore.verify.finding import Finding, Reporter
 from logstore.verify.log_pass import LARGEST_OFFSET, Chunk, SilentCheck, goes_on_after, runs
 from logstore.verify.reading import collected, read_file

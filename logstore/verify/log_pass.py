@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING, Final, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from logstore.columns import BatchColumns, StopReason
-from logstore.growing_log import GrowingLog
-from logstore.holes import end_of_zeros
-from logstore.log_file import LogFile
-from logstore.segment import Segment
+from logstore.batch.columns import BatchColumns, StopReason
+from logstore.offline.growing_log import GrowingLog
+from logstore.offline.holes import end_of_zeros
+from logstore.offline.log_file import LogFile
+from logstore.offline.segment import Segment
 from logstore.verify.ahead import WORTH_A_THREAD, ahead
 from logstore.verify.finding import Finding, Reporter
 
 if TYPE_CHECKING:
-    from logstore.batch_search import BatchSearch
+    from logstore.offline.batch_search import BatchSearch
 
 Scan = Callable[[LogFile, int], Iterator[BatchColumns]]
 """Reads batches as `LogFile.scan` does, from a position on to the end or to what is no batch."""
@@ -273,7 +273,7 @@ class _Reading:
 
     def next_batch(self, position: int) -> int:
         """Find the next valid batch behind damage at `position`; -1 where there is none."""
-        from logstore.batch_search import BatchSearch  # noqa: PLC0415  numba loads on the first bulk operation
+        from logstore.offline.batch_search import BatchSearch  # noqa: PLC0415  numba loads on the first bulk operation
 
         if self.is_zero_from(position):
             return -1

@@ -8,9 +8,9 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from logstore.columns import BatchColumns
+from logstore.batch.columns import BatchColumns
 from logstore.file_name import FileKind, file_name
-from logstore.segment import Segment
+from logstore.offline.segment import Segment
 from logstore.verify.compaction import Compaction
 from logstore.verify.finding import Finding, Reporter
 from logstore.verify.log_pass import CURE, LARGEST_OFFSET, Chunk, SilentCheck, end_after

@@ -8,12 +8,12 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from logstore.batch import RecordBatch
-from logstore.batch_attributes import CONTROL_BIT, TRANSACTIONAL_BIT
-from logstore.control import ControlRecord
+from logstore.batch.batch import RecordBatch
+from logstore.batch.batch_attributes import CONTROL_BIT, TRANSACTIONAL_BIT
+from logstore.batch.control import ControlRecord
 from logstore.errors import LogStoreError
-from logstore.producer_snapshot import ProducerSnapshot, ProducerStateEntry
-from logstore.segment import Segment
+from logstore.files.producer_snapshot import ProducerSnapshot, ProducerStateEntry
+from logstore.offline.segment import Segment
 from logstore.verify.compaction import Compaction
 from logstore.verify.finding import Finding, Reporter
 from logstore.verify.header_check import SEQUENCES

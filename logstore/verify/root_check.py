@@ -5,18 +5,18 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
-from logstore.clean_shutdown import CLEAN_SHUTDOWN_NAME, CleanShutdown
 from logstore.errors import LogStoreError
-from logstore.log_root import BOOTSTRAP_CHECKPOINT_NAME, ROOT_DIRECTORIES, ROOT_FILES, LogRoot
-from logstore.meta_properties import META_PROPERTIES_NAME, MetaProperties
-from logstore.offset_checkpoint import (
+from logstore.files.clean_shutdown import CLEAN_SHUTDOWN_NAME, CleanShutdown
+from logstore.files.meta_properties import META_PROPERTIES_NAME, MetaProperties
+from logstore.files.offset_checkpoint import (
     CLEANER_OFFSET_CHECKPOINT,
     HIGH_WATERMARK_CHECKPOINT,
     LOG_START_OFFSET_CHECKPOINT,
     RECOVERY_POINT_CHECKPOINT,
 )
-from logstore.partition_directory import PartitionDirectory
-from logstore.root_checkpoints import PartitionCheckpoints, RootCheckpoints
+from logstore.files.root_checkpoints import PartitionCheckpoints, RootCheckpoints
+from logstore.offline.log_root import BOOTSTRAP_CHECKPOINT_NAME, ROOT_DIRECTORIES, ROOT_FILES, LogRoot
+from logstore.offline.partition_directory import PartitionDirectory
 from logstore.topic_partition import DirectoryMark, is_partition_directory_name, parse_directory_name
 from logstore.verify.finding import UNREADABLE, Finding, Reporter, Severity
 from logstore.verify.reading import collected, read_file

@@ -4,12 +4,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from logstore.batch import RecordBatch
+from logstore.batch.batch import RecordBatch
 from logstore.errors import LogStoreError
 from logstore.file_name import FileKind
-from logstore.log_file import LogFile
-from logstore.partition_directory import PartitionDirectory
-from logstore.segment import Segment
+from logstore.offline.log_file import LogFile
+from logstore.offline.partition_directory import PartitionDirectory
+from logstore.offline.segment import Segment
 from logstore.verify.finding import Finding, Reporter
 
 INDEXES: Final = (FileKind.OFFSET_INDEX, FileKind.TIME_INDEX, FileKind.TRANSACTION_INDEX)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from logstore.errors import NotALogDirectoryError
-from logstore.partition_directory import PartitionDirectory
+from logstore.offline.partition_directory import PartitionDirectory
 from logstore.verify.finding import Finding
 
 LOOKS: Final = 4

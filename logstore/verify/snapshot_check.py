@@ -9,12 +9,12 @@ from typing import Final
 
 import numpy as np
 
-from logstore.batch import RecordBatch
-from logstore.batch_attributes import CONTROL_BIT
-from logstore.columns import BatchColumns, StopReason
-from logstore.control import ControlRecord, ControlType
+from logstore.batch.batch import RecordBatch
+from logstore.batch.batch_attributes import CONTROL_BIT
+from logstore.batch.columns import BatchColumns, StopReason
+from logstore.batch.control import ControlRecord, ControlType
 from logstore.errors import LogStoreError
-from logstore.log_file import LogFile
+from logstore.offline.log_file import LogFile
 from logstore.verify.finding import Finding, Reporter
 
 ADVICE: Final = (

@@ -5,13 +5,13 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from logstore.batch import RecordBatch
-from logstore.batch_attributes import CONTROL_BIT, TRANSACTIONAL_BIT
-from logstore.control import ControlRecord, ControlType
+from logstore.batch.batch import RecordBatch
+from logstore.batch.batch_attributes import CONTROL_BIT, TRANSACTIONAL_BIT
+from logstore.batch.control import ControlRecord, ControlType
 from logstore.errors import CorruptControlRecordError, LogStoreError
 from logstore.file_name import FileKind, file_name
-from logstore.segment import Segment
-from logstore.transaction_index import ENTRY_BYTES, AbortedTransaction
+from logstore.indexes.transaction_index import ENTRY_BYTES, AbortedTransaction
+from logstore.offline.segment import Segment
 from logstore.verify.compaction import Compaction
 from logstore.verify.finding import Finding, Reporter
 from logstore.verify.log_pass import Chunk, SilentCheck, goes_on_after

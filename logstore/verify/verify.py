@@ -6,10 +6,10 @@ from itertools import repeat
 
 from logstore.errors import LogStoreError
 from logstore.file_name import FileKind
-from logstore.log_file import LogFile
-from logstore.log_root import LogRoot
-from logstore.partition_directory import PartitionDirectory
-from logstore.segment import Segment
+from logstore.offline.log_file import LogFile
+from logstore.offline.log_root import LogRoot
+from logstore.offline.partition_directory import PartitionDirectory
+from logstore.offline.segment import Segment
 from logstore.topic_partition import parse_directory_name
 from logstore.verify.compaction import Compaction
 from logstore.verify.directory_check import check_directory

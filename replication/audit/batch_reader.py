@@ -7,11 +7,11 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from logstore.batch import MAX_OFFSET
-from logstore.columns import BatchColumns
+from logstore.batch.batch import MAX_OFFSET
+from logstore.batch.columns import BatchColumns
 from logstore.file_name import FileKind
-from logstore.log_file import LogFile
-from logstore.segment import Segment
+from logstore.offline.log_file import LogFile
+from logstore.offline.segment import Segment
 from logstore.verify import Finding
 from logstore.verify.finding import Reporter
 from logstore.verify.log_pass import Check, Chunk, LogPass, Scan, SilentCheck

@@ -6,8 +6,8 @@ from struct import Struct, error
 from typing import Any, Final, NamedTuple
 
 from epoch import UNDEFINED_EPOCH, UNDEFINED_EPOCH_OFFSET, EpochEntry, EpochHistory
-from logstore.control import ControlRecord, ControlType
-from logstore.record import Record
+from logstore.batch.control import ControlRecord, ControlType
+from logstore.batch.record import Record
 from logstore.verify import Finding, Severity
 from replication.audit.replica_finding import ReplicaFinding
 

@@ -5,12 +5,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from logstore.columns import BatchColumns
-from logstore.epoch_runs import EpochRuns
+from logstore.batch.columns import BatchColumns
 from logstore.errors import LogStoreError
-from logstore.log_tail import LogTail, first_segment_to_read
-from logstore.partition_directory import PartitionDirectory
-from logstore.segment import Segment
+from logstore.offline.epoch_runs import EpochRuns
+from logstore.offline.log_tail import LogTail, first_segment_to_read
+from logstore.offline.partition_directory import PartitionDirectory
+from logstore.offline.segment import Segment
 from logstore.verify import Finding
 from logstore.verify.log_pass import LARGEST_OFFSET, Chunk, SilentCheck, end_after, runs
 from replication.audit.copy_summary import OffsetRange

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from itertools import combinations, islice, permutations
 
 from epoch.checkpoint import LEADER_EPOCH_CHECKPOINT
-from logstore.offset_checkpoint import HIGH_WATERMARK_CHECKPOINT, LOG_START_OFFSET_CHECKPOINT
-from logstore.partition_metadata import PARTITION_METADATA_NAME
+from logstore.files.offset_checkpoint import HIGH_WATERMARK_CHECKPOINT, LOG_START_OFFSET_CHECKPOINT
+from logstore.files.partition_metadata import PARTITION_METADATA_NAME
 from logstore.topic_partition import TopicPartition
 from logstore.verify.finding import Finding, Reporter
 from replication.audit.comparison import Comparison

@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.types import StructType
 
-from logstore.log_file import LogFile
+from logstore.offline.log_file import LogFile
 from replication.audit.examination import ByteRange
 from replication.audit.log_rows import RecordRows, batch_rows, read_columns
 from replication.audit.part_scan import PartScan

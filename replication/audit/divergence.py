@@ -5,10 +5,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from logstore.batches import read_batch
+from logstore.batch.batches import read_batch
+from logstore.batch.record import Record
 from logstore.errors import LogStoreError
-from logstore.log_file import LogFile
-from logstore.record import Record
+from logstore.offline.log_file import LogFile
 from replication.audit.batch_reader import Batches, BatchReader
 from replication.audit.copy_summary import OffsetRange
 

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from epoch import EpochError, EpochHistory
-from logstore.log_file import LogFile
-from logstore.partition_directory import PartitionDirectory
-from logstore.recovered_log import checkpointed_history
+from logstore.offline.log_file import LogFile
+from logstore.offline.partition_directory import PartitionDirectory
+from logstore.offline.recovered_log import checkpointed_history
 from logstore.verify import Finding, verify_partition
 from logstore.verify.finding import Reporter
 from logstore.verify.log_pass import Check, LogPass, Scan

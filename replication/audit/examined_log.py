@@ -6,13 +6,13 @@ from pathlib import Path
 from typing import Self
 
 from epoch import EpochHistory
-from logstore.directory_listing import DirectoryListing
 from logstore.errors import LogStoreError
 from logstore.file_name import FileKind
-from logstore.partition_directory import PartitionDirectory
-from logstore.recovered_log import RecoveredLog, RemovedBatches
-from logstore.root_checkpoints import PartitionCheckpoints
-from logstore.segment import Segment
+from logstore.files.root_checkpoints import PartitionCheckpoints
+from logstore.offline.directory_listing import DirectoryListing
+from logstore.offline.partition_directory import PartitionDirectory
+from logstore.offline.recovered_log import RecoveredLog, RemovedBatches
+from logstore.offline.segment import Segment
 from replication.audit.examined_copy import ExaminedCopy
 
 

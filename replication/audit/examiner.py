@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any, Final
 
 from logstore.errors import LogStoreError
-from logstore.log_root import LogRoot
-from logstore.partition_directory import PartitionDirectory
-from logstore.root_checkpoints import RootCheckpoints
+from logstore.files.root_checkpoints import RootCheckpoints
+from logstore.offline.log_root import LogRoot
+from logstore.offline.partition_directory import PartitionDirectory
 from logstore.verify.finding import UNREADABLE, Finding, Reporter, Severity
 from logstore.verify.root_check import check_root
 from replication.audit.changes import changes, listed_again

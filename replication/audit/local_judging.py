@@ -10,8 +10,8 @@ from typing import Final
 
 from epoch.checkpoint import LEADER_EPOCH_CHECKPOINT
 from logstore.errors import LogStoreError
-from logstore.log_root import LogRoot
-from logstore.partition_directory import PartitionDirectory
+from logstore.offline.log_root import LogRoot
+from logstore.offline.partition_directory import PartitionDirectory
 from logstore.topic_partition import TopicPartition
 from logstore.verify import bytes_to_read
 from logstore.verify.root_check import check_root

@@ -7,13 +7,13 @@ from typing import Any, Final
 import numpy as np
 import pyarrow as pa
 
-from logstore.batch_attributes import CONTROL_BIT, TRANSACTIONAL_BIT
-from logstore.batches import Batch, read_batch
-from logstore.codec import CODEC_BITS, Codec
-from logstore.columns import BatchColumns
+from logstore.batch.batch_attributes import CONTROL_BIT, TRANSACTIONAL_BIT
+from logstore.batch.batches import Batch, read_batch
+from logstore.batch.columns import BatchColumns
+from logstore.batch.compression.codec import CODEC_BITS, Codec
+from logstore.batch.record import Record
 from logstore.errors import LogStoreError
-from logstore.log_file import LogFile
-from logstore.record import Record
+from logstore.offline.log_file import LogFile
 from logstore.verify.log_pass import Scan
 from replication.audit.selection import Selection
 
@@ -28,7 +28,7 @@ Constants = Mapping[str, object]
 
 def read_columns(log: LogFile, scan: Scan) -> Iterator[BatchColumns]:
     """Read a log file's batches as `scan` does, over damage to the next valid batch."""
-    from logstore.batch_search import BatchSearch  # noqa: PLC0415  numba loads on the first bulk operation
+    from logstore.offline.batch_search import BatchSearch  # noqa: PLC0415  numba loads on the first bulk operation
 
     position = 0
     search: BatchSearch | None = None

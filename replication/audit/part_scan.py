@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from logstore.columns import BatchColumns, StopReason
-from logstore.log_file import LogFile
+from logstore.batch.columns import BatchColumns, StopReason
+from logstore.offline.log_file import LogFile
 
 
 @dataclass(frozen=True, slots=True)

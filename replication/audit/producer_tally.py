@@ -3,8 +3,8 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from logstore.batch_attributes import CONTROL_BIT, TRANSACTIONAL_BIT
-from logstore.columns import BatchColumns
+from logstore.batch.batch_attributes import CONTROL_BIT, TRANSACTIONAL_BIT
+from logstore.batch.columns import BatchColumns
 from replication.audit.copy_summary import LastMarker, OpenTransaction, ProducerEnd
 
 LAST_SEQUENCE = 2**31 - 1

@@ -6,7 +6,7 @@ from typing import Final, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from logstore.columns import BatchColumns
+from logstore.batch.columns import BatchColumns
 
 RANGE_BITS: Final = 16
 """A range is the 65,536 offsets that have all higher bits in common; a batch belongs to that of its base offset."""

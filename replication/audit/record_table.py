@@ -6,14 +6,14 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from logstore.batch import HEADER_SIZE
-from logstore.batch_attributes import CODEC_BITS, CONTROL_BIT, TRANSACTIONAL_BIT
-from logstore.batches import read_batch
-from logstore.codec import decompress
-from logstore.columns import RecordColumns
-from logstore.control import ControlRecord, ControlType
+from logstore.batch.batch import HEADER_SIZE
+from logstore.batch.batch_attributes import CODEC_BITS, CONTROL_BIT, TRANSACTIONAL_BIT
+from logstore.batch.batches import read_batch
+from logstore.batch.columns import RecordColumns
+from logstore.batch.compression.codec import decompress
+from logstore.batch.control import ControlRecord, ControlType
+from logstore.batch.record import Record
 from logstore.errors import LogStoreError
-from logstore.record import Record
 from logstore.verify import Finding
 from logstore.verify.log_pass import Chunk, SilentCheck
 

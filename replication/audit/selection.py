@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Final
 
-from logstore.columns import BatchColumns
+from logstore.batch.columns import BatchColumns
 from logstore.topic_partition import TopicPartition
 from replication.audit.copy_summary import SegmentExtent
 

@@ -13,8 +13,8 @@ from urllib.parse import unquote_to_bytes, urlsplit, urlunsplit
 from pyarrow import ArrowException
 from pyarrow.fs import FileSelector, FileSystem, FileType
 
-from logstore.directory_listing import list_directory
 from logstore.errors import NotALogDirectoryError
+from logstore.offline.directory_listing import list_directory
 from logstore.shown_text import shown
 from replication.errors import UnreadableLocationError
 

@@ -10,8 +10,8 @@ import pyarrow as pa
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as f
 
+from logstore.batch.record import Record
 from logstore.errors import LogStoreError
-from logstore.record import Record
 from replication.audit.consumer_offsets import (
     CONSUMER_OFFSETS,
     CommittedOffset,

@@ -4,14 +4,14 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from epoch import EpochHistory
-from logstore.batch import MAX_OFFSET
-from logstore.epoch_runs import EpochRun
+from logstore.batch.batch import MAX_OFFSET
 from logstore.errors import LogStoreError
 from logstore.file_name import FileKind, parse_file_name
-from logstore.partition_directory import PartitionDirectory
-from logstore.partition_metadata import PartitionMetadata, format_uuid
-from logstore.recovered_log import RecoveredLog
-from logstore.segment import Segment
+from logstore.files.partition_metadata import PartitionMetadata, format_uuid
+from logstore.offline.epoch_runs import EpochRun
+from logstore.offline.partition_directory import PartitionDirectory
+from logstore.offline.recovered_log import RecoveredLog
+from logstore.offline.segment import Segment
 from logstore.verify import Finding
 from logstore.verify.compaction import ALWAYS_COMPACTED, may_lack_checkpoint
 from logstore.verify.finding import UNREADABLE

@@ -5,9 +5,9 @@ from pathlib import Path
 from typing import Self
 from uuid import UUID
 
-from logstore.log_directories import LogDirectories
-from logstore.meta_properties import META_PROPERTIES_NAME, MetaProperties
-from logstore.partition_metadata import parse_uuid
+from logstore.directory.log_directories import LogDirectories
+from logstore.files.meta_properties import META_PROPERTIES_NAME, MetaProperties
+from logstore.files.partition_metadata import parse_uuid
 from replication.broker.errors import InconsistentDirectoriesError
 
 

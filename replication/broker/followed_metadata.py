@@ -8,7 +8,7 @@ from uuid import UUID
 from kio.schema.errors import ErrorCode
 
 from logstore import TopicPartition
-from logstore.batches import Batch, read_batches
+from logstore.batch.batches import Batch, read_batches
 from logstore.errors import InvalidBatchHeaderError, TornBatchError
 from replication.broker.errors import MetadataDivergedError
 from replication.broker.fetched_snapshot import FetchedSnapshot

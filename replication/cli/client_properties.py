@@ -7,7 +7,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Final, TypeVar
 
-from logstore.meta_properties import parse_properties
+from logstore.files.meta_properties import parse_properties
 from replication.int32 import parse_setting
 from replication.protocol.client_settings import ClientSettings
 from replication.protocol.errors import InvalidSettingsError

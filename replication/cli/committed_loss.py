@@ -3,8 +3,8 @@
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from logstore.columns import BatchColumns
-    from logstore.recovered_log import RecoveredLog
+    from logstore.batch.columns import BatchColumns
+    from logstore.offline.recovered_log import RecoveredLog
     from replication.audit.batch_reader import Batches
     from replication.audit.record_tally import RecordSpan
 

@@ -61,7 +61,7 @@ def demo(
 
 def _facts(place: Path) -> dict[str, Any]:
     """Run what the story tells about: every number in it is computed here, from the files."""
-    from logstore.log_root import LogRoot
+    from logstore.offline.log_root import LogRoot
     from logstore.verify import compare_epochs, verify_root
     from replication.audit.local_judging import judge_replicas
     from replication.planning import open_replicas, plan_replicas
@@ -92,7 +92,7 @@ def _facts(place: Path) -> dict[str, Any]:
 
 def _reconciled(place: Path) -> dict[str, Any]:
     """Truncate broker-2's copy as planned, add the leader's tail, and compare with what Kafka itself left."""
-    from logstore.recovered_log import RecoveredLog
+    from logstore.offline.recovered_log import RecoveredLog
     from replication.planning import open_replicas, plan
 
     leader, follower = open_replicas([place / "diverged/broker-1", place / "diverged/broker-2"])

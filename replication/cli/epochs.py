@@ -13,7 +13,7 @@ from replication.cli.output import EXIT_FAILED, EXIT_FINDINGS, UNREADABLE, JsonO
 
 if TYPE_CHECKING:
     from epoch import EpochEntry
-    from logstore.partition_directory import PartitionDirectory
+    from logstore.offline.partition_directory import PartitionDirectory
     from logstore.verify import EpochComparison
 
 
@@ -34,7 +34,7 @@ def epochs(
 
     Example: epochlog epochs /var/kafka-logs/orders-0 --rebuild --output /tmp/rebuilt
     """
-    from logstore.log_root import open_log_directory
+    from logstore.offline.log_root import open_log_directory
     from replication.planning.replica import open_partitions
 
     if rebuild != (output is not None):

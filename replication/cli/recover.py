@@ -25,8 +25,8 @@ from replication.cli.repair import DryRunOption, InPlaceOption, OutputOption, Re
 
 if TYPE_CHECKING:
     from logstore import LogStoreError, RecoveryEstimate, TopicPartition
-    from logstore.partition_directory import PartitionDirectory
-    from logstore.root_checkpoints import PartitionCheckpoints
+    from logstore.files.root_checkpoints import PartitionCheckpoints
+    from logstore.offline.partition_directory import PartitionDirectory
 
     Unreadable = dict[TopicPartition, LogStoreError]
     """Why a partition could not be recovered."""
@@ -98,7 +98,7 @@ def _each(
 
 
 def _recover(partition: "PartitionDirectory", advance: Advance) -> RecoveryOutcome:
-    from logstore.offline_log import OfflineLog
+    from logstore.directory.offline_log import OfflineLog
 
     with OfflineLog.open(partition, progress=advance) as offline:
         pass
@@ -125,8 +125,8 @@ def _unchecked(checkpoints: "PartitionCheckpoints") -> "PartitionCheckpoints":
 def _forget_what_is_flushed(root: Path) -> None:
     """Remove the files that spare recovery its work."""
     from epoch.filesystem import REAL
-    from logstore.clean_shutdown import CLEAN_SHUTDOWN_NAME
-    from logstore.offset_checkpoint import RECOVERY_POINT_CHECKPOINT
+    from logstore.files.clean_shutdown import CLEAN_SHUTDOWN_NAME
+    from logstore.files.offset_checkpoint import RECOVERY_POINT_CHECKPOINT
 
     for path in (root / CLEAN_SHUTDOWN_NAME, root / RECOVERY_POINT_CHECKPOINT):
         if path.exists():

@@ -7,8 +7,8 @@ from replication.cli.output import told
 
 if TYPE_CHECKING:
     from logstore import DroppedTail, Log, RecoveredLog, RecoveryReport, TopicPartition
-    from logstore.partition_directory import PartitionDirectory
-    from logstore.root_checkpoints import PartitionCheckpoints
+    from logstore.files.root_checkpoints import PartitionCheckpoints
+    from logstore.offline.partition_directory import PartitionDirectory
 
 
 @dataclass(frozen=True)
@@ -45,8 +45,8 @@ class RecoveryOutcome:
         """
         from epoch import EpochError, EpochHistory
         from logstore import RecoveredLog, RecoveryReport
-        from logstore.log_tail import LogTail
-        from logstore.recovered_log import checkpointed_history
+        from logstore.offline.log_tail import LogTail
+        from logstore.offline.recovered_log import checkpointed_history
 
         report = RecoveryReport()
         try:

@@ -14,9 +14,9 @@ from replication.cli.failure import CommandError
 from replication.cli.output import progress_bar, shown
 
 if TYPE_CHECKING:
-    from logstore.directory_lock import DirectoryLock
-    from logstore.log_root import LogRoot
-    from logstore.partition_directory import PartitionDirectory
+    from logstore.files.directory_lock import DirectoryLock
+    from logstore.offline.log_root import LogRoot
+    from logstore.offline.partition_directory import PartitionDirectory
 
 OutputOption = Annotated[
     Path | None, typer.Option("--output", metavar="DIR2", help="Where the repaired copy goes; it must not exist yet.")
@@ -65,8 +65,8 @@ class Repair:
         that takes no new file. Raises DirectoryLockedError, OSError, and LogStoreError where a
         partition of a root is a symbolic link.
         """
-        from logstore.directory_lock import LOCK_NAME, DirectoryLock
-        from logstore.log_root import open_log_directory
+        from logstore.files.directory_lock import LOCK_NAME, DirectoryLock
+        from logstore.offline.log_root import open_log_directory
 
         with ExitStack() as stack:
             # What it is says which locks it needs; all else is read once they are held.
@@ -119,7 +119,7 @@ class Workplace:
     @property
     def partitions(self) -> "Sequence[PartitionDirectory]":
         """The partition, or all of the root."""
-        from logstore.log_root import LogRoot
+        from logstore.offline.log_root import LogRoot
 
         return list(self.opened.partitions()) if isinstance(self.opened, LogRoot) else [self.opened]
 
@@ -129,7 +129,7 @@ class Workplace:
 
         A log that stands alone has such files in its own directory, or a lock at least while they are not yet written.
         """
-        from logstore.log_root import LogRoot, has_root_files
+        from logstore.offline.log_root import LogRoot, has_root_files
 
         if not isinstance(self.opened, LogRoot) or any(each.own_checkpoints is not None for each in self.partitions):
             return False
@@ -140,9 +140,9 @@ class Workplace:
 
         The copy of a partition is `DIR2/topic-partition`. Raises OSError.
         """
-        from logstore.directory_copy import bytes_to_copy, copy_directory
-        from logstore.directory_lock import DirectoryLock
-        from logstore.log_root import LogRoot
+        from logstore.files.directory_lock import DirectoryLock
+        from logstore.offline.directory_copy import bytes_to_copy, copy_directory
+        from logstore.offline.log_root import LogRoot
 
         if self.output is None:
             return self.opened.path
@@ -155,7 +155,7 @@ class Workplace:
 
     def moved(self, partition: "PartitionDirectory", made: Path) -> "PartitionDirectory":
         """Take the partition in what was `made` for the one that was read, with all that is known of it."""
-        from logstore.log_root import LogRoot
+        from logstore.offline.log_root import LogRoot
 
         return replace(partition, path=made / partition.path.name if isinstance(self.opened, LogRoot) else made)
 
@@ -167,7 +167,7 @@ def _can_ask() -> bool:
 def _refuse_links(found: "LogRoot | PartitionDirectory") -> None:
     """Leave alone a root whose checkpoint files speak of logs elsewhere: those files would be written without them."""
     from logstore.errors import LogStoreError
-    from logstore.log_root import LogRoot
+    from logstore.offline.log_root import LogRoot
 
     for path in found.links() if isinstance(found, LogRoot) else ():
         raise LogStoreError(
@@ -179,7 +179,7 @@ def _refuse_links(found: "LogRoot | PartitionDirectory") -> None:
 
 def _lockable(found: "LogRoot | PartitionDirectory") -> "list[Path]":
     """Name the directories that those who work on the logs may have locked: the root first, then each log's own."""
-    from logstore.log_root import LogRoot
+    from logstore.offline.log_root import LogRoot
 
     if isinstance(found, LogRoot):
         return [found.path, *(found.path / name for name in found.live_names())]
@@ -188,7 +188,7 @@ def _lockable(found: "LogRoot | PartitionDirectory") -> "list[Path]":
 
 def _lock_for_now(place: Path, stack: ExitStack) -> "DirectoryLock":
     """Lock a log's own directory, and leave no lock file there that was not there before."""
-    from logstore.directory_lock import DirectoryLock
+    from logstore.files.directory_lock import DirectoryLock
 
     lock = DirectoryLock.acquire(place)
     stack.callback(lock.withdraw)
@@ -197,7 +197,7 @@ def _lock_for_now(place: Path, stack: ExitStack) -> "DirectoryLock":
 
 def _lock_to_read(place: Path, stack: ExitStack) -> "DirectoryLock | None":
     """Lock by the file that a broker has left; where there is none, or it may not be written, see that nobody works."""
-    from logstore.directory_lock import LOCK_NAME, DirectoryLock
+    from logstore.files.directory_lock import LOCK_NAME, DirectoryLock
 
     if not (place / LOCK_NAME).exists():
         return None

@@ -10,7 +10,7 @@ from replication.cli.output import EXIT_CRITICAL, JsonOption, print_json, progre
 from replication.cli.repair import DryRunOption, InPlaceOption, OutputOption, Repair, YesOption
 
 if TYPE_CHECKING:
-    from logstore.recovered_log import RecoveredLog
+    from logstore.offline.recovered_log import RecoveredLog
 
 
 def _offset(text: str) -> int:
@@ -41,7 +41,7 @@ def truncate(
     Example: epochlog truncate /var/kafka-logs/orders-0 --to 11530 --output /tmp/truncated
     """
     from logstore import LogRoot, NotALogDirectoryError, RecoveredLog, RecoveryEstimate
-    from logstore.offline_log import OfflineLog
+    from logstore.directory.offline_log import OfflineLog
 
     repair = Repair(directory, output, in_place, dry_run, yes, json)
     repair.ensure_allowed()

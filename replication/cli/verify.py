@@ -44,7 +44,7 @@ def verify(
 
     Example: epochlog verify /var/kafka-logs --records
     """
-    from logstore.log_root import open_log_directory
+    from logstore.offline.log_root import open_log_directory
     from logstore.verify import bytes_to_read
     from logstore.verify import verify as findings_of
 

@@ -13,7 +13,7 @@ def warm(*, json: JsonOption = False) -> None:
     Example: epochlog warm
     """
     from epoch.kernel_cache import could_keep_all, used_directories
-    from logstore.kernels.warm import warm as compile_kernels
+    from logstore.warm import warm as compile_kernels
 
     timings = compile_kernels()
     # Not what others are writing at the moment: it gets another name before anyone can look at it.

@@ -7,7 +7,7 @@ from uuid import UUID
 
 from kio.schema.errors import ErrorCode
 
-from logstore.partition_metadata import format_uuid
+from logstore.files.partition_metadata import format_uuid
 from replication.controller import broker_changes
 from replication.controller.cluster_state import ClusterState
 from replication.controller.decision import Decision

@@ -4,10 +4,10 @@ from collections.abc import Iterator
 from struct import Struct
 from typing import Final, NamedTuple, NoReturn
 
-from logstore.batch import HEADER_SIZE, LOG_OVERHEAD, MAX_OFFSET
-from logstore.batches import read_batches
+from logstore.batch.batch import HEADER_SIZE, LOG_OVERHEAD, MAX_OFFSET
+from logstore.batch.batches import read_batches
+from logstore.batch.message_set import SMALLEST_MESSAGE
 from logstore.errors import InvalidBatchHeaderError
-from logstore.message_set import SMALLEST_MESSAGE
 
 # Base offset, length, leader epoch, magic: they stand outside of what the checksum covers.
 _PLACE: Final = Struct(">qiib")

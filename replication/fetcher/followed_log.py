@@ -15,8 +15,8 @@ from logstore import (
     TornBatchError,
     UnexpectedAppendOffsetError,
 )
-from logstore.append_info import NOTHING_APPENDED
-from logstore.batches import read_batch
+from logstore.append.append_info import NOTHING_APPENDED
+from logstore.batch.batches import read_batch
 from logstore.errors import LogStoreError
 from replication.fetcher.actions import Append, StartAfresh, TruncateTo
 from replication.fetcher.errors import EarlyRecordsError, RefusedRecordsError

@@ -11,7 +11,7 @@ from kio.schema.errors import ErrorCode
 from epoch.errors import InheritedError
 from epoch.forked import disown_after_fork
 from logstore import Log, TopicPartition
-from logstore.partition_metadata import PARTITION_METADATA_NAME, PartitionMetadata
+from logstore.files.partition_metadata import PARTITION_METADATA_NAME, PartitionMetadata
 from replication.fetcher.errors import FollowingFailedError, NotCaughtUpError, OtherPartitionError, UnknownTopicError
 from replication.fetcher.fetch_observer import FetchObserver
 from replication.fetcher.fetch_state import FetchState, Phase

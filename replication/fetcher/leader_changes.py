@@ -6,7 +6,7 @@ from uuid import UUID
 from kio.schema.errors import ErrorCode
 
 from logstore import TopicPartition
-from logstore.partition_metadata import format_uuid
+from logstore.files.partition_metadata import format_uuid
 from replication.protocol.addresses import Address
 from replication.protocol.metadata import ClusterMetadata
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
-from logstore.batches import Batch
+from logstore.batch.batches import Batch
 from logstore.errors import CorruptRecordError, DecompressionError
 from replication.metadata.errors import DamagedMetadataError, MetadataError
 from replication.metadata.framing import decode

@@ -4,9 +4,9 @@ import struct
 from struct import Struct
 from typing import Final
 
-from logstore.control import ControlRecord, ControlType
+from logstore.batch.control import ControlRecord, ControlType
+from logstore.batch.record import Record
 from logstore.errors import CorruptControlRecordError
-from logstore.record import Record
 from replication.metadata.codec import codec_of
 from replication.metadata.errors import InvalidMetadataRecordError
 from replication.metadata.records.control import (

@@ -4,7 +4,7 @@ from dataclasses import is_dataclass
 from typing import Any
 from uuid import UUID
 
-from logstore.partition_metadata import format_uuid
+from logstore.files.partition_metadata import format_uuid
 from replication.metadata.codec import codec_of
 from replication.metadata.records import MetadataRecord
 from replication.metadata.records.control import ControlMessage

@@ -6,16 +6,16 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Final
 
-from logstore.append_info import AppendInfo
-from logstore.batches import Batch
+from logstore.append.append_info import AppendInfo
+from logstore.batch.batches import Batch
+from logstore.batch.record import Record
 from logstore.clock import now_ms
 from logstore.errors import InvalidBatchHeaderError, TornBatchError
 from logstore.file_name import FileKind, file_name
-from logstore.growing_log import GrowingLog
-from logstore.log import Log
-from logstore.log_file import LogFile
-from logstore.partition_directory import PartitionDirectory
-from logstore.record import Record
+from logstore.log.log import Log
+from logstore.offline.growing_log import GrowingLog
+from logstore.offline.log_file import LogFile
+from logstore.offline.partition_directory import PartitionDirectory
 from replication.metadata.batches import RECOVER_ADVICE, MetadataBatch, metadata_batch
 from replication.metadata.errors import DamagedMetadataError
 from replication.metadata.framing import encode

@@ -12,14 +12,14 @@ from pathlib import Path
 from typing import Final, Self
 
 from epoch.filesystem import REAL, FileSystem
-from logstore.batch_template import BatchTemplate
-from logstore.batches import Batch
-from logstore.directory_listing import list_directory
-from logstore.encoding import encode_batch
+from logstore.append.encoding import encode_batch
+from logstore.batch.batch_template import BatchTemplate
+from logstore.batch.batches import Batch
+from logstore.batch.record import Record
 from logstore.errors import InvalidBatchHeaderError, TornBatchError
 from logstore.file_name import FileFate, FileKind, parse_file_name
-from logstore.log_file import LogFile
-from logstore.record import Record
+from logstore.offline.directory_listing import list_directory
+from logstore.offline.log_file import LogFile
 from replication.metadata.batches import ensure_sound, metadata_batch
 from replication.metadata.control_messages import decode_control, encode_control
 from replication.metadata.errors import DamagedMetadataError, InvalidMetadataSnapshotError, MetadataError

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from uuid import UUID
 
-from logstore.partition_metadata import format_uuid
+from logstore.files.partition_metadata import format_uuid
 from replication.metadata.partition import PartitionState
 from replication.metadata.records import PartitionChangeRecord, PartitionRecord, TopicRecord
 

@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import Final
 
 from epoch.filesystem import REAL, FileSystem
-from logstore.log_observer import LogObserver
-from logstore.recovery_report import RecoveryReport
+from logstore.log.log_observer import LogObserver
+from logstore.recovery.recovery_report import RecoveryReport
 
 _SUFFIXES: Final = (".index", ".timeindex")
 

@@ -12,7 +12,7 @@ from epoch.errors import InheritedError
 from epoch.forked import disown_after_fork
 from logstore import Log, LogDirectory, OfflineDirectoryError, TopicPartition
 from logstore.errors import LogStoreError
-from logstore.partition_metadata import PARTITION_METADATA_NAME, PartitionMetadata
+from logstore.files.partition_metadata import PARTITION_METADATA_NAME, PartitionMetadata
 from replication.fetcher.fetch_state import FetchState, Phase
 from replication.fetcher.fetcher_manager import FetcherManager
 from replication.fetcher.fetcher_settings import FetcherSettings

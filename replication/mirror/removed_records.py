@@ -6,7 +6,7 @@ from typing import Final, NamedTuple, Self
 import numpy as np
 
 from logstore import Log, ReadView
-from logstore.batch_scan import scan_batches
+from logstore.offline.batch_scan import scan_batches
 
 READ_BYTES: Final = 16 << 20
 """How much of a log is looked at, or copied, at once."""

@@ -6,7 +6,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
-from logstore.meta_properties import META_PROPERTIES_NAME, MetaProperties
+from logstore.files.meta_properties import META_PROPERTIES_NAME, MetaProperties
 from replication.int32 import parse_int32
 from replication.operations.election_forecast import ElectionForecast
 from replication.operations.tool_error import ToolError

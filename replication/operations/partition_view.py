@@ -7,7 +7,7 @@ from typing import Any, Final
 from uuid import UUID
 
 from logstore import TopicPartition
-from logstore.partition_metadata import format_uuid
+from logstore.files.partition_metadata import format_uuid
 
 NO_LEADER: Final = -1
 

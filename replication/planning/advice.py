@@ -6,7 +6,7 @@ from functools import partial
 from typing import Any
 
 from epoch import UNDEFINED_EPOCH, TruncationProtocol
-from logstore.recovered_log import RecoveredLog
+from logstore.offline.recovered_log import RecoveredLog
 from logstore.topic_partition import TopicPartition
 from replication.planning.damage import Damage
 from replication.planning.failures import PARTITION_ERRORS, OnError, stop

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 from logstore.errors import LogStoreError
-from logstore.recovered_log import RecoveredLog
+from logstore.offline.recovered_log import RecoveredLog
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from typing import Any
 from epoch import EpochHistory, Truncation, TruncationProtocol
 from epoch.history import MAX_EPOCH
 from epoch.truncation import Round, TruncationOutcome, truncate_against
-from logstore.recovered_log import RecoveredLog
+from logstore.offline.recovered_log import RecoveredLog
 from replication.errors import NoEpochLeftError, UnknownHighWatermarkError
 from replication.planning.damage import Damage
 from replication.planning.failures import PARTITION_ERRORS, OnError, stop

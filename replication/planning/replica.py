@@ -9,10 +9,10 @@ from typing import Final
 
 from logstore.errors import LogStoreError, NotALogDirectoryError
 from logstore.file_name import FileKind, parse_file_name
-from logstore.log_root import LogRoot, open_log_directory
-from logstore.meta_properties import META_PROPERTIES_NAME, MetaProperties
-from logstore.partition_directory import PartitionDirectory
-from logstore.partition_metadata import PartitionMetadata
+from logstore.files.meta_properties import META_PROPERTIES_NAME, MetaProperties
+from logstore.files.partition_metadata import PartitionMetadata
+from logstore.offline.log_root import LogRoot, open_log_directory
+from logstore.offline.partition_directory import PartitionDirectory
 from logstore.topic_partition import DirectoryMark, TopicPartition, is_partition_directory_name, parse_directory_name
 from replication.errors import (
     DifferentClustersError,

@@ -4,8 +4,8 @@ from collections.abc import Callable, Mapping
 from typing import Final, TypeVar
 
 from logstore.errors import LogStoreError, NotALogDirectoryError
-from logstore.partition_directory import PartitionDirectory
-from logstore.recovered_log import RecoveredLog
+from logstore.offline.partition_directory import PartitionDirectory
+from logstore.offline.recovered_log import RecoveredLog
 from logstore.topic_partition import TopicPartition
 from replication.errors import PartitionVanishedError
 from replication.planning.failures import PARTITION_ERRORS, OnError

@@ -9,8 +9,8 @@ from tests.filesystems.crash_images import CrashPoint, choose, crash_points, ima
 from tests.filesystems.marking_disk import MarkingDisk
 from tests.filesystems.mounting import FileSystemKind, recorded, run
 from tests.filesystems.recording import Entry, Flush, Write, read_recording
+from tests.logstore.log.test_log_crash_states import Crash
 from tests.logstore.log_workloads import DirectoryWorkload, Workload, live
-from tests.logstore.test_log_crash_states import Crash
 
 
 @dataclass

@@ -8,7 +8,8 @@ from unittest.mock import patch
 
 import pytest
 
-from logstore import live_index, live_segment
+from logstore.indexes import live_index
+from logstore.segment import live_segment
 from tests.oracle.kafka import JavaProgram
 
 

@@ -2,9 +2,9 @@
 
 from pathlib import Path
 
-from logstore.offset_checkpoint import LOG_START_OFFSET_CHECKPOINT, OffsetCheckpoint
-from logstore.partition_directory import PartitionDirectory
-from logstore.root_checkpoints import RootCheckpoints
+from logstore.files.offset_checkpoint import LOG_START_OFFSET_CHECKPOINT, OffsetCheckpoint
+from logstore.files.root_checkpoints import RootCheckpoints
+from logstore.offline.partition_directory import PartitionDirectory
 from logstore.topic_partition import parse_directory_name
 from logstore.verify.finding import Finding
 from logstore.verify.verify import verify_partition

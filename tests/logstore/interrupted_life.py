@@ -7,15 +7,15 @@ from itertools import count
 from pathlib import Path
 from typing import ClassVar
 
-from logstore.append_origin import AppendOrigin
-from logstore.batch_template import BatchTemplate
-from logstore.batches import read_batches
-from logstore.control import ControlType, EndTransactionMarker
-from logstore.encoding import encode_batch, encode_end_transaction
-from logstore.isolation import Isolation
-from logstore.log import Log
+from logstore.append.encoding import encode_batch, encode_end_transaction
+from logstore.batch.append_origin import AppendOrigin
+from logstore.batch.batch_template import BatchTemplate
+from logstore.batch.batches import read_batches
+from logstore.batch.control import ControlType, EndTransactionMarker
+from logstore.batch.record import Record
+from logstore.log.isolation import Isolation
+from logstore.log.log import Log
 from logstore.log_config import LogConfig
-from logstore.record import Record
 from tests.interruption import InterruptedDisk, Interrupter
 from tests.logstore.log_workloads import StoredBatch, stored
 

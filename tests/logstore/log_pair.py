@@ -9,15 +9,15 @@ import crc32c
 from epoch.entry import EpochEntry
 from epoch.errors import InvalidEpochEntryError
 from epoch.history import EpochHistory
-from logstore.append_info import NOTHING_APPENDED, AppendInfo
-from logstore.append_origin import AppendOrigin
+from logstore.append.append_info import NOTHING_APPENDED, AppendInfo
+from logstore.batch.append_origin import AppendOrigin
 from logstore.errors import LogStoreError, OffsetOutOfRangeError
 from logstore.file_name import FileKind, file_name, parse_file_name
-from logstore.isolation import Isolation
-from logstore.log import Log
+from logstore.files.producer_snapshot import ProducerSnapshot
+from logstore.files.root_checkpoints import PartitionCheckpoints
+from logstore.log.isolation import Isolation
+from logstore.log.log import Log
 from logstore.log_config import LogConfig
-from logstore.producer_snapshot import ProducerSnapshot
-from logstore.root_checkpoints import PartitionCheckpoints
 from tests.oracle.kafka import JavaProgram
 
 COMPARED = {

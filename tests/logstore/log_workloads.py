@@ -7,20 +7,20 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from logstore.append_info import AppendInfo
-from logstore.append_origin import AppendOrigin
-from logstore.batch_template import BatchTemplate
+from logstore.append.append_info import AppendInfo
+from logstore.append.encoding import encode_batch
+from logstore.batch.append_origin import AppendOrigin
+from logstore.batch.batch_template import BatchTemplate
+from logstore.batch.compression.codec import Codec
+from logstore.batch.record import Record
 from logstore.clock import now_ms
-from logstore.codec import Codec
-from logstore.encoding import encode_batch
+from logstore.directory.log_directory import LogDirectory
 from logstore.file_name import FileFate, FileKind, file_name
-from logstore.log import Log
+from logstore.files.offset_checkpoint import RECOVERY_POINT_CHECKPOINT
+from logstore.log.log import Log
 from logstore.log_config import LogConfig
-from logstore.log_directory import LogDirectory
-from logstore.log_file import LogFile
-from logstore.offset_checkpoint import RECOVERY_POINT_CHECKPOINT
-from logstore.record import Record
-from logstore.segment_split import plan_split, write_parts
+from logstore.offline.log_file import LogFile
+from logstore.recovery.segment_split import plan_split, write_parts
 from logstore.topic_partition import TopicPartition
 from tests.logstore.batches import batch, record
 from tests.recording_disk import RecordingDisk

@@ -4,12 +4,12 @@ from pathlib import Path
 
 import pytest
 
-from logstore.log import Log
+from logstore.batch.record import Record
+from logstore.directory.log_directory import LogDirectory
+from logstore.files.offset_checkpoint import HIGH_WATERMARK_CHECKPOINT, RECOVERY_POINT_CHECKPOINT, OffsetCheckpoint
+from logstore.files.own_checkpoints import OWN_CHECKPOINTS
+from logstore.log.log import Log
 from logstore.log_config import LogConfig
-from logstore.log_directory import LogDirectory
-from logstore.offset_checkpoint import HIGH_WATERMARK_CHECKPOINT, RECOVERY_POINT_CHECKPOINT, OffsetCheckpoint
-from logstore.own_checkpoints import OWN_CHECKPOINTS
-from logstore.record import Record
 from logstore.topic_partition import TopicPartition
 from tests.logstore.directories import assert_sound
 

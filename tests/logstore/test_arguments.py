@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from logstore.batch_template import BatchTemplate
+from logstore.batch.batch_template import BatchTemplate
+from logstore.batch.record import Record
 from logstore.errors import InvalidRecordError
-from logstore.log import Log
+from logstore.files.offset_checkpoint import HIGH_WATERMARK_CHECKPOINT, OffsetCheckpoint
+from logstore.log.log import Log
 from logstore.log_config import LogConfig
-from logstore.offset_checkpoint import HIGH_WATERMARK_CHECKPOINT, OffsetCheckpoint
-from logstore.record import Record
 from logstore.topic_partition import TopicPartition
 from tests.logstore.directories import assert_sound
 

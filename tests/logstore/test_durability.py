@@ -15,18 +15,18 @@ import pytest
 
 from epoch.filesystem import FileSystem
 from epoch.resource_limits import ResourceLimitError
+from logstore.batch.record import Record
+from logstore.directory.log_directory import LogDirectory
 from logstore.errors import DirectoryLockedError, LogClosedError, LogPoisonedError, ReentrantCallError
-from logstore.log import Log
+from logstore.log.log import Log
 from logstore.log_config import LogConfig
-from logstore.log_directory import LogDirectory
-from logstore.record import Record
 from logstore.topic_partition import TopicPartition
 from tests.crash_states import Replay, State, fingerprint, write_state
 from tests.data.replicas import PROJECT
 from tests.disk import FailingDisk, Failure
 from tests.interruption import exit_status_of
+from tests.logstore.log.test_log_crash_states import check_epochs, is_part, whole_batches
 from tests.logstore.log_workloads import CONFIG, NOW, PARTITION, DirectoryWorkload, LogUse, Workload, stored
-from tests.logstore.test_log_crash_states import check_epochs, is_part, whole_batches
 from tests.recording_disk import Made, Renamed, Step, Synced, SyncedDirectory
 
 PAGE = (PROJECT / "docs/durability.md").read_text()

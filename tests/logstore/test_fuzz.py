@@ -20,27 +20,27 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from logstore.clean_shutdown import CLEAN_SHUTDOWN_NAME, CleanShutdown
-from logstore.codec import Codec, decompress
-from logstore.columns import StopReason
-from logstore.control import ControlRecord
+from logstore.batch.columns import StopReason
+from logstore.batch.compression.codec import Codec, decompress
+from logstore.batch.control import ControlRecord
+from logstore.batch.message_set import LegacyBatch
 from logstore.errors import LogStoreError
 from logstore.file_name import parse_file_name
-from logstore.log_file import LogFile
-from logstore.message_set import LegacyBatch
-from logstore.meta_properties import META_PROPERTIES_NAME, MetaProperties
-from logstore.offset_checkpoint import OFFSET_CHECKPOINTS, OffsetCheckpoint
-from logstore.offset_index import OffsetIndex
-from logstore.partition_metadata import PARTITION_METADATA_NAME, PartitionMetadata
-from logstore.producer_snapshot import ProducerSnapshot
-from logstore.quorum_state import QuorumState
-from logstore.time_index import TimeIndex
+from logstore.files.clean_shutdown import CLEAN_SHUTDOWN_NAME, CleanShutdown
+from logstore.files.meta_properties import META_PROPERTIES_NAME, MetaProperties
+from logstore.files.offset_checkpoint import OFFSET_CHECKPOINTS, OffsetCheckpoint
+from logstore.files.partition_metadata import PARTITION_METADATA_NAME, PartitionMetadata
+from logstore.files.producer_snapshot import ProducerSnapshot
+from logstore.files.quorum_state import QuorumState
+from logstore.indexes.offset_index import OffsetIndex
+from logstore.indexes.time_index import TimeIndex
+from logstore.indexes.transaction_index import TransactionIndex
+from logstore.offline.log_file import LogFile
 from logstore.topic_partition import parse_directory_name
-from logstore.transaction_index import TransactionIndex
 from tests.campaign import Campaign
 from tests.data.replicas import replicas
+from tests.logstore.batch.compression.test_codec import COMPRESS
 from tests.logstore.golden import LEGACY
-from tests.logstore.test_codec import COMPRESS
 
 MEGABYTE = 1 << 20
 LIMIT = 4 * MEGABYTE

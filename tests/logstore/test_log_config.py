@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from logstore.batch_attributes import TimestampType
+from logstore.batch.batch_attributes import TimestampType
 from logstore.log_config import MAX_INT32, MAX_INT64, LogConfig
 
 BOUNDS = {

@@ -5,7 +5,7 @@ from threading import Event
 
 import pytest
 
-from logstore.periodic_thread import PeriodicThread
+from logstore.directory.periodic_thread import PeriodicThread
 
 SECONDS = 20
 

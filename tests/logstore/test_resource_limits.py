@@ -16,20 +16,20 @@ import pytest
 
 from epoch.filesystem import REAL
 from epoch.resource_limits import ResourceLimitError
-from logstore import mapped_files
-from logstore.append_info import AppendInfo
-from logstore.batch_template import BatchTemplate
-from logstore.directory_settings import DirectorySettings
-from logstore.encoding import encode_batch
+from logstore.append.append_info import AppendInfo
+from logstore.append.encoding import encode_batch
+from logstore.batch.batch_template import BatchTemplate
+from logstore.batch.record import Record
+from logstore.directory.directory_settings import DirectorySettings
+from logstore.directory.log_directories import LogDirectories
+from logstore.directory.log_directory import LogDirectory
 from logstore.errors import LogPoisonedError, NotClosedError
-from logstore.live_segment import LiveSegment
-from logstore.log import Log
+from logstore.files import mapped_files
+from logstore.log.log import Log
 from logstore.log_config import LogConfig
-from logstore.log_directories import LogDirectories
-from logstore.log_directory import LogDirectory
-from logstore.producer_state import ProducerState
-from logstore.record import Record
-from logstore.segment_file import SegmentFile
+from logstore.producers.producer_state import ProducerState
+from logstore.segment.live_segment import LiveSegment
+from logstore.segment.segment_file import SegmentFile
 from logstore.topic_partition import TopicPartition
 from tests.logstore.directories import assert_sound
 

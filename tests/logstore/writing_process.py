@@ -7,9 +7,9 @@ import sys
 import time
 from pathlib import Path
 
+from logstore.batch.record import Record
+from logstore.directory.log_directory import LogDirectory
 from logstore.log_config import LogConfig
-from logstore.log_directory import LogDirectory
-from logstore.record import Record
 from logstore.topic_partition import TopicPartition
 
 PARTITION = TopicPartition("killed", 0)

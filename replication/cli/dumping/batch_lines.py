@@ -3,15 +3,15 @@
 from collections.abc import Callable
 from typing import Final
 
-from logstore.batch_attributes import (
+from logstore.batch.batch_attributes import (
     CONTROL_BIT,
     DELETE_HORIZON_BIT,
     TIMESTAMP_TYPE_BIT,
     TRANSACTIONAL_BIT,
     TimestampType,
 )
-from logstore.batches import Batch
-from logstore.codec import CODEC_BITS, Codec
+from logstore.batch.batches import Batch
+from logstore.batch.compression.codec import CODEC_BITS, Codec
 from logstore.errors import LogStoreError
 
 BATCH_FIELDS: Final = (

@@ -5,14 +5,14 @@ from pathlib import Path
 from typing import Final
 
 from epoch.errors import EpochError
-from logstore.clean_shutdown import CLEAN_SHUTDOWN_NAME
-from logstore.directory_listing import DirectoryListing, list_directory
-from logstore.directory_lock import LOCK_NAME
 from logstore.errors import LogStoreError
 from logstore.file_name import FileKind, FileName, parse_file_name
-from logstore.log_root import BOOTSTRAP_CHECKPOINT_NAME, ROOT_FILES, LogRoot, open_log_directory
-from logstore.meta_properties import META_PROPERTIES_NAME
-from logstore.offset_checkpoint import OFFSET_CHECKPOINTS
+from logstore.files.clean_shutdown import CLEAN_SHUTDOWN_NAME
+from logstore.files.directory_lock import LOCK_NAME
+from logstore.files.meta_properties import META_PROPERTIES_NAME
+from logstore.files.offset_checkpoint import OFFSET_CHECKPOINTS
+from logstore.offline.directory_listing import DirectoryListing, list_directory
+from logstore.offline.log_root import BOOTSTRAP_CHECKPOINT_NAME, ROOT_FILES, LogRoot, open_log_directory
 from logstore.topic_partition import is_partition_directory_name
 from replication.cli.dumping import small_files
 from replication.cli.dumping.log_dump import dump_log

@@ -4,13 +4,13 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
-from logstore.batch_attributes import NO_SEQUENCE
-from logstore.batches import Batch
-from logstore.control import ControlRecord, ControlType
+from logstore.batch.batch_attributes import NO_SEQUENCE
+from logstore.batch.batches import Batch
+from logstore.batch.control import ControlRecord, ControlType
+from logstore.batch.record import Record
 from logstore.errors import CorruptControlRecordError, LogStoreError
 from logstore.file_name import FileKind
-from logstore.log_root import BOOTSTRAP_CHECKPOINT_NAME
-from logstore.record import Record
+from logstore.offline.log_root import BOOTSTRAP_CHECKPOINT_NAME
 from replication.cli.dumping.log_reading import Damage, Gap, read_log
 from replication.cli.dumping.offset_range import OffsetRange
 from replication.cli.dumping.printer import Fields, Printer

@@ -5,13 +5,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from logstore.batches import Batch
+from logstore.batch.batches import Batch
 from logstore.errors import LogStoreError
-from logstore.growing_log import GrowingLog
-from logstore.log_file import LogFile
+from logstore.offline.growing_log import GrowingLog
+from logstore.offline.log_file import LogFile
 
 if TYPE_CHECKING:
-    from logstore.batch_search import BatchSearch
+    from logstore.offline.batch_search import BatchSearch
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,12 +76,12 @@ def _read_batches_and_gaps(log: LogFile, position: int) -> Iterator[Batch | Gap]
 
 
 def _search(log: LogFile) -> "BatchSearch":
-    from logstore.batch_search import BatchSearch
+    from logstore.offline.batch_search import BatchSearch
 
     return BatchSearch(log)
 
 
 def _is_zero_from(log: LogFile, position: int) -> bool:
-    from logstore.holes import end_of_zeros
+    from logstore.offline.holes import end_of_zeros
 
     return end_of_zeros(log.array, position, log.path) == log.size

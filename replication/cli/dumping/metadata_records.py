@@ -1,6 +1,6 @@
 """What a dump shows of the records of `__cluster_metadata` and of the control records beside them."""
 
-from logstore.record import Record
+from logstore.batch.record import Record
 from replication.cli.dumping.printer import Fields
 from replication.metadata.control_messages import decode_control
 from replication.metadata.description import describe

@@ -5,9 +5,9 @@ import json
 from collections.abc import Mapping
 from typing import Final, Protocol
 
-from logstore.batches import Batch
-from logstore.record import Record
-from logstore.record_lines import escape, json_line, text_line
+from logstore.batch.batches import Batch
+from logstore.batch.record import Record
+from logstore.batch.record_lines import escape, json_line, text_line
 from replication.cli.dumping.batch_lines import VARYING, BatchLines
 from replication.cli.failure import error_as_json
 from replication.cli.output import SCHEMA_VERSION, Output, json_text, shown

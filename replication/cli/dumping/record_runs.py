@@ -7,10 +7,10 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from logstore.batch import HEADER_SIZE, RecordBatch
-from logstore.batches import Batch
-from logstore.codec import Codec, decompress
-from logstore.columns import RecordColumns
+from logstore.batch.batch import HEADER_SIZE, RecordBatch
+from logstore.batch.batches import Batch
+from logstore.batch.columns import RecordColumns
+from logstore.batch.compression.codec import Codec, decompress
 from logstore.kernels.decode import decode, decode_section
 from logstore.kernels.render import LineRenderer, Lines, sequences
 from logstore.kernels.scan import scan

@@ -9,15 +9,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from epoch.checkpoint import LeaderEpochCheckpoint
-from logstore.clean_shutdown import CleanShutdown
 from logstore.errors import CorruptIndexError
 from logstore.file_name import FileName
-from logstore.meta_properties import MetaProperties
-from logstore.offset_checkpoint import OffsetCheckpoint
-from logstore.partition_metadata import PartitionMetadata, format_uuid
-from logstore.producer_snapshot import ProducerSnapshot
-from logstore.quorum_state import QuorumState
-from logstore.transaction_index import TransactionIndex
+from logstore.files.clean_shutdown import CleanShutdown
+from logstore.files.meta_properties import MetaProperties
+from logstore.files.offset_checkpoint import OffsetCheckpoint
+from logstore.files.partition_metadata import PartitionMetadata, format_uuid
+from logstore.files.producer_snapshot import ProducerSnapshot
+from logstore.files.quorum_state import QuorumState
+from logstore.indexes.transaction_index import TransactionIndex
 from replication.cli.dumping.printer import Fields
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ class Entry(NamedTuple):
 
 def offset_index_entries(path: Path, name: FileName) -> Iterator[Entry]:
     """Read an `.index`."""
-    from logstore.offset_index import OffsetIndex  # NumPy loads only where there is an index
+    from logstore.indexes.offset_index import OffsetIndex  # NumPy loads only where there is an index
 
     index = OffsetIndex.read(path, name.base_offset or 0)
     for last_offset, position in _rows(index.last_offset, index.position):
@@ -55,7 +55,7 @@ def offset_index_entries(path: Path, name: FileName) -> Iterator[Entry]:
 
 def time_index_entries(path: Path, name: FileName) -> Iterator[Entry]:
     """Read a `.timeindex`."""
-    from logstore.time_index import TimeIndex
+    from logstore.indexes.time_index import TimeIndex
 
     index = TimeIndex.read(path, name.base_offset or 0)
     for timestamp, offset in _rows(index.timestamp, index.offset):

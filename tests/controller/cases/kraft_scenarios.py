@@ -8,7 +8,7 @@ from uuid import UUID
 
 from kio.schema.errors import ErrorCode
 
-from logstore.partition_metadata import parse_uuid
+from logstore.files.partition_metadata import parse_uuid
 from logstore.topic_partition import TopicPartition
 from replication.controller.broker_registry import RegistrationRequest
 from replication.controller.controller import Controller, ControllerSettings, HeartbeatRequest

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from logstore.columns import BatchColumns
+from logstore.batch.columns import BatchColumns
 from logstore.kernels.column_memory import KEPT, ColumnMemory
 from logstore.kernels.scan import scan
 from tests.logstore.batches import log

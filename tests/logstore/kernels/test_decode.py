@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from logstore.columns import RecordColumns
+from logstore.batch.columns import RecordColumns
+from logstore.batch.record_fault import RecordFault, RecordFaultReason
 from logstore.errors import CorruptRecordError
 from logstore.kernels.decode import check_records, check_section, decode, decode_chunks, decode_section
 from logstore.kernels.scan import scan
-from logstore.record_fault import RecordFault, RecordFaultReason
 from tests.campaign import Campaign
 from tests.logstore.batches import CONTROL, GZIP, LOG_APPEND_TIME, batch, log, record, unsigned_varint, varint
 from tests.logstore.kernels import twins

@@ -7,7 +7,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from logstore.columns import BatchColumns, RecordColumns
+from logstore.batch.columns import BatchColumns, RecordColumns
 from logstore.errors import CorruptRecordError
 from logstore.kernels.decode import decode
 from logstore.kernels.digest import FIRST_SEED, SECOND_SEED, digest, digest_contents, digest_keys

@@ -6,7 +6,7 @@ from bisect import bisect_right
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from logstore.batches import read_batches
+from logstore.batch.batches import read_batches
 from logstore.kernels.locate import NOT_FOUND, find_batches, floor_value
 from tests.logstore.batches import batch
 from tests.logstore.kernels.guarded import guarded

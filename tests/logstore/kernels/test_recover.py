@@ -4,8 +4,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from logstore.batch import RecordBatch
-from logstore.columns import StopReason
+from logstore.batch.batch import RecordBatch
+from logstore.batch.columns import StopReason
 from logstore.errors import LogStoreError
 from logstore.kernels import recover as kernel
 from logstore.kernels.recover import BAD_CRC, OUT_OF_RANGE, RecoveryColumns, Slot, new_state, recover

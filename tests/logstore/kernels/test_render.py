@@ -7,13 +7,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from logstore.columns import RecordColumns
+from logstore.batch.columns import RecordColumns
+from logstore.batch.record import Header, Record
+from logstore.batch.record_lines import json_line, text_line
 from logstore.errors import CorruptRecordError
 from logstore.kernels.decode import decode
 from logstore.kernels.render import LineRenderer, sequences
 from logstore.kernels.scan import scan
-from logstore.record import Header, Record
-from logstore.record_lines import json_line, text_line
 from tests.logstore.batches import batch, nullable, record
 from tests.logstore.kernels.guarded import guarded
 from tests.logstore.kernels.sizes import EXAMPLES

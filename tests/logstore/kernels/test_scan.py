@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from logstore.columns import BatchColumns, StopReason
+from logstore.batch.columns import BatchColumns, StopReason
 from logstore.kernels.scan import CAPACITY, CRC_WORK, find_next_batch, scan
 from tests.logstore.batches import batch, log, simple_batch
 from tests.logstore.kernels import twins

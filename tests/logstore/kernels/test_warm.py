@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from logstore.kernels import crc, decode, digest, render, scan, search
-from logstore.kernels.warm import warm
+from logstore.warm import warm
 from tests.logstore.batches import log
 from tests.logstore.kernels.sizes import JIT
 

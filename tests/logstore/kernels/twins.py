@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 import crc32c
 
-from logstore.columns import StopReason
-from logstore.record_fault import RecordFaultReason
+from logstore.batch.columns import StopReason
+from logstore.batch.record_fault import RecordFaultReason
 
 HEADER = struct.Struct(">qiibIhiqqqhii")
 LARGEST = 2**63 - 1

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from epoch.checkpoint import format_checkpoint
-from logstore.partition_directory import PartitionDirectory
+from logstore.offline.partition_directory import PartitionDirectory
 from logstore.verify import Finding, verify_partition
 from tests.logstore.batches import CONTROL, TRANSACTIONAL, batch, record
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from logstore.log_root import LogRoot
+from logstore.offline.log_root import LogRoot
 from logstore.verify import Finding, verify_root
 from tests.data.replicas import damage_kinds, damaged, replicas
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import crc32c
 import pytest
 
-from logstore.log_root import LogRoot
+from logstore.offline.log_root import LogRoot
 from logstore.verify import verify_root
 from tests.logstore.verify.sound_root import ROOT_FILES, source
 

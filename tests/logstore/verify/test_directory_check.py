@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from logstore.clean_shutdown import CLEAN_SHUTDOWN_NAME
-from logstore.partition_directory import PartitionDirectory
+from logstore.files.clean_shutdown import CLEAN_SHUTDOWN_NAME
+from logstore.offline.partition_directory import PartitionDirectory
 from logstore.verify import Finding, Severity, verify_partition
 from tests.logstore.batches import CONTROL, batch, record, simple_batch
 

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from epoch.checkpoint import format_checkpoint
-from logstore.partition_directory import PartitionDirectory
-from logstore.producer_snapshot import ProducerSnapshot, ProducerStateEntry
+from logstore.files.producer_snapshot import ProducerSnapshot, ProducerStateEntry
+from logstore.offline.partition_directory import PartitionDirectory
 from logstore.verify import Finding, Severity, verify_partition
 from tests.logstore.batches import simple_batch
 

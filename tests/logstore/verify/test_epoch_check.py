@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from epoch.checkpoint import LEADER_EPOCH_CHECKPOINT, format_checkpoint
-from logstore.columns import BatchColumns
-from logstore.log_file import LogFile
-from logstore.partition_directory import PartitionDirectory
+from logstore.batch.columns import BatchColumns
+from logstore.offline.log_file import LogFile
+from logstore.offline.partition_directory import PartitionDirectory
 from logstore.verify import Severity, verify_partition
 from logstore.verify.epochs import compare_epochs
 from tests.logstore.verify.logs import COMPACTED, findings, kinds, stop_cleanly, thinned

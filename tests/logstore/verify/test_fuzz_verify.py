@@ -9,7 +9,7 @@ from types import FrameType
 
 import pytest
 
-from logstore.log_root import LogRoot
+from logstore.offline.log_root import LogRoot
 from logstore.verify import compare_epochs, verify_root
 from tests.campaign import Campaign
 from tests.data.replicas import replicas

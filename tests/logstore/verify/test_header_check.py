@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from epoch.checkpoint import format_checkpoint
-from logstore.log_root import LogRoot
+from logstore.offline.log_root import LogRoot
 from logstore.verify import Finding, Severity, verify_root
 from tests.logstore.batches import TRANSACTIONAL, batch, record
 from tests.logstore.verify.logs import COMMIT, COMPACTED, findings, kinds, marker, thinned, transactional, write_log

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from logstore import batch_scan
-from logstore.partition_directory import PartitionDirectory
+from logstore.offline import batch_scan
+from logstore.offline.partition_directory import PartitionDirectory
 from logstore.verify import Finding, verify_partition
 from logstore.verify import log_pass as log_pass_module
 from tests.logstore.batches import batch, record
@@ -145,7 +145,7 @@ def test_odd_bytes_and_zeros_of_a_rolled_segment_are_reported(tmp_path: Path) ->
 
 
 def test_an_index_that_cannot_be_read_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("logstore.index_slots.MAX_INDEX_BYTES", 30)
+    monkeypatch.setattr("logstore.files.index_slots.MAX_INDEX_BYTES", 30)
     findings = found(tmp_path, LOG, offset_index(*OFFSETS), time_index(*TIMES))
     assert places(findings) == [("index-unreadable", ".timeindex", None)]
 

@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from logstore import growing_log
-from logstore.batch_search import BatchSearch
-from logstore.clean_shutdown import CLEAN_SHUTDOWN_NAME
+from logstore.files.clean_shutdown import CLEAN_SHUTDOWN_NAME
 from logstore.kernels import scan
-from logstore.log_file import LogFile
-from logstore.log_root import LogRoot
-from logstore.partition_directory import PartitionDirectory
+from logstore.offline import growing_log
+from logstore.offline.batch_search import BatchSearch
+from logstore.offline.log_file import LogFile
+from logstore.offline.log_root import LogRoot
+from logstore.offline.partition_directory import PartitionDirectory
 from logstore.verify import Finding, Severity, bytes_to_read, verify_partition, verify_root
 from logstore.verify.finding import Reporter
 from logstore.verify.log_pass import LogPass

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from logstore.partition_directory import PartitionDirectory
+from logstore.offline.partition_directory import PartitionDirectory
 from logstore.verify import Finding, offset_check, verify_partition
 from logstore.verify.offset_check import Misplaced
 from tests.logstore.batches import batch, record, simple_batch

@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from epoch.checkpoint import format_checkpoint
-from logstore.log_root import LogRoot
-from logstore.producer_snapshot import ProducerSnapshot, ProducerStateEntry
-from logstore.transaction_index import AbortedTransaction
+from logstore.files.producer_snapshot import ProducerSnapshot, ProducerStateEntry
+from logstore.indexes.transaction_index import AbortedTransaction
+from logstore.offline.log_root import LogRoot
 from logstore.verify import Severity, verify_root
 from tests.logstore.batches import batch, record
 from tests.logstore.verify.logs import COMPACTED, findings, kinds, marker, thinned, transactional, write_log

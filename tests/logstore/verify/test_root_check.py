@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from logstore.log_root import LogRoot
+from logstore.offline.log_root import LogRoot
 from logstore.verify import Finding, Severity, verify_root
 from tests.logstore.batches import simple_batch
 from tests.logstore.verify.test_directory_check import snapshot_batches

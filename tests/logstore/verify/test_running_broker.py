@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from logstore.log import Log
+from logstore.batch.record import Record
+from logstore.log.log import Log
 from logstore.log_config import LogConfig
-from logstore.log_file import LogFile
-from logstore.log_root import LogRoot
-from logstore.partition_directory import PartitionDirectory
-from logstore.record import Record
+from logstore.offline.log_file import LogFile
+from logstore.offline.log_root import LogRoot
+from logstore.offline.partition_directory import PartitionDirectory
 from logstore.verify import Finding, compare_epochs, verify_partition, verify_root
 from logstore.verify.directory_check import check_directory
 from tests.data.replicas import replicas

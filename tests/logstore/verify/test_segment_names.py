@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from logstore.partition_directory import PartitionDirectory
-from logstore.segment import Segment
+from logstore.offline.partition_directory import PartitionDirectory
+from logstore.offline.segment import Segment
 from logstore.verify import verify_partition
 from logstore.verify.finding import Reporter
 from logstore.verify.segment_names import NamedSegments

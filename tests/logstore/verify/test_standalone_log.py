@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from logstore.log import Log
-from logstore.log_root import open_log_directory
-from logstore.partition_directory import PartitionDirectory
-from logstore.record import Record
+from logstore.batch.record import Record
+from logstore.log.log import Log
+from logstore.offline.log_root import open_log_directory
+from logstore.offline.partition_directory import PartitionDirectory
 from logstore.verify import verify_partition
 
 OFFSETS = ("recovery-point-offset-checkpoint", "replication-offset-checkpoint", "log-start-offset-checkpoint")

@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from epoch.checkpoint import format_checkpoint
-from logstore.growing_log import GrowingLog
-from logstore.log_root import LogRoot
-from logstore.transaction_index import AbortedTransaction
+from logstore.indexes.transaction_index import AbortedTransaction
+from logstore.offline.growing_log import GrowingLog
+from logstore.offline.log_root import LogRoot
 from logstore.verify import Finding, verify_root
 from logstore.verify.log_pass import LogPass
 from tests.logstore.batches import CONTROL, TRANSACTIONAL, batch, record

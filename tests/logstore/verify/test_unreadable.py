@@ -8,7 +8,7 @@ from typing import IO, Any
 
 import pytest
 
-from logstore.log_root import LogRoot
+from logstore.offline.log_root import LogRoot
 from logstore.verify import Finding, verify_root
 from tests.logstore.verify.sound_root import ROOT_FILES, source
 

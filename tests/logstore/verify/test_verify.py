@@ -5,9 +5,9 @@ from pathlib import Path
 import cramjam
 import pytest
 
-from logstore import growing_log
-from logstore.log_root import LogRoot
-from logstore.partition_directory import PartitionDirectory
+from logstore.offline import growing_log
+from logstore.offline.log_root import LogRoot
+from logstore.offline.partition_directory import PartitionDirectory
 from logstore.verify import Finding, Severity, verify_partition, verify_root
 from tests.logstore.batches import GZIP, batch, record
 from tests.replication.partitions import ABatch, write_partition

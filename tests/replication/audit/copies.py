@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from logstore.log_root import LogRoot
-from logstore.partition_directory import PartitionDirectory
+from logstore.offline.log_root import LogRoot
+from logstore.offline.partition_directory import PartitionDirectory
 from logstore.topic_partition import TopicPartition
 from replication.audit.examination import Examination, examine
 from replication.audit.examined_copy import ExaminedCopy, in_place

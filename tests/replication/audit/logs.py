@@ -8,10 +8,10 @@ import crc32c
 
 from epoch.filesystem import FileSystem
 from logstore import Log, LogConfig, Record
-from logstore.batch import CRC_START
-from logstore.batch_template import BatchTemplate
-from logstore.codec import Codec
-from logstore.partition_directory import PartitionDirectory
+from logstore.batch.batch import CRC_START
+from logstore.batch.batch_template import BatchTemplate
+from logstore.batch.compression.codec import Codec
+from logstore.offline.partition_directory import PartitionDirectory
 from replication.audit.examination import examine
 from replication.audit.examined_copy import ExaminedCopy
 from tests.replication.audit.copies import copy_of

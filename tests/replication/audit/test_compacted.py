@@ -11,8 +11,8 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from epoch.checkpoint import format_checkpoint
-from logstore.log_root import LogRoot
-from logstore.partition_directory import PartitionDirectory
+from logstore.offline.log_root import LogRoot
+from logstore.offline.partition_directory import PartitionDirectory
 from logstore.verify import Severity
 from replication.audit import compacted
 from replication.audit.judgement import judge

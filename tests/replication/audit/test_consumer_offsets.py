@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from epoch import EpochEntry
-from logstore.log_file import LogFile
-from logstore.record import Record
+from logstore.batch.record import Record
+from logstore.offline.log_file import LogFile
 from replication.audit.consumer_offsets import (
     CommittedOffset,
     CommittedOffsets,

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from epoch.checkpoint import format_checkpoint
-from logstore.log_root import LogRoot
+from logstore.offline.log_root import LogRoot
 from logstore.verify.root_check import check_root
 from replication.audit.committed_records import COMMITTED_RECORDS_LOST
 from replication.audit.examination import examine

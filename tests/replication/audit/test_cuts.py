@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from logstore import Log, LogConfig, Record
-from logstore.append_origin import AppendOrigin
-from logstore.batch_template import BatchTemplate
-from logstore.partition_directory import PartitionDirectory
+from logstore.batch.append_origin import AppendOrigin
+from logstore.batch.batch_template import BatchTemplate
+from logstore.offline.partition_directory import PartitionDirectory
 from replication.audit.copy_summary import ProducerEnd
 from replication.audit.cuts import MOST_FINDINGS, cut_findings
 from replication.audit.examination import examine

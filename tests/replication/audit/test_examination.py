@@ -6,9 +6,9 @@ from random import Random
 
 import pytest
 
-from logstore.log_root import LogRoot
-from logstore.partition_directory import PartitionDirectory
-from logstore.recovered_log import RecoveredLog
+from logstore.offline.log_root import LogRoot
+from logstore.offline.partition_directory import PartitionDirectory
+from logstore.offline.recovered_log import RecoveredLog
 from logstore.verify import verify_partition
 from replication.audit.copy_summary import CopySummary
 from replication.audit.examination import ByteRange, Examination, examine, examine_lineage, examine_piece

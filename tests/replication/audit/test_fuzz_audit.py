@@ -12,8 +12,8 @@ from types import FrameType
 import pytest
 
 from logstore.errors import LogStoreError
-from logstore.log_root import LogRoot
-from logstore.partition_directory import PartitionDirectory
+from logstore.offline.log_root import LogRoot
+from logstore.offline.partition_directory import PartitionDirectory
 from replication.audit.copy_summary import CopySummary
 from replication.audit.examination import ByteRange, examine, examine_lineage, examine_piece
 from replication.audit.judgement import judge

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from logstore.codec import Codec
-from logstore.log_file import LogFile
+from logstore.batch.compression.codec import Codec
+from logstore.offline.log_file import LogFile
 from logstore.verify import Severity
 from replication.audit import batch_reader, comparison, losses, range_digests
 from replication.audit.comparison import compare

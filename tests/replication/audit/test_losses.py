@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from logstore.offset_checkpoint import CLEANER_OFFSET_CHECKPOINT
-from logstore.partition_directory import PartitionDirectory
+from logstore.files.offset_checkpoint import CLEANER_OFFSET_CHECKPOINT
+from logstore.offline.partition_directory import PartitionDirectory
 from logstore.verify import Severity
 from replication.audit import (
     batch_reader,

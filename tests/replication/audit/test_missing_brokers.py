@@ -6,8 +6,8 @@ from uuid import UUID
 import pytest
 from pyspark.sql import SparkSession
 
-from logstore.log import Log
-from logstore.offset_checkpoint import HIGH_WATERMARK_CHECKPOINT, OffsetCheckpoint
+from logstore.files.offset_checkpoint import HIGH_WATERMARK_CHECKPOINT, OffsetCheckpoint
+from logstore.log.log import Log
 from logstore.topic_partition import TopicPartition
 from replication.audit.local_judging import missing_among
 from replication.audit.snapshot import assigned_in, list_snapshots

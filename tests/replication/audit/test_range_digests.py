@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from logstore.columns import BatchColumns
+from logstore.batch.columns import BatchColumns
 from logstore.kernels.scan import scan
 from replication.audit.range_digests import RANGE_BITS, RangeDigests
 from tests.logstore.batches import simple_batch

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from logstore import Log, Record, TopicPartition
-from logstore.offset_checkpoint import HIGH_WATERMARK_CHECKPOINT, OffsetCheckpoint
+from logstore.files.offset_checkpoint import HIGH_WATERMARK_CHECKPOINT, OffsetCheckpoint
 from replication.audit.snapshot import find_snapshots, list_snapshots, named_absolutely
 from replication.errors import (
     DifferentClustersError,

@@ -15,9 +15,9 @@ from kio.schema.create_topics.v7.request import (
 )
 from kio.schema.errors import ErrorCode
 
-from logstore.log_directories import LogDirectories
-from logstore.meta_properties import META_PROPERTIES_NAME, MetaProperties
-from logstore.partition_metadata import format_uuid
+from logstore.directory.log_directories import LogDirectories
+from logstore.files.meta_properties import META_PROPERTIES_NAME, MetaProperties
+from logstore.files.partition_metadata import format_uuid
 from replication.broker.broker_agent import BrokerAgent
 from replication.broker.broker_identity import BrokerIdentity
 from replication.broker.broker_settings import BrokerSettings

@@ -8,7 +8,7 @@ from kio.schema.errors import ErrorCode
 
 from epoch import EndOffset
 from logstore import BatchTemplate, Record, TopicPartition
-from logstore.encoding import encode_batch
+from logstore.append.encoding import encode_batch
 from replication.metadata.control_messages import encode_control
 from replication.metadata.framing import encode
 from replication.metadata.image import ClusterImage

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from logstore.log_directories import LogDirectories
-from logstore.meta_properties import META_PROPERTIES_NAME, MetaProperties
+from logstore.directory.log_directories import LogDirectories
+from logstore.files.meta_properties import META_PROPERTIES_NAME, MetaProperties
 from replication.broker.broker_identity import BrokerIdentity
 from replication.broker.errors import InconsistentDirectoriesError
 from tests.oracle.cluster import CLUSTER_ID

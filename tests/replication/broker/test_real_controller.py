@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from logstore.log_directories import LogDirectories
+from logstore.directory.log_directories import LogDirectories
 from replication.broker.broker_agent import BrokerAgent
 from replication.broker.broker_identity import BrokerIdentity
 from replication.broker.errors import BrokerStoppedError, NotInTimeError, RefusedByControllerError

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from logstore.log_directories import LogDirectories
+from logstore.directory.log_directories import LogDirectories
 from replication.broker import fetched_snapshot
 from replication.broker.broker_agent import BrokerAgent
 from replication.broker.broker_identity import BrokerIdentity

@@ -11,7 +11,7 @@ from confluent_kafka import Producer
 from kio.schema.errors import ErrorCode
 
 from logstore import Log, TopicPartition
-from logstore.log_directories import LogDirectories
+from logstore.directory.log_directories import LogDirectories
 from replication.broker.broker_agent import BrokerAgent
 from replication.fetcher.fetch_observer import FetchObserver
 from replication.fetcher.fetcher_manager import FetcherManager, LeaderAddress

@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
-from logstore.log_file import LogFile
-from logstore.log_root import LogRoot
-from logstore.offset_checkpoint import HIGH_WATERMARK_CHECKPOINT, OffsetCheckpoint
-from logstore.partition_directory import PartitionDirectory
+from logstore.files.offset_checkpoint import HIGH_WATERMARK_CHECKPOINT, OffsetCheckpoint
+from logstore.offline.log_file import LogFile
+from logstore.offline.log_root import LogRoot
+from logstore.offline.partition_directory import PartitionDirectory
 from logstore.topic_partition import TopicPartition
 from logstore.verify.finding import Reporter
 from replication.audit import local_judging

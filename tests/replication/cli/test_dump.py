@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from logstore.batch_attributes import DELETE_HORIZON_BIT as DELETE_HORIZON
+from logstore.batch.batch_attributes import DELETE_HORIZON_BIT as DELETE_HORIZON
 from replication.cli.dumping import log_dump, record_runs
 from replication.cli.dumping.offset_range import OffsetRange
 from tests.data.replicas import replicas, truth

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from logstore import growing_log
-from logstore.log_file import LogFile
+from logstore.offline import growing_log
+from logstore.offline.log_file import LogFile
 from replication.cli.dumping import log_dump
 from tests.data.replicas import damage_kinds, damaged
 from tests.logstore.batches import CONTROL, GZIP, ZSTD, batch, log, record, simple_batch

@@ -4,9 +4,9 @@ import json
 from pathlib import Path
 from uuid import UUID
 
-from logstore.batch_template import BatchTemplate
-from logstore.encoding import encode_batch
-from logstore.record import Record
+from logstore.append.encoding import encode_batch
+from logstore.batch.batch_template import BatchTemplate
+from logstore.batch.record import Record
 from replication.metadata.framing import encode
 from replication.metadata.records import PartitionChangeRecord, TopicRecord, UserScramCredentialRecord
 from tests.data.replicas import HERE

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from logstore.log_file import LogFile
+from logstore.offline.log_file import LogFile
 from replication.audit.report import render
 from replication.cli.audit import _exit_status, _tell
 from tests.data.replicas import damage_kinds, damaged, replicas

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from logstore.directory_lock import DirectoryLock
-from logstore.log_directory import LogDirectory
-from logstore.log_root import open_log_directory
-from logstore.record import Record
+from logstore.batch.record import Record
+from logstore.directory.log_directory import LogDirectory
+from logstore.files.directory_lock import DirectoryLock
+from logstore.offline.log_root import open_log_directory
 from logstore.topic_partition import TopicPartition
 from logstore.verify import verify
 from tests.replication.cli.command import epochlog

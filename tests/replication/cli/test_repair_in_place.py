@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from logstore import directory_copy
-from logstore.directory_lock import LOCK_NAME, DirectoryLock
+from logstore.batch.record import Record
+from logstore.directory.log_directory import LogDirectory
 from logstore.errors import DirectoryLockedError
-from logstore.log import Log
-from logstore.log_directory import LogDirectory
-from logstore.log_root import open_log_directory
-from logstore.record import Record
-from logstore.root_checkpoints import RootCheckpoints
+from logstore.files.directory_lock import LOCK_NAME, DirectoryLock
+from logstore.files.root_checkpoints import RootCheckpoints
+from logstore.log.log import Log
+from logstore.offline import directory_copy
+from logstore.offline.log_root import open_log_directory
 from logstore.verify import verify
 from replication.cli import repair
 from tests.replication.cli.command import Outcome, epochlog

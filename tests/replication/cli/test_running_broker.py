@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from logstore.log_file import LogFile
+from logstore.offline.log_file import LogFile
 from replication.planning.rereading import RELISTINGS
 from tests.replication.cli.command import Outcome, epochlog
 from tests.replication.cli.dumps import lines

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from logstore.log import Log
-from logstore.record import Record
+from logstore.batch.record import Record
+from logstore.log.log import Log
 from tests.replication.audit.one_process import audit_here
 from tests.replication.cli.command import Outcome, epochlog
 from tests.replication.cli.dumps import lines

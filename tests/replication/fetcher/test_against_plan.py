@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from logstore import TopicPartition
-from logstore.partition_directory import PartitionDirectory
-from logstore.recovered_log import RecoveredLog
+from logstore.offline.partition_directory import PartitionDirectory
+from logstore.offline.recovered_log import RecoveredLog
 from replication.fetcher.fetcher import Fetcher
 from replication.fetcher.fetcher_settings import FetcherSettings, FetchIdentity
 from replication.planning import TruncationPlan, plan

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from logstore.log import Log
-from logstore.log_file import LogFile
+from logstore.log.log import Log
+from logstore.offline.log_file import LogFile
 from replication.metadata.description import describe
 from replication.metadata.framing import decode, encode, encode_version
 from replication.metadata.image import ClusterImage

@@ -9,11 +9,11 @@ from uuid import UUID
 
 import pytest
 
-from logstore.isolation import Isolation
-from logstore.log import Log
+from logstore.batch.record import Record
+from logstore.log.isolation import Isolation
+from logstore.log.log import Log
 from logstore.log_config import LogConfig
-from logstore.log_file import LogFile
-from logstore.record import Record
+from logstore.offline.log_file import LogFile
 from replication.metadata.batches import MetadataBatch
 from replication.metadata.errors import (
     DamagedMetadataError,

@@ -4,7 +4,7 @@ import json
 import re
 from pathlib import Path
 
-from logstore.partition_metadata import format_uuid
+from logstore.files.partition_metadata import format_uuid
 from replication.metadata.image import ClusterImage
 from replication.metadata.loading import LoadedImage, load_image
 from replication.metadata.metadata_log import read_metadata

@@ -6,9 +6,9 @@ from typing import Self
 
 from epoch import EpochHistory
 from epoch.checkpoint import LeaderEpochCheckpoint
-from logstore.batches import read_batches
+from logstore.batch.batches import read_batches
 from logstore.errors import LogStoreError
-from logstore.partition_directory import PartitionDirectory
+from logstore.offline.partition_directory import PartitionDirectory
 
 
 @dataclass(frozen=True)

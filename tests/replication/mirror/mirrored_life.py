@@ -11,7 +11,7 @@ from contextlib import closing, suppress
 from pathlib import Path
 
 from logstore import Log, LogConfig, Record, TopicPartition
-from logstore.log_root import open_log_directory
+from logstore.offline.log_root import open_log_directory
 from logstore.verify import verify
 from replication.fetcher.fetcher_thread import FetcherThread
 from replication.mirror.events import Event

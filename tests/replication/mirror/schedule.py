@@ -20,7 +20,7 @@ from typing import Self
 from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from logstore.log_root import open_log_directory
+from logstore.offline.log_root import open_log_directory
 from logstore.verify import verify
 from tests.logstore.directories import GAPS
 from tests.oracle.cluster import KafkaCluster, free_port

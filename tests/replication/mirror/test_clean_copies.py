@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from logstore import BatchTemplate, Log, LogConfig, Record, TopicPartition
-from logstore.log_root import open_log_directory
+from logstore.offline.log_root import open_log_directory
 from logstore.verify import Finding, verify
 from replication.mirror.mirror_directory import open_mirror_directory
 from tests.replication.cli.command import epochlog

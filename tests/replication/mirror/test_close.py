@@ -10,8 +10,8 @@ import pytest
 
 from epoch.errors import InheritedError
 from logstore import AppendInfo, Log, Record, TopicPartition
-from logstore.clean_shutdown import CLEAN_SHUTDOWN_NAME
-from logstore.log_directory import LogDirectory
+from logstore.directory.log_directory import LogDirectory
+from logstore.files.clean_shutdown import CLEAN_SHUTDOWN_NAME
 from replication import Follower
 from replication.fetcher.fetch_observer import FetchObserver
 from replication.fetcher.fetch_state import FetchState

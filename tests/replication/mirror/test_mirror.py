@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 from logstore import Log, LogConfig, MetaProperties, Record, TopicPartition
-from logstore.clean_shutdown import CLEAN_SHUTDOWN_NAME
-from logstore.log_root import open_log_directory
-from logstore.offset_checkpoint import HIGH_WATERMARK_CHECKPOINT
-from logstore.partition_metadata import PARTITION_METADATA_NAME, PartitionMetadata
+from logstore.files.clean_shutdown import CLEAN_SHUTDOWN_NAME
+from logstore.files.offset_checkpoint import HIGH_WATERMARK_CHECKPOINT
+from logstore.files.partition_metadata import PARTITION_METADATA_NAME, PartitionMetadata
+from logstore.offline.log_root import open_log_directory
 from logstore.verify import verify
 from replication.mirror.errors import ForeignDirectoryError, NoSuchPartitionsError, UnknownTopicError
 from replication.mirror.events import Disconnected, Failed, LeaderChanged, Truncated, Waiting

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from logstore import MetaProperties, Record, TopicPartition
-from logstore.log_root import open_log_directory
+from logstore.offline.log_root import open_log_directory
 from logstore.verify import verify
 from replication.mirror.errors import ForeignDirectoryError
 from replication.mirror.mirror_directory import MIRROR_NODE_ID, open_mirror_directory

@@ -17,8 +17,8 @@ import pytest
 
 import replication
 from epoch.errors import InheritedError
-from logstore.directory_lock import LOCK_NAME
 from logstore.errors import LogStoreError
+from logstore.files.directory_lock import LOCK_NAME
 from replication.errors import ReplicationError
 from replication.fetcher import fetcher_thread
 from replication.fetcher.back_off import BackOff

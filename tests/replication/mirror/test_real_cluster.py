@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from confluent_kafka.admin import AdminClient
 
-from logstore.log_root import open_log_directory
-from logstore.partition_metadata import PARTITION_METADATA_NAME, PartitionMetadata, parse_uuid
+from logstore.files.partition_metadata import PARTITION_METADATA_NAME, PartitionMetadata, parse_uuid
+from logstore.offline.log_root import open_log_directory
 from logstore.verify import verify
 from replication.audit.snapshot import list_snapshots
 from tests.conftest import require_java_for_spark

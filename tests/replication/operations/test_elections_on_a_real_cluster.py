@@ -12,8 +12,8 @@ import pytest
 from confluent_kafka.admin import AdminClient
 
 from logstore import TopicPartition
-from logstore.log_root import LogRoot, open_log_directory
-from logstore.recovered_log import RecoveredLog
+from logstore.offline.log_root import LogRoot, open_log_directory
+from logstore.offline.recovered_log import RecoveredLog
 from replication.operations.cluster_reader import read_cluster
 from replication.operations.partition_view import PartitionView
 from replication.protocol.cluster_client import ClusterClient

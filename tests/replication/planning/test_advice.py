@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from logstore.partition_directory import PartitionDirectory
-from logstore.recovered_log import RecoveredLog
+from logstore.offline.partition_directory import PartitionDirectory
+from logstore.offline.recovered_log import RecoveredLog
 from replication.planning import Advice, Relation, TruncationProtocol, advise, plan
 from tests.replication.partitions import ABatch, write_partition
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from logstore.log_root import LogRoot
+from logstore.offline.log_root import LogRoot
 from logstore.verify import compare_epochs
 from tests.data.replicas import replicas, truth
 

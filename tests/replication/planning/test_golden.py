@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from epoch import TruncationProtocol
-from logstore.log_root import LogRoot
-from logstore.partition_directory import PartitionDirectory
-from logstore.recovered_log import RecoveredLog
+from logstore.offline.log_root import LogRoot
+from logstore.offline.partition_directory import PartitionDirectory
+from logstore.offline.recovered_log import RecoveredLog
 from replication.planning import advise_replicas, open_replicas, plan
 from tests.data.replicas import cross, replicas
 

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from epoch import TruncationProtocol
-from logstore.partition_directory import PartitionDirectory
-from logstore.recovered_log import RecoveredLog
+from logstore.offline.partition_directory import PartitionDirectory
+from logstore.offline.recovered_log import RecoveredLog
 from replication.planning import Relation, TruncationPlan, plan
 from tests.campaign import Campaign
 from tests.replication.partitions import ABatch, write_partition

@@ -1,0 +1,153 @@
+"""Batches of magic 2 as producers build them, any codec: from records, from lists of bytes, from columns."""
+
+from collections.abc import Iterator, Sequence
+from struct import error as StructError  # noqa: N812  a class
+from typing import TYPE_CHECKING, Final, cast
+
+from logstore.append.wrong_records import wrong_records
+from logstore.batch.batch_template import BatchTemplate
+from logstore.batch.compression.codec import Codec
+from logstore.batch.control import EndTransactionMarker
+from logstore.batch.record import Record
+from logstore.batch.record_encoder import encode_records
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from logstore.batch.columns import RecordColumns
+    from logstore.kernels.encode import Encoder
+
+BATCH_BYTES: Final = 16 << 10
+"""Bytes that a batch of several records has at most before compression (Kafka: batch.size)."""
+
+
+def encode_batch(records: Sequence[Record], template: BatchTemplate | None = None) -> bytearray:
+    """Encode one batch. The records get consecutive offsets from the template's on; their own are not looked at.
+
+    Raises ValueError without records, and TypeError for what are none.
+
+    >>> data = encode_batch([Record.of(b"value", b"key")], BatchTemplate(codec=Codec.ZSTD))
+    """
+    try:
+        if not records and isinstance(records, Sequence):
+            raise ValueError("a batch without records cannot be appended")
+        base_timestamp = records[0].timestamp
+        section = encode_records(records, base_timestamp)
+        max_timestamp = max(record.timestamp for record in records)
+    except (TypeError, AttributeError, LookupError):
+        # Looked at only now: most are right, and would pay for it.
+        problem = wrong_records(records)
+        if problem is None:
+            raise
+        raise problem from None
+    if template is None:
+        template = BatchTemplate()
+    try:
+        return template.batch(section, len(records), base_timestamp, max_timestamp)
+    except AttributeError:
+        if isinstance(template, BatchTemplate):
+            raise
+        raise TypeError(f"the template is of type {type(template).__name__}: pass a BatchTemplate") from None
+    except StructError:
+        raise wrong_records(records) or _beyond_header(template) from None
+
+
+def _beyond_header(template: BatchTemplate) -> ValueError:
+    room = "offsets, times and producer ids have 64 bits, sequence numbers 32, producer epochs 16"
+    return ValueError(f"{template} has a number that a batch has no room for: {room}")
+
+
+def encode_end_transaction(
+    marker: EndTransactionMarker, producer_id: int, producer_epoch: int, timestamp: int
+) -> bytearray:
+    """Encode the batch that ends a producer's transaction, as the coordinator sends it to the leader.
+
+    `timestamp` is in milliseconds since 1970 UTC. Kafka: MemoryRecords.withEndTransactionMarker. `Log` appends such a
+    batch by `append_end_transaction`.
+    """
+    template = BatchTemplate(
+        producer_id=producer_id, producer_epoch=producer_epoch, is_transactional=True, is_control=True
+    )
+    return encode_batch([marker.record(timestamp)], template)
+
+
+def encode_values(
+    values: Sequence[bytes | None],
+    timestamps: "int | NDArray[np.int64]",
+    *,
+    keys: Sequence[bytes | None] | None = None,
+    template: BatchTemplate | None = None,
+    batch_bytes: int = BATCH_BYTES,
+) -> memoryview:
+    """Encode records without headers in bulk, millions a second: as many batches as they need, one after the other.
+
+    `timestamps` are milliseconds since 1970 UTC, one for all or one each. The template is the first batch's; offsets
+    and sequence numbers go on from it.
+
+    >>> data = encode_values([b"a", b"b"], now_ms())
+    """
+    import numpy as np  # noqa: PLC0415  plain writers do without
+
+    from logstore.batch.columns import RecordColumns  # noqa: PLC0415  numpy again
+
+    count = len(values)
+    if keys is not None and len(keys) != count:
+        raise ValueError(f"{len(keys):,} keys do not belong to {count:,} values")
+    nowhere = np.zeros(count, np.int64)
+    value_data, value_start, value_length = _join(values)
+    key_data, key_start, key_length = b"", nowhere, np.full(count, -1, np.int32)
+    if keys is not None:
+        key_data, key_start, key_length = _join(keys)
+        key_start += len(value_data)
+    columns = RecordColumns(
+        data=np.frombuffer(value_data + key_data if key_data else value_data, np.uint8),
+        batch=nowhere,
+        offset=nowhere,
+        timestamp=np.broadcast_to(np.asarray(timestamps, np.int64), count),
+        key_start=key_start,
+        key_length=key_length,
+        value_start=value_start,
+        value_length=value_length,
+        headers_start=nowhere,
+        header_count=np.zeros(count, np.int32),
+    )
+    return encode_columns(columns, template=template, batch_bytes=batch_bytes)
+
+
+def encode_columns(
+    records: "RecordColumns", *, template: BatchTemplate | None = None, batch_bytes: int = BATCH_BYTES
+) -> memoryview:
+    """Encode as `encode_values` does, keys, values and headers from anywhere in the columns' data.
+
+    Columns `batch` and `offset` are not looked at. Raises ValueError where a record does not lie within the data.
+    """
+    from logstore.kernels.encode import Encoder  # noqa: PLC0415  numba loads on the first bulk operation
+
+    template = template or BatchTemplate()
+    template.after(len(records))
+    encoder = Encoder(records, batch_bytes)
+    if template.codec is Codec.NONE:
+        return encoder.batches(template)
+    return memoryview(b"".join(_compressed_batches(encoder, template)))
+
+
+def _compressed_batches(encoder: "Encoder", template: BatchTemplate) -> Iterator[bytearray]:
+    for section, count, base_timestamp, max_timestamp in encoder.sections():
+        yield template.batch(section, count, base_timestamp, max_timestamp)
+        template = template.after(count)
+
+
+def _join(contents: Sequence[bytes | None]) -> "tuple[bytes, NDArray[np.int64], NDArray[np.int32]]":
+    """Join the contents, and give where each of them starts and its length, -1 for none."""
+    import numpy as np  # noqa: PLC0415  plain writers do without
+
+    present = cast("Sequence[bytes]", contents)
+    try:
+        data = b"".join(present)
+        lengths = np.fromiter(map(len, present), np.int32, len(present))
+    except TypeError:  # not all of them are present
+        data = b"".join(each for each in contents if each is not None)
+        lengths = np.fromiter((-1 if each is None else len(each) for each in contents), np.int32, len(contents))
+    sizes = np.maximum(lengths, 0)
+    return data, np.cumsum(sizes, dtype=np.int64) - sizes, lengths

@@ -1,0 +1,146 @@
+"""The appends that a log is given most often: they need little but writing, which is found out at small cost."""
+
+from array import array
+from functools import cache
+from struct import Struct
+from typing import Any, Final
+
+import crc32c
+
+from logstore.append.append_info import AppendInfo
+from logstore.append.record_inspection import FEW_RECORDS, NO_RECORD, inspect_records
+from logstore.batch.batch import CRC_START, HEADER_SIZE, LOG_OVERHEAD, MAX_OFFSET
+from logstore.batch.batch_attributes import CODEC_BITS, NO_PRODUCER_ID
+from logstore.batch.compression.codec import decompress
+from logstore.log_config import LogConfig
+
+Buffer = bytes | bytearray | memoryview
+
+SEVERAL_BYTES: Final = 8 << 10
+"""From so many on the compiled passes are worth their loading."""
+
+# Base offset, leader epoch, magic, checksum, last offset delta, largest timestamp, producer id, record count.
+_HEADER: Final = Struct(">q4xibIxxi8xqq6xi")
+_unpack: Final = _HEADER.unpack_from
+# Base offset, magic, checksum, attributes, last offset delta, base and largest timestamp, producer id, record count.
+_SENT: Final = Struct(">q8xbIhiqqq6xi")
+_LENGTH_POSITION: Final = 8
+_ATTRIBUTES_END: Final = 22
+_COUNT_POSITION: Final = 57
+_unpack_int32: Final = Struct(">i").unpack_from
+_NO_BYTES: Final = memoryview(b"")
+_NOT_PLAIN: Final = (0, -1)
+_PLACE: Final = Struct(">qii")
+"""Base offset, length and leader epoch: the first and the last is what a leader writes into a batch."""
+_checksum: Final = crc32c.crc32c
+# Half the cost of calling a NamedTuple's class, once an append.
+_build: Final = tuple.__new__
+
+
+def plain_batch(data: Buffer, next_offset: int, leader_epoch: int) -> AppendInfo | None:
+    """Look at the one batch that `data` is; None where it must be looked at closer, be it sound or not.
+
+    A plain batch is whole, of magic 2, of the epoch that leads already, of no idempotent producer, and does not go back
+    in offsets. `data` must be bytes, one to an element.
+    """
+    size = len(data)
+    # Whoever unpacks sees to it, too, that the bytes are contiguous.
+    if size < HEADER_SIZE or _unpack_int32(data, _LENGTH_POSITION)[0] != size - LOG_OVERHEAD:
+        return None
+    follow_one = _follow_one if size < SEVERAL_BYTES else _follow_one_kernel()
+    info: AppendInfo = _build(AppendInfo, follow_one(data, next_offset, leader_epoch))
+    return info if info[1] >= 0 else None
+
+
+def _follow_one(data: Buffer, next_offset: int, leader_epoch: int) -> tuple[int, int, int, int, bool]:
+    """Do as the kernel of this name does."""
+    base_offset, epoch, magic, checksum, delta, max_timestamp, producer_id, count = _unpack(data)
+    if (
+        magic != 2
+        or epoch != leader_epoch
+        or producer_id != NO_PRODUCER_ID
+        or base_offset < next_offset
+        or not 0 <= delta <= MAX_OFFSET - base_offset
+        or count < 0
+        or checksum != _checksum(memoryview(data)[CRC_START:])
+    ):
+        return 0, -1, -1, 0, False
+    return base_offset, base_offset + delta, max_timestamp, len(data), False
+
+
+def plain_producer_batch(
+    data: Buffer, next_offset: int, leader_epoch: int, now_ms: int, config: LogConfig
+) -> tuple[bytearray, AppendInfo] | None:
+    """Look at the one batch that a producer sends, and give it offset and epoch; None as `plain_batch` does.
+
+    Such a batch keeps its codec and its producer's timestamps, and has no faults, where the log `takes_as_sent`. Raises
+    DecompressionError.
+    """
+    size = len(data)
+    if (
+        not HEADER_SIZE <= size <= config.max_message_bytes
+        or _unpack_int32(data, _LENGTH_POSITION)[0] != size - LOG_OVERHEAD
+    ):
+        return None
+    codec = data[_ATTRIBUTES_END] & CODEC_BITS
+    if codec and config.compression_type != "producer":
+        return None
+    few = size < SEVERAL_BYTES and _unpack_int32(data, _COUNT_POSITION)[0] <= FEW_RECORDS
+    inspect = _inspect_sent if codec or few else _inspect_kernel()
+    count, largest = inspect(
+        data, now_ms, config.message_timestamp_before_max_ms, config.message_timestamp_after_max_ms
+    )
+    if not 0 < count <= MAX_OFFSET - next_offset:
+        return None
+    written = bytearray(data)
+    _PLACE.pack_into(written, 0, next_offset, size - LOG_OVERHEAD, leader_epoch)
+    return written, _build(AppendInfo, (next_offset, next_offset + count - 1, largest, size, False))
+
+
+def _inspect_sent(data: Buffer, now_ms: int, before_max_ms: int, after_max_ms: int) -> tuple[int, int]:
+    """Do as the kernel of this name does, and also look into compressed batches. Raises DecompressionError."""
+    earliest, latest = now_ms - before_max_ms, now_ms + after_max_ms
+    sent = memoryview(data).toreadonly()
+    base_offset, magic, checksum, codec, delta, first, largest, producer_id, count = _SENT.unpack_from(sent)
+    if (
+        magic != 2
+        or codec & ~CODEC_BITS
+        or producer_id != NO_PRODUCER_ID
+        or base_offset
+        or count != delta + 1
+        or checksum != _checksum(sent[CRC_START:])
+    ):
+        return _NOT_PLAIN
+    section = sent[HEADER_SIZE:]
+    if codec:
+        section = memoryview(decompress(codec, section))
+    found = inspect_records(section, count, first, earliest=earliest, latest=latest)
+    sound = found.broken == found.untimely == NO_RECORD and found.max_timestamp == largest
+    return (count, largest) if sound and (found.is_consecutive or not codec) else _NOT_PLAIN
+
+
+@cache
+def follow_kernel() -> Any:
+    """Load the kernel for several batches: an import statement at each append would cost as much as a batch."""
+    from epoch.kernel import machine_code  # noqa: PLC0415  numba loads on the first bulk operation
+    from logstore.kernels.follow import follow  # noqa: PLC0415  numba again
+
+    return machine_code(follow, _NO_BYTES, *[0] * 8, array("q"))
+
+
+@cache
+def _follow_one_kernel() -> Any:
+    """Load the kernel for one batch."""
+    from epoch.kernel import machine_code  # noqa: PLC0415  numba again
+    from logstore.kernels.follow import follow_one  # noqa: PLC0415  numba again
+
+    return machine_code(follow_one, _NO_BYTES, 0, 0)
+
+
+@cache
+def _inspect_kernel() -> Any:
+    """Load the kernel for a producer's batch."""
+    from epoch.kernel import machine_code  # noqa: PLC0415  numba again
+    from logstore.kernels.inspect import inspect_sent  # noqa: PLC0415  numba again
+
+    return machine_code(inspect_sent, _NO_BYTES, 0, 0, 0)

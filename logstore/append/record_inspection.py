@@ -1,0 +1,101 @@
+"""What a leader must know of the records in a producer's batch, found by walking over them once."""
+
+from functools import cache
+from typing import Any, Final, NamedTuple
+
+from logstore.batch.record_decoder import read_fields
+from logstore.batch.record_encoder import frame_record
+from logstore.errors import CorruptRecordError
+
+NO_RECORD: Final = -1
+FEW_RECORDS: Final = 8
+"""Up to so many the plain Python walk is worth it, which does not load numba."""
+# Half the cost of calling a NamedTuple's class, once an append.
+_build: Final = tuple.__new__
+_INT64_MIN: Final = -(2**63)
+_INT64_MAX: Final = 2**63 - 1
+
+
+class RecordInspection(NamedTuple):
+    """Records are numbered from 0 in their batch; -1 is none."""
+
+    broken: int
+    """The first that cannot be read, or their count where bytes follow the last."""
+    keyless: int
+    """The first without a key."""
+    untimely: int
+    """The first whose timestamp is out of bounds."""
+    max_timestamp: int
+    """The largest, -1 at least."""
+    first_delta: int
+    """The first record's timestamp minus the batch's base timestamp."""
+    is_consecutive: int
+    """1 if the offset deltas count up from 0, as those of all known producers do."""
+
+
+def inspect_records(
+    section: memoryview, count: int, base_timestamp: int, *, earliest: int, latest: int
+) -> RecordInspection:
+    """Walk over `count` uncompressed records that fill the read-only `section`; timestamps' bounds are inclusive."""
+    earliest, latest = max(earliest, _INT64_MIN), min(latest, _INT64_MAX)
+    if count <= FEW_RECORDS:
+        return inspect_few(section, count, base_timestamp, earliest, latest)
+    kernel, frombuffer = _kernel()
+    found = kernel(frombuffer(section, "u1"), 0, len(section), count, base_timestamp, earliest, latest)
+    inspection: RecordInspection = _build(RecordInspection, found)
+    return inspection
+
+
+@cache
+def _kernel() -> tuple[Any, Any]:
+    """Load the kernel, and what makes an array of a view: an import statement costs as much as either."""
+    import numpy as np  # noqa: PLC0415  numba loads on the first bulk operation
+
+    from logstore.kernels.inspect import inspect_records as kernel  # noqa: PLC0415  numba again
+
+    return kernel, np.frombuffer
+
+
+def inspect_few(section: memoryview, count: int, base_timestamp: int, earliest: int, latest: int) -> RecordInspection:
+    """Do the same in plain Python."""
+    data = bytes(section)
+    position, largest, first_delta, consecutive = 0, -1, 0, 1
+    keyless = untimely = NO_RECORD
+    for number in range(count):
+        try:
+            record = read_fields(data, position)
+        except (CorruptRecordError, IndexError):
+            return RecordInspection(number, keyless, untimely, largest, first_delta, consecutive)
+        timestamp = _wrap(base_timestamp + record.timestamp_delta)
+        first_delta = first_delta if number else record.timestamp_delta
+        consecutive &= record.offset_delta == number
+        if record.key is None and keyless == NO_RECORD:
+            keyless = number
+        if timestamp != -1 and not earliest <= timestamp <= latest and untimely == NO_RECORD:
+            untimely = number
+        largest = max(largest, timestamp)
+        position = record.end
+    broken = NO_RECORD if position == len(data) else count
+    return RecordInspection(broken, keyless, untimely, largest, first_delta, consecutive)
+
+
+def renumber_records(section: memoryview, count: int, *, same_time: bool) -> bytes:
+    """Encode sound records anew with offset deltas from 0 on, and timestamp deltas from the first, or all at once.
+
+    Keys, values and headers stay as they are, byte for byte.
+    """
+    data = bytes(section)
+    parts = []
+    position = first_delta = 0
+    for number in range(count):
+        record = read_fields(data, position)
+        first_delta = first_delta if number else record.timestamp_delta
+        delta = 0 if same_time else record.timestamp_delta - first_delta
+        parts.append(frame_record(number, delta, data[record.start : record.end]))
+        position = record.end
+    return b"".join(parts)
+
+
+def _wrap(value: int) -> int:
+    """Wrap around as 64-bit integers do."""
+    return (value + 2**63) % 2**64 - 2**63

@@ -1,0 +1,44 @@
+"""What somebody gave to be appended that cannot be: said in words, once encoding it has failed."""
+
+from logstore.batch.record import Record
+
+_RECORDS = "pass a list or tuple of Record, such as [Record.of(b'value')], or the bytes of one batch"
+_BYTES = (bytes, bytearray, memoryview)
+
+
+def wrong_records(records: object) -> TypeError | ValueError | None:
+    """Return an error that says what to pass instead; None where types and timestamps are right."""
+    if isinstance(records, Record):
+        return TypeError(f"a single Record is no batch: {_RECORDS}")
+    if not isinstance(records, (list, tuple)):
+        return TypeError(f"{_kind(records)} is no sequence of records: {_RECORDS}")
+    for number, record in enumerate(records):
+        if not isinstance(record, Record):
+            return TypeError(f"number {number} is {_kind(record)}, not a Record: {_RECORDS}")
+        problem = _wrong_field(record)
+        if problem:
+            return TypeError(f"record {number}: {problem}")
+        if not -(2**63) <= record.timestamp < 2**63:
+            what = f"record {number}: its timestamp is {record.timestamp:,}"
+            return ValueError(f"{what}: pass milliseconds since 1970 UTC, within 64 bits")
+    return None
+
+
+def _wrong_field(record: Record) -> str:
+    contents: tuple[tuple[str, object], ...] = (("value", record.value), ("key", record.key))
+    timestamp: object = record.timestamp
+    for name, content in contents:
+        if content is not None and not isinstance(content, _BYTES):
+            return f"its {name} is {_kind(content)}: pass bytes or None; encode text, by 'text'.encode()"
+    if not isinstance(timestamp, int):
+        return f"its timestamp is {_kind(timestamp)}: pass milliseconds since 1970 UTC, an int"
+    for header in record.headers:
+        key: object = header.key
+        content = header.value
+        if not isinstance(key, str) or not (content is None or isinstance(content, _BYTES)):
+            return f"its header {header!r} is not a str and bytes or None"
+    return ""
+
+
+def _kind(thing: object) -> str:
+    return f"of type {type(thing).__name__}"

@@ -1,0 +1,1 @@
+"""Batches of records: their bytes, their headers, and the records within."""

@@ -1,0 +1,216 @@
+"""Record batches of magic 2, the format since Kafka 0.11 (KIP-98)."""
+
+from collections.abc import Iterator
+from struct import Struct
+from typing import Final, NoReturn
+
+import crc32c
+
+from logstore.batch.batch_attributes import (
+    CODEC_BITS,
+    CONTROL_BIT,
+    DELETE_HORIZON_BIT,
+    NO_SEQUENCE,
+    TIMESTAMP_TYPE_BIT,
+    TRANSACTIONAL_BIT,
+    TimestampType,
+)
+from logstore.batch.compression.codec import Codec, decompress
+from logstore.batch.record import Record
+from logstore.batch.record_decoder import decode_records
+from logstore.errors import (
+    CorruptBatchError,
+    CorruptRecordError,
+    DecompressionError,
+    InvalidBatchHeaderError,
+    TornBatchError,
+)
+
+LOG_OVERHEAD: Final = 12
+"""Bytes of the offset and the length before every batch; the length counts what follows them."""
+HEADER: Final = Struct(">qiibIhiqqqhii")
+HEADER_SIZE: Final = HEADER.size
+CRC_START: Final = 21
+"""The checksum covers everything from the attributes on, so that a follower's epoch change keeps it."""
+MAX_OFFSET: Final = 2**63 - 1
+_MAX_SEQUENCE: Final = 2**31 - 1
+
+
+class RecordBatch:
+    """One batch at `position` of `data`: its header, checked and decoded; its records on demand.
+
+    `size` counts all of the batch's bytes. Timestamps are milliseconds since 1970 UTC.
+
+    >>> [record.value for batch in LogFile.open(path).batches() for record in batch.records()]
+    """
+
+    __slots__ = (
+        "attributes",
+        "base_offset",
+        "base_sequence",
+        "base_timestamp",
+        "crc",
+        "data",
+        "file",
+        "last_offset",
+        "leader_epoch",
+        "magic",
+        "max_timestamp",
+        "position",
+        "producer_epoch",
+        "producer_id",
+        "record_count",
+        "size",
+    )
+
+    def __init__(self, data: memoryview, position: int = 0, file: str | None = None) -> None:
+        """Read the header. Raises TornBatchError, or InvalidBatchHeaderError where no batch of magic 2 begins."""
+        left = len(data) - position
+        if left < HEADER_SIZE:
+            _refuse_short(data, position, file)
+        (
+            base_offset,
+            length,
+            self.leader_epoch,
+            self.magic,
+            self.crc,
+            self.attributes,
+            last_offset_delta,
+            self.base_timestamp,
+            self.max_timestamp,
+            self.producer_id,
+            self.producer_epoch,
+            self.base_sequence,
+            self.record_count,
+        ) = HEADER.unpack_from(data, position)
+        self.size = size = length + LOG_OVERHEAD
+        if size < HEADER_SIZE:
+            _refuse_length(length, position, file)
+        if size > left:
+            refuse_torn(left, size, position, file)
+        self.base_offset = base_offset
+        self.last_offset = base_offset + last_offset_delta
+        if base_offset < 0 or not 0 <= last_offset_delta <= MAX_OFFSET - base_offset or self.record_count < 0:
+            _refuse_header(base_offset, last_offset_delta, self.record_count, position, file)
+        self.data = data
+        self.position = position
+        self.file = file
+
+    def __repr__(self) -> str:
+        return (
+            f"RecordBatch(position={self.position}, size={self.size}, offsets={self.base_offset}..{self.last_offset})"
+        )
+
+    @property
+    def codec(self) -> Codec | int:
+        """How the records are compressed; a plain number where it is no codec."""
+        codec = self.attributes & CODEC_BITS
+        return Codec(codec) if codec <= Codec.ZSTD else codec
+
+    @property
+    def timestamp_type(self) -> TimestampType:
+        """Whether the producer or the leader set the timestamps."""
+        return TimestampType((self.attributes & TIMESTAMP_TYPE_BIT) >> 3)
+
+    @property
+    def is_transactional(self) -> bool:
+        """Whether the records belong to a transaction."""
+        return bool(self.attributes & TRANSACTIONAL_BIT)
+
+    @property
+    def is_control(self) -> bool:
+        """Whether the records are Kafka's own, such as a transaction's end (`ControlRecord`)."""
+        return bool(self.attributes & CONTROL_BIT)
+
+    @property
+    def has_delete_horizon(self) -> bool:
+        """Whether `base_timestamp` is the time from which compaction may drop the tombstones here (KIP-534)."""
+        return bool(self.attributes & DELETE_HORIZON_BIT)
+
+    @property
+    def last_sequence(self) -> int:
+        """The last record's sequence number, which starts over after 2^31 - 1; -1 without an idempotent producer."""
+        if self.base_sequence == NO_SEQUENCE:
+            return NO_SEQUENCE
+        last: int = self.base_sequence + self.last_offset - self.base_offset
+        return last & _MAX_SEQUENCE
+
+    def is_valid(self) -> bool:
+        """Whether the checksum holds."""
+        stored: int = self.crc
+        return crc32c.crc32c(self.data[self.position + CRC_START : self.position + self.size]) == stored
+
+    def ensure_valid(self) -> None:
+        """Raise CorruptBatchError unless the checksum holds."""
+        if not self.is_valid():
+            raise CorruptBatchError(
+                f"the checksum of the batch of {self.size:,} bytes does not hold",
+                file=self.file,
+                position=self.position,
+                offset=self.base_offset,
+                advice=f"take offsets {self.base_offset:,} to {self.last_offset:,} from another replica",
+            )
+
+    def records(self, *, limit: int | None = None) -> Iterator[Record]:
+        """Decode the records, decompressed first, to at most `limit` bytes (see `decompression_limit`).
+
+        The checksum is the caller's business (`ensure_valid`). Raises DecompressionError, DecompressionLimitError,
+        and CorruptRecordError once the records before it are given.
+        """
+        append_time = self.timestamp_type is TimestampType.LOG_APPEND_TIME
+        try:
+            data = bytes(self.section(limit=limit))
+            yield from decode_records(
+                data,
+                count=self.record_count,
+                base_offset=self.base_offset,
+                base_timestamp=self.base_timestamp,
+                append_timestamp=self.max_timestamp if append_time else None,
+            )
+        except (DecompressionError, CorruptRecordError) as error:
+            raise error.placed(file=self.file, position=self.position, offset=self.base_offset) from error
+
+    def section(self, *, limit: int | None = None) -> memoryview:
+        """Return the records' bytes, decompressed as by `records`, else where they are. Raises DecompressionError."""
+        view = self.data[self.position + HEADER_SIZE : self.position + self.size]
+        codec = self.attributes & CODEC_BITS
+        return memoryview(decompress(codec, view, limit=limit)) if codec else view
+
+
+REPLACE_ADVICE: Final = "Kafka truncates the log here when it recovers; what follows is only on other replicas"
+TORN_ADVICE: Final = "normal while a broker writes: read again; otherwise Kafka truncates the log here when it recovers"
+
+
+def _refuse_length(length: int, position: int, file: str | None) -> NoReturn:
+    """Raise InvalidBatchHeaderError for a length that is too small for any batch."""
+    raise InvalidBatchHeaderError(
+        f"no batch has a length of {length:,}", file=file, position=position, advice=REPLACE_ADVICE
+    )
+
+
+def refuse_torn(left: int, size: int, position: int, file: str | None) -> NoReturn:
+    """Raise TornBatchError for a batch that goes on beyond the end."""
+    raise TornBatchError(
+        f"the file ends {left:,} bytes into a batch of {size:,}", file=file, position=position, advice=TORN_ADVICE
+    )
+
+
+def _refuse_short(data: memoryview, position: int, file: str | None) -> NoReturn:
+    """Raise for what is too short to hold a header; its length may be readable all the same."""
+    left = len(data) - position
+    size = HEADER_SIZE
+    if left >= LOG_OVERHEAD:
+        length = int.from_bytes(data[position + 8 : position + LOG_OVERHEAD], "big", signed=True)
+        if length < HEADER_SIZE - LOG_OVERHEAD:
+            _refuse_length(length, position, file)
+        size = length + LOG_OVERHEAD
+    refuse_torn(left, size, position, file)
+
+
+def _refuse_header(base_offset: int, last_offset_delta: int, count: int, position: int, file: str | None) -> NoReturn:
+    raise InvalidBatchHeaderError(
+        f"the header states base offset {base_offset}, offset delta {last_offset_delta} and {count} records",
+        file=file,
+        position=position,
+        advice=REPLACE_ADVICE,
+    )

@@ -1,0 +1,1 @@
+"""The codecs of batches, framed as Kafka frames them, with bounds to what they decompress to."""

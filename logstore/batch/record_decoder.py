@@ -1,0 +1,113 @@
+"""Records of magic 2 (KIP-98), decoded one by one in plain Python: for few records, or where no kernel is wanted.
+
+A record is a varint length and that many bytes: attributes, varint deltas of timestamp and offset, the key and the
+value with varint lengths (negative: null), and the headers. All varints are zigzag.
+"""
+
+from collections.abc import Iterator
+from typing import Final, NamedTuple
+
+from logstore.batch.record import Header, Record
+from logstore.errors import CorruptRecordError
+
+_VARINT_BITS: Final = 35
+_VARLONG_BITS: Final = 70
+_RANGE: Final = 2**63
+
+
+class RecordFields(NamedTuple):
+    """A record as it is encoded."""
+
+    timestamp_delta: int
+    offset_delta: int
+    start: int
+    """Where the key begins, and with it what no leader changes."""
+    key: bytes | None
+    value: bytes | None
+    headers: tuple[Header, ...]
+    end: int
+
+
+def decode_records(
+    data: bytes, *, count: int, base_offset: int, base_timestamp: int, append_timestamp: int | None
+) -> Iterator[Record]:
+    """Decode `count` records that fill `data` exactly.
+
+    `append_timestamp` stands for every record's own timestamp where the leader set it. Raises CorruptRecordError at
+    the first record that cannot be, with the number of the record in its message.
+    """
+    position = 0
+    for number in range(count):
+        try:
+            timestamp_delta, offset_delta, _, key, value, headers, position = read_fields(data, position)
+        except IndexError:
+            raise CorruptRecordError(f"record {number} of {count} ends beyond its batch") from None
+        except CorruptRecordError as error:
+            raise CorruptRecordError(f"record {number} of {count}: {error.what}") from None
+        timestamp = _wrapping(base_timestamp + timestamp_delta) if append_timestamp is None else append_timestamp
+        yield Record(_wrapping(base_offset + offset_delta), timestamp, key, value, headers)
+    if position != len(data):
+        raise CorruptRecordError(f"{len(data) - position:,} bytes follow the last of {count} records")
+
+
+def _wrapping(value: int) -> int:
+    """Keep a sum within 64 bits: damaged deltas wrap around, in Kafka and in the kernels too."""
+    return value if -_RANGE <= value < _RANGE else (value + _RANGE) % (2 * _RANGE) - _RANGE
+
+
+def read_fields(data: bytes, position: int) -> RecordFields:
+    """Read the record at `position`. Raises CorruptRecordError, and IndexError where it ends beyond the data."""
+    length, position = _read_varint(data, position, _VARINT_BITS)
+    if not 0 <= length <= len(data) - position:
+        raise CorruptRecordError(f"its length is {length:,}, but {len(data) - position:,} bytes are left")
+    end = position + length
+    timestamp_delta, position = _read_varint(data, position + 1, _VARLONG_BITS)
+    offset_delta, start = _read_varint(data, position, _VARINT_BITS)
+    key, position = _read_nullable(data, start, end)
+    value, position = _read_nullable(data, position, end)
+    header_count, position = _read_varint(data, position, _VARINT_BITS)
+    headers: tuple[Header, ...] = ()
+    if header_count:
+        headers, position = _read_headers(data, position, end, header_count)
+    if position != end:
+        raise CorruptRecordError(f"its length is {length:,}, but its fields end {position - end:+,} bytes from there")
+    return RecordFields(timestamp_delta, offset_delta, start, key, value, headers, end)
+
+
+def _read_headers(data: bytes, position: int, end: int, count: int) -> tuple[tuple[Header, ...], int]:
+    # Each header takes two bytes at least, so a count that passes cannot make this loop long.
+    if not 0 <= count <= (end - position) // 2:
+        raise CorruptRecordError(f"it cannot have {count:,} headers")
+    headers = []
+    for _ in range(count):
+        key, position = _read_nullable(data, position, end)
+        if key is None:
+            raise CorruptRecordError("a header has no key")
+        value, position = _read_nullable(data, position, end)
+        headers.append(Header(key.decode(errors="replace"), value))
+    return tuple(headers), position
+
+
+def _read_nullable(data: bytes, position: int, end: int) -> tuple[bytes | None, int]:
+    length, position = _read_varint(data, position, _VARINT_BITS)
+    if length < 0:
+        return None, position
+    if length > end - position:
+        raise CorruptRecordError(f"a field of {length:,} bytes begins {end - position:,} bytes before its end")
+    return data[position : position + length], position + length
+
+
+def _read_varint(data: bytes, position: int, bits: int) -> tuple[int, int]:
+    """Read a zigzag varint of at most `bits` bits, seven a byte; IndexError where the data ends before it does."""
+    byte = data[position]
+    if byte < 0x80:
+        return byte >> 1 ^ -(byte & 1), position + 1
+    value = byte & 0x7F
+    for shift in range(7, bits, 7):
+        position += 1
+        byte = data[position]
+        value |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            value &= 0xFFFF_FFFF if bits == _VARINT_BITS else 0xFFFF_FFFF_FFFF_FFFF
+            return value >> 1 ^ -(value & 1), position + 1
+    raise CorruptRecordError("a number takes more bytes than any can")

@@ -1,0 +1,86 @@
+"""The offset checkpoint files of a root that is open (Kafka: LogManager's checkpoint methods, LogCleanerManager's)."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from epoch.filesystem import REAL, FileSystem
+from logstore.files.offset_checkpoint import (
+    CLEANER_OFFSET_CHECKPOINT,
+    HIGH_WATERMARK_CHECKPOINT,
+    LOG_START_OFFSET_CHECKPOINT,
+    RECOVERY_POINT_CHECKPOINT,
+    OffsetCheckpoint,
+)
+from logstore.files.root_checkpoints import RootCheckpoints
+from logstore.log.log import Log
+from logstore.log.log_observer import LogObserver
+from logstore.topic_partition import TopicPartition, parse_directory_name
+
+
+class CheckpointFiles(LogObserver):
+    """Written from the open logs; what the files say of partitions that somebody else looks after stays in them.
+
+    How far each log was compacted is the cleaner's to say: here it is only taken back, as an observer of truncations.
+    """
+
+    def __init__(self, root: Path, filesystem: FileSystem = REAL) -> None:
+        """Write nothing yet; see `read`."""
+        self._root = root
+        self._filesystem = filesystem
+        self._found: dict[str, OffsetCheckpoint] = {}
+        self._others: set[TopicPartition] = set()
+        self._cleaned = OffsetCheckpoint()
+
+    def read(self) -> RootCheckpoints:
+        """Read all files; one that cannot be read counts as empty."""
+        checkpoints = RootCheckpoints.read(self._root)
+        self._found = dict(checkpoints.offsets)
+        self._cleaned = OffsetCheckpoint(self._found[CLEANER_OFFSET_CHECKPOINT])
+        return checkpoints
+
+    def keep(self, partition: TopicPartition) -> None:
+        """Leave what the files say of a partition that is not open here."""
+        self._others.add(partition)
+
+    def is_cleaned(self, partition: TopicPartition) -> bool:
+        """Whether a cleaner has been at work on the log."""
+        return partition in self._cleaned
+
+    def truncated(self, log: Path, log_end_offset: int, bytes_removed: int) -> None:
+        """Note that what comes from `log_end_offset` on was never compacted (Kafka: maybeTruncateCheckpoint)."""
+        del bytes_removed
+        self._lower(parse_directory_name(log.name).topic_partition, log_end_offset)
+
+    def opened(self, partition: TopicPartition, log: Log) -> None:
+        """Note how far a log reaches whose end recovery may have taken back: its last segment is never compacted."""
+        self._lower(partition, log.segments[-1].base_offset)
+
+    def forget(self, partition: TopicPartition) -> None:
+        """Note that a partition is gone."""
+        self._cleaned.pop(partition, None)
+
+    def write_recovery_points(self, logs: Mapping[TopicPartition, Log]) -> None:
+        """Write up to where each log is flushed, where it starts, and what has changed for the cleaner, durably.
+
+        Raises OSError.
+        """
+        self._write(RECOVERY_POINT_CHECKPOINT, {each: log.recovery_point for each, log in logs.items()})
+        # As Kafka does: the others start where their first segment does.
+        inside = {each: log for each, log in logs.items() if log.log_start_offset > log.segments[0].base_offset}
+        self._write(LOG_START_OFFSET_CHECKPOINT, {each: log.log_start_offset for each, log in inside.items()})
+        if self._cleaned != self._found.get(CLEANER_OFFSET_CHECKPOINT, OffsetCheckpoint()):
+            self._cleaned.write(self._root / CLEANER_OFFSET_CHECKPOINT, self._filesystem)
+            self._found[CLEANER_OFFSET_CHECKPOINT] = OffsetCheckpoint(self._cleaned)
+
+    def write_high_watermarks(self, logs: Mapping[TopicPartition, Log]) -> None:
+        """Write the high watermarks, durably. Raises OSError."""
+        self._write(HIGH_WATERMARK_CHECKPOINT, {each: log.high_watermark for each, log in logs.items()})
+
+    def _lower(self, partition: TopicPartition, offset: int) -> None:
+        if self._cleaned.get(partition, 0) > offset:
+            self._cleaned[partition] = offset
+
+    def _write(self, name: str, offsets: dict[TopicPartition, int]) -> None:
+        found = self._found.get(name, OffsetCheckpoint())
+        kept = {partition: found[partition] for partition in self._others & found.keys()}
+        OffsetCheckpoint(kept | offsets).write(self._root / name, self._filesystem)

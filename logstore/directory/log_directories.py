@@ -1,0 +1,144 @@
+"""The several log.dirs roots of one broker: a disk that fails takes only its own partitions offline (KIP-112)."""
+
+import os
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+from uuid import UUID
+
+from epoch.resource_limits import is_limit, no_more_threads
+from logstore.closing import do_all
+from logstore.directory.log_directory import LogDirectory
+from logstore.errors import OfflineDirectoryError, PartitionExistsError, UnknownPartitionError
+from logstore.files.clean_shutdown import UNKNOWN_BROKER_EPOCH
+from logstore.log.log import Log
+from logstore.log_config import LogConfig
+from logstore.topic_partition import TopicPartition
+
+
+class LogDirectories:
+    """Roots that are used as one; see `LogDirectory` for each.
+
+    >>> with LogDirectories.open(["/disk-1/kafka-logs", "/disk-2/kafka-logs"]) as directories:
+    ...     directories.log(TopicPartition("orders", 0)).log_end_offset
+    """
+
+    def __init__(self, roots: Iterable[LogDirectory], offline: dict[Path, OSError]) -> None:
+        """Take roots that are open, and those that could not be opened; see `open`."""
+        self.roots = tuple(roots)
+        self._offline = offline
+
+    @classmethod
+    def open(
+        cls,
+        roots: Iterable[str | os.PathLike[str]],
+        config: LogConfig | Callable[[TopicPartition], LogConfig] | None = None,
+        **options: Any,
+    ) -> Self:
+        """Open each root in a thread of its own, as `LogDirectory.open` does with the same options.
+
+        A root whose disk fails is offline from the beginning. Raises DirectoryLockedError, and the disk's OSError
+        where no root is left; all locks are free again then.
+        """
+        opened: list[LogDirectory] = []
+        offline: dict[Path, OSError] = {}
+        paths = [Path(root).absolute() for root in roots]
+
+        def open_root(path: Path) -> LogDirectory:
+            directory = LogDirectory.open(path, config, **options)
+            opened.append(directory)
+            return directory
+
+        try:
+            with ThreadPoolExecutor(max(len(paths), 1)) as threads:
+                futures = {path: threads.submit(open_root, path) for path in paths}
+        except RuntimeError as error:
+            for directory in opened:
+                directory.abandon()
+            raise no_more_threads(error) from error
+        failures = {path: future.exception() for path, future in futures.items()}
+        opened = [future.result() for path, future in futures.items() if failures[path] is None]
+        for path, failure in failures.items():
+            if isinstance(failure, OSError) and failure.errno is not None and opened and not is_limit(failure):
+                offline[path] = failure
+            elif failure is not None:
+                for directory in opened:
+                    directory.abandon()
+                raise failure
+        return cls(opened, offline)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+    @property
+    def offline(self) -> dict[Path, OSError]:
+        """The roots that are offline, and why."""
+        return self._offline | {root.root: root.failure for root in self.roots if root.failure is not None}
+
+    @property
+    def broker_epoch(self) -> int:
+        """The epoch of the broker that stopped last, where all roots say the same; else -1.
+
+        Kafka: LogManager.readBrokerEpochFromCleanShutdownFiles. What is set here is written where a root is closed in
+        order.
+        """
+        epochs = {root.broker_epoch for root in self.roots}
+        return epochs.pop() if len(epochs) == 1 and not self.offline else UNKNOWN_BROKER_EPOCH
+
+    @broker_epoch.setter
+    def broker_epoch(self, epoch: int) -> None:
+        for root in self.roots:
+            root.broker_epoch = epoch
+
+    @property
+    def partitions(self) -> dict[TopicPartition, Log]:
+        """The logs of all roots that are online."""
+        return {partition: log for root in self.roots for partition, log in root.partitions.items()}
+
+    def log(self, partition: TopicPartition) -> Log:
+        """Return a partition's log. Raises UnknownPartitionError; OfflineDirectoryError where it may be offline."""
+        return self._root_of(partition).log(partition)
+
+    def create(self, partition: TopicPartition, *, topic_id: UUID | None = None) -> Log:
+        """Make a partition in the root with the fewest, as Kafka does.
+
+        Raises PartitionExistsError, OfflineDirectoryError where no root is online, and OSError.
+        """
+        online = [root for root in self.roots if root.failure is None]
+        if not online:
+            raise OfflineDirectoryError("all log directories are offline", advice="replace the disks")
+        for root in online:
+            if partition in root.partitions or partition in root.unreadable:
+                raise PartitionExistsError(f"there is a partition {partition} already", file=root.root)
+        return min(online, key=lambda root: len(root.partitions)).create(partition, topic_id=topic_id)
+
+    def delete(self, partition: TopicPartition) -> None:
+        """Remove a partition, as `LogDirectory.delete` does."""
+        self._root_of(partition).delete(partition)
+
+    def run_periodic(self) -> None:
+        """Do what is due in each root. Raises nothing."""
+        for root in self.roots:
+            root.run_periodic()
+
+    def close(self) -> None:
+        """Close all roots, whatever becomes of each. Raises OSError, NotClosedError where several failed."""
+        do_all([root.close for root in self.roots], "the log directories")
+
+    def _root_of(self, partition: TopicPartition) -> LogDirectory:
+        for root in self.roots:
+            if partition in root.partitions or partition in root.unreadable:
+                return root
+        if self.offline:
+            roots = ", ".join(map(str, self.offline))
+            raise OfflineDirectoryError(
+                f"there is no partition {partition} in the roots that are online", advice=f"it may be in {roots}"
+            )
+        raise UnknownPartitionError(f"no root holds the partition {partition}", advice="create it first")

@@ -1,0 +1,541 @@
+"""The logs of one log.dirs root, open for reading and writing (Kafka: LogManager, for one directory)."""
+
+import os
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
+from functools import partial
+from pathlib import Path
+from threading import RLock
+from types import MappingProxyType, TracebackType
+from typing import Final, NoReturn, Self
+from uuid import UUID
+
+from epoch.filesystem import REAL, FileSystem
+from epoch.forked import RefusedLock, disown_after_fork
+from epoch.resource_limits import naming_limits, no_more_threads
+from logstore.clock import now_ms
+from logstore.closing import do_all
+from logstore.directory.checkpoint_files import CheckpointFiles
+from logstore.directory.deleted_partitions import DeletedPartitions
+from logstore.directory.directory_settings import DirectorySettings
+from logstore.directory.periodic_thread import PeriodicThread
+from logstore.directory.schedule import Schedule
+from logstore.errors import (
+    InvalidDirectoryNameError,
+    LogClosedError,
+    LogPoisonedError,
+    LogStoreError,
+    NotALogDirectoryError,
+    OfflineDirectoryError,
+    PartitionExistsError,
+    UnknownPartitionError,
+    inherited_directory,
+)
+from logstore.file_name import FileKind, parse_file_name
+from logstore.files.clean_shutdown import CLEAN_SHUTDOWN_NAME, UNKNOWN_BROKER_EPOCH, CleanShutdown, take_clean_shutdown
+from logstore.files.directory_lock import LOCK_NAME, DirectoryLock
+from logstore.files.own_checkpoints import OwnCheckpoints
+from logstore.files.owned_filesystem import OwnedFileSystem
+from logstore.files.partition_metadata import PARTITION_METADATA_NAME, PartitionMetadata
+from logstore.files.root_checkpoints import PartitionCheckpoints, RootCheckpoints
+from logstore.log.log import Log
+from logstore.log.log_observer import LogObserver, LogObservers
+from logstore.log_config import LogConfig
+from logstore.offline.log_root import is_live_partitions
+from logstore.recovery.segment_recovery import OnBytes
+from logstore.segment.open_files import OpenFiles
+from logstore.segment.segment_file import is_passing
+from logstore.topic_partition import DirectoryMark, TopicPartition, is_partition_directory_name, parse_directory_name
+
+METADATA_TOPIC: Final = "__cluster_metadata"
+"""The KRaft controller's own log may lie in the same root, and is none of the log manager's (as in Kafka)."""
+
+
+class LogDirectory:
+    """All partitions of one log.dirs root, behind its lock.
+
+    Nothing runs in the background, unless it is opened with `periodic=True`: `run_periodic` does what is due, and is to
+    be called every second or so.
+
+    >>> with LogDirectory.open("/var/kafka-logs", periodic=True) as directory:
+    ...     log = directory.create(TopicPartition("orders", 0))
+    ...     log.append([Record.of(b"...")])
+    """
+
+    def __init__(
+        self,
+        root: Path,
+        lock: DirectoryLock,
+        *,
+        config_of: Callable[[TopicPartition], LogConfig],
+        settings: DirectorySettings,
+        filesystem: FileSystem,
+        clock: Callable[[], int],
+        observer: LogObserver | None = None,
+    ) -> None:
+        """Hold no logs yet; see `open`."""
+        self.root = root
+        self.broker_epoch = UNKNOWN_BROKER_EPOCH
+        """The epoch of the broker that stopped last, as the clean-shutdown file said; written again on close."""
+        self._lock = lock
+        self._config_of = config_of
+        self._settings = settings
+        self._filesystem = filesystem
+        self._clock = clock
+        self._observer = observer
+        self._open_files = OpenFiles(settings.max_open_files)
+        self._logs: dict[TopicPartition, Log] = {}
+        self._unreadable: dict[TopicPartition, LogStoreError] = {}
+        self._flushed_ms: dict[TopicPartition, int] = {}
+        self._set_aside: dict[str, DirectoryMark] = {}
+        self._may_be_torn = False
+        self._checkpoints = CheckpointFiles(root, filesystem)
+        self._deleted = DeletedPartitions(filesystem)
+        self._adopted: dict[TopicPartition, OwnCheckpoints] = {}
+        """Of partitions that stood alone so far."""
+        self._begun: set[TopicPartition] = set()
+        """Those whose making may have been broken off."""
+        self._failure: OSError | None = None
+        self._changes: RLock | RefusedLock = RLock()
+        self._schedule = Schedule(
+            {
+                self.notice_failures: 0,
+                self.flush_due_logs: settings.log_flush_scheduler_interval_ms,
+                self.checkpoint: settings.log_flush_offset_checkpoint_interval_ms,
+                self.checkpoint_high_watermarks: settings.replica_high_watermark_checkpoint_interval_ms,
+                self.enforce_retention: settings.log_retention_check_interval_ms,
+                self.remove_deleted: 0,
+            },
+            clock(),
+        )
+        self._thread = PeriodicThread(self.run_periodic, settings.shortest_interval_ms, f"epochlog {root.name}")
+        self._is_inherited = False
+        disown_after_fork(self)
+
+    @classmethod
+    def open(
+        cls,
+        root: str | os.PathLike[str],
+        config: LogConfig | Callable[[TopicPartition], LogConfig] | None = None,
+        *,
+        settings: DirectorySettings | None = None,
+        filesystem: FileSystem = REAL,
+        clock: Callable[[], int] = now_ms,
+        observer: LogObserver | None = None,
+        periodic: bool = False,
+        progress: OnBytes = lambda _: None,
+        lock: DirectoryLock | None = None,
+        made: Callable[[Self], object] = lambda _: None,
+    ) -> Self:
+        """Lock the root, made where it is missing, and open all logs in it, recovering them after an unclean stop.
+
+        `config` is all logs' or tells each partition's. `observer` hears of all logs, from several threads. With
+        `periodic` a thread calls `run_periodic` until the directory is closed. `progress` is told, from several
+        threads, how many more bytes are recovered: `RecoveryEstimate` says beforehand how many there are. `lock` is
+        the root's, where the caller holds it already: it is released when the directory is closed. `made` is told of
+        the directory before it opens any log: for who closes it whatever is raised, even as this returns.
+
+        A log that is damaged beyond recovery, that somebody has opened by itself, or whose directory is a link, is in
+        `unreadable`, and the others go on. Raises NotALogDirectoryError where the root is a log's own directory,
+        DirectoryLockedError, and OSError where the disk fails.
+        """
+        root = Path(root).absolute()
+        filesystem = OwnedFileSystem(filesystem, inherited_directory(root))
+        _ensure_holds_no_segments(root)
+        if not root.is_dir():
+            filesystem.mkdir(root)
+            filesystem.fsync_directory(root.parent)
+        lock = lock or DirectoryLock(root / LOCK_NAME)
+        directory = None
+        try:
+            if not lock.held:
+                lock.take()
+            directory = cls(
+                root,
+                lock,
+                config_of=config if callable(config) else lambda _: config or LogConfig(),
+                settings=settings or DirectorySettings(),
+                filesystem=filesystem,
+                clock=clock,
+                observer=observer,
+            )
+            made(directory)
+            directory._load(progress)
+            if periodic:
+                directory._thread.start()
+            return directory  # noqa: TRY300  here, as something may be raised until it returns
+        except BaseException:
+            if directory is not None:
+                directory.abandon()
+            lock.release()
+            raise
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+    # --- what is in it
+
+    @property
+    def partitions(self) -> Mapping[TopicPartition, Log]:
+        """The open logs, by partition. None once the disk has failed."""
+        return MappingProxyType(self._logs)
+
+    @property
+    def unreadable(self) -> Mapping[TopicPartition, LogStoreError]:
+        """The partitions that could not be opened, and why."""
+        return MappingProxyType(self._unreadable)
+
+    @property
+    def set_aside(self) -> Mapping[str, DirectoryMark]:
+        """The directories marked `-future` or `-stray`, by name: a broker's affair, and left as they are.
+
+        So is what the checkpoint files say of their partitions. Kafka opens such logs too.
+        """
+        return MappingProxyType(self._set_aside)
+
+    @property
+    def failure(self) -> OSError | None:
+        """What took the root offline; None while it is online."""
+        return self._failure
+
+    def log(self, partition: TopicPartition) -> Log:
+        """Return a partition's log. Raises OfflineDirectoryError, UnknownPartitionError, or why it is unreadable."""
+        self._ensure_online()
+        if partition in self._unreadable:
+            raise self._unreadable[partition]
+        if partition not in self._logs:
+            raise UnknownPartitionError(f"there is no partition {partition}", file=self.root, advice="create it first")
+        return self._logs[partition]
+
+    # --- partitions come and go
+
+    def create(self, partition: TopicPartition, *, topic_id: UUID | None = None) -> Log:
+        """Make a partition and open its empty log.
+
+        Raises InvalidDirectoryNameError, PartitionExistsError, OSError.
+        """
+        if parse_directory_name(str(partition)).topic_partition != partition:
+            raise InvalidDirectoryNameError(
+                f"{partition!r} is no partition", file=self.root, advice="name a topic, and a number from 0 on"
+            )
+        with self._changes:
+            self._ensure_online()
+            path = self.root / str(partition)
+            if partition in self._logs or (path.exists() and partition not in self._begun):
+                raise PartitionExistsError(f"there is a partition {partition} already", file=path)
+            with self._watched():
+                # Whatever breaks this off, the next call goes on with it.
+                self._begun.add(partition)
+                if not path.exists():
+                    self._filesystem.mkdir(path)
+                self._filesystem.fsync_directory(self.root)
+                if topic_id is not None:
+                    PartitionMetadata(topic_id).write(path / PARTITION_METADATA_NAME, self._filesystem)
+                log = self._open_log(partition, PartitionCheckpoints(clean_shutdown=True))
+            self._logs[partition] = log
+            self._begun.discard(partition)
+            return log
+
+    def recover(self, partition: TopicPartition) -> Log:
+        """Open a poisoned log again, checked from its recovery point on, and return what takes its place.
+
+        Where that is broken off, the log is closed; the next call goes on with it. Raises as `log` and `Log.open` do.
+        """
+        with self._changes, self._watched():
+            log = self._logs[partition] = self.log(partition).recover()
+            return log
+
+    def delete(self, partition: TopicPartition) -> None:
+        """Remove a partition: its directory is renamed now, and removed `file_delete_delay_ms` later.
+
+        Where that is broken off, the partition may be closed already; the next call goes on with it. Raises
+        UnknownPartitionError, OSError.
+        """
+        with self._changes, self._watched():
+            self._ensure_online()
+            _close_or_abandon(self.log(partition))
+            due_ms = self._clock() + self._config_of(partition).file_delete_delay_ms
+            if (self.root / str(partition)).exists():
+                self._deleted.rename(self.root / str(partition), due_ms)
+            self._logs[partition].is_deleted = True
+            del self._logs[partition]
+            self._flushed_ms.pop(partition, None)
+            self._checkpoints.forget(partition)
+            self.checkpoint()
+
+    # --- what is due from time to time
+
+    def run_periodic(self) -> None:
+        """Do what is due: flush by `flush_ms`, write checkpoints, enforce retention, remove what was deleted.
+
+        A failed disk takes the root offline, as `failure` tells then. On a full one what failed is tried again when
+        it is due next. Once the directory is closed nothing is due. Raises nothing.
+        """
+        if self._is_inherited:
+            return
+        with self._changes:
+            for task in self._schedule.due(self._clock()):
+                if self._failure is None and self._lock.held:
+                    with suppress(OSError), self._watched():
+                        task()
+
+    def checkpoint(self) -> None:
+        """Write the recovery points and the log start offsets, durably.
+
+        Raises DirectoryLockedError once closed, OfflineDirectoryError, OSError.
+        """
+        with self._changes, self._watched():
+            self._ensure_online()
+            self._checkpoints.write_recovery_points(self._logs)
+
+    def checkpoint_high_watermarks(self) -> None:
+        """Write the high watermarks, durably. Raises as `checkpoint` does."""
+        with self._changes, self._watched():
+            self._ensure_online()
+            self._checkpoints.write_high_watermarks(self._logs)
+
+    def flush_due_logs(self) -> None:
+        """Flush the logs whose `flush_ms` has passed since their last flush here. Raises OSError."""
+        now = self._clock()
+        for partition, log in self._logs.items():
+            if now - self._flushed_ms.setdefault(partition, now) >= log.config.flush_ms:
+                with suppress(LogClosedError, LogPoisonedError):
+                    log.flush()
+                self._flushed_ms[partition] = now
+
+    def enforce_retention(self) -> None:
+        """Delete segments by age and size in all logs, and forget idle producers. Raises OSError."""
+        for log in self._logs.values():
+            with suppress(LogClosedError, LogPoisonedError):
+                log.delete_old_segments()
+                log.expire_producers()
+
+    def notice_failures(self) -> None:
+        """Take the root offline where a write or fsync of a log has failed. `run_periodic` looks first.
+
+        A log that is poisoned since a call was broken off (LogPoisonedError) says nothing of the disk: see `recover`.
+        """
+        with self._changes:
+            for log in self._logs.values():
+                if log.failure is not None and not isinstance(log.failure, LogPoisonedError):
+                    self._fail(log.failure)
+                    return
+
+    def remove_deleted(self) -> None:
+        """Remove the directories of deleted partitions whose delay has passed. Raises OSError."""
+        self._deleted.remove_due(self._clock())
+
+    # --- the end
+
+    def close(self) -> None:
+        """Flush and close all logs, write the checkpoints and the clean-shutdown file, release the lock.
+
+        After a failure of the disk only the lock is released. Where a log cannot be closed, all others still are.
+        Raises OSError, NotClosedError where several failed; the logs are recovered at the next open then. A forked
+        process closes its copy of a directory by this too: nothing happens to the directory.
+        """
+        if self._is_inherited:
+            return
+        self._thread.stop()
+        with self._changes:
+            try:
+                if self._failure is None and self._lock.held:
+                    with self._watched():
+                        self._close_in_order()
+            finally:
+                self._let_go()
+
+    def abandon(self) -> None:
+        """Let go of everything and write nothing, as if the process had died."""
+        if self._is_inherited:
+            return
+        self._thread.stop()
+        with self._changes:
+            self._let_go()
+
+    def _close_in_order(self) -> None:
+        logs = self._logs
+        steps: list[Callable[[], object]] = [
+            lambda: self._checkpoints.write_high_watermarks(logs),
+            *(partial(_close_or_abandon, log) for log in logs.values()),
+            lambda: self._checkpoints.write_recovery_points(logs),
+        ]
+        do_all(steps, f"the logs in {self.root}")
+        is_complete = all(log.is_complete for log in logs.values())
+        if is_complete and not self._unreadable and not self._may_be_torn:
+            CleanShutdown(self.broker_epoch).write(self.root / CLEAN_SHUTDOWN_NAME, self._filesystem)
+        self._logs = {}
+
+    def _let_go(self) -> None:
+        for log in self._logs.values():
+            log.abandon()
+        self._logs = {}
+        self._lock.release()
+
+    def disown(self) -> None:
+        """Take nothing more, and leave everything as it is: for a forked process, which does not hold the lock."""
+        self._is_inherited = True
+        self._changes = RefusedLock(self._refuse)
+
+    def _refuse(self) -> NoReturn:
+        raise inherited_directory(self.root)
+
+    # --- opening
+
+    def _load(self, progress: OnBytes) -> None:
+        checkpoints = self._checkpoints.read()
+        # Before any log is touched.
+        self.broker_epoch = take_clean_shutdown(self.root, self._filesystem).broker_epoch
+        self._pass_over_links()
+        live = []
+        for name in self._directory_names():
+            parsed = parse_directory_name(name)
+            if parsed.mark is DirectoryMark.DELETE:
+                self._deleted.add(self.root / name, self._clock())
+            elif parsed.mark is not DirectoryMark.NONE:
+                self._set_aside[name] = parsed.mark
+                self._checkpoints.keep(parsed.topic_partition)
+            elif parsed.topic_partition.topic != METADATA_TOPIC:
+                live.append(parsed.topic_partition)
+        # Nobody has recovered those that were set aside.
+        self._may_be_torn = bool(self._set_aside) and not checkpoints.clean_shutdown
+        if checkpoints.clean_shutdown:
+            for partition in live:
+                self._load_one(partition, checkpoints, progress)
+        else:
+            with ThreadPoolExecutor(self._settings.num_recovery_threads_per_data_dir) as threads:
+                try:
+                    loads = [threads.submit(self._load_one, each, checkpoints, progress) for each in live]
+                except RuntimeError as error:
+                    raise no_more_threads(error) from error
+                for future in loads:
+                    future.result()
+        self._adopt()
+
+    def _directory_names(self) -> list[str]:
+        with os.scandir(self.root) as entries:
+            names = [entry.name for entry in entries if entry.is_dir(follow_symlinks=False)]
+        return sorted(filter(is_partition_directory_name, names))
+
+    def _pass_over_links(self) -> None:
+        """Keep what the checkpoint files say of partitions that are elsewhere: none is opened through a link."""
+        with os.scandir(self.root) as entries:
+            links = [entry.name for entry in entries if entry.is_symlink() and is_live_partitions(entry.name)]
+        for name in links:
+            partition = parse_directory_name(name).topic_partition
+            if partition.topic != METADATA_TOPIC:
+                self._checkpoints.keep(partition)
+                self._unreadable[partition] = LogStoreError(
+                    "a symbolic link, which is not followed",
+                    file=self.root / name,
+                    advice="put the directory that it leads to in its place",
+                )
+
+    def _load_one(self, partition: TopicPartition, checkpoints: RootCheckpoints, progress: OnBytes) -> None:
+        try:
+            DirectoryLock.ensure_free(self.root / str(partition))
+            log = self._logs[partition] = self._open_log(partition, self._known_of(partition, checkpoints), progress)
+            self._checkpoints.opened(partition, log)
+        except LogStoreError as error:
+            self._unreadable[partition] = error
+            self._checkpoints.keep(partition)
+
+    def _known_of(self, partition: TopicPartition, checkpoints: RootCheckpoints) -> PartitionCheckpoints:
+        """Return what the root's files say of a partition; of one that stood alone so far, what its own files say."""
+        known = checkpoints.of(partition)
+        if known.mentioned or known.unread:
+            return known
+        own = OwnCheckpoints(self.root / str(partition), partition, self._filesystem)
+        said = own.read()
+        if not said.mentioned:
+            return known
+        # Even in a root that was closed in order: its partition may not have been.
+        own.mark_open()
+        self._adopted[partition] = own
+        return said
+
+    def _adopt(self) -> None:
+        """Let the root's files say what those of partitions say that stood alone; what they said grows old."""
+        if self._adopted:
+            self.checkpoint()
+            self.checkpoint_high_watermarks()
+            for partition in self._adopted.keys() & self._logs.keys():
+                self._adopted[partition].remove()
+            self._adopted.clear()
+
+    def _open_log(
+        self, partition: TopicPartition, known: PartitionCheckpoints, progress: OnBytes = lambda _: None
+    ) -> Log:
+        return Log.open(
+            self.root / str(partition),
+            self._config_of(partition),
+            checkpoints=known,
+            root_lock=self._lock,
+            filesystem=self._filesystem,
+            clock=self._clock,
+            observer=self._observer_of(partition),
+            open_files=self._open_files,
+            progress=progress,
+        )
+
+    def _observer_of(self, partition: TopicPartition) -> LogObserver | None:
+        if not self._checkpoints.is_cleaned(partition):
+            return self._observer
+        return LogObservers(self._checkpoints, self._observer) if self._observer else self._checkpoints
+
+    # --- the disk
+
+    @contextmanager
+    def _watched(self) -> Iterator[None]:
+        """Take the root offline when the disk fails. A full disk has not, nor has a process at one of its limits."""
+        try:
+            with naming_limits(self.root):
+                yield
+        except LogStoreError:
+            raise
+        except OSError as error:
+            if not is_passing(error):
+                self._fail(error)
+            raise
+
+    def _fail(self, error: OSError) -> None:
+        """Let go of all logs; the other roots go on (Kafka: handleLogDirFailure)."""
+        self._failure = error
+        for log in self._logs.values():
+            log.abandon()
+        self._logs = {}
+
+    def _ensure_online(self) -> None:
+        if self._is_inherited:
+            self._refuse()
+        self._lock.ensure_held()
+        if self._failure is not None:
+            raise OfflineDirectoryError(
+                f"the directory is offline since its disk failed: {self._failure}",
+                file=self.root,
+                advice="replace the disk, or open the directory again once it works",
+            ) from self._failure
+
+
+def _ensure_holds_no_segments(root: Path) -> None:
+    """Raise NotALogDirectoryError for a log's own directory: its offsets would be overwritten with those of a root."""
+    for path in root.glob("*.log"):
+        if parse_file_name(path.name).kind is FileKind.LOG:
+            raise NotALogDirectoryError(
+                "this is a partition: it holds segments itself",
+                file=root,
+                advice="open it with Log.open, or name its parent",
+            )
+
+
+def _close_or_abandon(log: Log) -> None:
+    try:
+        log.close()
+    except LogPoisonedError:
+        log.abandon()  # who broke it was told

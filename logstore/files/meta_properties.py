@@ -1,0 +1,128 @@
+"""`meta.properties`: whose a log.dirs root is (KIP-631, KIP-858; Kafka: MetaProperties)."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Final
+
+from epoch.filesystem import REAL, FileSystem
+from logstore.errors import CorruptMetadataError
+from logstore.files.partition_metadata import parse_uuid
+
+META_PROPERTIES_NAME: Final = "meta.properties"
+_MAX_BYTES: Final = 1 << 20
+_NODE_ID_KEYS: Final = {0: "broker.id", 1: "node.id"}
+_LINE: Final = re.compile(r"[ \t\f]*(?P<key>[^#!=: \t\f][^=: \t\f]*)[ \t\f]*[=: \t\f][ \t\f]*(?P<value>.*)")
+_ESCAPE: Final = re.compile(r"\\(.)")
+_ESCAPED: Final = re.compile(r"[\\=:#! ]")
+_AS_WRITTEN: Final = re.compile(r"[\w.-]+[ \t]*[=:].*", re.ASCII)
+_CLUSTER_ID: Final = re.compile(r"[!-~]{1,256}")
+_LAST_RESERVED: Final = 100
+
+
+@dataclass(frozen=True, slots=True)
+class MetaProperties:
+    """Version 0 is of clusters under ZooKeeper, version 1 of KRaft."""
+
+    version: int
+    cluster_id: str | None
+    node_id: int | None
+    """`broker.id` of version 0."""
+    directory_id: str | None
+    """Which of a broker's several log.dirs this is; None before Kafka 3.7."""
+    doubts: tuple[str, ...] = ()
+    """What Kafka reads past, though it never writes it."""
+
+    @classmethod
+    def read(cls, path: Path) -> "MetaProperties":
+        """Read the file. Raises CorruptMetadataError, and OSError where it cannot be read."""
+        with open(path, "rb") as file:
+            return cls.parse(file.read(_MAX_BYTES + 1), path)
+
+    @classmethod
+    def parse(cls, data: bytes, path: Path = Path(META_PROPERTIES_NAME)) -> "MetaProperties":
+        """Read the file's bytes, Java properties."""
+        if len(data) > _MAX_BYTES:
+            raise CorruptMetadataError(f"more than {_MAX_BYTES:,} bytes are no properties", file=path, advice=_ADVICE)
+        properties = parse_properties(data)
+        version = _number(properties, "version", path) or 0
+        if version not in _NODE_ID_KEYS:
+            raise CorruptMetadataError(f"version {version} is not 0 or 1", file=path, advice=_ADVICE)
+        node_id = _number(properties, _NODE_ID_KEYS[version], path)
+        if version == 1 and (node_id is None or "cluster.id" not in properties):
+            raise CorruptMetadataError("cluster.id or node.id is missing", file=path, advice=_ADVICE)
+        cluster_id, directory_id = properties.get("cluster.id"), properties.get("directory.id")
+        if node_id is not None and not 0 <= node_id < 1 << 31:
+            raise CorruptMetadataError(f"node {node_id} cannot be", file=path, advice=_ADVICE)
+        if cluster_id is not None and _CLUSTER_ID.fullmatch(cluster_id) is None:
+            raise CorruptMetadataError(f"cluster.id is {cluster_id!r:.60}", file=path, advice=_ADVICE)
+        if directory_id is not None and not _is_directory_id(directory_id):
+            raise CorruptMetadataError(f"directory.id is {directory_id!r:.60}", file=path, advice=_ADVICE)
+        return cls(version, cluster_id, node_id, directory_id, tuple(_doubts(data)))
+
+    def encode(self, moment: datetime | None = None) -> bytes:
+        """Return the file's bytes, as Kafka writes them; the second line is `moment`, now unless given."""
+        properties = {
+            _NODE_ID_KEYS[self.version]: self.node_id,
+            "directory.id": self.directory_id,
+            "version": self.version,
+            "cluster.id": self.cluster_id,
+        }
+        lines = [f"#{moment or datetime.now(UTC):%a %b %d %H:%M:%S %Z %Y}"]
+        lines += [f"{key}={_escaped(value)}" for key, value in properties.items() if value is not None]
+        return "\n".join(["#", *lines, ""]).encode("latin-1")
+
+    def write(self, path: Path, filesystem: FileSystem = REAL) -> None:
+        """Replace the file, atomically and durably. Raises OSError."""
+        filesystem.write_atomically(path, self.encode())
+
+
+def _escaped(value: str | int) -> str:
+    return _ESCAPED.sub(r"\\\g<0>", str(value))
+
+
+_ADVICE = "compare with the other log.dirs of the same broker, which state the same cluster and node"
+
+
+def parse_properties(data: bytes) -> dict[str, str]:
+    r"""Read Java properties, as far as Kafka writes them: no continued lines, no unicode escapes.
+
+    >>> parse_properties(b"#\nnode.id=1\n")
+    {'node.id': '1'}
+    """
+    lines = data.decode("latin-1").splitlines()
+    return {match["key"]: _ESCAPE.sub(r"\1", match["value"]) for line in lines if (match := _LINE.fullmatch(line))}
+
+
+def _doubts(data: bytes) -> Iterator[str]:
+    """Find lines that are no properties as Kafka writes them, and keys that come twice."""
+    seen: set[str] = set()
+    for number, line in enumerate(data.decode("latin-1").splitlines(), start=1):
+        if not line.strip() or line.lstrip().startswith(("#", "!")):
+            continue
+        match = _LINE.fullmatch(line)
+        if match is None or _AS_WRITTEN.fullmatch(line) is None:
+            yield f"line {number} is {line!r:.60}"
+        elif match["key"] in seen:
+            yield f"line {number} states {match['key']} again"
+        else:
+            seen.add(match["key"])
+
+
+def _is_directory_id(text: str) -> bool:
+    """Whether it is an id; the first hundred stand for no directory (Kafka: DirectoryId.reserved)."""
+    try:
+        return parse_uuid(text).int > _LAST_RESERVED
+    except ValueError:
+        return False
+
+
+def _number(properties: dict[str, str], key: str, path: Path) -> int | None:
+    text = properties.get(key)
+    if text is None:
+        return None
+    if re.fullmatch(r"-?\d{1,10}", text, re.ASCII) is None:
+        raise CorruptMetadataError(f"{key} is {text!r:.60}, not a number", file=path, advice=_ADVICE)
+    return int(text)

@@ -1,0 +1,84 @@
+"""What the checkpoint files of a log.dirs root say about its partitions."""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Self
+
+from logstore.errors import LogStoreError
+from logstore.files.clean_shutdown import CLEAN_SHUTDOWN_NAME
+from logstore.files.offset_checkpoint import (
+    CLEANER_OFFSET_CHECKPOINT,
+    HIGH_WATERMARK_CHECKPOINT,
+    LOG_START_OFFSET_CHECKPOINT,
+    OFFSET_CHECKPOINTS,
+    RECOVERY_POINT_CHECKPOINT,
+    OffsetCheckpoint,
+)
+from logstore.topic_partition import TopicPartition
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionCheckpoints:
+    """What a root's checkpoint files say about one partition; None where they do not mention it."""
+
+    recovery_point: int | None = None
+    high_watermark: int | None = None
+    log_start_offset: int | None = None
+    cleaner_offset: int | None = None
+    clean_shutdown: bool = False
+    """Whether the broker stopped in order, so that nothing needs recovery."""
+    unread: frozenset[str] = frozenset()
+    """The files that could not be read or parsed: what they say of the partition is unknown."""
+
+    @property
+    def mentioned(self) -> bool:
+        """Whether any of the files says something about the partition."""
+        offsets = self.recovery_point, self.high_watermark, self.log_start_offset, self.cleaner_offset
+        return any(offset is not None for offset in offsets)
+
+
+@dataclass(frozen=True, slots=True)
+class RootCheckpoints:
+    """The checkpoint files of one root. A missing file is an empty one; one that cannot be read is in `errors`."""
+
+    offsets: dict[str, OffsetCheckpoint] = field(default_factory=dict)
+    """By file name."""
+    clean_shutdown: bool = False
+    errors: dict[str, LogStoreError | OSError] = field(default_factory=dict)
+    """Why a file could not be read, by file name."""
+
+    @classmethod
+    def read(cls, root: Path) -> Self:
+        """Read the checkpoint files that stand in `root`, be they none."""
+        offsets: dict[str, OffsetCheckpoint] = {}
+        errors: dict[str, LogStoreError | OSError] = {}
+        for name in OFFSET_CHECKPOINTS:
+            path = root / name
+            try:
+                # A link could lead anywhere; Kafka never makes one here.
+                offsets[name] = OffsetCheckpoint.read(path) if _is_own_file(path) else OffsetCheckpoint()
+            except (LogStoreError, OSError) as error:
+                offsets[name], errors[name] = OffsetCheckpoint(), error
+        return cls(offsets, _is_own_file(root / CLEAN_SHUTDOWN_NAME), errors)
+
+    def of(self, topic_partition: TopicPartition) -> PartitionCheckpoints:
+        """Pick out what is said about one partition."""
+        return PartitionCheckpoints(
+            recovery_point=self._offset(RECOVERY_POINT_CHECKPOINT, topic_partition),
+            high_watermark=self._offset(HIGH_WATERMARK_CHECKPOINT, topic_partition),
+            log_start_offset=self._offset(LOG_START_OFFSET_CHECKPOINT, topic_partition),
+            cleaner_offset=self._offset(CLEANER_OFFSET_CHECKPOINT, topic_partition),
+            clean_shutdown=self.clean_shutdown,
+            unread=frozenset(self.errors),
+        )
+
+    def partitions(self) -> set[TopicPartition]:
+        """Return all partitions that any of the files mentions."""
+        return {partition for checkpoint in self.offsets.values() for partition in checkpoint}
+
+    def _offset(self, name: str, topic_partition: TopicPartition) -> int | None:
+        return self.offsets.get(name, OffsetCheckpoint()).get(topic_partition)
+
+
+def _is_own_file(path: Path) -> bool:
+    return path.is_file() and not path.is_symlink()

@@ -1,0 +1,105 @@
+"""The offset index of a segment that is in use, in memory (Kafka: OffsetIndex)."""
+
+from array import array
+from bisect import bisect_left, bisect_right
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from logstore.files.index_slots import OFFSET_SLOT
+from logstore.indexes.live_index import LiveIndex
+from logstore.indexes.offset_index import OffsetIndex, OffsetIndexEntry
+
+
+class LiveOffsetIndex(LiveIndex):
+    """Last offsets of batches, less the segment's first, and the batches' positions, both ascending."""
+
+    __slots__ = ("_offsets", "_positions")
+    _slot = OFFSET_SLOT.itemsize
+
+    def __len__(self) -> int:
+        return len(self._offsets)
+
+    @property
+    def room(self) -> int:
+        """How many entries fit in: without any left the segment must be rolled before the next batch."""
+        return self.max_entries - len(self._offsets)
+
+    @property
+    def entries(self) -> list[OffsetIndexEntry]:
+        """All entries."""
+        return [
+            OffsetIndexEntry(self.base_offset + offset, position)
+            for offset, position in zip(self._offsets, self._positions, strict=False)
+        ]
+
+    @property
+    def last_position(self) -> int:
+        """Where the batch of the last entry begins; 0 without any."""
+        positions = self._positions
+        return positions[-1] if positions else 0
+
+    def append(self, last_offset: int, position: int) -> None:
+        """Note that the batch at `position` ends with `last_offset`; a full index takes no more."""
+        offsets = self._offsets
+        if len(offsets) < self.max_entries:
+            # The position first: a reader who finds the offset looks for it.
+            self._positions.append(position)
+            offsets.append(last_offset - self.base_offset)
+
+    def extend(self, last_offsets: "array[int]", positions: "array[int]") -> None:
+        """Note many at once, their offsets less the segment's first, as `append` notes one. There must be room."""
+        self._positions.extend(positions.tolist())
+        self._offsets.extend(last_offsets.tolist())
+
+    def lookup(self, offset: int) -> int:
+        """Return where to start reading for `offset`: the position of the last entry at or below it, 0 below all."""
+        floor = self._compiled_floor or self._floor
+        return floor(self._offsets, self._positions, offset - self.base_offset, 0)
+
+    def find_batches(self, log: memoryview, offset: int, max_bytes: int, size: int) -> tuple[int, int, int]:
+        """Do what the kernel of this name does in the first `size` bytes of the segment."""
+        found: tuple[int, int, int] = _find_kernel()(
+            log, self._offsets, self._positions, self.base_offset, offset, max_bytes, size
+        )
+        return found
+
+    def floor_position(self, position: int) -> int:
+        """Return the last indexed position at or below `position`, 0 below all."""
+        positions = self._positions
+        number = bisect_right(positions, position)
+        return positions[number - 1] if number else 0
+
+    def offset_from_position(self, position: int) -> int | None:
+        """Return the last offset of the first indexed batch at `position` or later (Kafka: fetchUpperBoundOffset)."""
+        offsets = self._offsets
+        number = bisect_left(self._positions, position)
+        return self.base_offset + offsets[number] if number < len(offsets) else None
+
+    def truncate_to(self, offset: int) -> None:
+        """Drop the entries of batches that reach `offset`. Raises OSError."""
+        kept = bisect_left(self._offsets, offset - self.base_offset)
+        del self._offsets[kept:], self._positions[kept:]
+        self._cut()
+
+    def _take(self, data: bytes) -> int:
+        entries = len(OffsetIndex.parse(data, self.base_offset, self.path))
+        slots = np.frombuffer(data, OFFSET_SLOT, entries)
+        self._offsets = array("i", slots["relative_offset"].astype(np.int32).tobytes())
+        self._positions = array("I", slots["position"].astype(np.uint32).tobytes())
+        return entries
+
+    def _encode(self, first: int) -> bytes:
+        slots = np.empty(len(self) - first, OFFSET_SLOT)
+        slots["relative_offset"], slots["position"] = self._offsets[first:], self._positions[first:]
+        return slots.tobytes()
+
+
+@cache
+def _find_kernel() -> Any:
+    """Load the kernel: an import statement at each read would cost as much as the read."""
+    from epoch.kernel import machine_code  # noqa: PLC0415  numba loads on the first bulk operation
+    from logstore.kernels.locate import find_batches  # noqa: PLC0415  numba again
+
+    return machine_code(find_batches, memoryview(b""), array("i"), array("I"), 0, 0, 0, 0)

@@ -1,0 +1,86 @@
+"""The time index of a segment that is in use, in memory (KIP-33; Kafka: TimeIndex)."""
+
+from array import array
+from bisect import bisect_left, bisect_right
+
+import numpy as np
+
+from logstore.batch.batch_attributes import NO_TIMESTAMP
+from logstore.files.index_slots import TIME_SLOT
+from logstore.indexes.live_index import LiveIndex
+from logstore.indexes.time_index import TimeIndex, TimeIndexEntry
+
+
+class LiveTimeIndex(LiveIndex):
+    """Timestamps and the offsets that they are reached at, both ascending."""
+
+    __slots__ = ("_offsets", "_timestamps")
+    _slot = TIME_SLOT.itemsize
+
+    def __len__(self) -> int:
+        return len(self._timestamps)
+
+    @property
+    def room(self) -> int:
+        """How many entries fit in before the segment must be rolled: one slot is kept for the entry made then."""
+        return self.max_entries - 1 - len(self._timestamps)
+
+    @property
+    def entries(self) -> list[TimeIndexEntry]:
+        """All entries."""
+        return list(map(TimeIndexEntry, self._timestamps, self._offsets))
+
+    @property
+    def last(self) -> TimeIndexEntry:
+        """The last entry; timestamp -1 at the segment's beginning without any (Kafka: lastEntry)."""
+        if not self._timestamps:
+            return TimeIndexEntry(NO_TIMESTAMP, self.base_offset)
+        return TimeIndexEntry(self._timestamps[-1], self._offsets[-1])
+
+    def append(self, timestamp: int, offset: int) -> None:
+        """Note that no record up to `offset` is later; nothing is to note unless `timestamp` is a new largest.
+
+        A full index takes no more, and `complete` may still add to it.
+        """
+        timestamps = self._timestamps
+        if timestamp > (timestamps[-1] if timestamps else NO_TIMESTAMP) and len(timestamps) < self.max_entries - 1:
+            self._add(timestamp, offset)
+
+    def complete(self, timestamp: int, offset: int) -> None:
+        """Note the segment's largest timestamp, however full the index is: after a start the last entry tells it."""
+        if timestamp > self.last.timestamp:
+            self._add(timestamp, offset)
+
+    def _add(self, timestamp: int, offset: int) -> None:
+        self._offsets.append(offset)
+        self._timestamps.append(timestamp)
+
+    def extend(self, timestamps: "array[int]", offsets: "array[int]") -> None:
+        """Note many at once, whose timestamps ascend, as `append` notes one. There must be room."""
+        known = bisect_right(timestamps, self._timestamps[-1] if self._timestamps else NO_TIMESTAMP)
+        self._offsets.extend(offsets[known:])
+        self._timestamps.extend(timestamps[known:])
+
+    def lookup(self, timestamp: int) -> int:
+        """Return the offset of the last entry at or before `timestamp`, the segment's first before all."""
+        floor = self._compiled_floor or self._floor
+        return floor(self._timestamps, self._offsets, timestamp, self.base_offset)
+
+    def truncate_to(self, offset: int) -> None:
+        """Drop the entries at `offset` and beyond. Raises OSError."""
+        # What was broken off may have noted an offset without its timestamp.
+        kept = min(bisect_left(self._offsets, offset), len(self._timestamps))
+        del self._timestamps[kept:], self._offsets[kept:]
+        self._cut()
+
+    def _take(self, data: bytes) -> int:
+        parsed = TimeIndex.parse(data, self.base_offset, self.path)
+        self._timestamps = array("q", parsed.timestamp.tobytes())
+        self._offsets = array("q", parsed.offset.tobytes())
+        return len(parsed)
+
+    def _encode(self, first: int) -> bytes:
+        timestamps = np.array(self._timestamps[first:])
+        slots = np.empty(len(timestamps), TIME_SLOT)
+        slots["timestamp"], slots["relative_offset"] = timestamps, np.array(self._offsets[first:]) - self.base_offset
+        return slots.tobytes()

@@ -1,0 +1,39 @@
+"""Segments that are deleted, until their files are removed (Kafka: asyncDeleteSegment)."""
+
+from collections import deque
+from collections.abc import Callable, Iterable
+
+from logstore.segment.live_segment import LiveSegment
+
+
+class DeletedSegments:
+    """Renamed at once, removed after a delay, so that readers have time to finish. Start-up removes what is left."""
+
+    def __init__(self, delay_ms: int, clock: Callable[[], int]) -> None:
+        """Wait `delay_ms` of `clock` before removing."""
+        self._delay_ms = delay_ms
+        self._clock = clock
+        self._waiting: deque[tuple[int, LiveSegment]] = deque()
+
+    def __len__(self) -> int:
+        return len(self._waiting)
+
+    def add(self, segments: Iterable[LiveSegment]) -> None:
+        """Rename the files of segments that nobody looks up any more. Raises OSError."""
+        due = self._clock() + self._delay_ms
+        for segment in segments:
+            segment.rename_to_deleted()
+            self._waiting.append((due, segment))
+        self.remove_due()
+
+    def remove_due(self) -> None:
+        """Remove the files whose time has come. Raises OSError."""
+        if self._waiting:
+            now = self._clock()
+            while self._waiting and self._waiting[0][0] <= now:
+                self._waiting.popleft()[1].remove()
+
+    def close(self) -> None:
+        """Let go of the files and leave them. Raises OSError."""
+        for _, segment in self._waiting:
+            segment.file.close()

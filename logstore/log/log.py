@@ -1,0 +1,477 @@
+"""One partition's log, open for writing and reading (Kafka: UnifiedLog)."""
+
+import os
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from epoch.filesystem import REAL, FileSystem
+from epoch.resource_limits import is_limit, name_memory, refuse_beyond_limit
+from logstore.append.append_info import AppendInfo
+from logstore.append.encoding import encode_end_transaction
+from logstore.arguments import whole_number
+from logstore.batch.append_origin import AppendOrigin
+from logstore.batch.control import ControlType, EndTransactionMarker
+from logstore.clock import now_ms
+from logstore.errors import LogClosedError, OffsetOutOfRangeError, inherited_log
+from logstore.files.directory_lock import LOCK_NAME, DirectoryLock
+from logstore.files.own_checkpoints import OwnCheckpoints
+from logstore.files.owned_filesystem import OwnedFileSystem
+from logstore.files.root_checkpoints import PartitionCheckpoints
+from logstore.log.guarded_log import ADDING, CHANGING, REMOVING
+from logstore.log.log_observer import LogObserver
+from logstore.log.log_reader import ClosedReader
+from logstore.log.log_state import LogState
+from logstore.log.retention import Condition, exceeds_age, exceeds_size, is_before, select_expired
+from logstore.log.writable_log import WritableLog
+from logstore.log_config import LogConfig
+from logstore.producers.producer_replay import rebuild_producers
+from logstore.producers.producer_state import ProducerState
+from logstore.recovery.log_loader import load_log
+from logstore.segment.live_segment import LiveSegment
+from logstore.segment.open_files import OpenFiles
+from logstore.segment.segment_list import SegmentList
+from logstore.topic_partition import parse_directory_name
+
+
+class Log(WritableLog):
+    """An append-only log of record batches, in segments.
+
+    One thread writes at a time (others wait); any number of threads read and wait for nobody. All methods may raise
+    OSError. After a failed write or fsync the log is poisoned: it can be read, and refuses writes until it is opened
+    again. A full disk only fails the append that it fails; nothing of that is left in the log.
+
+    >>> with Log.open("queue-0") as log:
+    ...     log.append([Record.of(b"first")])
+    ...     [record.value for record in log.read(0, 1 << 20).records()]
+    [b'first']
+    """
+
+    _directory_lock: DirectoryLock | None = None
+    """A log that stands alone has one; `LogDirectory` locks the whole root."""
+    _root_lock: DirectoryLock | None = None
+    """That of the root; its log directory lets go of it."""
+    _disk: FileSystem = REAL
+    """What the log was opened with."""
+    is_complete = False
+    """Whether the log was closed in order, with all on stable storage."""
+    is_deleted = False
+    """Whether its log directory has deleted it."""
+
+    @classmethod
+    def open(
+        cls,
+        directory: str | os.PathLike[str],
+        config: LogConfig | None = None,
+        *,
+        checkpoints: PartitionCheckpoints | None = None,
+        root_lock: DirectoryLock | None = None,
+        filesystem: FileSystem = REAL,
+        clock: Callable[[], int] = now_ms,
+        observer: LogObserver | None = None,
+        open_files: OpenFiles | None = None,
+        progress: Callable[[int], object] = lambda _: None,
+    ) -> Self:
+        """Open the log in a directory named `topic-partition`, made where it is missing; recover it where needed.
+
+        `checkpoints` is what a root's checkpoint files say (`LogDirectory` reads and writes them). Without them the
+        log stands alone: it keeps such files itself, and locks the directory. `root_lock` is the lock of that root:
+        `recover` refuses once it is no longer held. `clock` gives milliseconds since 1970
+        UTC. `progress` is told how many more bytes are recovered.
+
+        Raises InvalidDirectoryNameError, SegmentTooLargeError and OSError; DirectoryLockedError where a log that stands
+        alone is open already, or its parent directory is locked as a root.
+        """
+        path = Path(directory).absolute()
+        disk, filesystem = filesystem, OwnedFileSystem(filesystem, inherited_log(path))
+        config = LogConfig() if config is None else config
+        if not isinstance(config, LogConfig):
+            raise TypeError(f"the configuration is of type {type(config).__name__}: pass LogConfig(segment_bytes=...)")
+        topic_partition = parse_directory_name(path.name).topic_partition
+        own = OwnCheckpoints(path, topic_partition, filesystem) if checkpoints is None else None
+        if not path.is_dir():
+            filesystem.mkdir(path)
+            filesystem.fsync_directory(path.parent)
+        lock = DirectoryLock(path / LOCK_NAME) if own is not None else None
+        loaded = None
+        try:
+            if lock is not None:
+                _lock_alone(lock, path)
+            known = checkpoints if checkpoints is not None else OwnCheckpoints(path, topic_partition, filesystem).read()
+            loaded = load_log(
+                path,
+                config,
+                log_start_offset=known.log_start_offset or 0,
+                recovery_point=known.recovery_point or 0,
+                clean_shutdown=known.clean_shutdown,
+                filesystem=filesystem,
+                clock=clock,
+                open_files=open_files,
+                progress=progress,
+            )
+            if own is not None:
+                own.mark_open()
+            log = cls(
+                path,
+                config,
+                loaded,
+                filesystem=filesystem,
+                clock=clock,
+                observer=observer,
+                open_files=open_files,
+                own_checkpoints=own,
+            )
+            log._disk = disk
+            log._hold(lock, root_lock)
+            log.update_high_watermark(known.high_watermark or 0)
+            if observer is not None:
+                observer.recovered(path, loaded.report)
+            return log  # noqa: TRY300  here, as something may be raised until it returns
+        except BaseException as error:
+            for segment in loaded.segments if loaded is not None else ():
+                segment.abandon()
+            if lock is not None:
+                lock.release()
+            if isinstance(error, OSError) and is_limit(error):
+                refuse_beyond_limit(error, path)
+            name_memory(error, path)
+            raise
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        if self.failure is not None:
+            self.abandon()
+            return
+        try:
+            self.close()
+        except BaseException:
+            self.abandon()
+            raise
+
+    @property
+    def failure(self) -> OSError | None:
+        """What poisoned the log; None while it can be written.
+
+        That is a write or fsync that failed; LogPoisonedError where a call was broken off that cannot be taken back.
+        """
+        if self._is_broken_off:
+            with self._lock:
+                self._settle()
+        return self._failure
+
+    # --- transactions
+
+    def append_end_transaction(
+        self,
+        producer_id: int,
+        producer_epoch: int,
+        *,
+        commit: bool,
+        leader_epoch: int | None = None,
+        coordinator_epoch: int = 0,
+        transaction_version: int = 1,
+    ) -> AppendInfo:
+        """Append the marker that commits or aborts a producer's transaction, as the transaction coordinator does.
+
+        `coordinator_epoch` is how often the coordinator has moved: the log refuses markers of an older one. With
+        `transaction_version` 2 each transaction has a producer epoch of its own (KIP-890). Kafka: WriteTxnMarkers.
+
+        Raises InvalidProducerEpochError, TransactionCoordinatorFencedError, and what `append` raises.
+
+        >>> log.append_end_transaction(7, 0, commit=True, leader_epoch=3)
+        """
+        kind = ControlType.COMMIT if commit else ControlType.ABORT
+        return self.append(
+            encode_end_transaction(
+                EndTransactionMarker(kind, 0, coordinator_epoch), producer_id, producer_epoch, self._clock()
+            ),
+            leader_epoch=leader_epoch,
+            origin=AppendOrigin.COORDINATOR,
+            transaction_version=transaction_version,
+        )
+
+    # --- moving the ends
+
+    def truncate_to(self, offset: int) -> bool:
+        """Let the log end at `offset`; return whether it ended later (Kafka: truncateTo).
+
+        A batch that reaches `offset` goes as a whole, and the log ends at `offset` all the same: with a gap. An
+        offset before the first segment begins the log anew there. Raises ValueError for a negative offset.
+        """
+        offset = whole_number(offset, "offset")
+        if offset < 0:
+            raise ValueError(f"a log cannot end at offset {offset}")
+        if offset >= self.log_end_offset:
+            self._do(ADDING, self._forget_leaders_from_the_end_on)
+            return False
+        if offset < self.segments[0].base_offset:
+            self.truncate_fully_and_start_at(offset)
+            return True
+        self._do(ADDING, lambda: self._cut_at(offset), needs_room=True)
+        return True
+
+    def _forget_leaders_from_the_end_on(self) -> None:
+        """Make room for another leader: one that wrote nothing may have left an entry at the end."""
+        self._epochs.truncate_to(self.log_end_offset)
+        self._current_epoch = -1
+
+    def _cut_at(self, offset: int) -> None:
+        # All that a limit can fail comes first: nothing has changed then.
+        kept = SegmentList([segment for segment in self.segments if segment.base_offset <= offset])
+        try:
+            kept.active.prepare_truncation(offset)
+            producers = self._producers.successor()
+            self._rebuild(producers, kept, min(self._log_start_offset, offset), offset)
+        except OSError as error:
+            refuse_beyond_limit(error, self.directory)
+            raise
+        self._state = CHANGING
+        self._truncate(lambda: self._truncate_to(offset, kept, producers))
+
+    def _truncate(self, cut: Callable[[], None]) -> None:
+        before = self.size
+        self._removing(cut)
+        if self._observer is not None:
+            self._observer.truncated(self.directory, self.log_end_offset, before - self.size)
+
+    def _truncate_to(self, offset: int, kept: SegmentList, producers: ProducerState) -> None:
+        self._log_start_offset = min(self._log_start_offset, offset)
+        dropped = self._drop_segments_after(kept)
+        self._producers = producers.take_place()
+        if dropped:
+            # Before the cut: whatever a crash leaves of this has no hole. After the snapshot, which is synced too:
+            # where file systems have a journal, one of its commits does for both.
+            self._filesystem.fsync_directory(self.directory)
+        self.segments[-1].truncate_to(offset, self._clock())
+        self._set_end(offset)
+        self._epochs.truncate_to(offset)
+        self._finish_truncation()
+
+    def _drop_segments_after(self, kept: SegmentList) -> int:
+        """Rename the segments that follow those that are kept, the last one first; return how many."""
+        dropped = self.segments[len(kept) :]
+        self._reader.segments = kept
+        self._deleted.add(reversed(dropped))
+        return len(dropped)
+
+    def _rebuild(self, producers: ProducerState, segments: SegmentList, start: int, end: int) -> None:
+        rebuild_producers(producers, segments, log_start_offset=start, log_end_offset=end, now_ms=self._clock())
+
+    def truncate_fully_and_start_at(self, offset: int, log_start_offset: int | None = None) -> None:
+        """Drop everything; the log goes on at `offset` (Kafka: truncateFullyAndStartAt).
+
+        `log_start_offset` is what a leader with tiered storage told; `offset` without it.
+        """
+        offset = whole_number(offset, "offset")
+        start = offset if log_start_offset is None else whole_number(log_start_offset, "log_start_offset")
+        if offset < 0:
+            raise ValueError(f"a log cannot start at offset {offset}")
+        self._do(CHANGING, lambda: self._truncate(lambda: self._begin_anew(offset, start)))
+
+    def _begin_anew(self, offset: int, log_start_offset: int) -> None:
+        self._deleted.add(reversed(self.segments))
+        self._reader.segments = SegmentList([self._create_segment(offset)])
+        self._epochs.clear_and_flush()
+        self._producers.truncate_fully_and_start_at(offset)
+        self._log_start_offset = log_start_offset
+        self._set_end(offset)
+        self._high_watermark = offset
+        self._rebuild(self._producers, self._reader.segments, log_start_offset, offset)
+        self._finish_truncation()
+
+    def _finish_truncation(self) -> None:
+        self._current_epoch = -1
+        self.update_high_watermark(self._high_watermark)
+        self._write_own_checkpoints()
+
+    def delete_records(self, before: int) -> bool:
+        """Let the log start at `before`; return whether it started earlier (Kafka: maybeIncrementLogStartOffset).
+
+        Segments that lie below it are deleted by `delete_old_segments`. Raises OffsetOutOfRangeError above the high
+        watermark.
+        """
+        before = whole_number(before, "before")
+        if before > self._high_watermark:
+            raise OffsetOutOfRangeError(
+                f"records can be deleted up to the high watermark {self._high_watermark:,}, and not up to {before:,}",
+                file=self.directory,
+                offset=before,
+                advice="what is above it may still be truncated; wait until the high watermark has passed it",
+            )
+        return self._do(ADDING, lambda: self._delete_records(before), needs_room=True)
+
+    def _delete_records(self, before: int) -> bool:
+        if before <= self._log_start_offset:
+            return False
+        # All that a full disk can fail comes first: nothing has changed in memory then.
+        self._flush(before, include_active=False)
+        self._write_own_checkpoints(before)
+        self._state = CHANGING
+        self._move_start(before)
+        return True
+
+    def _move_start(self, offset: int) -> None:
+        self._log_start_offset = offset
+        self._epochs.truncate_from_start(offset)
+        self._producers.on_log_start_offset(offset)
+
+    def delete_old_segments(self) -> int:
+        """Delete what lies below the log's start, and what `retention_bytes` and `retention_ms` no longer keep.
+
+        Returns how many segments that were (Kafka: deleteOldSegments).
+        """
+        return self._do(ADDING, self._delete_old_segments, needs_room=True)
+
+    def _delete_old_segments(self) -> int:
+        deleted = self._delete_segments(is_before(self._log_start_offset))
+        if self.config.is_deleted_by_retention:
+            deleted += self._delete_segments(exceeds_size(self.size, self.config))
+            deleted += self._delete_segments(exceeds_age(self._clock(), self.config))
+        self._deleted.remove_due()
+        return deleted
+
+    def _delete_segments(self, condition: Condition) -> int:
+        expired = select_expired(
+            self.segments, condition, high_watermark=self._high_watermark, log_end_offset=self.log_end_offset
+        )
+        if not expired:
+            return 0
+        if len(expired) == len(self.segments):
+            self._roll(self.log_end_offset)
+        self._removing(lambda: self._drop_first_segments(expired))
+        if self._observer is not None:
+            for segment in expired:
+                self._observer.deleted(self.directory, segment.base_offset, segment.size)
+        return len(expired)
+
+    def _drop_first_segments(self, expired: Sequence[LiveSegment]) -> None:
+        kept = self.segments[len(expired) :]
+        self._reader.segments = SegmentList(kept)
+        if kept[0].base_offset > self._log_start_offset:
+            self._flush(kept[0].base_offset, include_active=False)
+            self._move_start(kept[0].base_offset)
+        self._deleted.add(expired)
+        for segment in expired:
+            self._producers.delete_snapshot(segment.base_offset)
+        self._filesystem.fsync_directory(self.directory)
+        self._write_own_checkpoints()
+
+    # --- closing
+
+    def expire_producers(self) -> None:
+        """Forget producers that have been idle for `producer_id_expiration_ms`."""
+        with self._lock:
+            self._ensure_readable()
+            self._producers.expire(self._clock())
+
+    def close(self) -> None:
+        """Flush, and let go of the files; the next `open` needs no recovery. Closing again does nothing.
+
+        A forked process closes its copy of a log by this too: nothing happens to the log.
+        """
+        if self._is_inherited:
+            return
+        with self._lock:
+            if self._state is LogState.CLOSED:
+                self._let_go()  # a call that was broken off may not have come to that
+                return
+            self._do(ADDING, self._complete)
+            # Even a full disk poisons it now: the mark of an orderly stop may be there, and nothing must follow it.
+            self._do(REMOVING, self._release)
+            self._deleted.close()
+            self._let_go()
+
+    def _complete(self) -> None:
+        """Bring all files up to date."""
+        self._producers.take_snapshot()
+        self.segments[-1].deactivate()
+        self._flush(self.log_end_offset, include_active=True)
+
+    def _release(self) -> None:
+        for segment in self.segments:
+            segment.close()
+        self._write_own_checkpoints()
+        if self._own_checkpoints is not None:
+            self._own_checkpoints.mark_closed()
+        self.is_complete = True
+
+    def abandon(self) -> None:
+        """Let go of the files and write nothing, as if the process had died (Kafka: closeHandlers).
+
+        For a log whose disk has failed: the next `open` recovers it. A forked process does nothing to the log by this.
+        """
+        if self._is_inherited:
+            return
+        with self._lock:
+            self._state = LogState.CLOSED
+            try:
+                for segment in self.segments:
+                    segment.abandon()
+                self._deleted.close()
+            finally:
+                self._let_go()
+
+    def _hold(self, lock: DirectoryLock | None, root_lock: DirectoryLock | None) -> None:
+        """Keep the lock until the log is closed, and remember that of the root."""
+        self._directory_lock = lock
+        self._root_lock = root_lock
+
+    def _let_go(self) -> None:
+        self._state = LogState.CLOSED
+        self._reader = ClosedReader(self._reader, self._refuse)
+        self._epochs.close(self._refuse)
+        if self._directory_lock is not None:
+            self._directory_lock.release()
+
+    def recover(self) -> "Log":
+        """Let go of a poisoned log and return what takes its place: checked from the recovery point on.
+
+        Use what is returned: this log stays closed. One of a `LogDirectory` is recovered by the directory, which has to
+        know what takes its place. Raises as `Log.open` does; LogClosedError in a forked process and where the log was
+        deleted, DirectoryLockedError once the log directory is closed.
+
+        >>> log = log.recover()
+        """
+        if self._is_inherited:
+            self._refuse()
+        if self._root_lock is not None:
+            self._root_lock.ensure_held()
+        self.abandon()
+        if self.is_deleted or not self.directory.is_dir():
+            raise LogClosedError(
+                "the log was deleted", file=self.directory, advice="create it anew; nothing is left to be recovered"
+            )
+        return Log.open(
+            self.directory,
+            self.config,
+            checkpoints=PartitionCheckpoints(
+                recovery_point=self._recovery_point,
+                high_watermark=self._high_watermark,
+                log_start_offset=self._log_start_offset,
+            )
+            if self._own_checkpoints is None
+            else None,
+            root_lock=self._root_lock,
+            filesystem=self._disk,
+            clock=self._clock,
+            observer=self._observer,
+            open_files=self._open_files,
+        )
+
+
+def _lock_alone(lock: DirectoryLock, directory: Path) -> None:
+    """Lock the directory of a log that stands alone, and not in a root that is somebody's.
+
+    In this order: who locks the root looks at the logs' own locks afterwards, so that one of the two notices.
+    """
+    lock.take()
+    try:
+        DirectoryLock.ensure_free(directory.parent)
+    except BaseException:
+        lock.withdraw()
+        raise

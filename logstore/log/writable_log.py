@@ -1,0 +1,440 @@
+"""How a log grows: appends, new segments, flushes, and what happens when the disk fails."""
+
+import random
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from struct import error as StructError  # noqa: N812  a class
+from typing import Final, NoReturn
+
+from epoch.filesystem import REAL, FileSystem
+from epoch.resource_limits import ensure_room, is_limit, name_memory
+from logstore.append.append_info import NOTHING_APPENDED, AppendInfo
+from logstore.append.append_validation import Buffer, ValidatedAppend, validate_for_follower, validate_for_leader
+from logstore.append.encoding import encode_batch
+from logstore.append.plain_append import SEVERAL_BYTES, plain_batch, plain_producer_batch
+from logstore.arguments import MAX_EPOCH, leader_epoch_number, whole_number
+from logstore.batch.append_origin import AppendOrigin
+from logstore.batch.batch_attributes import NO_PRODUCER_ID
+from logstore.batch.batch_template import BatchTemplate
+from logstore.batch.record import Record
+from logstore.clock import now_ms
+from logstore.errors import AppendError, FencedLeaderEpochError, InvalidRecordError, RecordBatchTooLargeError
+from logstore.files.own_checkpoints import OwnCheckpoints
+from logstore.log.deleted_segments import DeletedSegments
+from logstore.log.guarded_log import ADDING, CHANGING, OPEN, REMOVING, GuardedLog
+from logstore.log.log_observer import LogObserver
+from logstore.log_config import MAX_INT64, LogConfig
+from logstore.producers.producer import AppendedBatch
+from logstore.producers.producer_append import ProducerAppend
+from logstore.recovery.log_loader import LoadedLog
+from logstore.recovery.recovery_report import RecoveryReport
+from logstore.segment.live_segment import LiveSegment
+from logstore.segment.open_files import OpenFiles
+from logstore.segment.segment_list import SegmentList
+from logstore.topic_partition import TopicPartition, parse_directory_name
+
+# Made once: a union of types costs as much as encoding a header, at each append.
+_BYTES: Final = (bytes, bytearray, memoryview)
+
+# Half the cost of calling a NamedTuple's class, once an append.
+_build: Final = tuple.__new__
+
+
+class WritableLog(GuardedLog):
+    """The growing half of `Log`: one thread writes at a time, others wait."""
+
+    def __init__(
+        self,
+        directory: Path,
+        config: LogConfig,
+        loaded: LoadedLog,
+        *,
+        filesystem: FileSystem = REAL,
+        clock: Callable[[], int] = now_ms,
+        observer: LogObserver | None = None,
+        open_files: OpenFiles | None = None,
+        own_checkpoints: OwnCheckpoints | None = None,
+    ) -> None:
+        """Take over what `load_log` found; see `Log.open`."""
+        super().__init__(directory, loaded, filesystem, observer)
+        self.topic_partition: TopicPartition = parse_directory_name(directory.name).topic_partition
+        self.config = config
+        self._takes_as_sent = config.takes_as_sent
+        # Such an append cannot be taken back once it is flushed: what that opens must be there before.
+        self._flushes_soon = config.flush_messages < MAX_INT64
+        self.report: RecoveryReport = loaded.report
+        """What opening the log found and did."""
+        self._clock = clock
+        self._open_files = open_files
+        self._own_checkpoints = own_checkpoints
+        self._deleted = DeletedSegments(config.file_delete_delay_ms, clock)
+        self._recovery_point = max(loaded.recovery_point, loaded.log_start_offset)
+        self._jitter_ms = self._draw_jitter()
+        self._set_end(loaded.log_end_offset)
+
+    # --- writing
+
+    def append(
+        self,
+        records: Sequence[Record] | bytes | bytearray | memoryview,
+        *,
+        leader_epoch: int | None = None,
+        template: BatchTemplate | None = None,
+        origin: AppendOrigin = AppendOrigin.CLIENT,
+        transaction_version: int | None = None,
+    ) -> AppendInfo:
+        """Append one batch as the leader: offsets, epoch and, with LogAppendTime, timestamps are given here.
+
+        Without `leader_epoch` the latest epoch goes on, in a new log 0. Records are encoded as `template` says (codec,
+        producer); bytes are a batch as a producer sends it, with base offset 0. Kafka: appendAsLeader.
+
+        Raises FencedLeaderEpochError for an epoch below the latest, InvalidRecordError for bytes that hold no whole
+        batch, what `validate_for_leader` and `ProducerState.prepare` raise, RecordBatchTooLargeError, LogPoisonedError
+        and OSError, with nothing appended.
+        """
+        data = records if isinstance(records, _BYTES) else encode_batch(records, template)
+        with self._lock:
+            if self._state is not OPEN:
+                self._ensure_open()
+            if self._flushes_soon:
+                ensure_room(self.directory)
+            next_offset, now = self._reader.end[0], self._clock()
+            if leader_epoch is None:
+                leader_epoch = self._epochs.latest_epoch or 0
+            try:
+                if leader_epoch == self._current_epoch and origin is AppendOrigin.CLIENT and self._takes_as_sent:
+                    plain = plain_producer_batch(data, next_offset, leader_epoch, now, self.config)
+                    if plain is not None and self._write_plain(*plain) is not None:
+                        return plain[1]
+                if leader_epoch != self._current_epoch:
+                    leader_epoch = leader_epoch_number(leader_epoch)
+                    self._refuse_lower_epoch(leader_epoch)
+                append = validate_for_leader(
+                    data,
+                    next_offset=next_offset,
+                    leader_epoch=leader_epoch,
+                    now_ms=now,
+                    config=self.config,
+                    origin=origin,
+                )
+                if not append.batches:
+                    _refuse_fragment(data)
+                return self._append(append, origin, transaction_version)
+            except AppendError as error:
+                raise self._placed(error, next_offset) from None
+            except MemoryError as error:
+                name_memory(error, self.directory)
+                raise
+            except StructError:
+                # Equal to the latest epoch, and no int.
+                leader_epoch_number(leader_epoch)
+                raise
+
+    def append_batches(self, data: bytes | bytearray | memoryview, *, leader_epoch: int = MAX_EPOCH) -> AppendInfo:
+        """Append batches as a follower: as they were fetched from the leader of `leader_epoch`, offsets kept.
+
+        What is no whole batch at the end is left out, and so is everything from the first batch of a later epoch on.
+        Offsets may leave gaps, and never go back. Epochs may, as in logs of old clusters: the higher ones before are
+        forgotten then, as in Kafka. Kafka: appendAsFollower.
+
+        Raises what `validate_for_follower` raises, RecordBatchTooLargeError, LogPoisonedError and OSError, with
+        nothing appended.
+        """
+        with self._lock:
+            if self._state is not OPEN:
+                self._ensure_open()
+            if self._flushes_soon:
+                ensure_room(self.directory)
+            next_offset = self._reader.end[0]
+            try:
+                if self._current_epoch <= leader_epoch:
+                    plain = plain_batch(data, next_offset, self._current_epoch)
+                    done = self._append_plain(data, next_offset) if plain is None else self._write_plain(data, plain)
+                    if done is not None:
+                        return done
+                append = validate_for_follower(data, next_offset=next_offset, leader_epoch=leader_epoch)
+                return self._append(append, AppendOrigin.REPLICATION, None)
+            except AppendError as error:
+                raise self._placed(error, next_offset) from None
+            except MemoryError as error:
+                name_memory(error, self.directory)
+                raise
+            except TypeError:
+                if isinstance(data, _BYTES):
+                    whole_number(leader_epoch, "leader_epoch")
+                    raise
+                raise TypeError(
+                    f"batches of type {type(data).__name__} cannot be appended: pass their bytes, one after the other, "
+                    "as they were fetched; records of your own go to `append`"
+                ) from None
+
+    def _append_plain(self, data: Buffer, next_offset: int) -> AppendInfo | None:
+        """Append plain batches; None where they must be looked at closer, or a new segment begin."""
+        if len(data) < SEVERAL_BYTES:
+            return None
+        segment = self._reader.segments.active
+        try:
+            self._state = ADDING
+            info = segment.append_plain(data, next_offset, self._current_epoch, self._clock, self._jitter_ms)
+            if info is None:
+                self._state = OPEN
+                return None
+            self._publish(segment, info)
+        except BaseException as error:
+            self._is_broken_off = True
+            self._settle(error)
+            raise
+        if self._observer is not None:
+            self._observer.appended(self.directory, info)
+        return info
+
+    def _write_plain(self, data: Buffer, plain: AppendInfo) -> AppendInfo | None:
+        """Write one batch that was found to be plain; None where a new segment must begin."""
+        segment = self._reader.segments.active
+        try:
+            self._state = ADDING
+            if not segment.append_batch(data, plain, self._clock, self._jitter_ms):
+                self._state = OPEN
+                return None
+            self._publish(segment, plain)
+        except BaseException as error:
+            self._is_broken_off = True
+            self._settle(error)
+            raise
+        if self._observer is not None:
+            self._observer.appended(self.directory, plain)
+        return plain
+
+    def _append(self, append: ValidatedAppend, origin: AppendOrigin, transaction_version: int | None) -> AppendInfo:
+        data, batches, max_timestamp = append
+        if not batches:
+            return NOTHING_APPENDED
+        size, last_offset = len(data), batches[-1].last_offset
+        if size > self.config.segment_bytes:
+            self._refuse_size(append)
+        producers: ProducerAppend | None = None
+        for batch in batches:
+            if batch.producer_id != NO_PRODUCER_ID:
+                producers = self._producers.prepare(batches, origin, transaction_version=transaction_version)
+                break
+        if producers is not None and producers.duplicate is not None:
+            return self._tell_duplicate(producers.duplicate)
+        try:
+            self._history_before = self._epochs.history, self._reader.end[0]
+            self._state = ADDING
+            for batch in batches:
+                if batch.leader_epoch != self._current_epoch:
+                    self._assign_epoch(batch.leader_epoch, batch.base_offset, magic=batch.magic)
+            segment = self._reader.segments.active
+            if segment.should_roll(size, max_timestamp, last_offset, self._clock, self._jitter_ms):
+                segment = self._roll(append.first_offset if batches[0].magic == 2 else last_offset - MAX_EPOCH)
+            segment.append(data, [(batch.size, batch.last_offset, batch.max_timestamp) for batch in batches])
+            info: AppendInfo = _build(AppendInfo, (append.first_offset, last_offset, max_timestamp, size, False))
+            self._publish(segment, info, producers)
+            self._history_before = None
+        except BaseException as error:
+            self._is_broken_off = True
+            self._settle(error)
+            raise
+        if self._observer is not None:
+            self._observer.appended(self.directory, info)
+        return info
+
+    def _publish(self, segment: LiveSegment, info: AppendInfo, producers: ProducerAppend | None = None) -> None:
+        """Let readers see what was written: the append is done. Flush where so much was."""
+        end_offset = info[1] + 1
+        if producers is not None:
+            # From here on it cannot be taken back.
+            self._state = CHANGING
+        self._reader.end = end_offset, segment.base_offset, segment.file.size
+        try:
+            if producers is not None:
+                for aborted in self._producers.update(producers):
+                    segment.transaction_index.append(aborted)
+            self._producers.end_offset = end_offset
+            if end_offset - self._recovery_point >= self.config.flush_messages:
+                self._flush(end_offset, include_active=True)
+        except OSError as error:
+            # Even of a full disk: the batches are in the log already, and readers may have seen them.
+            self._poison(error)
+            raise
+        self._state = OPEN
+
+    def _refuse_size(self, append: ValidatedAppend) -> NoReturn:
+        raise RecordBatchTooLargeError(
+            f"{len(append.data):,} bytes at once are more than a segment of {self.config.segment_bytes:,} takes",
+            offset=append.first_offset,
+            advice="append fewer batches at once, or set segment_bytes higher",
+        )
+
+    def _placed(self, error: AppendError, next_offset: int) -> AppendError:
+        offset = next_offset if error.offset is None else error.offset
+        return error.placed(file=self.directory, position=error.position, offset=offset)
+
+    def _tell_duplicate(self, known: AppendedBatch) -> AppendInfo:
+        info = AppendInfo(
+            known.last_offset - known.offset_delta, known.last_offset, known.timestamp, 0, is_duplicate=True
+        )
+        if self._observer is not None:
+            self._observer.appended(self.directory, info)
+        return info
+
+    def assign_epoch(self, epoch: int, start_offset: int) -> None:
+        """Note that `epoch` leads from `start_offset` on: a new leader does so before it writes.
+
+        Kafka: assignEpochStartOffset. Raises InvalidEpochEntryError, and FencedLeaderEpochError below the latest epoch.
+        """
+        epoch, start_offset = leader_epoch_number(epoch), whole_number(start_offset, "start_offset")
+        self._do(ADDING, lambda: self._begin_epoch(epoch, start_offset))
+
+    def _begin_epoch(self, epoch: int, start_offset: int) -> None:
+        self._refuse_lower_epoch(epoch)
+        self._assign_epoch(epoch, start_offset, magic=2)
+
+    def _refuse_lower_epoch(self, epoch: int) -> None:
+        """Refuse a leader whose epoch is over: what it did would make later ones be forgotten."""
+        latest = self._epochs.latest
+        if latest is not None and epoch < latest.epoch and not self.config.takes_lower_epochs:
+            raise FencedLeaderEpochError(
+                f"leader epoch {epoch} is over: epoch {latest.epoch} leads from offset {latest.start_offset:,} on",
+                file=self.directory,
+                offset=self.log_end_offset,
+                advice="leave `leader_epoch` out to go on in the latest, or give a higher one",
+            )
+
+    def _assign_epoch(self, epoch: int, start_offset: int, *, magic: int) -> None:
+        if magic < 2:
+            if self._epochs:
+                self._epochs.clear_and_flush()
+            return
+        self._epochs.assign(epoch, start_offset)
+        # From here on this epoch's batches change nothing, as long as the log only grows.
+        self._current_epoch = epoch if start_offset <= self.log_end_offset else -1
+
+    def update_high_watermark(self, offset: int) -> int:
+        """Move the high watermark, within the log's start and end; return where it is (Kafka: updateHighWatermark).
+
+        Raises LogClosedError.
+        """
+        if type(offset) is not int:
+            offset = whole_number(offset, "offset")
+        with self._lock:
+            self._ensure_readable()
+            high_watermark = max(self._log_start_offset, min(offset, self.log_end_offset))
+            self._high_watermark = high_watermark
+            self._producers.on_high_watermark(high_watermark)
+            return high_watermark
+
+    # --- segments
+
+    def roll(self) -> None:
+        """Let a new segment begin at the log's end; an empty one stays the active one."""
+        self._do(ADDING, self._roll_unless_empty)
+
+    def _roll_unless_empty(self) -> None:
+        if self._reader.segments.active.size or self._reader.segments.active.base_offset < self.log_end_offset:
+            self._roll(self.log_end_offset)
+
+    def _roll(self, expected_offset: int) -> LiveSegment:
+        base_offset = max(expected_offset, self.log_end_offset)
+        segments = self._reader.segments
+        old = segments.active
+        if base_offset == old.base_offset:
+            return old
+        if base_offset < old.base_offset:
+            # An append with a gap rolled, and then failed: the log goes on before the empty segment.
+            before, self._state = self._state, REMOVING
+            segments = self._reader.segments = SegmentList(segments.segments[:-1])
+            self._set_end(self.log_end_offset)
+            old.remove()
+            self._state = before
+        else:
+            old.deactivate()
+        # With the segment's own offset, so that recovery of the segment begins with this snapshot.
+        self._producers.end_offset = base_offset
+        self._producers.take_snapshot()
+        # Before the next segment has a name: a crash could leave that, and a hole in the log before it.
+        self._flush(base_offset, include_active=True)
+        self._begun_segment = base_offset
+        segment = self._create_segment(base_offset)
+        self._reader.segments = segments.with_appended(segment)
+        self._reader.end = self.log_end_offset, base_offset, 0
+        self._jitter_ms = self._draw_jitter()
+        if self._observer is not None:
+            self._observer.rolled(self.directory, base_offset)
+        return segment
+
+    def _create_segment(self, base_offset: int) -> LiveSegment:
+        return LiveSegment.create(
+            self.directory,
+            base_offset,
+            self.config,
+            self._filesystem,
+            created_ms=self._clock(),
+            open_files=self._open_files,
+        )
+
+    def _draw_jitter(self) -> int:
+        most = min(self.config.segment_jitter_ms, self.config.segment_ms)
+        return random.randrange(most) if most else 0  # noqa: S311  no secret
+
+    # --- flushing
+
+    def flush(self) -> int:
+        """Return once everything appended is on stable storage; return the recovery point, the log's end."""
+        with self._lock:
+            self._ensure_open()
+            try:
+                # Each of its steps may be done again, and there is nothing to take back. But no signal handler is to
+                # write in between.
+                self._state = ADDING
+                self._flush(self.log_end_offset, include_active=True)
+                self._write_own_checkpoints()
+                if self._state is ADDING:
+                    self._state = OPEN
+            except BaseException as error:
+                if self._state is ADDING:
+                    self._state = OPEN
+                if isinstance(error, OSError):
+                    self._poison_unless_full(error)
+                name_memory(error, self.directory)
+                raise
+            return self._recovery_point
+
+    def _flush(self, offset: int, *, include_active: bool) -> None:
+        if offset < self._recovery_point or (offset == self._recovery_point and not include_active):
+            return
+        start = time.perf_counter()
+        later = self._reader.segments.from_offset(self._recovery_point)
+        segments = [segment for segment in later if segment.base_offset < offset or include_active]
+        for segment in segments:
+            # Before anything is synced: a disk that is too full for them fails the flush, and not the log.
+            segment.save_indexes()
+        try:
+            for segment in segments:
+                segment.flush()
+            self._filesystem.fsync_directory(self.directory)
+        except OSError as error:
+            if not is_limit(error):
+                self._poison(error)
+            raise
+        self._epochs.flush()
+        self._recovery_point = offset
+        if self._observer is not None:
+            self._observer.flushed(self.directory, offset, time.perf_counter() - start)
+
+    def _write_own_checkpoints(self, log_start_offset: int | None = None) -> None:
+        if self._own_checkpoints is not None:
+            self._own_checkpoints.write(
+                recovery_point=self._recovery_point,
+                high_watermark=self._high_watermark,
+                log_start_offset=self._log_start_offset if log_start_offset is None else log_start_offset,
+            )
+
+
+def _refuse_fragment(data: Buffer) -> NoReturn:
+    raise InvalidRecordError(
+        f"{len(data):,} bytes hold no whole batch",
+        advice="pass records, such as [Record.of(b'value')], or the bytes of one batch, as `encode_batch` returns them",
+    )

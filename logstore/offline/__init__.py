@@ -1,0 +1,1 @@
+"""Log directories that nobody writes to, read as they are."""

@@ -1,0 +1,52 @@
+"""Copy a partition directory or a whole log.dirs root, to repair the copy.
+
+Blocks are shared with the original where the file system can (a reflink: both may change and neither sees it). Hard
+links never: the copy's files are truncated and appended to in place.
+"""
+
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from epoch.filesystem import REAL, FileSystem
+from logstore.files.directory_lock import LOCK_NAME
+
+OnBytes = Callable[[int], object]
+
+
+def copy_directory(
+    source: Path, target: Path, *, filesystem: FileSystem = REAL, progress: OnBytes = lambda _: None
+) -> None:
+    """Copy all regular files below `source` into `target`, which must not exist; symbolic links are left out.
+
+    `progress` is told how many more bytes are copied. The copy is not flushed: whoever repairs it does that. Raises
+    OSError; FileExistsError where `target` is there already.
+    """
+    if target.exists():
+        raise FileExistsError(f"{target}: there is something already; name a directory that does not exist yet")
+    target.parent.mkdir(parents=True, exist_ok=True)
+    filesystem.mkdir(target)
+    for path in _below(source):
+        copy = target / path.relative_to(source)
+        if path.is_dir():
+            filesystem.mkdir(copy)
+        elif path.name != LOCK_NAME:
+            filesystem.copy(path, copy)
+            progress(copy.stat().st_size)
+
+
+def bytes_to_copy(source: Path) -> int:
+    """Add up the sizes of the files that `copy_directory` copies."""
+    return sum(path.stat().st_size for path in _below(source) if not path.is_dir())
+
+
+def _below(directory: Path) -> Iterator[Path]:
+    for entry in sorted(os.scandir(directory), key=lambda entry: entry.name):
+        if entry.is_symlink():
+            continue
+        path = Path(entry.path)
+        if entry.is_dir():
+            yield path
+            yield from _below(path)
+        elif entry.is_file():
+            yield path

@@ -1,0 +1,85 @@
+"""One `.log` file, mapped into memory (Kafka: FileRecords). Metadata snapshots (`.checkpoint`) are log files too.
+
+The size is fixed when the file is opened: a log that grows is opened again, and whoever reads a running broker's log
+reads a damaged tail again before calling it damage. A file that shrinks while it is mapped ends the process that reads
+beyond its new end (SIGBUS), as with any mapping; only a truncation by another process shrinks it, as a broker does with
+its active segment. What this process itself truncates is never cut under a reader (`mapped_files`).
+"""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Self
+
+from logstore.batch.batches import Batch, read_batches
+from logstore.files.mapped_files import map_whole_file
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from logstore.batch.columns import BatchColumns
+
+
+class LogFile:
+    """The bytes of one log file, and ways to walk over its batches.
+
+    The mapping outlives `close` for as long as batches, views or columns that were taken from it are in use.
+
+    >>> with LogFile.open(path) as log:
+    ...     for batch in log.batches():
+    ...         print(batch.base_offset, batch.record_count)
+    """
+
+    def __init__(self, data: memoryview, path: Path | None = None) -> None:
+        """Take `data` as the content of the log file `path`."""
+        self.data = data
+        self.path = path
+        self._file = str(path) if path else None
+
+    @classmethod
+    def open(cls, path: str | os.PathLike[str]) -> Self:
+        """Map the file as it is now. Raises OSError."""
+        return cls(map_whole_file(Path(path)), Path(path))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let go of the bytes. They are unmapped when nobody else holds them."""
+        self.data = memoryview(b"")
+
+    @property
+    def size(self) -> int:
+        """Bytes of the file when it was opened; 0 once closed."""
+        return len(self.data)
+
+    @property
+    def array(self) -> "NDArray[np.uint8]":
+        """The bytes as the kernels take them."""
+        import numpy as np  # noqa: PLC0415  plain readers do without
+
+        return np.frombuffer(self.data, np.uint8)
+
+    def batches(self, position: int = 0) -> Iterator[Batch]:
+        """Walk over the batches of all magics from the byte `position` on, which must be where one begins.
+
+        Checksums are not looked at (`ensure_valid`). Raises TornBatchError or InvalidBatchHeaderError at the first
+        thing that is no batch.
+        """
+        return read_batches(self.data, position, self._file)
+
+    def scan(self, position: int = 0, *, check_crc: bool = True) -> Iterator["BatchColumns"]:
+        """Walk over the same batches as columns, with the compiled kernels: fast, and without errors.
+
+        The last chunk's `stop` says why the walk ended; there is always a last chunk, if only an empty one.
+        """
+        from logstore.offline.batch_scan import scan_batches  # noqa: PLC0415  numpy and numba load on first bulk use
+
+        return scan_batches(self.data, position, check_crc=check_crc, file=self._file)

@@ -1,0 +1,93 @@
+"""One partition's directory, read-only (the reading side of Kafka's UnifiedLog)."""
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Self
+
+from logstore.errors import NotALogDirectoryError
+from logstore.file_name import FileFate, FileKind, FileName, parse_file_name
+from logstore.files.own_checkpoints import OWN_CHECKPOINTS
+from logstore.files.root_checkpoints import PartitionCheckpoints, RootCheckpoints
+from logstore.offline.directory_listing import DirectoryListing, list_directory
+from logstore.offline.segment import Segment
+from logstore.topic_partition import DirectoryMark, TopicPartition, is_partition_directory_name, parse_directory_name
+
+SEGMENT_FILES = (FileKind.LOG, FileKind.OFFSET_INDEX, FileKind.TIME_INDEX, FileKind.TRANSACTION_INDEX)
+
+
+@dataclass(frozen=True)
+class PartitionDirectory:
+    """The files of one partition, and what its root's checkpoints say of it."""
+
+    path: Path
+    topic_partition: TopicPartition
+    listing: DirectoryListing
+    checkpoints: PartitionCheckpoints
+    root: Path | None = None
+    """What symbolic links may not leave; the directory itself where that is None."""
+    own_checkpoints: RootCheckpoints | None = None
+    """The files of a log that stands alone (`Log.open`), which keeps its checkpoints beside its segments."""
+
+    @classmethod
+    def open(
+        cls, path: str | os.PathLike[str], *, root: Path | None = None, checkpoints: RootCheckpoints | None = None
+    ) -> Self:
+        """List the directory.
+
+        `root` bounds which symbolic links are followed: the partition directory itself unless given. Without
+        `checkpoints`, those in the parent directory count; of a log that stands alone, its own. NotALogDirectoryError
+        where the name is not `topic-partition` or nothing in the directory is Kafka's.
+        """
+        path = Path(path).absolute()
+        listing = list_directory(path, root=root or path)
+        if not is_partition_directory_name(path.name):
+            raise NotALogDirectoryError(
+                "not a partition directory, whose name would be topic-partition such as orders-0", file=path
+            )
+        topic_partition, mark = parse_directory_name(path.name)[:2]
+        known = checkpoints or RootCheckpoints.read(path.parent)
+        if topic_partition not in known.partitions() and OWN_CHECKPOINTS.intersection(listing.files):
+            own = RootCheckpoints.read(path)
+            return cls(path, topic_partition, listing, own.of(topic_partition), root, own)
+        if mark is not DirectoryMark.NONE:
+            # The checkpoints speak of the partition's live log, which is another directory's.
+            only_clean_shutdown = PartitionCheckpoints(clean_shutdown=known.clean_shutdown)
+            return cls(path, topic_partition, listing, only_clean_shutdown, root)
+        return cls(path, topic_partition, listing, known.of(topic_partition), root)
+
+    def listed_again(self) -> Self:
+        """List the directory, and read the checkpoints, as they are by now: a broker may be at work.
+
+        Raises NotALogDirectoryError where the directory is gone, and OSError.
+        """
+        return self.open(self.path, root=self.root)
+
+    def named(self, kind: FileKind, fate: FileFate = FileFate.LIVE) -> Iterator[tuple[FileName, Path]]:
+        """Find the files of one kind, by name."""
+        for name, path in self.listing.files.items():
+            parsed = parse_file_name(name)
+            if parsed.kind is kind and parsed.fate is fate:
+                yield parsed, path
+
+    @cached_property
+    def segments(self) -> list[Segment]:
+        """The segments that have a `.log` file, by base offset."""
+        by_offset: dict[int, dict[FileKind, Path]] = {}
+        for kind in SEGMENT_FILES:
+            for name, path in self.named(kind):
+                by_offset.setdefault(name.base_offset or 0, {})[kind] = path
+        return [Segment(base, files) for base, files in sorted(by_offset.items()) if FileKind.LOG in files]
+
+    @property
+    def epoch_checkpoint_path(self) -> Path | None:
+        """The leader-epoch checkpoint, None where it is missing."""
+        return self.listing.files.get(FileKind.LEADER_EPOCH_CHECKPOINT.value)
+
+    @property
+    def log_start_offset(self) -> int:
+        """The first offset that may be read: the checkpointed one, or the first segment's if that is higher."""
+        first = self.segments[0].base_offset if self.segments else 0
+        return max(self.checkpoints.log_start_offset or 0, first)

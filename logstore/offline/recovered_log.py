@@ -1,0 +1,162 @@
+"""What Kafka would know of a log once it had opened and, where needed, recovered it: worked out without a write."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from epoch import EpochHistory
+from epoch.checkpoint import LeaderEpochCheckpoint
+from logstore.batch.columns import BatchColumns
+from logstore.errors import LogStoreError
+from logstore.offline.epoch_runs import EpochRuns
+from logstore.offline.log_tail import LogTail, number_of_holder
+from logstore.offline.partition_directory import PartitionDirectory
+from logstore.offline.segment import Segment
+
+
+@dataclass(frozen=True, slots=True)
+class RemovedBatches:
+    """What a truncation takes away: whole batches, control batches included."""
+
+    records: int
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class RecoveredLog:
+    """The offsets and the epoch history that a broker works with after it loaded this directory (Kafka: LogLoader)."""
+
+    partition: PartitionDirectory
+    log_start_offset: int
+    log_end_offset: int
+    high_watermark: int | None
+    """Within the log; None where no checkpoint tells it. Kafka then starts again from the log's start."""
+    history: EpochHistory
+    segments: tuple[Segment, ...]
+    """The segments that are left; recovery removes those after the first damage."""
+    valid_bytes: int
+    """Bytes of the last of them that recovery keeps."""
+    damage: LogStoreError | None
+    """What stands where the log ends although files go on, with its place; None where nothing does."""
+
+    @classmethod
+    def load(cls, partition: PartitionDirectory) -> "RecoveredLog":
+        """Load a log as Kafka would.
+
+        After a clean stop only the last segment's headers are read. Otherwise the segments from the recovery point on
+        are checked, batch by batch, and the log ends where the first of them is damaged. A broker may be at work: a
+        tail that changes is read again before it is called damage. Raises epoch.EpochError where the leader-epoch
+        checkpoint cannot be parsed, as Kafka refuses to load the log then, and OSError: FileNotFoundError where a
+        segment was deleted since the directory was listed.
+        """
+        return cls.of(partition, LogTail.read(partition), checkpointed_history(partition))
+
+    @classmethod
+    def of(cls, partition: PartitionDirectory, tail: LogTail, checkpointed: EpochHistory) -> "RecoveredLog":
+        """Take a log whose tail and epoch checkpoint were read already."""
+        start = partition.log_start_offset
+        history = _with_tail(partition, checkpointed, tail)
+        history = history.truncate_to(tail.log_end_offset).truncate_from_start(start)
+        high_watermark = partition.checkpoints.high_watermark
+        if high_watermark is not None:
+            high_watermark = min(max(high_watermark, start), tail.log_end_offset)
+        return cls(
+            partition,
+            start,
+            tail.log_end_offset,
+            high_watermark,
+            history,
+            tuple(tail.segments),
+            tail.valid_bytes,
+            tail.damage,
+        )
+
+    @property
+    def dropped_bytes(self) -> int:
+        """Bytes behind the first damage, which recovery drops; raises OSError."""
+        if self.damage is None:
+            return 0
+        return sum(segment.size for segment in self.partition.segments[len(self.segments) - 1 :]) - self.valid_bytes
+
+    def lineage(self) -> EpochHistory:
+        """Return who led when: the history, or where that was lost what the batches tell."""
+        if self.history:
+            return self.history
+        runs = EpochRuns()
+        for segment in self.segments:
+            for columns in self._batches(segment):
+                runs.add(columns, segment.log_path.name)
+        return EpochHistory.from_batches((run.epoch, run.first_offset) for run in runs.runs)
+
+    def removed_by_truncation(self, offset: int) -> RemovedBatches:
+        """Count what `truncate_to(offset)` removes: every batch that reaches `offset` or beyond."""
+        records = size = 0
+        for columns in self.batches_from(offset):
+            records += int(columns.record_count.sum(dtype=np.int64))
+            size += int(columns.size.sum())
+        return RemovedBatches(records, size)
+
+    def batches_from(self, offset: int) -> Iterator[BatchColumns]:
+        """Read the headers of the batches that reach `offset` or beyond. Raises OSError."""
+        for segment in self._segments_from(offset):
+            for columns in self._batches(segment):
+                yield columns.where(columns.last_offset >= offset)
+
+    def end_after_truncation(self, offset: int) -> int:
+        """Return where the log ends once `truncate_to(offset)` removed its batches and the log is opened again.
+
+        That is before `offset` where a batch reaches over it, for it goes as a whole, and where offsets before it are
+        missing from a compacted log. (`Log.truncate_to` keeps `offset` as the end until the log is closed, as Kafka.)
+        """
+        if offset >= self.log_end_offset:
+            return self.log_end_offset
+        if not self.segments or offset < self.segments[0].base_offset:
+            return offset
+        last_kept = self._segments_from(offset)[0]
+        end = last_kept.base_offset
+        for columns in self._batches(last_kept):
+            gone = columns.last_offset >= offset
+            kept = int(np.argmax(gone)) if gone.any() else len(columns)
+            if kept:
+                end = max(end, int(columns.last_offset[:kept].max()) + 1)
+            if kept < len(columns):
+                break
+        return end
+
+    def _segments_from(self, offset: int) -> Sequence[Segment]:
+        """Return the segments that may hold `offset` or later ones."""
+        if offset >= self.log_end_offset:
+            return ()
+        return self.segments[number_of_holder(self.segments, offset) :]
+
+    def _batches(self, segment: Segment) -> Iterator[BatchColumns]:
+        """Read a segment's headers, up to where recovery cuts it off."""
+        limit = self.valid_bytes if segment is self.segments[-1] else segment.size
+        with segment.open_log() as log:
+            for columns in log.scan(check_crc=False):
+                kept = int(np.searchsorted(columns.position, limit))
+                yield columns if kept == len(columns) else columns.first(kept)
+
+
+def checkpointed_history(partition: PartitionDirectory) -> EpochHistory:
+    """Read the leader-epoch checkpoint; nothing where it is missing. Raises EpochError and OSError."""
+    path = partition.epoch_checkpoint_path
+    return LeaderEpochCheckpoint(path.parent).read_history() if path else EpochHistory()
+
+
+def _with_tail(partition: PartitionDirectory, history: EpochHistory, tail: LogTail) -> EpochHistory:
+    """Add, as Kafka's recovery does, the epochs above the checkpoint's latest that the batches carry.
+
+    Nothing below the latest is restored, even where the latest starts at the log's end and so is dropped next: a
+    follower that loaded such a file truncates to its high watermark. (`EpochHistory.reconcile` does better.)
+    """
+    if partition.checkpoints.clean_shutdown:
+        return history
+    latest = history.latest_epoch
+    newer: list[tuple[int, int]] = []
+    for run in tail.epochs.known():
+        if latest is None or run.epoch > latest:
+            newer.append((run.epoch, run.first_offset))
+            latest = run.epoch
+    return history.assign_many(newer)

@@ -1,0 +1,378 @@
+"""Open a partition directory as a log, and recover it where it was not closed cleanly (Kafka: LogLoader).
+
+In order: files that deletion or compaction left half-way are removed or put in place; segments without usable indexes
+are recovered; after an unclean stop so are all segments from the recovery point on, and the log ends at the first
+batch that is torn or damaged; the leader epochs are made to agree with what is left; the producers' state is read from
+its latest snapshot and brought up to the log's end.
+
+Every step may be cut off by another crash: what was done is found done the next time, and nothing is marked as
+recovered (the recovery point does not move).
+"""
+
+import os
+import time
+from bisect import bisect_right
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from epoch.cache import LeaderEpochFileCache
+from epoch.checkpoint import LeaderEpochCheckpoint
+from epoch.errors import CheckpointError
+from epoch.filesystem import REAL, FileSystem
+from epoch.history import EpochHistory
+from logstore.errors import InvalidBatchHeaderError, TornBatchError
+from logstore.file_name import FileFate, FileKind, file_name, parse_file_name
+from logstore.indexes.index_sanity import has_good_indexes, last_indexed_position
+from logstore.log_config import LogConfig
+from logstore.offline.log_file import LogFile
+from logstore.producers.producer_replay import rebuild_producers
+from logstore.producers.producer_state import ProducerState
+from logstore.recovery.left_over_files import orphaned_indexes, plan_left_overs
+from logstore.recovery.recovery_report import DroppedTail, RecoveryReport
+from logstore.recovery.segment_recovery import OnBytes, SegmentRecovery, recover_segment
+from logstore.recovery.segment_split import Part, write_parts
+from logstore.segment.live_segment import LiveSegment
+from logstore.segment.open_files import OpenFiles
+from logstore.segment.segment_list import SegmentList
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedLog:
+    """A log that is ready to be read and written (Kafka: LoadedLogOffsets)."""
+
+    segments: list[LiveSegment]
+    """By base offset; at least one. The last is the active one."""
+    log_start_offset: int
+    log_end_offset: int
+    recovery_point: int
+    epochs: LeaderEpochFileCache
+    producers: ProducerState
+    report: RecoveryReport
+
+
+def load_log(
+    directory: Path,
+    config: LogConfig,
+    *,
+    log_start_offset: int = 0,
+    recovery_point: int = 0,
+    clean_shutdown: bool = False,
+    filesystem: FileSystem = REAL,
+    clock: Callable[[], int] = lambda: time.time_ns() // 1_000_000,
+    open_files: OpenFiles | None = None,
+    progress: OnBytes = lambda _: None,
+) -> LoadedLog:
+    """Open the log of a partition directory.
+
+    `log_start_offset` and `recovery_point` are what the root's checkpoints say, 0 where they say nothing;
+    `clean_shutdown` tells whether the log was closed in order, so that nothing needs recovery. `clock` gives
+    milliseconds since 1970 UTC. `open_files` bounds the segments' descriptors and mappings. `progress` is told how
+    many more bytes are recovered.
+
+    Raises OSError, and SegmentTooLargeError.
+    """
+    loader = _Loader(directory, config, log_start_offset, recovery_point, filesystem, clock, open_files, progress)
+    return loader.load(clean_shutdown=clean_shutdown)
+
+
+class _Loader:
+    def __init__(
+        self,
+        directory: Path,
+        config: LogConfig,
+        log_start_offset: int,
+        recovery_point: int,
+        filesystem: FileSystem,
+        clock: Callable[[], int],
+        open_files: OpenFiles | None,
+        progress: OnBytes,
+    ) -> None:
+        self._directory = directory
+        self._config = config
+        self._log_start_offset = log_start_offset
+        self._recovery_point = recovery_point
+        self._filesystem = filesystem
+        self._clock = clock
+        self._open_files = open_files
+        self._progress = progress
+        self._report = RecoveryReport()
+        self._base_offsets: list[int] = []
+        self._epochs: list[tuple[int, int]] = []
+        self._recovered: set[int] = set()
+        self._started_over = False
+        self._opened: list[LiveSegment] = []
+
+    def load(self, *, clean_shutdown: bool) -> LoadedLog:
+        """Take all steps; where they do not come to their end, no segment stays open."""
+        try:
+            return self._load(clean_shutdown=clean_shutdown)
+        except BaseException:
+            for segment in self._opened:
+                segment.abandon()
+            raise
+
+    def _load(self, *, clean_shutdown: bool) -> LoadedLog:
+        start = time.perf_counter()
+        self._finish_what_was_left_over()
+        checkpoint, history = self._read_epochs()
+        self._recover_segments(clean_shutdown=clean_shutdown)
+        end = self._find_end()
+        segments = self._open_segments()
+        log_start_offset = max(self._log_start_offset, segments[0].base_offset)
+        epochs = self._reconcile_epochs(checkpoint, history, log_start_offset, end)
+        producers = self._load_producers(segments, log_start_offset, end, clean_shutdown=clean_shutdown)
+        recovery_point = end if clean_shutdown and not self._started_over else min(self._recovery_point, end)
+        self._report.seconds = time.perf_counter() - start
+        return LoadedLog(segments, log_start_offset, end, recovery_point, epochs, producers, self._report)
+
+    # --- files
+
+    def _finish_what_was_left_over(self) -> None:
+        names = self._names()
+        left_over = plan_left_overs(names, self._end_of_swap)
+        for name in left_over.remove:
+            self._remove(name)
+        for name in left_over.rename:
+            self._filesystem.rename(self._directory / name, self._directory / name.removesuffix(".swap"))
+            self._report.renamed_files.append(name)
+        names = self._names() if left_over else names
+        for name in orphaned_indexes(names):
+            self._remove(name)
+        files = map(parse_file_name, names)
+        self._base_offsets = sorted(
+            file.base_offset or 0 for file in files if file.kind is FileKind.LOG and file.fate is FileFate.LIVE
+        )
+        if self._report.removed_files or self._report.renamed_files:
+            self._filesystem.fsync_directory(self._directory)
+
+    def _names(self) -> list[str]:
+        with os.scandir(self._directory) as entries:
+            return [entry.name for entry in entries if entry.is_file(follow_symlinks=False)]
+
+    def _remove(self, name: str) -> None:
+        self._filesystem.unlink(self._directory / name)
+        self._report.removed_files.append(name)
+
+    def _end_of_swap(self, name: str) -> int:
+        """Tell where the log in a `.log.swap` file ends."""
+        end = parse_file_name(name).base_offset or 0
+        with LogFile.open(self._directory / name) as log:
+            for columns in log.scan(check_crc=False):
+                end = int(columns.last_offset[-1]) + 1 if len(columns) else end
+        return end
+
+    # --- segments
+
+    def _recover_segments(self, *, clean_shutdown: bool) -> None:
+        """Recover the segments that need it; drop those behind the first damage that was not flushed."""
+        unflushed = self._unflushed() if not clean_shutdown else []
+        for base_offset in [base for base in self._base_offsets if base not in set(unflushed)]:
+            if not has_good_indexes(self._directory, base_offset):
+                self._report.rebuilt_indexes.append(file_name(FileKind.LOG, base_offset))
+                self._recover_in_turn([base_offset])
+        self._recover_in_turn(unflushed)
+
+    def _recover_in_turn(self, base_offsets: Sequence[int]) -> None:
+        """Recover segments that follow one another, split where they must be, and drop those behind damage."""
+        waiting = list(base_offsets)
+        producers = self._producers_at(waiting[0]) if waiting else self._new_producers()
+        while waiting:
+            base_offset, *later = waiting
+            found = self._recover(base_offset, producers, later)
+            if found.parts:
+                waiting = sorted({*self._split(base_offset, found.parts), *later})
+                producers = self._producers_at(base_offset)
+            else:
+                waiting = later if not found.dropped_bytes else []
+
+    def _unflushed(self) -> Sequence[int]:
+        """Find the segments that may hold what was not flushed: those from the recovery point on."""
+        first = bisect_right(self._base_offsets, self._recovery_point) - 1
+        return self._base_offsets[max(first, 0) :]
+
+    def _recover(self, base_offset: int, producers: ProducerState, later: Sequence[int]) -> SegmentRecovery:
+        """Recover a segment, unless it must be split; `later` are those that go where it is damaged."""
+        self._recovered.add(base_offset)
+        found = recover_segment(
+            self._directory,
+            base_offset,
+            self._config,
+            on_producer_batch=producers.replay,
+            on_damage=lambda: self._drop(later),
+            progress=self._progress,
+            filesystem=self._filesystem,
+        )
+        if found.parts:
+            return found
+        producers.end_offset = found.next_offset
+        producers.take_snapshot()
+        self._epochs += found.epochs
+        self._report.recovered_segments += 1
+        self._report.recovered_batches += found.batches
+        self._report.recovered_bytes += found.size
+        if found.dropped_bytes:
+            name = file_name(FileKind.LOG, base_offset)
+            self._report.dropped.insert(0, DroppedTail(name, found.valid_bytes, found.dropped_bytes, found.reason))
+        return found
+
+    def _split(self, base_offset: int, parts: Sequence[Part]) -> list[int]:
+        """Put a segment's parts in its place, without indexes; return their base offsets."""
+        write_parts(self._directory, base_offset, parts, self._filesystem)
+        self._remove_segment(base_offset)
+        self._finish_what_was_left_over()
+        self._report.split_segments.append(file_name(FileKind.LOG, base_offset))
+        return [part.base_offset for part in parts]
+
+    def _drop(self, base_offsets: Sequence[int]) -> None:
+        """Remove whole segments, the last first, and durably: what follows damage cannot be kept."""
+        for base_offset in reversed(base_offsets):
+            log = self._directory / file_name(FileKind.LOG, base_offset)
+            size = log.stat().st_size
+            self._report.dropped.insert(0, DroppedTail(log.name, 0, size, "it follows a damaged segment"))
+            self._remove_segment(base_offset)
+        if base_offsets:
+            self._filesystem.fsync_directory(self._directory)
+
+    def _remove_segment(self, base_offset: int) -> None:
+        """Remove a segment's files, the log last: indexes without it are removed at the next start."""
+        kinds = (FileKind.OFFSET_INDEX, FileKind.TIME_INDEX, FileKind.TRANSACTION_INDEX, FileKind.LOG)
+        for path in (self._directory / file_name(kind, base_offset) for kind in kinds):
+            if path.exists():
+                self._filesystem.unlink(path)
+        self._base_offsets.remove(base_offset)
+
+    # --- the log's end
+
+    def _find_end(self) -> int:
+        """Find the offset after the last batch; drop everything where that lies before the log's start."""
+        end = self._next_offset_of_last() if self._base_offsets else -1
+        if end < self._log_start_offset:
+            # Files were lost, or nothing was ever written. Kafka starts over at the checkpointed start too.
+            self._drop_everything()
+            return self._log_start_offset
+        return end
+
+    def _next_offset_of_last(self) -> int:
+        base_offset = self._base_offsets[-1]
+        try:
+            return self._next_offset(base_offset, last_indexed_position(self._directory, base_offset))
+        except (TornBatchError, InvalidBatchHeaderError):
+            # Said to be closed in order, and is not: what an append would add here, nobody could read.
+            self._recover_in_turn([base_offset])
+            base_offset = self._base_offsets[-1]
+            return self._next_offset(base_offset, last_indexed_position(self._directory, base_offset))
+
+    def _next_offset(self, base_offset: int, position: int) -> int:
+        """Walk over the last segment's headers from where a batch begins."""
+        end = base_offset
+        with LogFile.open(self._directory / file_name(FileKind.LOG, base_offset)) as log:
+            for batch in log.batches(min(position, log.size)):
+                end = batch.last_offset + 1
+        return end
+
+    def _open_segments(self) -> list[LiveSegment]:
+        """Load what is left, or begin a segment where nothing is."""
+        if self._base_offsets:
+            return [self._load_segment(base_offset) for base_offset in self._base_offsets]
+        return [self._begin_segment(LiveSegment.create, self._log_start_offset)]
+
+    def _load_segment(self, base_offset: int) -> LiveSegment:
+        segment = self._begin_segment(LiveSegment.load, base_offset)
+        if base_offset in self._recovered:
+            segment.read_largest()
+        return segment
+
+    def _begin_segment(self, begin: Callable[..., LiveSegment], base_offset: int) -> LiveSegment:
+        segment = begin(
+            self._directory,
+            base_offset,
+            self._config,
+            self._filesystem,
+            created_ms=self._clock(),
+            open_files=self._open_files,
+        )
+        self._opened.append(segment)
+        return segment
+
+    def _drop_everything(self) -> None:
+        for base_offset in list(self._base_offsets):
+            log = self._directory / file_name(FileKind.LOG, base_offset)
+            reason = f"the log ends before its checkpointed start {self._log_start_offset:,}"
+            self._report.dropped.append(DroppedTail(log.name, 0, log.stat().st_size, reason))
+            self._remove_segment(base_offset)
+            self._started_over = True
+        self._epochs = []
+
+    # --- leader epochs
+
+    def _read_epochs(self) -> tuple[LeaderEpochCheckpoint, EpochHistory]:
+        """Read the checkpoint; one that cannot be read is rebuilt from all batches (Kafka refuses to start)."""
+        checkpoint = LeaderEpochCheckpoint(self._directory, self._filesystem)
+        try:
+            self._report.epochs_before = checkpoint.read()
+        except CheckpointError as error:
+            self._report.damaged_epoch_checkpoint = str(error)
+            return checkpoint, EpochHistory()
+        return checkpoint, EpochHistory(self._report.epochs_before)
+
+    def _reconcile_epochs(
+        self, checkpoint: LeaderEpochCheckpoint, history: EpochHistory, start: int, end: int
+    ) -> LeaderEpochFileCache:
+        if self._started_over:
+            history = EpochHistory()
+        if self._report.damaged_epoch_checkpoint:
+            self._epochs = self._epochs_of_all_batches()
+        history = history.reconcile(self._epochs, log_start_offset=start, log_end_offset=end)
+        self._report.epochs_after = history.entries
+        if history.entries != self._report.epochs_before or self._report.damaged_epoch_checkpoint:
+            checkpoint.write(history.entries)
+        return LeaderEpochFileCache(history, checkpoint)
+
+    def _epochs_of_all_batches(self) -> list[tuple[int, int]]:
+        epochs: list[tuple[int, int]] = []
+        for base_offset in self._base_offsets:
+            with LogFile.open(self._directory / file_name(FileKind.LOG, base_offset)) as log:
+                for columns in log.scan(check_crc=False):
+                    epochs += zip(columns.leader_epoch.tolist(), columns.base_offset.tolist(), strict=True)
+        return epochs
+
+    # --- producers
+
+    def _new_producers(self) -> ProducerState:
+        expiration_ms = self._config.producer_id_expiration_ms
+        return ProducerState(self._directory, filesystem=self._filesystem, expiration_ms=expiration_ms)
+
+    def _producers_at(self, offset: int) -> ProducerState:
+        """Bring the producers' state up to `offset`, from the latest snapshot and the segments after it."""
+        producers = self._new_producers()
+        segments = [self._load_segment(base_offset) for base_offset in self._base_offsets]
+        self._rebuild(producers, segments, offset, self._log_start_offset)
+        for segment in segments:
+            segment.abandon()
+        return producers
+
+    def _load_producers(
+        self, segments: list[LiveSegment], log_start_offset: int, end: int, *, clean_shutdown: bool
+    ) -> ProducerState:
+        producers = self._new_producers()
+        if self._started_over:
+            producers.truncate_fully_and_start_at(log_start_offset)
+        producers.remove_stray_snapshots([segment.base_offset for segment in segments])
+        if clean_shutdown and producers.latest_snapshot_offset is None:
+            # Nothing was ever written by an idempotent producer, or an older broker stopped: no need to read the log.
+            for offset in (*(segment.base_offset for segment in segments[-2:]), end):
+                producers.end_offset = offset
+                producers.take_snapshot()
+        else:
+            self._rebuild(producers, segments, end, log_start_offset)
+        return producers
+
+    def _rebuild(self, producers: ProducerState, segments: list[LiveSegment], end: int, log_start_offset: int) -> None:
+        rebuild_producers(
+            producers,
+            SegmentList(segments),
+            log_start_offset=log_start_offset,
+            log_end_offset=end,
+            now_ms=self._clock(),
+        )

@@ -1,0 +1,124 @@
+"""What a read of a log returns: bytes that stay where they are."""
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Final
+
+from logstore.batch.batches import Batch, read_batches
+from logstore.batch.record import Record
+from logstore.errors import CorruptBatchError
+from logstore.indexes.transaction_index import AbortedTransaction
+
+_NO_BYTES: Final = memoryview(b"")
+
+
+class ReadView:
+    """Whole batches of one segment, zero-copy (Kafka: FetchDataInfo).
+
+    The bytes stay valid as long as somebody holds `data`, whatever this process does to the log: truncates, deletes,
+    closes or recovers it, or opens it anew. No descriptor is held for them.
+
+    >>> view = log.read(offset, 1 << 20)
+    >>> for record in view.records():
+    ...     print(record.offset, record.value)
+    >>> offset = view.next_offset
+    """
+
+    __slots__ = (
+        "_ensure_gap",
+        "aborted_transactions",
+        "data",
+        "first_batch_incomplete",
+        "offset",
+        "position",
+        "segment_base_offset",
+    )
+
+    def __init__(
+        self,
+        offset: int,
+        data: memoryview = _NO_BYTES,
+        segment_base_offset: int = -1,
+        position: int = -1,
+        first_batch_incomplete: bool = False,
+        ensure_gap: Callable[[int, int], None] | None = None,
+    ) -> None:
+        """Take what was found for `offset`."""
+        self.offset = offset
+        """What was asked for: the first batch may begin before it."""
+        self.data = data
+        self.segment_base_offset = segment_base_offset
+        """The segment that the bytes are in; -1 where nothing was looked up."""
+        self.position = position
+        """Where `data` begins in the segment's file."""
+        self.first_batch_incomplete = first_batch_incomplete
+        """There is a batch, but it is larger than what was asked for (Kafka: firstEntryIncomplete)."""
+        self._ensure_gap = ensure_gap
+        self.aborted_transactions: Sequence[AbortedTransaction] = ()
+        """For reads of committed records: whose records to skip, and from which offset on."""
+
+    def __len__(self) -> int:
+        return len(self.data)
+
+    def __repr__(self) -> str:
+        return f"ReadView(offset={self.offset}, bytes={len(self.data)})"
+
+    @property
+    def next_offset(self) -> int:
+        """Where to read on: the offset after the last batch, or what was asked for where there is none.
+
+        The last record may lie before it: control records and aborted transactions have offsets too.
+        """
+        offset = self.offset
+        for batch in self.batches():
+            offset = batch.last_offset + 1
+        return offset
+
+    def batches(self) -> Iterator[Batch]:
+        """Walk over the batches, the first of which may begin before `offset`."""
+        return read_batches(self.data)
+
+    def records(self) -> Iterator[Record]:
+        """Give the records from `offset` on: without control records, and without those of aborted transactions.
+
+        Which transactions were aborted is only known of a read with `Isolation.TXN_COMMITTED`. Raises as
+        `RecordBatch.records` does, and CorruptBatchError where a checksum does not hold or offsets do not rise: disks
+        and memory lose bits while a log is open, too.
+        """
+        skipped = _AbortedProducers(self.aborted_transactions)
+        end = 0
+        for batch in self.batches():
+            batch.ensure_valid()
+            if not end and batch.base_offset > self.offset and self._ensure_gap is not None:
+                self._ensure_gap(self.offset, self.position)
+            if batch.base_offset < end:
+                raise CorruptBatchError(
+                    f"the batch begins below {end:,}, where the one before it ends",
+                    position=self.position + batch.position,
+                    offset=batch.base_offset,
+                    advice="take the partition from another replica",
+                )
+            end = batch.last_offset + 1
+            if skipped.covers(batch) or batch.is_control or batch.last_offset < self.offset:
+                continue
+            for record in batch.records():
+                if record.offset >= self.offset:
+                    yield record
+
+
+class _AbortedProducers:
+    """Which producers' records a reader of committed records skips, while it goes over the batches."""
+
+    def __init__(self, transactions: Sequence[AbortedTransaction]) -> None:
+        self._ahead = sorted(transactions, key=lambda each: each.first_offset, reverse=True)
+        self._active: dict[int, int] = {}
+
+    def covers(self, batch: Batch) -> bool:
+        """Tell whether the batch belongs to an aborted transaction; call it once for each batch, in order."""
+        while self._ahead and self._ahead[-1].first_offset <= batch.last_offset:
+            begun = self._ahead.pop()
+            self._active[begun.producer_id] = begun.last_offset
+        end = self._active.get(batch.producer_id)
+        if end is not None and batch.base_offset >= end:
+            del self._active[batch.producer_id]
+            return False
+        return end is not None and batch.is_transactional

@@ -1,0 +1,44 @@
+"""The segments of a log at one moment, for readers that take no lock."""
+
+from bisect import bisect_right
+from collections.abc import Iterable
+
+from logstore.segment.live_segment import LiveSegment
+
+
+class SegmentList:
+    """Segments by base offset; never empty, never changed: a log puts another list in its place."""
+
+    __slots__ = ("active", "base_offsets", "segments")
+
+    def __init__(self, segments: Iterable[LiveSegment]) -> None:
+        """Take segments in the order of their base offsets."""
+        self.segments = tuple(segments)
+        self.base_offsets = [segment.base_offset for segment in self.segments]
+        self.active = self.segments[-1]
+        """The one that is written."""
+
+    def __len__(self) -> int:
+        return len(self.segments)
+
+    @property
+    def first(self) -> LiveSegment:
+        """The oldest."""
+        return self.segments[0]
+
+    @property
+    def size(self) -> int:
+        """Bytes of all `.log` files."""
+        return sum(segment.size for segment in self.segments)
+
+    def floor(self, offset: int) -> int:
+        """Return the number of the segment that `offset` is in; -1 below all."""
+        return bisect_right(self.base_offsets, offset) - 1
+
+    def from_offset(self, offset: int) -> tuple[LiveSegment, ...]:
+        """Return the segments that may hold `offset` or later ones."""
+        return self.segments[max(self.floor(offset), 0) :]
+
+    def with_appended(self, segment: LiveSegment) -> "SegmentList":
+        """Return the list with one more at its end."""
+        return SegmentList((*self.segments, segment))

@@ -1,0 +1,111 @@
+"""Several roots are used as one, and one failed disk takes only its own partitions offline."""
+
+import errno
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+
+from epoch.filesystem import FileSystem
+from logstore.batch.record import Record
+from logstore.directory.log_directories import LogDirectories
+from logstore.directory.log_directory import LogDirectory
+from logstore.errors import (
+    DirectoryLockedError,
+    OfflineDirectoryError,
+    PartitionExistsError,
+    UnknownPartitionError,
+)
+from logstore.topic_partition import TopicPartition
+
+PARTITIONS = [TopicPartition("orders", number) for number in range(4)]
+
+
+class OneFailingDisk(FileSystem):
+    """All below `failing` cannot be written."""
+
+    failing: Path | None = None
+
+    def open(self, path: Path, *, truncate: bool = False) -> int:
+        if self.failing is not None and path.is_relative_to(self.failing):
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
+        return super().open(path, truncate=truncate)
+
+
+def roots(tmp_path: Path) -> list[Path]:
+    return [tmp_path / "disk-1", tmp_path / "disk-2"]
+
+
+def test_partitions_are_spread_and_found_again(tmp_path: Path) -> None:
+    with LogDirectories.open(roots(tmp_path)) as directories:
+        for partition in PARTITIONS:
+            directories.create(partition).append([Record(0, 0, None, b"v")], leader_epoch=0)
+        assert [len(root.partitions) for root in directories.roots] == [2, 2]
+        with pytest.raises(PartitionExistsError):
+            directories.create(PARTITIONS[0])
+    with LogDirectories.open(roots(tmp_path)) as directories:
+        assert [directories.log(each).log_end_offset for each in PARTITIONS] == [1, 1, 1, 1]
+        directories.delete(PARTITIONS[3])
+        with pytest.raises(UnknownPartitionError):
+            directories.log(PARTITIONS[3])
+
+
+def test_the_brokers_epoch_is_known_where_all_roots_were_closed_in_order_after_it(tmp_path: Path) -> None:
+    with LogDirectories.open(roots(tmp_path)) as directories:
+        assert directories.broker_epoch == -1
+        directories.broker_epoch = 7
+    with LogDirectories.open(roots(tmp_path)) as directories:
+        assert directories.broker_epoch == 7
+        directories.roots[0].broker_epoch = 8
+    directories = LogDirectories.open(roots(tmp_path))
+    assert directories.broker_epoch == -1, "one root says otherwise"
+    directories.broker_epoch = 9
+    directories.roots[1].abandon()
+    directories.roots[0].close()
+    with LogDirectories.open(roots(tmp_path)) as directories:
+        assert directories.broker_epoch == -1, "one root was not closed in order"
+
+
+def test_the_brokers_epoch_is_not_known_while_a_root_is_offline(tmp_path: Path) -> None:
+    with LogDirectories.open(roots(tmp_path)) as directories:
+        directories.broker_epoch = 7
+    shutil.rmtree(tmp_path / "disk-2")
+    (tmp_path / "disk-2").write_bytes(b"no directory")
+    with LogDirectories.open(roots(tmp_path)) as directories:
+        assert directories.offline
+        assert directories.broker_epoch == -1
+
+
+def test_a_failed_disk_takes_only_its_own_partitions_offline(tmp_path: Path) -> None:
+    disk = OneFailingDisk()
+    directories = LogDirectories.open(roots(tmp_path), filesystem=disk)
+    for partition in PARTITIONS:
+        directories.create(partition)
+    disk.failing = tmp_path / "disk-2"
+    with pytest.raises(OSError, match="Input/output"):
+        directories.roots[1].checkpoint()
+    directories.run_periodic()
+    assert set(directories.offline) == {tmp_path / "disk-2"}
+    assert set(directories.partitions) == set(PARTITIONS[::2])
+    directories.log(PARTITIONS[0]).append([Record(0, 0, None, b"v")], leader_epoch=0)
+    with pytest.raises(OfflineDirectoryError, match="disk-2"):
+        directories.log(PARTITIONS[1])
+    directories.create(TopicPartition("new", 0))
+    directories.close()
+    assert (tmp_path / "disk-1/.kafka_cleanshutdown").exists()
+    assert not (tmp_path / "disk-2/.kafka_cleanshutdown").exists()
+
+
+def test_a_disk_that_cannot_be_opened_is_offline_from_the_beginning(tmp_path: Path) -> None:
+    (tmp_path / "disk-2").write_bytes(b"no directory")
+    directories = LogDirectories.open(roots(tmp_path))
+    assert set(directories.offline) == {tmp_path / "disk-2"}
+    directories.create(PARTITIONS[0])
+    directories.close()
+
+
+def test_a_locked_root_is_an_error_and_leaves_the_others_free(tmp_path: Path) -> None:
+    with LogDirectory.open(tmp_path / "disk-2"), pytest.raises(DirectoryLockedError):
+        LogDirectories.open(roots(tmp_path))
+    LogDirectories.open(roots(tmp_path)).close()

@@ -1,0 +1,266 @@
+"""Opening a log: what is recovered, what is reported, and that a crash meanwhile changes nothing of the outcome."""
+
+import errno
+import os
+import shutil
+import struct
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from epoch.entry import EpochEntry
+from epoch.filesystem import REAL, FileSystem
+from logstore.errors import SegmentTooLargeError
+from logstore.indexes.offset_index import OffsetIndex
+from logstore.indexes.time_index import TimeIndex
+from logstore.log_config import LogConfig
+from logstore.recovery.log_loader import LoadedLog, load_log
+from tests.logstore.batches import simple_batch
+
+CONFIG = LogConfig(index_interval_bytes=200, segment_index_bytes=4_096)
+RECORDS = 3
+
+
+def file(directory: Path, base_offset: int, suffix: str = "log") -> Path:
+    return directory / f"{base_offset:020d}.{suffix}"
+
+
+def batches(first: int, count: int, *, epoch: int) -> bytes:
+    return b"".join(simple_batch(first + RECORDS * i, [b"v" * 20] * RECORDS, leader_epoch=epoch) for i in range(count))
+
+
+@pytest.fixture
+def directory(tmp_path: Path) -> Path:
+    """Two segments: offsets 0 to 29 of epoch 1, and 30 to 59, the later half of them of epoch 4. Only `.log` files."""
+    path = tmp_path / "t-0"
+    path.mkdir()
+    file(path, 0).write_bytes(batches(0, 10, epoch=1))
+    file(path, 30).write_bytes(batches(30, 5, epoch=1) + batches(45, 5, epoch=4))
+    return path
+
+
+def load(directory: Path, filesystem: FileSystem = REAL, **options: int) -> LoadedLog:
+    return load_log(directory, CONFIG, filesystem=filesystem, **options)
+
+
+def files(directory: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in directory.iterdir()}
+
+
+class TestAfterACrash:
+    def test_indexes_and_epochs_are_rebuilt_from_the_batches(self, directory: Path) -> None:
+        loaded = load(directory)
+        assert (loaded.log_start_offset, loaded.log_end_offset, loaded.recovery_point) == (0, 60, 0)
+        assert loaded.epochs.entries == [EpochEntry(1, 0), EpochEntry(4, 45)]
+        assert (directory / "leader-epoch-checkpoint").read_text() == "0\n2\n1 0\n4 45\n"
+        index = OffsetIndex.read(file(directory, 30, "index"), 30)
+        assert len(index) > 2
+        assert index.zero_slots == 0
+        assert TimeIndex.read(file(directory, 30, "timeindex"), 30).entries[-1].timestamp == 1_000
+        assert loaded.report.recovered_batches == 20
+        assert loaded.report.recovered_bytes == sum(file(directory, base).stat().st_size for base in (0, 30))
+        assert not loaded.report.dropped
+
+    def test_a_torn_tail_is_cut_and_reported(self, directory: Path) -> None:
+        whole = file(directory, 30).read_bytes()
+        file(directory, 30).write_bytes(whole + batches(60, 1, epoch=4)[:-5])
+        loaded = load(directory)
+        assert loaded.log_end_offset == 60
+        assert file(directory, 30).read_bytes() == whole
+        (tail,) = loaded.report.dropped
+        assert (tail.file, tail.position) == (file(directory, 30).name, len(whole))
+        assert tail.reason == "the file ends inside a batch"
+        assert loaded.report.changed
+
+    def test_the_log_ends_at_the_first_damage_and_later_segments_go(self, directory: Path) -> None:
+        data = bytearray(file(directory, 0).read_bytes())
+        data[len(data) // 2 + 70] ^= 1
+        file(directory, 0).write_bytes(data)
+        loaded = load(directory)
+        assert loaded.log_end_offset == 15
+        assert [segment.base_offset for segment in loaded.segments] == [0]
+        assert [tail.reason for tail in loaded.report.dropped] == [
+            "a batch's checksum does not hold",
+            "it follows a damaged segment",
+        ]
+        assert not file(directory, 30).exists()
+        assert loaded.epochs.entries == [EpochEntry(1, 0)]
+
+    def test_what_lies_below_the_recovery_point_is_not_read(self, directory: Path) -> None:
+        load(directory)
+        data = bytearray(file(directory, 0).read_bytes())
+        data[100] ^= 1
+        file(directory, 0).write_bytes(data)
+        loaded = load(directory, recovery_point=40)
+        assert (loaded.log_end_offset, loaded.recovery_point) == (60, 40)
+        assert loaded.report.recovered_segments == 1
+
+    def test_an_entry_that_the_batches_contradict_goes(self, directory: Path) -> None:
+        (directory / "leader-epoch-checkpoint").write_text("0\n3\n1 0\n2 9\n9 70\n")
+        loaded = load(directory)
+        assert loaded.epochs.entries == [EpochEntry(1, 0), EpochEntry(4, 45)]
+        assert loaded.report.epochs_before == [EpochEntry(1, 0), EpochEntry(2, 9), EpochEntry(9, 70)]
+
+    def test_a_checkpoint_that_cannot_be_read_is_rebuilt_from_all_batches(self, directory: Path) -> None:
+        (directory / "leader-epoch-checkpoint").write_text("no checkpoint")
+        loaded = load(directory, recovery_point=60)
+        assert loaded.epochs.entries == [EpochEntry(1, 0), EpochEntry(4, 45)]
+        assert "leader-epoch-checkpoint" in loaded.report.damaged_epoch_checkpoint
+
+    def test_a_log_whose_files_are_lost_begins_at_its_checkpointed_start(self, directory: Path) -> None:
+        loaded = load(directory, log_start_offset=100)
+        assert (loaded.log_start_offset, loaded.log_end_offset) == (100, 100)
+        assert loaded.epochs.entries == []
+        assert sorted(path.name for path in directory.glob("*.log")) == [file(directory, 100).name]
+        assert "ends before its checkpointed start" in loaded.report.dropped[0].reason
+
+    def test_an_empty_directory_becomes_an_empty_log(self, tmp_path: Path) -> None:
+        (tmp_path / "t-0").mkdir()
+        loaded = load(tmp_path / "t-0")
+        assert (loaded.log_start_offset, loaded.log_end_offset, len(loaded.segments)) == (0, 0, 1)
+
+    def test_the_epochs_begin_where_the_log_does(self, directory: Path) -> None:
+        loaded = load(directory, log_start_offset=50)
+        assert loaded.log_start_offset == 50
+        assert loaded.epochs.entries == [EpochEntry(4, 50)]
+
+    def test_a_segment_that_no_index_could_point_into_is_refused(
+        self, directory: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr("logstore.recovery.segment_recovery.MAX_SEGMENT_BYTES", 500)
+        with pytest.raises(SegmentTooLargeError, match="more than the 500"):
+            load(directory)
+
+
+class TestAfterACleanStop:
+    def test_nothing_is_checked(self, directory: Path) -> None:
+        load(directory)
+        before = files(directory)
+        loaded = load(directory, clean_shutdown=True)
+        assert (loaded.log_end_offset, loaded.recovery_point) == (60, 60)
+        assert not loaded.report.changed
+        assert loaded.report.recovered_segments == 0
+        assert files(directory) == before
+
+    @pytest.mark.parametrize(
+        "spoil",
+        [
+            lambda path: path.unlink(),
+            lambda path: path.write_bytes(path.read_bytes() + b"odd"),
+            lambda path: path.write_bytes(b"\xff" * path.stat().st_size),
+        ],
+        ids=["missing", "odd size", "nonsense"],
+    )
+    def test_a_bad_index_is_rebuilt_alone(self, directory: Path, spoil: Callable[[Path], object]) -> None:
+        load(directory)
+        right = file(directory, 0, "index").read_bytes()
+        spoil(file(directory, 0, "index"))
+        loaded = load(directory, clean_shutdown=True)
+        assert file(directory, 0, "index").read_bytes() == right
+        assert loaded.report.rebuilt_indexes == [file(directory, 0).name]
+        assert loaded.report.recovered_segments == 1
+        assert loaded.log_end_offset == 60
+
+    def test_a_time_index_of_odd_size_is_rebuilt(self, directory: Path) -> None:
+        load(directory)
+        index = file(directory, 0, "timeindex")
+        right = index.read_bytes()
+        index.write_bytes(right + b"odd")
+        assert load(directory, clean_shutdown=True).report.rebuilt_indexes == [file(directory, 0).name]
+        assert index.read_bytes() == right
+
+    @pytest.mark.parametrize(
+        "content",
+        [b"odd", struct.pack(">hqqqq", 1, 5, 0, 3, 4), struct.pack(">hqqqq", 0, 5, 0, 3, 4)],
+        ids=["odd size", "another version", "an end before the segment"],
+    )
+    def test_a_bad_transaction_index_is_rebuilt(self, directory: Path, content: bytes) -> None:
+        load(directory)
+        file(directory, 30, "txnindex").write_bytes(content)
+        assert load(directory, clean_shutdown=True).report.rebuilt_indexes == [file(directory, 30).name]
+        assert file(directory, 30, "txnindex").read_bytes() == b""
+
+    def test_zeros_behind_the_entries_are_no_entries(self, directory: Path) -> None:
+        load(directory)
+        index = file(directory, 30, "index")
+        index.write_bytes(index.read_bytes() + bytes(800))
+        loaded = load(directory, clean_shutdown=True)
+        assert loaded.log_end_offset == 60
+        assert not loaded.report.rebuilt_indexes
+        assert 0 not in [entry.position for entry in loaded.segments[-1].offset_index.entries]
+
+    def test_a_torn_tail_that_counts_as_clean_is_cut_all_the_same(self, directory: Path) -> None:
+        load(directory)
+        whole = file(directory, 30).read_bytes()
+        file(directory, 30).write_bytes(whole + b"torn")
+        assert load(directory, clean_shutdown=True).log_end_offset == 60
+        assert file(directory, 30).read_bytes() == whole
+
+    def test_a_lost_epoch_checkpoint_stays_empty_as_in_kafka(self, directory: Path) -> None:
+        load(directory)
+        (directory / "leader-epoch-checkpoint").unlink()
+        assert load(directory, clean_shutdown=True).epochs.entries == []
+
+
+class DyingDisk(FileSystem):
+    """Fails its n-th change, and all after it."""
+
+    def __init__(self, steps: int) -> None:
+        self.steps = steps
+
+    def _step(self) -> None:
+        self.steps -= 1
+        if self.steps < 0:
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    def open(self, path: Path, *, truncate: bool = False) -> int:
+        self._step()
+        return super().open(path, truncate=truncate)
+
+    def write(self, descriptor: int, data: bytes | memoryview) -> None:
+        self._step()
+        super().write(descriptor, data)
+
+    def fsync(self, descriptor: int) -> None:
+        self._step()
+        super().fsync(descriptor)
+
+    def rename(self, source: Path, target: Path) -> None:
+        self._step()
+        super().rename(source, target)
+
+    def truncate(self, path: Path, size: int) -> None:
+        self._step()
+        super().truncate(path, size)
+
+    def unlink(self, path: Path) -> None:
+        self._step()
+        super().unlink(path)
+
+
+def test_a_crash_at_any_step_of_recovery_changes_nothing_of_its_outcome(directory: Path, tmp_path: Path) -> None:
+    """Damage in the first segment, a torn one behind it, left-overs, a stale epoch: every kind of change is needed."""
+    data = bytearray(file(directory, 0).read_bytes())
+    data[-1] ^= 1
+    file(directory, 0).write_bytes(data)
+    file(directory, 7, "index").write_bytes(b"")
+    file(directory, 3, "log.deleted").write_bytes(b"")
+    (directory / "leader-epoch-checkpoint").write_text("0\n2\n1 0\n9 28\n")
+    right = tmp_path / "right/t-0"
+    shutil.copytree(directory, right)
+    load(right)
+    for steps in range(1_000):
+        crashed = tmp_path / f"{steps}/t-0"
+        shutil.copytree(directory, crashed)
+        try:
+            load(crashed, DyingDisk(steps))
+        except OSError:
+            load(crashed)
+            assert {name: content for name, content in files(crashed).items() if not name.endswith(".tmp")} == files(
+                right
+            ), f"after {steps} steps"
+        else:
+            assert steps > 15
+            return
+    pytest.fail("recovery takes no end of steps")
