@@ -18,8 +18,8 @@ from bench.replica import RECORDS, one_batch
 from logstore import Log, LogConfig, LogDirectory, TopicPartition
 from logstore.batch.batch import CRC_START, HEADER_SIZE
 from logstore.batch.batch_template import CRC_POSITION
-from replication.audit.java import find_java
-from replication.audit.verdict import Verdict
+from replication.audit.judgement.verdict import Verdict
+from replication.audit.spark.java import find_java
 from replication.errors import JavaMissingError
 
 PARTITIONS_A_TOPIC: Final = 10

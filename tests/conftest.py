@@ -31,7 +31,7 @@ def require(*, available: bool, what: str) -> None:
 
 def require_java_for_spark() -> None:
     """Skip the test where there is no Java that Spark runs on."""
-    from replication.audit.java import find_java
+    from replication.audit.spark.java import find_java
     from replication.errors import JavaMissingError
 
     try:

@@ -11,13 +11,13 @@ from importlib import import_module
 from typing import Any
 
 _NAMES_BY_MODULE = {
-    "auditing": ("Audit", "audit"),
-    "judgement": ("judge",),
+    "spark.auditing": ("Audit", "audit"),
+    "judgement.judgement": ("judge",),
     "local_judging": ("JudgedPartition", "judge_replicas"),
-    "recommendation": ("Candidate", "Recommendation"),
-    "session": ("prepare_session", "start_session"),
-    "snapshot": ("Snapshot", "find_snapshots"),
-    "verdict": ("PairVerdict", "PartitionVerdict", "Verdict"),
+    "judgement.recommendation": ("Candidate", "Recommendation"),
+    "spark.session": ("prepare_session", "start_session"),
+    "snapshots.snapshot": ("Snapshot", "find_snapshots"),
+    "judgement.verdict": ("PairVerdict", "PartitionVerdict", "Verdict"),
 }
 _MODULES = {name: module for module, names in _NAMES_BY_MODULE.items() for name in names}
 __all__ = sorted(_MODULES)  # noqa: PLE0605  the list that the names are loaded by

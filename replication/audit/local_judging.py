@@ -15,13 +15,13 @@ from logstore.offline.partition_directory import PartitionDirectory
 from logstore.topic_partition import TopicPartition
 from logstore.verify import bytes_to_read
 from logstore.verify.root_check import check_root
-from replication.audit.assigned_copies import METADATA_PARTITION, assigned_copies
-from replication.audit.examination import Examination, examine
-from replication.audit.examined_copy import ExaminedCopy, in_place
-from replication.audit.judgement import judge
-from replication.audit.missing_copies import Expectations, missing_copies
+from replication.audit.comparison.examined_copy import ExaminedCopy, in_place
+from replication.audit.examination.examination import Examination, examine
+from replication.audit.judgement.judgement import judge
+from replication.audit.judgement.verdict import PartitionVerdict
 from replication.audit.replica_finding import ReplicaFinding
-from replication.audit.verdict import PartitionVerdict
+from replication.audit.snapshots.assigned_copies import METADATA_PARTITION, assigned_copies
+from replication.audit.snapshots.missing_copies import Expectations, missing_copies
 from replication.errors import PartitionVanishedError, TopicIdsDifferError
 from replication.planning import Replica
 from replication.planning.failures import PARTITION_ERRORS, OnError, stop

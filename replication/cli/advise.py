@@ -105,7 +105,7 @@ def _advise_by_records(replicas: Sequence["Replica"], missing: "Missing", failur
 
 def _exit_status(judged: Sequence["JudgedPartition"], found: Sequence["ReplicaFinding"], failures: Failures) -> int:
     from logstore.verify import Severity
-    from replication.audit.verdict import Verdict
+    from replication.audit.judgement.verdict import Verdict
 
     severities = {each.finding.severity for each in found}
     verdicts = {verdict for each in judged for verdict in each.verdict.verdicts}
@@ -120,7 +120,7 @@ def _exit_status(judged: Sequence["JudgedPartition"], found: Sequence["ReplicaFi
 
 def _print(partitions: Sequence[dict[str, Any]], findings: Sequence[dict[str, Any]]) -> None:
     """Print what is lost for good first, then where the choices differ, then all that is not agreed."""
-    from replication.audit.wording import advice_in_words, loss_in_words, replica_in_words
+    from replication.audit.judgement.wording import advice_in_words, loss_in_words, replica_in_words
 
     agreed = [each for each in partitions if _is_agreed(each)]
     disputed = [each for each in partitions if each not in agreed]
@@ -161,7 +161,7 @@ def _print_damage(damage: Sequence[dict[str, Any]]) -> None:
 
 
 def _print_agreed(agreed: Sequence[dict[str, Any]]) -> None:
-    from replication.audit.verdict import Verdict
+    from replication.audit.judgement.verdict import Verdict
 
     trimmed = [each for each in agreed if Verdict.RETENTION in each["verdicts"]]
     whole = [each for each in agreed if each not in trimmed]
@@ -176,7 +176,7 @@ def _print_agreed(agreed: Sequence[dict[str, Any]]) -> None:
 
 def _is_agreed(partition: dict[str, Any]) -> bool:
     """Whether nothing was found by which one replica is a worse leader than another."""
-    from replication.audit.verdict import Verdict
+    from replication.audit.judgement.verdict import Verdict
 
     harmless = {Verdict.IDENTICAL, Verdict.RETENTION, Verdict.COMPACTION}
     return set(partition["verdicts"]) <= harmless and not any(

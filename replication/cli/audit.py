@@ -118,11 +118,11 @@ def _audited(
 
         from replication.audit import audit as audit_of
         from replication.audit import find_snapshots
-        from replication.audit.auditing import chosen_copies
-        from replication.audit.document import describe
-        from replication.audit.session import session_for_a_while
-        from replication.audit.snapshot import local_directories
-        from replication.audit.task_progress import watched
+        from replication.audit.snapshots.snapshot import local_directories
+        from replication.audit.spark.auditing import chosen_copies
+        from replication.audit.spark.document import describe
+        from replication.audit.spark.session import session_for_a_while
+        from replication.audit.spark.task_progress import watched
     except ModuleNotFoundError as error:
         raise MissingPackageError("the audit needs", error, "spark") from error
     found = find_snapshots(snapshots)
@@ -185,7 +185,7 @@ def _exit_status(document: Mapping[str, Any], *, written: bool) -> int:
 
 
 def _tell(document: Mapping[str, Any]) -> None:
-    from replication.audit.wording import advice_in_words
+    from replication.audit.judgement.wording import advice_in_words
 
     metrics, partitions = document["metrics"], document["partitions"]
     _lines(f"critical: {each['replica']}: {each['message']}" for each in _of_severity(document, "critical"))
@@ -252,7 +252,7 @@ def _some(title: str, columns: Sequence[str], rows: Sequence[Sequence[object]]) 
 
 
 def _differing(partition: Mapping[str, Any]) -> tuple[object, ...]:
-    from replication.audit.wording import candidate_of, loss_in_words, replica_in_words
+    from replication.audit.judgement.wording import candidate_of, loss_in_words, replica_in_words
 
     kafkas, least = (candidate_of(partition, partition[rule]) for rule in ("kafkas_choice", "least_loss"))
     return (

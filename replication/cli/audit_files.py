@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from replication.audit import Audit
-    from replication.audit.history import Run
+    from replication.audit.judgement.history import Run
 
 TABLES = ("partitions", "findings", "segments", "epochs", "batches")
 
@@ -57,7 +57,7 @@ class AuditFiles:
         """Read what the last run found, None where there was none. Raises HistoryError, OSError."""
         if self.history is None:
             return None
-        from replication.audit.history import latest_run
+        from replication.audit.judgement.history import latest_run
 
         return latest_run(self.history)
 
@@ -79,7 +79,7 @@ class AuditFiles:
         """Keep the run, and put into the document what is new since the last one, if there was one."""
         if self.history is None:
             return
-        from replication.audit.history import Changes, Run, keep_run
+        from replication.audit.judgement.history import Changes, Run, keep_run
 
         now = Run.of(document)
         document["history"] = Changes.between(before, now).as_json() if before else None
@@ -109,7 +109,7 @@ def _findings(audited: "Audit", document: Mapping[str, Any]) -> "DataFrame":
     """Return a document's findings as a table: those about consumers are made from what Spark has found."""
     import pyarrow as pa
 
-    from replication.audit.tables import FINDINGS
+    from replication.audit.spark.tables import FINDINGS
 
     rows = pa.Table.from_pylist(document["findings"], schema=pa.schema(FINDINGS))
     return audited.findings.sparkSession.createDataFrame(rows)

@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from logstore.batch.columns import BatchColumns
     from logstore.offline.recovered_log import RecoveredLog
-    from replication.audit.batch_reader import Batches
-    from replication.audit.record_tally import RecordSpan
+    from replication.audit.comparison.batch_reader import Batches
+    from replication.audit.comparison.record_tally import RecordSpan
 
 
 def committed_loss(found: "RecoveredLog", end: int) -> "RecordSpan":
@@ -14,7 +14,7 @@ def committed_loss(found: "RecoveredLog", end: int) -> "RecordSpan":
 
     What stands behind damage goes too, for the log is recovered first: it is counted by offsets. Raises OSError.
     """
-    from replication.audit.record_tally import RecordTally, clipped
+    from replication.audit.comparison.record_tally import RecordTally, clipped
 
     committed = found.partition.checkpoints.high_watermark or 0
     tally = RecordTally()
@@ -27,7 +27,7 @@ def committed_loss(found: "RecoveredLog", end: int) -> "RecordSpan":
 
 def offsets_lost(end: int, committed: int) -> "RecordSpan":
     """Tell of the records that a log which ends at `end` lacks below its high watermark, as far as offsets do."""
-    from replication.audit.record_tally import RecordTally
+    from replication.audit.comparison.record_tally import RecordTally
 
     tally = RecordTally()
     tally.add(_stretch(end, committed))
@@ -37,7 +37,7 @@ def offsets_lost(end: int, committed: int) -> "RecordSpan":
 def _rows(columns: "BatchColumns") -> "Batches":
     import numpy as np
 
-    from replication.audit.batch_reader import ROW
+    from replication.audit.comparison.batch_reader import ROW
 
     rows = np.zeros(len(columns), ROW)
     for name in ("base_offset", "last_offset", "leader_epoch", "record_count", "base_timestamp", "max_timestamp"):
@@ -47,7 +47,7 @@ def _rows(columns: "BatchColumns") -> "Batches":
 
 def _stretch(first: int, end: int) -> "Batches":
     from epoch import UNDEFINED_EPOCH
+    from replication.audit.comparison.unreadable_records import rows_of
     from replication.audit.copy_summary import OffsetRange
-    from replication.audit.unreadable_records import rows_of
 
     return rows_of(UNDEFINED_EPOCH, [OffsetRange(first, end - 1)] if first < end else [])

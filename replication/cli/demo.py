@@ -119,8 +119,8 @@ def _audit(cluster: Path) -> dict[str, Any]:
         from pyspark.errors import PySparkException
 
         from replication.audit import audit
-        from replication.audit.document import describe
-        from replication.audit.session import session_for_a_while
+        from replication.audit.spark.document import describe
+        from replication.audit.spark.session import session_for_a_while
         from replication.cli.spark_failure import cause_of
         from replication.errors import JavaMissingError
     except ModuleNotFoundError as error:

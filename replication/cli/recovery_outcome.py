@@ -76,7 +76,7 @@ class RecoveryOutcome:
         return "not checked: closed in order; --all checks it" if self.closed_in_order else "nothing was wrong"
 
     def _loss(self) -> str:
-        from replication.audit.committed_records import in_words
+        from replication.audit.judgement.committed_records import in_words
         from replication.cli.committed_loss import offsets_lost
 
         committed = self.high_watermark_before or 0

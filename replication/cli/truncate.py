@@ -133,8 +133,8 @@ def _name(outcome: dict[str, Any]) -> str:
 
 def _committed(outcome: dict[str, Any], are: str) -> Iterator[str]:
     """Say what is lost that was committed, in a line before all others."""
-    from replication.audit.committed_records import in_words
-    from replication.audit.wording import span_of
+    from replication.audit.judgement.committed_records import in_words
+    from replication.audit.judgement.wording import span_of
 
     lost = span_of(outcome["committed_lost"])
     if lost.records:

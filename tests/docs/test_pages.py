@@ -18,7 +18,7 @@ SPARK_DATA_SOURCES = {"kafka-log", "epochlog-examination"}
 
 def kinds_in_the_code() -> set[str]:
     """Every kind of finding: the only strings of words and dashes in the checks, but for the names of data sources."""
-    sources = [*(PROJECT / "logstore/verify").glob("*.py"), *(PROJECT / "replication/audit").glob("*.py")]
+    sources = [*(PROJECT / "logstore/verify").glob("*.py"), *(PROJECT / "replication/audit").rglob("*.py")]
     nodes = (node for source in sources for node in ast.walk(ast.parse(source.read_text())))
     constants = (node.value for node in nodes if isinstance(node, ast.Constant))
     return {text for text in constants if isinstance(text, str) and KIND.fullmatch(text)} - SPARK_DATA_SOURCES

@@ -9,10 +9,10 @@ from importlib.resources import files
 from typing import Any, Final
 
 from logstore.shown_text import shown
+from replication.audit.judgement.verdict import Verdict
+from replication.audit.judgement.wording import advice_in_words, candidate_of, loss_in_words, replica_in_words
 from replication.audit.report.lineage import draw
 from replication.audit.report.policy import policy
-from replication.audit.verdict import Verdict
-from replication.audit.wording import advice_in_words, candidate_of, loss_in_words, replica_in_words
 
 MOST_PICTURES: Final = 100
 """Forks drawn on the page, those that cost most first; the table has all."""

@@ -5,10 +5,10 @@ from pathlib import Path
 from logstore.offline.log_root import LogRoot
 from logstore.offline.partition_directory import PartitionDirectory
 from logstore.topic_partition import TopicPartition
-from replication.audit.examination import Examination, examine
-from replication.audit.examined_copy import ExaminedCopy, in_place
-from replication.audit.judgement import judge
-from replication.audit.verdict import PartitionVerdict
+from replication.audit.comparison.examined_copy import ExaminedCopy, in_place
+from replication.audit.examination.examination import Examination, examine
+from replication.audit.judgement.judgement import judge
+from replication.audit.judgement.verdict import PartitionVerdict
 
 
 def examine_all(roots: Path, *, records: bool = False) -> list[tuple[PartitionDirectory, Examination]]:

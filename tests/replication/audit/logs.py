@@ -12,8 +12,8 @@ from logstore.batch.batch import CRC_START
 from logstore.batch.batch_template import BatchTemplate
 from logstore.batch.compression.codec import Codec
 from logstore.offline.partition_directory import PartitionDirectory
-from replication.audit.examination import examine
-from replication.audit.examined_copy import ExaminedCopy
+from replication.audit.comparison.examined_copy import ExaminedCopy
+from replication.audit.examination.examination import examine
 from tests.replication.audit.copies import copy_of
 
 CRC_POSITION = 17

@@ -5,11 +5,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from replication.audit.examiner import Examiner
-from replication.audit.judging import finish_rows, judge_rows
-from replication.audit.snapshot import Snapshot, find_snapshots
-from replication.audit.tables import EXAMINED
-from replication.audit.work import Job, Task, packed, plan_work, unpacked
+from replication.audit.examination.examiner import Examiner
+from replication.audit.snapshots.snapshot import Snapshot, find_snapshots
+from replication.audit.snapshots.work import Job, Task, packed, plan_work, unpacked
+from replication.audit.spark.judging import finish_rows, judge_rows
+from replication.audit.spark.tables import EXAMINED
 
 Rows = list[dict[str, Any]]
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from logstore.verify import Severity
-from replication.audit.verdict import PartitionVerdict, Verdict
+from replication.audit.judgement.verdict import PartitionVerdict, Verdict
 from tests.data.replicas import damage_kinds, damaged, replicas
 from tests.replication.audit.copies import examine_all, judge_all
 

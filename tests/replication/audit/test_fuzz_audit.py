@@ -15,9 +15,10 @@ from logstore.errors import LogStoreError
 from logstore.offline.log_root import LogRoot
 from logstore.offline.partition_directory import PartitionDirectory
 from replication.audit.copy_summary import CopySummary
-from replication.audit.examination import ByteRange, examine, examine_lineage, examine_piece
-from replication.audit.judgement import judge
-from replication.audit.range_digests import RangeDigests
+from replication.audit.examination.examination import examine, examine_lineage, examine_piece
+from replication.audit.examination.range_digests import RangeDigests
+from replication.audit.judgement.judgement import judge
+from replication.audit.snapshots.work import ByteRange
 from tests.campaign import Campaign
 from tests.logstore.verify.test_fuzz_verify import build, damage, sources
 from tests.replication.audit.copies import copy_of

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from logstore.verify import Finding, Severity
-from replication.audit.verdict import PartitionVerdict, Verdict
+from replication.audit.judgement.verdict import PartitionVerdict, Verdict
 from tests.data.replicas import cross, replicas
 from tests.replication.audit.copies import examine_all, judge_all
 

@@ -9,11 +9,11 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
-from replication.audit.examining import examining
-from replication.audit.snapshot import find_snapshots
-from replication.audit.work import packed
+from replication.audit.snapshots.snapshot import find_snapshots
+from replication.audit.snapshots.work import packed
+from replication.audit.spark.examining import examining
 from tests.replication.audit.one_process import plan
-from tests.replication.audit.snapshots import batches, write_root
+from tests.replication.audit.snapshot_roots import batches, write_root
 from tests.replication.cli.command import epochlog
 
 NAMES = {

@@ -17,7 +17,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
 from replication.audit import prepare_session
-from tests.replication.audit.snapshots import batches, write_root
+from tests.replication.audit.snapshot_roots import batches, write_root
 
 COLUMNS: Final = ["replica", "topic", "partition", "base_offset"]
 KEYS: Final = ["topic", "partition", "base_offset"]

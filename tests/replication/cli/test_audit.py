@@ -15,8 +15,8 @@ from typing import Any, NoReturn
 import pyarrow.parquet as pq
 import pytest
 
-from replication.audit.document import describe
-from replication.audit.java import find_java
+from replication.audit.spark.document import describe
+from replication.audit.spark.java import find_java
 from tests.conftest import require_java_for_spark
 from tests.data.replicas import cross, replicas
 from tests.replication.cli.command import epochlog
@@ -114,7 +114,9 @@ def test_what_cannot_be_audited_is_one_line_before_spark_starts(
     page.touch()
     strange.mkdir()
     (strange / "audit-1.json").write_text("{")
-    monkeypatch.setattr("replication.audit.session.session_for_a_while", lambda _: pytest.fail("Spark was started"))
+    monkeypatch.setattr(
+        "replication.audit.spark.session.session_for_a_while", lambda _: pytest.fail("Spark was started")
+    )
     for arguments, words in (
         ((here / "broker-1", tmp_path / "nowhere"), "nowhere"),
         ((here / "broker-1", tmp_path), "log"),
@@ -146,7 +148,9 @@ def test_what_cannot_be_audited_is_one_line_before_spark_starts(
 def test_nothing_is_written_into_what_is_audited(
     option: str, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("replication.audit.session.session_for_a_while", lambda _: pytest.fail("Spark was started"))
+    monkeypatch.setattr(
+        "replication.audit.spark.session.session_for_a_while", lambda _: pytest.fail("Spark was started")
+    )
     one, two = (shutil.copytree(replicas("diverged") / each, tmp_path / each) for each in ("broker-1", "broker-2"))
     (tmp_path / "link").symlink_to(two)
     monkeypatch.chdir(tmp_path)
@@ -176,8 +180,8 @@ def test_what_cannot_be_written_in_the_end_leaves_the_result(tmp_path: Path, mon
     def full(*_: object) -> NoReturn:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    monkeypatch.setattr("replication.audit.document.describe", described_late)
-    monkeypatch.setattr("replication.audit.history.keep_run", full)
+    monkeypatch.setattr("replication.audit.spark.document.describe", described_late)
+    monkeypatch.setattr("replication.audit.judgement.history.keep_run", full)
     options = ("--topics", "orders", "--report", "/dev/full", "--output", output, "--history", history)
     outcome = epochlog("audit", replicas("diverged"), "--json", *options)
     assert outcome.status == 2
@@ -194,7 +198,7 @@ def test_an_interrupted_audit_ends_without_a_word(monkeypatch: pytest.MonkeyPatc
     def interrupted(_: str | None) -> None:
         signal.raise_signal(signal.SIGINT)
 
-    monkeypatch.setattr("replication.audit.session.session_for_a_while", interrupted)
+    monkeypatch.setattr("replication.audit.spark.session.session_for_a_while", interrupted)
     before = signal.getsignal(signal.SIGINT)
     try:
         outcome = epochlog("audit", replicas("diverged"))

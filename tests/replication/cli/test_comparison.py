@@ -18,9 +18,9 @@ from logstore.offline.partition_directory import PartitionDirectory
 from logstore.topic_partition import TopicPartition
 from logstore.verify.finding import Reporter
 from replication.audit import local_judging
-from replication.audit.examined_copy import ExaminedCopy
-from replication.audit.verdict import PartitionVerdict
-from tests.replication.audit.snapshots import META
+from replication.audit.comparison.examined_copy import ExaminedCopy
+from replication.audit.judgement.verdict import PartitionVerdict
+from tests.replication.audit.snapshot_roots import META
 from tests.replication.cli.command import epochlog
 from tests.replication.partitions import ABatch, write_partition
 

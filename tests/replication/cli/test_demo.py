@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from replication.audit import session
+from replication.audit.spark import session
 from replication.errors import JavaMissingError
 from tests.conftest import require_java_for_spark
 from tests.replication.cli.command import epochlog

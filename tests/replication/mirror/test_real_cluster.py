@@ -11,7 +11,7 @@ from confluent_kafka.admin import AdminClient
 from logstore.files.partition_metadata import PARTITION_METADATA_NAME, PartitionMetadata, parse_uuid
 from logstore.offline.log_root import open_log_directory
 from logstore.verify import verify
-from replication.audit.snapshot import list_snapshots
+from replication.audit.snapshots.snapshot import list_snapshots
 from tests.conftest import require_java_for_spark
 from tests.data.make_replicas import Story
 from tests.data.make_replicas import wait_until as wait_for_cluster

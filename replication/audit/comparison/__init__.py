@@ -1,0 +1,1 @@
+"""Two copies of a partition beside each other: which records, batches and epochs differ."""

@@ -1,0 +1,182 @@
+"""Reads the batches of a copy again, where digests say that they differ from another copy's."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from logstore.batch.batch import MAX_OFFSET
+from logstore.batch.columns import BatchColumns
+from logstore.file_name import FileKind
+from logstore.offline.log_file import LogFile
+from logstore.offline.segment import Segment
+from logstore.verify import Finding
+from logstore.verify.finding import Reporter
+from logstore.verify.log_pass import Check, Chunk, LogPass, Scan, SilentCheck
+from replication.audit.comparison.examined_copy import ExaminedCopy
+from replication.audit.copy_summary import OffsetRange
+from replication.audit.examination.range_digests import RANGE_BITS
+
+COMPARED: Final = ("base_offset", "last_offset", "leader_epoch", "size", "magic", "crc", "record_count")
+"""What makes two batches the same, as the digests have it."""
+ROW = np.dtype(
+    [
+        ("base_offset", np.int64),
+        ("last_offset", np.int64),
+        ("leader_epoch", np.int32),
+        ("size", np.int64),
+        ("magic", np.int8),
+        ("crc", np.uint32),
+        ("record_count", np.int32),
+        ("base_timestamp", np.int64),
+        ("max_timestamp", np.int64),
+        ("position", np.int64),
+        ("segment", np.int32),
+        ("is_sound", np.bool_),
+        ("is_corrupt", np.bool_),
+    ]
+)
+"""One batch; `segment` is a number in the copy's list of segments. Sound is what its header can be believed to say.
+
+Corrupt is what fails its checksum; the leader epoch, which no checksum covers, can be believed all the same.
+"""
+
+Batches = NDArray[np.void]
+
+
+@dataclass(slots=True)
+class BatchReader:
+    """Reads batches of one copy by their offsets, and counts what it reads."""
+
+    copy: ExaminedCopy
+    batches_read: int = 0
+    bytes_read: int = 0
+
+    def read(self, first: int, end: int) -> Batches:
+        """Return the batches whose base offset is from `first` on and below `end`, by offset, each once.
+
+        Raises CopyUnreadableError.
+        """
+        rows = self._rows(self._holding(first, end), first, end)
+        if len(rows) < self._expected(first, end):
+            # Batches that stand where their offsets do not belong.
+            rows = self._rows(range(len(self.copy.summary.segments)), first, end)
+        self.batches_read += len(rows)
+        self.bytes_read += int(rows["size"].sum())
+        return _ordered(rows)
+
+    def ranges_with(self, wanted: Sequence[OffsetRange]) -> set[int]:
+        """Return the numbers of the digests' ranges in which a batch begins that has some of the offsets."""
+        rows = self.copy.digests.rows
+        chosen = np.zeros(len(rows), np.bool_)
+        for first, last in wanted:
+            chosen |= (rows["last_offset"] >= first) & (rows["first_offset"] <= last)
+        return set(rows["range"][chosen].tolist())
+
+    def next_offset(self, end: int) -> int:
+        """Return the first offset in the digests' ranges from `end` on, and the largest one where there is none."""
+        rows = self.copy.digests.rows
+        behind = rows["first_offset"][rows["range"] >= end >> RANGE_BITS]
+        return int(behind.min()) if len(behind) else MAX_OFFSET
+
+    def read_all(self, check: Check) -> None:
+        """Show the whole log to a check. Raises CopyUnreadableError."""
+        self._make_pass(range(len(self.copy.summary.segments)), check, LogFile.scan)
+        self.batches_read += self.copy.summary.batches
+        self.bytes_read += self.copy.summary.log_bytes
+
+    @property
+    def numbers(self) -> dict[str, int]:
+        """The number of each segment by its file's name."""
+        return {segment.file: number for number, segment in enumerate(self.copy.summary.segments)}
+
+    def file(self, number: int) -> str:
+        """Name the segment with this number."""
+        return self.copy.summary.segments[number].file
+
+    def _holding(self, first: int, end: int) -> Sequence[int]:
+        bases = np.array([segment.base_offset for segment in self.copy.summary.segments], np.int64)
+        start = max(int(np.searchsorted(bases, first, "right")) - 1, 0)
+        return range(start, int(np.searchsorted(bases, end)))
+
+    def _expected(self, first: int, end: int) -> int:
+        """Return how many batches the digests count, of whole ranges at least."""
+        rows = self.copy.digests.rows
+        whole = (rows["range"] << RANGE_BITS >= first) & (rows["range"] + 1 << RANGE_BITS <= end)
+        return int(rows["batches"][whole].sum())
+
+    def _rows(self, numbers: Sequence[int], first: int, end: int) -> Batches:
+        collected = _Collected(first, end, self.numbers)
+        self._make_pass(numbers, collected, collected.scan)
+        rows = np.concatenate(collected.parts) if collected.parts else np.empty(0, ROW)
+        for misfit in self.copy.summary.misfit_epochs:
+            for name in ("is_sound", "is_corrupt"):
+                rows[name] &= (rows["base_offset"] > misfit.last) | (rows["last_offset"] < misfit.first)
+        return rows
+
+    def _make_pass(self, numbers: Sequence[int], check: Check, scan: Scan) -> None:
+        extents = [self.copy.summary.segments[number] for number in numbers]
+        with self.copy.logs([extent.file for extent in extents]) as directory:
+            segments = [Segment(extent.base_offset, {FileKind.LOG: directory / extent.file}) for extent in extents]
+            for segment in segments:
+                segment.size  # noqa: B018  raises OSError where it is gone, which the pass would only report
+            for _ in LogPass(segments, [check], Reporter(None), scan=scan).run():
+                pass  # damage was reported when the copy was examined
+
+
+@dataclass(slots=True)
+class _Collected(SilentCheck):
+    """Keeps the batches with base offsets from `first` on and below `until`; only their checksums are computed."""
+
+    first: int
+    until: int
+    numbers: dict[str, int]
+    parts: list[Batches] = field(default_factory=list)
+
+    def batches(self, chunk: Chunk) -> Iterator[Finding]:
+        """See `Check`."""
+        columns = chunk.columns
+        chosen = self._chosen(columns)
+        rows = np.empty(len(chosen), ROW)
+        for name in (*COMPARED, "base_timestamp", "max_timestamp", "position"):
+            rows[name] = getattr(columns, name)[chosen]
+        rows["is_sound"] = columns.crc_valid[chosen]
+        rows["is_corrupt"] = ~rows["is_sound"]
+        rows["segment"] = self.numbers[chunk.segment.log_path.name]
+        self.parts.append(rows)
+        yield from ()
+
+    def scan(self, log: LogFile, position: int) -> Iterator[BatchColumns]:
+        """Read headers, and check the checksums of those batches that count."""
+        for columns in log.scan(position, check_crc=False):
+            chosen = self._chosen(columns)
+            yield _checked(log, columns, chosen) if len(chosen) else columns
+
+    def _chosen(self, columns: BatchColumns) -> NDArray[np.int64]:
+        return np.flatnonzero((columns.base_offset >= self.first) & (columns.base_offset < self.until))
+
+
+def _checked(log: LogFile, columns: BatchColumns, chosen: NDArray[np.int64]) -> BatchColumns:
+    """Compute the checksums from the first to the last of the rows chosen."""
+    row, last = int(chosen[0]), int(chosen[-1])
+    valid = columns.crc_valid.copy()
+    while row <= last:
+        checked = next(log.scan(int(columns.position[row])))
+        count = min(len(checked), last + 1 - row)
+        valid[row : row + count] = checked.crc_valid[:count]
+        row += max(count, 1)
+    return replace(columns, crc_valid=valid)
+
+
+def _ordered(rows: Batches) -> Batches:
+    """Sort batches by offset, and drop those that stand in the log twice."""
+    rows = rows[np.argsort(rows["base_offset"], kind="stable")]
+    if len(rows) < 2:
+        return rows
+    same = np.ones(len(rows) - 1, np.bool_)
+    for name in COMPARED:
+        same &= rows[name][1:] == rows[name][:-1]
+    kept: Batches = rows[np.concatenate([[True], ~same])]
+    return kept

@@ -1,0 +1,80 @@
+"""Acknowledged records whose batches are corrupt in every copy that has them: they are lost whichever copy leads."""
+
+from collections.abc import Iterable, Iterator, Sequence
+
+import numpy as np
+
+from replication.audit.comparison.batch_differences import without
+from replication.audit.comparison.batch_reader import ROW, Batches, BatchReader
+from replication.audit.comparison.record_tally import NO_TIMESTAMP
+from replication.audit.copy_summary import CopySummary, OffsetRange, merged
+from replication.audit.examination.range_digests import RANGE_BITS
+
+
+def acknowledged_and_corrupt(summary: CopySummary) -> list[OffsetRange]:
+    """Return the offsets of corrupt batches below the high watermark of their copy."""
+    start, end = summary.log_start_offset, summary.checkpointed_high_watermark or 0
+    ranges = (OffsetRange(max(first, start), min(last, end - 1)) for first, last in summary.corrupt)
+    return merged([each for each in ranges if each.first <= each.last])
+
+
+def unreadable(rows: Batches, wanted: Sequence[OffsetRange], end: int, others: Iterable[BatchReader]) -> Batches:
+    """Return what of a copy's rows is corrupt, within the offsets wanted and below `end`, and sound in no other copy.
+
+    Other than in what they are taken from, a row is a stretch of offsets under one epoch, each of them one record: the
+    checksum covers what would tell more. Where the cleaner of another copy was at work, it may have removed them.
+    Raises CopyUnreadableError.
+    """
+    corrupt = _ending_before_the_next(rows, end)[rows["is_corrupt"]]
+    found = [np.empty(0, ROW)]
+    for epoch in np.unique(corrupt["leader_epoch"]).tolist():
+        offsets = _common(ranges_of(corrupt[corrupt["leader_epoch"] == epoch]), wanted)
+        for reader in others:
+            if offsets:
+                offsets = [*without(offsets, _known_to(reader, epoch, offsets))]
+        found.append(rows_of(epoch, offsets))
+    return np.concatenate(found)
+
+
+def _ending_before_the_next(rows: Batches, end: int) -> Batches:
+    """Let no batch reach into the next one, for where it ends its checksum covers."""
+    rows = rows.copy()
+    limits = np.concatenate([rows["base_offset"][1:], [end]])[: len(rows)]
+    rows["last_offset"] = np.minimum(rows["last_offset"], limits - 1)
+    return rows
+
+
+def ranges_of(rows: Batches) -> list[OffsetRange]:
+    """Return the offsets that batches reach over."""
+    ends = zip(rows["base_offset"].tolist(), rows["last_offset"].tolist(), strict=True)
+    return merged([OffsetRange(first, last) for first, last in ends if first <= last])
+
+
+def _common(ranges: list[OffsetRange], wanted: Sequence[OffsetRange]) -> list[OffsetRange]:
+    return [*without(ranges, [*without(ranges, list(wanted))])]
+
+
+def _known_to(reader: BatchReader, epoch: int, offsets: Sequence[OffsetRange]) -> list[OffsetRange]:
+    """Return the offsets of which a copy has records under the epoch, or may have had before the cleaner was there."""
+    numbers = reader.ranges_with(offsets)
+    rows = reader.read(min(numbers) << RANGE_BITS, max(numbers) + 1 << RANGE_BITS) if numbers else np.empty(0, ROW)
+    rows = rows[rows["is_sound"] & (rows["leader_epoch"] == epoch)]
+    return merged([*ranges_of(rows), *cleaned(reader.copy.summary)])
+
+
+def cleaned(summary: CopySummary) -> Iterator[OffsetRange]:
+    """Yield the offsets of which the cleaner may have removed any from a copy, if there are some."""
+    found = OffsetRange(summary.log_start_offset, min(summary.cleaned_to, summary.log_end_offset) - 1)
+    if found.first <= found.last:
+        yield found
+
+
+def rows_of(epoch: int, ranges: Sequence[OffsetRange]) -> Batches:
+    """Return rows of stretches of offsets, each of which counts for one record."""
+    rows = np.zeros(len(ranges), ROW)
+    rows["leader_epoch"] = epoch
+    rows["base_offset"] = [each.first for each in ranges]
+    rows["last_offset"] = [each.last for each in ranges]
+    rows["record_count"] = np.minimum(rows["last_offset"] - rows["base_offset"] + 1, np.iinfo(np.int32).max)
+    rows["base_timestamp"] = rows["max_timestamp"] = NO_TIMESTAMP
+    return rows

@@ -1,0 +1,222 @@
+"""One pass over a copy of a partition that tells all there is to tell of it alone."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from epoch import EpochError, EpochHistory
+from logstore.offline.log_file import LogFile
+from logstore.offline.partition_directory import PartitionDirectory
+from logstore.offline.recovered_log import checkpointed_history
+from logstore.verify import Finding, verify_partition
+from logstore.verify.finding import Reporter
+from logstore.verify.log_pass import Check, LogPass, Scan
+from replication.audit.copy_summary import CopySummary
+from replication.audit.examination.copy_watch import CopyWatch
+from replication.audit.examination.part_scan import KnownChecksums, PartScan
+from replication.audit.examination.piece_watch import PieceWatch
+from replication.audit.examination.range_digests import RangeDigests
+from replication.audit.examination.summarizing import CHANGED_WHILE_READ, summarize
+from replication.audit.replica_finding import ReplicaFinding
+from replication.audit.snapshots.work import ByteRange
+from replication.errors import PartitionVanishedError
+
+
+@dataclass(frozen=True, slots=True)
+class SegmentRow:
+    """One segment of one copy. Offsets are of the batches that can be read, -1 where there are none."""
+
+    replica: str
+    topic: str
+    partition: int
+    base_offset: int
+    file: str
+    bytes: int
+    batches: int
+    records: int
+    first_offset: int
+    last_offset: int
+    min_timestamp: int
+    """Milliseconds since 1970 UTC, of batches' base timestamps; -1 where there are none."""
+    max_timestamp: int
+    corrupt_batches: int
+
+
+@dataclass(frozen=True, slots=True)
+class EpochRow:
+    """One leader epoch of one copy: what the checkpoint says and what the batches carry; None where one is silent."""
+
+    replica: str
+    topic: str
+    partition: int
+    epoch: int
+    checkpoint_start_offset: int | None
+    first_offset: int | None
+    last_offset: int | None
+    batches: int
+
+
+@dataclass(frozen=True, slots=True)
+class Examination:
+    """All that was found in one copy."""
+
+    summary: CopySummary
+    digests: RangeDigests
+    findings: tuple[ReplicaFinding, ...]
+    segments: tuple[SegmentRow, ...]
+    epochs: tuple[EpochRow, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PieceExamination:
+    """What the bytes of a part of a copy tell, without what only the whole can."""
+
+    digests: RangeDigests
+    corrupt: tuple[tuple[str, int], ...]
+    """Batches whose checksum does not hold: their files' names, and their positions there."""
+    findings: tuple[ReplicaFinding, ...]
+    """About records."""
+
+
+def examine(
+    partition: PartitionDirectory,
+    replica: str,
+    *,
+    records: bool = False,
+    progress: Callable[[int], None] = lambda _bytes: None,
+) -> Examination:
+    """Read a copy once. With `records` every record is decoded; `progress` is told the bytes that were read.
+
+    Damage is what is found, never an error that is raised. Raises PartitionVanishedError where the directory is gone.
+    """
+    return _examine(partition, replica, records=records, progress=progress, scan=LogFile.scan)
+
+
+def examine_piece(
+    partition: PartitionDirectory,
+    replica: str,
+    ranges: Sequence[ByteRange],
+    *,
+    records: bool = False,
+    progress: Callable[[int], None] = lambda _bytes: None,
+) -> PieceExamination:
+    """Read parts of a copy, for which only their segments' `.log` files need be there.
+
+    The first batch of a part is found by a walk over the headers before it; `progress` is told the bytes of the parts.
+    Raises OSError where a file cannot be read.
+    """
+    watch = PieceWatch(Reporter(partition.topic_partition), records=records)
+    segments = {segment.base_offset: segment for segment in partition.segments}
+    for part in ranges:
+        segment = segments[part.base_offset]
+        segment.size  # noqa: B018  raises OSError where it is gone, which the pass would only report
+        scan = PartScan(part.start, part.end).scan
+        for _ in LogPass([segment], [watch], Reporter(None), scan=scan).run():
+            pass  # damage is reported once all parts were read
+        progress(part.end - part.start)
+    findings = tuple(ReplicaFinding(replica, finding) for finding in watch.findings)
+    return PieceExamination(watch.digests, tuple(watch.corrupt), findings)
+
+
+def examine_lineage(partition: PartitionDirectory, replica: str, pieces: Sequence[PieceExamination]) -> Examination:
+    """Finish the examination of a copy whose parts, taken together, were all read: only headers are read again.
+
+    Raises PartitionVanishedError where the directory is gone.
+    """
+    corrupt: dict[str, list[int]] = {}
+    for piece in pieces:
+        for file, position in piece.corrupt:
+            corrupt.setdefault(file, []).append(position)
+    known = KnownChecksums({file: np.array(positions, np.int64) for file, positions in corrupt.items()})
+    return _examine(partition, replica, scan=known.scan, pieces=pieces)
+
+
+def _examine(
+    partition: PartitionDirectory,
+    replica: str,
+    *,
+    scan: Scan,
+    records: bool = False,
+    progress: Callable[[int], None] = lambda _bytes: None,
+    pieces: Sequence[PieceExamination] = (),
+) -> Examination:
+    """Make the pass; what `pieces` have found already is added."""
+    watches: list[CopyWatch] = []
+
+    def watch(listed: PartitionDirectory) -> Sequence[Check]:
+        watches.append(CopyWatch(listed))
+        return watches[-1:]
+
+    found = list(verify_partition(partition, records=records, progress=progress, watch=watch, scan=scan))
+    if not partition.path.exists():
+        raise PartitionVanishedError(partition.path)
+    seen = watches[-1]
+    found += [known.finding for piece in pieces for known in piece.findings]
+    if pieces and RangeDigests.merged(piece.digests for piece in pieces) != seen.digests:
+        found.append(_changed(partition))
+    findings = tuple(ReplicaFinding(replica, finding) for finding in found)
+    history = _checkpointed(seen.partition)
+    return Examination(
+        summarize(seen, history, replica, found),
+        seen.digests,
+        findings,
+        tuple(_segment_rows(seen, replica)),
+        tuple(_epoch_rows(seen, history, replica)),
+    )
+
+
+def _changed(partition: PartitionDirectory) -> Finding:
+    return Reporter(partition.topic_partition).warning(
+        CHANGED_WHILE_READ,
+        "the log was changed while it was read, so that its parts do not add up to what its headers say by now; audit "
+        "a copy that nobody writes to",
+        file=None,
+    )
+
+
+def _checkpointed(partition: PartitionDirectory) -> EpochHistory | None:
+    """Read the leader-epoch checkpoint; None where that cannot be."""
+    try:
+        return checkpointed_history(partition)
+    except (EpochError, OSError):
+        return None
+
+
+def _segment_rows(watch: CopyWatch, replica: str) -> Iterator[SegmentRow]:
+    topic, partition = watch.partition.topic_partition
+    for tally in watch.segments:
+        yield SegmentRow(
+            replica=replica,
+            topic=topic,
+            partition=partition,
+            base_offset=tally.segment.base_offset,
+            file=tally.segment.log_path.name,
+            bytes=tally.size,
+            batches=tally.batches,
+            records=tally.records,
+            first_offset=tally.first_offset,
+            last_offset=tally.last_offset,
+            min_timestamp=tally.min_timestamp,
+            max_timestamp=tally.max_timestamp,
+            corrupt_batches=tally.corrupt_batches,
+        )
+
+
+def _epoch_rows(watch: CopyWatch, history: EpochHistory | None, replica: str) -> Iterator[EpochRow]:
+    topic, partition = watch.partition.topic_partition
+    rising, _ = watch.runs.split()
+    runs = {run.epoch: run for run in rising}
+    starts = {entry.epoch: entry.start_offset for entry in history.entries} if history else {}
+    for epoch in sorted({*runs, *starts}):
+        run = runs.get(epoch)
+        yield EpochRow(
+            replica=replica,
+            topic=topic,
+            partition=partition,
+            epoch=epoch,
+            checkpoint_start_offset=starts.get(epoch),
+            first_offset=run.first_offset if run else None,
+            last_offset=run.last_offset if run else None,
+            batches=run.batches if run else 0,
+        )

@@ -1,0 +1,181 @@
+"""Examines the copies of one task, wherever they are: what cannot be read, or changes meanwhile, is a finding."""
+
+import json
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any, Final
+
+from logstore.errors import LogStoreError
+from logstore.files.root_checkpoints import RootCheckpoints
+from logstore.offline.log_root import LogRoot
+from logstore.offline.partition_directory import PartitionDirectory
+from logstore.verify.finding import UNREADABLE, Finding, Reporter, Severity
+from logstore.verify.root_check import check_root
+from replication.audit.examination.examination import (
+    Examination,
+    PieceExamination,
+    examine,
+    examine_lineage,
+    examine_piece,
+)
+from replication.audit.examination.range_digests import RangeDigests
+from replication.audit.replica_finding import ReplicaFinding
+from replication.audit.snapshots.changes import changes, listed_again
+from replication.audit.snapshots.storage import Storage
+from replication.audit.snapshots.work import Copy, Job
+from replication.errors import PartitionVanishedError, ReplicationError
+
+Row = dict[str, Any]
+"""As `tables.EXAMINED` has it; what is left out is null."""
+VANISHED: Final = "copy-vanished"
+LOOKS_AGAIN: Final = 2
+"""How often a copy is examined again that changes meanwhile."""
+FAILURES: Final = (LogStoreError, ReplicationError, OSError)
+"""Why a copy cannot be read."""
+
+
+class Examiner:
+    """Makes the rows of one task; the roots' checkpoint files are read once for all copies in it."""
+
+    def __init__(self, *, records: bool = False) -> None:
+        self._records = records
+        self._checkpoints: dict[Path, RootCheckpoints] = {}
+
+    def row(self, job: Job) -> Row:
+        """Examine a root, a copy, or a part of one, whatever is wrong with it."""
+        if job.copy is None:
+            return self._root(job)
+        if job.ranges:
+            return self._part(job, job.copy)
+        return self._whole(job.copy, self._examine)
+
+    def finish(self, copy: Copy, pieces: Sequence[PieceExamination | None]) -> Row:
+        """Examine what only the whole tells of a copy that was read in parts.
+
+        All of it is read again where it has changed, or where a part could not be read.
+        """
+        read = [piece for piece in pieces if piece is not None]
+        if len(read) < len(pieces) or any(changes(copy)):
+            return self._whole(copy, self._examine)
+        return self._whole(copy, lambda directory, copy: examine_lineage(self._open(directory), copy.replica, read))
+
+    def _root(self, job: Job) -> Row:
+        try:
+            with Storage(job.root).local_copy("") as path:
+                findings = [ReplicaFinding(job.replica, finding) for finding in check_root(LogRoot.open(path))]
+        except FAILURES as error:
+            findings = [_unread(job.replica, Reporter(None), UNREADABLE, f"nothing was checked: {error}")]
+        return {"replica": job.replica, "root": job.root, "is_part": False, "findings": _as_json(findings)}
+
+    def _part(self, job: Job, copy: Copy) -> Row:
+        files = {segment.base_offset: segment.file for segment in copy.segments}
+        wanted = {files[part.base_offset] for part in job.ranges}
+        row = {**_copy_row(copy), "is_part": True}
+        try:
+            with Storage(copy.root).local_copy(copy.directory, only=wanted) as directory:
+                partition = self._open(directory)
+                if not wanted.issubset(partition.listing.files):
+                    return row
+                piece = examine_piece(partition, copy.replica, job.ranges, records=self._records)
+        except FAILURES:  # all of the copy is read again, and says why
+            return row
+        return {
+            **row,
+            "findings": _as_json(piece.findings),
+            "digests": piece.digests.to_bytes(),
+            "corrupt": json.dumps(piece.corrupt).encode(),
+        }
+
+    def _whole(self, copy: Copy, look: Callable[[Path, Copy], Examination]) -> Row:
+        """Examine a copy; again, where it has changed meanwhile. One that changes each time counts as not read."""
+        try:
+            examination, changed = self._look(copy, look)
+            for _ in range(LOOKS_AGAIN if changed else 0):
+                copy = listed_again(copy)
+                examination, changed = self._look(copy, self._examine)
+                if not changed:
+                    break
+        except FAILURES as error:
+            return {**_copy_row(copy), "is_part": False, "findings": _as_json([_failure(copy, error)])}
+        summary = examination.summary
+        return {
+            **_copy_row(copy),
+            "is_part": False,
+            "findings": _as_json([*examination.findings, *changed]),
+            "summary": replace(summary, unread=summary.unread + len(changed)).to_bytes(),
+            "digests": examination.digests.to_bytes(),
+            "segments": list(map(asdict, examination.segments)),
+            "epochs": list(map(asdict, examination.epochs)),
+        }
+
+    def _look(
+        self, copy: Copy, look: Callable[[Path, Copy], Examination]
+    ) -> tuple[Examination, Sequence[ReplicaFinding]]:
+        """Examine a copy once, and see what has changed meanwhile: then the root's files are read anew next time."""
+        with Storage(copy.root).local_copy(copy.directory) as directory:
+            examination = look(directory, copy)
+            changed = tuple(changes(copy))
+            if changed:
+                self._checkpoints.pop(directory.parent, None)
+        return examination, changed
+
+    def _examine(self, directory: Path, copy: Copy) -> Examination:
+        return examine(self._open(directory), copy.replica, records=self._records)
+
+    def _open(self, directory: Path) -> PartitionDirectory:
+        root = directory.parent
+        if root not in self._checkpoints:
+            self._checkpoints[root] = RootCheckpoints.read(root)
+        return PartitionDirectory.open(directory, root=root, checkpoints=self._checkpoints[root])
+
+
+def piece_of(row: Row) -> PieceExamination | None:
+    """Take back from a row what was found in a part; None where it could not be read."""
+    if row["digests"] is None:
+        return None
+    corrupt = tuple((file, position) for file, position in json.loads(row["corrupt"]))
+    findings = tuple(
+        ReplicaFinding(finding.pop("replica"), Finding(**{**finding, "severity": Severity(finding["severity"])}))
+        for finding in map(dict, row["findings"])
+    )
+    return PieceExamination(RangeDigests.from_bytes(row["digests"]), corrupt, findings)
+
+
+def copy_of(row: Row) -> Copy:
+    """Take back from a row which copy it is of."""
+    return Copy.from_json(json.loads(row["copy"]))
+
+
+def _copy_row(copy: Copy) -> Row:
+    topic, partition = copy.topic_partition
+    return {
+        "replica": copy.replica,
+        "topic": topic,
+        "partition": partition,
+        "root": copy.root,
+        "copy": json.dumps(copy.to_json()),
+    }
+
+
+def _failure(copy: Copy, error: Exception) -> ReplicaFinding:
+    place = Storage(copy.root).child(copy.directory)
+    gone = isinstance(error, (PartitionVanishedError, FileNotFoundError)) or (
+        place.is_local and not place.path.exists()
+    )
+    report = Reporter(copy.topic_partition)
+    if gone:
+        what = (
+            f"{place.shown} was there when the snapshot was listed and is gone: nothing is known of this copy; audit a "
+            "snapshot that no broker and nobody else changes"
+        )
+        return _unread(copy.replica, report, VANISHED, what)
+    return _unread(copy.replica, report, UNREADABLE, f"{place.shown}: nothing was checked: {error}")
+
+
+def _unread(replica: str, report: Reporter, kind: str, what: str) -> ReplicaFinding:
+    return ReplicaFinding(replica, report.error(kind, what, file=None))
+
+
+def _as_json(findings: Iterable[ReplicaFinding]) -> list[Row]:
+    return [finding.as_json() for finding in findings]

@@ -1,0 +1,116 @@
+"""Makes the summary of a copy from what its pass has shown."""
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from epoch import EpochHistory
+from logstore.batch.batch import MAX_OFFSET
+from logstore.errors import LogStoreError
+from logstore.file_name import FileKind, parse_file_name
+from logstore.files.partition_metadata import PartitionMetadata, format_uuid
+from logstore.offline.epoch_runs import EpochRun
+from logstore.offline.partition_directory import PartitionDirectory
+from logstore.offline.recovered_log import RecoveredLog
+from logstore.offline.segment import Segment
+from logstore.verify import Finding
+from logstore.verify.compaction import ALWAYS_COMPACTED, may_lack_checkpoint
+from logstore.verify.finding import UNREADABLE
+from replication.audit.copy_summary import CopySummary, OffsetRange, SegmentExtent
+from replication.audit.examination.copy_watch import CopyWatch
+
+CHANGED_WHILE_READ: Final = "changed-while-read"
+NOT_READ: Final = frozenset({UNREADABLE, CHANGED_WHILE_READ})
+"""Kinds of findings that leave open what a copy holds."""
+MOST_MISFITS: Final = 1_000
+"""Misfit runs of epochs that are named one by one; a log with more is taken as misfit from there on."""
+
+
+def summarize(
+    watch: CopyWatch, checkpointed: EpochHistory | None, replica: str, findings: Sequence[Finding]
+) -> CopySummary:
+    """Summarize a copy; `checkpointed` is None where its leader-epoch checkpoint cannot be read."""
+    partition = watch.partition
+    rising, misfit = watch.runs.split()
+    by_batches = EpochHistory((run.epoch, run.first_offset) for run in rising)
+    # Kafka refuses a log whose checkpoint cannot be read: what can be judged is the log that a rebuilt one gives.
+    loaded = RecoveredLog.of(partition, watch.tail, by_batches if checkpointed is None else checkpointed)
+    errors = [finding for finding in findings if finding.severity.is_damage and finding.kind != UNREADABLE]
+    return CopySummary(
+        replica=replica,
+        topic=partition.topic_partition.topic,
+        partition=partition.topic_partition.partition,
+        topic_id=_topic_id(partition),
+        clean_shutdown=partition.checkpoints.clean_shutdown,
+        log_start_offset=loaded.log_start_offset,
+        log_end_offset=loaded.log_end_offset,
+        readable_end_offset=watch.readable_end_offset,
+        high_watermark=loaded.high_watermark,
+        checkpointed_high_watermark=partition.checkpoints.high_watermark,
+        recovery_point=partition.checkpoints.recovery_point,
+        cleaner_offset=partition.checkpoints.cleaner_offset,
+        cleaned_to=_cleaned_to(watch),
+        history=tuple(loaded.history.entries),
+        lineage=tuple((loaded.history or by_batches.truncate_to(loaded.log_end_offset)).entries),
+        misfit_epochs=_ranges(misfit, watch.readable_end_offset),
+        corrupt=tuple(watch.corrupt),
+        gaps=tuple(_gaps(watch)),
+        segments=tuple(SegmentExtent(named_offset(tally.segment), tally.size) for tally in watch.segments),
+        kept_segments=len(loaded.segments),
+        valid_bytes=loaded.valid_bytes,
+        damage=str(loaded.damage) if loaded.damage else None,
+        log_errors=sum(1 for error in errors if (error.file or "").endswith(".log")),
+        errors=len(errors),
+        unread=sum(finding.kind in NOT_READ for finding in findings),
+        batches=watch.digests.batches,
+        records=watch.digests.records,
+        log_bytes=sum(tally.size for tally in watch.segments),
+        open_transactions=watch.producers.open_transactions,
+        last_markers=watch.producers.last_markers,
+        producers=watch.producers.producers,
+    )
+
+
+def named_offset(segment: Segment) -> int:
+    """Return the base offset in the name of a segment's file, which may have been renamed."""
+    return parse_file_name(segment.log_path.name).base_offset or 0
+
+
+def _topic_id(partition: PartitionDirectory) -> str | None:
+    path = partition.listing.files.get(FileKind.PARTITION_METADATA.value)
+    try:
+        return format_uuid(PartitionMetadata.read(path).topic_id) if path else None
+    except (LogStoreError, OSError):
+        return None
+
+
+def _cleaned_to(watch: CopyWatch) -> int:
+    """Tell how far the cleaner has been: by its checkpoint, which may be older than the log, or by what it left.
+
+    Where no checkpoint tells, it may have been anywhere but in the active segment.
+    """
+    partition = watch.partition
+    checkpointed = partition.checkpoints.cleaner_offset
+    if checkpointed is not None:
+        return max(checkpointed, watch.holes_end)
+    if watch.holes_end or partition.topic_partition.topic in ALWAYS_COMPACTED:
+        active = partition.segments[-1].base_offset if partition.segments else 0
+        return max(active, watch.holes_end)
+    return 0
+
+
+def _gaps(watch: CopyWatch) -> Iterator[OffsetRange]:
+    """Leave out what the cleaner may have made: it goes up to the active segment."""
+    partition = watch.partition
+    end = _cleaned_to(watch)
+    if partition.segments and may_lack_checkpoint(partition):
+        end = max(end, partition.segments[-1].base_offset)
+    for first, last in (*watch.gaps, (watch.batches_end, MAX_OFFSET)):
+        if max(first, end) <= last:
+            yield OffsetRange(max(first, end), last)
+
+
+def _ranges(misfit: Sequence[EpochRun], end_offset: int) -> tuple[OffsetRange, ...]:
+    ranges = [OffsetRange(run.first_offset, run.last_offset) for run in misfit[:MOST_MISFITS]]
+    if len(misfit) > MOST_MISFITS:
+        ranges.append(OffsetRange(misfit[MOST_MISFITS].first_offset, end_offset))
+    return tuple(ranges)

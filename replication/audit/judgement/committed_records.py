@@ -1,0 +1,84 @@
+"""Records that were acknowledged, and that the copy which Kafka elects does not have."""
+
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Final
+
+from logstore.topic_partition import TopicPartition
+from logstore.verify.finding import Reporter
+from replication.audit.comparison.comparison import Comparison
+from replication.audit.comparison.record_tally import RecordSpan
+from replication.audit.judgement.recommendation import Recommendation
+from replication.audit.replica_finding import ReplicaFinding
+
+COMMITTED_RECORDS_LOST: Final = "committed-records-lost"
+
+
+def committed_findings(
+    partition: TopicPartition, recommendation: Recommendation, comparisons: Sequence[Comparison]
+) -> Iterator[ReplicaFinding]:
+    """Report each copy that has records below its high watermark which Kafka's choice of a leader lacks."""
+    chosen = recommendation.candidate(recommendation.kafkas_choice)
+    if chosen is None or chosen.loss is None:
+        return
+    place = f"leader epoch {chosen.last_epoch}, end offset {chosen.log_end_offset:,}"
+    differing = {name for each in comparisons if each.divergences for name in _others(each, chosen.replica)}
+    for replica, span in chosen.loss.by_replica.items():
+        how = (
+            "has others under some of these offsets and epochs: compare them before one is given up; keep both"
+            if replica in differing
+            else "does not have them: an unclean election has lost them, or will; keep this copy"
+        )
+        yield _finding(partition, replica, span, f"but {chosen.replica}, which Kafka elects ({place}), {how}")
+    for replica, span in chosen.loss.unreadable.items():
+        what = "but they are corrupt here, and no other copy that was read has them: they are lost whichever copy leads"
+        yield _finding(partition, replica, span, f"{what}; keep this copy, and look for others")
+    for replica, span in chosen.loss.gone.items():
+        what = "but they are not there, here or in another copy that was read: they are lost whichever copy leads"
+        yield _finding(partition, replica, span, f"{what}; look for other copies")
+
+
+def _others(comparison: Comparison, replica: str) -> Iterator[str]:
+    names = comparison.left, comparison.right
+    return (name for name in names if replica in names and name != replica)
+
+
+def _finding(partition: TopicPartition, replica: str, span: RecordSpan, what: str) -> ReplicaFinding:
+    message = (
+        f"{in_words(span)} of {partition} lie below the high watermark of this copy: they were acknowledged, {what}"
+    )
+    finding = Reporter(partition).critical(COMMITTED_RECORDS_LOST, message, file=None, offset=span.first_offset)
+    return ReplicaFinding(replica, finding)
+
+
+def in_words(span: RecordSpan) -> str:
+    """Describe records by their number, offsets, leader epochs and time.
+
+    >>> in_words(RecordSpan(2, 300, 301, (4,), 1_700_000_000_000, 1_700_000_000_000))
+    '2 records (offsets 300..301, leader epoch 4, written 2023-11-14 22:13:20 UTC)'
+    """
+    if not span.records:
+        return "no records"
+    parts = [f"offsets {span.first_offset}..{span.last_offset}", *_epochs(span), *_times(span)]
+    return f"{span.records:,} record{'s' if span.records > 1 else ''} ({', '.join(parts)})"
+
+
+def _epochs(span: RecordSpan) -> Iterator[str]:
+    if span.epochs:
+        yield f"leader epoch{'s' if len(span.epochs) > 1 else ''} {', '.join(map(str, span.epochs))}"
+
+
+def _times(span: RecordSpan) -> Iterator[str]:
+    if span.min_timestamp is None or span.max_timestamp is None:
+        return
+    first, last = time_in_words(span.min_timestamp), time_in_words(span.max_timestamp)
+    yield f"written {first} UTC" if first == last else f"written {first} to {last} UTC"
+
+
+def time_in_words(milliseconds: int) -> str:
+    """Write a record's timestamp for people; as a number where no calendar has it."""
+    try:
+        moment = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=milliseconds)
+    except OverflowError:
+        return f"{milliseconds} ms after 1970"
+    return f"{moment:%Y-%m-%d %H:%M:%S}"

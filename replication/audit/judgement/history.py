@@ -1,0 +1,113 @@
+"""What earlier audits of the same cluster found: one small file a run, so that the next run can say what is new."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Final, Self
+
+from epoch.filesystem import REAL, FileSystem
+from replication.audit.judgement.verdict import Verdict
+from replication.errors import HistoryError
+
+VERSION: Final = 1
+PREFIX: Final = "audit-"
+
+Json = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One audit, as the next one needs to know it."""
+
+    metrics: dict[str, float]
+    """With `time`, in seconds since 1970 UTC."""
+    verdicts: dict[str, str]
+    """By partition; those that are identical are left out."""
+    findings: tuple[str, ...]
+
+    @classmethod
+    def of(cls, document: Json) -> Self:
+        """Keep what matters of the object that `epochlog audit --json` prints."""
+        verdicts = {
+            f"{each['topic']}-{each['partition']}": each["verdict"]
+            for each in document["partitions"]
+            if each["verdict"] != Verdict.IDENTICAL
+        }
+        return cls(dict(document["metrics"]), verdicts, tuple(sorted({_line(each) for each in document["findings"]})))
+
+    def of_partition(self, name: str) -> str:
+        """Return a partition's verdict."""
+        return self.verdicts.get(name, Verdict.IDENTICAL.value)
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """What one run says and the one before did not, and the other way round."""
+
+    since: float
+    """When the run before was, in seconds since 1970 UTC."""
+    new: tuple[str, ...]
+    gone: tuple[str, ...]
+
+    @classmethod
+    def between(cls, before: Run, now: Run) -> Self:
+        """Compare two runs."""
+        changed = {
+            name for name in before.verdicts | now.verdicts if before.of_partition(name) != now.of_partition(name)
+        }
+        worth_telling = sorted(changed & now.verdicts.keys())
+        healed = sorted(changed - now.verdicts.keys())
+        return cls(
+            before.metrics["time"],
+            (
+                *(f"{name}: {now.of_partition(name)} (was {before.of_partition(name)})" for name in worth_telling),
+                *sorted({*now.findings} - {*before.findings}),
+            ),
+            (
+                *(f"{name}: {before.of_partition(name)} (now {Verdict.IDENTICAL})" for name in healed),
+                *sorted({*before.findings} - {*now.findings}),
+            ),
+        )
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the changes as `epochlog audit --json` prints them."""
+        return asdict(self)
+
+
+def latest_run(directory: Path) -> Run | None:
+    """Read the last run kept in `directory`; None where there is none yet.
+
+    Raises HistoryError where its file is none of ours, and OSError.
+    """
+    files = sorted(directory.glob(f"{PREFIX}*.json"), key=lambda path: (len(path.name), path.name))
+    return _parse(files[-1]) if files else None
+
+
+def keep_run(directory: Path, run: Run, *, filesystem: FileSystem = REAL) -> Path:
+    """Add a run to `directory`, atomically; the directory is made where it is missing. Returns the file."""
+    directory.mkdir(parents=True, exist_ok=True)
+    path = directory / f"{PREFIX}{int(run.metrics['time'] * 1000)}.json"
+    document = {"version": VERSION, **asdict(run)}
+    filesystem.write_atomically(path, json.dumps(document, indent=1).encode() + b"\n")
+    return path
+
+
+def _parse(path: Path) -> Run:
+    try:
+        document = json.loads(path.read_bytes())
+        if document["version"] != VERSION:
+            raise HistoryError(path, f"its version is {document['version']}, not {VERSION}")
+        run = Run(document["metrics"], document["verdicts"], tuple(document["findings"]))
+        float(run.metrics["time"])
+    except (ValueError, TypeError, KeyError, OverflowError, RecursionError) as error:
+        raise HistoryError(path, f"it is no run of an audit: {error!r}") from error
+    return run
+
+
+def _line(finding: Json) -> str:
+    """Name a finding by what stays the same while a log grows."""
+    place = "" if finding["topic"] is None else f" in {finding['topic']}-{finding['partition']}"
+    file = "" if finding["file"] is None else f", {finding['file']}"
+    offset = "" if finding["offset"] is None else f", offset {finding['offset']}"
+    return f"{finding['replica']}: {finding['severity']} {finding['kind']}{place}{file}{offset}"

@@ -1,0 +1,173 @@
+"""Judges the copies of one partition: by their bytes how they differ, by `plan` what each follower truncates."""
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import combinations, permutations
+
+from logstore.topic_partition import TopicPartition
+from logstore.verify.finding import UNREADABLE, Reporter
+from replication.audit.comparison.comparison import Comparison, compare
+from replication.audit.comparison.difference_findings import difference_findings
+from replication.audit.comparison.examined_copy import ExaminedCopy
+from replication.audit.copy_summary import CopySummary
+from replication.audit.judgement.committed_records import committed_findings
+from replication.audit.judgement.cross_checks import cross_findings
+from replication.audit.judgement.examined_log import ExaminedLog
+from replication.audit.judgement.losses import losses
+from replication.audit.judgement.recommendation import recommend
+from replication.audit.judgement.verdict import Branch, ForkedPair, PairVerdict, PartitionVerdict, Verdict, worst_first
+from replication.audit.replica_finding import ReplicaFinding
+from replication.errors import CopyUnreadableError
+from replication.planning import Relation, TruncationPlan, plan
+from replication.planning.failures import PARTITION_ERRORS
+from replication.planning.plan import relation
+
+Logs = Mapping[str, ExaminedLog]
+
+
+def judge(
+    copies: Sequence[ExaminedCopy], *, missing: Sequence[str] = (), unread: Collection[str] = ()
+) -> PartitionVerdict:
+    """Compare all copies of one partition, of at least one; `missing` names the replicas that should have one too.
+
+    `unread` names the replicas whose copies could not be read, or changed while they were: they make the partition
+    `unknown`. So does what cannot be read again, which is a finding, `file-unreadable`; the pair is then not judged by
+    its bytes.
+    """
+    copies = sorted(copies, key=lambda copy: copy.replica)
+    partition = copies[0].summary.topic_partition
+    comparisons: dict[frozenset[str], Comparison] = {}
+    findings: list[ReplicaFinding] = []
+    unread = {*unread, *(copy.replica for copy in copies if copy.summary.unread)}
+    for left, right in combinations(copies, 2):
+        try:
+            comparisons[frozenset((left.replica, right.replica))] = compare(left, right)
+        except CopyUnreadableError as error:
+            findings.append(_unreadable(partition, error))
+            unread.add(error.replica)
+    logs = {copy.replica: ExaminedLog.of_copy(copy) for copy in copies}
+    costs = dict(_costs(logs))
+    pairs = tuple(
+        _pair(
+            logs[leader], logs[follower], comparisons.get(frozenset((leader, follower))), costs.get((leader, follower))
+        )
+        for leader, follower in permutations(logs, 2)
+    )
+    summaries = [copy.summary for copy in copies]
+    found = list(comparisons.values())
+    lost = losses(copies, comparisons)
+    recommendation = recommend(summaries, found, lost)
+    recommended = None if unread else recommendation.least_loss
+    return PartitionVerdict(
+        topic=partition.topic,
+        partition=partition.partition,
+        verdicts=worst_first({*_verdicts(pairs, summaries, missing), *([Verdict.UNKNOWN] if unread else [])}),
+        pairs=pairs,
+        recommendation=recommendation,
+        branches=tuple(map(_branch, summaries)),
+        forks=tuple(_forks(comparisons.values())),
+        missing=tuple(sorted(missing)),
+        unread=tuple(sorted(unread)),
+        findings=(
+            *dict.fromkeys(findings),
+            *committed_findings(partition, recommendation, found),
+            *difference_findings(partition, summaries, found),
+            *cross_findings(partition, summaries, found, pairs, recommended=recommended, missing=missing),
+        ),
+        comparisons=tuple(comparisons.values()),
+    )
+
+
+def _unreadable(partition: TopicPartition, error: CopyUnreadableError) -> ReplicaFinding:
+    return ReplicaFinding(error.replica, Reporter(partition).error(UNREADABLE, str(error), file=None))
+
+
+def _costs(logs: Logs) -> Iterator[tuple[tuple[str, str], TruncationPlan]]:
+    """Tell what each follower truncates under each leader, as far as that can be known."""
+    for leader, follower in permutations(logs, 2):
+        try:
+            yield (leader, follower), plan(logs[leader], logs[follower])
+        except PARTITION_ERRORS:
+            continue
+
+
+def _pair(
+    leader: ExaminedLog, follower: ExaminedLog, comparison: Comparison | None, cost: TruncationPlan | None
+) -> PairVerdict:
+    related = _relation(leader, follower)
+    return PairVerdict(
+        leader=leader.copy.replica,
+        follower=follower.copy.replica,
+        relation=related,
+        truncate_to=cost.truncate_to if cost else None,
+        records_lost=cost.records_lost if cost else None,
+        bytes_lost=cost.bytes_lost if cost else None,
+        verdicts=worst_first(set(_pair_verdicts(leader.copy.summary, follower.copy.summary, related, comparison))),
+        first_difference=comparison.first_difference if comparison else None,
+    )
+
+
+def _relation(leader: ExaminedLog, follower: ExaminedLog) -> Relation:
+    try:
+        return relation(leader, follower)
+    except PARTITION_ERRORS:  # no epoch or offset is left for a leader: only where the logs end tells them apart
+        ends = leader.log_end_offset, follower.log_end_offset
+        return Relation.IDENTICAL if ends[0] == ends[1] else Relation.AHEAD if ends[0] < ends[1] else Relation.LAGGING
+
+
+def _pair_verdicts(
+    leader: CopySummary, follower: CopySummary, related: Relation, comparison: Comparison | None
+) -> Iterator[Verdict]:
+    if comparison is None or leader.unread or follower.unread:
+        yield Verdict.UNKNOWN
+    if leader.errors or follower.errors or _topic_ids_differ(leader, follower):
+        yield Verdict.DAMAGED
+    if leader.log_start_offset != follower.log_start_offset:
+        yield Verdict.RETENTION
+    # Where the copies have offsets in common, bytes tell of a fork; else what is left of the epochs does.
+    forked = comparison.fork is not None if comparison and comparison.ranges else related is Relation.FORKED
+    if forked:
+        yield Verdict.FORKED
+    elif leader.log_end_offset != follower.log_end_offset:
+        yield Verdict.LAGGING
+    if comparison is None:
+        return
+    if comparison.divergences:
+        yield Verdict.SILENT_DIVERGENCE
+    if comparison.missing_left or comparison.missing_right:
+        yield Verdict.MISSING
+    if comparison.compacted_differently:
+        yield Verdict.COMPACTION
+
+
+def _topic_ids_differ(leader: CopySummary, follower: CopySummary) -> bool:
+    return leader.topic_id != follower.topic_id
+
+
+def _verdicts(
+    pairs: Sequence[PairVerdict], summaries: Sequence[CopySummary], missing: Sequence[str]
+) -> Iterator[Verdict]:
+    for pair in pairs:
+        yield from pair.verdicts
+    if missing:
+        yield Verdict.MISSING
+    if any(summary.errors for summary in summaries):
+        yield Verdict.DAMAGED
+
+
+def _forks(comparisons: Iterable[Comparison]) -> Iterator[ForkedPair]:
+    for comparison in comparisons:
+        if comparison.fork:
+            fork = comparison.fork
+            yield ForkedPair(comparison.left, comparison.right, fork.offset, fork.left_epoch, fork.right_epoch)
+
+
+def _branch(summary: CopySummary) -> Branch:
+    return Branch(
+        summary.replica,
+        summary.log_start_offset,
+        summary.log_end_offset,
+        summary.high_watermark,
+        summary.records,
+        summary.log_bytes,
+        summary.lineage,
+    )

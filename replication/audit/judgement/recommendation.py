@@ -1,0 +1,119 @@
+"""Which copy should lead: as Kafka chooses, and as fewest records are lost; decided once for `advise` and the audit."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from epoch import UNDEFINED_EPOCH
+from replication.audit.comparison.comparison import Comparison
+from replication.audit.comparison.difference_findings import odd_replicas
+from replication.audit.copy_summary import CopySummary
+from replication.audit.judgement.losses import Loss
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """One copy as the leader."""
+
+    replica: str
+    last_epoch: int
+    """The latest leader epoch that its log knows, -1 without any."""
+    log_end_offset: int
+    damage: str | None
+    """Why the copy should not be trusted; None where nothing was found."""
+    loss: Loss | None
+    """What is lost if it leads; None where that is not known."""
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the candidate as `epochlog advise --json` and `audit --json` print it."""
+        return {
+            "replica": self.replica,
+            "last_epoch": self.last_epoch,
+            "log_end_offset": self.log_end_offset,
+            "damage": self.damage,
+            "lost": self.loss.lost.as_json() if self.loss else None,
+            "acknowledged": self.loss.acknowledged.as_json() if self.loss else None,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Recommendation:
+    """Both choices, and what all candidates cost."""
+
+    kafkas_choice: str | None
+    """The latest leader epoch, then the longest log: what Kafka's unclean recovery elects (KIP-966)."""
+    least_loss: str | None
+    """Under whom fewest distinct records are lost; None where no candidate's loss is known."""
+    candidates: tuple[Candidate, ...]
+    """By replica."""
+
+    @property
+    def differs(self) -> bool:
+        """Whether the choices are different copies."""
+        return self.least_loss is not None and self.least_loss != self.kafkas_choice
+
+    def candidate(self, replica: str | None) -> Candidate | None:
+        """Return a replica's candidate."""
+        return next((each for each in self.candidates if each.replica == replica), None)
+
+
+def recommend(
+    summaries: Sequence[CopySummary], comparisons: Sequence[Comparison], losses: Mapping[str, Loss]
+) -> Recommendation:
+    """Choose among the copies of a partition, of which there is at least one.
+
+    Between candidates that are equal by a rule, a copy without damage goes first; then, for Kafka's choice, the one
+    under which fewer records are lost, for the least loss the one that Kafka would choose, and the first by name.
+    """
+    damage = {each.replica: _damage(each, comparisons) for each in summaries}
+    candidates = tuple(
+        Candidate(each.replica, _last_epoch(each), each.log_end_offset, damage[each.replica], losses.get(each.replica))
+        for each in sorted(summaries, key=lambda each: each.replica)
+    )
+    known = all(each.loss for each in candidates)
+    return Recommendation(
+        min(candidates, key=_by_kafka).replica, min(candidates, key=_by_loss).replica if known else None, candidates
+    )
+
+
+def _by_kafka(candidate: Candidate) -> tuple[int, int, bool, int, str]:
+    lost = candidate.loss.lost.records if candidate.loss else 0
+    return -candidate.last_epoch, -candidate.log_end_offset, candidate.damage is not None, lost, candidate.replica
+
+
+def _by_loss(candidate: Candidate) -> tuple[int, int, bool, int, int, str]:
+    loss = candidate.loss
+    return (
+        loss.lost.records if loss else 0,
+        loss.acknowledged.records if loss else 0,
+        candidate.damage is not None,
+        -candidate.last_epoch,
+        -candidate.log_end_offset,
+        candidate.replica,
+    )
+
+
+def _last_epoch(summary: CopySummary) -> int:
+    return summary.lineage[-1].epoch if summary.lineage else UNDEFINED_EPOCH
+
+
+def _damage(summary: CopySummary, comparisons: Sequence[Comparison]) -> str | None:
+    return "; ".join(_reasons(summary, comparisons)) or None
+
+
+def _reasons(summary: CopySummary, comparisons: Sequence[Comparison]) -> Iterable[str]:
+    if summary.damage is not None:
+        yield f"damaged, its log counts as ending at offset {summary.log_end_offset:,}: {summary.damage}"
+    elif summary.log_errors:
+        yield f"damaged, {summary.log_errors:,} errors in its log"
+    elif summary.errors:
+        yield f"damaged, {summary.errors:,} errors in the files beside its log"
+    if summary.unread:
+        yield "not read whole"
+    if summary.replica in odd_replicas(comparisons):
+        yield "holds other records than others under the same offsets and epochs"
+    if any(
+        (each.left == summary.replica and each.missing_left) or (each.right == summary.replica and each.missing_right)
+        for each in comparisons
+    ):
+        yield "lacks offsets that others have"

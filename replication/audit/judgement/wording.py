@@ -1,0 +1,93 @@
+"""What a partition's verdict says about its leader, in words: the same in `advise`, in `audit` and on the page.
+
+All take the object of a partition that `epochlog audit --json` prints.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from replication.audit.comparison.record_tally import RecordSpan
+from replication.audit.judgement.committed_records import in_words
+from replication.audit.judgement.verdict import Verdict
+
+Json = Mapping[str, Any]
+
+UNTRUSTED: Final = {Verdict.DAMAGED, Verdict.MISSING, Verdict.SILENT_DIVERGENCE}
+"""Verdicts of copies of which not everything could be read, or is what it should be."""
+
+
+def name_of(partition: Json) -> str:
+    """Return the partition's name."""
+    return f"{partition['topic']}-{partition['partition']}"
+
+
+def candidate_of(partition: Json, replica: str | None) -> Json | None:
+    """Return what is known of a replica as the leader."""
+    return next((each for each in partition["candidates"] if each["replica"] == replica), None)
+
+
+def advice_in_words(partition: Json) -> str:
+    """Say who should lead and what that loses: that the choices differ first, and of what is damaged that it is."""
+    return f"{name_of(partition)}: {''.join(_advice(partition))}"
+
+
+def loss_in_words(partition: Json, candidate: Json | None) -> str:
+    """Say what is lost under a candidate."""
+    if candidate is None or candidate["lost"] is None:
+        return "not known"
+    lost, acknowledged = span_of(candidate["lost"]), span_of(candidate["acknowledged"])
+    if lost.records:
+        return f"{in_words(lost)} lost, {acknowledged.records:,} of them acknowledged{_limits(partition)}"
+    verdicts = set(partition["verdicts"])
+    if Verdict.UNKNOWN in verdicts:
+        return "not known: not every copy was read"
+    if verdicts & UNTRUSTED or candidate["damage"]:
+        return "not known where copies are damaged or differ; no record elsewhere"
+    if _starts_later(partition, candidate["replica"]):
+        return "nothing lost but what retention has removed here"
+    return "nothing is lost"
+
+
+def replica_in_words(candidate: Json) -> str:
+    """Name a candidate, never without its damage."""
+    damage = f" (not to be trusted: {candidate['damage']})" if candidate["damage"] else ""
+    return f"{candidate['replica']}{damage}"
+
+
+def span_of(span: Json) -> RecordSpan:
+    """Take back what was printed as JSON."""
+    return RecordSpan(**{**span, "epochs": tuple(span["epochs"])})
+
+
+def _advice(partition: Json) -> Iterator[str]:
+    if partition["unread"]:
+        copies = ", ".join(partition["unread"])
+        yield f"unknown, since the copy of {copies} could not be read whole or changed meanwhile; among what was read, "
+    kafkas, least = (candidate_of(partition, partition[rule]) for rule in ("kafkas_choice", "least_loss"))
+    if kafkas is None:
+        yield "no copy can lead"
+    elif least is None:
+        yield f"Kafka elects {_elected(kafkas)}: what is lost then is not known"
+    elif kafkas is least:
+        yield f"{_elected(kafkas)} is Kafka's choice and the least loss: {loss_in_words(partition, kafkas)}"
+    else:
+        yield (
+            f"the choices differ: Kafka elects {_elected(kafkas)}: {loss_in_words(partition, kafkas)}; least is lost "
+            f"under {_elected(least)}: {loss_in_words(partition, least)}"
+        )
+
+
+def _elected(candidate: Json) -> str:
+    place = f"leader epoch {candidate['last_epoch']}, end offset {candidate['log_end_offset']:,}"
+    return f"{replica_in_words(candidate)} ({place})"
+
+
+def _limits(partition: Json) -> str:
+    """Say of which copies no file tells what was acknowledged."""
+    unknown = [each["replica"] for each in partition["branches"] if each["high_watermark"] is None]
+    return f" as far as is known (no file tells the high watermark of {', '.join(unknown)})" if unknown else ""
+
+
+def _starts_later(partition: Json, replica: str) -> bool:
+    starts = {branch["replica"]: branch["log_start_offset"] for branch in partition["branches"]}
+    return bool(starts) and starts.get(replica, 0) > min(starts.values())

@@ -1,0 +1,1 @@
+"""Replica snapshots on disk or in an object store: which copies there are, and which are missing."""

@@ -1,0 +1,96 @@
+"""What the arguments of an audit may be: what would mean something else, or nothing, is refused."""
+
+import re
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, Final
+
+from replication.audit.snapshots.work import MOST_TASKS
+from replication.errors import NotAllowedError, WrongTypeError
+
+_SNAPSHOTS: Final = "a list of [NAME=]URIs, each a str or a Path, such as ['/backup/broker-1', '/backup/broker-2']"
+_TOPICS: Final = "a list of names or patterns, each a str, such as ['orders', 'payments-*']"
+_MASTER: Final = re.compile(
+    r"local(\[(\d+|\*)(,\s*\d+)?\])?|local-cluster\[\s*\d+\s*,\s*\d+\s*,\s*\d+\s*\]|yarn|(spark|k8s|sc)://.+"
+)
+_MASTERS: Final = "spark://HOST:PORT, k8s://HOST:PORT, yarn, local[THREADS], sc://HOST of Spark Connect; or none at all"
+_SAMPLE: Final = "a share of the partitions, above 0 and up to 1"
+
+
+def snapshots_in(argument: Iterable[str | Path]) -> list[str | Path]:
+    """Take a list of snapshots, one at least. Raises WrongTypeError, NotAllowedError."""
+    snapshots = _listed("snapshots", argument, (str, Path), _SNAPSHOTS)
+    if not snapshots:
+        raise NotAllowedError("snapshots", snapshots, f"{_SNAPSHOTS}, one at least")
+    return snapshots
+
+
+def topics_in(argument: Iterable[str]) -> list[str]:
+    """Take a list of topics, which may be empty. Raises WrongTypeError."""
+    return _listed("topics", argument, (str,), _TOPICS)
+
+
+def sample_in(argument: float) -> float:
+    """Take a share. Raises WrongTypeError, NotAllowedError."""
+    if isinstance(argument, bool) or not isinstance(argument, (int, float)):
+        raise WrongTypeError("sample", argument, _SAMPLE)
+    if not 0 < argument <= 1:
+        raise NotAllowedError("sample", argument, _SAMPLE)
+    return argument
+
+
+def replication_factor_in(argument: int | None) -> int | None:
+    """Take a number of copies, or None. Raises WrongTypeError, NotAllowedError."""
+    allowed = "None, or a whole number from 1 on"
+    if argument is not None and (isinstance(argument, bool) or not isinstance(argument, int)):
+        raise WrongTypeError("replication_factor", argument, allowed)
+    if argument is not None and argument < 1:
+        raise NotAllowedError("replication_factor", argument, allowed)
+    return argument
+
+
+def flag_in(name: str, argument: bool) -> bool:
+    """Take True or False. Raises WrongTypeError."""
+    if not isinstance(argument, bool):
+        raise WrongTypeError(name, argument, "True or False")
+    return argument
+
+
+def task_bytes_in(argument: int | None) -> int | None:
+    """Take the bytes that a task reads, or None. Raises WrongTypeError, NotAllowedError."""
+    allowed = "None, or a whole number from 1 on"
+    if argument is not None and (isinstance(argument, bool) or not isinstance(argument, int)):
+        raise WrongTypeError("task_bytes", argument, allowed)
+    if argument is not None and argument < 1:
+        raise NotAllowedError("task_bytes", argument, allowed)
+    return argument
+
+
+def master_in(argument: str | None) -> str | None:
+    """Take where Spark is to run, or None. Raises NotAllowedError: Java would say it in a long trace of its own.
+
+    >>> master_in("spark://host:7077")
+    'spark://host:7077'
+    """
+    if argument is not None and not _MASTER.fullmatch(argument):
+        raise NotAllowedError("master", argument, _MASTERS)
+    return argument
+
+
+def ensure_few_tasks(task_bytes: int | None, total: int) -> None:
+    """Raise NotAllowedError where tasks of `task_bytes` of `total` would be more than Spark can do with."""
+    least = -(-total // MOST_TASKS)
+    if task_bytes is not None and task_bytes < least:
+        allowed = f"a whole number from {least:,} on, with which {total:,} bytes make {MOST_TASKS:,} tasks at most"
+        raise NotAllowedError("task_bytes", task_bytes, f"None, or {allowed}")
+
+
+def _listed(name: str, argument: Iterable[Any], types: tuple[type, ...], allowed: str) -> list[Any]:
+    """Take a list apart; a string is one too, of its characters, but never meant as that."""
+    if isinstance(argument, (str, bytes, Path)) or not isinstance(argument, Iterable):
+        raise WrongTypeError(name, argument, allowed)
+    members = list(argument)
+    for member in members:
+        if not isinstance(member, types):
+            raise WrongTypeError(f"a member of {name}", member, allowed)
+    return members

@@ -1,0 +1,297 @@
+"""Copies of brokers' logs: which roots belong to which broker, and which partitions are in them."""
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from pathlib import Path
+from typing import Final
+
+from logstore.errors import CorruptCheckpointError, CorruptMetadataError
+from logstore.file_name import FileFate, FileKind, parse_file_name
+from logstore.files.meta_properties import META_PROPERTIES_NAME, MetaProperties
+from logstore.files.offset_checkpoint import OFFSET_CHECKPOINTS, OffsetCheckpoint
+from logstore.offline.log_root import has_root_files, holds_partition
+from logstore.shown_text import shown
+from logstore.topic_partition import DirectoryMark, TopicPartition, is_partition_directory_name, parse_directory_name
+from replication.audit.copy_summary import SegmentExtent
+from replication.audit.snapshots.arguments import snapshots_in
+from replication.audit.snapshots.assigned_copies import METADATA_PARTITION, assigned_copies
+from replication.audit.snapshots.storage import Files, Storage
+from replication.audit.snapshots.work import Copy
+from replication.errors import (
+    NoSnapshotError,
+    NothingInCommonError,
+    SameBrokerError,
+    SnapshotNameError,
+)
+from replication.planning.broker_roots import OwnedRoot, by_broker
+from replication.planning.replica import ensure_one_cluster
+
+_ARGUMENT: Final = re.compile(r"(?:(?P<name>[^/\\:?=]+)=)?(?P<uri>.+)", re.DOTALL)
+_META_BYTES: Final = 1 << 20
+_CHECKPOINT_BYTES: Final = 256 << 20
+
+
+@dataclass(frozen=True)
+class Root:
+    """One log.dirs root as it was listed."""
+
+    storage: Storage
+    partitions: dict[str, Files]
+    """The files of the live partitions' directories, by the directories' names."""
+    node_id: int | None = None
+    cluster_id: str | None = None
+    listed: frozenset[TopicPartition] = frozenset()
+    """The partitions that its checkpoint files mention, as far as those can be read, but for what is being deleted."""
+
+    @property
+    def held(self) -> set[TopicPartition]:
+        """The partitions in it."""
+        return {parse_directory_name(name).topic_partition for name in self.partitions}
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """One broker's copy: a log.dirs root, or several where the broker has several disks (JBOD)."""
+
+    name: str
+    roots: tuple[Root, ...]
+
+    @property
+    def held(self) -> set[TopicPartition]:
+        """The partitions in it."""
+        return {partition for root in self.roots for partition in root.held}
+
+    @property
+    def listed(self) -> set[TopicPartition]:
+        """The partitions that its checkpoint files mention."""
+        return {partition for root in self.roots for partition in root.listed}
+
+    def copies(self) -> Iterator[Copy]:
+        """Name the copies of partitions, by root; one that stands on a second disk as well is another replica's."""
+        seen: set[TopicPartition] = set()
+        for root in self.roots:
+            for directory, files in root.partitions.items():
+                partition = parse_directory_name(directory).topic_partition
+                replica = f"{self.name}/{root.storage.name}" if partition in seen else self.name
+                seen.add(partition)
+                segments = tuple(segment_extents(files))
+                yield Copy(replica, root.storage.uri, directory, partition, segments, root.storage.is_local)
+
+
+def find_snapshots(arguments: Sequence[str | Path]) -> list[Snapshot]:
+    """List what each `[NAME=]URI` holds: a log.dirs root, or a directory of several; or one partition's, it alone.
+
+    Several roots with one `node.id` in their meta.properties, or none, are the disks of one broker; with different
+    ones, or with the same partitions in them, each is a broker's. A snapshot is called NAME, else like its directory.
+    What exists as a directory, `=` in its name or not, is meant as that. Raises DifferentClustersError,
+    SameBrokerError, NothingInCommonError, NoSnapshotError, SnapshotNameError, UnreadableLocationError.
+
+    >>> [snapshot.name for snapshot in find_snapshots(["/backup/broker-1", "old=s3://backups/broker-2"])]
+    ['broker-1', 'old']
+    """
+    snapshots = list_snapshots(arguments)
+    _ensure_comparable(snapshots)
+    return snapshots
+
+
+def list_snapshots(arguments: Sequence[str | Path]) -> list[Snapshot]:
+    """List as `find_snapshots` does, be they of one cluster or not.
+
+    Raises NoSnapshotError, SameBrokerError where a copy is named twice, SnapshotNameError, UnreadableLocationError,
+    and WrongTypeError or NotAllowedError where `arguments` is no list, or an empty one.
+    """
+    parsed = [_parsed(str(argument)) for argument in snapshots_in(arguments)]
+    _ensure_named_once(parsed)
+    snapshots = _distinctly_named(
+        [(name, snapshot) for name, storage in parsed for snapshot in _snapshots_in(name, storage)]
+    )
+    _ensure_copies_named_once(snapshots)
+    return snapshots
+
+
+def assigned_in(snapshots: Sequence[Snapshot]) -> dict[TopicPartition, tuple[str, ...]]:
+    """Tell which of the snapshots should hold which partitions, by the newest metadata that one of them holds."""
+    roots = [root for snapshot in snapshots for root in snapshot.roots if str(METADATA_PARTITION) in root.partitions]
+    names = {
+        root.node_id: snapshot.name for snapshot in snapshots for root in snapshot.roots if root.node_id is not None
+    }
+    return assigned_copies((root.storage.local_copy(str(METADATA_PARTITION)) for root in roots), names)
+
+
+def local_directories(arguments: Sequence[str | Path], snapshots: Sequence[Snapshot]) -> Iterator[Path]:
+    """Name what is audited on this machine: the roots, or of partitions that were named by themselves, those."""
+    named = [storage.path for _, storage in map(_parsed, map(str, arguments)) if storage.is_local]
+    for root in (root for snapshot in snapshots for root in snapshot.roots if root.storage.is_local):
+        path = root.storage.path
+        if any(path.is_relative_to(each) for each in named):
+            yield path
+        else:
+            yield from (root.storage.child(name).path for name in root.partitions)
+
+
+def named_absolutely(argument: str | Path) -> str:
+    """Name the directory of a `[NAME=]URI` so that it means the same in every process of this machine.
+
+    Raises NoSnapshotError for an empty one, and SnapshotNameError.
+    """
+    name, storage = _parsed(str(argument))
+    return f"{name}={storage.uri}" if name else storage.uri
+
+
+def segment_extents(files: Mapping[str, int]) -> Iterator[SegmentExtent]:
+    """Pick the `.log` files out of a partition's, by base offset."""
+    for name in sorted(files):
+        parsed = parse_file_name(name)
+        if parsed.kind is FileKind.LOG and parsed.fate is FileFate.LIVE and parsed.base_offset is not None:
+            yield SegmentExtent(parsed.base_offset, files[name])
+
+
+def _snapshots_in(given_name: str | None, storage: Storage) -> Iterator[Snapshot]:
+    tree = storage.tree()
+    if _is_root(tree, "", storage.name):
+        yield Snapshot(given_name or storage.name, (_root(storage, tree, ""),))
+        return
+    if holds_partition(storage.name, tree[""]):
+        yield Snapshot(given_name or storage.parent.name, (Root(storage.parent, {storage.name: tree[""]}),))
+        return
+    names = [name for name in sorted(tree) if name and "/" not in name]
+    roots = [_root(storage, tree, name) for name in names if _is_root(tree, name, name)]
+    if not roots:
+        raise NoSnapshotError(storage.shown)
+    brokers = by_broker([OwnedRoot(root, root.storage.uri, root.node_id, root.held) for root in roots])
+    for members in brokers:
+        name = storage.name if len(brokers) == 1 else members[0].storage.name
+        yield Snapshot(given_name if given_name and len(brokers) == 1 else name, tuple(members))
+
+
+def _parsed(argument: str) -> tuple[str | None, Storage]:
+    match = _ARGUMENT.fullmatch(argument)
+    if match is None:
+        raise NoSnapshotError("an empty name")
+    name, uri = match["name"], Storage(match["uri"])
+    if name is None or not Path(argument).is_dir():
+        return name, uri.absolute()
+    if not uri.is_local or uri.path.exists():
+        raise SnapshotNameError.ambiguous(argument, name, uri.shown)
+    return None, Storage(argument).absolute()
+
+
+def _ensure_named_once(parsed: Iterable[tuple[str | None, Storage]]) -> None:
+    named: dict[str, Storage] = {}
+    for name, storage in parsed:
+        if name is not None and name in named:
+            raise SnapshotNameError.doubled(name, named[name].shown, storage.shown)
+        if name is not None:
+            named[name] = storage
+
+
+def _ensure_copies_named_once(snapshots: Iterable[Snapshot]) -> None:
+    named: dict[tuple[str, str], Snapshot] = {}
+    for snapshot in snapshots:
+        for root in snapshot.roots:
+            place = _place_of(root)
+            for name in root.partitions:
+                other = named.setdefault((place, name), snapshot)
+                if other is not snapshot:
+                    same = f"the same directory, {root.storage.child(name).shown}"
+                    raise SameBrokerError(other.name, snapshot.name, same)
+
+
+def _is_root(tree: Mapping[str, Files], directory: str, name: str) -> bool:
+    if holds_partition(name, tree[directory]):
+        return False
+    return has_root_files(tree[directory]) or any(holds_partition(*each) for each in _below(tree, directory))
+
+
+def _below(tree: Mapping[str, Files], directory: str) -> Iterator[tuple[str, Files]]:
+    prefix = f"{directory}/" if directory else ""
+    for path, files in tree.items():
+        name = path.removeprefix(prefix)
+        if path and path.startswith(prefix) and "/" not in name:
+            yield name, files
+
+
+def _root(storage: Storage, tree: Mapping[str, Files], directory: str) -> Root:
+    place = storage.child(directory)
+    names = {
+        name: parse_directory_name(name)
+        for name, _ in sorted(_below(tree, directory))
+        if is_partition_directory_name(name)
+    }
+    partitions = {
+        name: tree[f"{directory}/{name}" if directory else name]
+        for name, parsed in names.items()
+        if parsed.mark is DirectoryMark.NONE
+    }
+    # A broker writes its checkpoint files from time to time: they still mention what it has just let go of.
+    deleted = {parsed.topic_partition for parsed in names.values() if parsed.mark is DirectoryMark.DELETE}
+    properties = _properties(place) if META_PROPERTIES_NAME in tree[directory] else None
+    listed = {
+        partition
+        for name in OFFSET_CHECKPOINTS
+        if name in tree[directory]
+        for partition in _checkpoint(place, name, tree[directory][name])
+    }
+    return Root(
+        place,
+        partitions,
+        node_id=properties.node_id if properties else None,
+        cluster_id=properties.cluster_id if properties else None,
+        listed=frozenset(listed - deleted),
+    )
+
+
+def _properties(storage: Storage) -> MetaProperties | None:
+    """Read whose root it is; None where that cannot be, which the audit reports."""
+    try:
+        return MetaProperties.parse(storage.read(META_PROPERTIES_NAME, _META_BYTES))
+    except (CorruptMetadataError, OSError):
+        return None
+
+
+def _checkpoint(storage: Storage, name: str, size: int) -> OffsetCheckpoint:
+    """Read a checkpoint file; what cannot be read, which the audit reports, mentions nothing."""
+    try:
+        return OffsetCheckpoint.parse(storage.read(name, min(size, _CHECKPOINT_BYTES)))
+    except (CorruptCheckpointError, OSError):
+        return OffsetCheckpoint()
+
+
+def _distinctly_named(found: Sequence[tuple[str | None, Snapshot]]) -> list[Snapshot]:
+    """Call those of one name by as many last parts of their paths as tell them apart, but as the user named them."""
+    names = [snapshot.name for _, snapshot in found]
+    parts = [(given,) if given == snapshot.name else snapshot.roots[0].storage.parts for given, snapshot in found]
+    for count in range(2, max(map(len, parts), default=0) + 1):
+        places = set(zip(names, parts, strict=True))
+        doubled = {name for name, times in Counter(name for name, _ in places).items() if times > 1}
+        if not doubled:
+            break
+        names = [
+            "/".join(path[-count:]) if name in doubled or "/" in name else name
+            for name, path in zip(names, parts, strict=True)
+        ]
+    return [Snapshot(shown(name), snapshot.roots) for name, (_, snapshot) in zip(names, found, strict=True)]
+
+
+def _ensure_comparable(snapshots: Sequence[Snapshot]) -> None:
+    for one, other in combinations(snapshots, 2):
+        if same := {root.node_id for root in one.roots if root.node_id is not None} & {
+            root.node_id for root in other.roots
+        }:
+            raise SameBrokerError(one.name, other.name, f"broker {min(same)} by node.id in meta.properties")
+        if {_place_of(root) for root in one.roots} & {_place_of(root) for root in other.roots}:
+            raise SameBrokerError(one.name, other.name, "the same directory")
+        if one.name == other.name:
+            raise SameBrokerError(one.name, other.name, f"called {one.name}")
+    ensure_one_cluster({root.storage.shown: root.cluster_id for snapshot in snapshots for root in snapshot.roots})
+    held = Counter(partition for snapshot in snapshots for partition in snapshot.held)
+    lost = len(snapshots) > 1 and any(not snapshot.held for snapshot in snapshots)
+    if max(held.values(), default=0) < (1 if lost else 2):
+        raise NothingInCommonError([snapshot.name for snapshot in snapshots])
+
+
+def _place_of(root: Root) -> str:
+    return str(root.storage.path.resolve()) if root.storage.is_local else root.storage.uri

@@ -1,0 +1,221 @@
+"""The audit of replica snapshots with Spark."""
+
+import time
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property, partial
+from pathlib import Path
+from types import TracebackType
+from typing import Final, Self
+from zlib import crc32
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as f
+from pyspark.storagelevel import StorageLevel
+
+from logstore.topic_partition import TopicPartition
+from replication.audit.replica_finding import ReplicaFinding
+from replication.audit.snapshots.arguments import (
+    ensure_few_tasks,
+    flag_in,
+    replication_factor_in,
+    sample_in,
+    snapshots_in,
+    task_bytes_in,
+    topics_in,
+)
+from replication.audit.snapshots.missing_copies import Expectations, missing_copies, nowhere_findings
+from replication.audit.snapshots.snapshot import Snapshot, assigned_in, find_snapshots, named_absolutely
+from replication.audit.snapshots.work import Copy, Job, Task, plan_work, target_bytes
+from replication.audit.spark.examining import examination
+from replication.audit.spark.judging import finishing, judging
+from replication.audit.spark.selection import is_of_topics
+from replication.audit.spark.session import prepare_session, send_packages
+from replication.audit.spark.tables import EXAMINED, FINDINGS, JUDGED, spark_schema
+from replication.errors import NothingChosenError
+
+KEPT: Final = StorageLevel.MEMORY_AND_DISK
+FEW_GROUPS: Final = 8
+GROUP: Final = 50
+"""Partitions that are judged by one task, where there are many."""
+
+
+@dataclass(frozen=True)
+class Audit:
+    """What an audit has found, as DataFrames: nothing is read before the first of them is asked for rows.
+
+    What was examined is kept until `close`, so that it is read once.
+    """
+
+    snapshots: tuple[Snapshot, ...]
+    tasks: tuple[Task, ...]
+    segments: DataFrame
+    """One row a segment of each copy."""
+    epochs: DataFrame
+    """One row a leader epoch of each copy."""
+    findings: DataFrame
+    """`verify`'s of each copy, and what only comparing copies shows."""
+    partitions: DataFrame
+    """One row a partition: its verdict."""
+    begun: float
+    """When the planning began, in seconds since 1970 UTC."""
+    kept: tuple[DataFrame, ...]
+    read_batches: Callable[[], DataFrame]
+
+    @cached_property
+    def batches(self) -> DataFrame:
+        """One row a batch; read again each time."""
+        return self.read_batches()
+
+    @property
+    def bytes(self) -> int:
+        """Bytes of log in all copies that are examined."""
+        copies = {(job.copy.root, job.copy.directory): job.copy for task in self.tasks for job in task if job.copy}
+        return sum(copy.bytes for copy in copies.values())
+
+    def close(self) -> None:
+        """Let Spark forget what was examined."""
+        for table in self.kept:
+            table.unpersist()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def audit(
+    spark: SparkSession,
+    snapshots: Sequence[str | Path],
+    *,
+    records: bool = False,
+    topics: Sequence[str] = (),
+    sample: float = 1.0,
+    task_bytes: int | None = None,
+    replication_factor: int | None = None,
+    found: Sequence[Snapshot] | None = None,
+) -> Audit:
+    """Compare the copies of all partitions that the snapshots hold.
+
+    `snapshots` are as `find_snapshots` takes them, and what that raises is raised. With `records` every record is
+    decoded. `topics` are names or patterns like `orders-*`; of `sample` below 1 that share of the partitions is taken,
+    the same in each run; NothingChosenError is raised where that leaves none. `task_bytes` is what a task reads, chosen
+    by the whole where it is not given. Of partitions that no copy of the cluster's metadata mentions there should be
+    `replication_factor` copies, or as many as the other copies suggest. `found` is what `find_snapshots` has returned
+    for the same snapshots, where that was asked already: large ones take long to list. WrongTypeError and
+    NotAllowedError tell what an argument may be.
+
+    Every audit reads again, whatever others in the session have read, and is closed by itself.
+
+    >>> with audit(start_session(), ["/backup/broker-1", "/backup/broker-2"]) as audited:
+    ...     audited.partitions.where("verdict != 'identical'").show()
+    """
+    begun = time.time()
+    snapshots, records = snapshots_in(snapshots), flag_in("records", records)
+    topics, sample, task_bytes = topics_in(topics), sample_in(sample), task_bytes_in(task_bytes)
+    replication_factor = replication_factor_in(replication_factor)
+    found = find_snapshots(snapshots) if found is None else found
+    copies = chosen_copies(found, topics, sample)
+    wanted = {copy.topic_partition for copy in copies}
+    total = sum(copy.bytes for copy in copies)
+    ensure_few_tasks(task_bytes, total)
+    tasks = plan_work(_jobs(found, copies), task_bytes or target_bytes(total))
+    send_packages(spark)
+    examined = examination(spark, tasks, records=records).persist(KEPT)
+    kept = [examined]
+    wholes = examined.where("not is_part")
+    groups = _groups(len(wanted))
+    if any(job.ranges for task in tasks for job in task):
+        parts = examined.where("is_part").repartition(groups, "copy").groupBy("copy")
+        finished = parts.applyInArrow(finishing(records=records), spark_schema(EXAMINED)).persist(KEPT)
+        kept.append(finished)
+        wholes = wholes.union(finished)
+    held = {snapshot.name: _wanted(snapshot.held, topics, sample) for snapshot in found}
+    expected = Expectations(
+        {each: names for each, names in assigned_in(found).items() if _is_wanted(each, topics, sample)},
+        {snapshot.name: _wanted(snapshot.listed, topics, sample) for snapshot in found},
+        replication_factor,
+    )
+    missing = missing_copies(held, expected)
+    judged = (
+        wholes.where("topic is not null")
+        .select("topic", "partition", "replica", "copy", "summary", "digests")
+        .repartition(groups, "topic", "partition")
+        .groupBy("topic", "partition")
+        .applyInArrow(judging(missing), spark_schema(JUDGED))
+        .persist(KEPT)
+    )
+    return Audit(
+        snapshots=tuple(found),
+        tasks=tuple(tasks),
+        segments=_exploded(wholes, "segments"),
+        epochs=_exploded(wholes, "epochs"),
+        findings=_findings(spark, wholes, judged, nowhere_findings(held, expected)),
+        partitions=judged.drop("findings"),
+        begun=begun,
+        kept=(*kept, judged),
+        read_batches=partial(_batches, spark, snapshots, wanted, is_whole=not topics and sample >= 1),
+    )
+
+
+def chosen_copies(snapshots: Sequence[Snapshot], topics: Sequence[str], sample: float) -> list[Copy]:
+    """List the copies to be examined, `topics` and `sample` being as for `audit`.
+
+    Raises NothingChosenError, and WrongTypeError or NotAllowedError for what they cannot be.
+    """
+    topics, sample = topics_in(topics), sample_in(sample)
+    copies = [copy for snapshot in snapshots for copy in snapshot.copies()]
+    wanted = _wanted([copy.topic_partition for copy in copies], topics, sample)
+    if not wanted:
+        raise NothingChosenError(topics, {copy.topic_partition.topic for copy in copies}, sample=sample)
+    return [copy for copy in copies if copy.topic_partition in wanted]
+
+
+def _jobs(snapshots: Sequence[Snapshot], copies: Sequence[Copy]) -> Iterator[Job]:
+    for snapshot in snapshots:
+        for root in snapshot.roots:
+            yield Job(snapshot.name, root.storage.uri)
+    for copy in copies:
+        yield Job(copy.replica, copy.root, copy)
+
+
+def _wanted(partitions: Iterable[TopicPartition], topics: Sequence[str], sample: float) -> set[TopicPartition]:
+    """Choose by name, and a share by names' checksums, so that each run and each broker has the same."""
+    return {partition for partition in partitions if _is_wanted(partition, topics, sample)}
+
+
+def _is_wanted(partition: TopicPartition, topics: Sequence[str], sample: float) -> bool:
+    return is_of_topics(partition, topics) and crc32(str(partition).encode()) < sample * 2**32
+
+
+def _groups(partitions: int) -> int:
+    """Into how many tasks the judging is divided: Spark itself would go by bytes, which are few, and take one."""
+    return min(partitions, max(FEW_GROUPS, partitions // GROUP))
+
+
+def _batches(
+    spark: SparkSession, snapshots: Sequence[str | Path], wanted: Collection[TopicPartition], *, is_whole: bool
+) -> DataFrame:
+    prepare_session(spark)
+    reader = spark.read.format("kafka-log")
+    if not is_whole:
+        reader = reader.option("partitions", ",".join(sorted(map(str, wanted))))
+    return reader.load(list(map(named_absolutely, snapshots)))
+
+
+def _exploded(table: DataFrame, column: str) -> DataFrame:
+    return table.select(f.explode(column).alias("row")).select("row.*")
+
+
+def _findings(
+    spark: SparkSession, examined: DataFrame, judged: DataFrame, others: Sequence[ReplicaFinding]
+) -> DataFrame:
+    findings = _exploded(examined, "findings").union(_exploded(judged, "findings"))
+    if not others:
+        return findings
+    rows = pa.Table.from_pylist([finding.as_json() for finding in others], schema=pa.schema(FINDINGS))
+    return findings.union(spark.createDataFrame(rows))

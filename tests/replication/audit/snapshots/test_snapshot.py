@@ -1,0 +1,227 @@
+"""Which directories are one broker's, and which snapshots can be compared."""
+
+from pathlib import Path
+
+import pytest
+
+from logstore import Log, Record, TopicPartition
+from logstore.files.offset_checkpoint import HIGH_WATERMARK_CHECKPOINT, OffsetCheckpoint
+from replication.audit.snapshots.snapshot import find_snapshots, list_snapshots, named_absolutely
+from replication.errors import (
+    DifferentClustersError,
+    NoSnapshotError,
+    NothingInCommonError,
+    SameBrokerError,
+    SnapshotNameError,
+    UnreadableLocationError,
+)
+from tests.data.replicas import replicas
+from tests.replication.audit.snapshot_roots import batches, write_root
+
+T0 = {"t-0": batches(2)}
+
+
+def test_a_root_is_a_snapshot_called_like_its_directory_or_as_named(tmp_path: Path) -> None:
+    write_root(tmp_path / "a", T0, node=1)
+    write_root(tmp_path / "b", T0, node=2)
+
+    assert [snapshot.name for snapshot in find_snapshots([tmp_path / "a", f"old={tmp_path / 'b'}"])] == ["a", "old"]
+
+
+def test_a_directory_of_brokers_roots_is_a_snapshot_each() -> None:
+    snapshots = find_snapshots([replicas("diverged")])
+
+    assert [snapshot.name for snapshot in snapshots] == ["broker-1", "broker-2", "broker-3"]
+    assert len(snapshots[2].held) == 7
+
+
+@pytest.mark.parametrize("nodes", [(1, 1), (None, None), (1, None)], ids=["same id", "no ids", "one id"])
+def test_roots_of_one_node_id_or_none_are_the_disks_of_one_broker(
+    tmp_path: Path, nodes: tuple[int | None, int | None]
+) -> None:
+    write_root(tmp_path / "jbod/disk-1", {"t-0": batches(2)}, node=nodes[0])
+    write_root(tmp_path / "jbod/disk-2", {"t-1": batches(2)}, node=nodes[1])
+    write_root(tmp_path / "other", {"t-0": batches(2)}, node=7)
+
+    jbod, _ = find_snapshots([tmp_path / "jbod", tmp_path / "other"])
+
+    assert jbod.name == "jbod"
+    assert jbod.held == {TopicPartition("t", 0), TopicPartition("t", 1)}
+
+
+def test_roots_without_ids_that_hold_the_same_partitions_are_different_brokers(tmp_path: Path) -> None:
+    write_root(tmp_path / "all/a", T0)
+    write_root(tmp_path / "all/b", T0)
+
+    assert [snapshot.name for snapshot in find_snapshots([tmp_path / "all"])] == ["a", "b"]
+
+
+def test_a_partition_on_two_disks_of_a_broker_is_two_copies(tmp_path: Path) -> None:
+    write_root(tmp_path / "jbod/disk-1", T0, node=1)
+    write_root(tmp_path / "jbod/disk-2", T0, node=1)
+    write_root(tmp_path / "other", T0, node=2)
+
+    jbod, _ = find_snapshots([tmp_path / "jbod", tmp_path / "other"])
+
+    assert [copy.replica for copy in jbod.copies()] == ["jbod", "jbod/disk-2"]
+
+
+def test_snapshots_of_one_name_are_told_apart_by_their_paths(tmp_path: Path) -> None:
+    for number, place in enumerate(("one/data", "two/data")):
+        write_root(tmp_path / place, T0, node=number)
+
+    names = [snapshot.name for snapshot in find_snapshots([tmp_path / "one/data", tmp_path / "two/data"])]
+
+    assert names == ["one/data", "two/data"]
+
+
+def test_a_name_that_is_given_stays_where_a_directory_is_called_the_same(tmp_path: Path) -> None:
+    write_root(tmp_path / "a", T0, node=1)
+    write_root(tmp_path / "two/b", T0, node=2)
+
+    names = [snapshot.name for snapshot in find_snapshots([f"b={tmp_path}/a", tmp_path / "two/b"])]
+
+    assert names == ["b", "two/b"]
+
+
+def test_one_name_for_two_is_refused(tmp_path: Path) -> None:
+    write_root(tmp_path / "a", T0, node=1)
+    write_root(tmp_path / "b", T0, node=2)
+
+    with pytest.raises(SnapshotNameError, match=r"/a and .*/b are both named x"):
+        find_snapshots([f"x={tmp_path / 'a'}", f"x={tmp_path / 'b'}"])
+
+
+def test_a_directory_with_an_equals_sign_is_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write_root(tmp_path / "date=2026-11-21", T0, node=1)
+    write_root(tmp_path / "b", T0, node=2)
+    monkeypatch.chdir(tmp_path)
+
+    assert [snapshot.name for snapshot in find_snapshots(["date=2026-11-21", "b"])] == ["date=2026-11-21", "b"]
+    assert named_absolutely("date=2026-11-21") == str(tmp_path / "date=2026-11-21")
+
+
+def test_what_may_be_a_path_or_a_name_is_refused_until_a_dot_decides(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number, place in enumerate(("date=b", "b", "a")):
+        write_root(tmp_path / place, T0, node=number)
+    monkeypatch.chdir(tmp_path)
+
+    with pytest.raises(SnapshotNameError, match=r"write \./date=b for the directory, or date=\./b"):
+        find_snapshots(["date=b", "a"])
+    for argument, name, node in (("./date=b", "date=b", 0), ("date=./b", "date", 1)):
+        snapshot, _ = find_snapshots([argument, "a"])
+        assert (snapshot.name, snapshot.roots[0].node_id) == (name, node)
+
+
+def test_copies_tell_their_segments_and_bytes() -> None:
+    copies = [copy for snapshot in find_snapshots([replicas("diverged")]) for copy in snapshot.copies()]
+
+    for copy in copies:
+        logs = {path.name: path.stat().st_size for path in (Path(copy.root) / copy.directory).glob("*.log")}
+        assert {segment.file: segment.size for segment in copy.segments} == logs
+        assert copy.bytes == sum(logs.values())
+
+
+def test_directories_that_are_being_deleted_are_no_copies(tmp_path: Path) -> None:
+    write_root(tmp_path / "a", {**T0, "t-1": batches(1)}, node=1)
+    write_root(tmp_path / "b", T0, node=2)
+    (tmp_path / "a/t-1").rename(tmp_path / f"a/t-1.{'0' * 32}-delete")
+
+    assert find_snapshots([tmp_path / "a", tmp_path / "b"])[0].held == {TopicPartition("t", 0)}
+
+
+def test_a_checkpoint_file_may_still_mention_what_is_being_deleted(tmp_path: Path) -> None:
+    deleted, lost = TopicPartition("t", 1), TopicPartition("t", 2)
+    write_root(tmp_path / "a", {**T0, "t-1": batches(1)}, node=1)
+    write_root(tmp_path / "b", T0, node=2)
+    checkpoint = OffsetCheckpoint(dict.fromkeys([TopicPartition("t", 0), deleted, lost], 0))
+    checkpoint.write(tmp_path / "a" / HIGH_WATERMARK_CHECKPOINT)
+    (tmp_path / "a/t-1").rename(tmp_path / f"a/t-1.{'0' * 32}-delete")
+
+    assert find_snapshots([tmp_path / "a", tmp_path / "b"])[0].listed == {TopicPartition("t", 0), lost}
+
+
+@pytest.fixture
+def queues(tmp_path: Path) -> Path:
+    """A directory of two logs that stand alone."""
+    (tmp_path / "queues").mkdir()
+    for number in range(2):
+        with Log.open(tmp_path / f"queues/queue-{number}") as log:
+            log.append([Record(0, 0, b"k", b"v")], leader_epoch=0)
+    return tmp_path / "queues"
+
+
+def test_logs_that_stand_alone_are_partitions(queues: Path) -> None:
+    both = {TopicPartition("queue", 0), TopicPartition("queue", 1)}
+    named = {queues: both, queues.parent: both, queues / "queue-1": {TopicPartition("queue", 1)}}
+
+    for path, held in named.items():
+        (snapshot,) = list_snapshots([path])
+        assert (snapshot.name, snapshot.held) == ("queues" if path != queues.parent else path.name, held)
+        assert all(copy.bytes for copy in snapshot.copies())
+
+
+def test_different_clusters_are_refused(tmp_path: Path) -> None:
+    write_root(tmp_path / "a", T0, node=1, cluster="first")
+    write_root(tmp_path / "b", T0, node=2, cluster="second")
+
+    with pytest.raises(DifferentClustersError, match=r"a of cluster first, .*b of cluster second"):
+        find_snapshots([tmp_path / "a", tmp_path / "b"])
+
+
+def test_the_same_broker_twice_is_refused(tmp_path: Path) -> None:
+    write_root(tmp_path / "a", T0, node=1)
+    write_root(tmp_path / "b", T0, node=1)
+
+    with pytest.raises(SameBrokerError, match="a and b are both broker 1"):
+        find_snapshots([tmp_path / "a", tmp_path / "b"])
+
+
+def test_the_same_directory_twice_is_refused_though_nothing_says_whose_it_is(tmp_path: Path) -> None:
+    write_root(tmp_path / "a", T0)
+
+    with pytest.raises(SameBrokerError, match="the same directory"):
+        find_snapshots([tmp_path / "a", f"other={tmp_path}/../{tmp_path.name}/a"])
+
+
+def test_nothing_in_common_is_refused(tmp_path: Path) -> None:
+    write_root(tmp_path / "a", T0, node=1)
+    write_root(tmp_path / "b", {"u-0": batches(2)}, node=2)
+
+    with pytest.raises(NothingInCommonError):
+        find_snapshots([tmp_path / "a", tmp_path / "b"])
+    with pytest.raises(NothingInCommonError):
+        find_snapshots([tmp_path / "a"])
+
+
+def test_what_is_no_snapshot_is_said(tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+
+    with pytest.raises(NoSnapshotError, match=r"neither a log\.dirs root"):
+        find_snapshots([tmp_path / "empty"])
+    for name in ("notes.txt", ".lock", "x.tmp"):
+        (tmp_path / "empty" / name).touch()
+        (tmp_path / "empty/orders-0").mkdir(exist_ok=True)
+        (tmp_path / "empty/orders-0" / name).touch()
+        for directory in (tmp_path / "empty", tmp_path / "empty/orders-0"):
+            with pytest.raises(NoSnapshotError, match=r"neither a log\.dirs root"):
+                list_snapshots([directory])
+    with pytest.raises(UnreadableLocationError, match="no such directory"):
+        find_snapshots([tmp_path / "nowhere"])
+
+
+def test_a_meta_properties_that_cannot_be_read_does_not_keep_from_auditing(tmp_path: Path) -> None:
+    write_root(tmp_path / "a", T0, node=1)
+    write_root(tmp_path / "b", T0, node=2)
+    (tmp_path / "a/meta.properties").write_bytes(b"version=9\n\xff")
+
+    assert find_snapshots([tmp_path / "a", tmp_path / "b"])[0].roots[0].node_id is None
+
+
+def test_a_relative_path_is_made_absolute_and_keeps_its_name(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert named_absolutely("copies/broker-1") == str(tmp_path / "copies/broker-1")
+    assert named_absolutely("old=copies") == f"old={tmp_path / 'copies'}"
+    assert named_absolutely("old=s3://bucket/broker-1?region=eu") == "old=s3://bucket/broker-1?region=eu"

@@ -1,0 +1,77 @@
+"""Directories are listed and read alike wherever they are; a remote one is copied for as long as it is read."""
+
+from pathlib import Path
+
+import pytest
+
+from replication.audit.snapshots.storage import Storage
+from replication.errors import UnreadableLocationError
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    (tmp_path / "broker/t-0/deeper/still").mkdir(parents=True)
+    (tmp_path / "broker/empty-0").mkdir()
+    (tmp_path / "broker/meta.properties").write_bytes(b"meta")
+    (tmp_path / "broker/t-0/00000000000000000000.log").write_bytes(b"log")
+    (tmp_path / "broker/t-0/deeper/still/file").write_bytes(b"unseen")
+    return tmp_path / "broker"
+
+
+def test_a_tree_names_files_and_sizes_two_levels_deep(root: Path) -> None:
+    assert Storage(str(root)).tree() == {
+        "": {"meta.properties": 4},
+        "empty-0": {},
+        "t-0": {"00000000000000000000.log": 3},
+        "t-0/deeper": {},
+    }
+
+
+def test_links_that_leave_a_directory_are_not_followed(root: Path) -> None:
+    (root.parent / "secret").mkdir()
+    (root.parent / "secret/file").write_bytes(b"secret")
+    (root / "out-0").symlink_to(root.parent / "secret")
+    (root / "t-0/link").symlink_to(root.parent / "secret/file")
+
+    tree = Storage(str(root)).tree()
+
+    assert "out-0" not in tree
+    assert set(tree["t-0"]) == {"00000000000000000000.log"}
+
+
+def test_a_directory_that_cannot_be_listed_is_named(tmp_path: Path) -> None:
+    with pytest.raises(UnreadableLocationError, match=r"^[^:]*nowhere: no such directory$"):
+        Storage(str(tmp_path / "nowhere")).tree()
+
+
+def test_a_file_uri_is_a_local_path(root: Path) -> None:
+    storage = Storage(root.as_uri())
+
+    assert storage.is_local
+    assert storage.path == root
+
+
+def test_a_local_copy_of_a_local_directory_is_the_directory_itself(root: Path) -> None:
+    with Storage(str(root)).local_copy("t-0") as directory:
+        assert directory == root / "t-0"
+
+
+def test_what_is_secret_in_a_uri_is_not_shown() -> None:
+    storage = Storage("s3://key:secret@bucket/backups/broker-1?endpoint_override=localhost:5000")
+
+    assert storage.shown == "s3://bucket/backups/broker-1"
+    assert storage.name == "broker-1"
+    child = "s3://key:secret@bucket/backups/broker-1/t-0?endpoint_override=localhost:5000"
+    assert storage.child("t-0") == Storage(child)
+
+
+@pytest.mark.parametrize(
+    ("uri", "parent"),
+    [
+        ("/copies/broker-1", "/copies"),
+        ("s3://bucket/copies/broker-1/?region=eu-west-1", "s3://bucket/copies?region=eu-west-1"),
+        ("s3://bucket/broker-1", "s3://bucket"),
+    ],
+)
+def test_a_directory_is_in_its_parent(uri: str, parent: str) -> None:
+    assert Storage(uri).parent == Storage(parent)

@@ -1,0 +1,81 @@
+"""Snapshots in an object store are audited like local ones: a real S3 server, on loopback."""
+
+import logging
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from pyarrow.fs import LocalFileSystem, copy_files
+from pyspark.sql import SparkSession
+
+from replication.audit import audit, find_snapshots
+from replication.audit.snapshots.storage import Storage
+from replication.errors import NoSnapshotError, UnreadableLocationError
+from tests.data.replicas import replicas
+from tests.replication.audit.one_process import audit_here
+
+moto = pytest.importorskip("moto.server", reason="moto's S3 server is missing")
+
+
+@pytest.fixture(scope="module")
+def bucket() -> Iterator[str]:
+    """The URI of a bucket with `diverged` in it, but for its options."""
+    logging.getLogger("werkzeug").setLevel(logging.ERROR)
+    server = moto.ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
+    server.start()
+    host, port = server.get_host_and_port()
+    options = f"?endpoint_override={host}:{port}&scheme=http&region=us-east-1&allow_bucket_creation=true"
+    uri = f"s3://key:secret@backups/diverged{options}"
+    filesystem, path = Storage(uri)._place
+    filesystem.create_dir("backups")
+    copy_files(str(replicas("diverged")), path, LocalFileSystem(), filesystem)
+    yield uri
+    server.stop()
+
+
+def test_a_listing_is_that_of_the_local_directory(bucket: str) -> None:
+    assert Storage(bucket).tree() == Storage(str(replicas("diverged"))).tree()
+
+
+def test_a_copy_is_there_as_long_as_it_is_read(bucket: str) -> None:
+    root = Storage(bucket).child("broker-1")
+    with root.local_copy("codecs-0", only={"00000000000000000000.log"}) as directory:
+        original = replicas("diverged") / "broker-1"
+        assert [path.name for path in directory.iterdir()] == ["00000000000000000000.log"]
+        log = directory / "00000000000000000000.log"
+        assert log.read_bytes() == (original / "codecs-0" / log.name).read_bytes()
+        assert (directory.parent / "meta.properties").read_bytes() == (original / "meta.properties").read_bytes()
+    assert not directory.exists()
+
+
+def test_snapshots_are_named_like_local_ones(bucket: str) -> None:
+    snapshots = find_snapshots([bucket])
+
+    assert [snapshot.name for snapshot in snapshots] == ["broker-1", "broker-2", "broker-3"]
+    assert [snapshot.roots[0].node_id for snapshot in snapshots] == [1, 2, 3]
+
+
+def test_what_is_not_there_is_said_without_the_secret(bucket: str) -> None:
+    with pytest.raises((NoSnapshotError, UnreadableLocationError), match="s3://backups/nowhere") as raised:
+        find_snapshots([bucket.replace("diverged", "nowhere")])
+
+    assert "secret" not in str(raised.value)
+
+
+def test_an_audit_gives_the_verdicts_of_the_local_one(bucket: str, spark: SparkSession) -> None:
+    partitions, findings = audit_here(replicas("diverged"))
+
+    with audit(spark, [bucket]) as audited:
+        remote = audited.partitions.toArrow().to_pylist()
+        assert sorted(remote, key=lambda row: (row["topic"], row["partition"])) == partitions
+        kinds = sorted((row.replica, row.kind, str(row.file)) for row in audited.findings.collect())
+        assert kinds == sorted((each["replica"], each["kind"], str(each["file"])) for each in findings)
+        assert audited.batches.where("topic = 'codecs' and replica = 'broker-1'").count() > 0
+
+
+def test_a_vanished_object_is_a_finding(bucket: str, tmp_path: Path) -> None:
+    del tmp_path
+    storage = Storage(bucket).child("broker-2")
+
+    with pytest.raises(FileNotFoundError), storage.local_copy("nowhere-0"):
+        pass
