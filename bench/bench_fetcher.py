@@ -24,12 +24,12 @@ from logstore import Log, LogConfig, Record, TopicPartition
 from replication.fetcher.fetched_batches import whole_batches
 from replication.fetcher.fetcher import Fetcher, FetcherRequest
 from replication.fetcher.fetcher_settings import FetcherSettings, FetchIdentity
-from replication.protocol import fetch, offset_for_leader_epoch
-from replication.protocol.api_versions import ApiVersions
-from replication.protocol.exchange import Exchange
-from replication.protocol.fetch import FetchRequest
-from replication.protocol.offset_for_leader_epoch import OffsetForLeaderEpochRequest
-from replication.protocol.schema import response_classes, write
+from replication.protocol.client.exchange import Exchange
+from replication.protocol.messages import fetch, offset_for_leader_epoch
+from replication.protocol.messages.api_versions import ApiVersions
+from replication.protocol.messages.fetch import FetchRequest
+from replication.protocol.messages.offset_for_leader_epoch import OffsetForLeaderEpochRequest
+from replication.protocol.wire.schema import response_classes, write
 
 BUILD = Path(__file__).parent.parent / "build/bench/fetcher"
 TOPIC_ID = UUID(int=7)

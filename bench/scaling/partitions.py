@@ -21,8 +21,8 @@ from logstore.files.offset_checkpoint import RECOVERY_POINT_CHECKPOINT, OffsetCh
 from logstore.files.partition_metadata import PARTITION_METADATA_NAME, PartitionMetadata
 from replication.metadata.framing import decode, encode
 from replication.metadata.image import ClusterImage
-from replication.protocol.fetch import FetchRequest
-from replication.protocol.schema import write
+from replication.protocol.messages.fetch import FetchRequest
+from replication.protocol.wire.schema import write
 
 SCALES: Final = (1, 10, 100, 1_000, 10_000, 100_000)
 QUICK: Final = (1, 30)

@@ -14,7 +14,7 @@ from replication.broker.errors import (
 from replication.broker.lifecycle import BrokerState
 from replication.broker.lifecycle_observer import LifecycleObserver
 from replication.broker.metadata_follower import MetadataFollower
-from replication.protocol.broker_registration import Listener, SecurityProtocol
+from replication.protocol.messages.broker_registration import Listener, SecurityProtocol
 
 __all__ = [
     "BrokerAgent",

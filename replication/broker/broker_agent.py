@@ -17,8 +17,8 @@ from replication.broker.lifecycle_observer import LifecycleObserver
 from replication.broker.lifecycle_thread import LifecycleThread
 from replication.broker.metadata_follower import MetadataFollower
 from replication.protocol.addresses import Address, parse_addresses
-from replication.protocol.broker_registration import BrokerRegistrationRequest
-from replication.protocol.client_settings import ClientSettings
+from replication.protocol.client.client_settings import ClientSettings
+from replication.protocol.messages.broker_registration import BrokerRegistrationRequest
 
 _DEFAULT: Final = ClientSettings()
 

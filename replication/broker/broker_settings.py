@@ -6,7 +6,7 @@ from types import MappingProxyType
 from typing import Final
 
 from replication.metadata.metadata_version import LATEST_METADATA_VERSION, METADATA_VERSION_FEATURE, MetadataVersion
-from replication.protocol.broker_registration import Listener
+from replication.protocol.messages.broker_registration import Listener
 
 SUPPORTED_FEATURES: Final[Mapping[str, range]] = MappingProxyType(
     {

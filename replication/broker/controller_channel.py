@@ -10,11 +10,11 @@ from replication.broker.active_controller import ActiveController
 from replication.broker.errors import NoControllerError
 from replication.fetcher.back_off import BackOff
 from replication.protocol.addresses import Address
-from replication.protocol.client_settings import ClientSettings
-from replication.protocol.connection import Connection
-from replication.protocol.deadline import Deadline
+from replication.protocol.client.client_settings import ClientSettings
+from replication.protocol.client.connection import Connection
+from replication.protocol.client.deadline import Deadline
 from replication.protocol.errors import ConnectionClosedError, ConnectionFailedError, RequestTimedOutError
-from replication.protocol.request import Request
+from replication.protocol.messages.request import Request
 
 _ASK_AGAIN: Final = (ConnectionClosedError, ConnectionFailedError, RequestTimedOutError)
 """What another try, or another controller, may do better."""

@@ -8,8 +8,8 @@ from logstore import TopicPartition
 from replication.metadata.records import MetadataRecord
 from replication.metadata.snapshot import MetadataSnapshot
 from replication.protocol.errors import MalformedResponseError
-from replication.protocol.fetch import SnapshotId
-from replication.protocol.fetch_snapshot import FetchSnapshotRequest, FetchSnapshotResponse
+from replication.protocol.messages.fetch import SnapshotId
+from replication.protocol.messages.fetch_snapshot import FetchSnapshotRequest, FetchSnapshotResponse
 
 _MAX_BYTES: Final = 8 << 20
 

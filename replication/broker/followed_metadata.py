@@ -18,8 +18,8 @@ from replication.metadata.image import ClusterImage
 from replication.metadata.transactions import Transactions
 from replication.protocol.addresses import Address
 from replication.protocol.errors import MalformedResponseError, error_for, raise_for
-from replication.protocol.fetch import FetchedPartition, FetchPartition, FetchRequest, FetchResponse
-from replication.protocol.fetch_snapshot import FetchSnapshotRequest, FetchSnapshotResponse
+from replication.protocol.messages.fetch import FetchedPartition, FetchPartition, FetchRequest, FetchResponse
+from replication.protocol.messages.fetch_snapshot import FetchSnapshotRequest, FetchSnapshotResponse
 
 METADATA_PARTITION: Final = TopicPartition("__cluster_metadata", 0)
 METADATA_TOPIC_ID: Final = UUID(int=1)

@@ -13,8 +13,8 @@ from replication.broker.lifecycle import BrokerLifecycle, BrokerState, Heartbeat
 from replication.broker.lifecycle_observer import LifecycleObserver
 from replication.errors import ReplicationError
 from replication.fetcher.fetcher_thread import now_ms
-from replication.protocol.broker_heartbeat import BrokerHeartbeatRequest, BrokerHeartbeatResponse
-from replication.protocol.broker_registration import BrokerRegistrationRequest, BrokerRegistrationResponse
+from replication.protocol.messages.broker_heartbeat import BrokerHeartbeatRequest, BrokerHeartbeatResponse
+from replication.protocol.messages.broker_registration import BrokerRegistrationRequest, BrokerRegistrationResponse
 
 _STOP_SECONDS: Final = 5.0
 

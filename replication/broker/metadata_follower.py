@@ -16,8 +16,8 @@ from replication.fetcher.back_off import BackOff
 from replication.metadata.errors import MetadataError
 from replication.metadata.image import ClusterImage
 from replication.protocol.addresses import Address
-from replication.protocol.client_settings import ClientSettings
-from replication.protocol.connection import Connection
+from replication.protocol.client.client_settings import ClientSettings
+from replication.protocol.client.connection import Connection
 from replication.protocol.errors import KafkaError
 
 _REQUEST_TIMEOUT_MS: Final = 2_000

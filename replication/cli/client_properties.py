@@ -9,9 +9,9 @@ from typing import Final, TypeVar
 
 from logstore.files.meta_properties import parse_properties
 from replication.int32 import parse_setting
-from replication.protocol.client_settings import ClientSettings
+from replication.protocol.client.client_settings import ClientSettings
+from replication.protocol.client.security import SaslMechanism, SaslSettings, TlsSettings
 from replication.protocol.errors import InvalidSettingsError
-from replication.protocol.security import SaslMechanism, SaslSettings, TlsSettings
 
 PROTOCOLS: Final = {
     # Whether TLS, whether SASL.

@@ -71,7 +71,7 @@ def cluster(
     try:
         from replication.operations.cluster_reader import read_cluster
         from replication.operations.partition_view import Condition
-        from replication.protocol.cluster_client import ClusterClient
+        from replication.protocol.client.cluster_client import ClusterClient
     except ModuleNotFoundError as error:
         raise MissingPackageError("connecting to a cluster needs", error, "wire") from error
     wanted = {

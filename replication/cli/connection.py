@@ -8,7 +8,7 @@ import typer
 from replication.cli.output import complain
 
 if TYPE_CHECKING:
-    from replication.protocol.client_settings import ClientSettings
+    from replication.protocol.client.client_settings import ClientSettings
 
 Bootstrap = Annotated[
     str,

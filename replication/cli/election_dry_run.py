@@ -13,7 +13,7 @@ from replication.operations.election_forecast import ElectionForecast, forecast
 from replication.operations.election_losses import ElectionLosses, ensure_of_cluster, open_log_directories
 from replication.operations.leader_election import bootstrap_addresses
 from replication.planning import Standing
-from replication.protocol.cluster_client import ClusterClient
+from replication.protocol.client.cluster_client import ClusterClient
 
 
 def foresee(

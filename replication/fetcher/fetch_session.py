@@ -9,7 +9,7 @@ from uuid import UUID
 from kio.schema.errors import ErrorCode
 
 from logstore import TopicPartition
-from replication.protocol.fetch import (
+from replication.protocol.messages.fetch import (
     INITIAL_SESSION_EPOCH,
     NO_SESSION,
     FetchPartition,

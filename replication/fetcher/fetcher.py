@@ -39,9 +39,9 @@ from replication.fetcher.open_fetch import OpenFetch
 from replication.fetcher.open_questions import OpenQuestions, TruncationRequest
 from replication.fetcher.schedule import Schedule
 from replication.fetcher.throttle import Throttle
-from replication.protocol.fetch import FetchedPartition, FetchPartition, FetchRequest, FetchResponse
-from replication.protocol.list_offsets import ListOffsetsRequest, ListOffsetsResponse
-from replication.protocol.offset_for_leader_epoch import OffsetForLeaderEpochResponse
+from replication.protocol.messages.fetch import FetchedPartition, FetchPartition, FetchRequest, FetchResponse
+from replication.protocol.messages.list_offsets import ListOffsetsRequest, ListOffsetsResponse
+from replication.protocol.messages.offset_for_leader_epoch import OffsetForLeaderEpochResponse
 
 FetcherRequest = FetchRequest | TruncationRequest
 FetcherResponse = FetchResponse | OffsetForLeaderEpochResponse | ListOffsetsResponse

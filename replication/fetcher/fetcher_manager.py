@@ -15,7 +15,7 @@ from replication.fetcher.fetcher_thread import STOP_SECONDS, FetcherThread, now_
 from replication.fetcher.leader_doubts import LeaderDoubts
 from replication.fetcher.throttle import Throttle
 from replication.protocol.addresses import Address
-from replication.protocol.client_settings import ClientSettings
+from replication.protocol.client.client_settings import ClientSettings
 
 _DEFAULT: Final = ClientSettings()
 

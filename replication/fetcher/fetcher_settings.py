@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from replication.fetcher.fetch_rules import MIRROR_RULES, REPLICA_RULES, FetchRules
-from replication.protocol.replica_id import CONSUMER
+from replication.protocol.messages.replica_id import CONSUMER
 
 _DEBUGGER: Final = -2
 """Instead of a broker's id: no replica, and yet told the log's end and not the high watermark (Kafka: DEBUGGING)."""

@@ -13,11 +13,11 @@ from replication.fetcher.errors import reason_of
 from replication.fetcher.fetch_observer import FetchObserver
 from replication.fetcher.fetch_rules import FetchRules
 from replication.fetcher.fetcher import Fetcher
-from replication.protocol import fetch, offset_for_leader_epoch
 from replication.protocol.addresses import Address
-from replication.protocol.api_versions import ApiVersions
-from replication.protocol.client_settings import ClientSettings
-from replication.protocol.connection import Connection
+from replication.protocol.client.client_settings import ClientSettings
+from replication.protocol.client.connection import Connection
+from replication.protocol.messages import fetch, offset_for_leader_epoch
+from replication.protocol.messages.api_versions import ApiVersions
 
 STOP_SECONDS: Final = 5.0
 _NEVER: Final = 3600.0

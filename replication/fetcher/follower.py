@@ -20,10 +20,10 @@ from replication.fetcher.fetcher_settings import FetcherSettings
 from replication.fetcher.leader_changes import Recreated, Unknown
 from replication.fetcher.leader_tracker import LeaderTracker
 from replication.fetcher.throttle import Throttle
-from replication.protocol.client_settings import ClientSettings
-from replication.protocol.cluster_client import ClusterClient
+from replication.protocol.client.client_settings import ClientSettings
+from replication.protocol.client.cluster_client import ClusterClient
 from replication.protocol.errors import raise_for
-from replication.protocol.metadata import ClusterMetadata
+from replication.protocol.messages.metadata import ClusterMetadata
 
 _DEFAULT: Final = ClientSettings()
 _LOOK_SECONDS: Final = 0.01

@@ -8,7 +8,7 @@ from kio.schema.errors import ErrorCode
 from logstore import TopicPartition
 from logstore.files.partition_metadata import format_uuid
 from replication.protocol.addresses import Address
-from replication.protocol.metadata import ClusterMetadata
+from replication.protocol.messages.metadata import ClusterMetadata
 
 NO_BROKER = -1
 

@@ -14,8 +14,8 @@ from replication.fetcher.errors import reason_of
 from replication.fetcher.fetch_state import Phase
 from replication.fetcher.fetcher_manager import FetcherManager, LeaderAddress
 from replication.fetcher.leader_changes import KnownLeader, Outdated, Recreated, Unknown, leader_of
-from replication.protocol.cluster_client import ClusterClient
-from replication.protocol.metadata import ClusterMetadata
+from replication.protocol.client.cluster_client import ClusterClient
+from replication.protocol.messages.metadata import ClusterMetadata
 
 MAX_AGE_SECONDS: Final = 300.0
 """Kafka: metadata.max.age.ms."""

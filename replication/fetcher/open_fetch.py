@@ -7,7 +7,7 @@ from kio.schema.errors import ErrorCode
 from replication.fetcher.fetch_observer import FetchObserver
 from replication.fetcher.fetch_session import FetchSession, is_lost
 from replication.fetcher.fetcher_settings import FetcherSettings
-from replication.protocol.fetch import FetchRequest, FetchResponse
+from replication.protocol.messages.fetch import FetchRequest, FetchResponse
 
 LONGEST_SILENCE_MS: Final = 10_000
 """As far as a broker's quotas look back by default (Kafka: quota.window.num and .size.seconds, but for the window under

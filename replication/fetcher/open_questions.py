@@ -7,8 +7,14 @@ from logstore import TopicPartition
 from replication.fetcher.fetch_state import FetchState
 from replication.fetcher.fetcher_settings import FetchIdentity
 from replication.fetcher.following import LeaderOffsets
-from replication.protocol.list_offsets import EARLIEST, LATEST, ListedOffset, ListOffsetsRequest, OffsetQuestion
-from replication.protocol.offset_for_leader_epoch import EpochQuestion, OffsetForLeaderEpochRequest
+from replication.protocol.messages.list_offsets import (
+    EARLIEST,
+    LATEST,
+    ListedOffset,
+    ListOffsetsRequest,
+    OffsetQuestion,
+)
+from replication.protocol.messages.offset_for_leader_epoch import EpochQuestion, OffsetForLeaderEpochRequest
 
 TruncationRequest = OffsetForLeaderEpochRequest | ListOffsetsRequest
 

@@ -27,9 +27,9 @@ from replication.mirror.mirror_settings import MirrorSettings
 from replication.mirror.standstills import Standstills
 from replication.mirror.status import PartitionStatus
 from replication.mirror.truncated_records import TruncatedRecords, ensure_apart
-from replication.protocol.cluster_client import ClusterClient
+from replication.protocol.client.cluster_client import ClusterClient
 from replication.protocol.errors import raise_for
-from replication.protocol.metadata import ClusterMetadata, TopicMetadata
+from replication.protocol.messages.metadata import ClusterMetadata, TopicMetadata
 
 _WAITING: Final = "waiting"
 _FAILED: Final = Phase.FAILED.value

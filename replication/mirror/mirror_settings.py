@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from replication.mirror.mirror_directory import MIRROR_NODE_ID
-from replication.protocol.client_settings import ClientSettings
+from replication.protocol.client.client_settings import ClientSettings
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,14 +14,6 @@ from replication.operations.partition_filter import PartitionFilter
 from replication.operations.partition_view import PartitionView
 from replication.operations.quorum_view import QuorumView
 from replication.protocol.addresses import Address
-from replication.protocol.describe_cluster import DescribeClusterRequest, DescribedBroker, DescribedCluster
-from replication.protocol.describe_configs import DescribeConfigsRequest, DescribedConfigs
-from replication.protocol.describe_quorum import DescribedQuorum, DescribeQuorumRequest
-from replication.protocol.describe_topic_partitions import (
-    Cursor,
-    DescribeTopicPartitionsRequest,
-    TopicPartitionsPage,
-)
 from replication.protocol.errors import (
     MalformedResponseError,
     RequestTimedOutError,
@@ -29,13 +21,21 @@ from replication.protocol.errors import (
     error_for,
     raise_for,
 )
-from replication.protocol.list_partition_reassignments import (
+from replication.protocol.messages.describe_cluster import DescribeClusterRequest, DescribedBroker, DescribedCluster
+from replication.protocol.messages.describe_configs import DescribeConfigsRequest, DescribedConfigs
+from replication.protocol.messages.describe_quorum import DescribedQuorum, DescribeQuorumRequest
+from replication.protocol.messages.describe_topic_partitions import (
+    Cursor,
+    DescribeTopicPartitionsRequest,
+    TopicPartitionsPage,
+)
+from replication.protocol.messages.list_partition_reassignments import (
     ListedReassignments,
     ListPartitionReassignmentsRequest,
     PartitionReassignment,
 )
-from replication.protocol.metadata import ClusterMetadata, MetadataRequest, TopicMetadata
-from replication.protocol.request import Request
+from replication.protocol.messages.metadata import ClusterMetadata, MetadataRequest, TopicMetadata
+from replication.protocol.messages.request import Request
 
 AnswerT = TypeVar("AnswerT")
 Questions: TypeAlias = Generator[Request[Any], Any, AnswerT]

@@ -6,7 +6,7 @@ from typing import Any
 from replication.operations.cluster_questions import Questions, ask_for_view
 from replication.operations.cluster_view import ClusterView
 from replication.operations.partition_filter import PartitionFilter
-from replication.protocol.cluster_client import ClusterClient
+from replication.protocol.client.cluster_client import ClusterClient
 from replication.protocol.errors import RequestTimedOutError, UnsupportedVersionError
 
 _EVERYTHING = PartitionFilter()

@@ -9,7 +9,7 @@ from kio.schema.errors import ErrorCode
 from logstore import TopicPartition
 from replication.controller.elections import ElectionType
 from replication.operations.error_text import error_text
-from replication.protocol.elect_leaders import ElectionResult
+from replication.protocol.messages.elect_leaders import ElectionResult
 
 
 @dataclass(frozen=True, slots=True)

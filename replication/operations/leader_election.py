@@ -13,10 +13,9 @@ from replication.fetcher.back_off import BackOff
 from replication.operations.error_text import error_text
 from replication.operations.tool_error import ToolError
 from replication.protocol.addresses import Address, parse_addresses
-from replication.protocol.client_settings import ClientSettings
-from replication.protocol.cluster_client import ClusterClient
-from replication.protocol.deadline import Deadline
-from replication.protocol.elect_leaders import ElectLeadersRequest, ElectLeadersResponse
+from replication.protocol.client.client_settings import ClientSettings
+from replication.protocol.client.cluster_client import ClusterClient
+from replication.protocol.client.deadline import Deadline
 from replication.protocol.errors import (
     ConnectionClosedError,
     ConnectionFailedError,
@@ -26,6 +25,7 @@ from replication.protocol.errors import (
     UnknownBrokerError,
     UnsupportedVersionError,
 )
+from replication.protocol.messages.elect_leaders import ElectLeadersRequest, ElectLeadersResponse
 
 TIMED_OUT: Final = "Timeout waiting for election results"
 CANNOT_BEGIN: Final = "Failed to create an admin client"

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from replication.protocol.describe_quorum import QuorumReplica
+from replication.protocol.messages.describe_quorum import QuorumReplica
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -17,7 +17,7 @@ from kio.schema.errors import ErrorCode
 
 from logstore import TopicPartition
 from replication.cli import elect
-from replication.protocol.elect_leaders import PREFERRED, UNCLEAN, ElectionResult
+from replication.protocol.messages.elect_leaders import PREFERRED, UNCLEAN, ElectionResult
 from tests.controller.case import Case, Cases, Document, only
 from tests.oracle.java_exceptions import as_ours
 from tests.replication.cli.command import Outcome, epochlog

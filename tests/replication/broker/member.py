@@ -23,8 +23,8 @@ from replication.broker.broker_identity import BrokerIdentity
 from replication.broker.broker_settings import BrokerSettings
 from replication.broker.lifecycle import BrokerState
 from replication.broker.lifecycle_observer import LifecycleObserver
-from replication.protocol.broker_registration import Listener
-from replication.protocol.connection import Connection
+from replication.protocol.client.connection import Connection
+from replication.protocol.messages.broker_registration import Listener
 from tests.oracle.cluster import CLUSTER_ID, CONTROLLER, KafkaCluster
 
 SECONDS = 120

@@ -20,14 +20,14 @@ from replication.metadata.records import (
 )
 from replication.metadata.records.control import LeaderChange, SnapshotFooter, SnapshotHeader
 from replication.protocol.addresses import Address
-from replication.protocol.fetch import (
+from replication.protocol.messages.fetch import (
     FetchedPartition,
     FetchRequest,
     FetchResponse,
     LeaderIdAndEpoch,
     SnapshotId,
 )
-from replication.protocol.fetch_snapshot import FetchSnapshotRequest, FetchSnapshotResponse
+from replication.protocol.messages.fetch_snapshot import FetchSnapshotRequest, FetchSnapshotResponse
 
 METADATA = TopicPartition("__cluster_metadata", 0)
 METADATA_ID = UUID(int=1)

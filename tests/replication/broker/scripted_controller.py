@@ -9,10 +9,10 @@ from typing import Any
 
 from kio.schema.errors import ErrorCode
 
-from replication.protocol.broker_heartbeat import BrokerHeartbeatRequest, BrokerHeartbeatResponse
-from replication.protocol.broker_registration import BrokerRegistrationRequest, BrokerRegistrationResponse
-from replication.protocol.fetch import FetchPartition, FetchRequest
-from replication.protocol.schema import response_classes
+from replication.protocol.messages.broker_heartbeat import BrokerHeartbeatRequest, BrokerHeartbeatResponse
+from replication.protocol.messages.broker_registration import BrokerRegistrationRequest, BrokerRegistrationResponse
+from replication.protocol.messages.fetch import FetchPartition, FetchRequest
+from replication.protocol.wire.schema import response_classes
 from tests.replication.broker.quorum_leader import METADATA, METADATA_ID, QuorumLeader
 from tests.replication.protocol.fake_broker import SECONDS, Asked, FakeBroker, framed, receive, versions
 

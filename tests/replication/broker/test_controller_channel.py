@@ -10,7 +10,7 @@ from replication.broker.active_controller import ActiveController
 from replication.broker.controller_channel import ControllerChannel
 from replication.broker.errors import NoControllerError
 from replication.protocol.addresses import Address
-from replication.protocol.client_settings import ClientSettings
+from replication.protocol.client.client_settings import ClientSettings
 from replication.protocol.errors import UnsupportedVersionError
 from tests.oracle.broker import free_port
 from tests.replication.broker.scripted_controller import HEARTBEAT, REGISTRATION, ScriptedController, alive, registered

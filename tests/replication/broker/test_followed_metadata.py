@@ -24,8 +24,8 @@ from replication.metadata.records import (
 )
 from replication.protocol.addresses import Address
 from replication.protocol.errors import KafkaError, MalformedResponseError
-from replication.protocol.fetch import FetchedPartition, FetchRequest, FetchResponse, SnapshotId
-from replication.protocol.fetch_snapshot import FetchSnapshotResponse
+from replication.protocol.messages.fetch import FetchedPartition, FetchRequest, FetchResponse, SnapshotId
+from replication.protocol.messages.fetch_snapshot import FetchSnapshotResponse
 from tests.replication.broker.quorum_leader import LEADER, METADATA, METADATA_ID, QuorumLeader
 from tests.replication.metadata.histories import History
 

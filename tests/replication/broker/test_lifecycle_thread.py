@@ -11,8 +11,8 @@ from kio.schema.errors import ErrorCode
 from replication.broker.errors import BrokerStoppedError, NoControllerError, NotInTimeError
 from replication.broker.lifecycle import BrokerLifecycle, BrokerState
 from replication.broker.lifecycle_thread import LifecycleThread
-from replication.protocol.broker_heartbeat import BrokerHeartbeatRequest, BrokerHeartbeatResponse
-from replication.protocol.broker_registration import BrokerRegistrationRequest, BrokerRegistrationResponse
+from replication.protocol.messages.broker_heartbeat import BrokerHeartbeatRequest, BrokerHeartbeatResponse
+from replication.protocol.messages.broker_registration import BrokerRegistrationRequest, BrokerRegistrationResponse
 from tests.replication.broker.member import SECONDS, Ear
 from tests.replication.broker.scripted_channel import ScriptedChannel
 from tests.replication.broker.scripted_controller import REGISTRATION, alive, registered

@@ -16,7 +16,7 @@ from replication.broker.metadata_follower import MetadataFollower
 from replication.metadata.errors import InvalidReplayError
 from replication.metadata.records import NoOpRecord, TopicRecord, UnregisterBrokerRecord
 from replication.protocol.addresses import Address
-from replication.protocol.client_settings import ClientSettings
+from replication.protocol.client.client_settings import ClientSettings
 from tests.oracle.broker import free_port
 from tests.replication.broker.member import SECONDS, Ear, settings
 from tests.replication.broker.quorum_leader import METADATA_ID, QuorumLeader

@@ -13,9 +13,9 @@ from kio.schema.errors import ErrorCode
 from replication.broker.errors import NoControllerError
 from replication.broker.lifecycle import BrokerLifecycle
 from replication.broker.lifecycle_thread import LifecycleThread
-from replication.protocol.broker_heartbeat import BrokerHeartbeatRequest, BrokerHeartbeatResponse
-from replication.protocol.broker_registration import BrokerRegistrationRequest, BrokerRegistrationResponse
 from replication.protocol.errors import AuthenticationFailedError, MalformedResponseError, UnsupportedVersionError
+from replication.protocol.messages.broker_heartbeat import BrokerHeartbeatRequest, BrokerHeartbeatResponse
+from replication.protocol.messages.broker_registration import BrokerRegistrationRequest, BrokerRegistrationResponse
 from tests.controller.case import Document
 from tests.controller.cases.broker_lifecycle import ANSWERED, REGISTERED, REPLY
 from tests.controller.test_cases import DIRECTORY

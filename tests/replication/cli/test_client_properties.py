@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from replication.cli.client_properties import ClientProperties
-from replication.protocol.client_settings import ClientSettings
+from replication.protocol.client.client_settings import ClientSettings
+from replication.protocol.client.security import SaslMechanism, SaslSettings, TlsSettings
 from replication.protocol.errors import InvalidSettingsError
-from replication.protocol.security import SaslMechanism, SaslSettings, TlsSettings
 
 LOGIN = 'org.apache.kafka.common.security.scram.ScramLoginModule required username="ann" password="p\\"w=;1";'
 

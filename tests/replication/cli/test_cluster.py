@@ -7,11 +7,14 @@ import pytest
 from kio.schema.errors import ErrorCode
 
 from logstore import TopicPartition
-from replication.protocol.cluster_client import ClusterClient
-from replication.protocol.describe_cluster import DescribeClusterRequest
-from replication.protocol.describe_quorum import DescribedQuorum, DescribeQuorumRequest
-from replication.protocol.describe_topic_partitions import DescribeTopicPartitionsRequest
-from replication.protocol.list_partition_reassignments import ListPartitionReassignmentsRequest, PartitionReassignment
+from replication.protocol.client.cluster_client import ClusterClient
+from replication.protocol.messages.describe_cluster import DescribeClusterRequest
+from replication.protocol.messages.describe_quorum import DescribedQuorum, DescribeQuorumRequest
+from replication.protocol.messages.describe_topic_partitions import DescribeTopicPartitionsRequest
+from replication.protocol.messages.list_partition_reassignments import (
+    ListPartitionReassignmentsRequest,
+    PartitionReassignment,
+)
 from tests.oracle.cluster import free_port
 from tests.replication.cli.command import Outcome, epochlog
 from tests.replication.operations.told_cluster import ToldCluster, partition, topic

@@ -17,7 +17,7 @@ from logstore import MetaProperties, TopicPartition
 from replication.operations.cluster_view import Aspect, BrokerView, ClusterView, Gap
 from replication.operations.partition_view import PartitionView
 from replication.protocol.addresses import Address
-from replication.protocol.elect_leaders import ElectionResult
+from replication.protocol.messages.elect_leaders import ElectionResult
 from tests.data.replicas import replicas
 from tests.replication.cli.command import Outcome, epochlog
 from tests.replication.operations.electing_broker import ElectingBroker

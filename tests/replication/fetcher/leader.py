@@ -8,9 +8,9 @@ from kio.schema.errors import ErrorCode
 from epoch import UNDEFINED_END_OFFSET, UnknownEpochError, diverging_epoch
 from logstore import Isolation, Log, OffsetOutOfRangeError, TopicPartition
 from replication.fetcher.fetcher import FetcherRequest, FetcherResponse
-from replication.protocol.fetch import FetchedPartition, FetchPartition, FetchRequest, FetchResponse
-from replication.protocol.list_offsets import LATEST, ListedOffset, ListOffsetsRequest, ListOffsetsResponse
-from replication.protocol.offset_for_leader_epoch import (
+from replication.protocol.messages.fetch import FetchedPartition, FetchPartition, FetchRequest, FetchResponse
+from replication.protocol.messages.list_offsets import LATEST, ListedOffset, ListOffsetsRequest, ListOffsetsResponse
+from replication.protocol.messages.offset_for_leader_epoch import (
     EpochAnswer,
     EpochQuestion,
     OffsetForLeaderEpochRequest,

@@ -11,7 +11,7 @@ from logstore.offline.recovered_log import RecoveredLog
 from replication.fetcher.fetcher import Fetcher
 from replication.fetcher.fetcher_settings import FetcherSettings, FetchIdentity
 from replication.planning import TruncationPlan, plan
-from replication.protocol.offset_for_leader_epoch import OffsetForLeaderEpochRequest
+from replication.protocol.messages.offset_for_leader_epoch import OffsetForLeaderEpochRequest
 from tests.campaign import Campaign
 from tests.replication.fetcher.drive import Cuts, assert_follows, catch_up, open_log
 from tests.replication.fetcher.leader import Leader

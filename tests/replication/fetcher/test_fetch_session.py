@@ -9,7 +9,7 @@ from kio.schema.errors import ErrorCode
 
 from logstore import TopicPartition
 from replication.fetcher.fetch_session import FetchSession, SessionFetch
-from replication.protocol.fetch import FetchedPartition, FetchPartition, FetchRequest, FetchResponse
+from replication.protocol.messages.fetch import FetchedPartition, FetchPartition, FetchRequest, FetchResponse
 
 PARTITIONS = [TopicPartition("orders", number) for number in range(4)] + [TopicPartition("payments", 0)]
 TOPIC_IDS = {"orders": UUID(int=1), "payments": UUID(int=2)}

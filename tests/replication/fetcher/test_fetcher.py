@@ -19,9 +19,12 @@ from replication.fetcher.fetch_state import FetchState, Phase
 from replication.fetcher.fetcher import Fetcher
 from replication.fetcher.fetcher_settings import FetcherSettings, FetchIdentity
 from replication.fetcher.throttle import Throttle
-from replication.protocol.fetch import FetchedPartition, FetchRequest, FetchResponse
-from replication.protocol.list_offsets import ListOffsetsRequest
-from replication.protocol.offset_for_leader_epoch import OffsetForLeaderEpochRequest, OffsetForLeaderEpochResponse
+from replication.protocol.messages.fetch import FetchedPartition, FetchRequest, FetchResponse
+from replication.protocol.messages.list_offsets import ListOffsetsRequest
+from replication.protocol.messages.offset_for_leader_epoch import (
+    OffsetForLeaderEpochRequest,
+    OffsetForLeaderEpochResponse,
+)
 from tests.replication.fetcher.drive import (
     CONFIG,
     PARTITION,

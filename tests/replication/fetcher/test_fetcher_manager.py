@@ -22,9 +22,9 @@ from replication.fetcher.fetcher import FetcherRequest, FetcherResponse
 from replication.fetcher.fetcher_manager import FetcherManager, LeaderAddress, fetcher_number
 from replication.fetcher.fetcher_settings import FetcherSettings
 from replication.protocol.addresses import Address
-from replication.protocol.api_versions import ApiVersions
 from replication.protocol.errors import ConnectionClosedError, ConnectionFailedError
-from replication.protocol.fetch import FetchResponse
+from replication.protocol.messages.api_versions import ApiVersions
+from replication.protocol.messages.fetch import FetchResponse
 from tests.replication.fetcher.drive import open_log
 from tests.replication.fetcher.leader import Leader
 

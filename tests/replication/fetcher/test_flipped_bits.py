@@ -12,7 +12,7 @@ from logstore import BatchTemplate, Log, Record, encode_batch
 from replication.fetcher.fetch_state import Phase
 from replication.fetcher.fetcher import Fetcher, FetcherResponse
 from replication.fetcher.fetcher_settings import FetcherSettings, FetchIdentity
-from replication.protocol.fetch import FetchResponse
+from replication.protocol.messages.fetch import FetchResponse
 from tests.campaign import Campaign
 from tests.replication.fetcher.drive import PARTITION, batches, open_log
 from tests.replication.fetcher.leader import Leader

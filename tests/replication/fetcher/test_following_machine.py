@@ -18,8 +18,8 @@ from logstore import Log, Record
 from replication.fetcher.fetch_rules import MIRROR_RULES, REPLICA_RULES
 from replication.fetcher.fetcher import Fetcher
 from replication.fetcher.fetcher_settings import FetcherSettings, FetchIdentity
-from replication.protocol.fetch import FetchRequest
-from replication.protocol.offset_for_leader_epoch import OffsetForLeaderEpochRequest
+from replication.protocol.messages.fetch import FetchRequest
+from replication.protocol.messages.offset_for_leader_epoch import OffsetForLeaderEpochRequest
 from tests.campaign import Campaign
 from tests.replication.fetcher.drive import PARTITION, Cuts, assert_follows, batches, catch_up, exchange, open_log
 from tests.replication.fetcher.leader import Leader

@@ -15,9 +15,9 @@ from logstore.batch.batch import RecordBatch
 from replication.fetcher.fetch_state import Phase
 from replication.fetcher.fetcher import Fetcher, FetcherResponse
 from replication.fetcher.fetcher_settings import FetcherSettings, FetchIdentity
-from replication.protocol.fetch import FetchedPartition, FetchRequest, FetchResponse
-from replication.protocol.list_offsets import ListedOffset, ListOffsetsResponse
-from replication.protocol.offset_for_leader_epoch import EpochAnswer, OffsetForLeaderEpochResponse
+from replication.protocol.messages.fetch import FetchedPartition, FetchRequest, FetchResponse
+from replication.protocol.messages.list_offsets import ListedOffset, ListOffsetsResponse
+from replication.protocol.messages.offset_for_leader_epoch import EpochAnswer, OffsetForLeaderEpochResponse
 from tests.campaign import Campaign
 from tests.replication.fetcher.drive import PARTITION, batches, exchange, open_log
 from tests.replication.fetcher.leader import Leader

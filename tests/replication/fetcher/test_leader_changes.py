@@ -8,7 +8,7 @@ from kio.schema.errors import ErrorCode
 from logstore import TopicPartition
 from replication.fetcher.leader_changes import KnownLeader, Recreated, Unknown, leader_of
 from replication.protocol.addresses import Address
-from replication.protocol.metadata import Broker, ClusterMetadata, PartitionMetadata, TopicMetadata
+from replication.protocol.messages.metadata import Broker, ClusterMetadata, PartitionMetadata, TopicMetadata
 
 PARTITION = TopicPartition("orders", 0)
 TOPIC_ID, OTHER_ID = UUID(int=1), UUID(int=2)

@@ -12,8 +12,8 @@ from replication.fetcher.fetch_state import FetchState
 from replication.fetcher.fetcher_manager import FetcherManager, LeaderAddress
 from replication.fetcher.leader_doubts import LeaderDoubts
 from replication.fetcher.leader_tracker import LeaderTracker
-from replication.protocol.cluster_client import ClusterClient
-from replication.protocol.metadata import ClusterMetadata
+from replication.protocol.client.cluster_client import ClusterClient
+from replication.protocol.messages.metadata import ClusterMetadata
 from tests.replication.fetcher.test_leader_changes import metadata
 
 PARTITION = TopicPartition("orders", 0)

@@ -13,9 +13,9 @@ from replication.fetcher.fetch_state import Phase
 from replication.fetcher.fetcher import Fetcher, FetcherRequest, FetcherResponse
 from replication.fetcher.fetcher_settings import FetcherSettings, FetchIdentity
 from replication.fetcher.setbacks import LONGEST_MS, Setbacks
-from replication.protocol.fetch import FetchedPartition, FetchRequest, FetchResponse
-from replication.protocol.list_offsets import ListedOffset, ListOffsetsRequest, ListOffsetsResponse
-from replication.protocol.offset_for_leader_epoch import EpochAnswer, OffsetForLeaderEpochResponse
+from replication.protocol.messages.fetch import FetchedPartition, FetchRequest, FetchResponse
+from replication.protocol.messages.list_offsets import ListedOffset, ListOffsetsRequest, ListOffsetsResponse
+from replication.protocol.messages.offset_for_leader_epoch import EpochAnswer, OffsetForLeaderEpochResponse
 from tests.replication.fetcher.drive import CONFIG, PARTITION, assert_follows, batches, open_log
 from tests.replication.fetcher.leader import Leader
 

@@ -18,7 +18,7 @@ from uuid import UUID
 from kio.schema.errors import ErrorCode
 
 from logstore import TopicPartition
-from replication.protocol.schema import response_classes
+from replication.protocol.wire.schema import response_classes
 from tests.replication.mirror.wire_leader import FETCH, WireLeader
 from tests.replication.protocol.fake_broker import Asked
 

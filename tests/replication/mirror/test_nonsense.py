@@ -19,7 +19,7 @@ from replication import Follower
 from replication.fetcher.fetch_rules import MIRROR_RULES, REPLICA_RULES
 from replication.fetcher.fetch_state import Phase
 from replication.fetcher.fetcher_settings import FetcherSettings, FetchIdentity
-from replication.protocol.client_settings import ClientSettings
+from replication.protocol.client.client_settings import ClientSettings
 from tests.campaign import Campaign
 from tests.replication.fetcher.drive import batches, open_log
 from tests.replication.mirror.nonsense_leader import ANSWER, BAD, GOOD, KINDS, LATE_SECONDS, METADATA, NonsenseLeader

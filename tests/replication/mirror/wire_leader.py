@@ -19,10 +19,10 @@ from kio.schema.errors import ErrorCode
 
 from logstore import Log, TopicPartition
 from logstore.errors import LogClosedError
-from replication.protocol.fetch import FetchedPartition, FetchPartition, FetchRequest
-from replication.protocol.list_offsets import ListOffsetsRequest, OffsetQuestion
-from replication.protocol.offset_for_leader_epoch import EpochQuestion, OffsetForLeaderEpochRequest
-from replication.protocol.schema import response_classes
+from replication.protocol.messages.fetch import FetchedPartition, FetchPartition, FetchRequest
+from replication.protocol.messages.list_offsets import ListOffsetsRequest, OffsetQuestion
+from replication.protocol.messages.offset_for_leader_epoch import EpochQuestion, OffsetForLeaderEpochRequest
+from replication.protocol.wire.schema import response_classes
 from tests.replication.fetcher.leader import Leader
 from tests.replication.protocol.fake_broker import Asked, FakeBroker, framed, receive, versions
 

@@ -8,10 +8,10 @@ from typing import Any
 from kio.schema.errors import ErrorCode
 
 from logstore import TopicPartition
-from replication.protocol import elect_leaders
-from replication.protocol.by_topic import by_topic
-from replication.protocol.elect_leaders import ElectionResult, ElectLeadersRequest
-from replication.protocol.schema import response_classes
+from replication.protocol.messages import elect_leaders
+from replication.protocol.messages.by_topic import by_topic
+from replication.protocol.messages.elect_leaders import ElectionResult, ElectLeadersRequest
+from replication.protocol.wire.schema import response_classes
 from tests.replication.protocol.fake_broker import SPOKEN, Asked, FakeBroker, framed, metadata, receive, versions
 
 

@@ -18,19 +18,22 @@ from replication.operations.cluster_view import Aspect, ClusterView
 from replication.operations.partition_filter import PartitionFilter
 from replication.operations.partition_view import Condition
 from replication.protocol.addresses import Address
-from replication.protocol.describe_cluster import DescribeClusterRequest
-from replication.protocol.describe_configs import DescribeConfigsRequest
-from replication.protocol.describe_quorum import DescribeQuorumRequest
-from replication.protocol.describe_topic_partitions import Cursor, DescribeTopicPartitionsRequest
 from replication.protocol.errors import (
     KafkaError,
     MalformedResponseError,
     RequestTimedOutError,
     UnknownTopicOrPartitionError,
 )
-from replication.protocol.list_partition_reassignments import ListPartitionReassignmentsRequest, PartitionReassignment
-from replication.protocol.metadata import MetadataRequest, TopicMetadata
-from replication.protocol.request import Request
+from replication.protocol.messages.describe_cluster import DescribeClusterRequest
+from replication.protocol.messages.describe_configs import DescribeConfigsRequest
+from replication.protocol.messages.describe_quorum import DescribeQuorumRequest
+from replication.protocol.messages.describe_topic_partitions import Cursor, DescribeTopicPartitionsRequest
+from replication.protocol.messages.list_partition_reassignments import (
+    ListPartitionReassignmentsRequest,
+    PartitionReassignment,
+)
+from replication.protocol.messages.metadata import MetadataRequest, TopicMetadata
+from replication.protocol.messages.request import Request
 from tests.replication.operations.told_cluster import QUORUM, ToldCluster, partition, topic
 
 ORDERS = topic(partition(1, (1, 2, 3), (1, 2, 3)), partition(3, (2, 3), (3,), elr=(2,)), partition(-1, (1,), ()))

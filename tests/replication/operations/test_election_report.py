@@ -9,7 +9,7 @@ from kio.schema.errors import ErrorCode
 from logstore import TopicPartition
 from replication.controller.elections import ElectionType
 from replication.operations.election_report import ElectionReport
-from replication.protocol.elect_leaders import ElectionResult
+from replication.protocol.messages.elect_leaders import ElectionResult
 
 partitions = st.builds(TopicPartition, st.sampled_from(["a", "b-c"]), st.integers(0, 5))
 codes = st.sampled_from([ErrorCode.none, ErrorCode.election_not_needed, *ErrorCode])

@@ -16,7 +16,7 @@ from logstore.offline.log_root import LogRoot, open_log_directory
 from logstore.offline.recovered_log import RecoveredLog
 from replication.operations.cluster_reader import read_cluster
 from replication.operations.partition_view import PartitionView
-from replication.protocol.cluster_client import ClusterClient
+from replication.protocol.client.cluster_client import ClusterClient
 from replication.protocol.errors import NoBrokerError
 from tests.controller.cases.leader_election_tool import results, unordered
 from tests.data.make_replicas import Story, wait_until

@@ -11,10 +11,10 @@ from kio.schema.errors import ErrorCode
 from logstore import TopicPartition
 from replication.operations.leader_election import TIMED_OUT, bootstrap_addresses, hold_elections
 from replication.operations.tool_error import ToolError
-from replication.protocol import elect_leaders
 from replication.protocol.addresses import Address
-from replication.protocol.client_settings import ClientSettings
-from replication.protocol.elect_leaders import PREFERRED, ElectionResult, ElectLeadersRequest
+from replication.protocol.client.client_settings import ClientSettings
+from replication.protocol.messages import elect_leaders
+from replication.protocol.messages.elect_leaders import PREFERRED, ElectionResult, ElectLeadersRequest
 from tests.oracle.cluster import free_port
 from tests.replication.operations.electing_broker import ElectingBroker
 from tests.replication.protocol.fake_broker import SECONDS, FakeBroker, greet, metadata, receive, versions

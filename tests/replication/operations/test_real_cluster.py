@@ -28,12 +28,12 @@ from replication.metadata.loading import load_image
 from replication.operations.cluster_reader import read_cluster
 from replication.operations.cluster_view import Aspect, ClusterView
 from replication.operations.partition_view import Condition
-from replication.protocol.cluster_client import ClusterClient
-from replication.protocol.connection import Connection
-from replication.protocol.describe_cluster import DescribeClusterRequest
-from replication.protocol.describe_topic_partitions import DescribeTopicPartitionsRequest
+from replication.protocol.client.cluster_client import ClusterClient
+from replication.protocol.client.connection import Connection
 from replication.protocol.errors import UnsupportedVersionError
-from replication.protocol.request import Request
+from replication.protocol.messages.describe_cluster import DescribeClusterRequest
+from replication.protocol.messages.describe_topic_partitions import DescribeTopicPartitionsRequest
+from replication.protocol.messages.request import Request
 from tests.data.make_replicas import Story, wait_until
 from tests.oracle.cluster import CONTROLLER, KafkaCluster
 from tests.replication.cli.command import Outcome, epochlog

@@ -8,21 +8,21 @@ from uuid import UUID
 from kio.schema.errors import ErrorCode
 
 from logstore import TopicPartition
-from replication.protocol.describe_cluster import DescribeClusterRequest, DescribedBroker, DescribedCluster
-from replication.protocol.describe_configs import DescribeConfigsRequest, DescribedConfigs, TopicConfiguration
-from replication.protocol.describe_quorum import DescribedQuorum, DescribeQuorumRequest, QuorumReplica
-from replication.protocol.describe_topic_partitions import (
+from replication.protocol.errors import RequestTimedOutError, UnsupportedVersionError
+from replication.protocol.messages.describe_cluster import DescribeClusterRequest, DescribedBroker, DescribedCluster
+from replication.protocol.messages.describe_configs import DescribeConfigsRequest, DescribedConfigs, TopicConfiguration
+from replication.protocol.messages.describe_quorum import DescribedQuorum, DescribeQuorumRequest, QuorumReplica
+from replication.protocol.messages.describe_topic_partitions import (
     Cursor,
     DescribeTopicPartitionsRequest,
     TopicPartitionsPage,
 )
-from replication.protocol.errors import RequestTimedOutError, UnsupportedVersionError
-from replication.protocol.list_partition_reassignments import (
+from replication.protocol.messages.list_partition_reassignments import (
     ListedReassignments,
     ListPartitionReassignmentsRequest,
     PartitionReassignment,
 )
-from replication.protocol.metadata import (
+from replication.protocol.messages.metadata import (
     Broker,
     ClusterMetadata,
     MetadataRequest,

@@ -14,7 +14,7 @@ from kio.serial import entity_reader
 from kio.static.constants import EntityType
 
 from replication.protocol.addresses import Address
-from replication.protocol.schema import request_classes, response_classes, write
+from replication.protocol.wire.schema import request_classes, response_classes, write
 
 SECONDS = 20
 FLEXIBLE_METADATA = 13

@@ -5,14 +5,14 @@ from uuid import UUID
 from hypothesis import strategies as st
 
 from logstore import TopicPartition
-from replication.protocol.broker_heartbeat import BrokerHeartbeatRequest
-from replication.protocol.broker_registration import BrokerRegistrationRequest, Listener, SecurityProtocol
-from replication.protocol.elect_leaders import PREFERRED, UNCLEAN, ElectLeadersRequest
-from replication.protocol.fetch import FetchPartition, FetchRequest, SnapshotId
-from replication.protocol.fetch_snapshot import FetchSnapshotRequest
-from replication.protocol.list_offsets import ListOffsetsRequest, OffsetQuestion
-from replication.protocol.metadata import MetadataRequest
-from replication.protocol.offset_for_leader_epoch import EpochQuestion, OffsetForLeaderEpochRequest
+from replication.protocol.messages.broker_heartbeat import BrokerHeartbeatRequest
+from replication.protocol.messages.broker_registration import BrokerRegistrationRequest, Listener, SecurityProtocol
+from replication.protocol.messages.elect_leaders import PREFERRED, UNCLEAN, ElectLeadersRequest
+from replication.protocol.messages.fetch import FetchPartition, FetchRequest, SnapshotId
+from replication.protocol.messages.fetch_snapshot import FetchSnapshotRequest
+from replication.protocol.messages.list_offsets import ListOffsetsRequest, OffsetQuestion
+from replication.protocol.messages.metadata import MetadataRequest
+from replication.protocol.messages.offset_for_leader_epoch import EpochQuestion, OffsetForLeaderEpochRequest
 
 TOPIC_IDS = {name: UUID(int=number + 1) for number, name in enumerate(("orders", "payments", "a.b-c_d", "x" * 249))}
 

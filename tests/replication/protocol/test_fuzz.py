@@ -12,24 +12,24 @@ from uuid import UUID
 import pytest
 
 from logstore import TopicPartition
-from replication.protocol.api_versions import ApiVersions
-from replication.protocol.broker_heartbeat import BrokerHeartbeatRequest
-from replication.protocol.broker_registration import BrokerRegistrationRequest
-from replication.protocol.describe_cluster import DescribeClusterRequest
-from replication.protocol.describe_configs import DescribeConfigsRequest
-from replication.protocol.describe_quorum import DescribeQuorumRequest
-from replication.protocol.describe_topic_partitions import DescribeTopicPartitionsRequest
-from replication.protocol.elect_leaders import PREFERRED, ElectLeadersRequest
+from replication.protocol.client.exchange import Exchange
 from replication.protocol.errors import MalformedResponseError
-from replication.protocol.exchange import Exchange
-from replication.protocol.fetch import FetchPartition, FetchRequest, SnapshotId
-from replication.protocol.fetch_snapshot import FetchSnapshotRequest
-from replication.protocol.framing import FrameReader
-from replication.protocol.list_offsets import ListOffsetsRequest
-from replication.protocol.list_partition_reassignments import ListPartitionReassignmentsRequest
-from replication.protocol.metadata import MetadataRequest
-from replication.protocol.offset_for_leader_epoch import OffsetForLeaderEpochRequest
-from replication.protocol.schema import request_classes, response_class
+from replication.protocol.messages.api_versions import ApiVersions
+from replication.protocol.messages.broker_heartbeat import BrokerHeartbeatRequest
+from replication.protocol.messages.broker_registration import BrokerRegistrationRequest
+from replication.protocol.messages.describe_cluster import DescribeClusterRequest
+from replication.protocol.messages.describe_configs import DescribeConfigsRequest
+from replication.protocol.messages.describe_quorum import DescribeQuorumRequest
+from replication.protocol.messages.describe_topic_partitions import DescribeTopicPartitionsRequest
+from replication.protocol.messages.elect_leaders import PREFERRED, ElectLeadersRequest
+from replication.protocol.messages.fetch import FetchPartition, FetchRequest, SnapshotId
+from replication.protocol.messages.fetch_snapshot import FetchSnapshotRequest
+from replication.protocol.messages.list_offsets import ListOffsetsRequest
+from replication.protocol.messages.list_partition_reassignments import ListPartitionReassignmentsRequest
+from replication.protocol.messages.metadata import MetadataRequest
+from replication.protocol.messages.offset_for_leader_epoch import OffsetForLeaderEpochRequest
+from replication.protocol.wire.framing import FrameReader
+from replication.protocol.wire.schema import request_classes, response_class
 from tests.campaign import Campaign
 from tests.replication.protocol.fake_broker import framed
 from tests.replication.protocol.instances import instance

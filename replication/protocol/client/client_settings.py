@@ -1,0 +1,25 @@
+"""How this side behaves towards brokers; Kafka's name for each setting is that of the Java client's property."""
+
+from dataclasses import dataclass
+
+from replication.protocol.client.security import SaslSettings, TlsSettings
+from replication.protocol.messages.api_versions import DEFAULT_CLIENT_ID
+from replication.protocol.wire.framing import DEFAULT_LIMIT
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClientSettings:
+    """Settings of all connections to one cluster."""
+
+    client_id: str = DEFAULT_CLIENT_ID
+    """What brokers log, and account quotas to (Kafka: client.id)."""
+    connect_timeout_ms: int = 10_000
+    """How long a connection may take to be made (Kafka: socket.connection.setup.timeout.ms)."""
+    request_timeout_ms: int = 30_000
+    """How long an answer may take where nothing else is said (Kafka: request.timeout.ms)."""
+    max_response_bytes: int = DEFAULT_LIMIT
+    """A larger answer is refused."""
+    tls: TlsSettings | None = None
+    """None: no encryption (Kafka: security.protocol, ssl.*)."""
+    sasl: SaslSettings | None = None
+    """None: no authentication other than by certificate (Kafka: security.protocol, sasl.*)."""

@@ -1,0 +1,137 @@
+"""A cluster of brokers, found through any of them."""
+
+from collections.abc import Iterable, Iterator
+from threading import RLock
+from types import TracebackType
+from typing import Final, Self, TypeVar
+
+from replication.protocol.addresses import Address, parse_addresses
+from replication.protocol.client.client_settings import ClientSettings
+from replication.protocol.client.connection import Connection
+from replication.protocol.errors import (
+    ConnectionClosedError,
+    ConnectionFailedError,
+    MalformedResponseError,
+    NoBrokerError,
+    RequestTimedOutError,
+    UnknownBrokerError,
+    raise_for,
+)
+from replication.protocol.messages.metadata import Broker, ClusterMetadata, MetadataRequest
+from replication.protocol.messages.request import Request
+
+AnswerT = TypeVar("AnswerT")
+
+_DEFAULT: Final = ClientSettings()
+_CANNOT_ANSWER: Final = (ConnectionClosedError, ConnectionFailedError, MalformedResponseError)
+_TRY_ANOTHER: Final = (*_CANNOT_ANSWER, RequestTimedOutError)
+"""What another broker may do better; all refuse the same password."""
+
+
+class ClusterClient:
+    """Asks any broker for metadata, and keeps one connection to each broker that is asked for. Threads may share it."""
+
+    def __init__(self, bootstrap: str | Iterable[Address], settings: ClientSettings = _DEFAULT) -> None:
+        """Connect to nobody yet. `bootstrap` names brokers to begin with (Kafka: bootstrap.servers)."""
+        self.settings = settings
+        self._bootstrap = parse_addresses(bootstrap) if isinstance(bootstrap, str) else tuple(bootstrap)
+        self._brokers: dict[int, Broker] = {}
+        self._connections: dict[int, Connection] = {}
+        self._informant: Connection | None = None
+        self._passed_over: Address | None = None
+        self._closed = False
+        self._used = RLock()
+
+    def metadata(self, topics: Iterable[str] | None = ()) -> ClusterMetadata:
+        """Ask about these topics; None: about all; by default only about the brokers.
+
+        Whoever answered last is asked first, then the brokers that it named, then the bootstrap addresses. If nobody
+        answers, NoBrokerError names them all.
+        """
+        with self._used:
+            metadata = self._ask_any(MetadataRequest(topics=None if topics is None else tuple(topics)), _TRY_ANOTHER)
+            raise_for(metadata.error, f"{self._informant and self._informant.address}: Metadata")
+            self._brokers = dict(metadata.brokers)
+            return metadata
+
+    def ask(self, request: Request[AnswerT]) -> AnswerT:
+        """Ask what any broker answers; in turn as `metadata` does, but for one that takes too long.
+
+        RequestTimedOutError then: it may wait for the controller, and another would wait no less.
+        """
+        with self._used:
+            return self._ask_any(request, _CANNOT_ANSWER)
+
+    def ask_another(self) -> None:
+        """Let another broker answer the next question about metadata: the one that did may have missed what changed."""
+        with self._used:
+            if self._informant is not None:
+                self._passed_over = self._informant.address
+                self._informant.close()
+
+    def connection_to(self, broker_id: int) -> Connection:
+        """Return the connection to a broker, made anew if it was closed; UnknownBrokerError if no broker has the id."""
+        with self._used:
+            connection = self._connections.get(broker_id)
+            if connection is None or connection.closed:
+                connection = self._connections[broker_id] = self.open(broker_id)
+            return connection
+
+    def open(self, broker_id: int) -> Connection:
+        """Return a new connection to a broker, which is the caller's to close."""
+        self._refuse_closed()
+        with self._used:
+            if broker_id not in self._brokers:
+                self.metadata()
+            broker = self._brokers.get(broker_id)
+            if broker is None:
+                raise UnknownBrokerError(broker_id, self._brokers)
+        return Connection.open(Address(broker.host, broker.port), self.settings)
+
+    def close(self) -> None:
+        """End it, with all connections that `connection_to` returned, also while another thread waits for an answer."""
+        self._closed = True
+        for connection in [*self._connections.values(), self._informant]:
+            if connection is not None:
+                connection.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _ask_any(self, request: Request[AnswerT], not_answered: tuple[type[Exception], ...]) -> AnswerT:
+        errors: dict[object, Exception] = {}
+        for informant in self._informants(errors):
+            try:
+                return informant.ask(request)
+            except not_answered as error:
+                errors[informant.address] = error
+        raise NoBrokerError(errors)
+
+    def _informants(self, errors: dict[object, Exception]) -> Iterator[Connection]:
+        """Connect to one broker after the other, the connected one first; put down who does not answer."""
+        if self._informant is not None and not self._informant.closed:
+            yield self._informant
+        known = [Address(broker.host, broker.port) for broker in self._brokers.values()]
+        for address in _beginning_after(self._passed_over, [*dict.fromkeys([*known, *self._bootstrap])]):
+            self._refuse_closed()
+            try:
+                self._informant = Connection.open(address, self.settings)
+            except _TRY_ANOTHER as error:
+                errors[address] = error
+            else:
+                yield self._informant
+
+    def _refuse_closed(self) -> None:
+        if self._closed:
+            raise ConnectionClosedError(", ".join(map(str, self._bootstrap)), "the client of this cluster was closed")
+
+
+def _beginning_after(address: Address | None, addresses: list[Address]) -> list[Address]:
+    """Return the addresses in their order, but those after this one first."""
+    start = addresses.index(address) + 1 if address in addresses else 0
+    return addresses[start:] + addresses[:start]

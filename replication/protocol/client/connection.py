@@ -1,0 +1,221 @@
+"""A connection to one broker: the thin, blocking shell around `Exchange`."""
+
+import os
+import socket
+import ssl
+from collections import deque
+from contextlib import suppress
+from threading import RLock
+from types import TracebackType
+from typing import Any, Final, Self, TypeVar, overload
+
+from kio.static.protocol import RequestPayload
+
+from replication.protocol.addresses import Address, parse_address
+from replication.protocol.client.client_settings import ClientSettings
+from replication.protocol.client.deadline import Deadline
+from replication.protocol.client.exchange import Exchange
+from replication.protocol.client.handshake import shake_hands
+from replication.protocol.client.stream import open_stream, tls_error
+from replication.protocol.errors import (
+    AuthenticationFailedError,
+    ConnectionClosedError,
+    MalformedResponseError,
+    RequestTimedOutError,
+    UnsupportedVersionError,
+)
+from replication.protocol.messages.api_versions import ApiVersions
+from replication.protocol.messages.request import Request
+from replication.protocol.wire.framing import FrameReader
+
+AnswerT = TypeVar("AnswerT")
+
+_DEFAULT: Final = ClientSettings()
+
+
+class Connection:
+    """Asks a broker, and receives its answers in the order of the questions. One thread uses it; any may close it.
+
+    with Connection.open("broker1:9092") as connection:
+        connection.ask(MetadataRequest(topics=None))
+
+    A request is one of ours, answered by ours, or any of kio's, answered by kio's. Of ours the highest version is
+    taken that both sides speak and that can carry what is asked.
+    """
+
+    def __init__(self, address: Address, stream: socket.socket, settings: ClientSettings) -> None:
+        """Use `open`."""
+        self.address = address
+        self._stream = stream
+        self._settings = settings
+        self._exchange = Exchange(settings.client_id)
+        self._frames = FrameReader(settings.max_response_bytes)
+        self._early: deque[tuple[int, Any]] = deque()
+        self._closed = False
+        self._owner = os.getpid()
+        self._used = RLock()
+
+    @classmethod
+    def open(cls, address: Address | str, settings: ClientSettings = _DEFAULT) -> Self:
+        """Connect, learn the broker's versions, and authenticate if the settings say so.
+
+        ConnectionFailedError, CertificateRefusedError, AuthenticationFailedError, ConnectionClosedError,
+        RequestTimedOutError, MalformedResponseError and UnsupportedVersionError say what is wrong, and where.
+        """
+        address = parse_address(address) if isinstance(address, str) else address
+        connection = cls(address, open_stream(address, settings), settings)
+        try:
+            connection._shake_hands()
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+    @property
+    def versions(self) -> ApiVersions:
+        """What the broker speaks."""
+        assert self._exchange.versions is not None  # noqa: S101 - open() has set it
+        return self._exchange.versions
+
+    @property
+    def closed(self) -> bool:
+        """Whether it can no longer be used."""
+        return self._closed
+
+    @overload
+    def ask(self, request: Request[AnswerT], timeout_ms: int | None = None) -> AnswerT: ...
+    @overload
+    def ask(self, request: RequestPayload, timeout_ms: int | None = None) -> Any: ...
+    def ask(self, request: Request[Any] | RequestPayload, timeout_ms: int | None = None) -> Any:
+        """Send a request and return its answer; if that is late, close the connection (Kafka: request.timeout.ms)."""
+        correlation_id = self.send(request)
+        deadline = Deadline(self._timeout(timeout_ms))
+        try:
+            answered, answer = self._receive(deadline)
+            while answered != correlation_id:
+                self._early.append((answered, answer))
+                answered, answer = self._receive(deadline)
+        except BaseException:
+            self.close()
+            raise
+        return answer
+
+    def send(self, request: Request[Any] | RequestPayload) -> int:
+        """Send a request and return its correlation id, without waiting for the answer."""
+        with self._used:
+            self._refuse_closed()
+            correlation_id, frame = self._framed(request)
+            try:
+                self._stream.settimeout(self._timeout(None))
+                self._stream.sendall(frame)
+            except OSError as error:
+                self.close()
+                raise self._translated(error, self._timeout(None)) from error
+        return correlation_id
+
+    def receive(self, timeout_ms: int | None = None) -> tuple[int, Any]:
+        """Return the next answer and its request's correlation id.
+
+        RequestTimedOutError if it does not come in time; it may still be waited for. Other errors close the connection.
+        """
+        if self._early:
+            return self._early.popleft()
+        try:
+            return self._receive(Deadline(self._timeout(timeout_ms)))
+        except RequestTimedOutError:
+            raise
+        except BaseException:
+            self.close()
+            raise
+
+    def close(self) -> None:
+        """End it, also while another thread waits for an answer: that gets a ConnectionClosedError.
+
+        A forked process only lets go of its copy.
+        """
+        self._closed = True
+        if self._owner != os.getpid():
+            self._stream.close()
+            return
+        with suppress(OSError):
+            # Not SSLSocket's, which would have the waiting thread read on without decryption.
+            socket.socket.shutdown(self._stream, socket.SHUT_RDWR)
+        with self._used:
+            self._stream.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _shake_hands(self) -> None:
+        """Drive the handshake: its requests out, their answers in."""
+        steps = shake_hands(self._settings.sasl)
+        try:
+            request = next(steps)
+            while True:
+                request = steps.send(self.ask(request))
+        except StopIteration as end:
+            self._exchange.versions = end.value
+        except AuthenticationFailedError as error:
+            raise AuthenticationFailedError(error.reason, error.advice, self.address) from None
+
+    def _framed(self, request: Request[Any] | RequestPayload) -> tuple[int, bytes]:
+        try:
+            return self._exchange.ask(request)
+        except UnsupportedVersionError as error:
+            raise UnsupportedVersionError(error.api, error.ours, error.theirs, self.address) from None
+
+    def _receive(self, deadline: Deadline) -> tuple[int, Any]:
+        with self._used:
+            if not self._exchange.in_flight:
+                raise ValueError(f"{self.address}: there is no answer to wait for: nothing was asked")
+            try:
+                frame = None
+                while frame is None:
+                    frame = self._frames.received(self._fill(self._frames.wanted(), deadline))
+                return self._exchange.answer(frame)
+            except MalformedResponseError as error:
+                raise MalformedResponseError(f"{self.address}: {error}") from error
+
+    def _fill(self, room: memoryview, deadline: Deadline) -> int:
+        """Receive at least one byte."""
+        self._refuse_closed()
+        try:
+            self._stream.settimeout(deadline.left())
+            count = self._stream.recv_into(room)
+        except OSError as error:
+            raise self._translated(error, deadline.seconds) from error
+        if count == 0:
+            raise self._ended()
+        return count
+
+    def _translated(self, error: OSError, seconds: float) -> Exception:
+        """Return our error for the system's."""
+        if self._closed:
+            return self._ended()
+        if isinstance(error, TimeoutError | BlockingIOError | ssl.SSLWantReadError):
+            return RequestTimedOutError(self.address, self._exchange.in_flight[0], seconds)
+        if isinstance(error, ssl.SSLError):
+            return tls_error(self.address, error)
+        return ConnectionClosedError(self.address, f"the connection broke: {error.strerror or error}")
+
+    def _ended(self) -> ConnectionClosedError:
+        if self._closed:
+            return ConnectionClosedError(self.address, "the connection was closed on this side")
+        asked = ", ".join(self._exchange.in_flight[:1]) or "anything"
+        return ConnectionClosedError(
+            self.address,
+            f"the broker closed the connection before it had answered {asked}; if it always does, the listener may "
+            "expect TLS or authentication, or not trust our certificate",
+        )
+
+    def _refuse_closed(self) -> None:
+        if self._closed:
+            raise self._ended()
+
+    def _timeout(self, timeout_ms: int | None) -> float:
+        return (self._settings.request_timeout_ms if timeout_ms is None else timeout_ms) / 1000

@@ -1,0 +1,96 @@
+"""Requests and their answers as frames, without a socket: several may be under way, and are answered in order."""
+
+from collections import deque
+from typing import Any, Final, NamedTuple
+
+from kio.static.protocol import RequestPayload, ResponsePayload
+
+from replication.protocol.errors import MalformedResponseError
+from replication.protocol.messages import api_versions
+from replication.protocol.messages.api_versions import ApiVersions
+from replication.protocol.messages.apis import Api, api_of
+from replication.protocol.messages.request import Request
+from replication.protocol.wire.framing import SIZE_BYTES
+from replication.protocol.wire.message_bounds import end_of
+from replication.protocol.wire.schema import read, response_class, write
+
+_MAX_CORRELATION_ID: Final = 0x7FFFFFFF
+
+
+class _Asked(NamedTuple):
+    correlation_id: int
+    request: Request[Any] | RequestPayload
+    api: Api
+    payload: type[RequestPayload]
+
+    def __str__(self) -> str:
+        return f"{self.api.name} v{self.payload.__version__}"
+
+
+class Exchange:
+    """One connection's requests: numbers them, and knows which is answered next."""
+
+    def __init__(self, client_id: str) -> None:
+        """`versions` is what the broker speaks; until it is known requests in kio's terms go as they are."""
+        self.versions: ApiVersions | None = None
+        self._client_id = client_id
+        self._next_id = 0
+        self._asked: deque[_Asked] = deque()
+
+    @property
+    def in_flight(self) -> tuple[str, ...]:
+        """What has not been answered yet, in order."""
+        return tuple(map(str, self._asked))
+
+    def ask(self, request: Request[Any] | RequestPayload) -> tuple[int, bytes]:
+        """Return a request's correlation id and its frame; UnsupportedVersionError where the broker cannot read it."""
+        api = api_of(request)
+        ours = api.versions(request)
+        version = self.versions.highest(api.key, api.name, ours) if self.versions else ours.stop - 1
+        payload = api.request_class(version)
+        correlation_id = self._next_id
+        frame = _framed(write(self._header(payload, correlation_id)) + api.write(request, version))
+        self._next_id = (correlation_id + 1) & _MAX_CORRELATION_ID
+        self._asked.append(_Asked(correlation_id, request, api, payload))
+        return correlation_id, frame
+
+    def answer(self, frame: memoryview) -> tuple[int, Any]:
+        """Return the correlation id of the request that a frame answers, and the answer.
+
+        MalformedResponseError where it is not the next request's, or not an answer at all.
+        """
+        if not self._asked:
+            raise MalformedResponseError(f"an answer of {len(frame):,} bytes came though nothing was asked")
+        asked = self._asked.popleft()
+        try:
+            return asked.correlation_id, asked.api.decode(asked.request, _read(asked, frame))
+        except MalformedResponseError as error:
+            raise MalformedResponseError(f"the answer to {asked} is malformed: {error}") from error
+
+    def _header(self, payload: type[RequestPayload], correlation_id: int) -> Any:
+        header: Any = payload.__header_schema__
+        return header(
+            request_api_key=payload.__api_key__,
+            request_api_version=payload.__version__,
+            correlation_id=correlation_id,
+            client_id=self._client_id,
+        )
+
+
+def _framed(message: bytes) -> bytes:
+    return len(message).to_bytes(SIZE_BYTES, "big") + message
+
+
+def _read(asked: _Asked, frame: memoryview) -> ResponsePayload:
+    answer_class = response_class(asked.payload)
+    header_class: Any = answer_class.__header_schema__
+    header_end = end_of(header_class, frame)
+    correlation_id = int.from_bytes(frame[:4], "big", signed=True)
+    if correlation_id != asked.correlation_id:
+        raise MalformedResponseError(
+            f"it has the correlation id {correlation_id}, and {asked.correlation_id} is the next that was asked"
+        )
+    body = frame[header_end:]
+    if asked.api.key == api_versions.API_KEY and api_versions.is_unsupported(body):
+        answer_class = response_class(asked.payload, 0)
+    return read(answer_class, body)

@@ -1,0 +1,61 @@
+"""What a connection begins with: learn the broker's versions, then say who we are (KIP-35, KIP-152)."""
+
+from collections.abc import Generator
+from typing import Any, Final
+
+from kio.schema.errors import ErrorCode
+from kio.static.protocol import RequestPayload
+
+from replication.protocol.client.sasl import sasl_client
+from replication.protocol.client.security import SaslSettings
+from replication.protocol.errors import AuthenticationFailedError, raise_for
+from replication.protocol.messages.api_versions import ApiVersions, negotiate
+from replication.protocol.wire.schema import request_classes
+
+_SASL_HANDSHAKE: Final = 17
+_HANDSHAKE_VERSIONS: Final = range(1, 2)
+"""After version 0 the mechanism's own messages follow without a frame's header, as before Kafka 1.0."""
+_SASL_AUTHENTICATE: Final = 36
+_AUTHENTICATE_VERSIONS: Final = range(1)
+"""Versions 1 and 2 are about sessions that are authenticated anew before they end (KIP-368): ours are opened anew."""
+
+
+def shake_hands(sasl: SaslSettings | None) -> Generator[RequestPayload, Any, ApiVersions]:
+    """Yield kio's requests, be sent kio's responses, and return the broker's versions once it is ready for others."""
+    versions = yield from negotiate()
+    if sasl is not None:
+        yield from _authenticate(sasl, versions)
+    return versions
+
+
+def _authenticate(sasl: SaslSettings, versions: ApiVersions) -> Generator[RequestPayload, Any, None]:
+    yield from _choose_mechanism(sasl, versions)
+    version = versions.highest(_SASL_AUTHENTICATE, "SaslAuthenticate", _AUTHENTICATE_VERSIONS)
+    request = request_classes(_SASL_AUTHENTICATE, version).SaslAuthenticateRequest
+    client = sasl_client(sasl)
+    message = next(client)
+    while True:
+        answer = yield request(auth_bytes=message)
+        if answer.error_code is not ErrorCode.none:
+            raise AuthenticationFailedError(
+                f"the broker refuses {sasl.username} by {sasl.mechanism.value}: "
+                f"{answer.error_message or answer.error_code.name.upper()}"
+            )
+        try:
+            message = client.send(answer.auth_bytes)
+        except StopIteration:
+            return
+
+
+def _choose_mechanism(sasl: SaslSettings, versions: ApiVersions) -> Generator[RequestPayload, Any, None]:
+    version = versions.highest(_SASL_HANDSHAKE, "SaslHandshake", _HANDSHAKE_VERSIONS)
+    request = request_classes(_SASL_HANDSHAKE, version).SaslHandshakeRequest
+    answer = yield request(mechanism=sasl.mechanism.value)
+    if answer.error_code is ErrorCode.unsupported_sasl_mechanism:
+        accepted = ", ".join(answer.mechanisms) or "none"
+        raise AuthenticationFailedError(
+            f"the broker does not accept {sasl.mechanism.value}", f"choose a mechanism that it accepts: {accepted}"
+        )
+    if answer.error_code is ErrorCode.illegal_sasl_state:
+        raise AuthenticationFailedError("the listener asks nobody to authenticate", "leave out the user and password")
+    raise_for(answer.error_code, "SaslHandshake")

@@ -1,0 +1,1 @@
+"""Kafka's requests and answers in our own terms, one file for each API."""

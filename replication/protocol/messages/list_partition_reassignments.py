@@ -1,0 +1,66 @@
+"""ListPartitionReassignments: which partitions move, from where to where (KIP-455)."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any, Final, NamedTuple
+
+from kio.schema.errors import ErrorCode
+from kio.static.protocol import RequestPayload
+
+from logstore import TopicPartition
+from replication.protocol.messages.request import Request
+from replication.protocol.wire.schema import request_classes
+
+
+class PartitionReassignment(NamedTuple):
+    """A reassignment that goes on (Kafka: PartitionReassignment). Replicas are broker ids."""
+
+    replicas: tuple[int, ...]
+    """All that there are now: old and new ones."""
+    adding: tuple[int, ...]
+    removing: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListedReassignments:
+    """The answer to a ListPartitionReassignmentsRequest (Kafka: ListPartitionReassignmentsResponse)."""
+
+    error: ErrorCode = ErrorCode.none
+    error_message: str | None = None
+    partitions: Mapping[TopicPartition, PartitionReassignment]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListPartitionReassignmentsRequest(Request[ListedReassignments]):
+    """Asks for all reassignments that go on (Kafka: ListPartitionReassignmentsRequest)."""
+
+    timeout_ms: int = 30_000
+    """How long the controller may take."""
+
+
+API_KEY: Final = 46
+VERSIONS: Final = range(1)
+
+
+def encode_list_partition_reassignments(request: ListPartitionReassignmentsRequest, version: int) -> RequestPayload:
+    """Return the request in kio's terms."""
+    payload: RequestPayload = request_classes(API_KEY, version).ListPartitionReassignmentsRequest(
+        timeout=timedelta(milliseconds=request.timeout_ms), topics=None
+    )
+    return payload
+
+
+def decode_list_partition_reassignments(payload: Any) -> ListedReassignments:
+    """Read kio's ListPartitionReassignmentsResponse."""
+    return ListedReassignments(
+        error=payload.error_code,
+        error_message=payload.error_message,
+        partitions={
+            TopicPartition(topic.name, told.partition_index): PartitionReassignment(
+                tuple(told.replicas), tuple(told.adding_replicas), tuple(told.removing_replicas)
+            )
+            for topic in payload.topics
+            for told in topic.partitions
+        },
+    )

@@ -1,0 +1,1 @@
+"""How messages become bytes: frames, bounds, and the schemas of kio behind one interface."""

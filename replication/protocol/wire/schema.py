@@ -1,0 +1,81 @@
+"""kio's classes for messages: found by API and version, written as bytes and read from them."""
+
+import io
+from collections.abc import Mapping
+from functools import cache
+from types import ModuleType
+from typing import Any, Final, TypeVar
+
+from kio.index import load_payload_module
+from kio.schema.index import PayloadEntityType
+from kio.serial import entity_reader, entity_writer
+from kio.serial.errors import SerialError
+from kio.static.constants import EntityType
+from kio.static.protocol import Entity, RequestPayload, ResponsePayload
+
+from replication.protocol.errors import MalformedResponseError
+from replication.protocol.wire import offset_for_leader_epoch_v0, offset_for_leader_epoch_v1
+from replication.protocol.wire.message_bounds import end_of
+from replication.protocol.wire.tolerant_reader import read_tolerantly
+
+EntityT = TypeVar("EntityT", bound=Entity)
+
+_OURS: Final[Mapping[tuple[int, int], ModuleType]] = {
+    (23, 0): offset_for_leader_epoch_v0,
+    (23, 1): offset_for_leader_epoch_v1,
+}
+"""What kio lacks, by API key and version."""
+
+_REFUSALS: Final = (SerialError, ValueError, LookupError, OverflowError, TypeError)
+"""What kio raises for a message that it cannot read."""
+
+
+def request_classes(api_key: int, version: int) -> Any:
+    """Return the module with a request's kio class and the classes of its parts."""
+    return _module(api_key, version, EntityType.request)
+
+
+def response_classes(api_key: int, version: int) -> Any:
+    """Return the module with a response's kio class and the classes of its parts."""
+    return _module(api_key, version, EntityType.response)
+
+
+@cache
+def response_class(request_class: type[RequestPayload], version: int | None = None) -> type[ResponsePayload]:
+    """Return the kio class of the answer to a request, in the request's version unless another is named."""
+    version = request_class.__version__ if version is None else version
+    module = response_classes(request_class.__api_key__, version)
+    found: type[ResponsePayload] = getattr(module, request_class.__name__.removesuffix("Request") + "Response")
+    return found
+
+
+@cache
+def _module(api_key: int, version: int, kind: PayloadEntityType) -> ModuleType:
+    return _OURS.get((api_key, version)) or load_payload_module(api_key, version, kind)
+
+
+def write(entity: Entity) -> bytes:
+    """Return an entity as bytes."""
+    buffer = io.BytesIO()
+    entity_writer(type(entity))(buffer, entity)
+    return buffer.getvalue()
+
+
+def read(entity_type: type[EntityT], message: memoryview) -> EntityT:
+    """Read an entity that takes up the whole of a read-only message; MalformedResponseError if it does not."""
+    end = end_of(entity_type, message)
+    if end < len(message):
+        raise MalformedResponseError(f"{entity_type.__name__} is followed by {len(message) - end:,} bytes too many")
+    try:
+        entity, _ = entity_reader(entity_type)(message, 0)
+    except _REFUSALS:
+        return _read_what_is_newer(entity_type, message)
+    return entity
+
+
+def _read_what_is_newer(entity_type: type[EntityT], message: memoryview) -> EntityT:
+    try:
+        entity: EntityT = read_tolerantly(entity_type, message)
+    except _REFUSALS as error:
+        raise MalformedResponseError(f"{entity_type.__name__} cannot be read: {error}") from error
+    return entity

@@ -1,0 +1,46 @@
+"""BrokerHeartbeat, in every version."""
+
+import random
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from replication.protocol.messages.broker_heartbeat import (
+    VERSIONS,
+    BrokerHeartbeatRequest,
+    decode_broker_heartbeat,
+    encode_broker_heartbeat,
+)
+from replication.protocol.wire.schema import read, request_classes, response_classes, write
+from tests.campaign import run_seed
+from tests.replication.protocol.instances import instance
+from tests.replication.protocol.strategies import broker_heartbeat_requests
+
+
+@given(broker_heartbeat_requests, st.sampled_from(VERSIONS))
+def test_kio_reads_what_was_said(request: BrokerHeartbeatRequest, version: int) -> None:
+    payload: Any = encode_broker_heartbeat(request, version)
+    assert payload.__version__ == version
+    sent = read(request_classes(63, version).BrokerHeartbeatRequest, memoryview(write(payload)))
+    since = {"offline_log_dirs": 1, "cordoned_log_dirs": 2}
+    names = ("broker_id", "broker_epoch", "current_metadata_offset", "want_fence", "want_shut_down", *since)
+    for name in names:
+        if version >= since.get(name, 0):
+            assert getattr(sent, name) == getattr(request, name)
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_what_the_controller_answers_is_told(version: int) -> None:
+    rng = random.Random(f"{run_seed()} {version}")
+    kind = response_classes(63, version).BrokerHeartbeatResponse
+    for _ in range(20):
+        answer = instance(kind, rng)
+        response = decode_broker_heartbeat(read(kind, memoryview(write(answer))))
+        assert response.error is answer.error_code
+        assert response.is_caught_up is answer.is_caught_up
+        assert response.is_fenced is answer.is_fenced
+        assert response.should_shut_down is answer.should_shut_down
+        assert timedelta(milliseconds=response.throttle_time_ms) == answer.throttle_time

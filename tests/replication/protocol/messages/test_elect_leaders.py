@@ -1,0 +1,61 @@
+"""ElectLeaders, in every version."""
+
+import random
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from kio.schema.errors import ErrorCode
+
+from logstore import TopicPartition
+from replication.protocol.messages.elect_leaders import (
+    PREFERRED,
+    UNCLEAN,
+    VERSIONS,
+    ElectLeadersRequest,
+    decode_elect_leaders,
+    elect_leaders_versions,
+    encode_elect_leaders,
+)
+from replication.protocol.wire.schema import read, request_classes, response_classes, write
+from tests.campaign import run_seed
+from tests.replication.protocol.instances import instance
+from tests.replication.protocol.strategies import elect_leaders_requests
+
+
+@given(elect_leaders_requests, st.data())
+def test_kio_reads_what_was_said(request: ElectLeadersRequest, data: st.DataObject) -> None:
+    version = data.draw(st.sampled_from(elect_leaders_versions(request)))
+    payload: Any = encode_elect_leaders(request, version)
+    assert payload.__version__ == version
+    sent = read(request_classes(43, version).ElectLeadersRequest, memoryview(write(payload)))
+    assert getattr(sent, "election_type", PREFERRED) == request.election_type
+    assert sent.timeout == timedelta(milliseconds=request.timeout_ms)
+    if request.partitions is None:
+        assert sent.topic_partitions is None
+    else:
+        told = [TopicPartition(each.topic, number) for each in sent.topic_partitions for number in each.partitions]
+        assert sorted(told) == sorted(request.partitions)
+
+
+def test_the_first_version_knows_preferred_elections_only() -> None:
+    assert elect_leaders_versions(ElectLeadersRequest(election_type=PREFERRED, partitions=None)) == VERSIONS
+    assert elect_leaders_versions(ElectLeadersRequest(election_type=UNCLEAN, partitions=None)) == range(1, 3)
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_what_the_controller_answers_is_told(version: int) -> None:
+    rng = random.Random(f"{run_seed()} {version}")
+    kind = response_classes(43, version).ElectLeadersResponse
+    for _ in range(20):
+        answer = instance(kind, rng)
+        response = decode_elect_leaders(read(kind, memoryview(write(answer))))
+        assert response.error is getattr(answer, "error_code", ErrorCode.none)
+        assert timedelta(milliseconds=response.throttle_time_ms) == answer.throttle_time
+        for topic in answer.replica_election_results:
+            last = {told.partition_id: (told.error_code, told.error_message) for told in topic.partition_result}
+            assert all(
+                (TopicPartition(topic.topic, number), told) in response.results.items() for number, told in last.items()
+            )
