@@ -72,6 +72,7 @@ MOVES: Final = frozenset(
         "LOAD_CONST",
         "LOAD_FAST",
         "STORE_FAST",
+        "STORE_GLOBAL",
         "COPY",
         "SWAP",
         "POP_TOP",
@@ -80,7 +81,7 @@ MOVES: Final = frozenset(
         "RETURN_CONST",
     }
 )
-"""Bytecodes that cannot raise. What is left of their state is that of the next one."""
+"""Bytecodes that cannot raise; the names that are stored are there. What is left of their state is the next one's."""
 
 
 class Interruption(BaseException):

@@ -30,13 +30,19 @@ class OwnedFileSystem(FileSystem):
     def open(self, path: Path, *, truncate: bool = False) -> int:
         """Open a file, and remember its descriptor."""
         descriptor = self._disk.open(path, truncate=truncate)
-        self._descriptors.add(descriptor)
+        try:
+            self._descriptors.add(descriptor)
+        except BaseException:  # of a signal handler: nobody else knows the descriptor yet
+            self.close(descriptor)
+            raise
         return descriptor
 
     def close(self, descriptor: int) -> None:
         """Give the descriptor back."""
-        self._descriptors.discard(descriptor)  # first: the number may be another file's as soon as it is closed
-        self._disk.close(descriptor)
+        try:
+            self._descriptors.discard(descriptor)  # first: the number may be another file's as soon as it is closed
+        finally:
+            self._disk.close(descriptor)
 
     def disown(self) -> None:
         """Take no further step, and let all descriptors lead to nothing that can be written."""
