@@ -1,7 +1,9 @@
 """What the checkpoint files of a log.dirs root say about its partitions."""
 
+import os
 from dataclasses import dataclass, field
 from pathlib import Path
+from stat import S_ISREG
 from typing import Self
 
 from logstore.errors import LogStoreError
@@ -46,20 +48,22 @@ class RootCheckpoints:
     clean_shutdown: bool = False
     errors: dict[str, LogStoreError | OSError] = field(default_factory=dict)
     """Why a file could not be read, by file name."""
+    not_files: frozenset[str] = frozenset()
+    """Names under which something else stands than a regular file: nothing is read of it, nor through a link."""
 
     @classmethod
     def read(cls, root: Path) -> Self:
         """Read the checkpoint files that stand in `root`, be they none."""
         offsets: dict[str, OffsetCheckpoint] = {}
         errors: dict[str, LogStoreError | OSError] = {}
+        not_files = frozenset(name for name in (*OFFSET_CHECKPOINTS, CLEAN_SHUTDOWN_NAME) if _is_no_file(root / name))
         for name in OFFSET_CHECKPOINTS:
             path = root / name
             try:
-                # A link could lead anywhere; Kafka never makes one here.
                 offsets[name] = OffsetCheckpoint.read(path) if _is_own_file(path) else OffsetCheckpoint()
             except (LogStoreError, OSError) as error:
                 offsets[name], errors[name] = OffsetCheckpoint(), error
-        return cls(offsets, _is_own_file(root / CLEAN_SHUTDOWN_NAME), errors)
+        return cls(offsets, _is_own_file(root / CLEAN_SHUTDOWN_NAME), errors, not_files)
 
     def of(self, topic_partition: TopicPartition) -> PartitionCheckpoints:
         """Pick out what is said about one partition."""
@@ -69,7 +73,7 @@ class RootCheckpoints:
             log_start_offset=self._offset(LOG_START_OFFSET_CHECKPOINT, topic_partition),
             cleaner_offset=self._offset(CLEANER_OFFSET_CHECKPOINT, topic_partition),
             clean_shutdown=self.clean_shutdown,
-            unread=frozenset(self.errors),
+            unread=self.not_files.union(self.errors),
         )
 
     def partitions(self) -> set[TopicPartition]:
@@ -81,4 +85,12 @@ class RootCheckpoints:
 
 
 def _is_own_file(path: Path) -> bool:
+    # A link could lead anywhere; Kafka never makes one here.
     return path.is_file() and not path.is_symlink()
+
+
+def _is_no_file(path: Path) -> bool:
+    try:
+        return not S_ISREG(os.lstat(path).st_mode)
+    except OSError:
+        return False

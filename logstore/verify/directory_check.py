@@ -14,7 +14,7 @@ from logstore.offline.partition_directory import PartitionDirectory
 from logstore.offline.segment import Segment
 from logstore.verify.finding import Finding, Reporter
 from logstore.verify.reading import read_file
-from logstore.verify.root_check import check_checkpoints, check_clean_shutdown
+from logstore.verify.root_check import check_checkpoints, check_clean_shutdown, not_files
 from logstore.verify.snapshot_check import check_snapshot
 
 PARTIAL_SNAPSHOT = ".checkpoint.part"
@@ -29,9 +29,9 @@ def check_directory(partition: PartitionDirectory, segments: Sequence[Segment]) 
     own = OWN_CHECKPOINTS if partition.own_checkpoints is not None else frozenset[str]()
     for name in sorted(partition.listing.files.keys() - own - {LOCK_NAME}):
         yield from _left_over(name, report, clean_shutdown=partition.checkpoints.clean_shutdown)
-    for name in partition.listing.directories:
+    for name in sorted(partition.listing.directories.keys() - own):
         yield _no_file(name, "a directory", report)
-    for name in partition.listing.other:
+    for name in sorted(partition.listing.other.keys() - own):
         yield _no_file(name, "no file but a socket, a device or a link to nothing", report)
     yield from _partners(partition, segments, report)
     yield from _small_files(partition, report)
@@ -124,6 +124,7 @@ def _own_checkpoints(
 ) -> Iterator[Finding]:
     """Check the files that a log keeps for itself: they parse, and are this log's."""
     yield from check_checkpoints(checkpoints, report)
+    yield from not_files(checkpoints.not_files - partition.listing.escaping_links.keys(), report)
     if CLEAN_SHUTDOWN_NAME in partition.listing.files:
         yield from check_clean_shutdown(partition.path / CLEAN_SHUTDOWN_NAME, report)
     for name, offsets in checkpoints.offsets.items():

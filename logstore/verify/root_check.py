@@ -1,6 +1,6 @@
 """The checkpoint files of a log.dirs root agree with the logs under it."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -33,6 +33,7 @@ def check_root(root: LogRoot) -> Iterator[Finding]:
     """Check what stands beside the partitions: checkpoint files, identity, what is missing, what is left over."""
     report = Reporter(None)
     yield from check_checkpoints(root.checkpoints, report)
+    yield from not_files(_not_files(root), report)
     yield from _small_files(root, report)
     for name in root.listing.escaping_links:
         yield report.error("link-leaves-root", "a symbolic link that leaves the root: it was not followed", file=name)
@@ -49,11 +50,7 @@ def check_root(root: LogRoot) -> Iterator[Finding]:
             if mark is not DirectoryMark.NONE:
                 partition = Reporter(parse_directory_name(name).topic_partition)
                 yield partition.info("left-over-directory", f"{name}: {_MARKS[mark]}", file=None)
-        elif name in ROOT_FILES:
-            yield report.error(
-                "not-a-file", "a directory stands where this file belongs: nothing was read of it", file=name
-            )
-        elif name not in ROOT_DIRECTORIES:
+        elif name not in ROOT_DIRECTORIES | ROOT_FILES:
             yield report.info("unknown-directory", "not the name of a partition's directory", file=name)
     yield from _missing_partitions(root)
 
@@ -65,6 +62,24 @@ def check_checkpoints(checkpoints: RootCheckpoints, report: Reporter) -> Iterato
             yield report.error("checkpoint-unparsable", str(error), file=name)
         else:
             yield report.unreadable(error, "what it says of the partitions was not checked", file=name)
+
+
+def not_files(names: Iterable[str], report: Reporter) -> Iterator[Finding]:
+    """Report what is no regular file where one of the broker's belongs."""
+    for name in sorted(names):
+        yield report.error(
+            "not-a-file",
+            "no regular file stands where this one belongs: nothing was read of it, so what it would say is unknown; "
+            "move it away with the broker stopped",
+            file=name,
+        )
+
+
+def _not_files(root: LogRoot) -> set[str]:
+    """Name them; links that leave the root are reported as such."""
+    listing = root.listing
+    found = ROOT_FILES.intersection([*listing.directories, *listing.other])
+    return {*found, *root.checkpoints.not_files} - listing.escaping_links.keys()
 
 
 def _small_files(root: LogRoot, report: Reporter) -> Iterator[Finding]:

@@ -1,5 +1,7 @@
 """What verify says of a root's own files, and of what its checkpoints claim."""
 
+import os
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -158,9 +160,22 @@ def test_what_does_not_belong_in_a_root_is_worth_knowing(root: Path) -> None:
     ]
 
 
-def test_a_directory_where_a_checkpoint_file_belongs_is_an_error(root: Path) -> None:
-    (root / "cleaner-offset-checkpoint").mkdir()
-    assert kinds(root) == [("not-a-file", Severity.ERROR, "cleaner-offset-checkpoint")]
+OF_A_ROOT = (*CHECKPOINTS, ".kafka_cleanshutdown", "meta.properties", "bootstrap.checkpoint")
+
+
+@pytest.mark.parametrize("name", OF_A_ROOT)
+@pytest.mark.parametrize("make", [Path.mkdir, os.mkfifo, lambda path: path.symlink_to(path.parent / "nothing")])
+def test_what_is_no_file_where_one_belongs_is_an_error(name: str, make: Callable[[Path], None], root: Path) -> None:
+    make(root / name)
+    assert kinds(root) == [("not-a-file", Severity.ERROR, name)]
+
+
+@pytest.mark.parametrize("name", sorted(CHECKPOINTS))
+def test_a_checkpoint_that_is_a_link_within_the_root_is_not_read_and_said_to_be_none(name: str, root: Path) -> None:
+    (root / "replica-offsets").write_text("0\n1\nt 0 99\n")
+    (root / name).symlink_to(root / "replica-offsets")
+    assert ("not-a-file", Severity.ERROR, name) in kinds(root)
+    assert LogRoot.open(root).open_partition("t-0").checkpoints.unread == {name}
 
 
 def test_directories_with_a_mark_are_named_and_not_opened_as_live(root: Path) -> None:

@@ -1,5 +1,6 @@
 """What verify says of the directory of a log that stands alone, which keeps its own checkpoints."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -55,6 +56,13 @@ def test_its_checkpoints_can_be_parsed_and_are_its_own(name: str, queue: Path) -
     assert ("checkpoint-unparsable", name) in found(queue)
     (queue / name).write_text("0\n1\nother 1 3\n")
     assert ("checkpoint-of-another-log", name) in found(queue)
+
+
+@pytest.mark.parametrize("name", [*OFFSETS, ".kafka_cleanshutdown"])
+def test_its_checkpoints_are_files(name: str, queue: Path) -> None:
+    (queue / name).unlink()
+    os.mkfifo(queue / name)
+    assert [each for each in found(queue) if each[1] == name] == [("not-a-file", name)]
 
 
 def test_its_clean_shutdown_file_can_be_parsed(queue: Path) -> None:
