@@ -18,7 +18,7 @@ import pytest
 import replication
 from epoch.errors import InheritedError
 from logstore.errors import LogStoreError
-from logstore.files.directory_lock import LOCK_NAME
+from logstore.files.directory_lock import DirectoryLock
 from replication.errors import ReplicationError
 from replication.fetcher import fetcher_thread
 from replication.fetcher.back_off import BackOff
@@ -196,8 +196,9 @@ class Interruptions:
             gc.collect()
             left = self.life.left_behind()
         if self.may_lose_files:
-            left = [each for each in left if not self.life.is_file(each) or each.endswith(LOCK_NAME)]
+            left = [each for each in left if not self.life.is_file(each)]
         assert left == []
+        DirectoryLock.ensure_free(self.life.copy)
 
     def fail(self, error: BaseException) -> None:
         raise error
