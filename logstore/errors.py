@@ -55,6 +55,18 @@ class NotALogDirectoryError(LogStoreError, ValueError):
     """A path is missing, is no directory, or holds nothing of Kafka's."""
 
 
+def linked_directory(directory: str | PathLike[str]) -> NotALogDirectoryError:
+    """Make the error for a symbolic link in the place of a log that is to be written.
+
+    Whoever works on the log may hold a lock beside the link or beside what it leads to, and so lie its checkpoints.
+    """
+    return NotALogDirectoryError(
+        "a symbolic link in the place of a partition, which is not followed",
+        file=directory,
+        advice="put the directory that it leads to in its place, or name that one where it lies in its own root",
+    )
+
+
 class InvalidDirectoryNameError(LogStoreError, ValueError):
     """A directory name is not `topic-partition` (with Kafka's suffixes)."""
 

@@ -31,6 +31,7 @@ from logstore.errors import (
     PartitionExistsError,
     UnknownPartitionError,
     inherited_directory,
+    linked_directory,
 )
 from logstore.file_name import FileKind, parse_file_name
 from logstore.files.clean_shutdown import CLEAN_SHUTDOWN_NAME, UNKNOWN_BROKER_EPOCH, CleanShutdown, take_clean_shutdown
@@ -227,7 +228,7 @@ class LogDirectory:
         with self._changes:
             self._ensure_online()
             path = self.root / str(partition)
-            if partition in self._logs or (path.exists() and partition not in self._begun):
+            if partition in self._logs or (os.path.lexists(path) and partition not in self._begun):
                 raise PartitionExistsError(f"there is a partition {partition} already", file=path)
             with self._watched():
                 # Whatever breaks this off, the next call goes on with it.
@@ -245,10 +246,12 @@ class LogDirectory:
     def recover(self, partition: TopicPartition) -> Log:
         """Open a poisoned log again, checked from its recovery point on, and return what takes its place.
 
-        Where that is broken off, the log is closed; the next call goes on with it. Raises as `log` and `Log.open` do.
+        Where that is broken off, the log is closed; the next call goes on with it. Raises as `log` and `Log.open` do;
+        LogClosedError where its directory is gone.
         """
         with self._changes, self._watched():
-            log = self._logs[partition] = self.log(partition).recover()
+            known = self.log(partition).give_up()
+            log = self._logs[partition] = self._open_log(partition, known)
             return log
 
     def delete(self, partition: TopicPartition) -> None:
@@ -263,7 +266,6 @@ class LogDirectory:
             due_ms = self._clock() + self._config_of(partition).file_delete_delay_ms
             if (self.root / str(partition)).exists():
                 self._deleted.rename(self.root / str(partition), due_ms)
-            self._logs[partition].is_deleted = True
             del self._logs[partition]
             self._flushed_ms.pop(partition, None)
             self._checkpoints.forget(partition)
@@ -431,11 +433,7 @@ class LogDirectory:
             partition = parse_directory_name(name).topic_partition
             if partition.topic != METADATA_TOPIC:
                 self._checkpoints.keep(partition)
-                self._unreadable[partition] = LogStoreError(
-                    "a symbolic link, which is not followed",
-                    file=self.root / name,
-                    advice="put the directory that it leads to in its place",
-                )
+                self._unreadable[partition] = linked_directory(self.root / name)
 
     def _load_one(self, partition: TopicPartition, checkpoints: RootCheckpoints, progress: OnBytes) -> None:
         try:
@@ -476,7 +474,7 @@ class LogDirectory:
             self.root / str(partition),
             self._config_of(partition),
             checkpoints=known,
-            root_lock=self._lock,
+            in_directory=True,
             filesystem=self._filesystem,
             clock=self._clock,
             observer=self._observer_of(partition),

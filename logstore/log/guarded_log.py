@@ -32,11 +32,6 @@ ADDING: Final = LogState.ADDING
 CHANGING: Final = LogState.CHANGING
 REMOVING: Final = LogState.REMOVING
 
-POISONED_ADVICE: Final = (
-    "go on with `log = log.recover()`, or with what `recover` of its LogDirectory returns; "
-    "or `abandon()` it, and open the log again"
-)
-
 
 class GuardedLog(ReadableLog):
     """A log that each call changes as a whole or not at all; where neither is certain, it is poisoned.
@@ -63,6 +58,11 @@ class GuardedLog(ReadableLog):
         self._current_epoch = -1
         """Batches of this epoch change nothing in the history of epochs; -1 where that is to be looked at."""
         disown_after_fork(self)
+
+    @property
+    def recovery_advice(self) -> str:
+        """How to go on where the log is poisoned."""
+        return "go on with `log = log.recover()`; or `abandon()` it, and open the log again"
 
     def disown(self) -> None:
         """Take nothing more, and leave everything as it is: for a forked process, whose copy of the log has no lock."""
@@ -119,9 +119,11 @@ class GuardedLog(ReadableLog):
         if self._state is LogState.POISONED:
             failure = self._failure
             what = failure.what if isinstance(failure, LogPoisonedError) else f"the disk failed before ({failure})"
-            raise LogPoisonedError(what, file=self.directory, advice=POISONED_ADVICE) from failure
+            raise LogPoisonedError(what, file=self.directory, advice=self.recovery_advice) from failure
         if self._state is LogState.CLOSED:
-            raise LogClosedError("the log is closed", file=self.directory, advice="open it again")
+            raise LogClosedError(
+                "the log is closed", file=self.directory, advice="use what has taken its place, or open it again"
+            )
         raise ReentrantCallError(
             "the log is in the middle of another call of this thread",
             file=self.directory,
@@ -197,7 +199,7 @@ class GuardedLog(ReadableLog):
         return LogPoisonedError(
             f"a call was broken off{by} before all was done that belongs to it",
             file=self.directory,
-            advice=POISONED_ADVICE,
+            advice=self.recovery_advice,
         )
 
     def _poison_unless_full(self, error: OSError) -> None:
@@ -219,6 +221,6 @@ class GuardedLog(ReadableLog):
         if not is_first:
             return
         if not isinstance(error, LogStoreError):
-            complete(error, self.directory, f"the log takes nothing more: {POISONED_ADVICE}")
+            complete(error, self.directory, f"the log takes nothing more: {self.recovery_advice}")
         if self._observer is not None:
             self._observer.failed(self.directory, error)

@@ -14,7 +14,13 @@ from logstore.arguments import whole_number
 from logstore.batch.append_origin import AppendOrigin
 from logstore.batch.control import ControlType, EndTransactionMarker
 from logstore.clock import now_ms
-from logstore.errors import LogClosedError, OffsetOutOfRangeError, inherited_log
+from logstore.errors import (
+    DirectoryLockedError,
+    LogClosedError,
+    OffsetOutOfRangeError,
+    inherited_log,
+    linked_directory,
+)
 from logstore.files.directory_lock import LOCK_NAME, DirectoryLock
 from logstore.files.own_checkpoints import OwnCheckpoints
 from logstore.files.owned_filesystem import OwnedFileSystem
@@ -50,14 +56,14 @@ class Log(WritableLog):
 
     _directory_lock: DirectoryLock | None = None
     """A log that stands alone has one; `LogDirectory` locks the whole root."""
-    _root_lock: DirectoryLock | None = None
-    """That of the root; its log directory lets go of it."""
+    _is_in_directory = False
+    """Whether it is one of a `LogDirectory`, which has to know what takes its place."""
     _disk: FileSystem = REAL
     """What the log was opened with."""
+    _is_given_up = False
+    """Whether `recover` has closed the log, and what takes its place is not open yet."""
     is_complete = False
     """Whether the log was closed in order, with all on stable storage."""
-    is_deleted = False
-    """Whether its log directory has deleted it."""
 
     @classmethod
     def open(
@@ -66,7 +72,7 @@ class Log(WritableLog):
         config: LogConfig | None = None,
         *,
         checkpoints: PartitionCheckpoints | None = None,
-        root_lock: DirectoryLock | None = None,
+        in_directory: bool = False,
         filesystem: FileSystem = REAL,
         clock: Callable[[], int] = now_ms,
         observer: LogObserver | None = None,
@@ -75,15 +81,17 @@ class Log(WritableLog):
     ) -> Self:
         """Open the log in a directory named `topic-partition`, made where it is missing; recover it where needed.
 
-        `checkpoints` is what a root's checkpoint files say (`LogDirectory` reads and writes them). Without them the
-        log stands alone: it keeps such files itself, and locks the directory. `root_lock` is the lock of that root:
-        `recover` refuses once it is no longer held. `clock` gives milliseconds since 1970
-        UTC. `progress` is told how many more bytes are recovered.
+        `checkpoints` is what a root's checkpoint files say (`LogDirectory` reads and writes them): the caller holds the
+        lock of that root. Without them the log stands alone: it keeps such files itself, and locks the directory.
+        `in_directory` says that the log is one of a `LogDirectory`, which recovers it. `clock` gives milliseconds since
+        1970 UTC. `progress` is told how many more bytes are recovered.
 
-        Raises InvalidDirectoryNameError, SegmentTooLargeError and OSError; DirectoryLockedError where a log that stands
-        alone is open already, or its parent directory is locked as a root.
+        Raises InvalidDirectoryNameError, SegmentTooLargeError and OSError; NotALogDirectoryError for a symbolic link;
+        DirectoryLockedError where a log that stands alone is open already, or its parent directory is locked as a root.
         """
         path = Path(directory).absolute()
+        if path.is_symlink():
+            raise linked_directory(path)
         disk, filesystem = filesystem, OwnedFileSystem(filesystem, inherited_log(path))
         config = LogConfig() if config is None else config
         if not isinstance(config, LogConfig):
@@ -123,7 +131,8 @@ class Log(WritableLog):
                 own_checkpoints=own,
             )
             log._disk = disk
-            log._hold(lock, root_lock)
+            log._is_in_directory = in_directory
+            log._directory_lock = lock
             log.update_high_watermark(known.high_watermark or 0)
             if observer is not None:
                 observer.recovered(path, loaded.report)
@@ -416,11 +425,6 @@ class Log(WritableLog):
             finally:
                 self._let_go()
 
-    def _hold(self, lock: DirectoryLock | None, root_lock: DirectoryLock | None) -> None:
-        """Keep the lock until the log is closed, and remember that of the root."""
-        self._directory_lock = lock
-        self._root_lock = root_lock
-
     def _let_go(self) -> None:
         self._state = LogState.CLOSED
         self._reader = ClosedReader(self._reader, self._refuse)
@@ -428,39 +432,61 @@ class Log(WritableLog):
         if self._directory_lock is not None:
             self._directory_lock.release()
 
+    @property
+    def recovery_advice(self) -> str:
+        """How to go on where the log is poisoned: one of a `LogDirectory` goes on where the directory knows of it."""
+        if not self._is_in_directory:
+            return super().recovery_advice
+        return f"go on with `log = directory.recover({self.topic_partition!r})`, `directory` being its LogDirectory"
+
     def recover(self) -> "Log":
         """Let go of a poisoned log and return what takes its place: checked from the recovery point on.
 
-        Use what is returned: this log stays closed. One of a `LogDirectory` is recovered by the directory, which has to
-        know what takes its place. Raises as `Log.open` does; LogClosedError in a forked process and where the log was
-        deleted, DirectoryLockedError once the log directory is closed.
+        Use what is returned: this log stays closed. Where that is broken off, the next call goes on with it. Raises as
+        `Log.open` does; LogClosedError in a forked process, and where the log was closed or its directory is gone;
+        DirectoryLockedError for a log of a `LogDirectory`, which has a `recover` of its own.
 
         >>> log = log.recover()
         """
         if self._is_inherited:
             self._refuse()
-        if self._root_lock is not None:
-            self._root_lock.ensure_held()
+        with self._lock:
+            if self._state is LogState.CLOSED and not self._is_given_up:
+                self._refuse()
+            if self._is_in_directory:
+                raise DirectoryLockedError(
+                    "the log is one of a LogDirectory, which has to know what takes its place",
+                    file=self.directory,
+                    advice=self.recovery_advice,
+                )
+            self._is_given_up = True
+            known = self.give_up()
+            log = Log.open(
+                self.directory,
+                self.config,
+                checkpoints=known if self._own_checkpoints is None else None,
+                filesystem=self._disk,
+                clock=self._clock,
+                observer=self._observer,
+                open_files=self._open_files,
+            )
+            self._is_given_up = False
+            return log
+
+    def give_up(self) -> PartitionCheckpoints:
+        """Abandon the log for another that is to take its place; return what that one has to know.
+
+        Raises LogClosedError where its directory is gone: there it would begin as a new one.
+        """
         self.abandon()
-        if self.is_deleted or not self.directory.is_dir():
+        if not self.directory.is_dir():
             raise LogClosedError(
                 "the log was deleted", file=self.directory, advice="create it anew; nothing is left to be recovered"
             )
-        return Log.open(
-            self.directory,
-            self.config,
-            checkpoints=PartitionCheckpoints(
-                recovery_point=self._recovery_point,
-                high_watermark=self._high_watermark,
-                log_start_offset=self._log_start_offset,
-            )
-            if self._own_checkpoints is None
-            else None,
-            root_lock=self._root_lock,
-            filesystem=self._disk,
-            clock=self._clock,
-            observer=self._observer,
-            open_files=self._open_files,
+        return PartitionCheckpoints(
+            recovery_point=self._recovery_point,
+            high_watermark=self._high_watermark,
+            log_start_offset=self._log_start_offset,
         )
 
 

@@ -62,8 +62,8 @@ class Repair:
         """Keep brokers and other programs out of DIR, and read what is there only then.
 
         What is changed is locked, by files that are made where they are missing; what is only read is locked where
-        that takes no new file. Raises DirectoryLockedError, OSError, and LogStoreError where a
-        partition of a root is a symbolic link.
+        that takes no new file. Raises DirectoryLockedError, OSError, and NotALogDirectoryError where a partition is a
+        symbolic link.
         """
         from logstore.files.directory_lock import LOCK_NAME, DirectoryLock
         from logstore.offline.log_root import open_log_directory
@@ -165,16 +165,13 @@ def _can_ask() -> bool:
 
 
 def _refuse_links(found: "LogRoot | PartitionDirectory") -> None:
-    """Leave alone a root whose checkpoint files speak of logs elsewhere: those files would be written without them."""
-    from logstore.errors import LogStoreError
+    """Leave alone what is elsewhere: the locks that count may lie there, and so may the checkpoint files, or not."""
+    from logstore.errors import linked_directory
     from logstore.offline.log_root import LogRoot
 
-    for path in found.links() if isinstance(found, LogRoot) else ():
-        raise LogStoreError(
-            "a symbolic link in the place of a partition, which is not followed: nothing was done",
-            file=path,
-            advice="put the directory that it leads to in its place, or repair the partitions one by one",
-        )
+    links = found.links() if isinstance(found, LogRoot) else [found.path] if found.path.is_symlink() else []
+    for path in links:
+        raise linked_directory(path)
 
 
 def _lockable(found: "LogRoot | PartitionDirectory") -> "list[Path]":

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from threading import Thread
 
@@ -17,7 +18,15 @@ from epoch.filesystem import FileSystem
 from epoch.resource_limits import ResourceLimitError
 from logstore.batch.record import Record
 from logstore.directory.log_directory import LogDirectory
-from logstore.errors import DirectoryLockedError, LogClosedError, LogPoisonedError, ReentrantCallError
+from logstore.errors import (
+    DirectoryLockedError,
+    LogClosedError,
+    LogPoisonedError,
+    NotALogDirectoryError,
+    ReentrantCallError,
+)
+from logstore.files.directory_lock import LOCK_NAME
+from logstore.files.root_checkpoints import PartitionCheckpoints
 from logstore.log.log import Log
 from logstore.log_config import LogConfig
 from logstore.topic_partition import TopicPartition
@@ -311,6 +320,19 @@ def test_p27_a_truncation_that_is_interrupted_poisons_the_log(tmp_path: Path) ->
         assert again.log_end_offset == 1
 
 
+def test_p27_a_log_of_a_directory_is_recovered_by_the_directory_alone(tmp_path: Path) -> None:
+    with LogDirectory.open(tmp_path / "root") as directory:
+        log = directory.create(TopicPartition("t", 0))
+        with pytest.raises(DirectoryLockedError, match="which has to know what takes its place; go on with"):
+            log.recover()
+        log.append([RECORD])
+        recovered = directory.recover(TopicPartition("t", 0))
+    for closed in (log, recovered):
+        for call in (closed.recover, partial(closed.append, [RECORD])):
+            with pytest.raises(LogClosedError):
+                call()
+
+
 def test_p28_a_signal_handler_that_uses_the_log_within_a_call_is_refused(tmp_path: Path) -> None:
     refused: list[object] = []
 
@@ -443,6 +465,22 @@ def test_p22_a_log_that_stands_alone_keeps_others_out_and_out_of_their_roots(tmp
             Log.open(tmp_path / "t-0")
     Log.open(tmp_path / "t-0").abandon()
     Log.open(tmp_path / "t-0").close()
+
+
+@pytest.mark.parametrize("checkpoints", [None, PartitionCheckpoints()])
+def test_p22_no_log_is_opened_through_a_symbolic_link(tmp_path: Path, checkpoints: PartitionCheckpoints | None) -> None:
+    (tmp_path / "links").mkdir()
+    link = tmp_path / "links/t-0"
+    link.symlink_to(tmp_path / "root/t-0")
+    with pytest.raises(NotALogDirectoryError, match="t-0: a symbolic link"):
+        Log.open(link, checkpoints=checkpoints)
+    with LogDirectory.open(tmp_path / "root") as directory:
+        log = directory.create(TopicPartition("t", 0))
+        with pytest.raises(NotALogDirectoryError, match="t-0: a symbolic link"):
+            Log.open(link, checkpoints=checkpoints)
+        log.append([RECORD])
+        log.flush()
+    assert not (tmp_path / "root/t-0" / LOCK_NAME).exists()
 
 
 def test_p22_another_process_cannot_open_it_either(tmp_path: Path) -> None:

@@ -2,12 +2,14 @@
 
 import errno
 import os
+import re
 import shutil
 import subprocess
 import sys
 import threading
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from uuid import uuid4
 
@@ -208,6 +210,9 @@ class TestStopping:
             assert set(directory.partitions) == {OTHERS}
             with pytest.raises(LogStoreError, match="orders-0: a symbolic link"):
                 directory.log(ORDERS)
+            with pytest.raises(PartitionExistsError):
+                directory.create(ORDERS)
+            assert directory.failure is None
         for name in ("recovery-point-offset-checkpoint", "replication-offset-checkpoint"):
             assert OffsetCheckpoint.read(root / name) == {ORDERS: 5, OTHERS: 5}
         assert not (root / ".kafka_cleanshutdown").exists()
@@ -395,7 +400,7 @@ def test_a_log_is_not_recovered_once_its_directory_is_closed(root: Path) -> None
         log = directory.create(TopicPartition("orders", 0))
         log.append([Record.of(b"kept")])
     with LogDirectory.open(root) as directory:
-        with pytest.raises(DirectoryLockedError, match="does not hold the lock"):
+        with pytest.raises(LogClosedError, match="the log is closed"):
             log.recover()
         assert directory.log(TopicPartition("orders", 0)).append([Record.of(b"next")]).first_offset == 1
 
@@ -571,6 +576,49 @@ def test_a_log_that_was_broken_off_takes_no_other_offline_and_leaves_no_mark_of_
     assert (root / ".kafka_cleanshutdown").exists()
 
 
+@pytest.mark.parametrize("is_poisoned", [False, True])
+def test_a_log_is_recovered_by_its_directory_alone(root: Path, is_poisoned: bool) -> None:
+    with filled(root) as directory:
+        log = directory.log(ORDERS)
+        if is_poisoned:
+            log._poison(LogPoisonedError("a call was broken off"))
+        with pytest.raises(DirectoryLockedError, match=r"`log = directory.recover\(TopicPartition\(.*'orders'"):
+            log.recover()
+        assert directory.log(ORDERS) is log
+        assert (log.failure is not None) == is_poisoned
+        recovered = directory.recover(ORDERS)
+        recovered.append(records(), leader_epoch=0)
+        for stale in (log.recover, lambda: log.append(records(), leader_epoch=0)):
+            with pytest.raises(LogClosedError, match="the log is closed; use what has taken its place"):
+                stale()
+    assert checkpoint(root, "recovery-point-offset")[ORDERS] == recovered.log_end_offset
+    with pytest.raises(LogClosedError):
+        recovered.append(records(), leader_epoch=0)
+
+
+def test_what_a_poisoned_log_of_a_directory_advises_can_be_done_word_for_word(root: Path) -> None:
+    with filled(root) as directory:
+        log = directory.log(ORDERS)
+        log._poison(LogPoisonedError("a call was broken off"))
+        with pytest.raises(LogPoisonedError) as refused:
+            log.roll()
+        (advised,) = re.findall(r"`log = (directory\.recover\(.*\))`", str(refused.value))
+        recovered = eval(advised, {"directory": directory, "TopicPartition": TopicPartition})  # noqa: S307  our own
+        assert recovered is directory.log(ORDERS)
+        recovered.roll()
+
+
+def test_threads_that_recover_the_same_log_are_left_with_one(root: Path) -> None:
+    with filled(root) as directory:
+        with ThreadPoolExecutor(4) as threads:
+            logs = [each.result() for each in [threads.submit(directory.recover, ORDERS) for _ in range(8)]]
+        (kept,) = {log for log in logs if log is directory.log(ORDERS)}
+        for log in logs:
+            if log is not kept:
+                with pytest.raises(LogClosedError):
+                    log.append(records(), leader_epoch=0)
+
+
 def test_a_log_that_was_abandoned_leaves_no_mark_of_an_orderly_stop(root: Path) -> None:
     directory = filled(root)
     directory.log(ORDERS).abandon()
@@ -587,7 +635,7 @@ def test_a_log_that_was_deleted_is_not_recovered(tmp_path: Path, comes_back: boo
         directory.delete(partition)
         if comes_back:
             directory.create(partition).append([Record.of(b"another")])
-        with pytest.raises(LogClosedError, match="t-0: the log was deleted; create it anew"):
+        with pytest.raises(LogClosedError, match="t-0: the log is closed"):
             log.recover()
         assert (tmp_path / "root" / "t-0").exists() == comes_back
         assert len(directory.partitions) == comes_back

@@ -11,7 +11,9 @@ from logstore.append.append_info import AppendInfo
 from logstore.append.encoding import encode_batch
 from logstore.batch.batch_template import BatchTemplate
 from logstore.batch.record import Record
-from logstore.errors import LogClosedError, LogPoisonedError
+from logstore.errors import DirectoryLockedError, LogClosedError, LogPoisonedError
+from logstore.files.directory_lock import DirectoryLock
+from logstore.files.root_checkpoints import PartitionCheckpoints
 from logstore.log.log import Log
 from logstore.log.log_observer import LogObserver
 from tests.logstore.directories import assert_sound
@@ -177,6 +179,31 @@ def test_what_a_poisoned_log_advises_can_be_done_word_for_word(log: Log, disk: F
         log.append_batches(batch(log.log_end_offset))
     log.close()
     assert_sound(log.directory)
+
+
+@pytest.mark.parametrize("close", [Log.close, Log.abandon, Log.recover])
+@pytest.mark.parametrize("checkpoints", [None, PartitionCheckpoints(clean_shutdown=True)])
+def test_a_closed_log_is_not_recovered(
+    tmp_path: Path, close: Callable[[Log], object], checkpoints: PartitionCheckpoints | None
+) -> None:
+    log = Log.open(tmp_path / "t-0", checkpoints=checkpoints)
+    log.append_batches(batch(0))
+    taking_its_place = close(log)
+    with pytest.raises(LogClosedError, match="the log is closed; use what has taken its place, or open it again"):
+        log.recover()
+    if isinstance(taking_its_place, Log):
+        taking_its_place.append_batches(batch(3))
+        taking_its_place.close()
+
+
+def test_a_recovery_that_is_broken_off_can_be_done_again(log: Log) -> None:
+    with DirectoryLock.acquire(log.directory.parent), pytest.raises(DirectoryLockedError):
+        log.recover()
+    with pytest.raises(LogClosedError):
+        log.append_batches(batch(3))
+    log.recover().close()
+    with pytest.raises(LogClosedError):
+        log.recover()
 
 
 def test_a_log_that_stands_alone_remembers_its_offsets(log: Log) -> None:

@@ -215,6 +215,26 @@ def test_the_high_watermark_of_the_root_is_lowered_with_the_log(root: Path) -> N
     assert is_sound(root)
 
 
+@pytest.mark.parametrize("how", [["--in-place", "--yes"], ["--in-place", "--dry-run"], ["--output"]])
+@pytest.mark.parametrize("command", [["truncate", "--to", 3], ["recover"]])
+def test_nothing_is_done_through_a_symbolic_link_be_its_owner_beside_it_or_where_it_leads(
+    command: list[object], how: list[object], root: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "links").mkdir()
+    link = tmp_path / "links/orders-0"
+    link.symlink_to(root / "orders-0")
+    where = [*how, tmp_path / "new"] if how == ["--output"] else how
+    with LogDirectory.open(root) as owner:
+        log = owner.log(ORDERS)
+        log.flush()
+        before = contents(tmp_path)
+        outcome = epochlog(command[0], link, *command[1:], *where)
+        assert (outcome.status, outcome.out) == (2, "")
+        assert "orders-0: a symbolic link in the place of a partition, which is not followed; put" in outcome.err
+        assert contents(tmp_path) == before
+        assert log.append([Record.of(b"next")]).first_offset == 6
+
+
 def test_a_directory_of_logs_that_stand_alone_is_recovered_log_by_log(queue: Path, tmp_path: Path) -> None:
     with open(next(queue.glob("*.log")), "ab") as file:
         file.write(b"torn")
