@@ -19,7 +19,7 @@ from contextlib import suppress
 from functools import cached_property
 from inspect import getfile
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 from uuid import uuid4
 
 import numba
@@ -60,6 +60,18 @@ def could_keep_all() -> bool:
     return not _FAILURES
 
 
+class Place(NamedTuple):
+    """Where kernels may be kept, in a directory for those of one package."""
+
+    path: Path
+    is_beside_sources: bool
+
+    @property
+    def guarded(self) -> Path | None:
+        """Whose way has to be safe too: not beside sources, as who can change that can change the sources."""
+        return None if self.is_beside_sources else self.path
+
+
 class KernelCache(NullCache):
     """The machine code of one kernel on disk.
 
@@ -78,15 +90,19 @@ class KernelCache(NullCache):
         self._sources = fingerprint(function)
 
     @cached_property
-    def directories(self) -> list[Path]:
-        """Where code of these sources is looked for and kept, in order."""
-        name = _directory_name(self._function, self._sources)
-        return [place / name for place in _places(Path(getfile(self._function)))]
+    def places(self) -> list[Place]:
+        """Where code is looked for and kept, in order."""
+        return _places(Path(getfile(self._function)))
+
+    @cached_property
+    def directory_name(self) -> str:
+        """The directory's in each of the places: it tells the sources."""
+        return _directory_name(self._function, self._sources)
 
     @property
     def cache_path(self) -> str:
         """The first of the directories: numba's name for it."""
-        return str(self.directories[0])
+        return str(self.places[0].path / self.directory_name)
 
     def load_overload(self, signature: Any, target_context: Any) -> Any:
         """Return the kernel as compiled before, or None.
@@ -96,8 +112,8 @@ class KernelCache(NullCache):
         """
         rtsys.initialize(target_context)
         name = self._file_name(signature, target_context.codegen())
-        for directory in self.directories:
-            if (content := _read(directory / name)) is not None:
+        for place in self.places:
+            if (content := _read(place, place.path / self.directory_name / name)) is not None:
                 rebuild: Any = CompileResult._rebuild  # noqa: SLF001  numba's name for it
                 return rebuild(target_context, *pickle.loads(content))  # noqa: S301  what `_write` wrote
         return None
@@ -109,14 +125,16 @@ class KernelCache(NullCache):
         content: bytes = dumps(compiled._reduce())  # type: ignore[no-untyped-call]  # noqa: SLF001  as above
         name = self._file_name(signature, compiled.codegen)
         failures = []
-        for directory in self.directories:
+        for place in self.places:
+            directory = place.path / self.directory_name
             is_first = not directory.exists()
             try:
-                _write(directory / name, content)
+                _write(place, directory / name, content)
             except OSError as error:
                 failures.append(f"{error.filename or directory}: {error.strerror}")
                 continue
-            if is_first:
+            # Other places serve several installations.
+            if is_first and place.is_beside_sources:
                 with suppress(OSError):  # the sources are being replaced
                     self._remove_older(directory)
             _warn_of_refused()
@@ -124,10 +142,10 @@ class KernelCache(NullCache):
         _warn_once("; ".join(failures) or "the user has no directory for them")
 
     def _remove_older(self, directory: Path) -> None:
-        """Remove what former sources were compiled to from beside them; other places serve several installations."""
+        """Remove what former sources were compiled to from beside them."""
         present = _directory_name(self._function, fingerprint(self._function, anew=True))
-        if directory.parent.name != "__pycache__" or directory.name != present:
-            return  # the latter where this process is what is left of a former version
+        if directory.name != present:
+            return  # this process is what is left of a former version
         for other in directory.parent.glob(_directory_name(self._function, "*")):
             if other != directory:
                 shutil.rmtree(other, ignore_errors=True)
@@ -146,20 +164,20 @@ def _directory_name(function: Callable[..., Any], of_sources: str) -> str:
     return f"{function.__module__.rpartition('.')[0]}-{of_sources[:24]}"
 
 
-def _places(source: Path) -> list[Path]:
+def _places(source: Path) -> list[Place]:
     chosen: str = config.CACHE_DIR  # type: ignore[attr-defined]  # set while numba is imported
     if chosen:
-        return [Path(chosen)]
+        return [Place(Path(chosen), is_beside_sources=False)]
     # Beside sources in an archive there is no place, and not every user has a home.
-    possible = [source.parent / "__pycache__"] if source.exists() else []
+    possible = [Place(source.parent / "__pycache__", is_beside_sources=True)] if source.exists() else []
     user = Path(AppDirs("epochlog", appauthor=False).user_cache_dir)  # type: ignore[no-untyped-call]
-    return [*possible, user] if user.is_absolute() else possible
+    return [*possible, Place(user, is_beside_sources=False)] if user.is_absolute() else possible
 
 
-def _read(path: Path) -> bytes | None:
+def _read(place: Place, path: Path) -> bytes | None:
     """Return what was kept in a file; None where it is missing, may not be read, or is torn."""
     try:
-        content = read_trusted(path, below=_guarded(path.parent))
+        content = read_trusted(path, below=place.guarded)
     except UntrustedFileError as error:
         _REFUSED[path.parent] = f"{error.filename}: {error.strerror}"
         return None
@@ -172,13 +190,12 @@ def _read(path: Path) -> bytes | None:
     return kept
 
 
-def _write(path: Path, content: bytes) -> None:
+def _write(place: Place, path: Path, content: bytes) -> None:
     """Write a file that appears whole or not at all. Raises OSError, also where it would not be read again."""
-    guarded = _guarded(path.parent)
     # Other users may read beside sources what root compiled when it installed them: they would trust nobody else.
-    is_shared = guarded is None and os.geteuid() == 0
+    is_shared = place.is_beside_sources and os.geteuid() == 0
     REAL.make_private_directories(path.parent, 0o755 if is_shared else 0o700)
-    ensure_trusted_directory(path.parent, below=guarded)
+    ensure_trusted_directory(path.parent, below=place.guarded)
     temporary = path.with_name(f"{path.name}.{uuid4().hex}")
     try:
         # It may be lost to a crash, as its checksum tells: nothing waits for the disk.
@@ -193,11 +210,6 @@ def _write(path: Path, content: bytes) -> None:
             REAL.unlink(temporary)
         raise
     _USED.add(path.parent)
-
-
-def _guarded(directory: Path) -> Path | None:
-    """Return the place whose way has to be safe too: who can change that beside sources can change the sources."""
-    return None if directory.parent.name == "__pycache__" else directory.parent
 
 
 def _warn_of_refused() -> None:

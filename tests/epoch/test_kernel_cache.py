@@ -219,6 +219,21 @@ def test_where_others_may_rename_directories_nothing_is_loaded_or_kept(package: 
     assert package.files(tmp_path / "chosen") == [file]
 
 
+@pytest.mark.parametrize("name", ["chosen", "__pycache__"])
+def test_a_chosen_directory_that_others_may_replace_is_not_used_whatever_its_name(
+    package: KernelPackage, tmp_path: Path, name: str
+) -> None:
+    above = tmp_path / "above"
+    above.mkdir()
+    file = plant(package, above / name)
+    above.chmod(0o777)
+    printed, complaints = package.start(CALL, NUMBA_CACHE_DIR=str(above / name)).communicate()
+    assert printed == "6\n"
+    assert complaints.count("Warning: compiled kernels") == 1
+    assert f"{above}: other users may rename what is in it" in complaints
+    assert package.files(above / name) == [file]
+
+
 def test_a_linked_directory_is_not_loaded_from(package: KernelPackage, tmp_path: Path) -> None:
     file = plant(package, tmp_path / "chosen")
     file.parent.rename(tmp_path / "downloaded")
@@ -239,10 +254,11 @@ def test_beside_sources_what_others_may_have_planted_is_left_for_the_user_s_dire
     assert package.run()[:2] == (6, 1), "and it says so but once"
 
 
+@pytest.mark.parametrize("name", ["chosen", "__pycache__"])
 def test_in_a_directory_that_other_installations_may_share_nothing_is_removed(
-    package: KernelPackage, tmp_path: Path
+    package: KernelPackage, tmp_path: Path, name: str
 ) -> None:
-    chosen = tmp_path / "chosen"
+    chosen = tmp_path / name
     package.run(NUMBA_CACHE_DIR=str(chosen))
     (package.directory / "helpers.py").write_text(HELPERS.replace("x + STEP", "x + 2"))
     assert package.run(NUMBA_CACHE_DIR=str(chosen))[:2] == (7, 0)
