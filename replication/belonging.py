@@ -1,7 +1,8 @@
 """Whether `epoch`, `logstore` and `replication` are the ones that belong together.
 
-Other distributions have packages of these names, and pip installs one over the other without a word. Each of the three
-has this same file, as none can rely on another one's; a test sees that they stay alike.
+Other distributions have packages of these names, and pip installs one over the other without a warning. Each of the
+three has this same file, as none can rely on another one's, and so has `epochlog`, which starts the command; a test
+sees that they stay alike.
 """
 
 import sys
@@ -26,13 +27,14 @@ def ensure_together(name: str, distribution: str) -> None:
     program may have a package of that name for itself.
     """
     home = _home(sys.modules[name].__file__ or "")
+    needed = NAMES[: NAMES.index(name)] if name in NAMES else NAMES
     for other in NAMES:
         if other == name or getattr(sys.modules.get(other), "__distribution__", None) == distribution:
             continue
         spec = _found(other)
         if spec is None or _says(spec, distribution):
             continue
-        if NAMES.index(other) < NAMES.index(name) or _home(_file(spec)) == home:
+        if other in needed or _home(_file(spec)) == home:
             raise ImportError(_message(name, other, distribution, spec), name=other, path=spec.origin)
         if spec.origin is not None:
             warn(_message(name, other, distribution, spec), RuntimeWarning, stacklevel=3)

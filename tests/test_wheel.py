@@ -7,7 +7,7 @@ from pathlib import Path
 
 from tests.data.replicas import PROJECT
 
-PACKAGES = ("epoch", "logstore", "replication")
+PACKAGES = ("epoch", "epochlog", "logstore", "replication")
 
 
 def test_the_wheel_has_every_file_of_the_packages(tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """The three packages notice when one of them is another distribution's, or of another version."""
 
+import json
 import os
 import shutil
 import subprocess
@@ -7,13 +8,16 @@ import sys
 import tomllib
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from epoch import __distribution__
 from epoch.belonging import NAMES
+from tests.replication.cli.schemas import validate_output
 
 ROOT = Path(__file__).parents[2]
+COMMAND = "epochlog"
 OTHER_VERSION = "epochlog 0.0.9"
 PAIRS = [(name, other) for name in NAMES for other in NAMES if name != other]
 NEEDED = [(name, other) for name, other in PAIRS if NAMES.index(other) < NAMES.index(name)]
@@ -25,7 +29,7 @@ FOREIGN = '"""Counts epochs."""\nfrom pathlib import Path\n'
 def site(tmp_path: Path) -> Path:
     """Return a directory with all three packages, as pip installs them."""
     directory = tmp_path / "site"
-    for name in NAMES:
+    for name in (*NAMES, COMMAND):
         shutil.copytree(ROOT / name, directory / name, ignore=shutil.ignore_patterns("__pycache__", "data"))
     install(directory, __distribution__, *(f"{name}/__init__.py" for name in NAMES))
     return directory
@@ -62,10 +66,14 @@ def overwrite(site: Path, name: str) -> None:
     install(site, f"{name} 1.2", f"{name}/__init__.py", f"{name}/counter.py")
 
 
-def test_all_three_have_the_same_file_and_the_same_mark() -> None:
-    version = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
-    assert __distribution__ == f"epochlog {version}"
-    for name in NAMES:
+def metadata() -> dict[str, Any]:
+    project: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    return project
+
+
+def test_all_have_the_same_file_and_the_same_mark() -> None:
+    assert __distribution__ == f"epochlog {metadata()['version']}"
+    for name in (*NAMES, COMMAND):
         assert (ROOT / name / "belonging.py").read_bytes() == (ROOT / "epoch/belonging.py").read_bytes()
         assert f'\n__distribution__ = "{__distribution__}"\n' in (ROOT / name / "__init__.py").read_text()
 
@@ -158,3 +166,32 @@ def test_nothing_is_imported_to_find_out(name: str) -> None:
     )
     done = subprocess.run([sys.executable, "-I", "-S", "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout == "[]\n"
+
+
+def start(place: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    """Start the command as its script does, where another program's packages come first on the path."""
+    program = f"from {metadata()['scripts'][COMMAND].replace(':', ' import ')}; run()"
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join((str(place), str(ROOT))), "PYTHONSAFEPATH": "1"}
+    command = [sys.executable, "-c", program, *words]
+    return subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+
+
+@pytest.mark.parametrize("shadow", [as_package, as_module])
+@pytest.mark.parametrize("name", NAMES)
+def test_the_command_names_the_package_that_is_in_its_way(
+    tmp_path: Path, name: str, shadow: Callable[[Path, str], Path]
+) -> None:
+    file = shadow(tmp_path / "program", name)
+    done = start(tmp_path / "program", "version")
+    advice = f"{file} is of no distribution; rename it, or take {tmp_path / 'program'} off sys.path"
+    said = f"{COMMAND} is of {__distribution__}, and {name} is not: {advice}"
+    assert (done.returncode, done.stdout, done.stderr) == (2, "", f"epochlog: {said}\n")
+    done = start(tmp_path / "program", "version", "--json")
+    validate_output("version", done.stdout)
+    error = json.loads(done.stdout)["error"]
+    assert (done.returncode, error["message"], error["file"]) == (2, said, str(file))
+
+
+def test_the_command_starts_where_all_packages_are_its_own(tmp_path: Path) -> None:
+    done = start(tmp_path, "version")
+    assert (done.returncode, done.stdout, done.stderr) == (0, f"{__distribution__}\n", "")

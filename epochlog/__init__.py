@@ -1,0 +1,3 @@
+"""The command `epochlog`: under the distribution's own name, which no other one's package has."""
+
+__distribution__ = "epochlog 0.1.0"
