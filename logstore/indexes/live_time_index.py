@@ -2,6 +2,7 @@
 
 from array import array
 from bisect import bisect_left, bisect_right
+from typing import Final
 
 import numpy as np
 
@@ -9,6 +10,9 @@ from logstore.batch.batch_attributes import NO_TIMESTAMP
 from logstore.files.index_slots import TIME_SLOT
 from logstore.indexes.live_index import LiveIndex
 from logstore.indexes.time_index import TimeIndex, TimeIndexEntry
+
+# Half the cost of calling a NamedTuple's class, once a segment that a search by time passes.
+_build: Final = tuple.__new__
 
 
 class LiveTimeIndex(LiveIndex):
@@ -33,9 +37,11 @@ class LiveTimeIndex(LiveIndex):
     @property
     def last(self) -> TimeIndexEntry:
         """The last entry; timestamp -1 at the segment's beginning without any (Kafka: lastEntry)."""
-        if not self._timestamps:
+        # Counted once: the writer may add another meanwhile.
+        entries = len(self._timestamps)
+        if not entries:
             return TimeIndexEntry(NO_TIMESTAMP, self.base_offset)
-        return TimeIndexEntry(self._timestamps[-1], self._offsets[-1])
+        return _build(TimeIndexEntry, (self._timestamps[entries - 1], self._offsets[entries - 1]))
 
     def append(self, timestamp: int, offset: int) -> None:
         """Note that no record up to `offset` is later; nothing is to note unless `timestamp` is a new largest.

@@ -4,7 +4,7 @@ from array import array
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from struct import Struct
-from typing import Final, Self
+from typing import Any, Final, Self, TypeVar
 
 from epoch.filesystem import REAL, FileSystem
 from logstore.append.append_info import AppendInfo
@@ -21,6 +21,8 @@ from logstore.log_config import LogConfig
 from logstore.segment.open_files import OpenFiles
 from logstore.segment.read_view import ReadView
 from logstore.segment.segment_file import SegmentFile
+
+T = TypeVar("T")
 
 DELETED_SUFFIX: Final = ".deleted"
 
@@ -46,7 +48,8 @@ class LiveSegment:
     """Records from `base_offset` on, up to the next segment's first.
 
     One thread changes a segment; others may read it meanwhile, up to the size that they have looked up before. Its
-    indexes are read from their files on first use.
+    indexes are read from their files on first use, by whichever thread. Who of several comes first has read the one
+    that all use from then on: the writer may have changed it while the others were still reading.
     """
 
     __slots__ = (
@@ -57,6 +60,7 @@ class LiveSegment:
         "_first_timestamp",
         "_index_room",
         "_largest",
+        "_loaded",
         "_offset_index",
         "_reads",
         "_suffix",
@@ -90,8 +94,11 @@ class LiveSegment:
         self._offset_index: LiveOffsetIndex | None = None
         self._time_index: LiveTimeIndex | None = None
         self._transaction_index: LiveTransactionIndex | None = None
+        self._loaded: dict[FileKind, Any] = {}
+        """The indexes that were read from their files."""
         self._bytes_since_index_entry = 0
         self._largest: tuple[int, int] | None = None
+        """Set by the writer alone; None until it needs it: the time index ends with it then."""
         self._first_timestamp: int | None = None
         self._reads = 0
         self._index_room = 0
@@ -156,7 +163,8 @@ class LiveSegment:
         index = self._offset_index
         if index is None:
             path, size = self._path(FileKind.OFFSET_INDEX), self._config.segment_index_bytes
-            index = self._offset_index = LiveOffsetIndex.open(path, self.base_offset, size, self._filesystem)
+            loaded = LiveOffsetIndex.open(path, self.base_offset, size, self._filesystem)
+            index = self._offset_index = self._first_loaded(FileKind.OFFSET_INDEX, loaded)
         return index
 
     @property
@@ -165,7 +173,8 @@ class LiveSegment:
         index = self._time_index
         if index is None:
             path, size = self._path(FileKind.TIME_INDEX), self._config.segment_index_bytes
-            index = self._time_index = LiveTimeIndex.open(path, self.base_offset, size, self._filesystem)
+            loaded = LiveTimeIndex.open(path, self.base_offset, size, self._filesystem)
+            index = self._time_index = self._first_loaded(FileKind.TIME_INDEX, loaded)
         return index
 
     @property
@@ -173,16 +182,20 @@ class LiveSegment:
         """The aborted transactions. Raises OSError, CorruptIndexError on its first use."""
         index = self._transaction_index
         if index is None:
-            index = LiveTransactionIndex.open(self._path(FileKind.TRANSACTION_INDEX), self._filesystem)
-            self._transaction_index = index
+            loaded = LiveTransactionIndex.open(self._path(FileKind.TRANSACTION_INDEX), self._filesystem)
+            index = self._transaction_index = self._first_loaded(FileKind.TRANSACTION_INDEX, loaded)
         return index
+
+    def _first_loaded(self, kind: FileKind, index: T) -> T:
+        """Return the index that was loaded first, which may be another thread's."""
+        # One step for all threads, which needs no lock: a signal handler or a forked process would wait for that.
+        first: T = self._loaded.setdefault(kind, index)
+        return first
 
     @property
     def largest(self) -> TimeIndexEntry:
         """The largest timestamp in ms, -1 without any, and the last offset of its batch (Kafka: maxTimestampSoFar)."""
-        if self._largest is None:
-            self._largest = self.time_index.last
-        return _build(TimeIndexEntry, self._largest)
+        return _build(TimeIndexEntry, self._largest or self.time_index.last)
 
     def read_largest(self) -> None:
         """Know the largest timestamp from now on, as after recovery: a truncation then looks for what is left of it.
@@ -194,7 +207,7 @@ class LiveSegment:
     @property
     def largest_timestamp(self) -> int:
         """In ms since 1970 UTC; without any, when the file was last written (Kafka: largestTimestamp)."""
-        largest = self.largest.timestamp
+        largest, _ = self._largest or self.time_index.last
         return largest if largest >= 0 else self.path.stat().st_mtime_ns // 1_000_000
 
     def batches(self, position: int = 0) -> Iterable[Batch]:
@@ -288,7 +301,10 @@ class LiveSegment:
 
     def _note(self, position: int, size: int, last_offset: int, max_timestamp: int) -> None:
         """Note a batch that was written: its timestamp, and where it is if that is due."""
-        largest, offset_of_largest = self._largest or self.largest
+        known = self._largest
+        if known is None:
+            known = self._largest = self.time_index.last
+        largest, offset_of_largest = known
         if max_timestamp > largest:
             self._largest = largest, offset_of_largest = max_timestamp, last_offset
         if self._bytes_since_index_entry > self._config.index_interval_bytes:
@@ -402,7 +418,7 @@ class LiveSegment:
         Raises as `locate` does, and CorruptIndexError.
         """
         self.locate(offset, self.size)
-        _ = self.largest, self.transaction_index
+        _ = self.time_index, self.transaction_index
 
     def truncate_to(self, offset: int, now_ms: int = 0) -> int:
         """Drop all batches that reach `offset`; return how many bytes that were. Raises OSError."""
