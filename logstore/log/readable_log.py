@@ -77,10 +77,12 @@ class ReadableLog(ABC):
     @property
     def last_stable_offset(self) -> int:
         """All transactions with records below it are decided (LSO); never above the high watermark."""
+        # First: what it passes while the transactions are looked at may be an open one.
+        high_watermark = self._high_watermark
         unstable = self._producers.first_unstable_offset
         if unstable is None:
-            return self._high_watermark
-        return min(max(unstable, self._log_start_offset), self._high_watermark)
+            return high_watermark
+        return min(max(unstable, self._log_start_offset), high_watermark)
 
     @property
     def recovery_point(self) -> int:

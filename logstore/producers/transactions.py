@@ -48,8 +48,9 @@ class Transactions:
                 transaction.last_offset,
                 self._last_stable_offset(transaction),
             )
-        self._open.remove(StartedTransaction(transaction.first_offset, transaction.producer_id))
+        # In this order: readers who look in between must not find it in neither.
         insort(self._unreplicated, _Unreplicated(transaction.first_offset, transaction.last_offset))
+        self._open.remove(StartedTransaction(transaction.first_offset, transaction.producer_id))
         return aborted
 
     def forget_replicated(self, offset: int) -> None:
@@ -65,7 +66,9 @@ class Transactions:
     @property
     def first_unstable_offset(self) -> int | None:
         """Where the first transaction began that is open or not fully replicated."""
-        firsts = [each[0].first_offset for each in (self._open, self._unreplicated) if each]
+        # The open ones first, for readers: one that ends meanwhile is among the others then. There may be none next.
+        firsts = [each.first_offset for each in self._open[:1]]
+        firsts += [each.first_offset for each in self._unreplicated[:1]]
         return min(firsts, default=None)
 
     def has_unreplicated(self) -> bool:
