@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from epoch.filesystem import REAL
+from epoch.filesystem import REAL, FileSystem
 from epoch.resource_limits import ResourceLimitError
 from logstore.append.append_info import AppendInfo
 from logstore.append.encoding import encode_batch
@@ -271,19 +271,26 @@ def test_a_call_that_gets_no_memory_names_the_limit_and_the_log_goes_on(
     assert_sound(log.directory)
 
 
-def test_a_directory_that_gets_no_memory_names_the_limit_and_stays_online(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def fail(*_: object, **__: object) -> None:
-        raise MemoryError
+class Forgetful(FileSystem):
+    """Has no memory for a write while it is told so."""
 
-    with LogDirectory.open(tmp_path / "root") as directory:
-        monkeypatch.setattr(REAL.__class__, "write", fail)
+    is_full = False
+
+    def write(self, descriptor: int, data: bytes | bytearray | memoryview) -> None:
+        if self.is_full:
+            raise MemoryError
+        super().write(descriptor, data)
+
+
+def test_a_directory_that_gets_no_memory_names_the_limit_and_stays_online(tmp_path: Path) -> None:
+    disk = Forgetful()
+    with LogDirectory.open(tmp_path / "root", filesystem=disk) as directory:
+        disk.is_full = True
         with pytest.raises(
             MemoryError, match=r"root: no memory is left: the limit (RLIMIT_AS|physical memory) of [0-9]"
         ):
             directory.checkpoint()
-        monkeypatch.undo()
+        disk.is_full = False
         directory.checkpoint()
 
 
