@@ -15,6 +15,14 @@ def whole_number(value: object, name: str) -> int:
     return index(value)
 
 
+def number_within(value: object, name: str, most: int) -> int:
+    """Return a number from 0 to `most`. Raises TypeError for what is no whole number, and ValueError."""
+    number = whole_number(value, name)
+    if not 0 <= number <= most:
+        raise ValueError(f"{name} is {number:,}: pass one within 0 and {most:,}")
+    return number
+
+
 def leader_epoch_number(value: object) -> int:
     """Return a leader epoch, -1 for none. Raises TypeError, and ValueError for what no leader can have."""
     epoch = whole_number(value, "leader_epoch")

@@ -6,7 +6,7 @@ from typing import Final, NamedTuple
 
 from logstore.append.record_inspection import NO_RECORD, RecordInspection, inspect_records, renumber_records
 from logstore.batch.append_origin import AppendOrigin
-from logstore.batch.batch import CRC_START, HEADER_SIZE, LOG_OVERHEAD, RecordBatch
+from logstore.batch.batch import CRC_START, HEADER_SIZE, LOG_OVERHEAD, MAX_OFFSET, RecordBatch
 from logstore.batch.batch_attributes import (
     CODEC_BITS,
     CONTROL_BIT,
@@ -84,13 +84,16 @@ def validate_for_leader(
     """Check one batch as a producer sends it, and give it its offsets, epoch, times and codec; `data` stays as it is.
 
     An incomplete batch is dropped. Raises CorruptBatchError, InvalidRecordError, InvalidTimestampError,
-    RecordTooLargeError and DecompressionError.
+    RecordTooLargeError and DecompressionError; TypeError for what is no origin.
     """
     batch = _only_batch(memoryview(data).toreadonly(), config.max_message_bytes, origin)
     if batch is None:
         return _NOTHING
     if origin is AppendOrigin.CLIENT:
         _check_client_header(batch)
+    elif not isinstance(origin, AppendOrigin):
+        raise TypeError(f"the origin is {origin!r}: pass AppendOrigin.CLIENT or another of `AppendOrigin`")
+    _ensure_end(next_offset + batch.last_offset - batch.base_offset, batch.position)
     section = _section(batch)
     source = batch.attributes & CODEC_BITS
     target = source if config.compression_type == "producer" else _CODECS[config.compression_type]
@@ -114,12 +117,14 @@ def validate_for_follower(data: Buffer, *, next_offset: int, leader_epoch: int) 
     """Check batches as fetched from a leader of `leader_epoch`; they are written as they are.
 
     An incomplete batch at the end is dropped, and so is everything from the first batch of a higher epoch on
-    (KAFKA-18723). Raises CorruptBatchError, OffsetsOutOfOrderError and UnexpectedAppendOffsetError.
+    (KAFKA-18723). Raises CorruptBatchError, OffsetsOutOfOrderError, UnexpectedAppendOffsetError, and InvalidRecordError
+    at the last offset.
     """
     view = memoryview(data).toreadonly()
     single = _single_batch(view)
     if single is not None and single.leader_epoch <= leader_epoch and single.base_offset >= next_offset:
         single.ensure_valid()
+        _ensure_end(single.last_offset, single.position)
         return ValidatedAppend(view, (single,), single.max_timestamp)
     batches: list[Batch] = []
     last_offset = -1
@@ -133,6 +138,8 @@ def validate_for_follower(data: Buffer, *, next_offset: int, leader_epoch: int) 
                 raise _out_of_order(batch, last_offset)
             last_offset = batch.last_offset
     _ensure_valid(view, batches)
+    if batches:
+        _ensure_end(last_offset, batches[-1].position)
     end = batches[-1].position + batches[-1].size if batches else 0
     max_timestamp = max((batch.max_timestamp for batch in batches), default=NO_TIMESTAMP)
     append = ValidatedAppend(view[:end], tuple(batches), max_timestamp)
@@ -143,6 +150,16 @@ def validate_for_follower(data: Buffer, *, next_offset: int, leader_epoch: int) 
             advice="fetch from the log's end on, or truncate the log first",
         )
     return append
+
+
+def _ensure_end(last_offset: int, position: int) -> None:
+    """Raise unless the log can end after this offset."""
+    if last_offset >= MAX_OFFSET:
+        raise InvalidRecordError(
+            f"the batch would end at offset {last_offset:,}, and a log ends at {MAX_OFFSET:,} at most",
+            position=position,
+            advice="let the log go on at a lower offset by `truncate_fully_and_start_at`, once what it holds is read",
+        )
 
 
 def _single_batch(view: memoryview) -> RecordBatch | None:

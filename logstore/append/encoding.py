@@ -5,6 +5,8 @@ from struct import error as StructError  # noqa: N812  a class
 from typing import TYPE_CHECKING, Final, cast
 
 from logstore.append.wrong_records import wrong_records
+from logstore.arguments import MAX_EPOCH, number_within
+from logstore.batch.batch import MAX_OFFSET
 from logstore.batch.batch_template import BatchTemplate
 from logstore.batch.compression.codec import Codec
 from logstore.batch.control import EndTransactionMarker
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
 
 BATCH_BYTES: Final = 16 << 10
 """Bytes that a batch of several records has at most before compression (Kafka: batch.size)."""
+_MAX_INT16: Final = 2**15 - 1
 
 
 def encode_batch(records: Sequence[Record], template: BatchTemplate | None = None) -> bytearray:
@@ -64,8 +67,12 @@ def encode_end_transaction(
     """Encode the batch that ends a producer's transaction, as the coordinator sends it to the leader.
 
     `timestamp` is in milliseconds since 1970 UTC. Kafka: MemoryRecords.withEndTransactionMarker. `Log` appends such a
-    batch by `append_end_transaction`.
+    batch by `append_end_transaction`. Raises TypeError and ValueError for what no producer or coordinator can have.
     """
+    producer_id = number_within(producer_id, "producer_id", MAX_OFFSET)
+    producer_epoch = number_within(producer_epoch, "producer_epoch", _MAX_INT16)
+    number_within(marker.coordinator_epoch, "coordinator_epoch", MAX_EPOCH)
+    number_within(marker.version, "version", _MAX_INT16)
     template = BatchTemplate(
         producer_id=producer_id, producer_epoch=producer_epoch, is_transactional=True, is_control=True
     )

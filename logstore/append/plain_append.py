@@ -40,8 +40,8 @@ _build: Final = tuple.__new__
 def plain_batch(data: Buffer, next_offset: int, leader_epoch: int) -> AppendInfo | None:
     """Look at the one batch that `data` is; None where it must be looked at closer, be it sound or not.
 
-    A plain batch is whole, of magic 2, of the epoch that leads already, of no idempotent producer, and does not go back
-    in offsets. `data` must be bytes, one to an element.
+    A plain batch is whole, of magic 2, of the epoch that leads already, of no idempotent producer, does not go back in
+    offsets, and leaves one for the log's end. `data` must be bytes, one to an element.
     """
     size = len(data)
     # Whoever unpacks sees to it, too, that the bytes are contiguous.
@@ -60,7 +60,7 @@ def _follow_one(data: Buffer, next_offset: int, leader_epoch: int) -> tuple[int,
         or epoch != leader_epoch
         or producer_id != NO_PRODUCER_ID
         or base_offset < next_offset
-        or not 0 <= delta <= MAX_OFFSET - base_offset
+        or not 0 <= delta < MAX_OFFSET - base_offset
         or count < 0
         or checksum != _checksum(memoryview(data)[CRC_START:])
     ):

@@ -10,6 +10,7 @@ from logstore.kernels.crc import crc32c
 from logstore.kernels.scan import CHECKED_FROM, COMPLETE, END, OVERHEAD, what_follows
 
 SMALLEST = -(2**63)
+LARGEST = 2**63 - 1
 
 
 @inlined
@@ -34,8 +35,10 @@ def follow_one(fetched: memoryview, next_offset: int, leader_epoch: int) -> tupl
         or not is_plain(data, 0, next_offset - 1, leader_epoch)
     ):
         return 0, -1, -1, 0, False
-    first = int64(data, 0)
-    return first, first + int32(data, 23), int64(data, 35), data.size, False
+    first, last = int64(data, 0), int64(data, 0) + int32(data, 23)
+    if last == LARGEST:
+        return 0, -1, -1, 0, False
+    return first, last, int64(data, 35), data.size, False
 
 
 @kernel
@@ -86,4 +89,5 @@ def follow(
             indexed = position + at
         at += whole
     start = int64(data, 0) if at else next_offset
-    return rows if stop == END else -1, times, start, last, newest, indexed, largest, offset_of_largest
+    rows = rows if stop == END and last < LARGEST else -1
+    return rows, times, start, last, newest, indexed, largest, offset_of_largest

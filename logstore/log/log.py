@@ -7,11 +7,12 @@ from types import TracebackType
 from typing import Self
 
 from epoch.filesystem import REAL, FileSystem
-from epoch.resource_limits import is_limit, name_memory, refuse_beyond_limit
+from epoch.resource_limits import ensure_room, is_limit, name_memory, refuse_beyond_limit
 from logstore.append.append_info import AppendInfo
 from logstore.append.encoding import encode_end_transaction
 from logstore.arguments import whole_number
 from logstore.batch.append_origin import AppendOrigin
+from logstore.batch.batch import MAX_OFFSET
 from logstore.batch.control import ControlType, EndTransactionMarker
 from logstore.clock import now_ms
 from logstore.errors import (
@@ -215,13 +216,17 @@ class Log(WritableLog):
         offset = whole_number(offset, "offset")
         if offset < 0:
             raise ValueError(f"a log cannot end at offset {offset}")
+        return self._do(ADDING, lambda: self._end_at(offset))
+
+    def _end_at(self, offset: int) -> bool:
         if offset >= self.log_end_offset:
-            self._do(ADDING, self._forget_leaders_from_the_end_on)
+            self._forget_leaders_from_the_end_on()
             return False
+        ensure_room(self.directory)
         if offset < self.segments[0].base_offset:
-            self.truncate_fully_and_start_at(offset)
-            return True
-        self._do(ADDING, lambda: self._cut_at(offset), needs_room=True)
+            self._drop_all(offset, offset)
+        else:
+            self._cut_at(offset)
         return True
 
     def _forget_leaders_from_the_end_on(self) -> None:
@@ -274,13 +279,20 @@ class Log(WritableLog):
     def truncate_fully_and_start_at(self, offset: int, log_start_offset: int | None = None) -> None:
         """Drop everything; the log goes on at `offset` (Kafka: truncateFullyAndStartAt).
 
-        `log_start_offset` is what a leader with tiered storage told; `offset` without it.
+        `log_start_offset` is what a leader with tiered storage told, at most `offset`; `offset` without it. Raises
+        ValueError where that cannot be.
         """
         offset = whole_number(offset, "offset")
         start = offset if log_start_offset is None else whole_number(log_start_offset, "log_start_offset")
-        if offset < 0:
-            raise ValueError(f"a log cannot start at offset {offset}")
-        self._do(CHANGING, lambda: self._truncate(lambda: self._begin_anew(offset, start)))
+        if not 0 <= offset < MAX_OFFSET:
+            raise ValueError(f"a log cannot go on at offset {offset:,}: pass one from 0 on and below {MAX_OFFSET:,}")
+        if not 0 <= start <= offset:
+            raise ValueError(f"a log cannot start at {start:,} and go on at {offset:,}: pass one from 0 to {offset:,}")
+        self._do(ADDING, lambda: self._drop_all(offset, start), needs_room=True)
+
+    def _drop_all(self, offset: int, log_start_offset: int) -> None:
+        self._state = CHANGING
+        self._truncate(lambda: self._begin_anew(offset, log_start_offset))
 
     def _begin_anew(self, offset: int, log_start_offset: int) -> None:
         self._deleted.add(reversed(self.segments))
@@ -305,6 +317,9 @@ class Log(WritableLog):
         watermark.
         """
         before = whole_number(before, "before")
+        return self._do(ADDING, lambda: self._delete_records(before), needs_room=True)
+
+    def _delete_records(self, before: int) -> bool:
         if before > self._high_watermark:
             raise OffsetOutOfRangeError(
                 f"records can be deleted up to the high watermark {self._high_watermark:,}, and not up to {before:,}",
@@ -312,9 +327,6 @@ class Log(WritableLog):
                 offset=before,
                 advice="what is above it may still be truncated; wait until the high watermark has passed it",
             )
-        return self._do(ADDING, lambda: self._delete_records(before), needs_room=True)
-
-    def _delete_records(self, before: int) -> bool:
         if before <= self._log_start_offset:
             return False
         # All that a full disk can fail comes first: nothing has changed in memory then.

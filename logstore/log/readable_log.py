@@ -7,7 +7,7 @@ from threading import RLock
 from typing import Final, NoReturn, TypeVar
 
 from epoch.cache import LeaderEpochFileCache
-from epoch.entry import UNDEFINED_EPOCH_OFFSET, EndOffset
+from epoch.entry import UNDEFINED_EPOCH, UNDEFINED_EPOCH_OFFSET, EndOffset
 from epoch.forked import RefusedLock
 from epoch.resource_limits import name_memory
 from logstore.arguments import whole_number
@@ -140,31 +140,26 @@ class ReadableLog(ABC):
         Kafka: fetchOffsetByTimestamp. Raises what `RecordBatch.records` raises, LogClosedError, and OSError.
         """
         self._ensure_readable()
+        timestamp = whole_number(timestamp, "timestamp")
         if timestamp == LATEST:
             return at_log_end(self.log_end_offset, self._epochs.latest_epoch)
         if timestamp == EARLIEST:
-            first = self._epochs.earliest
-            known = first is not None and first.start_offset <= self._log_start_offset
-            return at_log_end(self._log_start_offset, first.epoch if first and known else None)
+            start = self._log_start_offset
+            return at_log_end(start, self._epochs.epoch_for_offset(start))
         if timestamp == LARGEST:
             return self._undisturbed(lambda: find_largest(self.segments))
-        try:
-            return self._undisturbed(lambda: find_timestamp(self.segments, timestamp, self._log_start_offset))
-        except TypeError:
-            whole_number(timestamp, "timestamp")
-            raise
+        return self._undisturbed(lambda: find_timestamp(self.segments, timestamp, self._log_start_offset))
 
     def end_offset_for_epoch(self, epoch: int) -> EndOffset | None:
         """Return the largest epoch up to `epoch` that wrote here, and where it ends; None where nobody knows.
 
-        Raises LogClosedError.
+        Raises LogClosedError; ValueError for what is no epoch, -1 aside, which nobody knows.
         """
         self._ensure_readable()
-        try:
-            answer = self._epochs.end_offset_for(epoch, self.log_end_offset)
-        except TypeError:
-            whole_number(epoch, "epoch")
-            raise
+        epoch = whole_number(epoch, "epoch")
+        if epoch < UNDEFINED_EPOCH:
+            raise ValueError(f"epoch is {epoch:,}: pass one from 0 on")
+        answer = self._epochs.end_offset_for(epoch, self.log_end_offset)
         return None if answer.end_offset == UNDEFINED_EPOCH_OFFSET else answer
 
     def _read(self, offset: int, max_bytes: int, isolation: Isolation, min_one_batch: bool) -> ReadView:

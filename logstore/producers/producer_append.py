@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable
 from typing import Final, NamedTuple
 
+from logstore.arguments import number_within
 from logstore.batch.append_origin import AppendOrigin
 from logstore.batch.batch_attributes import NO_PRODUCER_EPOCH, NO_PRODUCER_ID
 from logstore.batch.batches import Batch
@@ -120,7 +121,8 @@ class ProducerAppend:
             return
         if self._transaction_version is None:
             raise ValueError("a transaction marker needs its transaction_version: 0 or 1, or 2 with KIP-890")
-        if self._is_old(producer, batch.producer_epoch, self._transaction_version):
+        version = number_within(self._transaction_version, "transaction_version", _EPOCH_PER_TRANSACTION)
+        if self._is_old(producer, batch.producer_epoch, version):
             self._refuse_epoch(producer, batch)
         if marker.coordinator_epoch < producer.coordinator_epoch:
             raise TransactionCoordinatorFencedError(

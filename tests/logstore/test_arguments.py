@@ -123,6 +123,45 @@ def test_a_read_that_cannot_be_names_what_is_no_number(log: Log, name: str, numb
         READ[name](log, number)
 
 
+@pytest.mark.parametrize("name", ["timestamp", "epoch"])
+@pytest.mark.parametrize("number", [1.0, True], ids=repr)
+def test_a_look_up_takes_no_number_of_another_kind(log: Log, name: str, number: object) -> None:
+    with pytest.raises(TypeError, match=rf"^{name} is .*, of type (float|bool): pass a whole number"):
+        READ[name](log, number)
+
+
+def test_no_epoch_below_none_is_answered(log: Log) -> None:
+    assert log.end_offset_for_epoch(-1) is None
+    with pytest.raises(ValueError, match="epoch is -4: pass one from 0 on"):
+        log.end_offset_for_epoch(-4)
+
+
+@pytest.mark.parametrize("origin", ["CLIENT", "client", None, 0], ids=repr)
+def test_an_origin_is_one_of_its_names(log: Log, origin: object) -> None:
+    before = content(log)
+    with pytest.raises(TypeError, match=r"the origin is .*: pass AppendOrigin.CLIENT"):
+        append(origin=origin)(log)
+    assert (content(log), log.failure) == (before, None)
+
+
+WRONG_MARKERS: list[tuple[str, object]] = [
+    *((name, number) for name in ("producer_id", "producer_epoch", "coordinator_epoch") for number in ("7", 7.0, -1)),
+    *(("producer_id", 2**63), ("producer_epoch", 2**15), ("coordinator_epoch", 2**40)),
+    *(("transaction_version", number) for number in ("2", 1.0, 3, -1)),
+]
+
+
+@pytest.mark.parametrize(("name", "number"), WRONG_MARKERS)
+def test_a_transaction_is_ended_by_numbers_that_a_coordinator_can_have(log: Log, name: str, number: object) -> None:
+    before = content(log)
+    numbers: dict[str, Any] = {"producer_id": 7, "producer_epoch": 0, name: number}
+    told = rf"^{name} is .*: pass (a whole number|one within 0 and [0-9,]+)"
+    with pytest.raises(TypeError if isinstance(number, (str, float)) else ValueError, match=told):
+        log.append_end_transaction(commit=True, **numbers)
+    assert (content(log), log.failure) == (before, None)
+    log.append_end_transaction(2**63 - 1, 2**15 - 1, commit=True, coordinator_epoch=2**31 - 1, transaction_version=2)
+
+
 @pytest.mark.parametrize("timestamp", [2**63, -(2**63) - 1, 2**70])
 def test_a_timestamp_beyond_64_bits_is_refused_by_its_record(log: Log, timestamp: int) -> None:
     before = content(log)
