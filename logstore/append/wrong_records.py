@@ -11,7 +11,7 @@ def wrong_records(records: object) -> TypeError | ValueError | None:
     if isinstance(records, Record):
         return TypeError(f"a single Record is no batch: {_RECORDS}")
     if not isinstance(records, (list, tuple)):
-        return TypeError(f"{_kind(records)} is no sequence of records: {_RECORDS}")
+        return TypeError(f"the records are {_kind(records)}: {_RECORDS}")
     for number, record in enumerate(records):
         if not isinstance(record, Record):
             return TypeError(f"number {number} is {_kind(record)}, not a Record: {_RECORDS}")

@@ -80,7 +80,7 @@ def name_what_is_missing(missing: "Mapping[TopicPartition, tuple[str, ...]]") ->
             lacking.setdefault(name, []).append(partition)
     for name, partitions in sorted(lacking.items()):
         whose = name or "one of the replicas, it is not known which,"
-        complain(f"{whose} lacks copies that it should have: {', '.join(map(str, partitions))}")
+        complain(f"{whose} lacks partitions that it should have: {', '.join(map(str, partitions))}")
     return [{**each._asdict(), "replica": name} for name, partitions in lacking.items() for each in partitions]
 
 

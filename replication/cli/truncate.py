@@ -105,7 +105,7 @@ def _plan(outcome: dict[str, Any]) -> list[str]:
         f"{_name(outcome)}: {_removed(outcome)} to drop; the log "
         f"ends at {outcome['log_end_offset_before']:,} and will end at {_end(outcome)}"
     )
-    return [*_committed(outcome, "are to be"), plan]
+    return [*_committed(outcome, "is to be", "are to be"), plan]
 
 
 def _deed(outcome: dict[str, Any]) -> list[str]:
@@ -113,11 +113,12 @@ def _deed(outcome: dict[str, Any]) -> list[str]:
         f"{_name(outcome)}: the log ended at {outcome['log_end_offset_before']:,} and ends "
         f"at {_end(outcome)}; {_removed(outcome)} dropped from {shown(outcome['directory'])}"
     )
-    return [*_committed(outcome, "were"), deed]
+    return [*_committed(outcome, "was", "were"), deed]
 
 
 def _removed(outcome: dict[str, Any]) -> str:
-    return f"{outcome['records_removed']:,} records in {outcome['bytes_removed']:,} bytes"
+    records = outcome["records_removed"]
+    return f"{records:,} record{'' if records == 1 else 's'} in {outcome['bytes_removed']:,} bytes"
 
 
 def _end(outcome: dict[str, Any]) -> str:
@@ -131,7 +132,7 @@ def _name(outcome: dict[str, Any]) -> str:
     return f"{outcome['topic']}-{outcome['partition']}"
 
 
-def _committed(outcome: dict[str, Any], are: str) -> Iterator[str]:
+def _committed(outcome: dict[str, Any], of_one: str, of_several: str) -> Iterator[str]:
     """Say what is lost that was committed, in a line before all others."""
     from replication.audit.judgement.committed_records import in_words
     from replication.audit.judgement.wording import span_of
@@ -139,7 +140,8 @@ def _committed(outcome: dict[str, Any], are: str) -> Iterator[str]:
     lost = span_of(outcome["committed_lost"])
     if lost.records:
         committed = f"the high watermark, {outcome['high_watermark_before']:,}"
-        yield f"critical: {in_words(lost)} of {_name(outcome)} {are} dropped though they lie below {committed}"
+        what = f"{of_one} dropped though it lies" if lost.records == 1 else f"{of_several} dropped though they lie"
+        yield f"critical: {in_words(lost)} of {_name(outcome)} {what} below {committed}"
 
 
 def _report(outcome: dict[str, Any], lines: Sequence[str], *, json: bool) -> None:

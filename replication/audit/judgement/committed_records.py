@@ -24,17 +24,20 @@ def committed_findings(
     place = f"leader epoch {chosen.last_epoch}, end offset {chosen.log_end_offset:,}"
     differing = {name for each in comparisons if each.divergences for name in _others(each, chosen.replica)}
     for replica, span in chosen.loss.by_replica.items():
+        _, them = _pronouns(span)
         how = (
             "has others under some of these offsets and epochs: compare them before one is given up; keep both"
             if replica in differing
-            else "does not have them: an unclean election has lost them, or will; keep this copy"
+            else f"does not have {them}: an unclean election has lost {them}, or will; keep this copy"
         )
         yield _finding(partition, replica, span, f"but {chosen.replica}, which Kafka elects ({place}), {how}")
     for replica, span in chosen.loss.unreadable.items():
-        what = "but they are corrupt here, and no other copy that was read has them: they are lost whichever copy leads"
+        they, them = _pronouns(span)
+        what = f"but {they} corrupt here, and no other copy that was read has {them}: {they} lost whichever copy leads"
         yield _finding(partition, replica, span, f"{what}; keep this copy, and look for others")
     for replica, span in chosen.loss.gone.items():
-        what = "but they are not there, here or in another copy that was read: they are lost whichever copy leads"
+        they, _ = _pronouns(span)
+        what = f"but {they} not there, here or in another copy that was read: {they} lost whichever copy leads"
         yield _finding(partition, replica, span, f"{what}; look for other copies")
 
 
@@ -44,23 +47,35 @@ def _others(comparison: Comparison, replica: str) -> Iterator[str]:
 
 
 def _finding(partition: TopicPartition, replica: str, span: RecordSpan, what: str) -> ReplicaFinding:
-    message = (
-        f"{in_words(span)} of {partition} lie below the high watermark of this copy: they were acknowledged, {what}"
-    )
+    lie, were = ("lies", "it was") if span.records == 1 else ("lie", "they were")
+    where = f"of {partition} {lie} below the high watermark of this copy"
+    message = f"{in_words(span)} {where}: {were} acknowledged, {what}"
     finding = Reporter(partition).critical(COMMITTED_RECORDS_LOST, message, file=None, offset=span.first_offset)
     return ReplicaFinding(replica, finding)
 
 
+def _pronouns(span: RecordSpan) -> tuple[str, str]:
+    return ("it is", "it") if span.records == 1 else ("they are", "them")
+
+
 def in_words(span: RecordSpan) -> str:
     """Describe records by their number, offsets, leader epochs and time.
+
+    >>> in_words(RecordSpan(1, 56, 56, (4,), None, None))
+    '1 record (offset 56, leader epoch 4)'
 
     >>> in_words(RecordSpan(2, 300, 301, (4,), 1_700_000_000_000, 1_700_000_000_000))
     '2 records (offsets 300..301, leader epoch 4, written 2023-11-14 22:13:20 UTC)'
     """
     if not span.records:
         return "no records"
-    parts = [f"offsets {span.first_offset}..{span.last_offset}", *_epochs(span), *_times(span)]
+    parts = [_offsets(span), *_epochs(span), *_times(span)]
     return f"{span.records:,} record{'s' if span.records > 1 else ''} ({', '.join(parts)})"
+
+
+def _offsets(span: RecordSpan) -> str:
+    first, last = span.first_offset, span.last_offset
+    return f"offset {first}" if first == last else f"offsets {first}..{last}"
 
 
 def _epochs(span: RecordSpan) -> Iterator[str]:

@@ -101,13 +101,17 @@ def _damage(summary: CopySummary, comparisons: Sequence[Comparison]) -> str | No
     return "; ".join(_reasons(summary, comparisons)) or None
 
 
+def _errors(number: int) -> str:
+    return f"{number:,} error{'s' if number > 1 else ''}"
+
+
 def _reasons(summary: CopySummary, comparisons: Sequence[Comparison]) -> Iterable[str]:
     if summary.damage is not None:
         yield f"damaged, its log counts as ending at offset {summary.log_end_offset:,}: {summary.damage}"
     elif summary.log_errors:
-        yield f"damaged, {summary.log_errors:,} errors in its log"
+        yield f"damaged, {_errors(summary.log_errors)} in its log"
     elif summary.errors:
-        yield f"damaged, {summary.errors:,} errors in the files beside its log"
+        yield f"damaged, {_errors(summary.errors)} in the files beside its log"
     if summary.unread:
         yield "not read whole"
     if summary.replica in odd_replicas(comparisons):

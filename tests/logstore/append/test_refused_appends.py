@@ -141,11 +141,11 @@ RECORD = Record.of(b"value")
 @pytest.mark.parametrize(
     ("records", "told"),
     [
-        ((RECORD for _ in range(2)), "of type generator is no sequence of records: pass a list"),
-        ({RECORD}, "of type set is no sequence of records: pass a list"),
-        (iter(()), "of type tuple_iterator is no sequence of records: pass a list"),
+        ((RECORD for _ in range(2)), "the records are of type generator: pass a list"),
+        ({RECORD}, "the records are of type set: pass a list"),
+        (iter(()), "the records are of type tuple_iterator: pass a list"),
         (RECORD, "a single Record is no batch: pass a list"),
-        ("text", "of type str is no sequence of records: pass a list"),
+        ("text", "the records are of type str: pass a list"),
         ([b"value"], "number 0 is of type bytes, not a Record: pass a list"),
         ([RECORD, None], "number 1 is of type NoneType, not a Record"),
         ([RECORD, Record.of(cast("bytes", "text"))], "record 1: its value is of type str: pass bytes or None"),

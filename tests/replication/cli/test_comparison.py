@@ -142,7 +142,7 @@ class TestAReplicaThatLacksWhatTheOtherHas:
             shutil.rmtree(roots[which] / name)
         status, _, complaint = compare(command, roots, *options)
         assert status == 1
-        assert f"broker-{which + 1} lacks copies that it should have: a-0, b-0" in complaint
+        assert f"broker-{which + 1} lacks partitions that it should have: a-0, b-0" in complaint
 
     def test_may_lack_the_partition_that_is_named(
         self, which: int, command: str, options: tuple[str, ...], roots: list[Path]
@@ -152,7 +152,7 @@ class TestAReplicaThatLacksWhatTheOtherHas:
         roots[1 - which] = roots[1 - which].parent / "a-0"
         status, _, complaint = compare(command, roots, *options)
         assert status == 1
-        assert f"broker-{which + 1} lacks copies that it should have: a-0\n" in complaint
+        assert f"broker-{which + 1} lacks partitions that it should have: a-0\n" in complaint
         assert "b-0" not in complaint
 
 
@@ -417,11 +417,11 @@ def test_what_an_empty_broker_should_hold_is_missing(command: str, options: tupl
         outcome = epochlog(command, *named, *options, "--json")
         assert outcome.status == 1
         assert outcome.document["missing"] == [{"topic": "a", "partition": 0, "replica": "broker-2"}]
-        assert "broker-2 lacks copies that it should have: a-0" in outcome.err
+        assert "broker-2 lacks partitions that it should have: a-0" in outcome.err
         assert "nothing is lost" not in epochlog(command, *named, *options).out
     (roots[1] / HIGH_WATERMARK_CHECKPOINT).write_text("0\n0\n")
     outcome = epochlog(command, *named, *options)
-    assert (outcome.status, "broker-2 lacks copies that it should have: a-0" in outcome.err) == (1, True)
+    assert (outcome.status, "broker-2 lacks partitions that it should have: a-0" in outcome.err) == (1, True)
 
 
 class TestAnUnknownHighWatermark:

@@ -121,7 +121,7 @@ class TestRecover:
                 assert (told["log_end_offset"], told["high_watermark_before"]) == (5, 6)
                 assert (told["committed_offsets_lost"], told["closed_in_order"]) == (1, False)
             else:
-                assert "committed records lost: at most 1 record (offsets 5..5), as far as" in outcome.out
+                assert "committed records lost: at most 1 record (offset 5), as far as" in outcome.out
 
     def test_says_nothing_of_committed_records_where_none_are_lost(self, broken: Path) -> None:
         (broken / "replication-offset-checkpoint").write_text("0\n1\norders 0 6\n")
@@ -203,6 +203,12 @@ class TestTruncate:
     def test_drops_nothing_beyond_the_end(self, broken: Path, tmp_path: Path) -> None:
         outcome = epochlog("truncate", broken / "orders-0", "--to", 99, "--output", tmp_path / "new", "--json")
         assert outcome.document["log_end_offset"] == 6
+
+    def test_says_of_one_committed_record_that_it_goes(self, broken: Path) -> None:
+        (broken / "replication-offset-checkpoint").write_text("0\n1\norders 0 5\n")
+        outcome = epochlog("truncate", broken / "orders-0", "--to", 4, "--dry-run")
+        lost = "1 record (offset 4, leader epoch 2, written 1970-01-01 00:00:01 UTC) of orders-0"
+        assert outcome.out.startswith(f"critical: {lost} is to be dropped though it lies below the high watermark, 5\n")
 
     @pytest.mark.parametrize("how", [["--in-place", "--yes"], ["--dry-run"], ["--output"]])
     def test_says_first_that_committed_records_go(self, how: list[object], broken: Path, tmp_path: Path) -> None:

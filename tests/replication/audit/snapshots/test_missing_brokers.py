@@ -96,7 +96,7 @@ def test_metadata_that_cannot_be_read_is_named_and_left_out(roots: list[Path]) -
 def test_advise_says_who_lacks_what_and_ends_with_1(roots: list[Path], more: list[str]) -> None:
     outcome = epochlog("advise", *roots, *more, "--json")
     assert outcome.status == 1
-    assert "broker-3 lacks copies that it should have: t-0, t-1" in outcome.err
+    assert "broker-3 lacks partitions that it should have: t-0, t-1" in outcome.err
     assert {(each["partition"], each["replica"]) for each in outcome.document["missing"]} == {
         (0, "broker-3"),
         (1, "broker-3"),
