@@ -60,6 +60,8 @@ def run(tmp_path: Path, master: str, **settings: str) -> dict[str, Any]:
     script.write_text(AUDIT)
     command = [sys.executable, "-W", "error", str(script), master, str(replicas("diverged")), json.dumps(settings)]
     environment = {**os.environ, "PYSPARK_PYTHON": sys.executable, "SPARK_WORKER_DIR": str(tmp_path / "work")}
+    if master.startswith("connect:"):
+        environment["SPARK_TESTING"] = "1"  # its server asks the system for a port, instead of taking always the same
     done = subprocess.run(
         command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=300, check=False
     )

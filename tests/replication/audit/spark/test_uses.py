@@ -39,7 +39,8 @@ def test_random_uses_over_spark_connect_do_too(tmp_path: Path) -> None:
         done = subprocess.run(
             [*command, str(tmp_path)],
             cwd=PROJECT,
-            env={**os.environ, "PYSPARK_PYTHON": sys.executable},
+            # With SPARK_TESTING the server asks the system for its port, instead of taking the same one always.
+            env={**os.environ, "PYSPARK_PYTHON": sys.executable, "SPARK_TESTING": "1"},
             capture_output=True,
             text=True,
             timeout=300,
