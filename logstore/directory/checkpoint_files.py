@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Final
 
 from epoch.filesystem import REAL, FileSystem
 from logstore.files.offset_checkpoint import (
@@ -15,6 +16,8 @@ from logstore.files.root_checkpoints import RootCheckpoints
 from logstore.log.log import Log
 from logstore.log.log_observer import LogObserver
 from logstore.topic_partition import TopicPartition, parse_directory_name
+
+_OF_OPEN_LOGS: Final = (RECOVERY_POINT_CHECKPOINT, LOG_START_OFFSET_CHECKPOINT, HIGH_WATERMARK_CHECKPOINT)
 
 
 class CheckpointFiles(LogObserver):
@@ -55,6 +58,10 @@ class CheckpointFiles(LogObserver):
         """Note how far a log reaches whose end recovery may have taken back: its last segment is never compacted."""
         self._lower(partition, log.segments[-1].base_offset)
 
+    def speak_of(self, partition: TopicPartition) -> bool:
+        """Whether the files say how far a log reaches, as far as is known from reading and writing them."""
+        return any(partition in self._found.get(name, ()) for name in _OF_OPEN_LOGS)
+
     def forget(self, partition: TopicPartition) -> None:
         """Note that a partition is gone."""
         self._cleaned.pop(partition, None)
@@ -83,4 +90,6 @@ class CheckpointFiles(LogObserver):
     def _write(self, name: str, offsets: dict[TopicPartition, int]) -> None:
         found = self._found.get(name, OffsetCheckpoint())
         kept = {partition: found[partition] for partition in self._others & found.keys()}
-        OffsetCheckpoint(kept | offsets).write(self._root / name, self._filesystem)
+        checkpoint = OffsetCheckpoint(kept | offsets)
+        checkpoint.write(self._root / name, self._filesystem)
+        self._found[name] = checkpoint

@@ -231,6 +231,10 @@ class LogDirectory:
             if partition in self._logs or (os.path.lexists(path) and partition not in self._begun):
                 raise PartitionExistsError(f"there is a partition {partition} already", file=path)
             with self._watched():
+                if self._checkpoints.speak_of(partition):
+                    # Of one that was deleted: after a crash that would be taken for what the new one holds.
+                    self.checkpoint()
+                    self.checkpoint_high_watermarks()
                 # Whatever breaks this off, the next call goes on with it.
                 self._begun.add(partition)
                 if not path.exists():
@@ -257,19 +261,24 @@ class LogDirectory:
     def delete(self, partition: TopicPartition) -> None:
         """Remove a partition: its directory is renamed now, and removed `file_delete_delay_ms` later.
 
-        Where that is broken off, the partition may be closed already; the next call goes on with it. Raises
-        UnknownPartitionError, OSError.
+        Nothing needs space for that: it is what helps where the disk is full. Where that is broken off, the partition
+        may be closed already; the next call goes on with it. Raises UnknownPartitionError, OSError.
         """
         with self._changes, self._watched():
             self._ensure_online()
-            _close_or_abandon(self.log(partition))
+            self.log(partition).abandon()
             due_ms = self._clock() + self._config_of(partition).file_delete_delay_ms
             if (self.root / str(partition)).exists():
                 self._deleted.rename(self.root / str(partition), due_ms)
             del self._logs[partition]
             self._flushed_ms.pop(partition, None)
             self._checkpoints.forget(partition)
-            self.checkpoint()
+            try:
+                self.checkpoint()
+            except OSError as error:
+                # Written when that is due next, and before there is such a partition again.
+                if not is_passing(error):
+                    raise
 
     # --- what is due from time to time
 
@@ -305,23 +314,43 @@ class LogDirectory:
     def flush_due_logs(self) -> None:
         """Flush the logs whose `flush_ms` has passed since their last flush here. Raises OSError."""
         now = self._clock()
-        for partition, log in self._logs.items():
+
+        def flush(partition: TopicPartition, log: Log) -> None:
             if now - self._flushed_ms.setdefault(partition, now) >= log.config.flush_ms:
                 with suppress(LogClosedError, LogPoisonedError):
                     log.flush()
                 self._flushed_ms[partition] = now
 
+        self._in_each(flush)
+
     def enforce_retention(self) -> None:
         """Delete segments by age and size in all logs, and forget idle producers. Raises OSError."""
-        for log in self._logs.values():
+
+        def enforce(_: TopicPartition, log: Log) -> None:
             with suppress(LogClosedError, LogPoisonedError):
                 log.delete_old_segments()
                 log.expire_producers()
 
+        self._in_each(enforce)
+
+    def _in_each(self, task: Callable[[TopicPartition, Log], None]) -> None:
+        """Do this in each log: one that lacks space, or meets a limit, does not keep the others from it."""
+        passing: OSError | None = None
+        for partition, log in list(self._logs.items()):
+            try:
+                task(partition, log)
+            except OSError as error:
+                if not is_passing(error):
+                    raise
+                passing = passing or error
+        if passing is not None:
+            raise passing
+
     def notice_failures(self) -> None:
         """Take the root offline where a write or fsync of a log has failed. `run_periodic` looks first.
 
-        A log that is poisoned since a call was broken off (LogPoisonedError) says nothing of the disk: see `recover`.
+        A log that is poisoned since a call was broken off (LogPoisonedError), say by a full disk, says nothing of the
+        disk: see `recover`.
         """
         with self._changes:
             for log in self._logs.values():

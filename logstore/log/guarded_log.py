@@ -22,7 +22,7 @@ from logstore.log.log_reader import ClosedReader
 from logstore.log.log_state import LogState
 from logstore.log.readable_log import ReadableLog
 from logstore.recovery.log_loader import LoadedLog
-from logstore.segment.segment_file import is_passing
+from logstore.segment.segment_file import OUT_OF_SPACE, is_passing
 
 T = TypeVar("T")
 
@@ -154,12 +154,22 @@ class GuardedLog(ReadableLog):
                     if error is None:
                         raise
                     return  # the next call takes it back, once it can
-                self._poison(error if isinstance(error, OSError) else self._broken_off(failure))
+                self._poison_by(error, failure)
         if isinstance(error, OSError):
             self._poison_unless_full(error)
         elif self._state in {CHANGING, REMOVING}:
             self._poison(self._broken_off(error))
         self._is_broken_off = False
+
+    def _poison_by(self, error: BaseException | None, failure: OSError | LogStoreError) -> None:
+        """Poison the log by what broke a call off; by what kept it from going back, where only that was the disk."""
+        if not isinstance(error, OSError):
+            self._poison(self._broken_off(failure))
+        elif is_passing(error) and isinstance(failure, OSError) and not is_passing(failure):
+            error.add_note(f"what it had written could not be taken back: {failure}")
+            self._poison(failure)
+        else:
+            self._poison(error)
 
     def _take_back(self) -> None:
         """Let the log end again where readers have been told that it ends. Raises OSError."""
@@ -195,7 +205,7 @@ class GuardedLog(ReadableLog):
         self._recovery_point = min(self._recovery_point, offset)
 
     def _broken_off(self, error: BaseException | None) -> LogPoisonedError:
-        by = f" by {type(error).__name__}" if error is not None else ""
+        by = f" by {_reason(error)}" if error is not None else ""
         return LogPoisonedError(
             f"a call was broken off{by} before all was done that belongs to it",
             file=self.directory,
@@ -207,7 +217,7 @@ class GuardedLog(ReadableLog):
             self._poison(error)
         elif self._failure is None:
             self._state = OPEN
-            cure = "let go of what the limit counts, or raise it" if is_limit(error) else "make space"
+            cure = "make space" if error.errno in OUT_OF_SPACE else "let go of what the limit counts, or raise it"
             complete(error, self.directory, f"nothing has changed in the log: {cure}, and do it again")
 
     def _poison(self, error: OSError) -> None:
@@ -215,8 +225,12 @@ class GuardedLog(ReadableLog):
             self._refuse()
         is_first = self._failure is None
         if is_first:
-            # A limit that was reached on the way says nothing of the disk.
-            self._failure = self._broken_off(error) if is_limit(error) else error
+            # A full disk has not failed, and a limit that was reached on the way says nothing of it.
+            if is_passing(error):
+                self._failure = self._broken_off(error)
+                self._failure.__cause__ = error
+            else:
+                self._failure = error
         self._state = LogState.POISONED
         if not is_first:
             return
@@ -224,3 +238,8 @@ class GuardedLog(ReadableLog):
             complete(error, self.directory, f"the log takes nothing more: {self.recovery_advice}")
         if self._observer is not None:
             self._observer.failed(self.directory, error)
+
+
+def _reason(error: BaseException) -> str:
+    is_full = isinstance(error, OSError) and error.errno in OUT_OF_SPACE
+    return "a full disk" if is_full else type(error).__name__

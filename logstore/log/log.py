@@ -38,6 +38,7 @@ from logstore.producers.producer_state import ProducerState
 from logstore.recovery.log_loader import load_log
 from logstore.segment.live_segment import LiveSegment
 from logstore.segment.open_files import OpenFiles
+from logstore.segment.segment_file import is_passing
 from logstore.segment.segment_list import SegmentList
 from logstore.topic_partition import parse_directory_name
 
@@ -167,7 +168,8 @@ class Log(WritableLog):
     def failure(self) -> OSError | None:
         """What poisoned the log; None while it can be written.
 
-        That is a write or fsync that failed; LogPoisonedError where a call was broken off that cannot be taken back.
+        That is a write or fsync that failed; LogPoisonedError where a call that cannot be taken back was broken off, be
+        it for want of space on the disk.
         """
         if self._is_broken_off:
             with self._lock:
@@ -364,23 +366,32 @@ class Log(WritableLog):
             return 0
         if len(expired) == len(self.segments):
             self._roll(self.log_end_offset)
-        self._removing(lambda: self._drop_first_segments(expired))
+        kept = self.segments[len(expired) :]
+        # All that a full disk can fail comes first: nothing has changed then.
+        self._flush(kept[0].base_offset, include_active=False)
+        self._removing(lambda: self._drop_first_segments(expired, kept))
+        self._note_start()
         if self._observer is not None:
             for segment in expired:
                 self._observer.deleted(self.directory, segment.base_offset, segment.size)
         return len(expired)
 
-    def _drop_first_segments(self, expired: Sequence[LiveSegment]) -> None:
-        kept = self.segments[len(expired) :]
+    def _drop_first_segments(self, expired: Sequence[LiveSegment], kept: Sequence[LiveSegment]) -> None:
         self._reader.segments = SegmentList(kept)
         if kept[0].base_offset > self._log_start_offset:
-            self._flush(kept[0].base_offset, include_active=False)
             self._move_start(kept[0].base_offset)
         self._deleted.add(expired)
         for segment in expired:
             self._producers.delete_snapshot(segment.base_offset)
         self._filesystem.fsync_directory(self.directory)
-        self._write_own_checkpoints()
+
+    def _note_start(self) -> None:
+        """Write where the log begins; without space for that its first segment tells, and some has just been made."""
+        try:
+            self._write_own_checkpoints()
+        except OSError as error:
+            if not is_passing(error):
+                raise
 
     # --- closing
 

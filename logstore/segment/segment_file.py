@@ -16,8 +16,8 @@ OUT_OF_SPACE: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 
 
 def is_passing(error: OSError) -> bool:
-    """Tell whether an error is about a full disk or a limit of the process: the disk itself has not failed."""
-    return error.errno in OUT_OF_SPACE or is_limit(error)
+    """Tell whether an error is about a full disk, or a limit of the process or system: the disk has not failed."""
+    return error.errno in OUT_OF_SPACE or error.errno == errno.ENOMEM or is_limit(error)
 
 
 _NOTHING: Final = memoryview(b"")

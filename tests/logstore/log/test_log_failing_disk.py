@@ -112,9 +112,11 @@ class Survivor:
         assert error.errno == self.disk.failure.number
         assert str(error.filename).startswith(str(self.directory))
         assert any("again" in note for note in error.__notes__)
-        assert log.failure in {None, error}
-        if self.disk.failure in POISONS or SYNC_OF_THE_LOG.fullmatch(self.disk.failed):
-            assert log.failure is error
+        reason = log.failure.__cause__ if isinstance(log.failure, LogPoisonedError) else log.failure
+        assert reason in {None, error}
+        assert (log.failure is error) == (self.disk.failure in POISONS)
+        if SYNC_OF_THE_LOG.fullmatch(self.disk.failed):
+            assert reason is error
 
     def _open(self) -> Log:
         return Log.open(self.directory, CONFIG, filesystem=self.disk, clock=lambda: NOW)
