@@ -5,17 +5,19 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Self
 
-from epoch import EpochEntry
+from epoch import EpochEntry, EpochHistory
 from epoch.checkpoint import LEADER_EPOCH_CHECKPOINT, LeaderEpochCheckpoint
+from logstore.file_name import FileFate, FileKind, file_name
 from logstore.files.offset_checkpoint import LOG_START_OFFSET_CHECKPOINT
 from logstore.offline.epoch_runs import EpochRun, EpochRuns
 from logstore.offline.partition_directory import PartitionDirectory
 from logstore.offline.segment import Segment
 from logstore.verify.compaction import Compaction
 from logstore.verify.finding import Finding, Reporter
-from logstore.verify.log_pass import Chunk, SilentCheck
+from logstore.verify.log_pass import CURE, Chunk, SilentCheck
 from logstore.verify.reading import read_file
 
+FIRST_SEGMENT_MISSING = "first-segment-missing"
 REBUILD = "`epochlog epochs DIR --rebuild --output DIR2` makes it anew from the batches"
 
 
@@ -32,6 +34,7 @@ class EpochCheck(SilentCheck):
         segment_bases: Sequence[int],
         clean_shutdown: bool,
         log_start_is_known: bool = True,
+        may_begin_later: bool = False,
     ) -> None:
         self._report = report
         self._checkpoint = checkpoint
@@ -40,6 +43,7 @@ class EpochCheck(SilentCheck):
         self._segment_bases = frozenset(segment_bases)
         self._clean_shutdown = clean_shutdown
         self._log_start_is_known = log_start_is_known
+        self._may_begin_later = may_begin_later
         self.runs = EpochRuns()
         self._read_up_to: tuple[Segment, int] | None = None
         self._has_unread = False
@@ -55,6 +59,7 @@ class EpochCheck(SilentCheck):
             segment_bases=[segment.base_offset for segment in partition.segments],
             clean_shutdown=partition.checkpoints.clean_shutdown,
             log_start_is_known=LOG_START_OFFSET_CHECKPOINT not in partition.checkpoints.unread,
+            may_begin_later=_may_begin_later(partition),
         )
 
     def batches(self, chunk: Chunk) -> Iterator[Finding]:
@@ -104,6 +109,7 @@ class EpochCheck(SilentCheck):
         if entries is None:
             return
         yield from self._entries(entries, log_end_offset)
+        yield from self._before_first_segment(rising, entries)
         yield from self._runs_without_entry(rising, entries, log_end_offset)
         if not self._has_unread:
             yield from self._entries_against_runs(rising, entries, log_end_offset)
@@ -177,6 +183,25 @@ class EpochCheck(SilentCheck):
                 max(run.first_offset, self._log_start_offset),
             )
 
+    def _before_first_segment(self, rising: Sequence[EpochRun], entries: Sequence[EpochEntry]) -> Iterator[Finding]:
+        """Report that the log has lost its first segments: a broker that deletes them moves the first entry too."""
+        begins = next((entry.start_offset for entry in EpochHistory(entries).entries), None)
+        if begins is None or not self._segment_bases or self._may_begin_later:
+            return
+        first = min([*self._segment_bases, *(run.first_offset for run in rising)])
+        if begins >= first:
+            return
+        what = f"the leader epochs tell that the log begins at offset {begins}, but its first segment begins at {first}"
+        yield (self._report.error if self._clean_shutdown else self._report.warning)(
+            FIRST_SEGMENT_MISSING,
+            f"{what}: segments are gone that no broker has deleted, which would have moved the first epoch too; {CURE}"
+            if self._clean_shutdown
+            else f"{what}: segments are gone, or were being deleted when the broker was killed or these files were "
+            "copied; compare with another replica",
+            file=file_name(FileKind.LOG, begins),
+            offset=begins,
+        )
+
     def _is_cut_before_log_start(
         self, rising: Sequence[EpochRun], entries: Sequence[EpochEntry], log_end_offset: int
     ) -> bool:
@@ -240,6 +265,19 @@ class EpochCheck(SilentCheck):
 
     def _error(self, kind: str, message: str, offset: int | None = None) -> Finding:
         return self._report.error(kind, message, file=LEADER_EPOCH_CHECKPOINT, offset=offset)
+
+
+def _may_begin_later(partition: PartitionDirectory) -> bool:
+    """Whether the log may begin above its first epoch: segments are being deleted, or only remote storage has them.
+
+    Kafka records that a log starts below its first segment only with remote storage (KIP-405).
+    """
+    first = min((segment.base_offset for segment in partition.segments), default=0)
+    deleted = (name.base_offset or 0 for name, _ in partition.named(FileKind.LOG, FileFate.DELETED))
+    told = partition.checkpoints.log_start_offset
+    is_remote = partition.own_checkpoints is None and told is not None and told < first
+    is_unknown = LOG_START_OFFSET_CHECKPOINT in partition.checkpoints.unread
+    return is_remote or is_unknown or any(base < first for base in deleted)
 
 
 def _begins_in_a_hole(entry: EpochEntry, rising: Sequence[EpochRun]) -> bool:

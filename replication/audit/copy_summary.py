@@ -75,6 +75,8 @@ class CopySummary:
     """As `partition.metadata` writes it."""
     clean_shutdown: bool
     log_start_offset: int
+    begins_at: int
+    """Where the log began by what its files tell: below its start where its first segments are missing."""
     log_end_offset: int
     """Where the log ends once its broker has loaded it, and cut it off at damage where that is what recovery does."""
     readable_end_offset: int
@@ -122,6 +124,11 @@ class CopySummary:
     last_markers: tuple[LastMarker, ...]
     """By producer id, as are the producers."""
     producers: tuple[ProducerEnd, ...]
+
+    @property
+    def expected_start(self) -> int:
+        """From which offset on the copy should have records, for no retention tells why they are missing."""
+        return self.begins_at if self.clean_shutdown else self.log_start_offset
 
     @property
     def topic_partition(self) -> TopicPartition:

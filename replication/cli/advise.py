@@ -169,8 +169,8 @@ def _print_agreed(agreed: Sequence[dict[str, Any]]) -> None:
         print(f"all copies were read, any replica may lead, nothing is lost: {', '.join(map(_name, whole))}")
     if trimmed:
         print(
-            "all copies were read, any replica may lead, nothing is lost but what retention has removed from its log: "
-            f"{', '.join(map(_name, trimmed))}"
+            "all copies were read, any replica may lead, nothing is lost but what lies below the start of its log: "
+            f"{', '.join(map(_name_with_longest, trimmed))}"
         )
 
 
@@ -182,6 +182,11 @@ def _is_agreed(partition: dict[str, Any]) -> bool:
     return set(partition["verdicts"]) <= harmless and not any(
         each["lost"] is None or each["lost"]["records"] or each["damage"] for each in partition["candidates"]
     )
+
+
+def _name_with_longest(partition: dict[str, Any]) -> str:
+    longest = min(partition["branches"], key=lambda branch: branch["log_start_offset"])
+    return f"{_name(partition)} (earliest start: {longest['replica']})"
 
 
 def _print_lines(lines: Iterable[str]) -> None:

@@ -75,7 +75,7 @@ def differing_ranges(left: ExaminedCopy, right: ExaminedCopy) -> NDArray[np.int6
 
 def _common(left: CopySummary, right: CopySummary) -> tuple[int, int]:
     """Return the first of the offsets that both should have, and where they end."""
-    first = max(left.log_start_offset, right.log_start_offset)
+    first = max(left.expected_start, right.expected_start)
     return first, min(left.readable_end_offset, right.readable_end_offset)
 
 

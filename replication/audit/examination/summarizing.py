@@ -14,6 +14,7 @@ from logstore.offline.recovered_log import RecoveredLog
 from logstore.offline.segment import Segment
 from logstore.verify import Finding
 from logstore.verify.compaction import ALWAYS_COMPACTED, may_lack_checkpoint
+from logstore.verify.epoch_check import FIRST_SEGMENT_MISSING
 from logstore.verify.finding import UNREADABLE
 from replication.audit.copy_summary import CopySummary, OffsetRange, SegmentExtent
 from replication.audit.examination.copy_watch import CopyWatch
@@ -34,6 +35,10 @@ def summarize(
     by_batches = EpochHistory((run.epoch, run.first_offset) for run in rising)
     # Kafka refuses a log whose checkpoint cannot be read: what can be judged is the log that a rebuilt one gives.
     loaded = RecoveredLog.of(partition, watch.tail, by_batches if checkpointed is None else checkpointed)
+    begins_at = min(
+        [finding.offset or 0 for finding in findings if finding.kind == FIRST_SEGMENT_MISSING],
+        default=loaded.log_start_offset,
+    )
     errors = [finding for finding in findings if finding.severity.is_damage and finding.kind != UNREADABLE]
     return CopySummary(
         replica=replica,
@@ -42,6 +47,7 @@ def summarize(
         topic_id=_topic_id(partition),
         clean_shutdown=partition.checkpoints.clean_shutdown,
         log_start_offset=loaded.log_start_offset,
+        begins_at=begins_at,
         log_end_offset=loaded.log_end_offset,
         readable_end_offset=watch.readable_end_offset,
         high_watermark=loaded.high_watermark,
@@ -53,7 +59,7 @@ def summarize(
         lineage=tuple((loaded.history or by_batches.truncate_to(loaded.log_end_offset)).entries),
         misfit_epochs=_ranges(misfit, watch.readable_end_offset),
         corrupt=tuple(watch.corrupt),
-        gaps=tuple(_gaps(watch)),
+        gaps=tuple(_gaps(watch, begins_at if partition.checkpoints.clean_shutdown else loaded.log_start_offset)),
         segments=tuple(SegmentExtent(named_offset(tally.segment), tally.size) for tally in watch.segments),
         kept_segments=len(loaded.segments),
         valid_bytes=loaded.valid_bytes,
@@ -98,13 +104,14 @@ def _cleaned_to(watch: CopyWatch) -> int:
     return 0
 
 
-def _gaps(watch: CopyWatch) -> Iterator[OffsetRange]:
+def _gaps(watch: CopyWatch, expected_start: int) -> Iterator[OffsetRange]:
     """Leave out what the cleaner may have made: it goes up to the active segment."""
     partition = watch.partition
     end = _cleaned_to(watch)
     if partition.segments and may_lack_checkpoint(partition):
         end = max(end, partition.segments[-1].base_offset)
-    for first, last in (*watch.gaps, (watch.batches_end, MAX_OFFSET)):
+    missing_start = (expected_start, partition.log_start_offset - 1)
+    for first, last in (missing_start, *watch.gaps, (watch.batches_end, MAX_OFFSET)):
         if max(first, end) <= last:
             yield OffsetRange(max(first, end), last)
 

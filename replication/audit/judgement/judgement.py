@@ -121,7 +121,7 @@ def _pair_verdicts(
         yield Verdict.UNKNOWN
     if leader.errors or follower.errors or _topic_ids_differ(leader, follower):
         yield Verdict.DAMAGED
-    if leader.log_start_offset != follower.log_start_offset:
+    if leader.expected_start != follower.expected_start:
         yield Verdict.RETENTION
     # Where the copies have offsets in common, bytes tell of a fork; else what is left of the epochs does.
     forked = comparison.fork is not None if comparison and comparison.ranges else related is Relation.FORKED

@@ -116,7 +116,7 @@ def _lacking(
     leader: CopySummary, follower: CopySummary, comparisons: Comparisons, odd: Collection[str]
 ) -> list[OffsetRange]:
     """Return the offsets at which the follower's records, if it has any, are not in the leader's log."""
-    starts = max(leader.log_start_offset, follower.log_start_offset)
+    starts = max(leader.expected_start, follower.expected_start)
     if leader is follower:
         # What stands behind damage, where recovery ends the log.
         return [OffsetRange(max(starts, leader.log_end_offset), LAST)] if leader.damage else []
@@ -164,13 +164,13 @@ def _read(
             for name, rows in batches.items()
         }
         for leader, tally in tallies.items():
-            start = readers[leader].copy.summary.log_start_offset
+            start = readers[leader].copy.summary.expected_start
             lost = {name: _within(rows[rows["is_sound"]], lacking[leader, name]) for name, rows in batches.items()}
             spoiled = {name: clipped(rows, start, LAST) for name, rows in ruined.items()}
             tally.add(lost, spoiled, _between(vanished, max(start, counted_to), end), high_watermarks)
         counted_to = end
     for leader, tally in tallies.items():
-        start = readers[leader].copy.summary.log_start_offset
+        start = readers[leader].copy.summary.expected_start
         tally.add({}, {}, _between(vanished, max(start, counted_to), LAST), high_watermarks)
 
 

@@ -18,6 +18,7 @@ class Candidate:
     replica: str
     last_epoch: int
     """The latest leader epoch that its log knows, -1 without any."""
+    log_start_offset: int
     log_end_offset: int
     damage: str | None
     """Why the copy should not be trusted; None where nothing was found."""
@@ -63,11 +64,19 @@ def recommend(
     """Choose among the copies of a partition, of which there is at least one.
 
     Between candidates that are equal by a rule, a copy without damage goes first; then, for Kafka's choice, the one
-    under which fewer records are lost, for the least loss the one that Kafka would choose, and the first by name.
+    under which fewer records are lost, for the least loss the one that Kafka would choose; then the one whose log
+    starts earliest, for followers delete what their leader's log no longer has, and the first by name.
     """
     damage = {each.replica: _damage(each, comparisons) for each in summaries}
     candidates = tuple(
-        Candidate(each.replica, _last_epoch(each), each.log_end_offset, damage[each.replica], losses.get(each.replica))
+        Candidate(
+            each.replica,
+            _last_epoch(each),
+            each.log_start_offset,
+            each.log_end_offset,
+            damage[each.replica],
+            losses.get(each.replica),
+        )
         for each in sorted(summaries, key=lambda each: each.replica)
     )
     known = all(each.loss for each in candidates)
@@ -76,12 +85,19 @@ def recommend(
     )
 
 
-def _by_kafka(candidate: Candidate) -> tuple[int, int, bool, int, str]:
+def _by_kafka(candidate: Candidate) -> tuple[int, int, bool, int, int, str]:
     lost = candidate.loss.lost.records if candidate.loss else 0
-    return -candidate.last_epoch, -candidate.log_end_offset, candidate.damage is not None, lost, candidate.replica
+    return (
+        -candidate.last_epoch,
+        -candidate.log_end_offset,
+        candidate.damage is not None,
+        lost,
+        candidate.log_start_offset,
+        candidate.replica,
+    )
 
 
-def _by_loss(candidate: Candidate) -> tuple[int, int, bool, int, int, str]:
+def _by_loss(candidate: Candidate) -> tuple[int, int, bool, int, int, int, str]:
     loss = candidate.loss
     return (
         loss.lost.records if loss else 0,
@@ -89,6 +105,7 @@ def _by_loss(candidate: Candidate) -> tuple[int, int, bool, int, int, str]:
         candidate.damage is not None,
         -candidate.last_epoch,
         -candidate.log_end_offset,
+        candidate.log_start_offset,
         candidate.replica,
     )
 
@@ -112,6 +129,9 @@ def _reasons(summary: CopySummary, comparisons: Sequence[Comparison]) -> Iterabl
         yield f"damaged, {_errors(summary.log_errors)} in its log"
     elif summary.errors:
         yield f"damaged, {_errors(summary.errors)} in the files beside its log"
+    if summary.begins_at < summary.log_start_offset:
+        missing = f"offsets {summary.begins_at}..{summary.log_start_offset - 1}"
+        yield f"its first segments {'are' if summary.clean_shutdown else 'may be'} missing ({missing})"
     if summary.unread:
         yield "not read whole"
     if summary.replica in odd_replicas(comparisons):

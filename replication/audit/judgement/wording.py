@@ -44,7 +44,7 @@ def loss_in_words(partition: Json, candidate: Json | None) -> str:
     if verdicts & UNTRUSTED or candidate["damage"]:
         return "not known where copies are damaged or differ; no record elsewhere"
     if _starts_later(partition, candidate["replica"]):
-        return "nothing lost but what retention has removed here"
+        return "nothing lost but what lies below the start of its log"
     return "nothing is lost"
 
 

@@ -129,16 +129,38 @@ class TestTheBeginning:
         directory = write(tmp_path, [(1, 33)])
         assert kinds(directory) == ["epochs-ahead-of-log-start", "epoch-entry-missing"]
 
-    @pytest.mark.parametrize("older", [[(3, 70)], [(1, 10), (2, 30), (3, 70)], [(1, 10), (2, 30), (3, 100)]])
-    def test_a_history_may_be_older_than_the_log(self, tmp_path: Path, older: list[tuple[int, int]]) -> None:
-        batches = [ABatch(100, 10, 3), ABatch(110, 10, 5)]
-        directory = write(tmp_path, [*older, (5, 110)], batches)
+    @pytest.mark.parametrize("older", [[(3, 70)], [(1, 70), (2, 80), (3, 90)], [(1, 70), (2, 80), (3, 100)]])
+    def test_a_history_older_than_the_log_tells_that_first_segments_are_gone(
+        self, tmp_path: Path, older: list[tuple[int, int]]
+    ) -> None:
+        directory = write(tmp_path, [*older, (5, 110)], [ABatch(100, 10, 3), ABatch(110, 10, 5)])
+        assert [(each.kind, each.severity, each.offset) for each in findings(directory)] == [
+            ("first-segment-missing", Severity.WARNING, 70)
+        ]
         stop_cleanly(tmp_path)
+        assert [(each.kind, each.severity, each.offset) for each in findings(directory)] == [
+            ("first-segment-missing", Severity.ERROR, 70)
+        ]
+        assert [each.kind for each in compare_epochs(PartitionDirectory.open(directory)).findings] == [
+            "first-segment-missing"
+        ]
+
+    def test_segments_that_are_being_deleted_are_not_missing(self, tmp_path: Path) -> None:
+        directory = write(tmp_path, [(3, 70)], [ABatch(100, 10, 3)])
+        (directory / f"{70:020d}.log.deleted").touch()
+        assert kinds(directory) == ["left-over-deleted"]
+
+    def test_with_remote_storage_a_log_starts_below_its_first_segment(self, tmp_path: Path) -> None:
+        directory = write(tmp_path, [(3, 70)], [ABatch(100, 10, 3)])
+        stop_cleanly(tmp_path)
+        (tmp_path / "log-start-offset-checkpoint").write_text("0\n1\nt 0 70\n")
         assert kinds(directory) == []
 
-    def test_epochs_that_end_before_the_log_may_have_no_batches_left(self, tmp_path: Path) -> None:
-        directory = write(tmp_path, [(1, 10), (2, 30), (4, 100)], [ABatch(100, 10, 4)])
-        assert kinds(directory) == []
+    def test_a_segment_under_a_wrong_name_is_not_missing(self, tmp_path: Path) -> None:
+        directory = write(tmp_path, EPOCHS)
+        stop_cleanly(tmp_path)
+        (directory / f"{0:020d}.log").rename(directory / f"{5:020d}.log")
+        assert kinds(directory) == ["batch-below-segment"]
 
     def test_a_later_entry_may_not_begin_before_its_first_batch(self, tmp_path: Path) -> None:
         assert kinds(write(tmp_path, [(0, 0), (1, 15), (2, 40)])) == ["epoch-start-differs"]

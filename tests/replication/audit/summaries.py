@@ -46,6 +46,7 @@ def summary(replica: str, **known: Any) -> CopySummary:
         "last_markers": (),
         "producers": (),
     }
+    fields |= {"begins_at": known.get("log_start_offset", 0)}
     return CopySummary(**{**fields, **known})
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from logstore import LogConfig, LogDirectory, Record, TopicPartition
 from logstore.offline.log_file import LogFile
 from replication.audit.report import render
 from replication.cli.audit import _exit_status, _tell
@@ -224,6 +225,78 @@ def test_epochs_behind_damage_elect_nobody(broker: str, position: int, tmp_path:
     roots = sorted(tmp_path.iterdir())
     agree(roots)
     assert by_records(roots)["diverge", 0][0] == ({"broker-1", "broker-2"} - {broker}).pop()
+
+
+CONFIG = LogConfig(segment_bytes=1_000, retention_ms=-1)
+
+
+def written(root: Path, records: int = 60) -> Path:
+    """A root that was closed in order, with one log in several segments."""
+    with LogDirectory.open(root, CONFIG) as directory:
+        log = directory.create(TopicPartition("t", 0))
+        for offset in range(records):
+            log.append([Record.of(b"value %d" % offset, timestamp=1_700_000_000_000)], leader_epoch=offset // 40)
+        log.update_high_watermark(records)
+    return root
+
+
+def lose_first_segment(root: Path) -> int:
+    """Remove a log's first segment behind the broker's back; return where the log begins now."""
+    first, second = sorted((root / "t-0").glob("*.log"))[:2]
+    for path in (root / "t-0").glob(f"{first.stem}.*"):
+        path.unlink()
+    return int(second.stem)
+
+
+@pytest.mark.parametrize("robbed", [0, 1])
+def test_a_lost_first_segment_is_no_retention(robbed: int, tmp_path: Path) -> None:
+    roots = [written(tmp_path / "broker-1"), written(tmp_path / "broker-2")]
+    begin = lose_first_segment(roots[robbed])
+    assert "first-segment-missing" in epochlog("verify", roots[robbed]).out
+    outcome = epochlog("advise", *roots, "--json")
+    [partition] = outcome.document["partitions"]
+    assert outcome.status == 1
+    assert partition["recommended"] == partition["kafkas_choice"] == roots[1 - robbed].name
+    assert set(partition["verdicts"]) == {"damaged", "missing"}
+    assert [each["lost"]["records"] for each in partition["candidates"]] == ([begin, 0] if robbed == 0 else [0, begin])
+    assert not reassured(epochlog("advise", *roots).out.replace(f"{roots[1 - robbed].name} (leader", ""))
+
+
+def test_what_first_segments_held_that_nobody_has_is_lost(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    roots = [written(tmp_path / "broker-1"), written(tmp_path / "broker-2")]
+    begin = max(map(lose_first_segment, roots))
+    outcome = epochlog("advise", *roots)
+    assert outcome.status == 3
+    assert outcome.out.startswith(f"critical: broker-1: {begin} records (offsets 0..{begin - 1})")
+    assert not reassured(outcome.out)
+    _tell(document_of(tmp_path))
+    assert not reassured(capsys.readouterr().out)
+
+
+def test_after_a_kill_a_lost_first_segment_is_in_doubt(tmp_path: Path) -> None:
+    roots = [written(tmp_path / "broker-1"), written(tmp_path / "broker-2")]
+    for root in roots:
+        lose_first_segment(root)
+        (root / ".kafka_cleanshutdown").unlink()
+    outcome = epochlog("advise", *roots)
+    assert "its first segments may be missing (offsets 0.." in outcome.out
+    assert not reassured(outcome.out)
+
+
+def test_what_retention_has_deleted_is_not_missing_and_the_longest_log_is_preferred(tmp_path: Path) -> None:
+    roots = [written(tmp_path / "broker-1"), written(tmp_path / "broker-2")]
+    with LogDirectory.open(roots[0], CONFIG) as directory:
+        log = directory.partitions[TopicPartition("t", 0)]
+        log.update_high_watermark(60)
+        log.delete_records(45)
+        assert log.delete_old_segments()
+    assert epochlog("verify", roots[0]).status == 0
+    outcome = epochlog("advise", *roots)
+    assert outcome.status == 0
+    assert outcome.out.strip() == (
+        "all copies were read, any replica may lead, nothing is lost but what lies below the start of its log: "
+        "t-0 (earliest start: broker-2)"
+    )
 
 
 def test_a_warning_is_counted_by_itself_and_is_no_damage(tmp_path: Path) -> None:
