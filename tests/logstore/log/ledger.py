@@ -44,10 +44,14 @@ class Ledger(LogObserver):
         self.latest_start = min(self.latest_start, log_end_offset)
 
     def start_at(self, start: int) -> None:
-        """Forget what was deleted, other than of transactions that are not decided."""
+        """Forget what was deleted, other than of transactions that a truncation can open again, with their markers."""
         self.start = start
-        kept = min(start, self._first_undecided())
-        self._written = {offset: each for offset, each in self._written.items() if offset >= kept}
+        decided_below = self._fates(start)
+        self._written = {
+            offset: each
+            for offset, each in self._written.items()
+            if offset >= start or (each.value is not None and each.producer_id and offset not in decided_below)
+        }
 
     # --- what is to be read
 
@@ -85,11 +89,13 @@ class Ledger(LogObserver):
         )
         return min(open_, default=2**63)
 
-    def _fates(self) -> dict[int, bool]:
-        """Whether the records of decided transactions are committed, by offset."""
+    def _fates(self, end: int = 2**63) -> dict[int, bool]:
+        """Whether the records of transactions are committed that are decided below `end`, by offset."""
         fates: dict[int, bool] = {}
         marker: dict[int, bool] = {}
         for offset, each in sorted(self._written.items(), reverse=True):
+            if offset >= end:
+                continue
             if each.producer_id is not None and each.value is None:
                 marker[each.producer_id] = each.is_commit
             elif each.producer_id in marker:
