@@ -1,0 +1,2 @@
+# What `import replication` offers, for type checkers; `__init__.py` loads each name on first use.
+from replication.fetcher.follower import Follower as Follower

@@ -1,0 +1,24 @@
+"""What `import replication` and its packages offer: the same names at run time and to type checkers."""
+
+import re
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+PACKAGES = ["replication", "replication.audit"]
+
+
+@pytest.mark.parametrize("name", PACKAGES)
+def test_every_name_on_offer_is_there(name: str) -> None:
+    package = import_module(name)
+    for each in package.__all__:
+        assert getattr(package, each) is not None
+
+
+@pytest.mark.parametrize("name", PACKAGES)
+def test_type_checkers_see_the_same_names(name: str) -> None:
+    package = import_module(name)
+    assert package.__file__ is not None
+    stub = Path(package.__file__).with_name("__init__.pyi").read_text()
+    assert set(re.findall(r"\bas (\w+)", stub)) == set(package.__all__)
