@@ -33,9 +33,11 @@ class Gap:
 class OffsetCheck(SilentCheck):
     """Finds offsets that go backwards, come twice, or are missing."""
 
-    def __init__(self, report: Reporter, compaction: Compaction) -> None:
+    def __init__(self, report: Reporter, compaction: Compaction, log_start: int) -> None:
         self._report = report
         self._compaction = compaction
+        self._log_start = log_start
+        """What is missing below was deleted: a truncation inside the first batch that is left makes such holes."""
         self._next_offset: int | None = None
         self._previous = (-1, -1, -1)  # base offset, last offset, stored checksum
         self._gaps: list[Gap] = []
@@ -55,7 +57,7 @@ class OffsetCheck(SilentCheck):
         before = self._running_end(columns)
         for row in np.flatnonzero(columns.base_offset < before):
             yield self._backwards(chunk, int(row))
-        gaps = np.flatnonzero(columns.base_offset > before)
+        gaps = np.flatnonzero(columns.base_offset > np.maximum(before, self._log_start))
         if self._after_damage:
             gaps = gaps[gaps > 0]
         for row in gaps:
@@ -163,13 +165,14 @@ class OffsetCheck(SilentCheck):
         self._gaps.append(Gap(start, end, chunk.segment.log_path.name, position, between))
 
     def _describe(self, gap: Gap) -> Finding:
-        what = f"offsets {gap.start}..{gap.end - 1} are missing"
+        first = max(gap.start, self._log_start)
+        what = f"offsets {first}..{gap.end - 1} are missing"
         if gap.between_segments:
             return self._report.error(
                 "missing-segment",
                 f"{what}: the log goes on in {gap.file}; a segment is gone, so {CURE}",
                 file=file_name(FileKind.LOG, gap.start),
-                offset=gap.start,
+                offset=first,
             )
         return self._report.error(
             "offset-gap",
@@ -177,7 +180,7 @@ class OffsetCheck(SilentCheck):
             "batch; compare with another replica",
             file=gap.file,
             position=gap.position,
-            offset=gap.start,
+            offset=first,
         )
 
 

@@ -142,7 +142,7 @@ def _checks(
         compaction,
         HeaderCheck(report),
         SequenceCheck(report, compaction, log_start),
-        OffsetCheck(report, compaction),
+        OffsetCheck(report, compaction, log_start),
         EmptySegmentCheck(report, compaction, partition, segments),
         OffsetIndexCheck(report),
         TimeIndexCheck(report),

@@ -8,7 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from logstore.files.offset_checkpoint import LOG_START_OFFSET_CHECKPOINT, OffsetCheckpoint
+from logstore.files.root_checkpoints import RootCheckpoints
 from logstore.offline.partition_directory import PartitionDirectory
+from logstore.topic_partition import TopicPartition
 from logstore.verify import Finding, offset_check, verify_partition
 from logstore.verify.offset_check import Misplaced
 from tests.logstore.batches import batch, record, simple_batch
@@ -22,14 +25,17 @@ KINDS = {
     "batch-below-segment",
 }
 LARGEST = 2**63 - 1
+SIZE = len(simple_batch(0))
 
 
-def found(directory: Path, *segments: tuple[int, bytes], name: str = "t-0") -> list[Finding]:
+def found(directory: Path, *segments: tuple[int, bytes], name: str = "t-0", log_start: int = 0) -> list[Finding]:
     partition = directory / name
     partition.mkdir(parents=True)
     for base, content in segments:
         (partition / f"{base:020d}.log").write_bytes(content)
-    return [each for each in verify_partition(PartitionDirectory.open(partition)) if each.kind in KINDS]
+    starts = OffsetCheckpoint({TopicPartition("t", 0): log_start})
+    opened = PartitionDirectory.open(partition, checkpoints=RootCheckpoints({LOG_START_OFFSET_CHECKPOINT: starts}))
+    return [each for each in verify_partition(opened) if each.kind in KINDS]
 
 
 def places(findings: list[Finding]) -> list[tuple[str, str | None, int | None, int | None]]:
@@ -68,6 +74,18 @@ def test_a_gap_beside_a_misplaced_batch_is_reported(tmp_path: Path) -> None:
 
 def test_a_gap_at_the_beginning_of_the_first_segment_is_in_that_file(tmp_path: Path) -> None:
     assert places(found(tmp_path, (5, simple_batch(7)))) == [("offset-gap", f"{5:020d}.log", 0, 5)]
+
+
+def test_what_is_missing_below_the_log_s_start_was_deleted(tmp_path: Path) -> None:
+    log = 5, simple_batch(7) + simple_batch(10)
+    assert places(found(tmp_path / "at", log, log_start=7)) == [("offset-gap", f"{5:020d}.log", SIZE, 8)]
+    assert places(found(tmp_path / "in", log, log_start=9)) == [("offset-gap", f"{5:020d}.log", SIZE, 9)]
+    assert places(found(tmp_path / "above", log, log_start=10)) == []
+    segments = (0, simple_batch(0)), (5, simple_batch(5))
+    assert places(found(tmp_path / "between", *segments, log_start=4)) == [
+        ("missing-segment", f"{1:020d}.log", None, 4)
+    ]
+    assert places(found(tmp_path / "beyond", *segments, log_start=5)) == []
 
 
 def test_a_gap_between_segments_is_a_missing_segment(tmp_path: Path) -> None:
