@@ -83,7 +83,8 @@ class FollowedLog:
         cut = self._cut(action, leader_epoch)
         if cut.offset_count > 0:
             self._observer.truncating(self.log, cut)
-        if isinstance(action, StartAfresh):
+        if isinstance(action, StartAfresh) or action.offset <= self.log.log_start_offset:
+            # Where the log starts within a batch, Kafka goes on in that batch's segment, which then begins with a hole.
             self.log.truncate_fully_and_start_at(action.offset)
         else:
             self.log.truncate_to(action.offset)

@@ -25,6 +25,7 @@ from replication.protocol.messages.offset_for_leader_epoch import (
     OffsetForLeaderEpochRequest,
     OffsetForLeaderEpochResponse,
 )
+from tests.logstore.directories import assert_sound
 from tests.replication.fetcher.drive import (
     CONFIG,
     PARTITION,
@@ -337,6 +338,29 @@ def test_an_empty_log_may_begin_within_the_leaders_first_batch(logs: Logs) -> No
     fetcher.follow(PARTITION, logs("follower"), 0)
     catch_up(fetcher, leading(logs, 0))
     assert (logs("follower").log_start_offset, logs("follower").log_end_offset) == (1, 3)
+
+
+@pytest.mark.parametrize("settings", [MIRROR, REPLICA])
+def test_a_log_that_loses_all_that_it_has_begins_with_what_comes_next(logs: Logs, settings: FetcherSettings) -> None:
+    """Its first batch goes, within which it starts; the leader has other batches, and starts at the same offset."""
+    follower = logs("follower")
+    logs("before").append([Record.of(b"a"), Record.of(b"b"), Record.of(b"c")], leader_epoch=0)
+    logs("before").update_high_watermark(3)
+    logs("before").delete_records(1)
+    before = Leader()
+    before.lead(PARTITION, logs("before"), 0)
+    fetcher = Fetcher(settings)
+    fetcher.follow(PARTITION, follower, 0)
+    catch_up(fetcher, before)
+    assert (follower.log_start_offset, follower.segments[0].base_offset) == (1, 0)
+    write(logs("leader"), 1, b"x", b"y", b"z")
+    logs("leader").delete_records(1)
+    fetcher.follow(PARTITION, follower, 1)
+    catch_up(fetcher, leading(logs, 1))
+    assert_follows(follower, logs("leader"), 3)
+    assert [segment.base_offset for segment in follower.segments] == [1]
+    follower.close()
+    assert_sound(follower.directory)
 
 
 # --- what the leader tells beside records
