@@ -192,13 +192,13 @@ class EpochCheck(SilentCheck):
         if begins >= first:
             return
         what = f"the leader epochs tell that the log begins at offset {begins}, but its first segment begins at {first}"
-        yield (self._report.error if self._clean_shutdown else self._report.warning)(
+        yield (self._report.error if self._clean_shutdown else self._report.info)(
             FIRST_SEGMENT_MISSING,
             f"{what}: segments are gone that no broker has deleted, which would have moved the first epoch too; {CURE}"
             if self._clean_shutdown
-            else f"{what}: segments are gone, or were being deleted when the broker was killed or these files were "
+            else f"{what}: segments are gone, or a broker was deleting them when it was killed or these files were "
             "copied; compare with another replica",
-            file=file_name(FileKind.LOG, begins),
+            file=file_name(FileKind.LOG, begins) if self._clean_shutdown else LEADER_EPOCH_CHECKPOINT,
             offset=begins,
         )
 

@@ -135,7 +135,7 @@ class TestTheBeginning:
     ) -> None:
         directory = write(tmp_path, [*older, (5, 110)], [ABatch(100, 10, 3), ABatch(110, 10, 5)])
         assert [(each.kind, each.severity, each.offset) for each in findings(directory)] == [
-            ("first-segment-missing", Severity.WARNING, 70)
+            ("first-segment-missing", Severity.INFO, 70)
         ]
         stop_cleanly(tmp_path)
         assert [(each.kind, each.severity, each.offset) for each in findings(directory)] == [
