@@ -42,8 +42,14 @@ class RefusedLock:
 
 
 def _disown_all() -> None:
+    failures: list[Exception] = []
     for thing in tuple(_known):
-        thing.disown()
+        try:
+            thing.disown()
+        except Exception as error:  # noqa: BLE001  whatever is wrong with one, no other may be left as it was
+            failures.append(error)
+    if failures:
+        raise ExceptionGroup("a forked process may still use what is another's", failures)
 
 
 os.register_at_fork(after_in_child=_disown_all)

@@ -41,6 +41,9 @@ class OwnedFileSystem(FileSystem):
         """Give the descriptor back."""
         try:
             self._descriptors.discard(descriptor)  # first: the number may be another file's as soon as it is closed
+        except BaseException:  # of a signal handler, before it or after
+            self._descriptors.discard(descriptor)
+            raise
         finally:
             self._disk.close(descriptor)
 
@@ -49,7 +52,7 @@ class OwnedFileSystem(FileSystem):
         for step in ("open", *_STEPS):
             setattr(self, step, self._refuse)
         nothing = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
-        for descriptor in self._descriptors:
+        for descriptor in self._descriptors - {nothing}:  # its number was free: that file is closed
             os.dup2(nothing, descriptor, inheritable=False)
         os.close(nothing)
 

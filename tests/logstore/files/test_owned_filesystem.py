@@ -1,5 +1,6 @@
 """A descriptor is somebody's as soon as it is known, whatever is raised then."""
 
+import os
 from collections.abc import Callable
 from contextlib import suppress
 from itertools import count
@@ -8,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from epoch.filesystem import REAL
-from logstore.errors import inherited_log
+from logstore.errors import LogStoreError, inherited_log
 from logstore.files.owned_filesystem import OwnedFileSystem
 from tests.interruption import Interrupter, Interruption
 
@@ -44,3 +45,25 @@ def test_a_descriptor_is_lost_only_as_the_system_gives_it(tmp_path: Path, name: 
         if not interrupter.place:
             break
     assert lost <= {"FileSystem.open", "FileSystem.fsync_directory"}
+
+
+def test_a_descriptor_that_was_given_back_is_nobodys_wherever_that_is_broken_off(tmp_path: Path) -> None:
+    for at in count():
+        filesystem, interrupter = OwnedFileSystem(REAL, inherited_log(tmp_path)), Interrupter()
+        descriptor = filesystem.open(tmp_path / "file")
+        with suppress(Interruption), interrupter.between_bytecodes(at, interrupt):
+            filesystem.close(descriptor)
+        if not interrupter.place:
+            break
+        if not Path(f"/dev/fd/{descriptor}").exists():
+            child = os.fork()
+            if not child:
+                is_refused = False
+                try:
+                    filesystem.write(descriptor, b"value")
+                except LogStoreError:
+                    is_refused = descriptor not in filesystem._descriptors
+                os._exit(not is_refused)
+            assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0, interrupter.place
+        else:
+            os.close(descriptor)
