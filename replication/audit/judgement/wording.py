@@ -41,11 +41,10 @@ def loss_in_words(partition: Json, candidate: Json | None) -> str:
     verdicts = set(partition["verdicts"])
     if Verdict.UNKNOWN in verdicts:
         return "not known: not every copy was read"
+    below = " but what lies below the start of its log" if _starts_later(partition, candidate["replica"]) else ""
     if verdicts & UNTRUSTED or candidate["damage"]:
-        return "not known where copies are damaged or differ; no record elsewhere"
-    if _starts_later(partition, candidate["replica"]):
-        return "nothing lost but what lies below the start of its log"
-    return "nothing is lost"
+        return f"no loss found{below}; what was there where copies are damaged or differ is not known"
+    return f"nothing lost{below}" if below else "nothing is lost"
 
 
 def replica_in_words(candidate: Json) -> str:
