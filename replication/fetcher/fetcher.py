@@ -10,6 +10,7 @@ from kio.schema.errors import ErrorCode
 from epoch import UNDEFINED_EPOCH, EndOffset
 from epoch.resource_limits import is_limit
 from logstore import Log, TopicPartition
+from logstore.batch.batch import MAX_OFFSET
 from replication.fetcher.actions import Append
 from replication.fetcher.errors import EarlyRecordsError, RefusedRecordsError, reason_of
 from replication.fetcher.fetch_observer import FetchObserver
@@ -363,7 +364,7 @@ class Fetcher:
     def _locate(
         self, partition: TopicPartition, followed: FollowedPartition, error: ErrorCode, leader: LeaderOffsets, now: int
     ) -> None:
-        if error is ErrorCode.none and not 0 <= leader.log_start_offset <= leader.log_end_offset:
+        if error is ErrorCode.none and not 0 <= leader.log_start_offset <= leader.log_end_offset < MAX_OFFSET:
             reason = f"the leader's log cannot span {leader.log_start_offset:,} to {leader.log_end_offset:,}"
             self._put(partition, followed, after_failed_exchange(followed.state, self.rules, reason, now))
             return

@@ -20,7 +20,7 @@ from replication.fetcher.fetcher import Fetcher
 from replication.fetcher.fetcher_settings import FetcherSettings, FetchIdentity
 from replication.fetcher.throttle import Throttle
 from replication.protocol.messages.fetch import FetchedPartition, FetchRequest, FetchResponse
-from replication.protocol.messages.list_offsets import ListOffsetsRequest
+from replication.protocol.messages.list_offsets import ListedOffset, ListOffsetsRequest, ListOffsetsResponse
 from replication.protocol.messages.offset_for_leader_epoch import (
     OffsetForLeaderEpochRequest,
     OffsetForLeaderEpochResponse,
@@ -312,6 +312,30 @@ def test_a_log_that_began_where_the_leaders_does_not_start_begins_anew(logs: Log
     assert (logs("follower").log_start_offset, logs("follower").log_end_offset) == (0, 3)
     assert_follows(logs("follower"), logs("leader"), 3)
     assert told.cuts[-1].reason == "the leader's log starts at offset 0, and not at 2"
+
+
+@pytest.mark.parametrize("settings", [MIRROR, REPLICA])
+@pytest.mark.parametrize(("start", "end"), [(-1, -1), (5, 3), (2**63 - 1, 2**63 - 1)])
+def test_where_no_log_can_be_the_leader_is_asked_again(
+    logs: Logs, settings: FetcherSettings, start: int, end: int
+) -> None:
+    write(logs("leader"), 0, b"a", b"b", b"c")
+    write(logs("follower"), 0, b"a")
+    logs("leader").delete_records(2)
+    fetcher = Fetcher(settings)
+    fetcher.follow(PARTITION, logs("follower"), 0)
+    leader = leading(logs, 0)
+    now = 0
+    while standing(fetcher).phase is not Phase.LOCATING:
+        exchange(fetcher, leader, now := now + 1)
+    for request, offset in zip(fetcher.requests(now), (end, start), strict=True):
+        assert isinstance(request, ListOffsetsRequest)
+        answer = ListOffsetsResponse(partitions={PARTITION: ListedOffset(ErrorCode.none, offset)})
+        fetcher.take(request, answer, now)
+    assert standing(fetcher).reason == f"the leader's log cannot span {start:,} to {end:,}"
+    for _ in range(3):
+        exchange(fetcher, leader, now + BACK_OFF)
+    assert logs("follower").log_start_offset == 2
 
 
 def test_a_log_that_goes_on_beyond_the_leaders_is_cut_and_asks_again(logs: Logs) -> None:
