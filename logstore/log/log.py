@@ -473,28 +473,38 @@ class Log(WritableLog):
         """
         if self._is_inherited:
             self._refuse()
-        with self._lock:
-            if self._state is LogState.CLOSED and not self._is_given_up:
-                self._refuse()
-            if self._is_in_directory:
-                raise DirectoryLockedError(
-                    "the log is one of a LogDirectory, which has to know what takes its place",
-                    file=self.directory,
-                    advice=self.recovery_advice,
+        successor: Log | None = None
+        try:
+            with self._lock:
+                self._ensure_recoverable()
+                self._is_given_up = True
+                known = self.give_up()
+                successor = Log.open(
+                    self.directory,
+                    self.config,
+                    checkpoints=known if self._own_checkpoints is None else None,
+                    filesystem=self._disk,
+                    clock=self._clock,
+                    observer=self._observer,
+                    open_files=self._open_files,
                 )
-            self._is_given_up = True
-            known = self.give_up()
-            log = Log.open(
-                self.directory,
-                self.config,
-                checkpoints=known if self._own_checkpoints is None else None,
-                filesystem=self._disk,
-                clock=self._clock,
-                observer=self._observer,
-                open_files=self._open_files,
+                self._is_given_up = False
+            return successor  # noqa: TRY300  here, as something may be raised until it returns
+        except BaseException:
+            if successor is not None:  # nobody else knows of it
+                self._is_given_up = True
+                successor.abandon()
+            raise
+
+    def _ensure_recoverable(self) -> None:
+        if self._state is LogState.CLOSED and not self._is_given_up:
+            self._refuse()
+        if self._is_in_directory:
+            raise DirectoryLockedError(
+                "the log is one of a LogDirectory, which has to know what takes its place",
+                file=self.directory,
+                advice=self.recovery_advice,
             )
-            self._is_given_up = False
-            return log
 
     def give_up(self) -> PartitionCheckpoints:
         """Abandon the log for another that is to take its place; return what that one has to know.

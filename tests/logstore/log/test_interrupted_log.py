@@ -3,6 +3,7 @@
 import faulthandler
 import os
 import signal
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -21,6 +22,7 @@ from logstore.log.log_observer import LogObserver
 from logstore.log.log_state import LogState
 from logstore.log_config import LogConfig
 from logstore.recovery.recovery_report import RecoveryReport
+from tests.interruption import Interrupter
 from tests.logstore.directories import assert_sound
 
 TIME = 1_700_000_000_000
@@ -182,6 +184,32 @@ def test_a_truncation_that_is_interrupted_poisons_the_log_for_readers_too(
         assert values(recovered) == BEFORE[: recovered.log_end_offset]
         lead(recovered, b"kept")
     assert_sound(log.directory)
+
+
+def test_a_recovery_that_is_interrupted_at_its_end_leaves_nothing_open(log: Log) -> None:
+    def interrupt() -> None:
+        raise Interruption
+
+    interrupter, passed, places = Interrupter(), 0, set[str]()
+    for _ in range(2):
+        log.abandon()
+        log = Log.open(log.directory)
+        with interrupter.between_bytecodes(sys.maxsize, interrupt):
+            log = log.recover()
+        passed = interrupter.passed
+    for at in range(passed - 60, passed + 60):
+        kept: BaseException | None = None
+        try:
+            with interrupter.between_bytecodes(at, interrupt):
+                log = log.recover()
+        except Interruption as error:
+            kept = error  # with all that its traceback holds
+        places.add(interrupter.place)
+        log.abandon()
+        log = Log.open(log.directory)
+        assert values(log) == BEFORE, kept
+    log.close()
+    assert any("Log.recover" in place for place in places)
 
 
 def test_a_close_that_is_interrupted_can_be_done_again_and_leaves_no_lock(log: Log, disk: InterruptedDisk) -> None:
