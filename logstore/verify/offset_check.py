@@ -57,15 +57,16 @@ class OffsetCheck(SilentCheck):
         before = self._running_end(columns)
         for row in np.flatnonzero(columns.base_offset < before):
             yield self._backwards(chunk, int(row))
-        gaps = np.flatnonzero(columns.base_offset > np.maximum(before, self._log_start))
+        gaps = np.flatnonzero(columns.base_offset > before)
         if self._after_damage:
             gaps = gaps[gaps > 0]
         for row in gaps:
             # A segment named for the offset where the hole begins was there before it.
             opens_hole = int(before[row]) == chunk.segment.base_offset
-            self._gap(
-                chunk, int(row), int(before[row]), between=opens_segment and not (is_first or opens_hole) and row == 0
-            )
+            between = opens_segment and not (is_first or opens_hole) and row == 0
+            # Deleting goes from the start on: a segment that is gone between others was not deleted.
+            if between or columns.base_offset[row] > self._log_start:
+                self._gap(chunk, int(row), int(before[row]), between=between)
         last = len(columns) - 1
         self._previous = (int(columns.base_offset[last]), int(columns.last_offset[last]), int(columns.crc[last]))
         self._next_offset = max(int(before[last]), end_after(int(columns.last_offset[last])))
@@ -165,7 +166,7 @@ class OffsetCheck(SilentCheck):
         self._gaps.append(Gap(start, end, chunk.segment.log_path.name, position, between))
 
     def _describe(self, gap: Gap) -> Finding:
-        first = max(gap.start, self._log_start)
+        first = max(gap.start, self._log_start) if self._log_start < gap.end else gap.start
         what = f"offsets {first}..{gap.end - 1} are missing"
         if gap.between_segments:
             return self._report.error(

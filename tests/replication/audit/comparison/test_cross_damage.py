@@ -243,7 +243,9 @@ DAMAGES = {
     "the last segment": Damage(
         "compacted-0", drop_segment("compacted-0", -1), {LAGGING}, "high-watermark-beyond-log-end"
     ),
-    "the first segment": Damage("compacted-0", drop_segment("compacted-0", 0), {RETENTION}, None),
+    "the first segment": Damage(
+        "compacted-0", drop_segment("compacted-0", 0), {DAMAGED, MISSING}, "first-segment-missing"
+    ),
     "a middle segment": Damage("orders-2", drop_segment("orders-2", 1), {DAMAGED}, "missing-segment"),
     "a batch": Damage("diverge-0", edit("diverge-0", 0, without_batch(2)), {MISSING}, "offset-gap"),
     "a batch below the cleaner's point": Damage(
@@ -291,7 +293,6 @@ DAMAGES = {
 UNTOLD = {
     "another epoch's number, in batches and checkpoint": "a producer that tries again writes the same batch to "
     "the next leader: only that the copies are forked can be told, not which epoch is made up",
-    "the first segment": "retention removes it, and not on all brokers at once",
     "an index cut short": "an index may leave out any batch",
     "no producer snapshot": "Kafka writes it anew from the log",
     "no high watermarks": "Kafka learns it anew from the leader",
