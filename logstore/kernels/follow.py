@@ -7,10 +7,9 @@ import numpy as np
 from epoch.kernel import borrowed, inlined, kernel
 from logstore.kernels.bytes import Data, int32, int64, uint32
 from logstore.kernels.crc import crc32c
-from logstore.kernels.scan import CHECKED_FROM, COMPLETE, END, OVERHEAD, what_follows
+from logstore.kernels.scan import CHECKED_FROM, COMPLETE, END, LARGEST, OVERHEAD, what_follows
 
 SMALLEST = -(2**63)
-LARGEST = 2**63 - 1
 
 
 @inlined

@@ -6,15 +6,14 @@ Compaction in early versions of Kafka wrote such segments (KAFKA-5413, KAFKA-626
 from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from epoch.filesystem import FileSystem
+from logstore.batch.batch import MAX_OFFSET
 from logstore.errors import LogStoreError
 from logstore.file_name import FileFate, FileKind, file_name
 from logstore.files.index_slots import MAX_RELATIVE_OFFSET
 from logstore.offline.log_file import LogFile
-
-MAX_OFFSET: Final = 2**63 - 1
 
 
 class Part(NamedTuple):

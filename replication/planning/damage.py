@@ -1,9 +1,10 @@
-"""Damage that makes a log end before its files do."""
+"""Damage that makes a log end before its files do, or before the records that it had committed."""
 
 from dataclasses import dataclass
 from typing import Any, Self
 
 from logstore.errors import LogStoreError
+from logstore.files.offset_checkpoint import HIGH_WATERMARK_CHECKPOINT
 from logstore.offline.recovered_log import RecoveredLog
 
 
@@ -17,7 +18,8 @@ class Damage:
     @classmethod
     def of(cls, log: RecoveredLog) -> Self | None:
         """Return the damage of a log, None where it is whole as far as it had to be read."""
-        return None if log.damage is None else cls(log.log_end_offset, log.damage)
+        error = log.damage or _committed_records_gone(log)
+        return None if error is None else cls(log.log_end_offset, error)
 
     def as_json(self) -> dict[str, Any]:
         """Return what `--json` prints: where the log ends for it, and where the damage is."""
@@ -26,3 +28,15 @@ class Damage:
 
     def __str__(self) -> str:
         return f"its log counts as ending at offset {self.end_offset:,}: {self.error}"
+
+
+def _committed_records_gone(log: RecoveredLog) -> LogStoreError | None:
+    committed = log.partition.checkpoints.high_watermark
+    if committed is None or committed <= log.log_end_offset:
+        return None
+    return LogStoreError(
+        f"the high watermark was {committed:,}, so committed records are gone from this copy",
+        file=HIGH_WATERMARK_CHECKPOINT,
+        offset=log.log_end_offset,
+        advice="see that another copy has them before this one leads",
+    )

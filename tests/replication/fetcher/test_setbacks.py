@@ -280,6 +280,24 @@ def test_a_gap_above_the_high_watermark_is_refused(
 
 
 @BOTH
+def test_a_batch_at_the_last_offset_that_can_be_is_refused_and_fetched_again(
+    log: Log, leader_log: Log, leader: Leader, settings: FetcherSettings
+) -> None:
+    """No log could go on behind it, whatever high watermark comes with it."""
+    told = Refusals()
+    fetcher = Fetcher(settings, observer=told)
+    fetcher.follow(PARTITION, log, 2)
+    drive = Drive(fetcher)
+    last = 2**63 - 1
+    fetched = FetchedPartition(ErrorCode.none, last, 0, moved(tail(leader_log), last - 1))
+    drive.until(MINUTE, nonsense(leader, fetched))
+    assert log.log_end_offset == 8
+    assert any(f"would end at offset {last:,}" in reason for reason in told.reasons)
+    drive.until(drive.now + LONGEST_MS, leader.answer)
+    assert_follows(log, leader_log, 10)
+
+
+@BOTH
 def test_a_gap_at_the_end_of_an_answer_is_stored_once_two_answers_show_it(
     log: Log, leader_log: Log, leader: Leader, settings: FetcherSettings
 ) -> None:
