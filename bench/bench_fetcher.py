@@ -15,7 +15,6 @@ from typing import Any, cast
 from uuid import UUID
 
 import pytest
-from kio.schema.errors import ErrorCode
 from kio.static.protocol import ResponsePayload
 from pytest_benchmark.fixture import BenchmarkFixture
 
@@ -25,6 +24,7 @@ from replication.fetcher.fetched_batches import whole_batches
 from replication.fetcher.fetcher import Fetcher, FetcherRequest
 from replication.fetcher.fetcher_settings import FetcherSettings, FetchIdentity
 from replication.protocol.client.exchange import Exchange
+from replication.protocol.error_code import ErrorCode
 from replication.protocol.messages import fetch, offset_for_leader_epoch
 from replication.protocol.messages.api_versions import ApiVersions
 from replication.protocol.messages.fetch import FetchRequest
@@ -81,7 +81,7 @@ def following(count: int, settings: FetcherSettings) -> tuple[Fetcher, list[Topi
 def epochs_answered(count: int) -> ResponsePayload:
     """What a leader of the same history says of so many partitions."""
     classes = response_classes(offset_for_leader_epoch.API_KEY, 4)
-    known = {"error_code": ErrorCode.none, "leader_epoch": EPOCHS - 1, "end_offset": 1_000}
+    known = {"error_code": ErrorCode.NONE, "leader_epoch": EPOCHS - 1, "end_offset": 1_000}
     ends = [classes.EpochEndOffset(partition=number, **known) for number in range(count)]
     topic = classes.OffsetForLeaderTopicResult(topic="orders", partitions=tuple(ends))
     answer: ResponsePayload = classes.OffsetForLeaderEpochResponse(throttle_time=timedelta(), topics=(topic,))
@@ -94,7 +94,7 @@ def fetch_answered(count: int) -> ResponsePayload:
     partitions = [
         classes.PartitionData(
             partition_index=number,
-            error_code=ErrorCode.none,
+            error_code=ErrorCode.NONE,
             high_watermark=1_000,
             last_stable_offset=1_000,
             log_start_offset=0,
@@ -105,7 +105,7 @@ def fetch_answered(count: int) -> ResponsePayload:
     ]
     topic = classes.FetchableTopicResponse(topic_id=TOPIC_ID, partitions=tuple(partitions))
     answer: ResponsePayload = classes.FetchResponse(
-        throttle_time=timedelta(), error_code=ErrorCode.none, session_id=9, responses=(topic,) if count else ()
+        throttle_time=timedelta(), error_code=ErrorCode.NONE, session_id=9, responses=(topic,) if count else ()
     )
     return answer
 

@@ -4,8 +4,6 @@ from dataclasses import replace
 from threading import Event
 from typing import Final, Protocol, TypeVar
 
-from kio.schema.errors import ErrorCode
-
 from replication.broker.active_controller import ActiveController
 from replication.broker.errors import NoControllerError
 from replication.fetcher.back_off import BackOff
@@ -13,6 +11,7 @@ from replication.protocol.addresses import Address
 from replication.protocol.client.client_settings import ClientSettings
 from replication.protocol.client.connection import Connection
 from replication.protocol.client.deadline import Deadline
+from replication.protocol.error_code import ErrorCode
 from replication.protocol.errors import ConnectionClosedError, ConnectionFailedError, RequestTimedOutError
 from replication.protocol.messages.request import Request
 
@@ -79,7 +78,7 @@ class ControllerChannel:
             except _ASK_AGAIN as error:
                 reason = str(error)
             else:
-                if answer.error is not ErrorCode.not_controller:
+                if answer.error is not ErrorCode.NOT_CONTROLLER:
                     self._back_off.succeeded()
                     return answer
                 reason = f"{address}: NOT_CONTROLLER"

@@ -3,22 +3,21 @@
 from collections.abc import Mapping
 from typing import Final
 
-from kio.schema.errors import ErrorCode
-
 from replication.errors import ReplicationError
+from replication.protocol.error_code import ErrorCode
 from replication.protocol.errors import KafkaError
 
 _ADVICE: Final[Mapping[ErrorCode, str]] = {
-    ErrorCode.duplicate_broker_registration: (
+    ErrorCode.DUPLICATE_BROKER_REGISTRATION: (
         "another process has registered with this id, and its session has not run out; stop it or choose another id; "
         "where it crashed, the next try after broker.session.timeout.ms of the controller succeeds"
     ),
-    ErrorCode.inconsistent_cluster_id: "compare cluster.id in meta.properties with the controller's",
-    ErrorCode.invalid_registration: "see in the controller's log what it does not accept; often a log.dirs root's id",
-    ErrorCode.unsupported_version: "the cluster has finalized a feature at a level that this broker does not offer",
-    ErrorCode.stale_broker_epoch: "the broker was unregistered, or another has taken its place; start it again",
-    ErrorCode.cluster_authorization_failed: "allow this user ClusterAction on the cluster",
-    ErrorCode.unknown_topic_id: "it keeps no metadata log; is it a broker's listener? name those of controllers",
+    ErrorCode.INCONSISTENT_CLUSTER_ID: "compare cluster.id in meta.properties with the controller's",
+    ErrorCode.INVALID_REGISTRATION: "see in the controller's log what it does not accept; often a log.dirs root's id",
+    ErrorCode.UNSUPPORTED_VERSION: "the cluster has finalized a feature at a level that this broker does not offer",
+    ErrorCode.STALE_BROKER_EPOCH: "the broker was unregistered, or another has taken its place; start it again",
+    ErrorCode.CLUSTER_AUTHORIZATION_FAILED: "allow this user ClusterAction on the cluster",
+    ErrorCode.UNKNOWN_TOPIC_ID: "it keeps no metadata log; is it a broker's listener? name those of controllers",
 }
 
 

@@ -5,8 +5,6 @@ from collections.abc import Iterator
 from typing import Final, NamedTuple
 from uuid import UUID
 
-from kio.schema.errors import ErrorCode
-
 from logstore import TopicPartition
 from logstore.batch.batches import Batch, read_batches
 from logstore.errors import InvalidBatchHeaderError, TornBatchError
@@ -17,6 +15,7 @@ from replication.metadata.errors import DamagedMetadataError
 from replication.metadata.image import ClusterImage
 from replication.metadata.transactions import Transactions
 from replication.protocol.addresses import Address
+from replication.protocol.error_code import ErrorCode
 from replication.protocol.errors import MalformedResponseError, error_for, raise_for
 from replication.protocol.messages.fetch import FetchedPartition, FetchPartition, FetchRequest, FetchResponse
 from replication.protocol.messages.fetch_snapshot import FetchSnapshotRequest, FetchSnapshotResponse
@@ -28,7 +27,7 @@ METADATA_TOPIC_ID: Final = UUID(int=1)
 _MAX_BYTES: Final = 1 << 20
 _MAX_WAIT_MS: Final = 500
 _LEADER_ERRORS: Final = frozenset(
-    {ErrorCode.not_leader_or_follower, ErrorCode.fenced_leader_epoch, ErrorCode.unknown_leader_epoch}
+    {ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEADER_EPOCH, ErrorCode.UNKNOWN_LEADER_EPOCH}
 )
 
 MetadataRequest = FetchRequest | FetchSnapshotRequest
@@ -97,7 +96,7 @@ class FollowedMetadata:
         if fetched.error in _LEADER_ERRORS and fetched.current_leader is not None:
             leader_id, self._leader_epoch = fetched.current_leader
             return OtherLeader(leader_id, self._leader_epoch, response.leaders.get(leader_id))
-        if fetched.error is not ErrorCode.none:
+        if fetched.error is not ErrorCode.NONE:
             raise error_for(fetched.error, "Fetch of the metadata")
         self._take_fetched(fetched)
         return None

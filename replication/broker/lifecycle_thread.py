@@ -5,14 +5,13 @@ from threading import Condition, Thread, current_thread
 from typing import Final
 from uuid import UUID
 
-from kio.schema.errors import ErrorCode
-
 from replication.broker.controller_channel import ControllerChannel
 from replication.broker.errors import BrokerStoppedError, NotInTimeError, RefusedByControllerError
 from replication.broker.lifecycle import BrokerLifecycle, BrokerState, HeartbeatDue, RequestDue
 from replication.broker.lifecycle_observer import LifecycleObserver
 from replication.errors import ReplicationError
 from replication.fetcher.fetcher_thread import now_ms
+from replication.protocol.error_code import ErrorCode
 from replication.protocol.messages.broker_heartbeat import BrokerHeartbeatRequest, BrokerHeartbeatResponse
 from replication.protocol.messages.broker_registration import BrokerRegistrationRequest, BrokerRegistrationResponse
 
@@ -199,7 +198,7 @@ class LifecycleThread:
             self._note_fencing(is_fenced=answer.is_fenced)
 
     def _refuse(self, error: ErrorCode, asked: str) -> None:
-        if error is not ErrorCode.none:
+        if error is not ErrorCode.NONE:
             raise RefusedByControllerError(self._registration.broker_id, asked, error, self._channel.address)
 
     def _failed(self, error: Exception) -> None:

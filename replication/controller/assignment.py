@@ -1,9 +1,8 @@
 """Replicas that somebody names by hand."""
 
-from kio.schema.errors import ErrorCode
-
 from replication.controller.cluster_state import ClusterState
 from replication.controller.refusal import Refusal
+from replication.protocol.error_code import ErrorCode
 
 
 def check_assignment(cluster: ClusterState, replicas: tuple[int, ...], replication_factor: int | None = None) -> None:
@@ -29,4 +28,4 @@ def check_assignment(cluster: ClusterState, replicas: tuple[int, ...], replicati
 
 def invalid_assignment(message: str) -> Refusal:
     """Return the refusal of an assignment."""
-    return Refusal(ErrorCode.invalid_replica_assignment, message)
+    return Refusal(ErrorCode.INVALID_REPLICA_ASSIGNMENT, message)

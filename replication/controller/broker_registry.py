@@ -5,8 +5,6 @@ from dataclasses import dataclass
 from typing import Final
 from uuid import UUID
 
-from kio.schema.errors import ErrorCode
-
 from logstore.files.partition_metadata import format_uuid
 from replication.controller import broker_changes
 from replication.controller.cluster_state import ClusterState
@@ -16,6 +14,7 @@ from replication.controller.sessions import BrokerIncarnation
 from replication.metadata.metadata_version import METADATA_VERSION_FEATURE
 from replication.metadata.nodes import BrokerRegistration
 from replication.metadata.records import Endpoint, MetadataRecord, RegisterBrokerRecord, SupportedFeature
+from replication.protocol.error_code import ErrorCode
 
 _RESERVED_DIRECTORIES: Final = 100
 """UUIDs below this number stand for no directory."""
@@ -43,10 +42,10 @@ def registered(cluster: ClusterState, broker_id: int, broker_epoch: int) -> Brok
     """Return the registration that a request of a broker refers to. Refuses with STALE_BROKER_EPOCH."""
     broker = cluster.image.brokers.get(broker_id)
     if broker is None:
-        raise Refusal(ErrorCode.stale_broker_epoch, f"No broker registration found for broker id {broker_id}")
+        raise Refusal(ErrorCode.STALE_BROKER_EPOCH, f"No broker registration found for broker id {broker_id}")
     if broker.epoch != broker_epoch:
         raise Refusal(
-            ErrorCode.stale_broker_epoch, f"Expected broker epoch {broker.epoch}, but got broker epoch {broker_epoch}"
+            ErrorCode.STALE_BROKER_EPOCH, f"Expected broker epoch {broker.epoch}, but got broker epoch {broker_epoch}"
         )
     return broker
 
@@ -81,7 +80,7 @@ def unregister_broker(cluster: ClusterState, broker_id: int) -> Decision[None]:
     """Forget a broker that will not come back. Refuses with BROKER_ID_NOT_REGISTERED."""
     broker = cluster.image.brokers.get(broker_id)
     if broker is None:
-        raise Refusal(ErrorCode.broker_id_not_registered, f"Broker ID {broker_id} is not currently registered")
+        raise Refusal(ErrorCode.BROKER_ID_NOT_REGISTERED, f"Broker ID {broker_id} is not currently registered")
     return Decision(broker_changes.unregister(cluster, broker), None)
 
 
@@ -93,18 +92,18 @@ def _check_identity(
 ) -> None:
     if request.cluster_id != cluster_id:
         raise Refusal(
-            ErrorCode.inconsistent_cluster_id,
+            ErrorCode.INCONSISTENT_CLUSTER_ID,
             f"Expected cluster ID {cluster_id}, but got cluster ID {request.cluster_id}",
         )
     is_other = known is not None and known.incarnation_id != request.incarnation_id
     if known is not None and is_other and has_session(BrokerIncarnation(known.id, known.epoch)):
         raise Refusal(
-            ErrorCode.duplicate_broker_registration,
+            ErrorCode.DUPLICATE_BROKER_REGISTRATION,
             "Another broker is registered with that broker id. If the broker was recently restarted this should "
             "self-resolve once the heartbeat manager expires the broker's session.",
         )
     if request.is_migrating_zk_broker:
-        raise Refusal(ErrorCode.broker_id_not_registered, "Controller does not support registering ZK brokers.")
+        raise Refusal(ErrorCode.BROKER_ID_NOT_REGISTERED, "Controller does not support registering ZK brokers.")
     if request.broker_id < 0:
         raise _invalid(f"Broker ID {request.broker_id} is negative, which stands for nobody")
 
@@ -142,7 +141,7 @@ def _check_level(feature: SupportedFeature, finalised: int) -> None:
     first, last = feature.min_supported_version, feature.max_supported_version
     if not first <= finalised <= last:
         raise Refusal(
-            ErrorCode.unsupported_version,
+            ErrorCode.UNSUPPORTED_VERSION,
             f"Unable to register because the broker does not support finalized version {finalised} of {feature.name}. "
             f"The broker wants a version between {first} and {last}, inclusive.",
         )
@@ -166,4 +165,4 @@ def _record(
 
 
 def _invalid(message: str) -> Refusal:
-    return Refusal(ErrorCode.invalid_registration, message)
+    return Refusal(ErrorCode.INVALID_REGISTRATION, message)

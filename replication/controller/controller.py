@@ -17,8 +17,6 @@ from random import Random
 from typing import TypeVar
 from uuid import UUID, uuid4
 
-from kio.schema.errors import ErrorCode
-
 from logstore.topic_partition import TopicPartition
 from replication.controller import broker_changes
 from replication.controller.broker_registry import RegistrationRequest, register_broker, registered, unregister_broker
@@ -45,6 +43,7 @@ from replication.controller.sessions import BrokerIncarnation, BrokerSessions
 from replication.controller.topics import MorePartitions, NewTopic, TopicAnswer, TopicMaker, delete_topics
 from replication.metadata.nodes import BrokerRegistration
 from replication.metadata.records import MetadataRecord, RegisterBrokerRecord
+from replication.protocol.error_code import ErrorCode
 
 T = TypeVar("T")
 
@@ -175,7 +174,7 @@ class Controller:
         registration_offset = self.cluster.registration_offsets.get(request.broker_id)
         if registration_offset is None:
             message = f"No register broker record offset for broker {request.broker_id}"
-            raise Refusal(ErrorCode.stale_broker_epoch, message)
+            raise Refusal(ErrorCode.STALE_BROKER_EPOCH, message)
         broker = registered(self.cluster, request.broker_id, request.broker_epoch)
         wish = Wish(request.want_fence, request.want_shut_down, request.current_metadata_offset)
         leads = self.cluster.index.leads

@@ -5,8 +5,6 @@ from enum import IntEnum
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
-from kio.schema.errors import ErrorCode
-
 from logstore.topic_partition import TopicPartition
 from replication.controller.cluster_state import ClusterState
 from replication.controller.decision import Decision
@@ -14,6 +12,7 @@ from replication.controller.imbalance import imbalanced
 from replication.controller.leadership import change_of
 from replication.controller.partition_change import Election
 from replication.metadata.records import MetadataRecord
+from replication.protocol.error_code import ErrorCode
 
 ELECTIONS_PER_PASS: Final = 1000
 """So that no batch of records becomes too large; what is left over comes in the next pass."""
@@ -40,11 +39,11 @@ _ELECTIONS: Final[Mapping[ElectionType, Election]] = MappingProxyType(
 _NOT_AVAILABLE: Final[Mapping[ElectionType, tuple[ErrorCode, str]]] = MappingProxyType(
     {
         ElectionType.PREFERRED: (
-            ErrorCode.preferred_leader_not_available,
+            ErrorCode.PREFERRED_LEADER_NOT_AVAILABLE,
             "The preferred leader was not available.",
         ),
         ElectionType.UNCLEAN: (
-            ErrorCode.eligible_leaders_not_available,
+            ErrorCode.ELIGIBLE_LEADERS_NOT_AVAILABLE,
             "Eligible topic partition leaders are not available.",
         ),
     }
@@ -61,7 +60,7 @@ def elect_leaders(
         return Decision(records, answers)
     everything = [TopicPartition(topic.name, number) for topic, number, _ in cluster.image.topics.partitions()]
     answers = [_elect_leader(cluster, each, election_type, records) for each in everything]
-    return Decision(records, [answer for answer in answers if answer.error is not ErrorCode.election_not_needed])
+    return Decision(records, [answer for answer in answers if answer.error is not ErrorCode.ELECTION_NOT_NEEDED])
 
 
 def balance_leaders(
@@ -99,16 +98,16 @@ def _elect_leader(
 ) -> ElectionAnswer:
     topic = cluster.topic_named(asked.topic)
     if topic is None:
-        return ElectionAnswer(asked, ErrorCode.unknown_topic_or_partition, f"No such topic as {asked.topic}")
+        return ElectionAnswer(asked, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"No such topic as {asked.topic}")
     partition = topic.partitions.get(asked.partition)
     if partition is None:
-        return ElectionAnswer(asked, ErrorCode.unknown_topic_or_partition, f"No such partition as {asked}")
+        return ElectionAnswer(asked, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"No such partition as {asked}")
     is_preferred = partition.leader == partition.preferred_leader
     if is_preferred if election_type is ElectionType.PREFERRED else partition.has_leader:
         message = "Leader election not needed for topic partition."
-        return ElectionAnswer(asked, ErrorCode.election_not_needed, message)
+        return ElectionAnswer(asked, ErrorCode.ELECTION_NOT_NEEDED, message)
     record = change_of(cluster, topic, asked.partition, election=_ELECTIONS[election_type])
     if record is None:
         return ElectionAnswer(asked, *_NOT_AVAILABLE[election_type])
     records.append(record)
-    return ElectionAnswer(asked, ErrorCode.none)
+    return ElectionAnswer(asked, ErrorCode.NONE)

@@ -4,8 +4,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
-from kio.schema.errors import ErrorCode
-
 from replication.controller.broker_registry import registered
 from replication.controller.cluster_state import ClusterState
 from replication.controller.decision import Decision
@@ -14,6 +12,7 @@ from replication.controller.partition_change import Target
 from replication.controller.partition_index import PartitionKey
 from replication.metadata.partition import LeaderRecoveryState, PartitionState
 from replication.metadata.records import NO_LEADER_CHANGE, MetadataRecord
+from replication.protocol.error_code import ErrorCode
 
 ANY_BROKER_EPOCH = -1
 """A leader that does not know in which epoch a follower is registered."""
@@ -67,25 +66,25 @@ def _change_isr(
     cluster: ClusterState, sender: int, change: IsrChange, records: dict[PartitionKey, MetadataRecord]
 ) -> IsrChangeAnswer:
     if change.key in records:
-        return IsrChangeAnswer(change.key, ErrorCode.invalid_update_version)
+        return IsrChangeAnswer(change.key, ErrorCode.INVALID_UPDATE_VERSION)
     topic = cluster.image.topics.by_id.get(change.key.topic_id)
     if topic is None:
-        return IsrChangeAnswer(change.key, ErrorCode.unknown_topic_id)
+        return IsrChangeAnswer(change.key, ErrorCode.UNKNOWN_TOPIC_ID)
     partition = topic.partitions.get(change.key.partition_id)
     if partition is None:
-        return IsrChangeAnswer(change.key, ErrorCode.unknown_topic_or_partition)
+        return IsrChangeAnswer(change.key, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
     error = _fault(cluster, sender, change, partition)
-    if error is not ErrorCode.none:
+    if error is not ErrorCode.NONE:
         return IsrChangeAnswer(change.key, error)
     isr = tuple(member.broker_id for member in change.new_isr)
     target = Target(isr=isr, leader_recovery_state=change.leader_recovery_state)
     record = change_of(cluster, topic, change.key.partition_id, target=target)
     if record is None:
-        return IsrChangeAnswer(change.key, ErrorCode.none, partition)
+        return IsrChangeAnswer(change.key, ErrorCode.NONE, partition)
     records[change.key] = record
     if record.leader not in {NO_LEADER_CHANGE, sender}:
-        return IsrChangeAnswer(change.key, ErrorCode.new_leader_elected)
-    return IsrChangeAnswer(change.key, ErrorCode.none, partition.changed(record))
+        return IsrChangeAnswer(change.key, ErrorCode.NEW_LEADER_ELECTED)
+    return IsrChangeAnswer(change.key, ErrorCode.NONE, partition.changed(record))
 
 
 def _fault(cluster: ClusterState, sender: int, change: IsrChange, partition: PartitionState) -> ErrorCode:
@@ -94,20 +93,20 @@ def _fault(cluster: ClusterState, sender: int, change: IsrChange, partition: Par
     recovering = change.leader_recovery_state == LeaderRecoveryState.RECOVERING
     recovered = partition.leader_recovery_state == LeaderRecoveryState.RECOVERED
     if change.leader_epoch > partition.leader_epoch or change.partition_epoch > partition.partition_epoch:
-        return ErrorCode.not_controller
+        return ErrorCode.NOT_CONTROLLER
     if change.leader_epoch < partition.leader_epoch:
-        return ErrorCode.fenced_leader_epoch
+        return ErrorCode.FENCED_LEADER_EPOCH
     if sender != partition.leader:
-        return ErrorCode.invalid_request
+        return ErrorCode.INVALID_REQUEST
     if change.partition_epoch < partition.partition_epoch:
-        return ErrorCode.invalid_update_version
+        return ErrorCode.INVALID_UPDATE_VERSION
     if len(set(isr)) != len(isr) or not set(isr) <= set(partition.replicas) or partition.leader not in isr:
-        return ErrorCode.invalid_request
+        return ErrorCode.INVALID_REQUEST
     if change.leader_recovery_state not in _RECOVERY_STATES or (recovering and (recovered or len(isr) > 1)):
-        return ErrorCode.invalid_request
+        return ErrorCode.INVALID_REQUEST
     if not _all_eligible(cluster, change.new_isr):
-        return ErrorCode.ineligible_replica
-    return ErrorCode.none
+        return ErrorCode.INELIGIBLE_REPLICA
+    return ErrorCode.NONE
 
 
 def _all_eligible(cluster: ClusterState, members: Iterable[IsrMember]) -> bool:

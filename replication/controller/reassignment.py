@@ -2,11 +2,10 @@
 
 from typing import NamedTuple
 
-from kio.schema.errors import ErrorCode
-
 from replication.controller.partition_change import Target, without
 from replication.controller.refusal import Refusal
 from replication.metadata.partition import PartitionState
+from replication.protocol.error_code import ErrorCode
 
 
 def start_target(partition: PartitionState, wished: tuple[int, ...]) -> Target:
@@ -36,7 +35,7 @@ def cancel_target(partition: PartitionState) -> Reversal:
     replicas = without(partition.replicas, partition.adding_replicas)
     if not replicas:
         raise Refusal(
-            ErrorCode.invalid_replica_assignment,
+            ErrorCode.INVALID_REPLICA_ASSIGNMENT,
             "Invalid replica assignment: addingReplicas contains all replicas.",
         )
     in_sync = without(partition.isr, partition.adding_replicas)

@@ -4,8 +4,6 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from kio.schema.errors import ErrorCode
-
 from logstore.topic_partition import TopicPartition
 from replication.controller.assignment import check_assignment
 from replication.controller.cluster_state import ClusterState
@@ -17,6 +15,7 @@ from replication.controller.refusal import Refusal
 from replication.metadata.partition import PartitionState
 from replication.metadata.records import MetadataRecord, PartitionChangeRecord
 from replication.metadata.topics import Topic
+from replication.protocol.error_code import ErrorCode
 
 
 class ReassignmentRequest(NamedTuple):
@@ -30,7 +29,7 @@ class ReassignmentAnswer(NamedTuple):
     """What became of one request."""
 
     partition: TopicPartition
-    error: ErrorCode = ErrorCode.none
+    error: ErrorCode = ErrorCode.NONE
     message: str | None = None
 
 
@@ -65,7 +64,7 @@ def alter_reassignments(
 def _check_once(times: int) -> None:
     """Refuse what one request names twice: what is decided first would not be known to what is decided then."""
     if times > 1:
-        raise Refusal(ErrorCode.invalid_request, "Duplicate partition.")
+        raise Refusal(ErrorCode.INVALID_REQUEST, "Duplicate partition.")
 
 
 def list_reassignments(
@@ -88,10 +87,10 @@ def _alter(
     name, partition_id = request.partition
     topic = cluster.topic_named(name)
     if topic is None:
-        raise Refusal(ErrorCode.unknown_topic_or_partition, f"Unable to find a topic named {name}.")
+        raise Refusal(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"Unable to find a topic named {name}.")
     partition = topic.partitions.get(partition_id)
     if partition is None:
-        raise Refusal(ErrorCode.unknown_topic_or_partition, f"Unable to find partition {name}:{partition_id}.")
+        raise Refusal(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"Unable to find partition {name}:{partition_id}.")
     if request.replicas is None:
         return _cancel(cluster, topic, partition_id, partition)
     check_assignment(cluster, request.replicas)
@@ -105,11 +104,11 @@ def _cancel(
     cluster: ClusterState, topic: Topic, partition_id: int, partition: PartitionState
 ) -> PartitionChangeRecord | None:
     if not partition.is_reassigning:
-        raise Refusal(ErrorCode.no_reassignment_in_progress)
+        raise Refusal(ErrorCode.NO_REASSIGNMENT_IN_PROGRESS)
     reversal = cancel_target(partition)
     if reversal.unclean and not cluster.unclean_allowed(topic):
         raise Refusal(
-            ErrorCode.invalid_replica_assignment,
+            ErrorCode.INVALID_REPLICA_ASSIGNMENT,
             f"Unable to revert partition assignment for {topic.name}:{partition_id} because it would require an "
             "unclean leader election.",
         )
@@ -127,7 +126,7 @@ def _check_eligible(named: TopicPartition, partition: PartitionState, reversal: 
     if reversal.unclean and partition.elr and not set(in_sync) <= set(partition.elr):
         eligible = ", ".join(map(str, partition.elr))
         raise Refusal(
-            ErrorCode.invalid_replica_assignment,
+            ErrorCode.INVALID_REPLICA_ASSIGNMENT,
             f"Unable to revert partition assignment for {named.topic}:{named.partition} because replica "
             f"{in_sync[0]} would lead without records that the eligible leader replicas ({eligible}) have. Start one "
             "of those first.",
@@ -139,6 +138,6 @@ def _check_replication_factor(partition: PartitionState, replicas: tuple[int, ..
     final = len({*partition.replicas, *partition.adding_replicas} - {*partition.removing_replicas})
     if final != len(replicas):
         raise Refusal(
-            ErrorCode.invalid_replication_factor,
+            ErrorCode.INVALID_REPLICATION_FACTOR,
             f"The replication factor is changed from {final} to {len(replicas)}",
         )

@@ -1,8 +1,7 @@
 """What the controller answers in place of doing what was asked."""
 
-from kio.schema.errors import ErrorCode
-
 from replication.errors import ReplicationError
+from replication.protocol.error_code import ErrorCode
 
 
 class Refusal(ReplicationError, RuntimeError):  # noqa: N818 - a reply to a client, not a failure of this side
@@ -10,7 +9,7 @@ class Refusal(ReplicationError, RuntimeError):  # noqa: N818 - a reply to a clie
 
     def __init__(self, code: ErrorCode, message: str | None = None) -> None:
         self.code = code
-        self.name = code.name.upper()
+        self.name = code.name
         """As in Kafka's documentation, such as STALE_BROKER_EPOCH."""
         self.message = message
         """What the answer's error message says; None where the code says it all."""

@@ -5,9 +5,8 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Final, NamedTuple
 
-from kio.schema.errors import ErrorCode
-
 from replication.controller.refusal import Refusal
+from replication.protocol.error_code import ErrorCode
 
 _NOBODY: Final = "All brokers are currently fenced, or have all their log directories cordoned."
 
@@ -131,4 +130,4 @@ class _Racks:
 
 
 def _invalid(message: str) -> Refusal:
-    return Refusal(ErrorCode.invalid_replication_factor, message)
+    return Refusal(ErrorCode.INVALID_REPLICATION_FACTOR, message)

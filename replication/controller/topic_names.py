@@ -3,9 +3,8 @@
 import re
 from typing import Final
 
-from kio.schema.errors import ErrorCode
-
 from replication.controller.refusal import Refusal
+from replication.protocol.error_code import ErrorCode
 
 _LEGAL: Final = re.compile(r"[a-zA-Z0-9._-]+")
 _LONGEST: Final = 249
@@ -41,11 +40,11 @@ class TopicNames:
         """Refuse with INVALID_TOPIC_EXCEPTION a name that no topic may have, or one too similar to another's."""
         fault = _fault(name)
         if fault:
-            raise Refusal(ErrorCode.invalid_topic_exception, fault)
+            raise Refusal(ErrorCode.INVALID_TOPIC_EXCEPTION, fault)
         for other in self._by_metric.get(_metric(name), ()):
             if other != name:
                 collision = f"Topic '{name}' collides with existing topic: {other}"
-                raise Refusal(ErrorCode.invalid_topic_exception, collision)
+                raise Refusal(ErrorCode.INVALID_TOPIC_EXCEPTION, collision)
 
 
 def _metric(name: str) -> str:

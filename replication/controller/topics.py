@@ -7,8 +7,6 @@ from random import Random
 from typing import Final, NamedTuple
 from uuid import UUID
 
-from kio.schema.errors import ErrorCode
-
 from replication.controller.assignment import check_assignment, invalid_assignment
 from replication.controller.cluster_state import MIN_IN_SYNC_REPLICAS, UNCLEAN_LEADER_ELECTION, ClusterState
 from replication.controller.decision import Decision
@@ -21,6 +19,7 @@ from replication.metadata.nodes import BrokerRegistration
 from replication.metadata.partition import PartitionState
 from replication.metadata.records import ClearElrRecord, ConfigRecord, MetadataRecord, RemoveTopicRecord, TopicRecord
 from replication.metadata.topics import Topic
+from replication.protocol.error_code import ErrorCode
 
 DEFAULT: Final = -1
 """As many as the controller's settings say."""
@@ -53,7 +52,7 @@ class TopicAnswer(NamedTuple):
 
     topic: str | UUID
     """As the request named it."""
-    error: ErrorCode = ErrorCode.none
+    error: ErrorCode = ErrorCode.NONE
     message: str | None = None
     topic_id: UUID | None = None
     """Of a topic that was made."""
@@ -120,12 +119,12 @@ class TopicMaker:
     def _placed(self, cluster: ClusterState, topic: NewTopic) -> list[PartitionState]:
         if topic.replication_factor < DEFAULT or topic.replication_factor == 0:
             raise Refusal(
-                ErrorCode.invalid_replication_factor,
+                ErrorCode.INVALID_REPLICATION_FACTOR,
                 "Replication factor must be larger than 0, or -1 to use the default value.",
             )
         if topic.partitions < DEFAULT or topic.partitions == 0:
             raise Refusal(
-                ErrorCode.invalid_partitions, "Number of partitions was set to an invalid non-positive value."
+                ErrorCode.INVALID_PARTITIONS, "Number of partitions was set to an invalid non-positive value."
             )
         count = self.partitions if topic.partitions == DEFAULT else topic.partitions
         factor = self.replication_factor if topic.replication_factor == DEFAULT else topic.replication_factor
@@ -139,13 +138,13 @@ class TopicMaker:
     def _add_partitions(self, cluster: ClusterState, request: MorePartitions) -> list[MetadataRecord]:
         topic = cluster.topic_named(request.name)
         if topic is None:
-            raise Refusal(ErrorCode.unknown_topic_or_partition)
+            raise Refusal(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
         count = len(topic.partitions)
         if request.count == count:
-            raise Refusal(ErrorCode.invalid_partitions, f"Topic already has {count} partition(s).")
+            raise Refusal(ErrorCode.INVALID_PARTITIONS, f"Topic already has {count} partition(s).")
         if request.count < count:
             raise Refusal(
-                ErrorCode.invalid_partitions,
+                ErrorCode.INVALID_PARTITIONS,
                 f"The topic {topic.name} currently has {count} partition(s); {request.count} would not be an increase.",
             )
         if request.count - count > PARTITIONS_PER_REQUEST:
@@ -182,7 +181,7 @@ def delete_topics(cluster: ClusterState, topics: Iterable[str | UUID]) -> Decisi
     for named, topic in dict(asked).items():
         if topic is None:
             by_id = isinstance(named, UUID)
-            error = ErrorCode.unknown_topic_id if by_id else ErrorCode.unknown_topic_or_partition
+            error = ErrorCode.UNKNOWN_TOPIC_ID if by_id else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
             answers.append(TopicAnswer(named, error))
             continue
         try:
@@ -201,21 +200,21 @@ def _topic(cluster: ClusterState, named: str | UUID) -> Topic | None:
 def _check_once(named: str | UUID, times: int) -> None:
     """Refuse what one request names twice: what is decided first would not be known to what is decided then."""
     if times > 1:
-        raise Refusal(ErrorCode.invalid_request, f"Duplicate topic {'name' if isinstance(named, str) else 'id'}.")
+        raise Refusal(ErrorCode.INVALID_REQUEST, f"Duplicate topic {'name' if isinstance(named, str) else 'id'}.")
 
 
 def _too_many() -> Refusal:
-    return Refusal(ErrorCode.policy_violation, "Excessively large number of partitions per request.")
+    return Refusal(ErrorCode.POLICY_VIOLATION, "Excessively large number of partitions per request.")
 
 
 def _check_new(cluster: ClusterState, topic: NewTopic, times: int) -> None:
     _check_once(topic.name, times)
     if topic.name in cluster.image.topics.by_name:
-        raise Refusal(ErrorCode.topic_already_exists, f"Topic '{topic.name}' already exists.")
+        raise Refusal(ErrorCode.TOPIC_ALREADY_EXISTS, f"Topic '{topic.name}' already exists.")
     cluster.topic_names.check(topic.name)
     nulls = [name for name, value in topic.configs.items() if value is None]
     if nulls:
-        raise Refusal(ErrorCode.invalid_config, f"Null value not supported for topic configs: {','.join(nulls)}")
+        raise Refusal(ErrorCode.INVALID_CONFIG, f"Null value not supported for topic configs: {','.join(nulls)}")
     _check_settings(topic.configs)
 
 
@@ -224,13 +223,13 @@ def _check_settings(configs: Mapping[str, str | None]) -> None:
     min_isr = configs.get(MIN_IN_SYNC_REPLICAS, "1") or ""
     if (parse_setting(min_isr) or 0) < 1:
         raise Refusal(
-            ErrorCode.invalid_config,
+            ErrorCode.INVALID_CONFIG,
             f"Invalid value {min_isr:.60} for configuration {MIN_IN_SYNC_REPLICAS}: at least 1",
         )
     unclean = configs.get(UNCLEAN_LEADER_ELECTION, "false") or ""
     if unclean.strip().lower() not in {"true", "false"}:
         raise Refusal(
-            ErrorCode.invalid_config,
+            ErrorCode.INVALID_CONFIG,
             f"Invalid value {unclean:.60} for configuration {UNCLEAN_LEADER_ELECTION}: either true or false",
         )
 
@@ -238,9 +237,9 @@ def _check_settings(configs: Mapping[str, str | None]) -> None:
 def _assigned(cluster: ClusterState, topic: NewTopic) -> list[PartitionState]:
     wrong = "A manual partition assignment was specified, but {} was not set to -1."
     if topic.replication_factor != DEFAULT:
-        raise Refusal(ErrorCode.invalid_request, wrong.format("replication factor"))
+        raise Refusal(ErrorCode.INVALID_REQUEST, wrong.format("replication factor"))
     if topic.partitions != DEFAULT:
-        raise Refusal(ErrorCode.invalid_request, wrong.format("numPartitions"))
+        raise Refusal(ErrorCode.INVALID_REQUEST, wrong.format("numPartitions"))
     factor: int | None = None
     partitions = {}
     for number, replicas in topic.assignments.items():
@@ -282,7 +281,7 @@ def _nobody_active(number: int) -> Refusal:
 
 def _not_replicable(factor: int) -> Refusal:
     return Refusal(
-        ErrorCode.invalid_replication_factor,
+        ErrorCode.INVALID_REPLICATION_FACTOR,
         f"Unable to replicate the partition {factor} time(s): All brokers are currently fenced or in controlled "
         "shutdown.",
     )

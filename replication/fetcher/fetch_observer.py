@@ -2,10 +2,9 @@
 
 from dataclasses import dataclass
 
-from kio.schema.errors import ErrorCode
-
 from logstore import AppendInfo, Log, TopicPartition
 from replication.fetcher.fetch_state import FetchState
+from replication.protocol.error_code import ErrorCode
 
 
 @dataclass(frozen=True, slots=True)

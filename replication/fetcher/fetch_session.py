@@ -6,9 +6,8 @@ from itertools import islice
 from typing import Final
 from uuid import UUID
 
-from kio.schema.errors import ErrorCode
-
 from logstore import TopicPartition
+from replication.protocol.error_code import ErrorCode
 from replication.protocol.messages.fetch import (
     INITIAL_SESSION_EPOCH,
     NO_SESSION,
@@ -18,7 +17,7 @@ from replication.protocol.messages.fetch import (
 )
 
 _MAX_SESSION_EPOCH: Final = 2**31 - 1
-_LOST: Final = frozenset({ErrorCode.fetch_session_id_not_found, ErrorCode.invalid_fetch_session_epoch})
+_LOST: Final = frozenset({ErrorCode.FETCH_SESSION_ID_NOT_FOUND, ErrorCode.INVALID_FETCH_SESSION_EPOCH})
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,10 +121,10 @@ class FetchSession:
 
         What is wrong begins a new session.
         """
-        if response.error is not ErrorCode.none:
-            self._id = NO_SESSION if response.error is ErrorCode.fetch_session_id_not_found else self._id
+        if response.error is not ErrorCode.NONE:
+            self._id = NO_SESSION if response.error is ErrorCode.FETCH_SESSION_ID_NOT_FOUND else self._id
             self._epoch = INITIAL_SESSION_EPOCH
-            return response.error.name.upper()
+            return response.error.name
         missing = request.partitions.keys() - response.partitions.keys() if _is_full(request) else ()
         if missing:
             self._epoch = INITIAL_SESSION_EPOCH
@@ -133,7 +132,7 @@ class FetchSession:
         for partition in response.partitions.keys() & self._held.keys():
             fetched = response.partitions[partition]
             # After an error leaders tell it again of their own.
-            self._held[partition] = fetched.high_watermark if fetched.error is ErrorCode.none else None
+            self._held[partition] = fetched.high_watermark if fetched.error is ErrorCode.NONE else None
         self._id = response.session_id
         in_session = self._id != NO_SESSION and not self._renewed
         self._epoch = _following(request.session_epoch) if in_session else INITIAL_SESSION_EPOCH

@@ -5,8 +5,6 @@ from dataclasses import replace
 from typing import Final
 from uuid import UUID
 
-from kio.schema.errors import ErrorCode
-
 from epoch import UNDEFINED_EPOCH, EndOffset
 from epoch.resource_limits import is_limit
 from logstore import Log, TopicPartition
@@ -40,6 +38,7 @@ from replication.fetcher.open_fetch import OpenFetch
 from replication.fetcher.open_questions import OpenQuestions, TruncationRequest
 from replication.fetcher.schedule import Schedule
 from replication.fetcher.throttle import Throttle
+from replication.protocol.error_code import ErrorCode
 from replication.protocol.messages.fetch import FetchedPartition, FetchPartition, FetchRequest, FetchResponse
 from replication.protocol.messages.list_offsets import ListOffsetsRequest, ListOffsetsResponse
 from replication.protocol.messages.offset_for_leader_epoch import OffsetForLeaderEpochResponse
@@ -356,7 +355,7 @@ class Fetcher:
                 continue
             error = self._noted(partition, answer.error)
             offsets: LeaderOffsets | None = _NO_OFFSETS
-            if error is ErrorCode.none:
+            if error is ErrorCode.NONE:
                 offsets = self._questions.offsets(partition, followed.state, request.partitions[partition], answer)
             if offsets is not None:
                 self._locate(partition, followed, error, offsets, now)
@@ -364,7 +363,7 @@ class Fetcher:
     def _locate(
         self, partition: TopicPartition, followed: FollowedPartition, error: ErrorCode, leader: LeaderOffsets, now: int
     ) -> None:
-        if error is ErrorCode.none and not 0 <= leader.log_start_offset <= leader.log_end_offset < MAX_OFFSET:
+        if error is ErrorCode.NONE and not 0 <= leader.log_start_offset <= leader.log_end_offset < MAX_OFFSET:
             reason = f"the leader's log cannot span {leader.log_start_offset:,} to {leader.log_end_offset:,}"
             self._put(partition, followed, after_failed_exchange(followed.state, self.rules, reason, now))
             return
@@ -404,7 +403,7 @@ class Fetcher:
 
     def _noted(self, partition: TopicPartition, error: ErrorCode) -> ErrorCode:
         """Tell of an error whom it concerns, and return it."""
-        if error is not ErrorCode.none:
+        if error is not ErrorCode.NONE:
             self._observer.erred(partition, error)
             if error in DOUBTFUL_ERRORS:
                 self._in_doubt(partition)

@@ -6,8 +6,6 @@ from threading import Event
 from types import TracebackType
 from typing import Final, Self
 
-from kio.schema.errors import ErrorCode
-
 from epoch.errors import InheritedError
 from epoch.forked import disown_after_fork
 from logstore import Log, TopicPartition
@@ -22,6 +20,7 @@ from replication.fetcher.leader_tracker import LeaderTracker
 from replication.fetcher.throttle import Throttle
 from replication.protocol.client.client_settings import ClientSettings
 from replication.protocol.client.cluster_client import ClusterClient
+from replication.protocol.error_code import ErrorCode
 from replication.protocol.errors import raise_for
 from replication.protocol.messages.metadata import ClusterMetadata
 
@@ -209,7 +208,7 @@ class Follower:
         return [
             partition
             for partition, problem in self._tracker.problems.items()
-            if isinstance(problem, Unknown) and problem.error is ErrorCode.unknown_topic_or_partition
+            if isinstance(problem, Unknown) and problem.error is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
         ]
 
     def _failure(self, partition: TopicPartition) -> str:

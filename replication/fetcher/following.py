@@ -14,13 +14,12 @@ the log (Kafka: AbstractFetcherThread). One that follows runs them so:
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from kio.schema.errors import ErrorCode
-
 from epoch import UNDEFINED_EPOCH, EndOffset, TruncationProtocol, truncation_for
 from replication.fetcher.actions import Action, Append, StartAfresh, TruncateTo
 from replication.fetcher.fetch_rules import FetchRules
 from replication.fetcher.fetch_state import FetchState, Phase
 from replication.fetcher.log_state import LogState
+from replication.protocol.error_code import ErrorCode
 
 
 class Step(NamedTuple):
@@ -88,7 +87,7 @@ def after_epoch_answer(
     state: FetchState, rules: FetchRules, log: LogState, error: ErrorCode, answer: EndOffset, now: int
 ) -> Step:
     """Take where the leader says that the epoch ends which was asked for."""
-    if error is not ErrorCode.none:
+    if error is not ErrorCode.NONE:
         return Step(_after_error(state, rules, error, now))
     if rules.protocol is TruncationProtocol.KIP_101:
         # Leaders of that time told no epoch.
@@ -105,7 +104,7 @@ def after_offsets(
     starts after the leader's ends, begins anew where that starts; any other goes on where it ends, once its epochs are
     known to agree. So does one begin anew that began too late, by a start which the same leader has taken back.
     """
-    if error is not ErrorCode.none:
+    if error is not ErrorCode.NONE:
         return Step(_after_error(state, rules, error, now))
     if leader.log_start_offset < state.began_at:
         reason = f"the leader's log starts at offset {leader.log_start_offset:,}, and not at {state.began_at:,}"
@@ -133,9 +132,9 @@ def after_fetch(
 
     After an Append, `after_append` gives the next state.
     """
-    if error is ErrorCode.offset_out_of_range:
+    if error is ErrorCode.OFFSET_OUT_OF_RANGE:
         return Step(replace(state, phase=Phase.LOCATING))
-    if error is not ErrorCode.none:
+    if error is not ErrorCode.NONE:
         return Step(_after_error(state, rules, error, now))
     if isinstance(answer, Append):
         if state.fetch_offset != log.log_end_offset:
@@ -176,8 +175,8 @@ def after_failed_exchange(state: FetchState, rules: FetchRules, reason: str, now
 
 
 def _after_error(state: FetchState, rules: FetchRules, error: ErrorCode, now: int) -> FetchState:
-    name = error.name.upper()
-    if error is ErrorCode.fenced_leader_epoch:
+    name = error.name
+    if error is ErrorCode.FENCED_LEADER_EPOCH:
         # Kafka marks the partition failed until it is told of the new leader.
         reason = f"{name}: there is a newer leader than that of epoch {state.leader_epoch}"
         return state.fenced(now + rules.back_off_ms, reason)

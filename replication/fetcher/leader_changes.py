@@ -3,11 +3,10 @@
 from dataclasses import dataclass
 from uuid import UUID
 
-from kio.schema.errors import ErrorCode
-
 from logstore import TopicPartition
 from logstore.files.partition_metadata import format_uuid
 from replication.protocol.addresses import Address
+from replication.protocol.error_code import ErrorCode
 from replication.protocol.messages.metadata import ClusterMetadata
 
 NO_BROKER = -1
@@ -28,7 +27,7 @@ class Unknown:
     """The metadata does not help: ask again later."""
 
     reason: str
-    error: ErrorCode = ErrorCode.none
+    error: ErrorCode = ErrorCode.NONE
     """The broker's, where it told one."""
 
 
@@ -57,8 +56,8 @@ def leader_of(
     topic = metadata.topics.get(partition.topic)
     if topic is None:
         return Unknown("the cluster's answer does not name the topic")
-    if topic.error is not ErrorCode.none:
-        return Unknown(f"the cluster says {topic.error.name.upper()} of the topic", topic.error)
+    if topic.error is not ErrorCode.NONE:
+        return Unknown(f"the cluster says {topic.error.name} of the topic", topic.error)
     if known.topic_id is not None and topic.topic_id is not None and known.topic_id != topic.topic_id:
         return Recreated(
             f"the topic {partition.topic} was deleted and created again: its id was {format_uuid(known.topic_id)} "
@@ -66,13 +65,13 @@ def leader_of(
         )
     standing = topic.partitions.get(partition.partition)
     if standing is None:
-        return Unknown("the topic has no such partition", ErrorCode.unknown_topic_or_partition)
+        return Unknown("the topic has no such partition", ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
     if standing.leader_epoch < known.leader_epoch:
         reason = f"the metadata is of leader epoch {standing.leader_epoch}, before {known.leader_epoch}"
         return Outdated(reason, leader_epoch=standing.leader_epoch)
     broker = metadata.brokers.get(standing.leader_id)
     if broker is None:
-        return Unknown("it has no leader now", ErrorCode.leader_not_available)
+        return Unknown("it has no leader now", ErrorCode.LEADER_NOT_AVAILABLE)
     found = KnownLeader(
         topic.topic_id or known.topic_id, broker.id, Address(broker.host, broker.port), standing.leader_epoch
     )

@@ -3,22 +3,21 @@
 from threading import Condition
 from typing import Final
 
-from kio.schema.errors import ErrorCode
-
 from logstore import TopicPartition
+from replication.protocol.error_code import ErrorCode
 
 DOUBTFUL_ERRORS: Final = frozenset(
     {
-        ErrorCode.broker_not_available,
-        ErrorCode.fenced_leader_epoch,
-        ErrorCode.inconsistent_topic_id,
-        ErrorCode.kafka_storage_error,
-        ErrorCode.leader_not_available,
-        ErrorCode.not_leader_or_follower,
-        ErrorCode.replica_not_available,
-        ErrorCode.unknown_leader_epoch,
-        ErrorCode.unknown_topic_id,
-        ErrorCode.unknown_topic_or_partition,
+        ErrorCode.BROKER_NOT_AVAILABLE,
+        ErrorCode.FENCED_LEADER_EPOCH,
+        ErrorCode.INCONSISTENT_TOPIC_ID,
+        ErrorCode.KAFKA_STORAGE_ERROR,
+        ErrorCode.LEADER_NOT_AVAILABLE,
+        ErrorCode.NOT_LEADER_OR_FOLLOWER,
+        ErrorCode.REPLICA_NOT_AVAILABLE,
+        ErrorCode.UNKNOWN_LEADER_EPOCH,
+        ErrorCode.UNKNOWN_TOPIC_ID,
+        ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
     }
 )
 """After these another broker may lead."""

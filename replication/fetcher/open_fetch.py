@@ -2,11 +2,10 @@
 
 from typing import Final
 
-from kio.schema.errors import ErrorCode
-
 from replication.fetcher.fetch_observer import FetchObserver
 from replication.fetcher.fetch_session import FetchSession, is_lost
 from replication.fetcher.fetcher_settings import FetcherSettings
+from replication.protocol.error_code import ErrorCode
 from replication.protocol.messages.fetch import FetchRequest, FetchResponse
 
 LONGEST_SILENCE_MS: Final = 10_000
@@ -85,4 +84,4 @@ class OpenFetch:
 
 def _is_over_quota(response: FetchResponse) -> bool:
     """Whether the leader has not looked: a client over its quota gets an empty answer, and is to wait (KIP-219)."""
-    return response.error is ErrorCode.none and response.throttle_time_ms > 0 and not response.partitions
+    return response.error is ErrorCode.NONE and response.throttle_time_ms > 0 and not response.partitions

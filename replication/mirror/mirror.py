@@ -6,8 +6,6 @@ from contextlib import ExitStack
 from types import TracebackType
 from typing import Final, Self
 
-from kio.schema.errors import ErrorCode
-
 from epoch.errors import InheritedError
 from epoch.forked import disown_after_fork
 from logstore import Log, LogDirectory, OfflineDirectoryError, TopicPartition
@@ -28,6 +26,7 @@ from replication.mirror.standstills import Standstills
 from replication.mirror.status import PartitionStatus
 from replication.mirror.truncated_records import TruncatedRecords, ensure_apart
 from replication.protocol.client.cluster_client import ClusterClient
+from replication.protocol.error_code import ErrorCode
 from replication.protocol.errors import raise_for
 from replication.protocol.messages.metadata import ClusterMetadata, TopicMetadata
 
@@ -287,7 +286,7 @@ class Mirror:
 
 def _ensure_there(name: str, metadata: ClusterMetadata, settings: MirrorSettings) -> None:
     topic = metadata.topics.get(name)
-    if topic is None or topic.error is ErrorCode.unknown_topic_or_partition:
+    if topic is None or topic.error is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
         raise UnknownTopicError(name, settings.bootstrap)
     raise_for(topic.error, f"topic {name!r}")
     missing = sorted(settings.partitions - topic.partitions.keys())

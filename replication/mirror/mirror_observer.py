@@ -4,8 +4,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
-from kio.schema.errors import ErrorCode
-
 from logstore import AppendInfo, Log, TopicPartition
 from replication.fetcher.fetch_observer import Cut, FetchObserver
 from replication.fetcher.fetch_state import FetchState
@@ -13,6 +11,7 @@ from replication.mirror.events import Disconnected, Event, Failed, LeaderChanged
 from replication.mirror.removed_records import RemovedRecords
 from replication.mirror.status import Tally
 from replication.mirror.truncated_records import TruncatedRecords
+from replication.protocol.error_code import ErrorCode
 
 _REFUSED: Final = "refused answer"
 
@@ -61,7 +60,7 @@ class MirrorObserver(FetchObserver):
 
     def erred(self, partition: TopicPartition, error: ErrorCode) -> None:
         """Count the error."""
-        self.tally(partition).errors[error.name.upper()] += 1
+        self.tally(partition).errors[error.name] += 1
 
     def refused(self, partition: TopicPartition, error: Exception) -> None:
         """Count and tell."""

@@ -5,8 +5,6 @@ from collections.abc import Generator, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final, TypeAlias, TypeVar
 
-from kio.schema.errors import ErrorCode
-
 from logstore import TopicPartition
 from replication.int32 import parse_setting
 from replication.operations.cluster_view import Aspect, BrokerView, ClusterView, Gap
@@ -14,6 +12,7 @@ from replication.operations.partition_filter import PartitionFilter
 from replication.operations.partition_view import PartitionView
 from replication.operations.quorum_view import QuorumView
 from replication.protocol.addresses import Address
+from replication.protocol.error_code import ErrorCode
 from replication.protocol.errors import (
     MalformedResponseError,
     RequestTimedOutError,
@@ -47,7 +46,7 @@ UnsupportedVersionError and RequestTimedOutError are thrown in instead of an ans
 MIN_ISR: Final = "min.insync.replicas"
 TOPICS_AT_ONCE: Final = 1_000
 """How many topics' settings are asked for in one request."""
-_DELETED: Final = frozenset({ErrorCode.unknown_topic_or_partition, ErrorCode.unknown_topic_id})
+_DELETED: Final = frozenset({ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.UNKNOWN_TOPIC_ID})
 """A topic that was told of before is gone."""
 
 
@@ -86,7 +85,7 @@ def _cluster(gaps: list[Gap]) -> Questions[DescribedCluster]:
             controller_id=metadata.controller_id,
             brokers={broker.id: DescribedBroker(broker, None) for broker in metadata.brokers.values()},
         )
-    if cluster.error is ErrorCode.mismatched_endpoint_type:
+    if cluster.error is ErrorCode.MISMATCHED_ENDPOINT_TYPE:
         raise error_for(cluster.error, "a controller's listener was asked; name those of brokers")
     raise_for(cluster.error, _said("DescribeCluster", cluster.error_message))
     if any(broker.is_fenced is None for broker in cluster.brokers.values()):
@@ -148,7 +147,7 @@ def _min_isr(topics: Sequence[str], gaps: list[Gap]) -> Questions[Mapping[str, i
             value = parse_setting(configuration.values.get(MIN_ISR) or "")
             if value is not None:
                 known[topic] = value
-            elif configuration.error is not ErrorCode.none and configuration.error not in _DELETED:
+            elif configuration.error is not ErrorCode.NONE and configuration.error not in _DELETED:
                 refused[topic] = configuration.error
     if refused:
         topic, code = next(iter(refused.items()))
@@ -180,7 +179,7 @@ def _quorum(gaps: list[Gap]) -> Questions[QuorumView | None]:
     except UnsupportedVersionError as error:
         gaps.append(Gap(Aspect.QUORUM, str(error), is_failure=False))
         return None
-    if quorum.error is not ErrorCode.none:
+    if quorum.error is not ErrorCode.NONE:
         reason = str(error_for(quorum.error, _said("DescribeQuorum", quorum.error_message)))
         gaps.append(Gap(Aspect.QUORUM, reason, is_failure=True))
         return None
@@ -199,7 +198,7 @@ def _reassignments(gaps: list[Gap]) -> Questions[Mapping[TopicPartition, Partiti
     except UnsupportedVersionError as error:
         gaps.append(Gap(Aspect.REASSIGNMENTS, str(error), is_failure=False))
         return {}
-    if listed.error is not ErrorCode.none:
+    if listed.error is not ErrorCode.NONE:
         reason = str(error_for(listed.error, _said("ListPartitionReassignments", listed.error_message)))
         gaps.append(Gap(Aspect.REASSIGNMENTS, reason, is_failure=True))
     return listed.partitions
@@ -208,7 +207,7 @@ def _reassignments(gaps: list[Gap]) -> Questions[Mapping[TopicPartition, Partiti
 def _ensure_found(chosen: PartitionFilter, topics: Sequence[str]) -> None:
     for pattern in chosen.topics:
         if not any(map(pattern.fullmatch, topics)):
-            raise error_for(ErrorCode.unknown_topic_or_partition, f"no topic is called {pattern.pattern}")
+            raise error_for(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"no topic is called {pattern.pattern}")
 
 
 def _has_no_quorum(gaps: list[Gap]) -> bool:

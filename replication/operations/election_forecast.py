@@ -4,13 +4,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from kio.schema.errors import ErrorCode
-
 from logstore import TopicPartition
 from replication.controller.cluster_state import ClusterState
 from replication.controller.elections import ElectionAnswer, ElectionType, elect_leaders
 from replication.controller.partition_index import PartitionKey
 from replication.metadata.records import NO_LEADER, NO_LEADER_CHANGE, PartitionChangeRecord
+from replication.protocol.error_code import ErrorCode
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,7 +32,7 @@ class ElectionForecast:
     @property
     def fails(self) -> bool:
         """Whether the election would be refused."""
-        return self.error not in (ErrorCode.none, ErrorCode.election_not_needed)
+        return self.error not in (ErrorCode.NONE, ErrorCode.ELECTION_NOT_NEEDED)
 
     def as_json(self) -> Mapping[str, Any]:
         """Return what can be written as JSON."""
@@ -44,7 +43,7 @@ class ElectionForecast:
             "would_lead": self.would_lead,
             "isr": self.isr,
             "unclean": self.is_unclean,
-            "error": None if self.error is ErrorCode.none else self.error.name.upper(),
+            "error": None if self.error is ErrorCode.NONE else self.error.name,
             "message": self.message,
         }
 

@@ -102,7 +102,7 @@ def _refuse_unclear_choice(options: ToolOptions) -> None:
 
 
 def _election_type(text: str) -> "ElectionType":
-    from replication.controller.elections import ElectionType  # noqa: PLC0415 - needs kio, which the help does not
+    from replication.controller.elections import ElectionType  # noqa: PLC0415 - slow to load, and the help does without
 
     known = {each.name: each for each in ElectionType}
     if text.upper() not in known:

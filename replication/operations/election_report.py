@@ -4,11 +4,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from kio.schema.errors import ErrorCode
-
 from logstore import TopicPartition
 from replication.controller.elections import ElectionType
 from replication.operations.error_text import error_text
+from replication.protocol.error_code import ErrorCode
 from replication.protocol.messages.elect_leaders import ElectionResult
 
 
@@ -22,17 +21,17 @@ class ElectionReport:
     @property
     def elected(self) -> list[TopicPartition]:
         """The partitions that have a new leader."""
-        return self._with(ErrorCode.none)
+        return self._with(ErrorCode.NONE)
 
     @property
     def not_needed(self) -> list[TopicPartition]:
         """The partitions that were as they should be."""
-        return self._with(ErrorCode.election_not_needed)
+        return self._with(ErrorCode.ELECTION_NOT_NEEDED)
 
     @property
     def failed(self) -> dict[TopicPartition, ElectionResult]:
         """The other partitions."""
-        fine = (ErrorCode.none, ErrorCode.election_not_needed)
+        fine = (ErrorCode.NONE, ErrorCode.ELECTION_NOT_NEEDED)
         return {partition: result for partition, result in self.results.items() if result.error not in fine}
 
     @property
@@ -67,7 +66,7 @@ class ElectionReport:
                 {
                     "topic": partition.topic,
                     "partition": partition.partition,
-                    "error": None if result.error is ErrorCode.none else result.error.name.upper(),
+                    "error": None if result.error is ErrorCode.NONE else result.error.name,
                     "message": result.message,
                 }
                 for partition, result in self.results.items()

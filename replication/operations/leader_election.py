@@ -6,8 +6,6 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Final
 
-from kio.schema.errors import ErrorCode
-
 from replication.errors import ReplicationError
 from replication.fetcher.back_off import BackOff
 from replication.operations.error_text import error_text
@@ -16,6 +14,7 @@ from replication.protocol.addresses import Address, parse_addresses
 from replication.protocol.client.client_settings import ClientSettings
 from replication.protocol.client.cluster_client import ClusterClient
 from replication.protocol.client.deadline import Deadline
+from replication.protocol.error_code import ErrorCode
 from replication.protocol.errors import (
     ConnectionClosedError,
     ConnectionFailedError,
@@ -29,7 +28,7 @@ from replication.protocol.messages.elect_leaders import ElectLeadersRequest, Ele
 
 TIMED_OUT: Final = "Timeout waiting for election results"
 CANNOT_BEGIN: Final = "Failed to create an admin client"
-NO_BROKER: Final = error_text(ErrorCode.unsupported_version, "The node does not support METADATA")
+NO_BROKER: Final = error_text(ErrorCode.UNSUPPORTED_VERSION, "The node does not support METADATA")
 NOT_AUTHORIZED: Final = "Not authorized to perform leader election"
 
 _TRANSIENT: Final = (
@@ -102,11 +101,11 @@ def _ask_controller(client: ClusterClient, request: ElectLeadersRequest, deadlin
 def accepted(response: ElectLeadersResponse) -> ElectLeadersResponse:
     """Return an answer unless the request was refused as a whole: then raise ToolError."""
     match response.error:
-        case ErrorCode.none:
+        case ErrorCode.NONE:
             return response
-        case ErrorCode.cluster_authorization_failed:
+        case ErrorCode.CLUSTER_AUTHORIZATION_FAILED:
             raise ToolError(NOT_AUTHORIZED, "the user needs Alter on the cluster", on_output_too=True)
-        case ErrorCode.request_timed_out:
+        case ErrorCode.REQUEST_TIMED_OUT:
             raise timed_out(None)
         case _:
             raise ToolError(error_text(response.error))

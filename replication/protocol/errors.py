@@ -3,9 +3,8 @@
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-from kio.schema.errors import ErrorCode
-
 from replication.errors import ReplicationError
+from replication.protocol.error_code import ErrorCode
 
 # Addresses and settings
 
@@ -137,7 +136,7 @@ class KafkaError(ReplicationError, RuntimeError):
 
     def __init__(self, code: ErrorCode, message: str = "") -> None:
         self.code = code
-        self.name = code.name.upper()
+        self.name = code.name
         """As in Kafka's documentation, such as NOT_LEADER_OR_FOLLOWER."""
         self.retriable = code.retriable
         """Whether the same request may succeed later."""
@@ -177,16 +176,16 @@ class InconsistentTopicIdError(KafkaError):
 
 
 _CLASSES: Final[Mapping[ErrorCode, type[KafkaError]]] = {
-    ErrorCode.offset_out_of_range: OffsetNotInLogError,
-    ErrorCode.unknown_topic_or_partition: UnknownTopicOrPartitionError,
-    ErrorCode.not_leader_or_follower: NotLeaderOrFollowerError,
-    ErrorCode.fenced_leader_epoch: FencedLeaderEpochError,
-    ErrorCode.unknown_leader_epoch: UnknownLeaderEpochError,
-    ErrorCode.fetch_session_id_not_found: FetchSessionError,
-    ErrorCode.invalid_fetch_session_epoch: FetchSessionError,
-    ErrorCode.fetch_session_topic_id_error: FetchSessionError,
-    ErrorCode.unknown_topic_id: UnknownTopicIdError,
-    ErrorCode.inconsistent_topic_id: InconsistentTopicIdError,
+    ErrorCode.OFFSET_OUT_OF_RANGE: OffsetNotInLogError,
+    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: UnknownTopicOrPartitionError,
+    ErrorCode.NOT_LEADER_OR_FOLLOWER: NotLeaderOrFollowerError,
+    ErrorCode.FENCED_LEADER_EPOCH: FencedLeaderEpochError,
+    ErrorCode.UNKNOWN_LEADER_EPOCH: UnknownLeaderEpochError,
+    ErrorCode.FETCH_SESSION_ID_NOT_FOUND: FetchSessionError,
+    ErrorCode.INVALID_FETCH_SESSION_EPOCH: FetchSessionError,
+    ErrorCode.FETCH_SESSION_TOPIC_ID_ERROR: FetchSessionError,
+    ErrorCode.UNKNOWN_TOPIC_ID: UnknownTopicIdError,
+    ErrorCode.INCONSISTENT_TOPIC_ID: InconsistentTopicIdError,
 }
 
 
@@ -197,5 +196,5 @@ def error_for(code: ErrorCode, message: str = "") -> KafkaError:
 
 def raise_for(code: ErrorCode, message: str = "") -> None:
     """Raise the exception for an error code, unless it says that there is no error."""
-    if code is not ErrorCode.none:
+    if code is not ErrorCode.NONE:
         raise error_for(code, message)

@@ -12,8 +12,6 @@ from random import Random
 from typing import TypeVar
 from uuid import UUID
 
-from kio.schema.errors import ErrorCode
-
 from logstore.topic_partition import TopicPartition
 from replication.controller.broker_registry import RegistrationRequest
 from replication.controller.controller import Controller, ControllerSettings, HeartbeatRequest
@@ -30,6 +28,7 @@ from replication.metadata.framing import decode, encode
 from replication.metadata.metadata_version import METADATA_VERSION_FEATURE, MetadataVersion
 from replication.metadata.partition import LeaderRecoveryState, PartitionState
 from replication.metadata.records import FeatureLevelRecord, MetadataRecord, SupportedFeature
+from replication.protocol.error_code import ErrorCode
 from tests.controller.invariants import Invariants
 
 T = TypeVar("T")
@@ -198,7 +197,7 @@ class Simulation:
         cancel = state.is_reassigning and self.random.random() < 0.5
         request = ReassignmentRequest(partition, None if cancel else wished)
         decision = self.controller.alter_reassignments([request])
-        if decision.answer[0].error is ErrorCode.none:
+        if decision.answer[0].error is ErrorCode.NONE:
             self.invariants.expect_replicas(key, _final(state, None if cancel else wished))
         self._append(decision)
 

@@ -4,7 +4,6 @@ from pathlib import Path
 from uuid import UUID
 
 import pytest
-from kio.schema.errors import ErrorCode
 
 from logstore import Log, LogConfig
 from replication.controller.controller import Controller, ControllerSettings
@@ -21,6 +20,7 @@ from replication.metadata.records import (
     SupportedFeature,
     UnfenceBrokerRecord,
 )
+from replication.protocol.error_code import ErrorCode
 from tests.controller.simulation import Simulation
 from tests.controller.small_cluster import SmallCluster, directory, named
 
@@ -151,7 +151,7 @@ def test_an_unregistered_broker_is_in_no_isr_and_no_elr() -> None:
     assert cluster.partition("b").isr == (2,)
     with pytest.raises(Refusal) as refusal:
         cluster.controller.unregister_broker(1)
-    assert refusal.value.code is ErrorCode.broker_id_not_registered
+    assert refusal.value.code is ErrorCode.BROKER_ID_NOT_REGISTERED
 
 
 def test_a_broker_that_cannot_do_what_is_finalised_is_refused() -> None:
@@ -206,13 +206,13 @@ def test_a_reassignment_is_not_cancelled_where_that_would_lose_records_unasked()
     cluster.configure("a", "unclean.leader.election.enable", "false")
     cancel = ReassignmentRequest(named("a-0"), None)
     (answer,) = cluster.controller.alter_reassignments([cancel]).answer
-    assert answer.error is ErrorCode.invalid_replica_assignment
+    assert answer.error is ErrorCode.INVALID_REPLICA_ASSIGNMENT
     assert answer.message is not None
     assert "would require an unclean leader election" in answer.message
     cluster.configure("a", "unclean.leader.election.enable", "true")
     cluster.heartbeat(1)
     (answer,) = cluster.done(cluster.controller.alter_reassignments([cancel]))
-    assert answer.error is ErrorCode.none
+    assert answer.error is ErrorCode.NONE
     assert cluster.partition("a").replicas == (1, 2)
     assert cluster.partition("a").leader == 1
 
@@ -244,7 +244,7 @@ def cancelled(cluster: SmallCluster) -> ReassignmentAnswer:
 def test_a_reassignment_is_not_cancelled_past_those_that_have_all_records(eligible: tuple[int, ...]) -> None:
     cluster = eligible_only(*eligible)
     answer = cancelled(cluster)
-    assert answer.error is ErrorCode.invalid_replica_assignment
+    assert answer.error is ErrorCode.INVALID_REPLICA_ASSIGNMENT
     assert answer.message is not None
     assert "replica 1 would lead without records that the eligible leader replicas" in answer.message
     assert cluster.partition("a").elr == eligible
@@ -255,14 +255,14 @@ def test_once_one_that_is_eligible_is_back_the_reassignment_is_cancelled_without
     cluster = eligible_only(2)
     cluster.heartbeat(2)
     assert (cluster.partition("a").leader, cluster.partition("a").isr) == (2, (2,))
-    assert cancelled(cluster).error is ErrorCode.none
+    assert cancelled(cluster).error is ErrorCode.NONE
     assert (cluster.partition("a").leader, cluster.partition("a").replicas) == (2, (1, 2, 3))
 
 
 def test_a_reassignment_is_cancelled_where_the_first_replica_is_eligible() -> None:
     cluster = eligible_only(1, 3)
     cluster.fence(2)
-    assert cancelled(cluster).error is ErrorCode.none
+    assert cancelled(cluster).error is ErrorCode.NONE
     assert (cluster.partition("a").isr, cluster.partition("a").replicas) == ((1,), (1, 2, 3))
     cluster.heartbeat(1)
     assert cluster.partition("a").leader == 1
@@ -270,7 +270,7 @@ def test_a_reassignment_is_cancelled_where_the_first_replica_is_eligible() -> No
 
 def test_under_kafka_s_own_rules_a_cancelled_reassignment_loses_what_those_eligible_have() -> None:
     cluster = eligible_only(2, as_kafka=True)
-    assert cancelled(cluster).error is ErrorCode.none
+    assert cancelled(cluster).error is ErrorCode.NONE
     state = cluster.partition("a")
     assert (state.leader, state.isr, state.elr, state.leader_recovery_state) == (1, (1,), (), 0)
 
@@ -298,13 +298,13 @@ def test_another_number_of_replicas_can_be_ruled_out() -> None:
         allow_replication_factor_change=False,
     )
     assert decision.answer[0].message == "The replication factor is changed from 2 to 3"
-    assert decision.answer[0].error is ErrorCode.invalid_replication_factor
-    assert decision.answer[1].error is ErrorCode.none
+    assert decision.answer[0].error is ErrorCode.INVALID_REPLICATION_FACTOR
+    assert decision.answer[1].error is ErrorCode.NONE
 
 
 def reassign(cluster: SmallCluster, partition: str, replicas: tuple[int, ...]) -> None:
     (answer,) = cluster.done(cluster.controller.alter_reassignments([ReassignmentRequest(named(partition), replicas)]))
-    assert answer.error is ErrorCode.none, answer
+    assert answer.error is ErrorCode.NONE, answer
 
 
 def test_the_last_known_leader_does_not_lead_what_was_reassigned_away_from_it() -> None:

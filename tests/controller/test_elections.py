@@ -1,8 +1,8 @@
 import pytest
-from kio.schema.errors import ErrorCode
 
 from replication.controller.controller import ControllerSettings
 from replication.controller.elections import ElectionAnswer, ElectionType, balance_leaders
+from replication.protocol.error_code import ErrorCode
 from tests.controller.small_cluster import SmallCluster, named
 
 PREFERRED, UNCLEAN = ElectionType.PREFERRED, ElectionType.UNCLEAN
@@ -24,9 +24,9 @@ def moved_away() -> SmallCluster:
 
 def test_a_preferred_election_brings_the_leadership_back_once_the_replica_is_in_sync() -> None:
     cluster = moved_away()
-    assert elect(cluster, PREFERRED, "a-0")[0].error is ErrorCode.preferred_leader_not_available
+    assert elect(cluster, PREFERRED, "a-0")[0].error is ErrorCode.PREFERRED_LEADER_NOT_AVAILABLE
     cluster.set_isr("a", 2, 3, 1)
-    assert elect(cluster, PREFERRED, "a-0")[0].error is ErrorCode.none
+    assert elect(cluster, PREFERRED, "a-0")[0].error is ErrorCode.NONE
     assert cluster.partition("a").leader == 1
     assert cluster.partition("a").leader_epoch == 2
 
@@ -36,13 +36,13 @@ def test_an_election_that_is_not_needed_is_told_so() -> None:
     cluster.topic("a", (1, 2))
     message = "Leader election not needed for topic partition."
     for kind in ElectionType:
-        assert elect(cluster, kind, "a-0") == [ElectionAnswer(named("a-0"), ErrorCode.election_not_needed, message)]
+        assert elect(cluster, kind, "a-0") == [ElectionAnswer(named("a-0"), ErrorCode.ELECTION_NOT_NEEDED, message)]
 
 
 def test_what_is_unknown_is_named() -> None:
     cluster = SmallCluster()
     cluster.topic("a", (1, 2))
-    unknown = ErrorCode.unknown_topic_or_partition
+    unknown = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     assert elect(cluster, PREFERRED, "b-0", "a-7") == [
         ElectionAnswer(named("b-0"), unknown, "No such topic as b"),
         ElectionAnswer(named("a-7"), unknown, "No such partition as a-7"),
@@ -52,7 +52,7 @@ def test_what_is_unknown_is_named() -> None:
 def test_all_partitions_are_elected_and_those_that_need_none_are_left_out() -> None:
     cluster = moved_away()
     cluster.set_isr("a", 2, 3, 1)
-    assert elect(cluster, PREFERRED) == [ElectionAnswer(named("a-0"), ErrorCode.none)]
+    assert elect(cluster, PREFERRED) == [ElectionAnswer(named("a-0"), ErrorCode.NONE)]
 
 
 def test_a_preferred_election_gives_a_leaderless_partition_any_leader_in_sync() -> None:
@@ -73,11 +73,11 @@ def test_an_unclean_election_costs_what_is_asked_for() -> None:
     cluster.fence(1)
     cluster.heartbeat(2)
     assert (cluster.partition("a").leader, cluster.partition("a").isr) == (-1, (1,))
-    assert elect(cluster, PREFERRED, "a-0")[0].error is ErrorCode.preferred_leader_not_available
-    assert elect(cluster, UNCLEAN, "a-0")[0].error is ErrorCode.none
+    assert elect(cluster, PREFERRED, "a-0")[0].error is ErrorCode.PREFERRED_LEADER_NOT_AVAILABLE
+    assert elect(cluster, UNCLEAN, "a-0")[0].error is ErrorCode.NONE
     state = cluster.partition("a")
     assert (state.leader, state.isr, state.leader_recovery_state) == (2, (2,), 1)
-    assert elect(cluster, UNCLEAN, "a-0")[0].error is ErrorCode.election_not_needed
+    assert elect(cluster, UNCLEAN, "a-0")[0].error is ErrorCode.ELECTION_NOT_NEEDED
 
 
 def test_nobody_alive_cannot_be_elected() -> None:
@@ -85,7 +85,7 @@ def test_nobody_alive_cannot_be_elected() -> None:
     cluster.topic("a", (1,))
     cluster.fence(1)
     (answer,) = elect(cluster, UNCLEAN, "a-0")
-    assert answer.error is ErrorCode.eligible_leaders_not_available
+    assert answer.error is ErrorCode.ELIGIBLE_LEADERS_NOT_AVAILABLE
     assert answer.message == "Eligible topic partition leaders are not available."
 
 

@@ -1,12 +1,12 @@
 """One request that names the same thing twice: nothing is decided from a state that its own first half changes."""
 
 import pytest
-from kio.schema.errors import ErrorCode
 
 from replication.controller.elections import ElectionType
 from replication.controller.isr_changes import IsrChange, IsrChangeRequest, IsrMember
 from replication.controller.reassignments import ReassignmentAnswer, ReassignmentRequest
 from replication.controller.topics import MorePartitions, TopicAnswer
+from replication.protocol.error_code import ErrorCode
 from tests.controller.small_cluster import SmallCluster, named
 
 DUPLICATE_NAME, DUPLICATE_ID = "Duplicate topic name.", "Duplicate topic id."
@@ -21,7 +21,7 @@ def cluster() -> SmallCluster:
 
 def test_a_topic_is_deleted_once_and_not_where_it_is_named_twice(cluster: SmallCluster) -> None:
     topic_id = cluster.key("a").topic_id
-    invalid = ErrorCode.invalid_request
+    invalid = ErrorCode.INVALID_REQUEST
     for asked, answers in (
         (["a", "a"], [TopicAnswer("a", invalid, DUPLICATE_NAME)]),
         ([topic_id, topic_id], [TopicAnswer(topic_id, invalid, DUPLICATE_ID)]),
@@ -37,14 +37,14 @@ def test_a_topic_is_deleted_once_and_not_where_it_is_named_twice(cluster: SmallC
 def test_a_topic_is_enlarged_once(cluster: SmallCluster) -> None:
     decision = cluster.controller.add_partitions([MorePartitions("a", 2), MorePartitions("a", 3)])
     assert decision.records == []
-    assert decision.answer == [TopicAnswer("a", ErrorCode.invalid_request, DUPLICATE_NAME)]
+    assert decision.answer == [TopicAnswer("a", ErrorCode.INVALID_REQUEST, DUPLICATE_NAME)]
 
 
 def test_a_partition_goes_one_way(cluster: SmallCluster) -> None:
     asked = [ReassignmentRequest(named("a-0"), (1, 2)), ReassignmentRequest(named("a-0"), None)]
     decision = cluster.controller.alter_reassignments(asked)
     assert decision.records == []
-    assert decision.answer == [ReassignmentAnswer(named("a-0"), ErrorCode.invalid_request, "Duplicate partition.")]
+    assert decision.answer == [ReassignmentAnswer(named("a-0"), ErrorCode.INVALID_REQUEST, "Duplicate partition.")]
 
 
 def test_a_partition_is_elected_once(cluster: SmallCluster) -> None:
@@ -53,14 +53,14 @@ def test_a_partition_is_elected_once(cluster: SmallCluster) -> None:
     cluster.set_isr("a", 2, 3, 1)
     before = cluster.partition("a").leader_epoch
     answers = cluster.done(cluster.controller.elect_leaders(ElectionType.PREFERRED, [named("a-0")] * 2))
-    assert [answer.error for answer in answers] == [ErrorCode.none]
+    assert [answer.error for answer in answers] == [ErrorCode.NONE]
     assert cluster.partition("a").leader_epoch == before + 1
 
 
 def test_an_isr_that_was_just_changed_is_another_than_the_leader_knows(cluster: SmallCluster) -> None:
     shrunk = IsrChange(cluster.key("a"), 0, 0, (IsrMember(1),))
     answers = cluster.done(cluster.controller.change_isrs(IsrChangeRequest(1, cluster.epochs[1], (shrunk, shrunk))))
-    assert [answer.error for answer in answers] == [ErrorCode.none, ErrorCode.invalid_update_version]
+    assert [answer.error for answer in answers] == [ErrorCode.NONE, ErrorCode.INVALID_UPDATE_VERSION]
     assert cluster.partition("a") == answers[0].partition
 
 
@@ -68,4 +68,4 @@ def test_a_recovery_state_that_nobody_knows_is_refused(cluster: SmallCluster) ->
     strange = IsrChange(cluster.key("a"), 0, 0, (IsrMember(1),), leader_recovery_state=7)
     decision = cluster.controller.change_isrs(IsrChangeRequest(1, cluster.epochs[1], (strange,)))
     assert decision.records == []
-    assert decision.answer[0].error is ErrorCode.invalid_request
+    assert decision.answer[0].error is ErrorCode.INVALID_REQUEST

@@ -2,7 +2,6 @@ from typing import Any, NoReturn
 from uuid import UUID
 
 import pytest
-from kio.schema.errors import ErrorCode
 
 from replication.controller.controller import ControllerSettings
 from replication.controller.partition_index import PartitionIndex
@@ -11,6 +10,7 @@ from replication.controller.topic_names import TopicNames
 from replication.controller.topics import MorePartitions, NewTopic, TopicAnswer
 from replication.metadata.errors import InvalidReplayError
 from replication.metadata.records import ClearElrRecord, ConfigRecord, PartitionRecord, TopicRecord
+from replication.protocol.error_code import ErrorCode
 from tests.controller.small_cluster import SmallCluster, directory
 
 
@@ -20,7 +20,7 @@ def create(cluster: SmallCluster, *topics: NewTopic) -> list[TopicAnswer]:
 
 def refused(cluster: SmallCluster, topic: NewTopic) -> tuple[str, str | None]:
     (answer,) = create(cluster, topic)
-    return answer.error.name.upper(), answer.message
+    return answer.error.name, answer.message
 
 
 def enlarge(cluster: SmallCluster, name: str, count: int, *assignments: tuple[int, ...]) -> TopicAnswer:
@@ -105,17 +105,17 @@ def test_where_nobody_lives_nothing_is_made() -> None:
     all_fenced += "log directories cordoned."
     assert refused(cluster, NewTopic("b", 1, 1)) == ("INVALID_REPLICATION_FACTOR", all_fenced)
     assert refused(cluster, NewTopic("b", assignments={0: (1,)}))[0] == "INVALID_REPLICA_ASSIGNMENT"
-    assert enlarge(cluster, "a", 2).error is ErrorCode.invalid_replication_factor
-    assert enlarge(cluster, "a", 2, (1,)).error is ErrorCode.invalid_replica_assignment
+    assert enlarge(cluster, "a", 2).error is ErrorCode.INVALID_REPLICATION_FACTOR
+    assert enlarge(cluster, "a", 2, (1,)).error is ErrorCode.INVALID_REPLICA_ASSIGNMENT
 
 
 def test_one_topic_s_fault_does_not_keep_another_from_being_made() -> None:
     cluster = SmallCluster()
     answers = create(cluster, NewTopic("a", 1, 1), NewTopic("b", 0), NewTopic("twice"), NewTopic("twice"))
     assert [(answer.topic, answer.error) for answer in answers] == [
-        ("a", ErrorCode.none),
-        ("b", ErrorCode.invalid_partitions),
-        ("twice", ErrorCode.invalid_request),
+        ("a", ErrorCode.NONE),
+        ("b", ErrorCode.INVALID_PARTITIONS),
+        ("twice", ErrorCode.INVALID_REQUEST),
     ]
     assert set(cluster.controller.cluster.image.topics.by_name) == {"a"}
 
@@ -124,7 +124,7 @@ def test_what_is_only_validated_is_not_made() -> None:
     cluster = SmallCluster()
     decision = cluster.controller.create_topics([NewTopic("a", 1, 1)], validate_only=True)
     assert decision.records == []
-    assert decision.answer[0].error is ErrorCode.none
+    assert decision.answer[0].error is ErrorCode.NONE
 
 
 def test_too_many_partitions_at_once_are_refused_altogether() -> None:
@@ -132,7 +132,7 @@ def test_too_many_partitions_at_once_are_refused_altogether() -> None:
         create(SmallCluster(), NewTopic("a", 5000, 1), NewTopic("b", 5001, 1))
     cluster = SmallCluster()
     cluster.topic("c", (1,))
-    assert enlarge(cluster, "c", 10_002).error is ErrorCode.policy_violation
+    assert enlarge(cluster, "c", 10_002).error is ErrorCode.POLICY_VIOLATION
 
 
 def test_a_cordoned_directory_gets_no_replica_by_chance() -> None:
@@ -156,8 +156,8 @@ def test_a_broker_that_shuts_down_gets_no_replica_by_chance() -> None:
 def test_partitions_are_added_at_the_end_with_as_many_replicas() -> None:
     cluster = SmallCluster()
     cluster.topic("a", (1, 2))
-    assert enlarge(cluster, "a", 3).error is ErrorCode.none
-    assert enlarge(cluster, "a", 4, (3, 1)).error is ErrorCode.none
+    assert enlarge(cluster, "a", 3).error is ErrorCode.NONE
+    assert enlarge(cluster, "a", 4, (3, 1)).error is ErrorCode.NONE
     assert [len(cluster.partition("a", number).replicas) for number in range(4)] == [2] * 4
     assert cluster.partition("a", 3).replicas == (3, 1)
 
@@ -165,11 +165,11 @@ def test_partitions_are_added_at_the_end_with_as_many_replicas() -> None:
 def test_partitions_that_cannot_be_added_are_refused_with_a_reason() -> None:
     cluster = SmallCluster()
     cluster.topic("a", (1, 2))
-    assert enlarge(cluster, "b", 2).error is ErrorCode.unknown_topic_or_partition
+    assert enlarge(cluster, "b", 2).error is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     assert enlarge(cluster, "a", 1).message == "Topic already has 1 partition(s)."
     assert enlarge(cluster, "a", 0).message == ("The topic a currently has 1 partition(s); 0 would not be an increase.")
-    assert enlarge(cluster, "a", 3, (1, 2)).error is ErrorCode.invalid_replica_assignment
-    assert enlarge(cluster, "a", 2, (1,)).error is ErrorCode.invalid_replica_assignment
+    assert enlarge(cluster, "a", 3, (1, 2)).error is ErrorCode.INVALID_REPLICA_ASSIGNMENT
+    assert enlarge(cluster, "a", 2, (1,)).error is ErrorCode.INVALID_REPLICA_ASSIGNMENT
 
 
 def test_a_topic_is_deleted_by_name_or_id_with_its_settings() -> None:
@@ -179,10 +179,10 @@ def test_a_topic_is_deleted_by_name_or_id_with_its_settings() -> None:
     topic_id = cluster.key("a").topic_id
     answers = cluster.done(cluster.controller.delete_topics([topic_id, "b", "c", UUID(int=5)]))
     assert [answer.error for answer in answers] == [
-        ErrorCode.none,
-        ErrorCode.none,
-        ErrorCode.unknown_topic_or_partition,
-        ErrorCode.unknown_topic_id,
+        ErrorCode.NONE,
+        ErrorCode.NONE,
+        ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+        ErrorCode.UNKNOWN_TOPIC_ID,
     ]
     assert len(cluster.controller.cluster.image.topics) == 0
     assert not cluster.controller.cluster.index.leads(1)
@@ -210,7 +210,7 @@ def test_a_name_is_not_compared_with_all_others(separator: str) -> None:
     other = "." if separator == "_" else "_"
     collides = f"Topic 'a{other}7' collides with existing topic: a{separator}7"
     assert refused(cluster, NewTopic(f"a{other}7", 1, 1)) == ("INVALID_TOPIC_EXCEPTION", collides)
-    assert create(cluster, NewTopic(f"a{other}20", 1, 1))[0].error is ErrorCode.none
+    assert create(cluster, NewTopic(f"a{other}20", 1, 1))[0].error is ErrorCode.NONE
 
 
 def test_a_name_is_free_again_once_the_similar_topic_is_deleted() -> None:
@@ -218,7 +218,7 @@ def test_a_name_is_free_again_once_the_similar_topic_is_deleted() -> None:
     cluster.topic("a.b", (1,))
     assert refused(cluster, NewTopic("a_b", 1, 1))[0] == "INVALID_TOPIC_EXCEPTION"
     cluster.done(cluster.controller.delete_topics(["a.b"]))
-    assert create(cluster, NewTopic("a_b", 1, 1))[0].error is ErrorCode.none
+    assert create(cluster, NewTopic("a_b", 1, 1))[0].error is ErrorCode.NONE
     assert refused(cluster, NewTopic("a.b", 1, 1))[0] == "INVALID_TOPIC_EXCEPTION"
 
 
@@ -245,7 +245,7 @@ def updates(cluster: SmallCluster, topics: int, monkeypatch: pytest.MonkeyPatch)
     with monkeypatch.context() as patched:
         patched.setattr(PartitionIndex, "update", counted)
         made = [NewTopic(f"t{number}", 2, 3, configs={"min.insync.replicas": "2"}) for number in range(topics)]
-        assert {answer.error for answer in create(cluster, *made)} == {ErrorCode.none}
+        assert {answer.error for answer in create(cluster, *made)} == {ErrorCode.NONE}
     return calls
 
 
@@ -284,7 +284,7 @@ def test_a_number_that_is_none_is_refused(value: str) -> None:
 def test_a_number_is_read_as_java_reads_it(value: str) -> None:
     cluster = SmallCluster(elr=True)
     (answer,) = create(cluster, NewTopic("a", 1, 3, configs={"min.insync.replicas": value}))
-    assert answer.error is ErrorCode.none
+    assert answer.error is ErrorCode.NONE
     topic = cluster.controller.cluster.topic_named("a")
     assert topic is not None
     assert cluster.controller.cluster.min_isr(topic) == 2

@@ -212,7 +212,7 @@ class TwinController(Controller):
 
 def _error(answer: Any) -> str:
     if isinstance(answer, list):
-        return str(answer[0].error.name.upper())
+        return str(answer[0].error.name)
     return "NONE"
 
 

@@ -4,41 +4,41 @@ import re
 from collections.abc import Mapping
 from typing import Final
 
-from kio.schema.errors import ErrorCode
+from replication.protocol.error_code import ErrorCode
 
 _PACKAGE: Final = "org.apache.kafka.common.errors."
 _IRREGULAR: Final[Mapping[ErrorCode, str]] = {
-    ErrorCode.unknown_server_error: "UnknownServerException",
-    ErrorCode.corrupt_message: "CorruptRecordException",
-    ErrorCode.request_timed_out: "TimeoutException",
-    ErrorCode.message_too_large: "RecordTooLargeException",
-    ErrorCode.stale_controller_epoch: "ControllerMovedException",
-    ErrorCode.offset_metadata_too_large: "OffsetMetadataTooLarge",
-    ErrorCode.network_exception: "NetworkException",
-    ErrorCode.invalid_topic_exception: "InvalidTopicException",
-    ErrorCode.record_list_too_large: "RecordBatchTooLargeException",
-    ErrorCode.topic_authorization_failed: "TopicAuthorizationException",
-    ErrorCode.group_authorization_failed: "GroupAuthorizationException",
-    ErrorCode.cluster_authorization_failed: "ClusterAuthorizationException",
-    ErrorCode.topic_already_exists: "TopicExistsException",
-    ErrorCode.invalid_config: "InvalidConfigurationException",
-    ErrorCode.out_of_order_sequence_number: "OutOfOrderSequenceException",
-    ErrorCode.duplicate_sequence_number: "DuplicateSequenceException",
-    ErrorCode.invalid_producer_id_mapping: "InvalidPidMappingException",
-    ErrorCode.invalid_transaction_timeout: "InvalidTxnTimeoutException",
-    ErrorCode.transactional_id_authorization_failed: "TransactionalIdAuthorizationException",
-    ErrorCode.kafka_storage_error: "KafkaStorageException",
-    ErrorCode.sasl_authentication_failed: "SaslAuthenticationException",
-    ErrorCode.delegation_token_auth_disabled: "DelegationTokenDisabledException",
-    ErrorCode.delegation_token_request_not_allowed: "UnsupportedByAuthenticationException",
-    ErrorCode.delegation_token_authorization_failed: "DelegationTokenAuthorizationException",
-    ErrorCode.non_empty_group: "GroupNotEmptyException",
-    ErrorCode.principal_deserialization_failure: "PrincipalDeserializationException",
-    ErrorCode.fetch_session_topic_id_error: "FetchSessionTopicIdException",
-    ErrorCode.invalid_regular_expression: "InvalidRegularExpression",
+    ErrorCode.UNKNOWN_SERVER_ERROR: "UnknownServerException",
+    ErrorCode.CORRUPT_MESSAGE: "CorruptRecordException",
+    ErrorCode.REQUEST_TIMED_OUT: "TimeoutException",
+    ErrorCode.MESSAGE_TOO_LARGE: "RecordTooLargeException",
+    ErrorCode.STALE_CONTROLLER_EPOCH: "ControllerMovedException",
+    ErrorCode.OFFSET_METADATA_TOO_LARGE: "OffsetMetadataTooLarge",
+    ErrorCode.NETWORK_EXCEPTION: "NetworkException",
+    ErrorCode.INVALID_TOPIC_EXCEPTION: "InvalidTopicException",
+    ErrorCode.RECORD_LIST_TOO_LARGE: "RecordBatchTooLargeException",
+    ErrorCode.TOPIC_AUTHORIZATION_FAILED: "TopicAuthorizationException",
+    ErrorCode.GROUP_AUTHORIZATION_FAILED: "GroupAuthorizationException",
+    ErrorCode.CLUSTER_AUTHORIZATION_FAILED: "ClusterAuthorizationException",
+    ErrorCode.TOPIC_ALREADY_EXISTS: "TopicExistsException",
+    ErrorCode.INVALID_CONFIG: "InvalidConfigurationException",
+    ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER: "OutOfOrderSequenceException",
+    ErrorCode.DUPLICATE_SEQUENCE_NUMBER: "DuplicateSequenceException",
+    ErrorCode.INVALID_PRODUCER_ID_MAPPING: "InvalidPidMappingException",
+    ErrorCode.INVALID_TRANSACTION_TIMEOUT: "InvalidTxnTimeoutException",
+    ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED: "TransactionalIdAuthorizationException",
+    ErrorCode.KAFKA_STORAGE_ERROR: "KafkaStorageException",
+    ErrorCode.SASL_AUTHENTICATION_FAILED: "SaslAuthenticationException",
+    ErrorCode.DELEGATION_TOKEN_AUTH_DISABLED: "DelegationTokenDisabledException",
+    ErrorCode.DELEGATION_TOKEN_REQUEST_NOT_ALLOWED: "UnsupportedByAuthenticationException",
+    ErrorCode.DELEGATION_TOKEN_AUTHORIZATION_FAILED: "DelegationTokenAuthorizationException",
+    ErrorCode.NON_EMPTY_GROUP: "GroupNotEmptyException",
+    ErrorCode.PRINCIPAL_DESERIALIZATION_FAILURE: "PrincipalDeserializationException",
+    ErrorCode.FETCH_SESSION_TOPIC_ID_ERROR: "FetchSessionTopicIdException",
+    ErrorCode.INVALID_REGULAR_EXPRESSION: "InvalidRegularExpression",
 }
 _ELSEWHERE: Final[Mapping[ErrorCode, str]] = {
-    ErrorCode.invalid_record: "org.apache.kafka.common.InvalidRecordException",
+    ErrorCode.INVALID_RECORD: "org.apache.kafka.common.InvalidRecordException",
 }
 
 
@@ -53,7 +53,7 @@ def _class_name(code: ErrorCode) -> str:
     return _ELSEWHERE.get(code) or _PACKAGE + _IRREGULAR.get(code, regular)
 
 
-_NAMES: Final = {_class_name(code): code.name.upper() for code in ErrorCode}
+_NAMES: Final = {_class_name(code): code.name for code in ErrorCode}
 _WRAPPERS: Final = (
     "java.util.concurrent.ExecutionException: ",
     "java.io.IOException: ",

@@ -16,8 +16,6 @@ from enum import Enum
 from types import MappingProxyType
 from typing import Final
 
-from kio.schema.errors import ErrorCode
-
 from logstore.topic_partition import TopicPartition
 from replication.controller.classic import events
 from replication.controller.classic.broker_queue import BrokerQueue
@@ -32,6 +30,7 @@ from replication.controller.classic.term import Term
 from replication.controller.classic.watches import Watches
 from replication.controller.elections import ElectionAnswer, ElectionType
 from replication.controller.refusal import Refusal
+from replication.protocol.error_code import ErrorCode
 
 FIRST_BALANCE_MS: Final = 5000
 """After an election."""
@@ -145,7 +144,7 @@ class ClassicController:
             return
         deleted = [each for each, stop in command.partitions.items() if stop.delete]
         if deleted:
-            outcomes = {each: errors.get(each, ErrorCode.none) for each in deleted}
+            outcomes = {each: errors.get(each, ErrorCode.NONE) for each in deleted}
             self._put(events.StopReplicaAnswered(broker_id, outcomes))
 
     # What happens inside
@@ -200,7 +199,7 @@ class ClassicController:
 
     @contextmanager
     def _asked(self) -> Iterator[Term]:
-        not_controller = Refusal(ErrorCode.not_controller, f"Broker {self.broker_id} is not the controller.")
+        not_controller = Refusal(ErrorCode.NOT_CONTROLLER, f"Broker {self.broker_id} is not the controller.")
         if self.term is None:
             raise not_controller
         try:

@@ -3,8 +3,6 @@
 from collections.abc import Iterable
 from enum import Enum, auto
 
-from kio.schema.errors import ErrorCode
-
 from logstore.topic_partition import TopicPartition
 from replication.controller.classic.context import Context
 from replication.controller.classic.errors import StateChangeError
@@ -13,6 +11,7 @@ from replication.controller.classic.partition_machine import PartitionMachine
 from replication.controller.classic.partition_states import PartitionState
 from replication.controller.classic.selectors import Selector
 from replication.controller.elections import ElectionAnswer, ElectionType
+from replication.protocol.error_code import ErrorCode
 
 
 class Trigger(Enum):
@@ -39,7 +38,7 @@ class Elections:
         if partitions is not None:
             return [self._elect(election_type, each, trigger) for each in partitions]
         answers = [self._elect(election_type, each, trigger) for each in list(self._context.assignments)]
-        return [each for each in answers if each.error is not ErrorCode.election_not_needed]
+        return [each for each in answers if each.error is not ErrorCode.ELECTION_NOT_NEEDED]
 
     def _elect(self, election_type: ElectionType, partition: TopicPartition, trigger: Trigger) -> ElectionAnswer:
         refused = self._refuse(election_type, partition)
@@ -51,22 +50,22 @@ class Elections:
         outcomes = self._partitions.change([partition], PartitionState.ONLINE, selector, unclean=unclean)
         outcome = outcomes[partition]
         if not isinstance(outcome, StateChangeError):
-            return ElectionAnswer(partition, ErrorCode.none)
+            return ElectionAnswer(partition, ErrorCode.NONE)
         not_available = (
-            ErrorCode.preferred_leader_not_available if is_preferred else ErrorCode.eligible_leaders_not_available
+            ErrorCode.PREFERRED_LEADER_NOT_AVAILABLE if is_preferred else ErrorCode.ELIGIBLE_LEADERS_NOT_AVAILABLE
         )
         return ElectionAnswer(partition, not_available, str(outcome))
 
     def _refuse(self, election_type: ElectionType, partition: TopicPartition) -> ElectionAnswer | None:
         assignment = self._context.assignments.get(partition)
         if assignment is None:
-            return ElectionAnswer(partition, ErrorCode.unknown_topic_or_partition, "The partition does not exist.")
+            return ElectionAnswer(partition, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "The partition does not exist.")
         if partition.topic in self._context.deleting:
-            return ElectionAnswer(partition, ErrorCode.invalid_topic_exception, "The topic is being deleted")
+            return ElectionAnswer(partition, ErrorCode.INVALID_TOPIC_EXCEPTION, "The topic is being deleted")
         state = self._context.states.get(partition)
         leader = NO_LEADER if state is None else state.leader
         is_preferred = election_type is ElectionType.PREFERRED
         if leader in assignment.replicas[:1] if is_preferred else leader in self._context.live:
             message = "Leader election not needed for topic partition."
-            return ElectionAnswer(partition, ErrorCode.election_not_needed, message)
+            return ElectionAnswer(partition, ErrorCode.ELECTION_NOT_NEEDED, message)
         return None

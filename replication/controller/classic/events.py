@@ -3,9 +3,8 @@
 from collections.abc import Mapping
 from typing import NamedTuple, TypeAlias
 
-from kio.schema.errors import ErrorCode
-
 from logstore.topic_partition import TopicPartition
+from replication.protocol.error_code import ErrorCode
 
 
 class ControllerChanged(NamedTuple):
@@ -59,7 +58,7 @@ class StopReplicaAnswered(NamedTuple):
 
     broker_id: int
     errors: Mapping[TopicPartition, ErrorCode]
-    """By partition that was to be deleted; ErrorCode.none where it was."""
+    """By partition that was to be deleted; ErrorCode.NONE where it was."""
 
 
 Event: TypeAlias = (

@@ -3,8 +3,6 @@
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 
-from kio.schema.errors import ErrorCode
-
 from logstore.topic_partition import TopicPartition
 from replication.controller.classic.broker_changes import changes_between
 from replication.controller.classic.broker_queue import BrokerQueue
@@ -26,6 +24,7 @@ from replication.controller.classic.topic_deletion import TopicDeletion
 from replication.controller.classic.watches import Watches
 from replication.controller.elections import ElectionType
 from replication.controller.refusal import Refusal
+from replication.protocol.error_code import ErrorCode
 
 
 class Term:
@@ -164,10 +163,10 @@ class Term:
         """Let others lead what a broker leads that is about to stop; return what it still leads."""
         known = self.context.broker_epochs.get(broker_id)
         if known is None:
-            raise Refusal(ErrorCode.broker_not_available, f"Broker id {broker_id} does not exist.")
+            raise Refusal(ErrorCode.BROKER_NOT_AVAILABLE, f"Broker id {broker_id} does not exist.")
         if broker_epoch < known:
             raise Refusal(
-                ErrorCode.stale_broker_epoch, f"Broker {broker_id} is of epoch {known} by now, not {broker_epoch}."
+                ErrorCode.STALE_BROKER_EPOCH, f"Broker {broker_id} is of epoch {known} by now, not {broker_epoch}."
             )
         self.context.shutting_down.add(broker_id)
         held = [
@@ -228,8 +227,8 @@ class Term:
 
     def replicas_deleted(self, broker_id: int, errors: Mapping[TopicPartition, ErrorCode]) -> None:
         """Take note of which replicas a broker deleted, and which it could not."""
-        failed = [Replica(each, broker_id) for each, error in errors.items() if error is not ErrorCode.none]
-        done = [Replica(each, broker_id) for each, error in errors.items() if error is ErrorCode.none]
+        failed = [Replica(each, broker_id) for each, error in errors.items() if error is not ErrorCode.NONE]
+        done = [Replica(each, broker_id) for each, error in errors.items() if error is ErrorCode.NONE]
         if failed:
             self.deletion.failed(failed)
         self.deletion.succeeded(done)
@@ -255,9 +254,9 @@ class Term:
         """Move a partition, or cancel that it moves (None); `stored`: the store asks for this. Raises Refusal."""
         current = self.context.assignments.get(partition)
         if current is None or (target is not None and partition.topic in self.context.deleting):
-            raise Refusal(ErrorCode.unknown_topic_or_partition, "The partition does not exist.")
+            raise Refusal(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "The partition does not exist.")
         if target is None and partition not in self.context.reassigning:
-            raise Refusal(ErrorCode.no_reassignment_in_progress)
+            raise Refusal(ErrorCode.NO_REASSIGNMENT_IN_PROGRESS)
         wished = current.cancelled() if target is None else current.reassign_to(target)
         self._check_reassignment(partition, wished, target)
         with suppress(MalformedNodeError):
@@ -274,7 +273,7 @@ class Term:
     def _check_reassignment(
         self, partition: TopicPartition, wished: ReplicaAssignment, target: tuple[int, ...] | None
     ) -> None:
-        invalid = ErrorCode.invalid_replica_assignment
+        invalid = ErrorCode.INVALID_REPLICA_ASSIGNMENT
         if target is not None and (not target or len(set(target)) < len(target)):
             raise Refusal(invalid, f"Replicas must be some and each once, not {list(target)}.")
         unknown = [each for each in wished.adding if each not in self.context.broker_epochs]

@@ -9,8 +9,6 @@ from threading import RLock
 from types import TracebackType
 from typing import Any, Final, Self, TypeVar, overload
 
-from kio.static.protocol import RequestPayload
-
 from replication.protocol.addresses import Address, parse_address
 from replication.protocol.client.client_settings import ClientSettings
 from replication.protocol.client.deadline import Deadline
@@ -27,6 +25,7 @@ from replication.protocol.errors import (
 from replication.protocol.messages.api_versions import ApiVersions
 from replication.protocol.messages.request import Request
 from replication.protocol.wire.framing import FrameReader
+from replication.protocol.wire.schema import RequestPayload
 
 AnswerT = TypeVar("AnswerT")
 

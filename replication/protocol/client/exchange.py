@@ -3,8 +3,6 @@
 from collections import deque
 from typing import Any, Final, NamedTuple
 
-from kio.static.protocol import RequestPayload, ResponsePayload
-
 from replication.protocol.errors import MalformedResponseError
 from replication.protocol.messages import api_versions
 from replication.protocol.messages.api_versions import ApiVersions
@@ -12,7 +10,7 @@ from replication.protocol.messages.apis import Api, api_of
 from replication.protocol.messages.request import Request
 from replication.protocol.wire.framing import SIZE_BYTES
 from replication.protocol.wire.message_bounds import end_of
-from replication.protocol.wire.schema import read, response_class, write
+from replication.protocol.wire.schema import RequestPayload, ResponsePayload, read, response_class, write
 
 _MAX_CORRELATION_ID: Final = 0x7FFFFFFF
 

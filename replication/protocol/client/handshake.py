@@ -3,14 +3,12 @@
 from collections.abc import Generator
 from typing import Any, Final
 
-from kio.schema.errors import ErrorCode
-from kio.static.protocol import RequestPayload
-
 from replication.protocol.client.sasl import sasl_client
 from replication.protocol.client.security import SaslSettings
+from replication.protocol.error_code import ErrorCode
 from replication.protocol.errors import AuthenticationFailedError, raise_for
 from replication.protocol.messages.api_versions import ApiVersions, negotiate
-from replication.protocol.wire.schema import request_classes
+from replication.protocol.wire.schema import RequestPayload, request_classes
 
 _SASL_HANDSHAKE: Final = 17
 _HANDSHAKE_VERSIONS: Final = range(1, 2)
@@ -36,10 +34,10 @@ def _authenticate(sasl: SaslSettings, versions: ApiVersions) -> Generator[Reques
     message = next(client)
     while True:
         answer = yield request(auth_bytes=message)
-        if answer.error_code is not ErrorCode.none:
+        error = ErrorCode.of(answer.error_code)
+        if error is not ErrorCode.NONE:
             raise AuthenticationFailedError(
-                f"the broker refuses {sasl.username} by {sasl.mechanism.value}: "
-                f"{answer.error_message or answer.error_code.name.upper()}"
+                f"the broker refuses {sasl.username} by {sasl.mechanism.value}: {answer.error_message or error.name}"
             )
         try:
             message = client.send(answer.auth_bytes)
@@ -51,11 +49,12 @@ def _choose_mechanism(sasl: SaslSettings, versions: ApiVersions) -> Generator[Re
     version = versions.highest(_SASL_HANDSHAKE, "SaslHandshake", _HANDSHAKE_VERSIONS)
     request = request_classes(_SASL_HANDSHAKE, version).SaslHandshakeRequest
     answer = yield request(mechanism=sasl.mechanism.value)
-    if answer.error_code is ErrorCode.unsupported_sasl_mechanism:
+    error = ErrorCode.of(answer.error_code)
+    if error is ErrorCode.UNSUPPORTED_SASL_MECHANISM:
         accepted = ", ".join(answer.mechanisms) or "none"
         raise AuthenticationFailedError(
             f"the broker does not accept {sasl.mechanism.value}", f"choose a mechanism that it accepts: {accepted}"
         )
-    if answer.error_code is ErrorCode.illegal_sasl_state:
+    if error is ErrorCode.ILLEGAL_SASL_STATE:
         raise AuthenticationFailedError("the listener asks nobody to authenticate", "leave out the user and password")
-    raise_for(answer.error_code, "SaslHandshake")
+    raise_for(error, "SaslHandshake")

@@ -6,11 +6,9 @@ from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any, Final
 
-from kio.schema.errors import ErrorCode
-from kio.static.protocol import RequestPayload
-
+from replication.protocol.error_code import ErrorCode
 from replication.protocol.errors import UnsupportedVersionError, raise_for
-from replication.protocol.wire.schema import request_classes
+from replication.protocol.wire.schema import RequestPayload, request_classes
 
 DEFAULT_CLIENT_ID: Final = "epochlog"
 
@@ -48,16 +46,16 @@ def negotiate() -> Generator[RequestPayload, Any, ApiVersions]:
     """
     asked = VERSIONS.stop - 1
     answer = yield _request(asked)
-    if answer.error_code is ErrorCode.unsupported_version:
+    if ErrorCode.of(answer.error_code) is ErrorCode.UNSUPPORTED_VERSION:
         told = _told(answer) if answer.api_keys else ApiVersions({API_KEY: range(1)})
         answer = yield _request(told.highest(API_KEY, _NAME, range(asked)))
-    raise_for(answer.error_code, _NAME)
+    raise_for(ErrorCode.of(answer.error_code), _NAME)
     return _told(answer)
 
 
 def is_unsupported(body: memoryview) -> bool:
     """Whether the body of an answer to ApiVersions, of any version, says that the question's version is not known."""
-    return body[:2] == ErrorCode.unsupported_version.to_bytes(2, "big")
+    return body[:2] == ErrorCode.UNSUPPORTED_VERSION.to_bytes(2, "big")
 
 
 def _request(asked: int) -> RequestPayload:

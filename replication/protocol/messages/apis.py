@@ -4,8 +4,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from kio.static.protocol import RequestPayload
-
 from replication.protocol.messages import (
     broker_heartbeat,
     broker_registration,
@@ -36,7 +34,7 @@ from replication.protocol.messages.list_partition_reassignments import ListParti
 from replication.protocol.messages.metadata import MetadataRequest
 from replication.protocol.messages.offset_for_leader_epoch import OffsetForLeaderEpochRequest
 from replication.protocol.messages.request import Request
-from replication.protocol.wire.schema import request_classes, write
+from replication.protocol.wire.schema import RequestPayload, request_classes, write
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,11 +5,9 @@ from datetime import timedelta
 from typing import Any, Final
 from uuid import UUID
 
-from kio.schema.errors import ErrorCode
-from kio.static.protocol import RequestPayload
-
+from replication.protocol.error_code import ErrorCode
 from replication.protocol.messages.request import Request
-from replication.protocol.wire.schema import request_classes
+from replication.protocol.wire.schema import RequestPayload, request_classes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,7 +66,7 @@ def encode_broker_heartbeat(request: BrokerHeartbeatRequest, version: int) -> Re
 def decode_broker_heartbeat(payload: Any) -> BrokerHeartbeatResponse:
     """Read kio's BrokerHeartbeatResponse."""
     return BrokerHeartbeatResponse(
-        error=payload.error_code,
+        error=ErrorCode.of(payload.error_code),
         is_caught_up=payload.is_caught_up,
         is_fenced=payload.is_fenced,
         should_shut_down=payload.should_shut_down,

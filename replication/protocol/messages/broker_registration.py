@@ -7,11 +7,9 @@ from enum import IntEnum
 from typing import Any, Final, NamedTuple
 from uuid import UUID
 
-from kio.schema.errors import ErrorCode
-from kio.static.protocol import RequestPayload
-
+from replication.protocol.error_code import ErrorCode
 from replication.protocol.messages.request import Request
-from replication.protocol.wire.schema import request_classes
+from replication.protocol.wire.schema import RequestPayload, request_classes
 
 
 class SecurityProtocol(IntEnum):
@@ -99,7 +97,7 @@ def encode_broker_registration(request: BrokerRegistrationRequest, version: int)
 def decode_broker_registration(payload: Any) -> BrokerRegistrationResponse:
     """Read kio's BrokerRegistrationResponse."""
     return BrokerRegistrationResponse(
-        error=payload.error_code,
+        error=ErrorCode.of(payload.error_code),
         broker_epoch=payload.broker_epoch,
         throttle_time_ms=payload.throttle_time // timedelta(milliseconds=1),
     )

@@ -4,12 +4,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
-from kio.schema.errors import ErrorCode
-from kio.static.protocol import RequestPayload
-
+from replication.protocol.error_code import ErrorCode
 from replication.protocol.messages.metadata import Broker
 from replication.protocol.messages.request import Request
-from replication.protocol.wire.schema import request_classes
+from replication.protocol.wire.schema import RequestPayload, request_classes
 
 
 class DescribedBroker(NamedTuple):
@@ -24,7 +22,7 @@ class DescribedBroker(NamedTuple):
 class DescribedCluster:
     """The answer to a DescribeClusterRequest (Kafka: DescribeClusterResponse)."""
 
-    error: ErrorCode = ErrorCode.none
+    error: ErrorCode = ErrorCode.NONE
     error_message: str | None = None
     cluster_id: str
     controller_id: int
@@ -56,7 +54,7 @@ def decode_describe_cluster(payload: Any) -> DescribedCluster:
     """Read kio's DescribeClusterResponse."""
     tells_of_fenced = payload.__version__ >= _SINCE_FENCED
     return DescribedCluster(
-        error=payload.error_code,
+        error=ErrorCode.of(payload.error_code),
         error_message=payload.error_message,
         cluster_id=payload.cluster_id,
         controller_id=payload.controller_id,

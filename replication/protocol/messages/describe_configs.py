@@ -4,11 +4,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
-from kio.schema.errors import ErrorCode
-from kio.static.protocol import RequestPayload
-
+from replication.protocol.error_code import ErrorCode
 from replication.protocol.messages.request import Request
-from replication.protocol.wire.schema import request_classes
+from replication.protocol.wire.schema import RequestPayload, request_classes
 
 
 class TopicConfiguration(NamedTuple):
@@ -56,11 +54,10 @@ def encode_describe_configs(request: DescribeConfigsRequest, version: int) -> Re
 def decode_describe_configs(payload: Any) -> DescribedConfigs:
     """Read kio's DescribeConfigsResponse."""
     return DescribedConfigs(
-        topics={
-            told.resource_name: TopicConfiguration(
-                told.error_code, told.error_message, {config.name: config.value for config in told.configs}
-            )
-            for told in payload.results
-            if told.resource_type == _TOPIC
-        }
+        topics={told.resource_name: _configuration(told) for told in payload.results if told.resource_type == _TOPIC}
     )
+
+
+def _configuration(told: Any) -> TopicConfiguration:
+    values = {config.name: config.value for config in told.configs}
+    return TopicConfiguration(ErrorCode.of(told.error_code), told.error_message, values)

@@ -4,12 +4,10 @@ from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 from uuid import UUID
 
-from kio.schema.errors import ErrorCode
-from kio.static.protocol import RequestPayload
-
+from replication.protocol.error_code import ErrorCode
 from replication.protocol.errors import MalformedResponseError
 from replication.protocol.messages.request import Request
-from replication.protocol.wire.schema import request_classes
+from replication.protocol.wire.schema import RequestPayload, request_classes
 
 
 class QuorumReplica(NamedTuple):
@@ -30,7 +28,7 @@ class QuorumReplica(NamedTuple):
 class DescribedQuorum:
     """The answer to a DescribeQuorumRequest (Kafka: QuorumInfo)."""
 
-    error: ErrorCode = ErrorCode.none
+    error: ErrorCode = ErrorCode.NONE
     error_message: str | None = None
     """None below version 2."""
     leader_id: int = -1
@@ -67,8 +65,9 @@ def encode_describe_quorum(_: DescribeQuorumRequest, version: int) -> RequestPay
 def decode_describe_quorum(payload: Any) -> DescribedQuorum:
     """Read kio's DescribeQuorumResponse; MalformedResponseError where it tells of no or of another partition."""
     version = payload.__version__
-    if payload.error_code is not ErrorCode.none:
-        return DescribedQuorum(error=payload.error_code, error_message=_message(payload, version))
+    error = ErrorCode.of(payload.error_code)
+    if error is not ErrorCode.NONE:
+        return DescribedQuorum(error=error, error_message=_message(payload, version))
     told = [(topic.topic_name, partition) for topic in payload.topics for partition in topic.partitions]
     if [(topic, partition.partition_index) for topic, partition in told] != [(METADATA_TOPIC, 0)]:
         raise MalformedResponseError(
@@ -76,7 +75,7 @@ def decode_describe_quorum(payload: Any) -> DescribedQuorum:
         )
     partition = told[0][1]
     return DescribedQuorum(
-        error=partition.error_code,
+        error=ErrorCode.of(partition.error_code),
         error_message=_message(partition, version),
         leader_id=partition.leader_id,
         leader_epoch=partition.leader_epoch,

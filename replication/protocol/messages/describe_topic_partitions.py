@@ -4,11 +4,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
-from kio.static.protocol import RequestPayload
-
+from replication.protocol.error_code import ErrorCode
 from replication.protocol.messages.metadata import PartitionMetadata, TopicMetadata
 from replication.protocol.messages.request import Request
-from replication.protocol.wire.schema import request_classes
+from replication.protocol.wire.schema import RequestPayload, request_classes
 
 
 class Cursor(NamedTuple):
@@ -67,7 +66,7 @@ def decode_describe_topic_partitions(payload: Any) -> TopicPartitionsPage:
 
 def _topic(topic: Any) -> TopicMetadata:
     return TopicMetadata(
-        error=topic.error_code,
+        error=ErrorCode.of(topic.error_code),
         topic_id=topic.topic_id,
         is_internal=topic.is_internal,
         partitions={told.partition_index: _partition(told) for told in topic.partitions},
@@ -76,7 +75,7 @@ def _topic(topic: Any) -> TopicMetadata:
 
 def _partition(told: Any) -> PartitionMetadata:
     return PartitionMetadata(
-        told.error_code,
+        ErrorCode.of(told.error_code),
         told.leader_id,
         told.leader_epoch,
         tuple(told.replica_nodes),

@@ -5,13 +5,11 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, Final, NamedTuple
 
-from kio.schema.errors import ErrorCode
-from kio.static.protocol import RequestPayload
-
 from logstore import TopicPartition
+from replication.protocol.error_code import ErrorCode
 from replication.protocol.messages.by_topic import by_topic
 from replication.protocol.messages.request import Request
-from replication.protocol.wire.schema import request_classes
+from replication.protocol.wire.schema import RequestPayload, request_classes
 
 PREFERRED: Final = 0
 """Only the first replica may be elected, where it is in sync."""
@@ -31,7 +29,7 @@ class ElectionResult(NamedTuple):
 class ElectLeadersResponse:
     """The answer to an ElectLeadersRequest."""
 
-    error: ErrorCode = ErrorCode.none
+    error: ErrorCode = ErrorCode.NONE
     """What is wrong with the request as a whole, such as CLUSTER_AUTHORIZATION_FAILED (v1)."""
     results: Mapping[TopicPartition, ElectionResult]
     """Of the partitions asked for; where all were asked for, of those that needed an election."""
@@ -76,14 +74,18 @@ def encode_elect_leaders(request: ElectLeadersRequest, version: int) -> RequestP
 def decode_elect_leaders(payload: Any) -> ElectLeadersResponse:
     """Read kio's ElectLeadersResponse."""
     return ElectLeadersResponse(
-        error=payload.error_code if payload.__version__ >= _SINCE_TYPE else ErrorCode.none,
+        error=ErrorCode.of(payload.error_code) if payload.__version__ >= _SINCE_TYPE else ErrorCode.NONE,
         results={
-            TopicPartition(topic.topic, told.partition_id): ElectionResult(told.error_code, told.error_message)
+            TopicPartition(topic.topic, told.partition_id): _result(told)
             for topic in payload.replica_election_results
             for told in topic.partition_result
         },
         throttle_time_ms=payload.throttle_time // timedelta(milliseconds=1),
     )
+
+
+def _result(told: Any) -> ElectionResult:
+    return ElectionResult(ErrorCode.of(told.error_code), told.error_message)
 
 
 def _topics(kind: Any, partitions: tuple[TopicPartition, ...]) -> tuple[Any, ...]:

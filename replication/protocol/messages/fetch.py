@@ -6,17 +6,15 @@ from datetime import timedelta
 from typing import Any, Final, NamedTuple
 from uuid import UUID
 
-from kio.schema.errors import ErrorCode
-from kio.static.protocol import RequestPayload
-
 from epoch import EndOffset
 from logstore import TopicPartition
 from replication.protocol.addresses import Address
+from replication.protocol.error_code import ErrorCode
 from replication.protocol.errors import MalformedResponseError
 from replication.protocol.messages.by_topic import by_topic
 from replication.protocol.messages.replica_id import CONSUMER
 from replication.protocol.messages.request import Request
-from replication.protocol.wire.schema import request_classes
+from replication.protocol.wire.schema import RequestPayload, request_classes
 
 NO_SESSION: Final = 0
 """The session id of a fetch outside of any session (Kafka: FetchMetadata.INVALID_SESSION_ID)."""
@@ -78,7 +76,7 @@ class FetchedPartition(NamedTuple):
 class FetchResponse:
     """The answer to a FetchRequest; in a session, only with partitions that have news (Kafka: FetchResponse)."""
 
-    error: ErrorCode = ErrorCode.none
+    error: ErrorCode = ErrorCode.NONE
     """About the session; those about partitions are theirs."""
     session_id: int = NO_SESSION
     throttle_time_ms: int = 0
@@ -179,7 +177,7 @@ def decode_fetch(payload: Any, topic_names: Mapping[UUID, str]) -> FetchResponse
         for partition in answer.partitions
     }
     return FetchResponse(
-        error=payload.error_code if version >= _SINCE_SESSIONS else ErrorCode.none,
+        error=ErrorCode.of(payload.error_code) if version >= _SINCE_SESSIONS else ErrorCode.NONE,
         session_id=payload.session_id if version >= _SINCE_SESSIONS else NO_SESSION,
         throttle_time_ms=payload.throttle_time // timedelta(milliseconds=1),
         partitions=partitions,
@@ -228,10 +226,10 @@ def _fetched(partition: Any, version: int) -> FetchedPartition:
     log_start = partition.log_start_offset if version >= _SINCE_LOG_START else -1
     records = partition.records or b""
     if version < _SINCE_LAST_FETCHED_EPOCH:
-        return FetchedPartition(partition.error_code, partition.high_watermark, log_start, records)
+        return FetchedPartition(ErrorCode.of(partition.error_code), partition.high_watermark, log_start, records)
     diverging, leader, snapshot = partition.diverging_epoch, partition.current_leader, partition.snapshot_id
     return FetchedPartition(
-        partition.error_code,
+        ErrorCode.of(partition.error_code),
         partition.high_watermark,
         log_start,
         records,

@@ -4,14 +4,12 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, Final
 
-from kio.schema.errors import ErrorCode
-from kio.static.protocol import RequestPayload
-
 from logstore import TopicPartition
+from replication.protocol.error_code import ErrorCode
 from replication.protocol.errors import MalformedResponseError
 from replication.protocol.messages.fetch import SnapshotId
 from replication.protocol.messages.request import Request
-from replication.protocol.wire.schema import request_classes
+from replication.protocol.wire.schema import RequestPayload, request_classes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,14 +66,15 @@ def encode_fetch_snapshot(request: FetchSnapshotRequest, version: int) -> Reques
 def decode_fetch_snapshot(payload: Any) -> FetchSnapshotResponse:
     """Read kio's FetchSnapshotResponse; MalformedResponseError where it is not about one partition."""
     throttle_time_ms = payload.throttle_time // timedelta(milliseconds=1)
-    if payload.error_code is not ErrorCode.none:
-        return FetchSnapshotResponse(error=payload.error_code, throttle_time_ms=throttle_time_ms)
+    error = ErrorCode.of(payload.error_code)
+    if error is not ErrorCode.NONE:
+        return FetchSnapshotResponse(error=error, throttle_time_ms=throttle_time_ms)
     partitions = [partition for topic in payload.topics for partition in topic.partitions]
     if len(partitions) != 1:
         raise MalformedResponseError(f"the answer to FetchSnapshot tells of {len(partitions)} partitions, not of one")
     told = partitions[0]
     return FetchSnapshotResponse(
-        error=told.error_code,
+        error=ErrorCode.of(told.error_code),
         size=told.size,
         position=told.position,
         data=told.unaligned_records or b"",

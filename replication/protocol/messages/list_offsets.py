@@ -5,14 +5,12 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, Final, NamedTuple
 
-from kio.schema.errors import ErrorCode
-from kio.static.protocol import RequestPayload
-
 from logstore import TopicPartition
+from replication.protocol.error_code import ErrorCode
 from replication.protocol.messages.by_topic import by_topic
 from replication.protocol.messages.replica_id import CONSUMER
 from replication.protocol.messages.request import Request
-from replication.protocol.wire.schema import request_classes
+from replication.protocol.wire.schema import RequestPayload, request_classes
 
 LATEST: Final = -1
 """Instead of a time: the high watermark, as far as the asker may read (Kafka: LATEST_TIMESTAMP)."""
@@ -105,7 +103,7 @@ def decode_list_offsets(payload: Any) -> ListOffsetsResponse:
     version = payload.__version__
     partitions = {
         TopicPartition(topic.name, answer.partition_index): ListedOffset(
-            answer.error_code,
+            ErrorCode.of(answer.error_code),
             answer.offset,
             answer.leader_epoch if version >= _SINCE_LEADER_EPOCH else -1,
             answer.timestamp,

@@ -5,12 +5,10 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, Final, NamedTuple
 
-from kio.schema.errors import ErrorCode
-from kio.static.protocol import RequestPayload
-
 from logstore import TopicPartition
+from replication.protocol.error_code import ErrorCode
 from replication.protocol.messages.request import Request
-from replication.protocol.wire.schema import request_classes
+from replication.protocol.wire.schema import RequestPayload, request_classes
 
 
 class PartitionReassignment(NamedTuple):
@@ -26,7 +24,7 @@ class PartitionReassignment(NamedTuple):
 class ListedReassignments:
     """The answer to a ListPartitionReassignmentsRequest (Kafka: ListPartitionReassignmentsResponse)."""
 
-    error: ErrorCode = ErrorCode.none
+    error: ErrorCode = ErrorCode.NONE
     error_message: str | None = None
     partitions: Mapping[TopicPartition, PartitionReassignment]
 
@@ -54,7 +52,7 @@ def encode_list_partition_reassignments(request: ListPartitionReassignmentsReque
 def decode_list_partition_reassignments(payload: Any) -> ListedReassignments:
     """Read kio's ListPartitionReassignmentsResponse."""
     return ListedReassignments(
-        error=payload.error_code,
+        error=ErrorCode.of(payload.error_code),
         error_message=payload.error_message,
         partitions={
             TopicPartition(topic.name, told.partition_index): PartitionReassignment(

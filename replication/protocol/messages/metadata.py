@@ -6,11 +6,9 @@ from datetime import timedelta
 from typing import Any, Final, NamedTuple
 from uuid import UUID
 
-from kio.schema.errors import ErrorCode
-from kio.static.protocol import RequestPayload
-
+from replication.protocol.error_code import ErrorCode
 from replication.protocol.messages.request import Request
-from replication.protocol.wire.schema import request_classes
+from replication.protocol.wire.schema import RequestPayload, request_classes
 
 
 class Broker(NamedTuple):
@@ -44,7 +42,7 @@ class PartitionMetadata(NamedTuple):
 class TopicMetadata:
     """One topic, or why nothing can be told of it."""
 
-    error: ErrorCode = ErrorCode.none
+    error: ErrorCode = ErrorCode.NONE
     topic_id: UUID | None = None
     """None below version 10."""
     is_internal: bool = False
@@ -61,7 +59,7 @@ class ClusterMetadata:
     brokers: Mapping[int, Broker]
     topics: Mapping[str, TopicMetadata]
     throttle_time_ms: int = 0
-    error: ErrorCode = ErrorCode.none
+    error: ErrorCode = ErrorCode.NONE
     """REBOOTSTRAP_REQUIRED where nothing known of the cluster holds any more (KIP-1102; v13)."""
 
 
@@ -109,13 +107,13 @@ def decode_metadata(payload: Any) -> ClusterMetadata:
         brokers={told.node_id: Broker(told.node_id, told.host, told.port, told.rack) for told in payload.brokers},
         topics={topic.name: _topic(topic, version) for topic in payload.topics if topic.name is not None},
         throttle_time_ms=payload.throttle_time // timedelta(milliseconds=1),
-        error=payload.error_code if version >= _SINCE_ERROR else ErrorCode.none,
+        error=ErrorCode.of(payload.error_code) if version >= _SINCE_ERROR else ErrorCode.NONE,
     )
 
 
 def _topic(topic: Any, version: int) -> TopicMetadata:
     return TopicMetadata(
-        error=topic.error_code,
+        error=ErrorCode.of(topic.error_code),
         topic_id=topic.topic_id if version >= _SINCE_TOPIC_IDS else None,
         is_internal=topic.is_internal,
         partitions={told.partition_index: _partition(told, version) for told in topic.partitions},
@@ -124,7 +122,7 @@ def _topic(topic: Any, version: int) -> TopicMetadata:
 
 def _partition(told: Any, version: int) -> PartitionMetadata:
     return PartitionMetadata(
-        told.error_code,
+        ErrorCode.of(told.error_code),
         told.leader_id,
         told.leader_epoch if version >= _SINCE_LEADER_EPOCH else -1,
         tuple(told.replica_nodes),

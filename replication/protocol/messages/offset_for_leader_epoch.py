@@ -5,15 +5,13 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, Final, NamedTuple
 
-from kio.schema.errors import ErrorCode
-from kio.static.protocol import RequestPayload
-
 from epoch import UNDEFINED_EPOCH, EndOffset
 from logstore import TopicPartition
+from replication.protocol.error_code import ErrorCode
 from replication.protocol.messages.by_topic import by_topic
 from replication.protocol.messages.replica_id import CONSUMER
 from replication.protocol.messages.request import Request
-from replication.protocol.wire.schema import request_classes
+from replication.protocol.wire.schema import RequestPayload, request_classes
 
 
 class EpochQuestion(NamedTuple):
@@ -80,7 +78,7 @@ def decode_offset_for_leader_epoch(payload: Any) -> OffsetForLeaderEpochResponse
     version = payload.__version__
     partitions = {
         TopicPartition(topic.topic, answer.partition): EpochAnswer(
-            answer.error_code,
+            ErrorCode.of(answer.error_code),
             EndOffset(answer.leader_epoch if version >= _SINCE_EPOCHS else UNDEFINED_EPOCH, answer.end_offset),
         )
         for topic in payload.topics

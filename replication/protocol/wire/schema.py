@@ -1,4 +1,7 @@
-"""kio's classes for messages: found by API and version, written as bytes and read from them."""
+"""kio's classes for messages: found by API and version, written as bytes and read from them.
+
+The other packages of the protocol name kio's types by this module.
+"""
 
 import io
 from collections.abc import Mapping
@@ -17,6 +20,16 @@ from replication.protocol.errors import MalformedResponseError
 from replication.protocol.wire import offset_for_leader_epoch_v0, offset_for_leader_epoch_v1
 from replication.protocol.wire.message_bounds import end_of
 from replication.protocol.wire.tolerant_reader import read_tolerantly
+
+__all__ = [
+    "RequestPayload",
+    "ResponsePayload",
+    "read",
+    "request_classes",
+    "response_class",
+    "response_classes",
+    "write",
+]
 
 EntityT = TypeVar("EntityT", bound=Entity)
 

@@ -8,8 +8,9 @@ from dataclasses import Field, fields, is_dataclass
 from types import NoneType
 from typing import Any, Final, get_args, get_origin
 
-from kio.schema.errors import ErrorCode
 from kio.serial import readers
+
+from replication.protocol.error_code import ErrorCode
 
 _FIXED: Final[Mapping[str, readers.Reader[Any]]] = {
     "bool": readers.read_boolean,
@@ -29,7 +30,7 @@ _FIXED: Final[Mapping[str, readers.Reader[Any]]] = {
 
 
 def read_tolerantly(entity_type: Any, message: memoryview) -> Any:
-    """Return the entity of this kio class, without what the class lacks; new errors as UNKNOWN_SERVER_ERROR."""
+    """Return the entity of this kio class, without what the class lacks; its error codes are ours."""
     return _entity(entity_type, _Cursor(message))
 
 
@@ -85,7 +86,7 @@ def _array(field: Field[Any], item_type: Any, *, flexible: bool, cursor: _Cursor
 
 def _primitive(kind: str, *, flexible: bool, nullable: bool, cursor: _Cursor) -> Any:
     if kind == "error_code":
-        return _error(cursor.read(readers.read_int16))
+        return ErrorCode.of(cursor.read(readers.read_int16))
     return cursor.read(_FIXED.get(kind) or _varying(kind, flexible=flexible, nullable=nullable))
 
 
@@ -99,13 +100,6 @@ def _varying(kind: str, *, flexible: bool, nullable: bool) -> readers.Reader[Any
     if flexible:
         return readers.read_compact_string_as_bytes_nullable if nullable else readers.read_compact_string_as_bytes
     return readers.read_nullable_legacy_bytes if nullable else readers.read_legacy_bytes
-
-
-def _error(code: int) -> ErrorCode:
-    try:
-        return ErrorCode(code)
-    except ValueError:
-        return ErrorCode.unknown_server_error
 
 
 def _without_none(kind: Any) -> tuple[Any, bool]:

@@ -6,8 +6,6 @@ from random import Random
 from typing import Any
 from uuid import UUID
 
-from kio.schema.errors import ErrorCode
-
 from logstore.files.partition_metadata import parse_uuid
 from logstore.topic_partition import TopicPartition
 from replication.controller.broker_registry import RegistrationRequest
@@ -25,6 +23,7 @@ from replication.metadata.metadata_version import LATEST_METADATA_VERSION, METAD
 from replication.metadata.nodes import BrokerRegistration
 from replication.metadata.partition import LeaderRecoveryState, PartitionState
 from replication.metadata.records import FeatureLevelRecord, SupportedFeature
+from replication.protocol.error_code import ErrorCode
 from tests.controller.case import Case, Cases, Document, only
 
 CLUSTER_ID = "fPZv1VBsRFmnlRvmGcOW9w"
@@ -237,7 +236,7 @@ class Cluster:
             self.controller.elect_leaders(kind, asked),
             lambda answers: {
                 **(error_of(answers[0]) if len(answers) == 1 else {}),
-                "results": {str(answer.partition): answer.error.name.upper() for answer in answers},
+                "results": {str(answer.partition): answer.error.name for answer in answers},
             },
         )
 
@@ -328,7 +327,7 @@ def reply_of(partition: PartitionState | None) -> dict[str, Any]:
 
 def error_of(answer: Any) -> dict[str, Any]:
     code: ErrorCode = answer.error
-    return {"error": code.name.upper(), "message": getattr(answer, "message", None)}
+    return {"error": code.name, "message": getattr(answer, "message", None)}
 
 
 def partition_of(named: Any) -> TopicPartition:

@@ -13,10 +13,9 @@ from functools import partial
 from pathlib import Path
 from unittest.mock import patch
 
-from kio.schema.errors import ErrorCode
-
 from logstore import TopicPartition
 from replication.cli import elect
+from replication.protocol.error_code import ErrorCode
 from replication.protocol.messages.elect_leaders import PREFERRED, UNCLEAN, ElectionResult
 from tests.controller.case import Case, Cases, Document, only
 from tests.oracle.java_exceptions import as_ours
@@ -96,7 +95,7 @@ def as_it_was(case: Document) -> Iterator[str]:
             taken.bind(("127.0.0.1", 0))
             yield f"127.0.0.1:{taken.getsockname()[1]}"
         return
-    error = ErrorCode.cluster_authorization_failed if NOT_AUTHORIZED in printed else ErrorCode.none
+    error = ErrorCode.CLUSTER_AUTHORIZATION_FAILED if NOT_AUTHORIZED in printed else ErrorCode.NONE
     with ElectingBroker(results(printed), error) as broker:
         yield str(broker.address)
     for asked in broker.asked:
@@ -112,10 +111,10 @@ def results(printed: list[str]) -> Mapping[TopicPartition, ElectionResult]:
     found = {}
     for line in map(as_ours, printed):
         if match := PARTITIONS.fullmatch(line):
-            error = ErrorCode.none if match[1].startswith("Success") else ErrorCode.election_not_needed
+            error = ErrorCode.NONE if match[1].startswith("Success") else ErrorCode.ELECTION_NOT_NEEDED
             found |= {parsed(name): ElectionResult(error) for name in match[2].split(", ")}
         elif match := FAILED.fullmatch(line):
-            error = ErrorCode[match[2].lower()]
+            error = ErrorCode[match[2]]
             found[parsed(match[1])] = ElectionResult(error, match[3])
     return found
 

@@ -3,8 +3,6 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from kio.schema.errors import ErrorCode
-
 from logstore.topic_partition import TopicPartition
 from replication.controller.classic import nodes
 from replication.controller.classic.commands import (
@@ -21,6 +19,7 @@ from replication.controller.classic.leader_and_isr import LeaderAndIsr
 from replication.controller.classic.replica_assignment import ReplicaAssignment
 from replication.controller.classic.settings import ClassicSettings
 from replication.controller.classic.term import Term
+from replication.protocol.error_code import ErrorCode
 
 CONTROLLER = 100
 """It holds no replicas, so that brokers can die one by one."""
@@ -177,7 +176,7 @@ class ClassicCluster:
 
     def _errors(self, broker_id: int, command: Command) -> dict[TopicPartition, ErrorCode]:
         if broker_id in self.failing and isinstance(command, StopReplicaRequest):
-            return dict.fromkeys(command.partitions, ErrorCode.kafka_storage_error)
+            return dict.fromkeys(command.partitions, ErrorCode.KAFKA_STORAGE_ERROR)
         return {}
 
     # What brokers were told

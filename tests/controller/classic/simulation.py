@@ -10,8 +10,6 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 from random import Random
 
-from kio.schema.errors import ErrorCode
-
 from logstore.topic_partition import TopicPartition
 from replication.controller.classic import nodes
 from replication.controller.classic.commands import (
@@ -28,6 +26,7 @@ from replication.controller.classic.replica_assignment import ReplicaAssignment
 from replication.controller.classic.settings import ClassicSettings
 from replication.controller.elections import ElectionType
 from replication.controller.refusal import Refusal
+from replication.protocol.error_code import ErrorCode
 from tests.controller.classic.invariants import ClassicInvariants
 from tests.controller.classic.simulated_broker import ClassicBroker, CrashingStore
 
@@ -279,7 +278,7 @@ class ClassicSimulation:
             for partition, stop in command.partitions.items():
                 broker.held.pop(partition, None)
                 if stop.delete and self.random.random() < 0.1:
-                    return {partition: ErrorCode.kafka_storage_error}
+                    return {partition: ErrorCode.KAFKA_STORAGE_ERROR}
         return {}
 
     def _catch_up_all(self, partition: TopicPartition) -> None:

@@ -3,7 +3,6 @@
 from unittest.mock import patch
 
 import pytest
-from kio.schema.errors import ErrorCode
 
 from logstore.topic_partition import TopicPartition
 from replication.controller.classic import nodes
@@ -25,6 +24,7 @@ from replication.controller.classic.settings import ClassicSettings
 from replication.controller.elections import ElectionAnswer, ElectionType
 from replication.controller.refusal import Refusal
 from replication.metadata.partition import LeaderRecoveryState
+from replication.protocol.error_code import ErrorCode
 from tests.controller.classic.cluster import CONTROLLER, ClassicCluster, P, Q, leader_and_isr, named
 
 
@@ -161,12 +161,12 @@ class TestControlledShutdown:
     def test_who_shuts_down_is_elected_no_more_until_it_starts_again(self, cluster: ClassicCluster) -> None:
         cluster.controller.controlled_shutdown(1, cluster.context.broker_epochs[1])
         (answer,) = cluster.controller.elect_leaders(ElectionType.PREFERRED, [P])
-        assert answer.error is ErrorCode.preferred_leader_not_available
+        assert answer.error is ErrorCode.PREFERRED_LEADER_NOT_AVAILABLE
         cluster.kill(1)
         cluster.start(1)
         cluster.set_isr(P, 2, 3, 1)
         (answer,) = cluster.controller.elect_leaders(ElectionType.PREFERRED, [P])
-        assert answer.error is ErrorCode.none
+        assert answer.error is ErrorCode.NONE
         assert cluster.state(P).leader == 1
 
 
@@ -175,7 +175,7 @@ class TestElections:
         cluster.kill(1)
         cluster.start(1)
         cluster.set_isr(P, 1, 2, 3)
-        assert cluster.controller.elect_leaders(ElectionType.PREFERRED, None) == [ElectionAnswer(P, ErrorCode.none)]
+        assert cluster.controller.elect_leaders(ElectionType.PREFERRED, None) == [ElectionAnswer(P, ErrorCode.NONE)]
 
     @pytest.mark.parametrize(
         ("trigger", "elected"), [(Trigger.ADMIN_CLIENT, True), (Trigger.STORE, False), (Trigger.AUTOMATIC, False)]
@@ -186,7 +186,7 @@ class TestElections:
         cluster.set_isr(P, 1)
         cluster.kill(1)
         (answer,) = cluster.term.elections.elect(ElectionType.UNCLEAN, [P], trigger)
-        assert (answer.error is ErrorCode.none) == elected
+        assert (answer.error is ErrorCode.NONE) == elected
         assert leader_and_isr(cluster) == ((2, (2,)) if elected else (-1, (1,)))
         recovers = cluster.state(P).recovery_state is LeaderRecoveryState.RECOVERING
         assert recovers == elected
@@ -194,7 +194,7 @@ class TestElections:
     def test_a_partition_without_replicas_has_no_leader_to_prefer(self, cluster: ClassicCluster) -> None:
         cluster.topic("none", [])
         (answer,) = cluster.controller.elect_leaders(ElectionType.PREFERRED, [named("none-0")])
-        assert answer.error is ErrorCode.preferred_leader_not_available
+        assert answer.error is ErrorCode.PREFERRED_LEADER_NOT_AVAILABLE
 
     def test_the_store_asks_for_preferred_elections(self, cluster: ClassicCluster) -> None:
         cluster.kill(1)

@@ -3,7 +3,6 @@
 from unittest.mock import patch
 
 import pytest
-from kio.schema.errors import ErrorCode
 
 from logstore.topic_partition import TopicPartition
 from replication.controller.classic import nodes
@@ -15,6 +14,7 @@ from replication.controller.classic.errors import (
 )
 from replication.controller.classic.replica_assignment import ReplicaAssignment
 from replication.controller.refusal import Refusal
+from replication.protocol.error_code import ErrorCode
 from tests.controller.classic.cluster import ClassicCluster, P, Q, leader_and_isr, named
 
 
@@ -115,11 +115,11 @@ def test_it_is_not_cancelled_where_only_a_new_replica_could_lead(cluster: Classi
 @pytest.mark.parametrize(
     ("partition", "target", "code"),
     [
-        (named("nowhere-0"), (1,), ErrorCode.unknown_topic_or_partition),
-        (P, None, ErrorCode.no_reassignment_in_progress),
-        (P, (), ErrorCode.invalid_replica_assignment),
-        (P, (1, 1), ErrorCode.invalid_replica_assignment),
-        (P, (1, 9), ErrorCode.invalid_replica_assignment),
+        (named("nowhere-0"), (1,), ErrorCode.UNKNOWN_TOPIC_OR_PARTITION),
+        (P, None, ErrorCode.NO_REASSIGNMENT_IN_PROGRESS),
+        (P, (), ErrorCode.INVALID_REPLICA_ASSIGNMENT),
+        (P, (1, 1), ErrorCode.INVALID_REPLICA_ASSIGNMENT),
+        (P, (1, 9), ErrorCode.INVALID_REPLICA_ASSIGNMENT),
     ],
 )
 def test_what_cannot_be_is_refused(

@@ -13,7 +13,6 @@ from kio.schema.create_topics.v7.request import (
     CreatableTopicConfig,
     CreateTopicsRequest,
 )
-from kio.schema.errors import ErrorCode
 
 from logstore.directory.log_directories import LogDirectories
 from logstore.files.meta_properties import META_PROPERTIES_NAME, MetaProperties
@@ -24,6 +23,7 @@ from replication.broker.broker_settings import BrokerSettings
 from replication.broker.lifecycle import BrokerState
 from replication.broker.lifecycle_observer import LifecycleObserver
 from replication.protocol.client.connection import Connection
+from replication.protocol.error_code import ErrorCode
 from replication.protocol.messages.broker_registration import Listener
 from tests.oracle.cluster import CLUSTER_ID, CONTROLLER, KafkaCluster
 
@@ -142,4 +142,4 @@ def create_topic(cluster: KafkaCluster, name: str, replicas: list[int], **config
     )
     with Connection.open(cluster.bootstrap(1)) as connection:
         answer = connection.ask(CreateTopicsRequest(topics=(topic,), timeout=timedelta(seconds=SECONDS)))
-    assert answer.topics[0].error_code is ErrorCode.none, answer.topics[0]
+    assert answer.topics[0].error_code == ErrorCode.NONE, answer.topics[0]

@@ -4,8 +4,6 @@ import io
 from dataclasses import dataclass
 from uuid import UUID
 
-from kio.schema.errors import ErrorCode
-
 from epoch import EndOffset
 from logstore import BatchTemplate, Record, TopicPartition
 from logstore.append.encoding import encode_batch
@@ -20,6 +18,7 @@ from replication.metadata.records import (
 )
 from replication.metadata.records.control import LeaderChange, SnapshotFooter, SnapshotHeader
 from replication.protocol.addresses import Address
+from replication.protocol.error_code import ErrorCode
 from replication.protocol.messages.fetch import (
     FetchedPartition,
     FetchRequest,
@@ -131,11 +130,11 @@ class QuorumLeader:
         if isinstance(request, FetchSnapshotRequest):
             return self._snapshot_piece(request, max_bytes)
         if request.cluster_id != self.cluster_id:
-            return FetchResponse(error=ErrorCode.inconsistent_cluster_id, partitions={})
+            return FetchResponse(error=ErrorCode.INCONSISTENT_CLUSTER_ID, partitions={})
         assert request.topic_ids == {METADATA.topic: METADATA_ID}
         asked = request.partitions[METADATA]
         error = self._refusal(asked.current_leader_epoch)
-        if error is not ErrorCode.none:
+        if error is not ErrorCode.NONE:
             told = FetchedPartition(error, -1, current_leader=LeaderIdAndEpoch(LEADER, self.epoch))
             leaders = {LEADER: self.listens_at} if self.listens_at else {}
             return FetchResponse(partitions={METADATA: told}, leaders=leaders)
@@ -145,18 +144,18 @@ class QuorumLeader:
 
     def _refusal(self, epoch: int) -> ErrorCode:
         if epoch != self.epoch:
-            return ErrorCode.fenced_leader_epoch if epoch < self.epoch else ErrorCode.unknown_leader_epoch
-        return ErrorCode.none if self.leads else ErrorCode.not_leader_or_follower
+            return ErrorCode.FENCED_LEADER_EPOCH if epoch < self.epoch else ErrorCode.UNKNOWN_LEADER_EPOCH
+        return ErrorCode.NONE if self.leads else ErrorCode.NOT_LEADER_OR_FOLLOWER
 
     def _fetched(self, offset: int, last_epoch: int, max_bytes: int) -> FetchedPartition:
         if self.snapshot is not None and (offset, last_epoch) < self.snapshot[0]:
-            return FetchedPartition(ErrorCode.none, self.high_watermark, snapshot_id=self.snapshot[0])
+            return FetchedPartition(ErrorCode.NONE, self.high_watermark, snapshot_id=self.snapshot[0])
         diverging = self._divergence(offset, last_epoch)
         if diverging is not None:
-            return FetchedPartition(ErrorCode.none, self.high_watermark, diverging_epoch=diverging)
+            return FetchedPartition(ErrorCode.NONE, self.high_watermark, diverging_epoch=diverging)
         batches = [each.data for each in self.log if each.base_offset >= offset]
         data = b"".join(batches)[: max(max_bytes, len(batches[0]) if batches else 0)]
-        return FetchedPartition(ErrorCode.none, self.high_watermark, 0, data)
+        return FetchedPartition(ErrorCode.NONE, self.high_watermark, 0, data)
 
     def _divergence(self, offset: int, last_epoch: int) -> EndOffset | None:
         if offset == 0:
@@ -168,10 +167,10 @@ class QuorumLeader:
 
     def _snapshot_piece(self, request: FetchSnapshotRequest, max_bytes: int) -> FetchSnapshotResponse:
         if self.snapshot is None or self.snapshot[0] != request.snapshot_id:
-            return FetchSnapshotResponse(error=ErrorCode.snapshot_not_found)
+            return FetchSnapshotResponse(error=ErrorCode.SNAPSHOT_NOT_FOUND)
         data = self.snapshot[1]
         piece = data[request.position : request.position + max_bytes]
-        return FetchSnapshotResponse(error=ErrorCode.none, size=len(data), position=request.position, data=piece)
+        return FetchSnapshotResponse(error=ErrorCode.NONE, size=len(data), position=request.position, data=piece)
 
     def _write(self, records: list[Record], said: tuple[MetadataRecord, ...], *, is_control: bool) -> None:
         template = BatchTemplate(base_offset=self.end_offset, leader_epoch=self.epoch, is_control=is_control)

@@ -7,8 +7,7 @@ from datetime import timedelta
 from threading import Event
 from typing import Any
 
-from kio.schema.errors import ErrorCode
-
+from replication.protocol.error_code import ErrorCode
 from replication.protocol.messages.broker_heartbeat import BrokerHeartbeatRequest, BrokerHeartbeatResponse
 from replication.protocol.messages.broker_registration import BrokerRegistrationRequest, BrokerRegistrationResponse
 from replication.protocol.messages.fetch import FetchPartition, FetchRequest
@@ -24,13 +23,13 @@ HEARTBEAT = BrokerHeartbeatRequest(
 
 
 def registered(broker_epoch: int = 5) -> BrokerRegistrationResponse:
-    return BrokerRegistrationResponse(error=ErrorCode.none, broker_epoch=broker_epoch)
+    return BrokerRegistrationResponse(error=ErrorCode.NONE, broker_epoch=broker_epoch)
 
 
 def alive(**said: bool) -> BrokerHeartbeatResponse:
     """An answer to a heartbeat: caught up and unfenced, unless said otherwise."""
     return BrokerHeartbeatResponse(
-        error=ErrorCode.none,
+        error=ErrorCode.NONE,
         is_caught_up=said.get("caught_up", True),
         is_fenced=said.get("fenced", False),
         should_shut_down=said.get("should_shut_down", False),
@@ -66,7 +65,7 @@ class ScriptedController:
             stream.sendall(framed(asked.correlation_id, answer))
 
     def _heartbeat(self, asked: Asked) -> Any:
-        error = self.errors.pop(0) if self.errors else ErrorCode.none
+        error = self.errors.pop(0) if self.errors else ErrorCode.NONE
         if error is None:
             return None
         return response_classes(63, asked.version).BrokerHeartbeatResponse(
@@ -75,7 +74,7 @@ class ScriptedController:
 
     def _registration(self, asked: Asked) -> Any:
         return response_classes(62, asked.version).BrokerRegistrationResponse(
-            throttle_time=timedelta(), error_code=ErrorCode.none, broker_epoch=5
+            throttle_time=timedelta(), error_code=ErrorCode.NONE, broker_epoch=5
         )
 
     def _fetch(self, asked: Asked) -> Any:
@@ -91,7 +90,7 @@ class ScriptedController:
             )
         )
         classes = response_classes(1, asked.version)
-        if answer.error is not ErrorCode.none:
+        if answer.error is not ErrorCode.NONE:
             return classes.FetchResponse(throttle_time=timedelta(), error_code=answer.error, responses=())
         fetched = answer.partitions[METADATA]
         leader = {"leader_id": -1} if fetched.current_leader is None else fetched.current_leader._asdict()
@@ -105,7 +104,7 @@ class ScriptedController:
         )
         return classes.FetchResponse(
             throttle_time=timedelta(),
-            error_code=ErrorCode.none,
+            error_code=ErrorCode.NONE,
             responses=(classes.FetchableTopicResponse(topic_id=METADATA_ID, partitions=(data,)),),
             node_endpoints=tuple(
                 classes.NodeEndpoint(node_id=node, host=address.host, port=address.port)

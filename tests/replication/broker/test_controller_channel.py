@@ -4,13 +4,13 @@ from contextlib import closing
 from threading import Thread, Timer
 
 import pytest
-from kio.schema.errors import ErrorCode
 
 from replication.broker.active_controller import ActiveController
 from replication.broker.controller_channel import ControllerChannel
 from replication.broker.errors import NoControllerError
 from replication.protocol.addresses import Address
 from replication.protocol.client.client_settings import ClientSettings
+from replication.protocol.error_code import ErrorCode
 from replication.protocol.errors import UnsupportedVersionError
 from tests.oracle.broker import free_port
 from tests.replication.broker.scripted_controller import HEARTBEAT, REGISTRATION, ScriptedController, alive, registered
@@ -34,14 +34,14 @@ def test_a_controller_answers_on_one_connection() -> None:
 
 
 def test_an_error_is_an_answer() -> None:
-    script = ScriptedController(errors=[ErrorCode.stale_broker_epoch])
+    script = ScriptedController(errors=[ErrorCode.STALE_BROKER_EPOCH])
     with script.listen() as broker, closing(channel_to(broker.address)[0]) as channel:
-        assert channel.ask(HEARTBEAT).error is ErrorCode.stale_broker_epoch
+        assert channel.ask(HEARTBEAT).error is ErrorCode.STALE_BROKER_EPOCH
         assert len(script.asked) == 1
 
 
 def test_who_leads_no_more_is_left_for_who_does() -> None:
-    old, new = ScriptedController(errors=[ErrorCode.not_controller] * 1_000), ScriptedController()
+    old, new = ScriptedController(errors=[ErrorCode.NOT_CONTROLLER] * 1_000), ScriptedController()
     with old.listen() as first, new.listen() as second:
         channel, controller = channel_to(first.address)
         with closing(channel):

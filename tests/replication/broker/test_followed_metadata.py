@@ -7,7 +7,6 @@ from uuid import UUID
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from kio.schema.errors import ErrorCode
 
 from epoch import EndOffset
 from replication.broker.errors import MetadataDivergedError
@@ -23,6 +22,7 @@ from replication.metadata.records import (
     UnregisterBrokerRecord,
 )
 from replication.protocol.addresses import Address
+from replication.protocol.error_code import ErrorCode
 from replication.protocol.errors import KafkaError, MalformedResponseError
 from replication.protocol.messages.fetch import FetchedPartition, FetchRequest, FetchResponse, SnapshotId
 from replication.protocol.messages.fetch_snapshot import FetchSnapshotResponse
@@ -151,7 +151,7 @@ def test_a_snapshot_that_is_gone_is_not_asked_for_again() -> None:
     for _ in range(2):
         step(followed, leader)
     with pytest.raises(KafkaError, match="SNAPSHOT_NOT_FOUND"):
-        followed.take(FetchSnapshotResponse(error=ErrorCode.snapshot_not_found))
+        followed.take(FetchSnapshotResponse(error=ErrorCode.SNAPSHOT_NOT_FOUND))
     assert isinstance(followed.request(), FetchRequest), "who leads has another by now, or is another"
     follow(followed, leader)
     assert "orders" in followed.image.topics.by_name
@@ -188,7 +188,7 @@ def test_a_leader_that_diverges_where_it_agrees_is_not_followed_on_and_on(end_of
     leader.append(TOPIC)
     leader.commit()
     follow(followed, leader)
-    again = FetchedPartition(ErrorCode.none, 0, diverging_epoch=EndOffset(1, end_offset))
+    again = FetchedPartition(ErrorCode.NONE, 0, diverging_epoch=EndOffset(1, end_offset))
     with pytest.raises(MalformedResponseError, match="offset 2 of epoch 1 diverges"):
         followed.take(FetchResponse(partitions={METADATA: again}))
     leader.append(TopicRecord(name="more", topic_id=UUID(int=77)))
@@ -203,7 +203,7 @@ def test_a_snapshot_of_what_is_known_is_not_fetched(end_offset: int) -> None:
     leader.append(TOPIC)
     leader.commit()
     follow(followed, leader)
-    offered = FetchedPartition(ErrorCode.none, 0, snapshot_id=SnapshotId(end_offset, 1))
+    offered = FetchedPartition(ErrorCode.NONE, 0, snapshot_id=SnapshotId(end_offset, 1))
     with pytest.raises(MalformedResponseError, match=f"a snapshot up to offset {end_offset}, and 2 follows"):
         followed.take(FetchResponse(partitions={METADATA: offered}))
     assert isinstance(followed.request(), FetchRequest)
@@ -224,7 +224,7 @@ def test_another_clusters_leader_refuses() -> None:
 
 
 def test_an_answer_without_a_leader_is_an_error() -> None:
-    silent = FetchedPartition(ErrorCode.not_leader_or_follower, -1)
+    silent = FetchedPartition(ErrorCode.NOT_LEADER_OR_FOLLOWER, -1)
     with pytest.raises(KafkaError, match="NOT_LEADER_OR_FOLLOWER"):
         follower().take(FetchResponse(partitions={METADATA: silent}))
     with pytest.raises(MalformedResponseError, match="does not tell of it"):
@@ -245,7 +245,7 @@ def test_what_is_damaged_on_the_way_is_refused_and_fetched_again(damage: str) ->
         "a hole": leader.log[1].data,
     }
     with pytest.raises(MalformedResponseError):
-        followed.take(FetchResponse(partitions={METADATA: FetchedPartition(ErrorCode.none, 2, 0, records[damage])}))
+        followed.take(FetchResponse(partitions={METADATA: FetchedPartition(ErrorCode.NONE, 2, 0, records[damage])}))
     assert followed.applied_offset == -1
     follow(followed, leader)
     assert "orders" in followed.image.topics.by_name

@@ -6,11 +6,11 @@ from typing import Any
 from uuid import UUID
 
 import pytest
-from kio.schema.errors import ErrorCode
 
 from replication.broker.errors import BrokerStoppedError, NoControllerError, NotInTimeError
 from replication.broker.lifecycle import BrokerLifecycle, BrokerState
 from replication.broker.lifecycle_thread import LifecycleThread
+from replication.protocol.error_code import ErrorCode
 from replication.protocol.messages.broker_heartbeat import BrokerHeartbeatRequest, BrokerHeartbeatResponse
 from replication.protocol.messages.broker_registration import BrokerRegistrationRequest, BrokerRegistrationResponse
 from tests.replication.broker.member import SECONDS, Ear
@@ -20,9 +20,9 @@ from tests.replication.broker.scripted_controller import REGISTRATION, alive, re
 INTERVAL_MS = 20
 DISK = UUID(int=1_000)
 STALE = BrokerHeartbeatResponse(
-    error=ErrorCode.stale_broker_epoch, is_caught_up=False, is_fenced=True, should_shut_down=False
+    error=ErrorCode.STALE_BROKER_EPOCH, is_caught_up=False, is_fenced=True, should_shut_down=False
 )
-DUPLICATE = BrokerRegistrationResponse(error=ErrorCode.duplicate_broker_registration, broker_epoch=-1)
+DUPLICATE = BrokerRegistrationResponse(error=ErrorCode.DUPLICATE_BROKER_REGISTRATION, broker_epoch=-1)
 
 
 @contextmanager

@@ -8,11 +8,11 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from kio.schema.errors import ErrorCode
 
 from replication.broker.errors import NoControllerError
 from replication.broker.lifecycle import BrokerLifecycle
 from replication.broker.lifecycle_thread import LifecycleThread
+from replication.protocol.error_code import ErrorCode
 from replication.protocol.errors import AuthenticationFailedError, MalformedResponseError, UnsupportedVersionError
 from replication.protocol.messages.broker_heartbeat import BrokerHeartbeatRequest, BrokerHeartbeatResponse
 from replication.protocol.messages.broker_registration import BrokerRegistrationRequest, BrokerRegistrationResponse
@@ -78,7 +78,7 @@ class Broker:
             case "begin_shutdown":
                 self.thread.stop()
             case "after_initial_registration_timeout":
-                refusal = BrokerRegistrationResponse(error=ErrorCode.duplicate_broker_registration, broker_epoch=-1)
+                refusal = BrokerRegistrationResponse(error=ErrorCode.DUPLICATE_BROKER_REGISTRATION, broker_epoch=-1)
                 self.channel.answer_until(self.thread.state.SHUTTING_DOWN, self.thread, refusal)
             case op:
                 pytest.fail(f"nobody knows the step {op}")
@@ -109,7 +109,7 @@ def answer_of(text: str) -> object:
     if answered := ANSWERED.fullmatch(said):
         caught_up, fenced, should_shut_down = (answered[index] == "true" for index in (1, 2, 3))
         return alive(caught_up=caught_up, fenced=fenced, should_shut_down=should_shut_down)
-    error = ErrorCode[said.lower()]
+    error = ErrorCode[said]
     if kind == "registration":
         return BrokerRegistrationResponse(error=error, broker_epoch=-1)
     return BrokerHeartbeatResponse(error=error, is_caught_up=False, is_fenced=True, should_shut_down=False)

@@ -8,7 +8,6 @@ from uuid import UUID
 
 import pytest
 from confluent_kafka import Producer
-from kio.schema.errors import ErrorCode
 
 from logstore import Log, TopicPartition
 from logstore.directory.log_directories import LogDirectories
@@ -18,6 +17,7 @@ from replication.fetcher.fetcher_manager import FetcherManager, LeaderAddress
 from replication.fetcher.fetcher_settings import FetcherSettings, FetchIdentity
 from replication.metadata.image import ClusterImage
 from replication.protocol.addresses import Address
+from replication.protocol.error_code import ErrorCode
 from tests.oracle.cluster import KafkaCluster
 from tests.replication.broker.member import SECONDS, Agents, create_topic, format_root, run
 from tests.replication.mirror.log_comparison import WrittenLog
@@ -125,10 +125,10 @@ def test_a_fetch_in_the_epoch_of_a_former_life_is_refused(cluster: KafkaCluster,
         with closing(fetchers(member.broker_epoch - 1, ear)) as manager:
             follow(manager, member, payments, log)
             transient = {
-                ErrorCode.unknown_topic_id,
-                ErrorCode.unknown_topic_or_partition,
-                ErrorCode.unknown_leader_epoch,
+                ErrorCode.UNKNOWN_TOPIC_ID,
+                ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+                ErrorCode.UNKNOWN_LEADER_EPOCH,
             }
             while (error := ear.errors.get(timeout=SECONDS)) in transient:
                 pass
-            assert error is ErrorCode.not_leader_or_follower
+            assert error is ErrorCode.NOT_LEADER_OR_FOLLOWER

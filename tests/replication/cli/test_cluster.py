@@ -4,10 +4,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from kio.schema.errors import ErrorCode
 
 from logstore import TopicPartition
 from replication.protocol.client.cluster_client import ClusterClient
+from replication.protocol.error_code import ErrorCode
 from replication.protocol.messages.describe_cluster import DescribeClusterRequest
 from replication.protocol.messages.describe_quorum import DescribedQuorum, DescribeQuorumRequest
 from replication.protocol.messages.describe_topic_partitions import DescribeTopicPartitionsRequest
@@ -188,7 +188,7 @@ def test_an_older_cluster_says_less_and_is_no_worse_for_it(cluster: ToldCluster)
 
 
 def test_what_is_refused_makes_exit_status_2_with_the_rest_shown(cluster: ToldCluster) -> None:
-    cluster.refused = {ListPartitionReassignmentsRequest: ErrorCode.cluster_authorization_failed}
+    cluster.refused = {ListPartitionReassignmentsRequest: ErrorCode.CLUSTER_AUTHORIZATION_FAILED}
     told = shown("--json")
     assert told.status == 2
     assert "epochlog: not known: reassignments: ListPartitionReassignments: why: CLUSTER_AUTH" in told.err

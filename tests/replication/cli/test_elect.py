@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from kio.schema.errors import ErrorCode
 
 from logstore import MetaProperties, TopicPartition
 from replication.operations.cluster_view import Aspect, BrokerView, ClusterView, Gap
 from replication.operations.partition_view import PartitionView
 from replication.protocol.addresses import Address
+from replication.protocol.error_code import ErrorCode
 from replication.protocol.messages.elect_leaders import ElectionResult
 from tests.data.replicas import replicas
 from tests.replication.cli.command import Outcome, epochlog
@@ -27,11 +27,11 @@ FORKED = TopicPartition("diverge", 0)
 PREFERRED = ("--election-type", "preferred")
 UNCLEAN = ("--election-type", "unclean")
 ALL = "--all-topic-partitions"
-NOT_AVAILABLE = ElectionResult(ErrorCode.preferred_leader_not_available, "The preferred leader was not available.")
+NOT_AVAILABLE = ElectionResult(ErrorCode.PREFERRED_LEADER_NOT_AVAILABLE, "The preferred leader was not available.")
 
 
 def elected(
-    results: Mapping[TopicPartition, ElectionResult], *options: object, error: ErrorCode = ErrorCode.none
+    results: Mapping[TopicPartition, ElectionResult], *options: object, error: ErrorCode = ErrorCode.NONE
 ) -> Outcome:
     """Ask a broker that answers so for preferred elections of all partitions."""
     with ElectingBroker(results, error) as broker:
@@ -39,7 +39,7 @@ def elected(
 
 
 def test_results_as_json() -> None:
-    done = elected({ORDERS: ElectionResult(ErrorCode.none), FORKED: NOT_AVAILABLE}, "--json")
+    done = elected({ORDERS: ElectionResult(ErrorCode.NONE), FORKED: NOT_AVAILABLE}, "--json")
     assert done.status == 1
     assert done.err == "1 replica(s) could not be elected\n"
     assert done.document == {
@@ -62,13 +62,13 @@ def test_results_as_json() -> None:
 
 
 def test_who_may_not_elect_is_told_so_on_both_streams() -> None:
-    done = elected({}, error=ErrorCode.cluster_authorization_failed)
+    done = elected({}, error=ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
     assert (done.status, done.out) == (1, "Not authorized to perform leader election\n")
     assert done.err == "Not authorized to perform leader election\nthe user needs Alter on the cluster\n"
 
 
 def test_with_json_what_went_wrong_is_json_too() -> None:
-    done = elected({}, "--json", error=ErrorCode.cluster_authorization_failed)
+    done = elected({}, "--json", error=ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
     assert (done.status, done.document["exit_status"]) == (1, 1)
     assert done.document["error"]["message"] == (
         "Not authorized to perform leader election; the user needs Alter on the cluster"
@@ -76,18 +76,18 @@ def test_with_json_what_went_wrong_is_json_too() -> None:
 
 
 def test_a_controller_that_does_not_decide_in_time() -> None:
-    done = elected({}, error=ErrorCode.request_timed_out)
+    done = elected({}, error=ErrorCode.REQUEST_TIMED_OUT)
     assert (done.status, done.out) == (1, "Timeout waiting for election results\n")
 
 
 def test_other_errors_have_kafka_s_names() -> None:
-    done = elected({}, error=ErrorCode.not_controller)
+    done = elected({}, error=ErrorCode.NOT_CONTROLLER)
     expected = "NOT_CONTROLLER: This is not the correct controller for this cluster.\n"
     assert (done.status, done.out, done.err) == (1, "", expected)
 
 
 def test_an_old_broker_elects_preferred_leaders_only() -> None:
-    with ElectingBroker({ORDERS: ElectionResult(ErrorCode.none)}, spoken=range(1)) as broker:
+    with ElectingBroker({ORDERS: ElectionResult(ErrorCode.NONE)}, spoken=range(1)) as broker:
         done = epochlog("elect", "--bootstrap", broker.address, *PREFERRED, ALL)
         assert (done.status, broker.asked[0].partitions) == (0, None)
         refused = epochlog("elect", "--bootstrap", broker.address, *UNCLEAN, ALL)
@@ -187,7 +187,7 @@ def test_a_directory_that_is_none_is_told_with_the_tools_status(tmp_path: Path) 
 
 
 def test_names_do_not_reach_the_terminals_controls() -> None:
-    done = elected({TopicPartition("a\x1b[2J", 0): ElectionResult(ErrorCode.unknown_server_error, "line\nline")})
+    done = elected({TopicPartition("a\x1b[2J", 0): ElectionResult(ErrorCode.UNKNOWN_SERVER_ERROR, "line\nline")})
     assert "a\\x1b[2J-0" in done.out
     assert done.out.count("\n") == 1
 

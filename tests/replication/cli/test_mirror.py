@@ -11,7 +11,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from kio.schema.errors import ErrorCode
 
 from logstore import TopicPartition
 from replication.cli import mirror_display
@@ -21,6 +20,7 @@ from replication.fetcher.fetch_observer import Cut
 from replication.mirror.events import Disconnected, Event, Failed, LeaderChanged, Refused, Truncated, Waiting
 from replication.mirror.removed_records import RemovedRecords
 from replication.mirror.status import PartitionStatus, Tally
+from replication.protocol.error_code import ErrorCode
 from replication.protocol.wire.schema import response_classes
 from tests.replication.cli.command import epochlog
 from tests.replication.cli.schemas import validate_output
@@ -67,10 +67,10 @@ def test_a_wrong_password_is_one_line(tmp_path: Path) -> None:
         greet(stream)
         asked = receive(stream)
         shaken = response_classes(17, asked.version).SaslHandshakeResponse
-        stream.sendall(framed(asked.correlation_id, shaken(error_code=ErrorCode.none, mechanisms=("PLAIN",))))
+        stream.sendall(framed(asked.correlation_id, shaken(error_code=ErrorCode.NONE, mechanisms=("PLAIN",))))
         asked = receive(stream)
         answer = response_classes(36, asked.version).SaslAuthenticateResponse(
-            error_code=ErrorCode.sasl_authentication_failed,
+            error_code=ErrorCode.SASL_AUTHENTICATION_FAILED,
             error_message="Invalid username or password",
             auth_bytes=b"",
         )

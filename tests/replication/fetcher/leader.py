@@ -3,11 +3,10 @@
 from dataclasses import dataclass, field
 from uuid import UUID
 
-from kio.schema.errors import ErrorCode
-
 from epoch import UNDEFINED_END_OFFSET, UnknownEpochError, diverging_epoch
 from logstore import Isolation, Log, OffsetOutOfRangeError, TopicPartition
 from replication.fetcher.fetcher import FetcherRequest, FetcherResponse
+from replication.protocol.error_code import ErrorCode
 from replication.protocol.messages.fetch import FetchedPartition, FetchPartition, FetchRequest, FetchResponse
 from replication.protocol.messages.list_offsets import LATEST, ListedOffset, ListOffsetsRequest, ListOffsetsResponse
 from replication.protocol.messages.offset_for_leader_epoch import (
@@ -30,10 +29,10 @@ class Led:
 
     def refuse(self, current_leader_epoch: int) -> ErrorCode:
         if current_leader_epoch in {-1, self.leader_epoch}:
-            return ErrorCode.none
+            return ErrorCode.NONE
         if current_leader_epoch < self.leader_epoch:
-            return ErrorCode.fenced_leader_epoch
-        return ErrorCode.unknown_leader_epoch
+            return ErrorCode.FENCED_LEADER_EPOCH
+        return ErrorCode.UNKNOWN_LEADER_EPOCH
 
 
 @dataclass
@@ -79,9 +78,9 @@ class Leader:
     def _epoch(self, partition: TopicPartition, question: EpochQuestion) -> EpochAnswer:
         led = self.partitions.get(partition)
         if led is None:
-            return EpochAnswer(ErrorCode.not_leader_or_follower, UNDEFINED_END_OFFSET)
+            return EpochAnswer(ErrorCode.NOT_LEADER_OR_FOLLOWER, UNDEFINED_END_OFFSET)
         error = led.refuse(question.current_leader_epoch)
-        end = led.log.end_offset_for_epoch(question.leader_epoch) if error is ErrorCode.none else None
+        end = led.log.end_offset_for_epoch(question.leader_epoch) if error is ErrorCode.NONE else None
         return EpochAnswer(error, end or UNDEFINED_END_OFFSET)
 
     def _offsets(self, request: ListOffsetsRequest) -> ListOffsetsResponse:
@@ -89,12 +88,12 @@ class Leader:
         for partition, question in request.partitions.items():
             led = self.partitions.get(partition)
             if led is None:
-                answers[partition] = ListedOffset(ErrorCode.not_leader_or_follower, -1)
+                answers[partition] = ListedOffset(ErrorCode.NOT_LEADER_OR_FOLLOWER, -1)
                 continue
             error = led.refuse(question.current_leader_epoch)
             end = led.log.high_watermark if request.replica_id == MIRROR else led.log.log_end_offset
             offset = end if question.timestamp == LATEST else led.log.log_start_offset
-            answers[partition] = ListedOffset(error, offset if error is ErrorCode.none else -1)
+            answers[partition] = ListedOffset(error, offset if error is ErrorCode.NONE else -1)
         return ListOffsetsResponse(partitions=answers)
 
     def _fetch(self, request: FetchRequest) -> FetchResponse:
@@ -106,11 +105,11 @@ class Leader:
         for partition, asked in session.asked.items():
             answer = self._read(partition, asked, request)
             told = (answer.high_watermark, answer.log_start_offset)
-            news = answer.error is not ErrorCode.none or answer.diverging_epoch is not None or len(answer.records) > 0
+            news = answer.error is not ErrorCode.NONE or answer.diverging_epoch is not None or len(answer.records) > 0
             if full or news or session.told.get(partition) != told:
                 answers[partition] = answer
                 # After an error the high watermark is told once more.
-                session.told[partition] = told if answer.error is ErrorCode.none else (-1, -1)
+                session.told[partition] = told if answer.error is ErrorCode.NONE else (-1, -1)
         session_id = next((each for each, known in self._sessions.items() if known is session), 0)
         return FetchResponse(session_id=session_id, partitions=answers)
 
@@ -123,9 +122,9 @@ class Leader:
             return session
         known = self._sessions.get(request.session_id)
         if known is None:
-            return ErrorCode.fetch_session_id_not_found
+            return ErrorCode.FETCH_SESSION_ID_NOT_FOUND
         if request.session_epoch != known.epoch + 1:
-            return ErrorCode.invalid_fetch_session_epoch
+            return ErrorCode.INVALID_FETCH_SESSION_EPOCH
         known.epoch += 1
         known.asked |= request.partitions
         for partition in request.forgotten:
@@ -136,14 +135,14 @@ class Leader:
     def _read(self, partition: TopicPartition, asked: FetchPartition, request: FetchRequest) -> FetchedPartition:
         led = self.partitions.get(partition)
         if led is None:
-            return FetchedPartition(ErrorCode.not_leader_or_follower, -1)
+            return FetchedPartition(ErrorCode.NOT_LEADER_OR_FOLLOWER, -1)
         if led.topic_id is not None and request.topic_ids.get(partition.topic) != led.topic_id:
-            return FetchedPartition(ErrorCode.unknown_topic_id, -1)
+            return FetchedPartition(ErrorCode.UNKNOWN_TOPIC_ID, -1)
         error = led.refuse(asked.current_leader_epoch)
-        if error is not ErrorCode.none:
+        if error is not ErrorCode.NONE:
             return FetchedPartition(error, -1)
         answer = _read(led.log, asked, mirror=request.replica_id == MIRROR)
-        if answer.error is ErrorCode.none and answer.diverging_epoch is None:
+        if answer.error is ErrorCode.NONE and answer.diverging_epoch is None:
             self.reached[request.replica_id, partition] = asked.fetch_offset
         return answer
 
@@ -153,12 +152,12 @@ def _read(log: Log, asked: FetchPartition, *, mirror: bool) -> FetchedPartition:
         try:
             end = diverging_epoch(log.epochs.history, log.log_end_offset, asked.fetch_offset, asked.last_fetched_epoch)
         except UnknownEpochError:
-            return FetchedPartition(ErrorCode.offset_out_of_range, log.high_watermark, log.log_start_offset)
+            return FetchedPartition(ErrorCode.OFFSET_OUT_OF_RANGE, log.high_watermark, log.log_start_offset)
         if end is not None:
-            return FetchedPartition(ErrorCode.none, log.high_watermark, log.log_start_offset, diverging_epoch=end)
+            return FetchedPartition(ErrorCode.NONE, log.high_watermark, log.log_start_offset, diverging_epoch=end)
     isolation = Isolation.HIGH_WATERMARK if mirror else Isolation.LOG_END
     try:
         view = log.read(asked.fetch_offset, asked.max_bytes, isolation=isolation)
     except OffsetOutOfRangeError:
-        return FetchedPartition(ErrorCode.offset_out_of_range, log.high_watermark, log.log_start_offset)
-    return FetchedPartition(ErrorCode.none, log.high_watermark, log.log_start_offset, bytes(view.data))
+        return FetchedPartition(ErrorCode.OFFSET_OUT_OF_RANGE, log.high_watermark, log.log_start_offset)
+    return FetchedPartition(ErrorCode.NONE, log.high_watermark, log.log_start_offset, bytes(view.data))

@@ -10,10 +10,9 @@ from dataclasses import dataclass, field
 from textwrap import fill
 from typing import Final, NamedTuple
 
-from kio.schema.errors import ErrorCode
-
 from epoch import UNDEFINED_END_OFFSET, TruncationProtocol
 from replication.fetcher.fetch_rules import FetchRules
+from replication.protocol.error_code import ErrorCode
 from tests.data.replicas import PROJECT
 from tests.replication.fetcher.model import follower, leader
 from tests.replication.fetcher.model.replica import Answer, Log, Record, Replica
@@ -83,7 +82,7 @@ class Stage:
             question = follower.question_of(replica, self.protocol.rules)
             assert question is not None
             refusal = leader.refusal(asked, replica.epoch, fences=self.protocol.fences)
-            refused = refusal is not ErrorCode.none
+            refused = refusal is not ErrorCode.NONE
             answer = Answer(refusal, UNDEFINED_END_OFFSET) if refused else leader.answer(asked, question, 100)
             self.replicas[name] = follower.take(replica, self.protocol.rules, answer)
 

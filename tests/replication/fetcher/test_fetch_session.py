@@ -5,15 +5,15 @@ from uuid import UUID, uuid4
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from kio.schema.errors import ErrorCode
 
 from logstore import TopicPartition
 from replication.fetcher.fetch_session import FetchSession, SessionFetch
+from replication.protocol.error_code import ErrorCode
 from replication.protocol.messages.fetch import FetchedPartition, FetchPartition, FetchRequest, FetchResponse
 
 PARTITIONS = [TopicPartition("orders", number) for number in range(4)] + [TopicPartition("payments", 0)]
 TOPIC_IDS = {"orders": UUID(int=1), "payments": UUID(int=2)}
-NOTHING = FetchedPartition(ErrorCode.none, 0)
+NOTHING = FetchedPartition(ErrorCode.NONE, 0)
 
 
 def at(offset: int) -> FetchPartition:
@@ -88,10 +88,10 @@ def test_session_epochs_go_round_from_the_largest_to_one() -> None:
 @pytest.mark.parametrize(
     ("error", "session_id"),
     [
-        (ErrorCode.fetch_session_id_not_found, 0),
-        (ErrorCode.invalid_fetch_session_epoch, 7),
-        (ErrorCode.fetch_session_topic_id_error, 7),
-        (ErrorCode.unknown_server_error, 7),
+        (ErrorCode.FETCH_SESSION_ID_NOT_FOUND, 0),
+        (ErrorCode.INVALID_FETCH_SESSION_EPOCH, 7),
+        (ErrorCode.FETCH_SESSION_TOPIC_ID_ERROR, 7),
+        (ErrorCode.UNKNOWN_SERVER_ERROR, 7),
     ],
 )
 def test_an_error_begins_a_new_session_and_closes_the_old_one_if_there_is_one(
@@ -99,7 +99,7 @@ def test_an_error_begins_a_new_session_and_closes_the_old_one_if_there_is_one(
 ) -> None:
     session = begun(*PARTITIONS[:2])
     request = next_request(session)
-    assert session.answered(request, FetchResponse(error=error, partitions={})) == error.name.upper()
+    assert session.answered(request, FetchResponse(error=error, partitions={})) == error.name
     again = next_request(session)
     assert set(again.partitions) == set(PARTITIONS[:2])
     assert (again.session_id, again.session_epoch) == (session_id, 0)
@@ -207,6 +207,6 @@ def test_the_leader_always_knows_what_is_wanted(rounds: list[tuple[list[Change],
         if fate == "answered":
             session.answered(request, answer)
         elif fate == "refused":
-            session.answered(request, FetchResponse(error=ErrorCode.fetch_session_id_not_found, partitions={}))
+            session.answered(request, FetchResponse(error=ErrorCode.FETCH_SESSION_ID_NOT_FOUND, partitions={}))
         else:
             session.failed()

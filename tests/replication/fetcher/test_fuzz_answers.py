@@ -7,7 +7,6 @@ from shutil import rmtree
 from tempfile import mkdtemp
 
 import pytest
-from kio.schema.errors import ErrorCode
 
 from epoch import EndOffset
 from logstore import Log, Record
@@ -15,6 +14,7 @@ from logstore.batch.batch import RecordBatch
 from replication.fetcher.fetch_state import Phase
 from replication.fetcher.fetcher import Fetcher, FetcherResponse
 from replication.fetcher.fetcher_settings import FetcherSettings, FetchIdentity
+from replication.protocol.error_code import ErrorCode
 from replication.protocol.messages.fetch import FetchedPartition, FetchRequest, FetchResponse
 from replication.protocol.messages.list_offsets import ListedOffset, ListOffsetsResponse
 from replication.protocol.messages.offset_for_leader_epoch import EpochAnswer, OffsetForLeaderEpochResponse
@@ -116,7 +116,7 @@ class Nonsense:
         return bytearray(b"".join(parts))
 
     def error(self) -> ErrorCode:
-        return self.rng.choice([ErrorCode.none, *list(ErrorCode)])
+        return self.rng.choice([ErrorCode.NONE, *list(ErrorCode)])
 
     def number(self) -> int:
         return self.rng.choice([*ODD, self.rng.randrange(60)])

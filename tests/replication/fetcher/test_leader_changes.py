@@ -3,11 +3,11 @@
 from uuid import UUID
 
 import pytest
-from kio.schema.errors import ErrorCode
 
 from logstore import TopicPartition
 from replication.fetcher.leader_changes import KnownLeader, Recreated, Unknown, leader_of
 from replication.protocol.addresses import Address
+from replication.protocol.error_code import ErrorCode
 from replication.protocol.messages.metadata import Broker, ClusterMetadata, PartitionMetadata, TopicMetadata
 
 PARTITION = TopicPartition("orders", 0)
@@ -21,10 +21,10 @@ def metadata(
     leader_epoch: int = 4,
     *,
     topic_id: UUID | None = TOPIC_ID,
-    error: ErrorCode = ErrorCode.none,
+    error: ErrorCode = ErrorCode.NONE,
     brokers: dict[int, Broker] = BROKERS,
 ) -> ClusterMetadata:
-    standing = PartitionMetadata(ErrorCode.none, leader_id, leader_epoch)
+    standing = PartitionMetadata(ErrorCode.NONE, leader_id, leader_epoch)
     topic = TopicMetadata(error=error, topic_id=topic_id, partitions={0: standing})
     return ClusterMetadata(cluster_id="c", controller_id=1, brokers=brokers, topics={"orders": topic})
 
@@ -65,11 +65,11 @@ def test_brokers_that_tell_no_topic_ids_are_believed_to_mean_the_same_topic() ->
 @pytest.mark.parametrize(
     ("told", "error"),
     [
-        (metadata(leader_id=-1, leader_epoch=5), ErrorCode.leader_not_available),
-        (metadata(leader_id=7), ErrorCode.leader_not_available),
-        (metadata(error=ErrorCode.unknown_topic_or_partition), ErrorCode.unknown_topic_or_partition),
-        (metadata(error=ErrorCode.topic_authorization_failed), ErrorCode.topic_authorization_failed),
-        (ClusterMetadata(cluster_id="c", controller_id=1, brokers=BROKERS, topics={}), ErrorCode.none),
+        (metadata(leader_id=-1, leader_epoch=5), ErrorCode.LEADER_NOT_AVAILABLE),
+        (metadata(leader_id=7), ErrorCode.LEADER_NOT_AVAILABLE),
+        (metadata(error=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION), ErrorCode.UNKNOWN_TOPIC_OR_PARTITION),
+        (metadata(error=ErrorCode.TOPIC_AUTHORIZATION_FAILED), ErrorCode.TOPIC_AUTHORIZATION_FAILED),
+        (ClusterMetadata(cluster_id="c", controller_id=1, brokers=BROKERS, topics={}), ErrorCode.NONE),
     ],
 )
 def test_what_metadata_does_not_tell_is_asked_again(told: ClusterMetadata, error: ErrorCode) -> None:
@@ -81,4 +81,4 @@ def test_what_metadata_does_not_tell_is_asked_again(told: ClusterMetadata, error
 def test_a_partition_that_the_topic_has_not_is_unknown() -> None:
     found = leader_of(TopicPartition("orders", 9), KnownLeader(), metadata())
     assert isinstance(found, Unknown)
-    assert found.error is ErrorCode.unknown_topic_or_partition
+    assert found.error is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION

@@ -4,7 +4,6 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from kio.schema.errors import ErrorCode
 
 from epoch import EndOffset
 from logstore import Log, Record
@@ -13,6 +12,7 @@ from replication.fetcher.fetch_state import Phase
 from replication.fetcher.fetcher import Fetcher, FetcherRequest, FetcherResponse
 from replication.fetcher.fetcher_settings import FetcherSettings, FetchIdentity
 from replication.fetcher.setbacks import LONGEST_MS, Setbacks
+from replication.protocol.error_code import ErrorCode
 from replication.protocol.messages.fetch import FetchedPartition, FetchRequest, FetchResponse
 from replication.protocol.messages.list_offsets import ListedOffset, ListOffsetsRequest, ListOffsetsResponse
 from replication.protocol.messages.offset_for_leader_epoch import EpochAnswer, OffsetForLeaderEpochResponse
@@ -82,7 +82,7 @@ class Drive:
 
 def is_news(fetched: FetchedPartition) -> bool:
     """Whether a leader answers at once."""
-    return bool(fetched.records) or fetched.error is not ErrorCode.none or fetched.diverging_epoch is not None
+    return bool(fetched.records) or fetched.error is not ErrorCode.NONE or fetched.diverging_epoch is not None
 
 
 def nonsense(leader: Leader, fetched: FetchedPartition) -> Answer:
@@ -127,20 +127,20 @@ def test_after_a_long_time_without_any_a_setback_is_the_first_again() -> None:
 @pytest.mark.parametrize(
     "fetched",
     [
-        FetchedPartition(ErrorCode.none, 10, 0, b"\xff" * 100),
-        FetchedPartition(ErrorCode.none, 10, 0, b"\x00" * 40),
-        FetchedPartition(ErrorCode.none, 10, 2**62, b""),
-        FetchedPartition(ErrorCode.offset_out_of_range, 10),
-        FetchedPartition(ErrorCode.fenced_leader_epoch, 10),
-        *(FetchedPartition(ErrorCode.none, 10, 0, b"", EndOffset(1, end)) for end in (2, 4, 99, 2**63 - 1)),
-        *(FetchedPartition(ErrorCode.none, 10, 0, b"", EndOffset(epoch, 8)) for epoch in (0, 2, 9)),
+        FetchedPartition(ErrorCode.NONE, 10, 0, b"\xff" * 100),
+        FetchedPartition(ErrorCode.NONE, 10, 0, b"\x00" * 40),
+        FetchedPartition(ErrorCode.NONE, 10, 2**62, b""),
+        FetchedPartition(ErrorCode.OFFSET_OUT_OF_RANGE, 10),
+        FetchedPartition(ErrorCode.FENCED_LEADER_EPOCH, 10),
+        *(FetchedPartition(ErrorCode.NONE, 10, 0, b"", EndOffset(1, end)) for end in (2, 4, 99, 2**63 - 1)),
+        *(FetchedPartition(ErrorCode.NONE, 10, 0, b"", EndOffset(epoch, 8)) for epoch in (0, 2, 9)),
     ],
 )
 def test_an_answer_that_is_always_the_same_does_not_keep_it_busy(
     log: Log, leader: Leader, settings: FetcherSettings, fetched: FetchedPartition
 ) -> None:
     # One that was fenced asks each second, and a mirror for epochs first.
-    limit = 2 * MINUTE // 1_000 + 4 if fetched.error is ErrorCode.fenced_leader_epoch else AT_MOST
+    limit = 2 * MINUTE // 1_000 + 4 if fetched.error is ErrorCode.FENCED_LEADER_EPOCH else AT_MOST
     drive = followed(log, leader, settings, nonsense(leader, fetched))
     assert len(drive.asked) <= limit
 
@@ -153,7 +153,7 @@ def test_a_leader_that_sends_records_and_takes_them_back_in_turn_is_asked_less_a
         assert isinstance(request, FetchRequest)
         if not request.partitions or log.log_end_offset < 8:
             return leader.answer(request)
-        return FetchResponse(partitions={PARTITION: FetchedPartition(ErrorCode.none, 10, 0, b"", EndOffset(2, end))})
+        return FetchResponse(partitions={PARTITION: FetchedPartition(ErrorCode.NONE, 10, 0, b"", EndOffset(2, end))})
 
     drive = followed(log, leader, REPLICA, answer)
     assert len(drive.asked) <= 3 * AT_MOST
@@ -166,11 +166,11 @@ def test_offsets_that_help_nobody_do_not_keep_it_busy(
 ) -> None:
     def answer(request: FetcherRequest) -> FetcherResponse:
         if isinstance(request, FetchRequest):
-            return FetchResponse(partitions={PARTITION: FetchedPartition(ErrorCode.offset_out_of_range, -1)})
+            return FetchResponse(partitions={PARTITION: FetchedPartition(ErrorCode.OFFSET_OUT_OF_RANGE, -1)})
         if isinstance(request, ListOffsetsRequest):
             offset = offsets[request.partitions[PARTITION].timestamp == -1]
-            return ListOffsetsResponse(partitions={PARTITION: ListedOffset(ErrorCode.none, offset)})
-        return OffsetForLeaderEpochResponse(partitions={PARTITION: EpochAnswer(ErrorCode.none, EndOffset(2, 8))})
+            return ListOffsetsResponse(partitions={PARTITION: ListedOffset(ErrorCode.NONE, offset)})
+        return OffsetForLeaderEpochResponse(partitions={PARTITION: EpochAnswer(ErrorCode.NONE, EndOffset(2, 8))})
 
     fetcher = Fetcher(settings)
     fetcher.follow(PARTITION, log, 2)
@@ -195,7 +195,7 @@ def test_an_impossible_length_in_an_answer_larger_than_a_segment_is_refused(
         told = Refusals()
         fetcher = Fetcher(settings, observer=told)
         fetcher.follow(PARTITION, log, 2)
-        answer = nonsense(leader, FetchedPartition(ErrorCode.none, 10, 0, before + bytes(records)))
+        answer = nonsense(leader, FetchedPartition(ErrorCode.NONE, 10, 0, before + bytes(records)))
         Drive(fetcher).until(2_999, answer)
         assert log.log_end_offset == 8
         assert len(told.reasons) == 2
@@ -224,7 +224,7 @@ def tail(leader_log: Log) -> bytes:
 def test_a_mirror_takes_nothing_that_is_not_committed_by_the_same_answer(
     log: Log, leader_log: Log, leader: Leader, high_watermark: int
 ) -> None:
-    answer = nonsense(leader, FetchedPartition(ErrorCode.none, high_watermark, 0, tail(leader_log)))
+    answer = nonsense(leader, FetchedPartition(ErrorCode.NONE, high_watermark, 0, tail(leader_log)))
     fetcher = Fetcher(MIRROR)
     fetcher.follow(PARTITION, log, 2)
     drive = Drive(fetcher)
@@ -242,7 +242,7 @@ def test_a_mirror_takes_what_is_committed_of_an_answer(log: Log, leader_log: Log
     records = b"".join(batch for _, batch in batches(leader_log, 4, 10))
     fetcher = Fetcher(MIRROR)
     fetcher.follow(PARTITION, log, 2)
-    Drive(fetcher).until(0, nonsense(leader, FetchedPartition(ErrorCode.none, 8, 0, records)))
+    Drive(fetcher).until(0, nonsense(leader, FetchedPartition(ErrorCode.NONE, 8, 0, records)))
     assert log.log_end_offset == 8
 
 
@@ -253,7 +253,7 @@ def test_a_replica_takes_what_goes_on_whatever_is_committed(
     fetcher = Fetcher(REPLICA)
     fetcher.follow(PARTITION, log, 2)
     (request,) = fetcher.requests(0)
-    fetched = FetchedPartition(ErrorCode.none, high_watermark, 0, tail(leader_log))
+    fetched = FetchedPartition(ErrorCode.NONE, high_watermark, 0, tail(leader_log))
     fetcher.take(request, nonsense(leader, fetched)(request), 0)
     assert log.log_end_offset == 10
 
@@ -271,7 +271,7 @@ def test_a_gap_above_the_high_watermark_is_refused(
     fetcher = Fetcher(settings, observer=told)
     fetcher.follow(PARTITION, log, 2)
     drive = Drive(fetcher)
-    fetched = FetchedPartition(ErrorCode.none, 10, 0, moved(tail(leader_log), base_offset))
+    fetched = FetchedPartition(ErrorCode.NONE, 10, 0, moved(tail(leader_log), base_offset))
     drive.until(2_000, nonsense(leader, fetched))
     assert log.log_end_offset == 8
     assert [reason.count("above the high watermark") for reason in told.reasons] == [1, 1]
@@ -289,7 +289,7 @@ def test_a_batch_at_the_last_offset_that_can_be_is_refused_and_fetched_again(
     fetcher.follow(PARTITION, log, 2)
     drive = Drive(fetcher)
     last = 2**63 - 1
-    fetched = FetchedPartition(ErrorCode.none, last, 0, moved(tail(leader_log), last - 1))
+    fetched = FetchedPartition(ErrorCode.NONE, last, 0, moved(tail(leader_log), last - 1))
     drive.until(MINUTE, nonsense(leader, fetched))
     assert log.log_end_offset == 8
     assert any(f"would end at offset {last:,}" in reason for reason in told.reasons)
@@ -313,7 +313,7 @@ def test_a_gap_at_the_end_of_an_answer_is_stored_once_two_answers_show_it(
             requests = fetcher.requests(drive.now)
             for request in requests:
                 is_fetch = isinstance(request, FetchRequest)
-                fetched = FetchedPartition(ErrorCode.none, 99, 0, moved(tail(leader_log), offset))
+                fetched = FetchedPartition(ErrorCode.NONE, 99, 0, moved(tail(leader_log), offset))
                 answer = nonsense(leader, fetched)(request) if is_fetch else leader.answer(request)
                 fetcher.take(request, answer, drive.now)
                 fetches += is_fetch
@@ -335,7 +335,7 @@ def test_a_gap_that_was_a_flipped_bit_is_gone_the_next_time(
     fetcher = Fetcher(settings)
     fetcher.follow(PARTITION, log, 2)
     drive = Drive(fetcher)
-    flipped = iter([FetchedPartition(ErrorCode.none, 99, 0, moved(tail(leader_log), 40))])
+    flipped = iter([FetchedPartition(ErrorCode.NONE, 99, 0, moved(tail(leader_log), 40))])
 
     def answer(request: FetcherRequest) -> FetcherResponse:
         fetched = next(flipped, None) if isinstance(request, FetchRequest) else None

@@ -15,9 +15,8 @@ from datetime import timedelta
 from typing import Any, Final
 from uuid import UUID
 
-from kio.schema.errors import ErrorCode
-
 from logstore import TopicPartition
+from replication.protocol.error_code import ErrorCode
 from replication.protocol.wire.schema import response_classes
 from tests.replication.mirror.wire_leader import FETCH, WireLeader
 from tests.replication.protocol.fake_broker import Asked
@@ -155,11 +154,11 @@ def _aborted(rng: random.Random, told: Any) -> Any:
 
 
 PARTITION: Final[dict[str, Callable[[random.Random, Any], Any]]] = {
-    "errors": _erring(*(each for each in ErrorCode if each is not ErrorCode.none)),
-    "out of range": _erring(ErrorCode.offset_out_of_range),
-    "out of range, and odd offsets": _erring(ErrorCode.offset_out_of_range),
-    "fenced": _erring(ErrorCode.fenced_leader_epoch),
-    "fenced, and odd epochs": _erring(ErrorCode.fenced_leader_epoch, ErrorCode.not_leader_or_follower),
+    "errors": _erring(*(each for each in ErrorCode if each is not ErrorCode.NONE)),
+    "out of range": _erring(ErrorCode.OFFSET_OUT_OF_RANGE),
+    "out of range, and odd offsets": _erring(ErrorCode.OFFSET_OUT_OF_RANGE),
+    "fenced": _erring(ErrorCode.FENCED_LEADER_EPOCH),
+    "fenced, and odd epochs": _erring(ErrorCode.FENCED_LEADER_EPOCH, ErrorCode.NOT_LEADER_OR_FOLLOWER),
     "high watermark": _numbers("high_watermark", -1, 0, INT64, -(2**63), 3),
     "log start": _numbers("log_start_offset", INT64, 10**6, -5, -(2**63)),
     "aborted transactions": _aborted,

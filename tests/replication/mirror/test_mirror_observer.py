@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from kio.schema.errors import ErrorCode
 
 from logstore import AppendInfo, Log, Record, TopicPartition
 from replication.fetcher.fetch_observer import Cut
@@ -14,6 +13,7 @@ from replication.mirror.events import Failed, Truncated
 from replication.mirror.mirror_observer import MirrorObserver
 from replication.mirror.removed_records import RemovedRecords
 from replication.mirror.truncated_records import TruncatedRecords
+from replication.protocol.error_code import ErrorCode
 from tests.disk import FailingDisk
 
 ORDERS = TopicPartition("orders", 0)
@@ -88,7 +88,7 @@ def test_what_comes_and_what_goes_wrong_is_counted_by_partition(told: list[Any])
     state = FetchState(3, 10)
     observer.appended(ORDERS, AppendInfo(0, 9, 0, 500, is_duplicate=False), state)
     observer.appended(ORDERS, AppendInfo(10, 19, 0, 700, is_duplicate=False), state)
-    observer.erred(ORDERS, ErrorCode.not_leader_or_follower)
+    observer.erred(ORDERS, ErrorCode.NOT_LEADER_OR_FOLLOWER)
     observer.refused(ORDERS, ValueError("odd"))
     observer.failed(ORDERS, replace(state, reason="the disk is broken"))
     tally = observer.tally(ORDERS)

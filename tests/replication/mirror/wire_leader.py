@@ -15,10 +15,9 @@ from types import TracebackType
 from typing import Any, Final, Self
 from uuid import UUID, uuid4
 
-from kio.schema.errors import ErrorCode
-
 from logstore import Log, TopicPartition
 from logstore.errors import LogClosedError
+from replication.protocol.error_code import ErrorCode
 from replication.protocol.messages.fetch import FetchedPartition, FetchPartition, FetchRequest
 from replication.protocol.messages.list_offsets import ListOffsetsRequest, OffsetQuestion
 from replication.protocol.messages.offset_for_leader_epoch import EpochQuestion, OffsetForLeaderEpochRequest
@@ -124,12 +123,12 @@ class WireLeader:
     def _topic(self, classes: Any, name: str) -> Any:
         led = {each.partition: led for each, led in self.leader.partitions.items() if each.topic == name}
         return classes.MetadataResponseTopic(
-            error_code=ErrorCode.none if led else ErrorCode.unknown_topic_or_partition,
+            error_code=ErrorCode.NONE if led else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
             name=name,
             topic_id=self.topic_ids.get(name, UUID(int=0)),
             partitions=tuple(
                 classes.MetadataResponsePartition(
-                    error_code=ErrorCode.none,
+                    error_code=ErrorCode.NONE,
                     partition_index=number,
                     leader_id=self.broker,
                     leader_epoch=each.leader_epoch,
@@ -252,11 +251,11 @@ class WireLeader:
 
 
 def _has_news(first: Any, answer: Any) -> bool:
-    if answer.error is not ErrorCode.none:
+    if answer.error is not ErrorCode.NONE:
         return True
     for partition, each in answer.partitions.items():
         is_higher = each.high_watermark != first.partitions[partition].high_watermark
-        if each.records or each.error is not ErrorCode.none or each.diverging_epoch is not None or is_higher:
+        if each.records or each.error is not ErrorCode.NONE or each.diverging_epoch is not None or is_higher:
             return True
     return False
 

@@ -5,9 +5,8 @@ from collections.abc import Mapping
 from datetime import timedelta
 from typing import Any
 
-from kio.schema.errors import ErrorCode
-
 from logstore import TopicPartition
+from replication.protocol.error_code import ErrorCode
 from replication.protocol.messages import elect_leaders
 from replication.protocol.messages.by_topic import by_topic
 from replication.protocol.messages.elect_leaders import ElectionResult, ElectLeadersRequest
@@ -21,7 +20,7 @@ class ElectingBroker(FakeBroker):
     def __init__(
         self,
         results: Mapping[TopicPartition, ElectionResult],
-        error: ErrorCode = ErrorCode.none,
+        error: ErrorCode = ErrorCode.NONE,
         spoken: range = elect_leaders.VERSIONS,
     ) -> None:
         super().__init__(self._serve_all)

@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from kio.schema.errors import ErrorCode
 
 from logstore import TopicPartition
 from replication.operations import cluster_questions
@@ -18,6 +17,7 @@ from replication.operations.cluster_view import Aspect, ClusterView
 from replication.operations.partition_filter import PartitionFilter
 from replication.operations.partition_view import Condition
 from replication.protocol.addresses import Address
+from replication.protocol.error_code import ErrorCode
 from replication.protocol.errors import (
     KafkaError,
     MalformedResponseError,
@@ -170,8 +170,8 @@ def test_a_topic_that_there_is_not() -> None:
 
 def test_a_topic_that_was_deleted_meanwhile_is_left_out() -> None:
     cluster = without([DescribeTopicPartitionsRequest])
-    cluster.config_errors = {"payments": ErrorCode.unknown_topic_or_partition}
-    cluster.topics["gone"] = topic(error=ErrorCode.unknown_topic_or_partition)
+    cluster.config_errors = {"payments": ErrorCode.UNKNOWN_TOPIC_OR_PARTITION}
+    cluster.topics["gone"] = topic(error=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
     view = view_of(cluster)
     assert names(view) == ["orders-0", "orders-1", "orders-2", "payments-0"]
     assert view.partitions[-1].min_isr is None
@@ -209,9 +209,9 @@ def test_a_cluster_that_does_not_describe_settings() -> None:
 
 def test_what_a_user_may_not_know_is_a_gap_that_names_the_error() -> None:
     refused = dict.fromkeys(
-        (ListPartitionReassignmentsRequest, DescribeQuorumRequest), ErrorCode.cluster_authorization_failed
+        (ListPartitionReassignmentsRequest, DescribeQuorumRequest), ErrorCode.CLUSTER_AUTHORIZATION_FAILED
     )
-    view = view_of(told(refused=refused, config_errors={"orders": ErrorCode.topic_authorization_failed}))
+    view = view_of(told(refused=refused, config_errors={"orders": ErrorCode.TOPIC_AUTHORIZATION_FAILED}))
     assert [(str(gap), gap.is_failure) for gap in view.gaps] == [
         ("not known: min.insync.replicas: orders: TOPIC_AUTHORIZATION_FAILED (29)", True),
         ("not known: quorum: DescribeQuorum: why: CLUSTER_AUTHORIZATION_FAILED (31)", True),
@@ -222,7 +222,7 @@ def test_what_a_user_may_not_know_is_a_gap_that_names_the_error() -> None:
 
 
 def test_of_many_topics_whose_settings_are_refused_one_is_named() -> None:
-    view = view_of(told(config_errors=dict.fromkeys(("orders", "payments"), ErrorCode.topic_authorization_failed)))
+    view = view_of(told(config_errors=dict.fromkeys(("orders", "payments"), ErrorCode.TOPIC_AUTHORIZATION_FAILED)))
     assert [gap.reason for gap in view.gaps] == ["orders: TOPIC_AUTHORIZATION_FAILED (29), and 1 more topics"]
 
 
@@ -252,7 +252,7 @@ def test_the_controllers_are_asked_last() -> None:
     [(DescribeClusterRequest, ()), (MetadataRequest, BEYOND_3_0), (MetadataRequest, (DescribeTopicPartitionsRequest,))],
 )
 def test_without_brokers_or_topics_there_is_no_view(kind: type, unsupported: tuple[type, ...]) -> None:
-    refusing = told(refused={kind: ErrorCode.rebootstrap_required}, unsupported=frozenset(unsupported))
+    refusing = told(refused={kind: ErrorCode.REBOOTSTRAP_REQUIRED}, unsupported=frozenset(unsupported))
     with pytest.raises(KafkaError, match="REBOOTSTRAP_REQUIRED"):
         view_of(refusing)
     with pytest.raises(RequestTimedOutError):
@@ -261,12 +261,12 @@ def test_without_brokers_or_topics_there_is_no_view(kind: type, unsupported: tup
 
 def test_a_controllers_listener_is_told_from_a_brokers() -> None:
     with pytest.raises(KafkaError, match="name those of brokers: MISMATCHED_ENDPOINT_TYPE"):
-        view_of(told(refused={DescribeClusterRequest: ErrorCode.mismatched_endpoint_type}))
+        view_of(told(refused={DescribeClusterRequest: ErrorCode.MISMATCHED_ENDPOINT_TYPE}))
 
 
 def test_a_topic_that_is_not_told_for_another_reason_is_an_error() -> None:
     cluster = without([DescribeTopicPartitionsRequest])
-    cluster.topics["odd"] = topic(error=ErrorCode.invalid_topic_exception)
+    cluster.topics["odd"] = topic(error=ErrorCode.INVALID_TOPIC_EXCEPTION)
     with pytest.raises(KafkaError, match="topic odd: INVALID_TOPIC_EXCEPTION"):
         view_of(cluster)
 

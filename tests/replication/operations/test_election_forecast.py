@@ -3,7 +3,6 @@
 from collections.abc import Iterable
 
 import pytest
-from kio.schema.errors import ErrorCode
 
 from logstore import TopicPartition
 from replication.controller.cluster_state import ClusterState
@@ -13,6 +12,7 @@ from replication.operations.described_state import described_state
 from replication.operations.election_forecast import ElectionForecast, forecast
 from replication.operations.partition_view import PartitionView
 from replication.protocol.addresses import Address
+from replication.protocol.error_code import ErrorCode
 from tests.campaign import Campaign
 from tests.controller.simulation import Simulation
 
@@ -97,33 +97,33 @@ def foreseen(election_type: ElectionType, fenced: frozenset[int] = FENCED, **par
 
 def test_the_preferred_replica_would_lead() -> None:
     found = foreseen(ElectionType.PREFERRED)
-    assert (found.error, found.leader, found.would_lead, found.isr) == (ErrorCode.none, 2, 1, (1, 2))
+    assert (found.error, found.leader, found.would_lead, found.isr) == (ErrorCode.NONE, 2, 1, (1, 2))
     assert not found.is_unclean
 
 
 def test_a_replica_on_a_failed_disk_would_not() -> None:
     found = foreseen(ElectionType.PREFERRED, offline_replicas=(1,))
-    assert (found.error, found.would_lead) == (ErrorCode.preferred_leader_not_available, 2)
+    assert (found.error, found.would_lead) == (ErrorCode.PREFERRED_LEADER_NOT_AVAILABLE, 2)
 
 
 @pytest.mark.parametrize(("elr", "unclean"), [((), True), ((1,), False)])
 def test_who_is_neither_in_sync_nor_eligible_may_lack_records(elr: tuple[int, ...], *, unclean: bool) -> None:
     found = foreseen(ElectionType.UNCLEAN, leader=-1, isr=() if elr else (3,), elr=elr)
-    assert (found.error, found.leader, found.would_lead, found.isr) == (ErrorCode.none, None, 1, (1,))
+    assert (found.error, found.leader, found.would_lead, found.isr) == (ErrorCode.NONE, None, 1, (1,))
     assert found.is_unclean is unclean
 
 
 def test_who_led_last_is_elected_where_nobody_else_is_left_and_may_lack_records() -> None:
     found = foreseen(ElectionType.PREFERRED, leader=-1, isr=(), elr=(), last_known_elr=(2,))
-    assert (found.error, found.would_lead, found.isr, found.is_unclean) == (ErrorCode.none, 2, (2,), True)
+    assert (found.error, found.would_lead, found.isr, found.is_unclean) == (ErrorCode.NONE, 2, (2,), True)
 
 
 def test_without_a_minimum_told_nobody_ceases_to_be_eligible() -> None:
     found = foreseen(ElectionType.PREFERRED, frozenset({1}), isr=(2,), elr=(1,))
-    assert (found.error, found.would_lead) == (ErrorCode.preferred_leader_not_available, 2)
+    assert (found.error, found.would_lead) == (ErrorCode.PREFERRED_LEADER_NOT_AVAILABLE, 2)
 
 
 def test_nobody_would_lead() -> None:
     found = foreseen(ElectionType.UNCLEAN, frozenset({1, 2, 3}), leader=-1)
-    assert (found.error, found.would_lead) == (ErrorCode.eligible_leaders_not_available, None)
+    assert (found.error, found.would_lead) == (ErrorCode.ELIGIBLE_LEADERS_NOT_AVAILABLE, None)
     assert found.fails

@@ -4,15 +4,15 @@ from collections.abc import Mapping
 
 from hypothesis import given
 from hypothesis import strategies as st
-from kio.schema.errors import ErrorCode
 
 from logstore import TopicPartition
 from replication.controller.elections import ElectionType
 from replication.operations.election_report import ElectionReport
+from replication.protocol.error_code import ErrorCode
 from replication.protocol.messages.elect_leaders import ElectionResult
 
 partitions = st.builds(TopicPartition, st.sampled_from(["a", "b-c"]), st.integers(0, 5))
-codes = st.sampled_from([ErrorCode.none, ErrorCode.election_not_needed, *ErrorCode])
+codes = st.sampled_from([ErrorCode.NONE, ErrorCode.ELECTION_NOT_NEEDED, *ErrorCode])
 results = st.dictionaries(partitions, st.builds(ElectionResult, codes, st.none() | st.just("told")))
 
 
@@ -32,11 +32,11 @@ def test_success_comes_first_then_what_was_fine_then_each_failure() -> None:
     report = ElectionReport(
         ElectionType.UNCLEAN,
         {
-            TopicPartition("a", 0): ElectionResult(ErrorCode.eligible_leaders_not_available),
-            TopicPartition("a", 1): ElectionResult(ErrorCode.election_not_needed, "not needed"),
-            TopicPartition("a", 2): ElectionResult(ErrorCode.none),
-            TopicPartition("b", 0): ElectionResult(ErrorCode.unknown_topic_or_partition, "No such topic as b"),
-            TopicPartition("a", 3): ElectionResult(ErrorCode.none),
+            TopicPartition("a", 0): ElectionResult(ErrorCode.ELIGIBLE_LEADERS_NOT_AVAILABLE),
+            TopicPartition("a", 1): ElectionResult(ErrorCode.ELECTION_NOT_NEEDED, "not needed"),
+            TopicPartition("a", 2): ElectionResult(ErrorCode.NONE),
+            TopicPartition("b", 0): ElectionResult(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "No such topic as b"),
+            TopicPartition("a", 3): ElectionResult(ErrorCode.NONE),
         },
     )
     failed = "Error completing leader election (UNCLEAN) for partition: "

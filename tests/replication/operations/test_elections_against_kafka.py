@@ -7,9 +7,9 @@ from random import Random
 from typing import Any, TypeAlias
 
 import pytest
-from kio.schema.errors import ErrorCode
 
 from replication.operations.error_text import error_text
+from replication.protocol.error_code import ErrorCode
 from tests.campaign import Campaign
 from tests.oracle.java_exceptions import as_ours
 from tests.oracle.kafka import JavaProgram

@@ -99,7 +99,7 @@ class Scene:
         assert first_line(theirs.err) == first_line(done.err)
 
     def assert_as_foreseen(self, foreseen: list[dict[str, Any]], done: Outcome) -> None:
-        became = {partition: told.error.name.upper() for partition, told in results(done.out.splitlines()).items()}
+        became = {partition: told.error.name for partition, told in results(done.out.splitlines()).items()}
         assert {(each["topic"], each["partition"]): each["error"] or "NONE" for each in foreseen} == became
         for each in foreseen:
             if each["error"] is None:

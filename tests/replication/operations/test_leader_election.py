@@ -6,13 +6,13 @@ from threading import Event
 from typing import NoReturn
 
 import pytest
-from kio.schema.errors import ErrorCode
 
 from logstore import TopicPartition
 from replication.operations.leader_election import TIMED_OUT, bootstrap_addresses, hold_elections
 from replication.operations.tool_error import ToolError
 from replication.protocol.addresses import Address
 from replication.protocol.client.client_settings import ClientSettings
+from replication.protocol.error_code import ErrorCode
 from replication.protocol.messages import elect_leaders
 from replication.protocol.messages.elect_leaders import PREFERRED, ElectionResult, ElectLeadersRequest
 from tests.oracle.cluster import free_port
@@ -20,7 +20,7 @@ from tests.replication.operations.electing_broker import ElectingBroker
 from tests.replication.protocol.fake_broker import SECONDS, FakeBroker, greet, metadata, receive, versions
 
 ORDERS = TopicPartition("orders", 0)
-DONE = {ORDERS: ElectionResult(ErrorCode.none)}
+DONE = {ORDERS: ElectionResult(ErrorCode.NONE)}
 SETTINGS = ClientSettings(request_timeout_ms=300)
 
 
@@ -126,7 +126,7 @@ def test_a_broker_that_hangs_up_is_asked_less_and_less(goodbye: Callable[[socket
 
 
 def test_what_will_not_become_better_is_not_asked_again() -> None:
-    with ElectingBroker({}, ErrorCode.not_controller) as broker:
+    with ElectingBroker({}, ErrorCode.NOT_CONTROLLER) as broker:
         with pytest.raises(ToolError, match="NOT_CONTROLLER: This is not the correct controller"):
             hold_elections([broker.address], SETTINGS, request(20_000))
         assert len(broker.asked) == 1

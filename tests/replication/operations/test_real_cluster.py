@@ -19,7 +19,6 @@ from kio.schema.alter_partition_reassignments.v0.request import (
     ReassignablePartition,
     ReassignableTopic,
 )
-from kio.schema.errors import ErrorCode
 from kio.schema.types import BrokerId
 
 from logstore.errors import LogStoreError
@@ -30,6 +29,7 @@ from replication.operations.cluster_view import Aspect, ClusterView
 from replication.operations.partition_view import Condition
 from replication.protocol.client.cluster_client import ClusterClient
 from replication.protocol.client.connection import Connection
+from replication.protocol.error_code import ErrorCode
 from replication.protocol.errors import UnsupportedVersionError
 from replication.protocol.messages.describe_cluster import DescribeClusterRequest
 from replication.protocol.messages.describe_topic_partitions import DescribeTopicPartitionsRequest
@@ -80,7 +80,7 @@ class Scene:
         )
         with Connection.open(self.cluster.bootstrap(replicas[0])) as connection:
             told = connection.ask(request)
-        assert (told.error_code, told.responses[0].partitions[0].error_code) == (ErrorCode.none, ErrorCode.none)
+        assert (told.error_code, told.responses[0].partitions[0].error_code) == (ErrorCode.NONE, ErrorCode.NONE)
 
     def command(self, *options: object) -> Outcome:
         return epochlog("cluster", "--bootstrap", self.cluster.bootstrap(), *options)

@@ -5,9 +5,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 from uuid import UUID
 
-from kio.schema.errors import ErrorCode
-
 from logstore import TopicPartition
+from replication.protocol.error_code import ErrorCode
 from replication.protocol.errors import RequestTimedOutError, UnsupportedVersionError
 from replication.protocol.messages.describe_cluster import DescribeClusterRequest, DescribedBroker, DescribedCluster
 from replication.protocol.messages.describe_configs import DescribeConfigsRequest, DescribedConfigs, TopicConfiguration
@@ -40,7 +39,7 @@ QUORUM = DescribedQuorum(
 
 
 def partition(leader: int, replicas: tuple[int, ...], isr: tuple[int, ...], **more: Any) -> PartitionMetadata:
-    return PartitionMetadata(ErrorCode.none, leader, replicas=replicas, isr=isr, **{"elr": (), **more})
+    return PartitionMetadata(ErrorCode.NONE, leader, replicas=replicas, isr=isr, **{"elr": (), **more})
 
 
 def topic(*partitions: PartitionMetadata, **more: Any) -> TopicMetadata:
@@ -87,7 +86,7 @@ class ToldCluster:
         return [type(request) for request in self.asked]
 
     def _error(self, request: Any) -> ErrorCode:
-        return self.refused.get(type(request), ErrorCode.none)
+        return self.refused.get(type(request), ErrorCode.NONE)
 
     def _brokers(self) -> dict[int, Broker]:
         return {number: Broker(number, f"b{number}", 9_092, f"rack-{number}") for number in (3, 1, 2)}
@@ -107,14 +106,14 @@ class ToldCluster:
     def _configs(self, request: DescribeConfigsRequest) -> DescribedConfigs:
         told = {}
         for name in request.topics:
-            error = self.config_errors.get(name, ErrorCode.none)
-            known = {} if error is not ErrorCode.none else {"min.insync.replicas": self.min_isr.get(name, "1")}
+            error = self.config_errors.get(name, ErrorCode.NONE)
+            known = {} if error is not ErrorCode.NONE else {"min.insync.replicas": self.min_isr.get(name, "1")}
             told[name] = TopicConfiguration(error, None, known)
         return DescribedConfigs(topics=told)
 
     def _quorum(self, request: DescribeQuorumRequest) -> DescribedQuorum:
         error = self._error(request)
-        return self.quorum if error is ErrorCode.none else DescribedQuorum(error=error, error_message="why")
+        return self.quorum if error is ErrorCode.NONE else DescribedQuorum(error=error, error_message="why")
 
     def _page(self, request: DescribeTopicPartitionsRequest) -> TopicPartitionsPage:
         """Give a page as brokers do: topics by name, the first and the last in part."""
@@ -131,7 +130,7 @@ class ToldCluster:
 
     def _reassignments(self, request: ListPartitionReassignmentsRequest) -> ListedReassignments:
         error = self._error(request)
-        known = self.reassignments if error is ErrorCode.none else {}
+        known = self.reassignments if error is ErrorCode.NONE else {}
         return ListedReassignments(error=error, error_message="why", partitions=known)
 
     def _metadata(self, request: MetadataRequest) -> ClusterMetadata:

@@ -9,11 +9,11 @@ from types import TracebackType
 from typing import Any, NamedTuple, Self
 
 from kio.index import load_entity_schema
-from kio.schema.errors import ErrorCode
 from kio.serial import entity_reader
 from kio.static.constants import EntityType
 
 from replication.protocol.addresses import Address
+from replication.protocol.error_code import ErrorCode
 from replication.protocol.wire.schema import request_classes, response_classes, write
 
 SECONDS = 20
@@ -117,7 +117,7 @@ def versions(asked: Asked, spoken: dict[int, range] = SPOKEN) -> bytes:
         classes.ApiVersion(api_key=key, min_version=known.start, max_version=known.stop - 1)
         for key, known in spoken.items()
     )
-    answer = classes.ApiVersionsResponse(error_code=ErrorCode.none, api_keys=apis, throttle_time=timedelta())
+    answer = classes.ApiVersionsResponse(error_code=ErrorCode.NONE, api_keys=apis, throttle_time=timedelta())
     return framed(asked.correlation_id, answer)
 
 
@@ -128,7 +128,7 @@ def metadata(asked: Asked, brokers: dict[int, Address] | None = None, cluster_id
         classes.MetadataResponseBroker(node_id=broker_id, host=address.host, port=address.port)
         for broker_id, address in (brokers or {}).items()
     )
-    error = {"error_code": ErrorCode.none} if asked.version >= FLEXIBLE_METADATA else {}
+    error = {"error_code": ErrorCode.NONE} if asked.version >= FLEXIBLE_METADATA else {}
     answer = classes.MetadataResponse(
         throttle_time=timedelta(), brokers=told, cluster_id=cluster_id, controller_id=1, topics=(), **error
     )

@@ -7,70 +7,25 @@ import random
 import resource
 from collections.abc import Callable
 from typing import Any
-from uuid import UUID
 
 import pytest
 
-from logstore import TopicPartition
 from replication.protocol.client.exchange import Exchange
 from replication.protocol.errors import MalformedResponseError
 from replication.protocol.messages.api_versions import ApiVersions
-from replication.protocol.messages.broker_heartbeat import BrokerHeartbeatRequest
-from replication.protocol.messages.broker_registration import BrokerRegistrationRequest
-from replication.protocol.messages.describe_cluster import DescribeClusterRequest
-from replication.protocol.messages.describe_configs import DescribeConfigsRequest
-from replication.protocol.messages.describe_quorum import DescribeQuorumRequest
-from replication.protocol.messages.describe_topic_partitions import DescribeTopicPartitionsRequest
-from replication.protocol.messages.elect_leaders import PREFERRED, ElectLeadersRequest
-from replication.protocol.messages.fetch import FetchPartition, FetchRequest, SnapshotId
-from replication.protocol.messages.fetch_snapshot import FetchSnapshotRequest
-from replication.protocol.messages.list_offsets import ListOffsetsRequest
-from replication.protocol.messages.list_partition_reassignments import ListPartitionReassignmentsRequest
 from replication.protocol.messages.metadata import MetadataRequest
-from replication.protocol.messages.offset_for_leader_epoch import OffsetForLeaderEpochRequest
 from replication.protocol.wire.framing import FrameReader
 from replication.protocol.wire.schema import request_classes, response_class
 from tests.campaign import Campaign
 from tests.replication.protocol.fake_broker import framed
 from tests.replication.protocol.instances import instance
 from tests.replication.protocol.instances import response_classes as all_response_classes
-from tests.replication.protocol.strategies import TOPIC_IDS
+from tests.replication.protocol.questions import QUESTIONS
 
 CAMPAIGN = Campaign("fuzzed responses", full=200_000, share=6_000)
 LIMIT = 1_000_000
 MEMORY_KIB = 200_000
 
-ORDERS = {TopicPartition("orders", 0): FetchPartition(0, 100)}
-OURS: dict[int, tuple[Any, range]] = {
-    1: (FetchRequest(partitions=ORDERS, topic_ids=TOPIC_IDS), range(4, 19)),
-    2: (ListOffsetsRequest(partitions={}), range(1, 12)),
-    3: (MetadataRequest(topics=None), range(4, 14)),
-    23: (OffsetForLeaderEpochRequest(partitions={}), range(5)),
-    32: (DescribeConfigsRequest(topics=("orders",), names=("retention.ms",)), range(1, 5)),
-    43: (ElectLeadersRequest(election_type=PREFERRED, partitions=None), range(3)),
-    46: (ListPartitionReassignmentsRequest(), range(1)),
-    55: (DescribeQuorumRequest(), range(3)),
-    59: (
-        FetchSnapshotRequest(
-            partition=TopicPartition("orders", 0),
-            snapshot_id=SnapshotId(1, 0),
-            position=0,
-            max_bytes=100,
-            current_leader_epoch=0,
-            replica_id=1,
-        ),
-        range(2),
-    ),
-    62: (BrokerRegistrationRequest(broker_id=1, cluster_id="", incarnation_id=UUID(int=1), listeners=()), range(5)),
-    63: (
-        BrokerHeartbeatRequest(
-            broker_id=1, broker_epoch=0, current_metadata_offset=0, want_fence=True, want_shut_down=False
-        ),
-        range(3),
-    ),
-    60: (DescribeClusterRequest(), range(3)),
-    75: (DescribeTopicPartitionsRequest(), range(1)),
-}
 LIES = (
     b"\x7f\xff\xff\xff",
     b"\x80\0\0\0",
@@ -121,8 +76,8 @@ def _asked(exchange: Exchange, rng: random.Random, kinds: list[Any]) -> Any:
         exchange.versions = None
         exchange.ask(instance(request, rng))
         return kind
-    key = rng.choice(sorted(OURS))
-    request, versions = OURS[key]
+    key = rng.choice(sorted(QUESTIONS))
+    request, versions = QUESTIONS[key]
     version = rng.choice(versions)
     exchange.versions = ApiVersions({key: range(version, version + 1)})
     exchange.ask(request)

@@ -6,14 +6,13 @@ it would say changes only when the follower does something else, whereupon it as
 
 from dataclasses import replace
 
-from kio.schema.errors import ErrorCode
-
 from epoch import UNDEFINED_END_OFFSET
 from replication.fetcher import following
 from replication.fetcher.actions import Append, StartAfresh
 from replication.fetcher.fetch_rules import FetchRules
 from replication.fetcher.fetch_state import FetchState
 from replication.fetcher.following import EpochQuestion, FetchQuestion, LeaderOffsets, Step
+from replication.protocol.error_code import ErrorCode
 from tests.replication.fetcher.model.leader import Question, decoded
 from tests.replication.fetcher.model.replica import Answer, LateFetch, Replica
 
@@ -52,7 +51,7 @@ def take(replica: Replica, rules: FetchRules, answer: Answer) -> Replica:
     question = following.ask(state, rules, log)
     error, body = answer
     if isinstance(question, EpochQuestion):
-        end = body if error is ErrorCode.none else UNDEFINED_END_OFFSET
+        end = body if error is ErrorCode.NONE else UNDEFINED_END_OFFSET
         assert not isinstance(end, LeaderOffsets | Append)
         step = following.after_epoch_answer(state, rules, log, error, end, NOW)
     elif isinstance(question, FetchQuestion):

@@ -1,10 +1,9 @@
 """A leader's answers, as Kafka's Partition gives them."""
 
-from kio.schema.errors import ErrorCode
-
 from epoch import UNDEFINED_END_OFFSET, UnknownEpochError, diverging_epoch
 from replication.fetcher.actions import Append
 from replication.fetcher.following import EpochQuestion, FetchQuestion, LeaderOffsets, OffsetsQuestion
+from replication.protocol.error_code import ErrorCode
 from tests.replication.fetcher.model.replica import Answer, Log, Record, Replica
 
 Question = EpochQuestion | OffsetsQuestion | FetchQuestion
@@ -13,18 +12,18 @@ Question = EpochQuestion | OffsetsQuestion | FetchQuestion
 def refusal(broker: Replica, leader_epoch: int, *, fences: bool) -> ErrorCode:
     """Decide whether a broker answers one who believes that it leads in this epoch."""
     if not broker.leads:
-        return ErrorCode.not_leader_or_follower
+        return ErrorCode.NOT_LEADER_OR_FOLLOWER
     if not fences or broker.epoch == leader_epoch:
-        return ErrorCode.none
-    return ErrorCode.fenced_leader_epoch if leader_epoch < broker.epoch else ErrorCode.unknown_leader_epoch
+        return ErrorCode.NONE
+    return ErrorCode.FENCED_LEADER_EPOCH if leader_epoch < broker.epoch else ErrorCode.UNKNOWN_LEADER_EPOCH
 
 
 def answer(leader: Replica, question: Question, limit: int) -> Answer:
     """Answer a question; a fetch with no more than `limit` records."""
     if isinstance(question, EpochQuestion):
-        return Answer(ErrorCode.none, leader.history.end_offset_for(question.epoch, leader.end))
+        return Answer(ErrorCode.NONE, leader.history.end_offset_for(question.epoch, leader.end))
     if isinstance(question, OffsetsQuestion):
-        return Answer(ErrorCode.none, LeaderOffsets(0, leader.end))
+        return Answer(ErrorCode.NONE, LeaderOffsets(0, leader.end))
     return _fetched(leader, question, limit)
 
 
@@ -34,18 +33,18 @@ def agrees(leader: Replica, question: FetchQuestion) -> bool:
 
 
 def _fetched(leader: Replica, question: FetchQuestion, limit: int) -> Answer:
-    out_of_range = Answer(ErrorCode.offset_out_of_range, UNDEFINED_END_OFFSET)
+    out_of_range = Answer(ErrorCode.OFFSET_OUT_OF_RANGE, UNDEFINED_END_OFFSET)
     if question.last_fetched_epoch >= 0:
         try:
             diverging = diverging_epoch(leader.history, leader.end, question.offset, question.last_fetched_epoch)
         except UnknownEpochError:
             return out_of_range
         if diverging is not None:
-            return Answer(ErrorCode.none, diverging)
+            return Answer(ErrorCode.NONE, diverging)
     if question.offset > leader.end:
         return out_of_range
     records = leader.log[question.offset : question.offset + limit]
-    return Answer(ErrorCode.none, Append(encoded(records), leader.high_watermark, 0))
+    return Answer(ErrorCode.NONE, Append(encoded(records), leader.high_watermark, 0))
 
 
 def encoded(records: Log) -> bytes:

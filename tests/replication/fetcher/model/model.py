@@ -8,11 +8,10 @@ from collections.abc import Iterator
 from functools import cache
 from typing import NamedTuple
 
-from kio.schema.errors import ErrorCode
-
 from epoch import UNDEFINED_END_OFFSET
 from replication.fetcher.actions import Append
 from replication.fetcher.following import FetchQuestion
+from replication.protocol.error_code import ErrorCode
 from tests.replication.fetcher.model import controller, follower, leader
 from tests.replication.fetcher.model.cluster import Cluster
 from tests.replication.fetcher.model.replica import Answer, LateFetch, Record, Replica, Tracked
@@ -148,7 +147,7 @@ class Model:
         if broker is None:
             return
         error = leader.refusal(broker, replica.epoch, fences=self.variant.fences)
-        if error is not ErrorCode.none:
+        if error is not ErrorCode.NONE:
             # An error changes nothing, or makes the follower wait: to delay it is to delay the question.
             refused = follower.take(replica, self.variant.rules, Answer(error, UNDEFINED_END_OFFSET))
             yield Successor(Event("is refused", number, int(error)), cluster.with_replicas((number, refused)))
@@ -181,7 +180,7 @@ class Model:
 
     def _late(self, cluster: Cluster, number: int, late: LateFetch) -> Iterator[Successor]:
         at, broker = _broker_of(cluster, late.leader_epoch)
-        if broker is None or leader.refusal(broker, late.leader_epoch, fences=True) is not ErrorCode.none:
+        if broker is None or leader.refusal(broker, late.leader_epoch, fences=True) is not ErrorCode.NONE:
             return
         after = cluster.with_replicas((number, cluster.replicas[number].delivered()))
         yield self._fetched(Event("fetched late", number), after, at, number, late)

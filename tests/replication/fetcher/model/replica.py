@@ -11,13 +11,12 @@ from functools import cache
 from operator import attrgetter
 from typing import Any, NamedTuple
 
-from kio.schema.errors import ErrorCode
-
 from epoch import EndOffset, EpochHistory
 from replication.fetcher.actions import Append
 from replication.fetcher.fetch_state import FetchState
 from replication.fetcher.following import FetchQuestion, LeaderOffsets
 from replication.fetcher.log_state import LogState
+from replication.protocol.error_code import ErrorCode
 
 
 class Record(NamedTuple):

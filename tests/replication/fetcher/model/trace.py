@@ -1,7 +1,6 @@
 """A check's finding as text: what happened, step by step, and the logs after each."""
 
-from kio.schema.errors import ErrorCode
-
+from replication.protocol.error_code import ErrorCode
 from tests.replication.fetcher.model.checker import Verdict
 from tests.replication.fetcher.model.cluster import NAMES, Cluster
 from tests.replication.fetcher.model.model import Event, Successor
@@ -32,7 +31,7 @@ def _said(event: Event) -> str:
             lost = f" and loses {event.detail} of its log" if event.detail else " and starts again"
             return f"{who} crashes{lost}"
         case "is refused":
-            return f"{who} asks, and is refused: {ErrorCode(event.detail).name.upper()}"
+            return f"{who} asks, and is refused: {ErrorCode(event.detail).name}"
         case "fetched late":
             return f"a late fetch of {who} arrives"
         case what if what.startswith("is elected"):

@@ -4,10 +4,10 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from kio.schema.errors import ErrorCode
 
 from logstore import TopicPartition
 from replication.protocol.client.exchange import Exchange
+from replication.protocol.error_code import ErrorCode
 from replication.protocol.errors import MalformedResponseError, UnsupportedVersionError
 from replication.protocol.messages.api_versions import ApiVersions
 from replication.protocol.messages.apis import api_of
@@ -45,7 +45,7 @@ def _metadata_answer(correlation_id: int, version: int = 13) -> memoryview:
         cluster_id=f"cluster {correlation_id}",
         controller_id=1,
         topics=(),
-        error_code=ErrorCode.none,
+        error_code=ErrorCode.NONE,
     )
     return memoryview(correlation_id.to_bytes(4, "big") + b"\0" + write(body))
 
@@ -142,5 +142,5 @@ def test_a_broker_that_does_not_know_the_version_of_api_versions_answers_in_vers
     exchange = _exchange(None)
     exchange.ask(request_classes(18, 4).ApiVersionsRequest(client_software_name="a", client_software_version="1"))
     _, answer = exchange.answer(memoryview(bytes(4) + bytes.fromhex("0023 00000001 0012 0000 0003")))
-    assert answer.error_code is ErrorCode.unsupported_version
+    assert answer.error_code == ErrorCode.UNSUPPORTED_VERSION
     assert [(api.api_key, api.min_version, api.max_version) for api in answer.api_keys] == [(18, 0, 3)]

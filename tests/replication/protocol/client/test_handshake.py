@@ -4,10 +4,10 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from kio.schema.errors import ErrorCode
 
 from replication.protocol.client.handshake import shake_hands
 from replication.protocol.client.security import SaslMechanism, SaslSettings
+from replication.protocol.error_code import ErrorCode
 from replication.protocol.errors import AuthenticationFailedError, KafkaError, UnsupportedVersionError
 from replication.protocol.messages.api_versions import ApiVersions
 from replication.protocol.wire.schema import response_classes
@@ -16,7 +16,7 @@ PLAIN = SaslSettings(SaslMechanism.PLAIN, "alice", "secret")
 SPOKEN = {1: range(4, 18), 17: range(2), 18: range(5), 36: range(3)}
 
 
-def _versions(version: int, error: ErrorCode = ErrorCode.none, spoken: dict[int, range] = SPOKEN) -> Any:
+def _versions(version: int, error: ErrorCode = ErrorCode.NONE, spoken: dict[int, range] = SPOKEN) -> Any:
     classes = response_classes(18, version)
     apis = tuple(
         classes.ApiVersion(api_key=key, min_version=known.start, max_version=known.stop - 1)
@@ -26,11 +26,11 @@ def _versions(version: int, error: ErrorCode = ErrorCode.none, spoken: dict[int,
     return classes.ApiVersionsResponse(error_code=error, api_keys=apis, **throttle)
 
 
-def _mechanisms(error: ErrorCode = ErrorCode.none, *mechanisms: str) -> Any:
+def _mechanisms(error: ErrorCode = ErrorCode.NONE, *mechanisms: str) -> Any:
     return response_classes(17, 1).SaslHandshakeResponse(error_code=error, mechanisms=mechanisms)
 
 
-def _authenticated(error: ErrorCode = ErrorCode.none, message: str | None = None) -> Any:
+def _authenticated(error: ErrorCode = ErrorCode.NONE, message: str | None = None) -> Any:
     return response_classes(36, 0).SaslAuthenticateResponse(error_code=error, error_message=message, auth_bytes=b"")
 
 
@@ -46,14 +46,14 @@ def test_without_sasl_the_versions_are_all_that_is_asked() -> None:
 def test_a_broker_that_knows_an_older_question_is_asked_that() -> None:
     steps = shake_hands(None)
     next(steps)
-    again: Any = steps.send(_versions(0, ErrorCode.unsupported_version, {18: range(3)}))
+    again: Any = steps.send(_versions(0, ErrorCode.UNSUPPORTED_VERSION, {18: range(3)}))
     assert again.__version__ == 2
 
 
 def test_a_broker_that_does_not_say_what_it_knows_is_asked_in_version_0() -> None:
     steps = shake_hands(None)
     next(steps)
-    again: Any = steps.send(_versions(0, ErrorCode.unsupported_version, {}))
+    again: Any = steps.send(_versions(0, ErrorCode.UNSUPPORTED_VERSION, {}))
     assert again.__version__ == 0
 
 
@@ -61,14 +61,14 @@ def test_a_broker_that_knows_only_newer_questions_is_refused() -> None:
     steps = shake_hands(None)
     next(steps)
     with pytest.raises(UnsupportedVersionError, match="ApiVersions is answered in versions 7 to 8"):
-        steps.send(_versions(0, ErrorCode.unsupported_version, {18: range(7, 9)}))
+        steps.send(_versions(0, ErrorCode.UNSUPPORTED_VERSION, {18: range(7, 9)}))
 
 
 def test_another_error_is_raised() -> None:
     steps = shake_hands(None)
     next(steps)
     with pytest.raises(KafkaError, match="UNKNOWN_SERVER_ERROR"):
-        steps.send(_versions(4, ErrorCode.unknown_server_error))
+        steps.send(_versions(4, ErrorCode.UNKNOWN_SERVER_ERROR))
 
 
 def test_with_sasl_the_mechanism_is_chosen_and_then_spoken() -> None:
@@ -87,7 +87,7 @@ def test_a_mechanism_that_the_broker_does_not_accept() -> None:
     next(steps)
     steps.send(_versions(4))
     with pytest.raises(AuthenticationFailedError, match=r"does not accept PLAIN; .* SCRAM-SHA-256, GSSAPI"):
-        steps.send(_mechanisms(ErrorCode.unsupported_sasl_mechanism, "SCRAM-SHA-256", "GSSAPI"))
+        steps.send(_mechanisms(ErrorCode.UNSUPPORTED_SASL_MECHANISM, "SCRAM-SHA-256", "GSSAPI"))
 
 
 def test_a_listener_without_authentication() -> None:
@@ -95,7 +95,7 @@ def test_a_listener_without_authentication() -> None:
     next(steps)
     steps.send(_versions(4))
     with pytest.raises(AuthenticationFailedError, match="asks nobody to authenticate"):
-        steps.send(_mechanisms(ErrorCode.illegal_sasl_state))
+        steps.send(_mechanisms(ErrorCode.ILLEGAL_SASL_STATE))
 
 
 def test_a_wrong_password_is_told_in_the_brokers_words_without_the_password() -> None:
@@ -104,7 +104,7 @@ def test_a_wrong_password_is_told_in_the_brokers_words_without_the_password() ->
     steps.send(_versions(4))
     steps.send(_mechanisms())
     with pytest.raises(AuthenticationFailedError, match="refuses alice by PLAIN: Invalid credentials") as refused:
-        steps.send(_authenticated(ErrorCode.sasl_authentication_failed, "Invalid credentials"))
+        steps.send(_authenticated(ErrorCode.SASL_AUTHENTICATION_FAILED, "Invalid credentials"))
     assert "secret" not in str(refused.value)
 
 

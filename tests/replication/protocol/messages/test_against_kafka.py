@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 from kio.schema.create_topics.v7.request import CreatableTopic, CreateTopicsRequest
-from kio.schema.errors import ErrorCode
 from kio.schema.produce.v11.request import PartitionProduceData, ProduceRequest, TopicProduceData
 
 from epoch import EndOffset
@@ -16,6 +15,7 @@ from replication.protocol.client.client_settings import ClientSettings
 from replication.protocol.client.cluster_client import ClusterClient
 from replication.protocol.client.connection import Connection
 from replication.protocol.client.security import SaslMechanism, SaslSettings, TlsSettings
+from replication.protocol.error_code import ErrorCode
 from replication.protocol.errors import (
     AuthenticationFailedError,
     CertificateRefusedError,
@@ -67,12 +67,12 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SecureBroker]:
 def _create_orders(connection: Connection) -> None:
     topic = CreatableTopic(name="orders", num_partitions=1, replication_factor=1, assignments=(), configs=())
     created = connection.ask(CreateTopicsRequest(topics=(topic,), timeout=timedelta(seconds=SECONDS)))
-    assert created.topics[0].error_code is ErrorCode.none
+    assert created.topics[0].error_code == ErrorCode.NONE
     deadline = time.monotonic() + SECONDS
     for batch in (simple_batch(0, [b"a", b"b"]), simple_batch(0, [b"c" * 100_000])):
         data = TopicProduceData(name="orders", partition_data=(PartitionProduceData(index=0, records=batch),))
         produce = ProduceRequest(transactional_id=None, acks=-1, timeout=timedelta(seconds=1), topic_data=(data,))
-        while connection.ask(produce).responses[0].partition_responses[0].error_code is not ErrorCode.none:
+        while connection.ask(produce).responses[0].partition_responses[0].error_code != ErrorCode.NONE:
             assert time.monotonic() < deadline
             time.sleep(0.1)
 
@@ -105,7 +105,7 @@ def test_records_come_as_the_leader_has_them_in_every_version(cluster: SecureBro
             topic_ids={"orders": topic_id},
         )
         answer = _at(connection, fetch.API_KEY, version).ask(request).partitions[ORDERS]
-        assert answer.error is ErrorCode.none
+        assert answer.error is ErrorCode.NONE
         assert answer.high_watermark == 3
         assert answer.log_start_offset == (0 if version >= 5 else -1)
         assert bytes(answer.records) == BATCHES
@@ -115,10 +115,10 @@ def test_a_leader_tells_where_a_follower_diverges(cluster: SecureBroker) -> None
     with _connection(cluster, "PLAINTEXT") as connection:
         asked = FetchPartition(50, 1_000, current_leader_epoch=0, last_fetched_epoch=0)
         answer = connection.ask(FetchRequest(partitions={ORDERS: asked})).partitions[ORDERS]
-        assert (answer.error, answer.diverging_epoch) == (ErrorCode.none, EndOffset(0, 3))
+        assert (answer.error, answer.diverging_epoch) == (ErrorCode.NONE, EndOffset(0, 3))
         silent = asked._replace(last_fetched_epoch=-1)
         answer = connection.ask(FetchRequest(partitions={ORDERS: silent})).partitions[ORDERS]
-        assert answer.error is ErrorCode.offset_out_of_range
+        assert answer.error is ErrorCode.OFFSET_OUT_OF_RANGE
         assert answer.diverging_epoch is None
 
 
@@ -133,7 +133,7 @@ def test_a_session_is_opened_and_then_tells_only_of_news(cluster: SecureBroker) 
         again = connection.ask(FetchRequest(partitions={}, session_id=first.session_id, session_epoch=1, max_wait_ms=0))
         assert (again.session_id, again.partitions) == (first.session_id, {})
         wrong = connection.ask(FetchRequest(partitions={}, session_id=first.session_id, session_epoch=7, max_wait_ms=0))
-        assert wrong.error is ErrorCode.invalid_fetch_session_epoch
+        assert wrong.error is ErrorCode.INVALID_FETCH_SESSION_EPOCH
 
 
 @pytest.mark.parametrize("version", [2, 3, 4])
@@ -141,7 +141,7 @@ def test_an_epochs_end_is_told_in_every_version_that_it_speaks(cluster: SecureBr
     with _connection(cluster, "PLAINTEXT") as connection:
         request = OffsetForLeaderEpochRequest(partitions={ORDERS: EpochQuestion(0, 0)})
         answer = _at(connection, offset_for_leader_epoch.API_KEY, version).ask(request).partitions[ORDERS]
-        assert answer == (ErrorCode.none, EndOffset(0, 3))
+        assert answer == (ErrorCode.NONE, EndOffset(0, 3))
 
 
 @pytest.mark.parametrize("version", list_offsets.VERSIONS)
@@ -151,7 +151,7 @@ def test_offsets_are_listed_in_every_version(cluster: SecureBroker, version: int
         asked = {LATEST: 3, EARLIEST: 0, **({EARLIEST_LOCAL: 0} if version >= 8 else {})}
         for timestamp, offset in asked.items():
             answer = connection.ask(ListOffsetsRequest(partitions={ORDERS: OffsetQuestion(timestamp)}))
-            assert answer.partitions[ORDERS][:2] == (ErrorCode.none, offset)
+            assert answer.partitions[ORDERS][:2] == (ErrorCode.NONE, offset)
 
 
 @pytest.mark.parametrize("version", metadata.VERSIONS)
@@ -159,9 +159,9 @@ def test_leaders_are_told_in_every_version(cluster: SecureBroker, version: int) 
     with _connection(cluster, "PLAINTEXT") as connection:
         told = _at(connection, metadata.API_KEY, version).ask(MetadataRequest(topics=("orders", "nothing")))
         assert told.brokers.keys() == {1}
-        assert told.topics["nothing"].error is ErrorCode.unknown_topic_or_partition
+        assert told.topics["nothing"].error is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
         leader = told.topics["orders"].partitions[0]
-        assert (leader.error, leader.leader_id, leader.isr) == (ErrorCode.none, 1, (1,))
+        assert (leader.error, leader.leader_id, leader.isr) == (ErrorCode.NONE, 1, (1,))
         assert leader.leader_epoch == (0 if version >= 7 else -1)
 
 
@@ -170,7 +170,7 @@ def test_brokers_are_described_in_every_version(cluster: SecureBroker, version: 
     with _connection(cluster, "PLAINTEXT") as connection:
         known = connection.ask(MetadataRequest(topics=())).brokers[1]
         told = _at(connection, describe_cluster.API_KEY, version).ask(DescribeClusterRequest())
-        assert told.error is ErrorCode.none
+        assert told.error is ErrorCode.NONE
         assert told.brokers == {1: (known, False if version >= 2 else None)}
 
 
@@ -178,7 +178,7 @@ def test_brokers_are_described_in_every_version(cluster: SecureBroker, version: 
 def test_the_quorum_is_described_in_every_version(cluster: SecureBroker, version: int) -> None:
     with _connection(cluster, "PLAINTEXT") as connection:
         told = _at(connection, describe_quorum.API_KEY, version).ask(DescribeQuorumRequest())
-        assert (told.error, told.leader_id, [voter.id for voter in told.voters]) == (ErrorCode.none, 1, [1])
+        assert (told.error, told.leader_id, [voter.id for voter in told.voters]) == (ErrorCode.NONE, 1, [1])
         assert (told.voters[0].last_caught_up_ms > 0) is (version >= 1)
 
 
@@ -187,7 +187,7 @@ def test_settings_are_described_in_every_version(cluster: SecureBroker, version:
     with _connection(cluster, "PLAINTEXT") as connection:
         request = DescribeConfigsRequest(topics=("orders", "nothing"), names=("cleanup.policy", "min.insync.replicas"))
         told = _at(connection, describe_configs.API_KEY, version).ask(request).topics
-        assert told["nothing"].error is ErrorCode.unknown_topic_or_partition
+        assert told["nothing"].error is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
         assert dict(told["orders"].values) == {"cleanup.policy": "delete", "min.insync.replicas": "1"}
 
 
@@ -208,12 +208,12 @@ def test_topics_are_described_page_by_page(cluster: SecureBroker) -> None:
 def test_no_reassignment_goes_on(cluster: SecureBroker) -> None:
     with _connection(cluster, "PLAINTEXT") as connection:
         told = connection.ask(ListPartitionReassignmentsRequest())
-        assert (told.error, told.partitions) == (ErrorCode.none, {})
+        assert (told.error, told.partitions) == (ErrorCode.NONE, {})
 
 
 def test_a_client_of_the_cluster_finds_its_broker(cluster: SecureBroker) -> None:
     with ClusterClient(str(cluster.addresses["PLAINTEXT"])) as client:
-        assert client.metadata(["orders"]).topics["orders"].error is ErrorCode.none
+        assert client.metadata(["orders"]).topics["orders"].error is ErrorCode.NONE
         assert client.connection_to(1).address == cluster.addresses["PLAINTEXT"]
 
 

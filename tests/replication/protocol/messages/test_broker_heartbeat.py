@@ -39,7 +39,7 @@ def test_what_the_controller_answers_is_told(version: int) -> None:
     for _ in range(20):
         answer = instance(kind, rng)
         response = decode_broker_heartbeat(read(kind, memoryview(write(answer))))
-        assert response.error is answer.error_code
+        assert response.error == answer.error_code
         assert response.is_caught_up is answer.is_caught_up
         assert response.is_fenced is answer.is_fenced
         assert response.should_shut_down is answer.should_shut_down

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from replication.protocol.error_code import ErrorCode
 from replication.protocol.messages.describe_configs import (
     API_KEY,
     VERSIONS,
@@ -55,10 +56,12 @@ def test_what_the_broker_answers_about_topics_is_told(version: int) -> None:
             for number, told in enumerate(instance(classes.DescribeConfigsResult, rng, items=3) for _ in range(4))
         )
         answer = kind(throttle_time=instance(kind, rng).throttle_time, results=results)
-        assert decode_describe_configs(read(kind, memoryview(write(answer)))).topics == {
+        topics = decode_describe_configs(read(kind, memoryview(write(answer)))).topics
+        assert topics == {
             told.resource_name: TopicConfiguration(
                 told.error_code, told.error_message, {each.name: each.value for each in told.configs}
             )
             for told in results
             if told.resource_type == TOPIC
         }
+        assert {type(topic.error) for topic in topics.values()} <= {ErrorCode}

@@ -5,8 +5,8 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from kio.schema.errors import ErrorCode
 
+from replication.protocol.error_code import ErrorCode
 from replication.protocol.errors import MalformedResponseError
 from replication.protocol.messages.describe_quorum import (
     API_KEY,
@@ -28,7 +28,7 @@ def answered(version: int, rng: random.Random, *, partitions: int = 1) -> Any:
     classes = response_classes(API_KEY, version)
     told = tuple(replace(instance(classes.PartitionData, rng), partition_index=index) for index in range(partitions))
     topic = classes.TopicData(topic_name=METADATA_TOPIC, partitions=told)
-    return replace(instance(classes.DescribeQuorumResponse, rng), error_code=ErrorCode.none, topics=(topic,))
+    return replace(instance(classes.DescribeQuorumResponse, rng), error_code=ErrorCode.NONE, topics=(topic,))
 
 
 def decoded(answer: Any) -> DescribedQuorum:
@@ -74,11 +74,11 @@ def _replica(told: Any, version: int) -> QuorumReplica:
 def test_an_error_in_front_is_told_whatever_stands_behind_it(version: int) -> None:
     classes = response_classes(API_KEY, version)
     answer = replace(
-        instance(classes.DescribeQuorumResponse, random.Random(1)), error_code=ErrorCode.request_timed_out, topics=()
+        instance(classes.DescribeQuorumResponse, random.Random(1)), error_code=ErrorCode.REQUEST_TIMED_OUT, topics=()
     )
     told = decoded(answer)
     assert told == DescribedQuorum(
-        error=ErrorCode.request_timed_out, error_message=answer.error_message if version >= 2 else None
+        error=ErrorCode.REQUEST_TIMED_OUT, error_message=answer.error_message if version >= 2 else None
     )
 
 

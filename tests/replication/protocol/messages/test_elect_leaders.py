@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from kio.schema.errors import ErrorCode
 
 from logstore import TopicPartition
+from replication.protocol.error_code import ErrorCode
 from replication.protocol.messages.elect_leaders import (
     PREFERRED,
     UNCLEAN,
@@ -52,7 +52,7 @@ def test_what_the_controller_answers_is_told(version: int) -> None:
     for _ in range(20):
         answer = instance(kind, rng)
         response = decode_elect_leaders(read(kind, memoryview(write(answer))))
-        assert response.error is getattr(answer, "error_code", ErrorCode.none)
+        assert response.error == getattr(answer, "error_code", ErrorCode.NONE)
         assert timedelta(milliseconds=response.throttle_time_ms) == answer.throttle_time
         for topic in answer.replica_election_results:
             last = {told.partition_id: (told.error_code, told.error_message) for told in topic.partition_result}

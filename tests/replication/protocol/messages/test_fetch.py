@@ -10,11 +10,11 @@ from uuid import UUID
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from kio.schema.errors import ErrorCode
 
 from epoch import EndOffset
 from logstore import TopicPartition
 from replication.protocol.addresses import Address
+from replication.protocol.error_code import ErrorCode
 from replication.protocol.errors import MalformedResponseError
 from replication.protocol.messages.fetch import (
     VERSIONS,
@@ -117,10 +117,10 @@ def test_what_the_leader_answers_is_told(version: int) -> None:
 def test_divergence_and_the_current_leader_are_none_where_the_leader_leaves_them_out() -> None:
     classes = response_classes(1, 17)
     silent = classes.PartitionData(
-        partition_index=3, error_code=ErrorCode.none, high_watermark=9, aborted_transactions=None, records=None
+        partition_index=3, error_code=ErrorCode.NONE, high_watermark=9, aborted_transactions=None, records=None
     )
     response = decode_fetch(_answer(classes, silent), NAMES)
-    told = FetchedPartition(ErrorCode.none, 9, -1, b"", None, None)
+    told = FetchedPartition(ErrorCode.NONE, 9, -1, b"", None, None)
     assert response.partitions == {TopicPartition("orders", 3): told}
 
 
@@ -128,7 +128,7 @@ def test_divergence_and_the_current_leader_are_told() -> None:
     classes = response_classes(1, 17)
     telling = classes.PartitionData(
         partition_index=3,
-        error_code=ErrorCode.fenced_leader_epoch,
+        error_code=ErrorCode.FENCED_LEADER_EPOCH,
         high_watermark=-1,
         diverging_epoch=classes.EpochEndOffset(epoch=0, end_offset=40),
         current_leader=classes.LeaderIdAndEpoch(leader_id=0, leader_epoch=7),
@@ -148,7 +148,7 @@ def test_a_topic_id_that_was_not_asked_for_is_refused() -> None:
 
 def _answer(classes: Any, *partitions: Any) -> Any:
     topic = classes.FetchableTopicResponse(topic_id=TOPIC_IDS["orders"], partitions=partitions)
-    return classes.FetchResponse(throttle_time=timedelta(), error_code=ErrorCode.none, responses=(topic,))
+    return classes.FetchResponse(throttle_time=timedelta(), error_code=ErrorCode.NONE, responses=(topic,))
 
 
 def _name(topic: Any, version: int) -> str:

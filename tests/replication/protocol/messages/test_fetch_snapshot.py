@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from kio.schema.errors import ErrorCode
 
+from replication.protocol.error_code import ErrorCode
 from replication.protocol.errors import MalformedResponseError
 from replication.protocol.messages.fetch_snapshot import (
     VERSIONS,
@@ -44,7 +44,7 @@ def test_what_the_leader_answers_is_told(version: int) -> None:
     rng = random.Random(f"{run_seed()} {version}")
     kind = response_classes(59, version).FetchSnapshotResponse
     answers = [instance(kind, rng) for _ in range(100)]
-    answers += [replace(answer, error_code=ErrorCode.none) for answer in answers]
+    answers += [replace(answer, error_code=ErrorCode.NONE) for answer in answers]
     outcomes = {_told(read(kind, memoryview(write(answer)))) for answer in answers}
     assert outcomes == {"refused", "one partition", "not one partition"}
 
@@ -52,15 +52,15 @@ def test_what_the_leader_answers_is_told(version: int) -> None:
 def _told(answer: Any) -> str:
     """Compare what is told with an answer, and return of which kind that is."""
     partitions = [partition for topic in answer.topics for partition in topic.partitions]
-    if answer.error_code is not ErrorCode.none:
-        assert decode_fetch_snapshot(answer).error is answer.error_code
+    if answer.error_code != ErrorCode.NONE:
+        assert decode_fetch_snapshot(answer).error == answer.error_code
         return "refused"
     if len(partitions) != 1:
         with pytest.raises(MalformedResponseError, match=f"tells of {len(partitions)} partitions"):
             decode_fetch_snapshot(answer)
         return "not one partition"
     response, told = decode_fetch_snapshot(answer), partitions[0]
-    assert response.error is told.error_code
+    assert response.error == told.error_code
     assert (response.size, response.position) == (told.size, told.position)
     assert response.data == (told.unaligned_records or b"")
     return "one partition"

@@ -51,7 +51,7 @@ def test_what_the_broker_answers_is_told(version: int) -> None:
             assert told.topic_id == (topic.topic_id if version >= 10 else None)
             assert told.partitions == {part.partition_index: _partition(part, version) for part in topic.partitions}
         if version >= 13:
-            assert cluster.error is answer.error_code
+            assert cluster.error == answer.error_code
 
 
 def _partition(told: Any, version: int) -> PartitionMetadata:

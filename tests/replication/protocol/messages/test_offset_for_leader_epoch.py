@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from kio.schema.errors import ErrorCode
 
 from epoch import EndOffset
 from logstore import TopicPartition
+from replication.protocol.error_code import ErrorCode
 from replication.protocol.messages.offset_for_leader_epoch import (
     VERSIONS,
     EpochAnswer,
@@ -81,4 +81,4 @@ def test_the_oldest_requests_are_these_bytes(version: int) -> None:
 def test_the_oldest_answers_are_these_bytes(version: int, epoch: int, message: str) -> None:
     kind = response_classes(23, version).OffsetForLeaderEpochResponse
     response = decode_offset_for_leader_epoch(read(kind, memoryview(bytes.fromhex(message))))
-    assert response.partitions == {TopicPartition("t", 2): EpochAnswer(ErrorCode.none, EndOffset(epoch, 40))}
+    assert response.partitions == {TopicPartition("t", 2): EpochAnswer(ErrorCode.NONE, EndOffset(epoch, 40))}

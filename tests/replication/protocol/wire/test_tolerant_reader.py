@@ -5,10 +5,10 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from kio.schema.errors import ErrorCode
 from kio.schema.fetch.v17 import response as fetch
 from kio.schema.metadata.v4.response import MetadataResponse
 
+from replication.protocol.error_code import ErrorCode
 from replication.protocol.errors import MalformedResponseError
 from replication.protocol.wire.schema import read, write
 from replication.protocol.wire.tolerant_reader import read_tolerantly
@@ -32,7 +32,7 @@ def test_it_reads_what_kio_reads(kind: Any) -> None:
 
 
 def test_a_new_tagged_field_is_passed_over() -> None:
-    response = fetch.FetchResponse(throttle_time=timedelta(), error_code=ErrorCode.none, responses=())
+    response = fetch.FetchResponse(throttle_time=timedelta(), error_code=ErrorCode.NONE, responses=())
     message = write(response)
     assert message.endswith(b"\0")
     assert read(fetch.FetchResponse, memoryview(message[:-1] + NEW_TAG)) == response
@@ -41,7 +41,7 @@ def test_a_new_tagged_field_is_passed_over() -> None:
 def test_a_new_tagged_field_deep_inside_is_passed_over_and_known_ones_are_not() -> None:
     partition = fetch.PartitionData(
         partition_index=1,
-        error_code=ErrorCode.none,
+        error_code=ErrorCode.NONE,
         high_watermark=2,
         diverging_epoch=fetch.EpochEndOffset(epoch=4, end_offset=5),
         aborted_transactions=None,
@@ -55,11 +55,11 @@ def test_a_new_tagged_field_deep_inside_is_passed_over_and_known_ones_are_not() 
 
 
 def test_a_new_error_code_is_an_unknown_server_error() -> None:
-    response = fetch.FetchResponse(throttle_time=timedelta(), error_code=ErrorCode.none, session_id=3, responses=())
+    response = fetch.FetchResponse(throttle_time=timedelta(), error_code=ErrorCode.NONE, session_id=3, responses=())
     message = bytearray(write(response))
     message[4:6] = (999).to_bytes(2, "big")
     told = read(fetch.FetchResponse, memoryview(bytes(message)))
-    assert told.error_code is ErrorCode.unknown_server_error
+    assert told.error_code is ErrorCode.UNKNOWN_SERVER_ERROR
     assert told.session_id == 3
 
 

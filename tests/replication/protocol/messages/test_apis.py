@@ -1,0 +1,47 @@
+"""What all of our messages have in common."""
+
+import random
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import fields, is_dataclass
+from typing import Any
+
+import pytest
+
+from replication.protocol.error_code import ErrorCode
+from replication.protocol.errors import MalformedResponseError
+from replication.protocol.messages.apis import _OURS, api_of
+from replication.protocol.wire.schema import response_class
+from tests.campaign import run_seed
+from tests.replication.protocol.instances import instance
+from tests.replication.protocol.questions import QUESTIONS
+
+
+def test_there_is_a_question_of_each_kind() -> None:
+    assert {type(request) for request, _ in QUESTIONS.values()} == set(_OURS)
+
+
+@pytest.mark.parametrize(("question", "versions"), QUESTIONS.values(), ids=lambda value: type(value).__name__)
+def test_answers_have_our_error_codes_by_which_all_else_decides(question: Any, versions: range) -> None:
+    rng = random.Random(f"{run_seed()} {question}")
+    api = api_of(question)
+    kinds = [response_class(api.request_class(version)) for version in versions]
+    codes: list[Any] = []
+    for kind in kinds * 20:
+        with suppress(MalformedResponseError):
+            codes += _codes(api.decode(question, instance(kind, rng)))
+    assert {type(code) for code in codes} <= {ErrorCode}
+
+
+def _codes(value: Any) -> Iterator[Any]:
+    """Whatever stands for an error in an answer, whoever's it is."""
+    if hasattr(value, "retriable"):
+        yield value
+    elif isinstance(value, Mapping):
+        yield from _codes(tuple(value.values()))
+    elif isinstance(value, tuple):
+        for each in value:
+            yield from _codes(each)
+    elif is_dataclass(value):
+        for field in fields(value):
+            yield from _codes(getattr(value, field.name))

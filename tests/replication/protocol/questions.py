@@ -1,0 +1,52 @@
+"""One request of each kind of ours, by API key, and the versions that can carry it."""
+
+from typing import Any
+from uuid import UUID
+
+from logstore import TopicPartition
+from replication.protocol.messages.broker_heartbeat import BrokerHeartbeatRequest
+from replication.protocol.messages.broker_registration import BrokerRegistrationRequest
+from replication.protocol.messages.describe_cluster import DescribeClusterRequest
+from replication.protocol.messages.describe_configs import DescribeConfigsRequest
+from replication.protocol.messages.describe_quorum import DescribeQuorumRequest
+from replication.protocol.messages.describe_topic_partitions import DescribeTopicPartitionsRequest
+from replication.protocol.messages.elect_leaders import PREFERRED, ElectLeadersRequest
+from replication.protocol.messages.fetch import FetchPartition, FetchRequest, SnapshotId
+from replication.protocol.messages.fetch_snapshot import FetchSnapshotRequest
+from replication.protocol.messages.list_offsets import ListOffsetsRequest
+from replication.protocol.messages.list_partition_reassignments import ListPartitionReassignmentsRequest
+from replication.protocol.messages.metadata import MetadataRequest
+from replication.protocol.messages.offset_for_leader_epoch import OffsetForLeaderEpochRequest
+from tests.replication.protocol.strategies import TOPIC_IDS
+
+_ORDERS = {TopicPartition("orders", 0): FetchPartition(0, 100)}
+QUESTIONS: dict[int, tuple[Any, range]] = {
+    1: (FetchRequest(partitions=_ORDERS, topic_ids=TOPIC_IDS), range(4, 19)),
+    2: (ListOffsetsRequest(partitions={}), range(1, 12)),
+    3: (MetadataRequest(topics=None), range(4, 14)),
+    23: (OffsetForLeaderEpochRequest(partitions={}), range(5)),
+    32: (DescribeConfigsRequest(topics=("orders",), names=("retention.ms",)), range(1, 5)),
+    43: (ElectLeadersRequest(election_type=PREFERRED, partitions=None), range(3)),
+    46: (ListPartitionReassignmentsRequest(), range(1)),
+    55: (DescribeQuorumRequest(), range(3)),
+    59: (
+        FetchSnapshotRequest(
+            partition=TopicPartition("orders", 0),
+            snapshot_id=SnapshotId(1, 0),
+            position=0,
+            max_bytes=100,
+            current_leader_epoch=0,
+            replica_id=1,
+        ),
+        range(2),
+    ),
+    62: (BrokerRegistrationRequest(broker_id=1, cluster_id="", incarnation_id=UUID(int=1), listeners=()), range(5)),
+    63: (
+        BrokerHeartbeatRequest(
+            broker_id=1, broker_epoch=0, current_metadata_offset=0, want_fence=True, want_shut_down=False
+        ),
+        range(3),
+    ),
+    60: (DescribeClusterRequest(), range(3)),
+    75: (DescribeTopicPartitionsRequest(), range(1)),
+}
