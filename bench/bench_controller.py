@@ -11,13 +11,14 @@ import pytest
 from pytest_benchmark.fixture import BenchmarkFixture
 
 from logstore import Log, LogConfig
-from replication.controller.broker_registry import RegistrationRequest
-from replication.controller.controller import Controller, ControllerSettings, HeartbeatRequest
+from replication.controller.controller import Controller, ControllerSettings
 from replication.controller.topics import NewTopic
 from replication.metadata.framing import encode
 from replication.metadata.metadata_log import append_metadata
 from replication.metadata.metadata_version import LATEST_METADATA_VERSION, METADATA_VERSION_FEATURE
-from replication.metadata.records import FeatureLevelRecord, SupportedFeature
+from replication.metadata.records import FeatureLevelRecord
+from replication.protocol.messages.broker_heartbeat import BrokerHeartbeatRequest
+from replication.protocol.messages.broker_registration import BrokerRegistrationRequest
 from tests.oracle.kafka import JavaProgram
 
 PARTITIONS = 10_000
@@ -47,16 +48,16 @@ def controller_of(partitions: int) -> Controller:
 
 
 def start_broker(controller: Controller, broker_id: int) -> None:
-    level = SupportedFeature(name=METADATA_VERSION_FEATURE, min_supported_version=7, max_supported_version=30)
-    request = RegistrationRequest(
+    request = BrokerRegistrationRequest(
         broker_id=broker_id,
         cluster_id=CLUSTER,
         incarnation_id=UUID(int=broker_id),
-        features=(level,),
+        listeners=(),
+        features={METADATA_VERSION_FEATURE: range(7, 31)},
         log_dirs=(UUID(int=1000 + broker_id),),
     )
     epoch = controller.appended(controller.register_broker(request, 0))
-    heartbeat = HeartbeatRequest(
+    heartbeat = BrokerHeartbeatRequest(
         broker_id=broker_id, broker_epoch=epoch, current_metadata_offset=controller.next_offset
     )
     controller.appended(controller.heartbeat(heartbeat, 0))
@@ -66,7 +67,7 @@ def bench_partition_changes_with_their_records(benchmark: BenchmarkFixture) -> N
     """From the state to the bytes of the records: at least 40,000 a second."""
     controller = controller_of(measured(benchmark, PARTITIONS))
     broker = controller.cluster.image.brokers[1]
-    request = HeartbeatRequest(
+    request = BrokerHeartbeatRequest(
         broker_id=1, broker_epoch=broker.epoch, current_metadata_offset=controller.next_offset, want_fence=True
     )
 

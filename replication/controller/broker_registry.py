@@ -1,9 +1,7 @@
 """Which brokers there are: who may register, and in which epoch (Kafka: ClusterControlManager)."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Final
-from uuid import UUID
 
 from logstore.files.partition_metadata import format_uuid
 from replication.controller import broker_changes
@@ -15,27 +13,12 @@ from replication.metadata.metadata_version import METADATA_VERSION_FEATURE
 from replication.metadata.nodes import BrokerRegistration
 from replication.metadata.records import Endpoint, MetadataRecord, RegisterBrokerRecord, SupportedFeature
 from replication.protocol.error_code import ErrorCode
+from replication.protocol.messages.broker_registration import BrokerRegistrationRequest
 
 _RESERVED_DIRECTORIES: Final = 100
 """UUIDs below this number stand for no directory."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RegistrationRequest:
-    """What a broker says of itself when it starts (Kafka: BrokerRegistrationRequest)."""
-
-    broker_id: int
-    cluster_id: str
-    incarnation_id: UUID
-    """Of this start of the process."""
-    listeners: tuple[Endpoint, ...] = ()
-    features: tuple[SupportedFeature, ...] = ()
-    rack: str | None = None
-    log_dirs: tuple[UUID, ...] = ()
-    cordoned_log_dirs: tuple[UUID, ...] | None = None
-    previous_broker_epoch: int = -1
-    """Of its last start, where that ended in order: nothing of its logs is lost then (KIP-966)."""
-    is_migrating_zk_broker: bool = False
+_UNSUPPORTED: Final = range(1)
+"""The levels of a feature that a broker does not name."""
 
 
 def registered(cluster: ClusterState, broker_id: int, broker_epoch: int) -> BrokerRegistration:
@@ -52,7 +35,7 @@ def registered(cluster: ClusterState, broker_id: int, broker_epoch: int) -> Brok
 
 def register_broker(
     cluster: ClusterState,
-    request: RegistrationRequest,
+    request: BrokerRegistrationRequest,
     *,
     cluster_id: str,
     next_offset: int,
@@ -85,7 +68,7 @@ def unregister_broker(cluster: ClusterState, broker_id: int) -> Decision[None]:
 
 
 def _check_identity(
-    request: RegistrationRequest,
+    request: BrokerRegistrationRequest,
     known: BrokerRegistration | None,
     cluster_id: str,
     has_session: Callable[[BrokerIncarnation], bool],
@@ -108,7 +91,7 @@ def _check_identity(
         raise _invalid(f"Broker ID {request.broker_id} is negative, which stands for nobody")
 
 
-def _check_directories(brokers: Mapping[int, BrokerRegistration], request: RegistrationRequest) -> None:
+def _check_directories(brokers: Mapping[int, BrokerRegistration], request: BrokerRegistrationRequest) -> None:
     if not request.log_dirs:
         raise _invalid("No directories specified in request")
     if any(directory.int < _RESERVED_DIRECTORIES for directory in request.log_dirs):
@@ -124,43 +107,46 @@ def _check_directories(brokers: Mapping[int, BrokerRegistration], request: Regis
             raise _invalid(f"Broker {owner} is already registered with directory {format_uuid(directory)}")
 
 
-def _check_features(cluster: ClusterState, request: RegistrationRequest) -> None:
+def _check_features(cluster: ClusterState, request: BrokerRegistrationRequest) -> None:
     """Refuse a broker that cannot work at the levels that are finalised."""
     finalised = {METADATA_VERSION_FEATURE: cluster.rules.metadata_version, **cluster.image.features}
-    for feature in request.features:
-        _check_level(feature, finalised.get(feature.name, 0))
-    named = {feature.name for feature in request.features}
-    if METADATA_VERSION_FEATURE not in named:
+    for name, levels in request.features.items():
+        _check_level(name, levels, finalised.get(name, 0))
+    if METADATA_VERSION_FEATURE not in request.features:
         raise _invalid(f"Request features do not contain '{METADATA_VERSION_FEATURE}'")
     for name, level in finalised.items():
-        if name not in named:
-            _check_level(SupportedFeature(name=name, min_supported_version=0, max_supported_version=0), level)
+        if name not in request.features:
+            _check_level(name, _UNSUPPORTED, level)
 
 
-def _check_level(feature: SupportedFeature, finalised: int) -> None:
-    first, last = feature.min_supported_version, feature.max_supported_version
-    if not first <= finalised <= last:
+def _check_level(name: str, levels: range, finalised: int) -> None:
+    if finalised not in levels:
         raise Refusal(
             ErrorCode.UNSUPPORTED_VERSION,
-            f"Unable to register because the broker does not support finalized version {finalised} of {feature.name}. "
-            f"The broker wants a version between {first} and {last}, inclusive.",
+            f"Unable to register because the broker does not support finalized version {finalised} of {name}. "
+            f"The broker wants a version between {levels.start} and {levels.stop - 1}, inclusive.",
         )
 
 
 def _record(
-    cluster: ClusterState, request: RegistrationRequest, same: BrokerRegistration | None, next_offset: int
+    cluster: ClusterState, request: BrokerRegistrationRequest, same: BrokerRegistration | None, next_offset: int
 ) -> RegisterBrokerRecord:
     return RegisterBrokerRecord(
         broker_id=request.broker_id,
         incarnation_id=request.incarnation_id,
         broker_epoch=same.epoch if same else next_offset,
-        end_points=request.listeners,
-        features=request.features,
+        end_points=tuple(
+            Endpoint(name=each.name, host=each.host, port=each.port, security_protocol=each.security_protocol)
+            for each in request.listeners
+        ),
+        features=tuple(
+            SupportedFeature(name=name, min_supported_version=levels.start, max_supported_version=levels.stop - 1)
+            for name, levels in request.features.items()
+        ),
         rack=request.rack,
         fenced=same.fenced if same else True,
         in_controlled_shutdown=same.in_controlled_shutdown if same else False,
         log_dirs=request.log_dirs if cluster.rules.directories else (),
-        cordoned_log_dirs=request.cordoned_log_dirs if cluster.rules.cordoned_directories else None,
     )
 
 

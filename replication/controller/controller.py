@@ -19,7 +19,7 @@ from uuid import UUID, uuid4
 
 from logstore.topic_partition import TopicPartition
 from replication.controller import broker_changes
-from replication.controller.broker_registry import RegistrationRequest, register_broker, registered, unregister_broker
+from replication.controller.broker_registry import register_broker, registered, unregister_broker
 from replication.controller.cluster_state import ClusterState, changed_broker
 from replication.controller.decision import Decision
 from replication.controller.elections import (
@@ -44,6 +44,8 @@ from replication.controller.topics import MorePartitions, NewTopic, TopicAnswer,
 from replication.metadata.nodes import BrokerRegistration
 from replication.metadata.records import MetadataRecord, RegisterBrokerRecord
 from replication.protocol.error_code import ErrorCode
+from replication.protocol.messages.broker_heartbeat import BrokerHeartbeatRequest
+from replication.protocol.messages.broker_registration import BrokerRegistrationRequest
 
 T = TypeVar("T")
 
@@ -68,21 +70,8 @@ class ControllerSettings:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class HeartbeatRequest:
-    """What a broker tells again and again (Kafka: BrokerHeartbeatRequest)."""
-
-    broker_id: int
-    broker_epoch: int
-    current_metadata_offset: int
-    want_fence: bool = False
-    want_shut_down: bool = False
-    offline_log_dirs: tuple[UUID, ...] = ()
-    cordoned_log_dirs: tuple[UUID, ...] | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class HeartbeatAnswer:
-    """What the controller makes of the broker."""
+    """What the controller makes of the broker, not all of which the response says (Kafka: BrokerHeartbeatReply)."""
 
     broker_id: int
     is_caught_up: bool
@@ -154,7 +143,7 @@ class Controller:
 
     # Requests of brokers
 
-    def register_broker(self, request: RegistrationRequest, now: int) -> Decision[int]:
+    def register_broker(self, request: BrokerRegistrationRequest, now: int) -> Decision[int]:
         """Register a broker; the answer is its broker epoch."""
         return register_broker(
             self.cluster,
@@ -168,7 +157,7 @@ class Controller:
         """Forget a broker that will not come back."""
         return unregister_broker(self.cluster, broker_id)
 
-    def heartbeat(self, request: HeartbeatRequest, now: int) -> Decision[HeartbeatAnswer]:
+    def heartbeat(self, request: BrokerHeartbeatRequest, now: int) -> Decision[HeartbeatAnswer]:
         """Note that a broker lives, and fence it, unfence it or let it shut down as the heartbeat asks."""
         self.sessions.contact(BrokerIncarnation(request.broker_id, request.broker_epoch), now)
         registration_offset = self.cluster.registration_offsets.get(request.broker_id)

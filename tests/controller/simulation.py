@@ -13,8 +13,7 @@ from typing import TypeVar
 from uuid import UUID
 
 from logstore.topic_partition import TopicPartition
-from replication.controller.broker_registry import RegistrationRequest
-from replication.controller.controller import Controller, ControllerSettings, HeartbeatRequest
+from replication.controller.controller import Controller, ControllerSettings
 from replication.controller.decision import Decision
 from replication.controller.elections import ElectionType
 from replication.controller.isr_changes import IsrChange, IsrChangeRequest, IsrMember
@@ -27,8 +26,10 @@ from replication.controller.topics import MorePartitions, NewTopic
 from replication.metadata.framing import decode, encode
 from replication.metadata.metadata_version import METADATA_VERSION_FEATURE, MetadataVersion
 from replication.metadata.partition import LeaderRecoveryState, PartitionState
-from replication.metadata.records import FeatureLevelRecord, MetadataRecord, SupportedFeature
+from replication.metadata.records import FeatureLevelRecord, MetadataRecord
 from replication.protocol.error_code import ErrorCode
+from replication.protocol.messages.broker_heartbeat import BrokerHeartbeatRequest
+from replication.protocol.messages.broker_registration import BrokerRegistrationRequest
 from tests.controller.invariants import Invariants
 
 T = TypeVar("T")
@@ -258,14 +259,15 @@ class Simulation:
             self._append(decision)
 
     def _start(self, broker: SimulatedBroker) -> None:
-        request = RegistrationRequest(
+        request = BrokerRegistrationRequest(
             broker_id=broker.broker_id,
             cluster_id=CLUSTER,
             incarnation_id=self._uuid(),
-            features=(
-                SupportedFeature(name=METADATA_VERSION_FEATURE, min_supported_version=7, max_supported_version=30),
-                SupportedFeature(name=ELR_FEATURE, min_supported_version=0, max_supported_version=1),
-            ),
+            listeners=(),
+            features={
+                METADATA_VERSION_FEATURE: range(7, 31),
+                ELR_FEATURE: range(2),
+            },
             rack=broker.rack,
             log_dirs=(broker.directory,),
             previous_broker_epoch=broker.last_epoch,
@@ -279,7 +281,7 @@ class Simulation:
 
     def _heartbeat(self, broker: SimulatedBroker) -> None:
         lag = self.random.choice([0, 0, 0, 5])
-        request = HeartbeatRequest(
+        request = BrokerHeartbeatRequest(
             broker_id=broker.broker_id,
             broker_epoch=broker.epoch,
             current_metadata_offset=self.controller.next_offset - 1 - lag,

@@ -5,8 +5,7 @@ from typing import Any, TypeVar
 from uuid import UUID
 
 from logstore.topic_partition import TopicPartition
-from replication.controller.broker_registry import RegistrationRequest
-from replication.controller.controller import Controller, ControllerSettings, HeartbeatAnswer, HeartbeatRequest
+from replication.controller.controller import Controller, ControllerSettings, HeartbeatAnswer
 from replication.controller.decision import Decision
 from replication.controller.isr_changes import IsrChange, IsrChangeAnswer, IsrChangeRequest, IsrMember
 from replication.controller.partition_index import PartitionKey
@@ -15,7 +14,9 @@ from replication.controller.topics import NewTopic
 from replication.metadata.configurations import ConfigResourceType
 from replication.metadata.metadata_version import LATEST_METADATA_VERSION, METADATA_VERSION_FEATURE
 from replication.metadata.partition import PartitionState
-from replication.metadata.records import ConfigRecord, FeatureLevelRecord, SupportedFeature
+from replication.metadata.records import ConfigRecord, FeatureLevelRecord
+from replication.protocol.messages.broker_heartbeat import BrokerHeartbeatRequest
+from replication.protocol.messages.broker_registration import BrokerRegistrationRequest
 
 T = TypeVar("T")
 CLUSTER = "small"
@@ -52,16 +53,17 @@ class SmallCluster:
         return self.controller.appended(decision)
 
     def register(self, broker_id: int, *, incarnation: int = 1, **fields: Any) -> int:
-        request = RegistrationRequest(
+        request = BrokerRegistrationRequest(
             **{
                 "broker_id": broker_id,
                 "cluster_id": CLUSTER,
                 "incarnation_id": UUID(int=incarnation),
+                "listeners": (),
                 "log_dirs": (directory(broker_id),),
-                "features": (
-                    SupportedFeature(name=METADATA_VERSION_FEATURE, min_supported_version=1, max_supported_version=40),
-                    SupportedFeature(name=ELR_FEATURE, min_supported_version=0, max_supported_version=1),
-                ),
+                "features": {
+                    METADATA_VERSION_FEATURE: range(1, 41),
+                    ELR_FEATURE: range(2),
+                },
                 **fields,
             }
         )
@@ -71,8 +73,8 @@ class SmallCluster:
     def heartbeat(self, broker_id: int, **fields: Any) -> HeartbeatAnswer:
         return self.done(self.controller.heartbeat(self.request(broker_id, **fields), self.now))
 
-    def request(self, broker_id: int, **fields: Any) -> HeartbeatRequest:
-        return HeartbeatRequest(
+    def request(self, broker_id: int, **fields: Any) -> BrokerHeartbeatRequest:
+        return BrokerHeartbeatRequest(
             **{
                 "broker_id": broker_id,
                 "broker_epoch": self.epochs[broker_id],

@@ -15,12 +15,14 @@ from replication.metadata.metadata_version import METADATA_VERSION_FEATURE, Meta
 from replication.metadata.partition import PartitionState
 from replication.metadata.records import (
     BrokerRegistrationChangeRecord,
+    Endpoint,
     FenceBrokerRecord,
     MetadataRecord,
     SupportedFeature,
     UnfenceBrokerRecord,
 )
 from replication.protocol.error_code import ErrorCode
+from replication.protocol.messages.broker_registration import Listener, SecurityProtocol
 from tests.controller.simulation import Simulation
 from tests.controller.small_cluster import SmallCluster, directory, named
 
@@ -156,9 +158,23 @@ def test_an_unregistered_broker_is_in_no_isr_and_no_elr() -> None:
 
 def test_a_broker_that_cannot_do_what_is_finalised_is_refused() -> None:
     cluster = SmallCluster(elr=True)
-    level = SupportedFeature(name=METADATA_VERSION_FEATURE, min_supported_version=1, max_supported_version=40)
     with pytest.raises(Refusal, match=r"finalized version 1 of eligible\.leader\.replicas\.version"):
-        cluster.register(9, features=(level,))
+        cluster.register(9, features={METADATA_VERSION_FEATURE: range(1, 41)})
+
+
+def test_where_a_broker_listens_and_what_it_supports_is_recorded() -> None:
+    cluster = SmallCluster(1)
+    listener = Listener("INSIDE", "broker-1", 9_093, SecurityProtocol.SSL)
+    cluster.register(1, listeners=(listener,), features={METADATA_VERSION_FEATURE: range(3, 31)})
+    broker = cluster.controller.cluster.image.brokers[1]
+    assert broker.listeners == {
+        "INSIDE": Endpoint(name="INSIDE", host="broker-1", port=9_093, security_protocol=SecurityProtocol.SSL)
+    }
+    assert broker.features == {
+        METADATA_VERSION_FEATURE: SupportedFeature(
+            name=METADATA_VERSION_FEATURE, min_supported_version=3, max_supported_version=30
+        )
+    }
 
 
 def test_nobody_registers_as_nobody() -> None:

@@ -7,8 +7,7 @@ from uuid import UUID
 
 from logstore.topic_partition import TopicPartition
 from replication.controller import broker_changes
-from replication.controller.broker_registry import RegistrationRequest
-from replication.controller.controller import Controller, HeartbeatAnswer, HeartbeatRequest
+from replication.controller.controller import Controller, HeartbeatAnswer
 from replication.controller.decision import Decision
 from replication.controller.elections import ElectionAnswer, ElectionType
 from replication.controller.isr_changes import IsrChangeAnswer, IsrChangeRequest
@@ -24,6 +23,8 @@ from replication.metadata.records import (
     PartitionChangeRecord,
     TopicRecord,
 )
+from replication.protocol.messages.broker_heartbeat import BrokerHeartbeatRequest
+from replication.protocol.messages.broker_registration import BrokerRegistrationRequest
 from tests.oracle.kafka import JavaProgram
 
 T = TypeVar("T")
@@ -98,7 +99,7 @@ class TwinController(Controller):
 
     # Requests
 
-    def register_broker(self, request: RegistrationRequest, now: int) -> Decision[int]:
+    def register_broker(self, request: BrokerRegistrationRequest, now: int) -> Decision[int]:
         self.at(now)
         words = (request.broker_id, _uuid(request.incarnation_id), _uuid(request.log_dirs[0]))
         decide = super().register_broker
@@ -110,7 +111,7 @@ class TwinController(Controller):
         decide = super().unregister_broker
         return self.compare(lambda: decide(broker_id), "unregister", broker_id)
 
-    def heartbeat(self, request: HeartbeatRequest, now: int) -> Decision[HeartbeatAnswer]:
+    def heartbeat(self, request: BrokerHeartbeatRequest, now: int) -> Decision[HeartbeatAnswer]:
         self.at(now)
         words = (request.broker_id, request.broker_epoch, request.current_metadata_offset)
         wants = (str(request.want_fence).lower(), str(request.want_shut_down).lower())

@@ -78,14 +78,18 @@ def _decode_fetch(request: FetchRequest, answer: Any) -> FetchResponse:
 
 
 def _api(
-    key: int, name: str, versions: range, encode: Callable[[Any, int], RequestPayload], decode: Callable[[Any], Any]
+    key: int,
+    name: str,
+    versions: range | Callable[[Any], range],
+    encode: Callable[[Any, Any], Any],
+    decode: Callable[[Any], Any],
 ) -> Api:
-    """Return an API of which every version can carry every request, and whose answers speak for themselves."""
+    """Return an API whose answers speak for themselves; `versions` may depend on the request."""
     return Api(
         key,
         name,
-        lambda _: versions,
-        lambda request, version: write(encode(request, version)),
+        versions if callable(versions) else lambda _: versions,
+        lambda request, version: write(encode(request, request_classes(key, version))),
         lambda _, answer: decode(answer),
     )
 
@@ -99,12 +103,12 @@ _OURS: Final[Mapping[type, Api]] = {
         offset_for_leader_epoch.encode_offset_for_leader_epoch,
         offset_for_leader_epoch.decode_offset_for_leader_epoch,
     ),
-    ListOffsetsRequest: Api(
+    ListOffsetsRequest: _api(
         list_offsets.API_KEY,
         "ListOffsets",
         list_offsets.list_offsets_versions,
-        lambda request, version: write(list_offsets.encode_list_offsets(request, version)),
-        lambda _, answer: list_offsets.decode_list_offsets(answer),
+        list_offsets.encode_list_offsets,
+        list_offsets.decode_list_offsets,
     ),
     MetadataRequest: _api(
         metadata.API_KEY, "Metadata", metadata.VERSIONS, metadata.encode_metadata, metadata.decode_metadata
@@ -144,12 +148,12 @@ _OURS: Final[Mapping[type, Api]] = {
         list_partition_reassignments.encode_list_partition_reassignments,
         list_partition_reassignments.decode_list_partition_reassignments,
     ),
-    ElectLeadersRequest: Api(
+    ElectLeadersRequest: _api(
         elect_leaders.API_KEY,
         "ElectLeaders",
         elect_leaders.elect_leaders_versions,
-        lambda request, version: write(elect_leaders.encode_elect_leaders(request, version)),
-        lambda _, answer: elect_leaders.decode_elect_leaders(answer),
+        elect_leaders.encode_elect_leaders,
+        elect_leaders.decode_elect_leaders,
     ),
     BrokerHeartbeatRequest: _api(
         broker_heartbeat.API_KEY,

@@ -7,7 +7,6 @@ from uuid import UUID
 
 from replication.protocol.error_code import ErrorCode
 from replication.protocol.messages.request import Request
-from replication.protocol.wire.schema import RequestPayload, request_classes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,8 +29,8 @@ class BrokerHeartbeatRequest(Request[BrokerHeartbeatResponse]):
     broker_epoch: int
     current_metadata_offset: int
     """The highest offset of the metadata that is replayed; -1 before the first."""
-    want_fence: bool
-    want_shut_down: bool
+    want_fence: bool = False
+    want_shut_down: bool = False
     offline_log_dirs: tuple[UUID, ...] = ()
     """Directories that failed since the registration (v1)."""
     cordoned_log_dirs: tuple[UUID, ...] | None = None
@@ -45,14 +44,15 @@ _SINCE_OFFLINE: Final = 1
 _SINCE_CORDONED: Final = 2
 
 
-def encode_broker_heartbeat(request: BrokerHeartbeatRequest, version: int) -> RequestPayload:
-    """Return the request in kio's terms; what a version cannot say is left out, as Kafka does."""
+def encode_broker_heartbeat(request: BrokerHeartbeatRequest, classes: Any) -> Any:
+    """Return the request as one of kio's `classes`; what their version cannot say is left out, as Kafka does."""
+    version = classes.BrokerHeartbeatRequest.__version__
     fields: dict[str, Any] = {}
     if version >= _SINCE_OFFLINE:
         fields["offline_log_dirs"] = request.offline_log_dirs
     if version >= _SINCE_CORDONED:
         fields["cordoned_log_dirs"] = request.cordoned_log_dirs
-    payload: RequestPayload = request_classes(API_KEY, version).BrokerHeartbeatRequest(
+    return classes.BrokerHeartbeatRequest(
         broker_id=request.broker_id,
         broker_epoch=request.broker_epoch,
         current_metadata_offset=request.current_metadata_offset,
@@ -60,7 +60,6 @@ def encode_broker_heartbeat(request: BrokerHeartbeatRequest, version: int) -> Re
         want_shut_down=request.want_shut_down,
         **fields,
     )
-    return payload
 
 
 def decode_broker_heartbeat(payload: Any) -> BrokerHeartbeatResponse:

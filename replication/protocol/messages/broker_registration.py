@@ -9,7 +9,6 @@ from uuid import UUID
 
 from replication.protocol.error_code import ErrorCode
 from replication.protocol.messages.request import Request
-from replication.protocol.wire.schema import RequestPayload, request_classes
 
 
 class SecurityProtocol(IntEnum):
@@ -53,6 +52,8 @@ class BrokerRegistrationRequest(Request[BrokerRegistrationResponse]):
     features: Mapping[str, range] = field(default_factory=dict)
     """The levels that the broker can work at, by feature (KIP-584)."""
     rack: str | None = None
+    is_migrating_zk_broker: bool = False
+    """A broker of a cluster that moves from ZooKeeper to KRaft (KIP-866; v1)."""
     log_dirs: tuple[UUID, ...] = ()
     """The ids of the directories that work (v2)."""
     previous_broker_epoch: int = -1
@@ -62,20 +63,23 @@ class BrokerRegistrationRequest(Request[BrokerRegistrationResponse]):
 API_KEY: Final = 62
 VERSIONS: Final = range(5)
 
+_SINCE_ZK_MIGRATION: Final = 1
 _SINCE_LOG_DIRS: Final = 2
 _SINCE_PREVIOUS_EPOCH: Final = 3
 _SINCE_LEVEL_ZERO: Final = 4
 
 
-def encode_broker_registration(request: BrokerRegistrationRequest, version: int) -> RequestPayload:
-    """Return the request in kio's terms; what a version cannot say is left out, as Kafka does."""
-    classes = request_classes(API_KEY, version)
+def encode_broker_registration(request: BrokerRegistrationRequest, classes: Any) -> Any:
+    """Return the request as one of kio's `classes`; what their version cannot say is left out, as Kafka does."""
+    version = classes.BrokerRegistrationRequest.__version__
     fields: dict[str, Any] = {}
+    if version >= _SINCE_ZK_MIGRATION:
+        fields["is_migrating_zk_broker"] = request.is_migrating_zk_broker
     if version >= _SINCE_LOG_DIRS:
         fields["log_dirs"] = request.log_dirs
     if version >= _SINCE_PREVIOUS_EPOCH:
         fields["previous_broker_epoch"] = request.previous_broker_epoch
-    payload: RequestPayload = classes.BrokerRegistrationRequest(
+    return classes.BrokerRegistrationRequest(
         broker_id=request.broker_id,
         cluster_id=request.cluster_id,
         incarnation_id=request.incarnation_id,
@@ -91,7 +95,6 @@ def encode_broker_registration(request: BrokerRegistrationRequest, version: int)
         rack=request.rack,
         **fields,
     )
-    return payload
 
 
 def decode_broker_registration(payload: Any) -> BrokerRegistrationResponse:

@@ -7,7 +7,6 @@ from typing import Any, Final, NamedTuple
 from replication.protocol.error_code import ErrorCode
 from replication.protocol.messages.metadata import Broker
 from replication.protocol.messages.request import Request
-from replication.protocol.wire.schema import RequestPayload, request_classes
 
 
 class DescribedBroker(NamedTuple):
@@ -41,13 +40,11 @@ VERSIONS: Final = range(3)
 _SINCE_FENCED: Final = 2
 
 
-def encode_describe_cluster(_: DescribeClusterRequest, version: int) -> RequestPayload:
-    """Return the request in kio's terms."""
+def encode_describe_cluster(_: DescribeClusterRequest, classes: Any) -> Any:
+    """Return the request as one of kio's `classes`, all of one version."""
+    version = classes.DescribeClusterRequest.__version__
     fenced = {"include_fenced_brokers": True} if version >= _SINCE_FENCED else {}
-    payload: RequestPayload = request_classes(API_KEY, version).DescribeClusterRequest(
-        include_cluster_authorized_operations=False, **fenced
-    )
-    return payload
+    return classes.DescribeClusterRequest(include_cluster_authorized_operations=False, **fenced)
 
 
 def decode_describe_cluster(payload: Any) -> DescribedCluster:

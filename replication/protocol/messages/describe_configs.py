@@ -6,7 +6,6 @@ from typing import Any, Final, NamedTuple
 
 from replication.protocol.error_code import ErrorCode
 from replication.protocol.messages.request import Request
-from replication.protocol.wire.schema import RequestPayload, request_classes
 
 
 class TopicConfiguration(NamedTuple):
@@ -40,15 +39,13 @@ _TOPIC: Final = 2
 """The type of the resource (Kafka: ConfigResource.Type.TOPIC)."""
 
 
-def encode_describe_configs(request: DescribeConfigsRequest, version: int) -> RequestPayload:
-    """Return the request in kio's terms."""
-    classes = request_classes(API_KEY, version)
+def encode_describe_configs(request: DescribeConfigsRequest, classes: Any) -> Any:
+    """Return the request as one of kio's `classes`, all of one version."""
     resources = tuple(
         classes.DescribeConfigsResource(resource_type=_TOPIC, resource_name=topic, configuration_keys=request.names)
         for topic in request.topics
     )
-    payload: RequestPayload = classes.DescribeConfigsRequest(resources=resources)
-    return payload
+    return classes.DescribeConfigsRequest(resources=resources)
 
 
 def decode_describe_configs(payload: Any) -> DescribedConfigs:

@@ -7,7 +7,6 @@ from uuid import UUID
 from replication.protocol.error_code import ErrorCode
 from replication.protocol.errors import MalformedResponseError
 from replication.protocol.messages.request import Request
-from replication.protocol.wire.schema import RequestPayload, request_classes
 
 
 class QuorumReplica(NamedTuple):
@@ -54,12 +53,10 @@ _SINCE_TIMES: Final = 1
 _SINCE_DIRECTORIES: Final = 2
 
 
-def encode_describe_quorum(_: DescribeQuorumRequest, version: int) -> RequestPayload:
-    """Return the request in kio's terms."""
-    classes = request_classes(API_KEY, version)
+def encode_describe_quorum(_: DescribeQuorumRequest, classes: Any) -> Any:
+    """Return the request as one of kio's `classes`, all of one version."""
     topic = classes.TopicData(topic_name=METADATA_TOPIC, partitions=(classes.PartitionData(partition_index=0),))
-    payload: RequestPayload = classes.DescribeQuorumRequest(topics=(topic,))
-    return payload
+    return classes.DescribeQuorumRequest(topics=(topic,))
 
 
 def decode_describe_quorum(payload: Any) -> DescribedQuorum:

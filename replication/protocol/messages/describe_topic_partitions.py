@@ -7,7 +7,6 @@ from typing import Any, Final, NamedTuple
 from replication.protocol.error_code import ErrorCode
 from replication.protocol.messages.metadata import PartitionMetadata, TopicMetadata
 from replication.protocol.messages.request import Request
-from replication.protocol.wire.schema import RequestPayload, request_classes
 
 
 class Cursor(NamedTuple):
@@ -43,16 +42,14 @@ API_KEY: Final = 75
 VERSIONS: Final = range(1)
 
 
-def encode_describe_topic_partitions(request: DescribeTopicPartitionsRequest, version: int) -> RequestPayload:
-    """Return the request in kio's terms."""
-    classes = request_classes(API_KEY, version)
+def encode_describe_topic_partitions(request: DescribeTopicPartitionsRequest, classes: Any) -> Any:
+    """Return the request as one of kio's `classes`, all of one version."""
     cursor = request.cursor
-    payload: RequestPayload = classes.DescribeTopicPartitionsRequest(
+    return classes.DescribeTopicPartitionsRequest(
         topics=tuple(classes.TopicRequest(name=name) for name in request.topics),
         response_partition_limit=request.partition_limit,
         cursor=cursor and classes.Cursor(topic_name=cursor.topic, partition_index=cursor.partition),
     )
-    return payload
 
 
 def decode_describe_topic_partitions(payload: Any) -> TopicPartitionsPage:

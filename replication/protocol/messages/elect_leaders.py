@@ -9,7 +9,6 @@ from logstore import TopicPartition
 from replication.protocol.error_code import ErrorCode
 from replication.protocol.messages.by_topic import by_topic
 from replication.protocol.messages.request import Request
-from replication.protocol.wire.schema import RequestPayload, request_classes
 
 PREFERRED: Final = 0
 """Only the first replica may be elected, where it is in sync."""
@@ -59,16 +58,15 @@ def elect_leaders_versions(request: ElectLeadersRequest) -> range:
     return VERSIONS if request.election_type == PREFERRED else range(_SINCE_TYPE, VERSIONS.stop)
 
 
-def encode_elect_leaders(request: ElectLeadersRequest, version: int) -> RequestPayload:
-    """Return the request in kio's terms."""
-    classes = request_classes(API_KEY, version)
+def encode_elect_leaders(request: ElectLeadersRequest, classes: Any) -> Any:
+    """Return the request as one of kio's `classes`, all of one version."""
+    version = classes.ElectLeadersRequest.__version__
     fields = {"election_type": request.election_type} if version >= _SINCE_TYPE else {}
-    payload: RequestPayload = classes.ElectLeadersRequest(
+    return classes.ElectLeadersRequest(
         topic_partitions=None if request.partitions is None else _topics(classes.TopicPartitions, request.partitions),
         timeout=timedelta(milliseconds=request.timeout_ms),
         **fields,
     )
-    return payload
 
 
 def decode_elect_leaders(payload: Any) -> ElectLeadersResponse:

@@ -14,7 +14,6 @@ from replication.protocol.errors import MalformedResponseError
 from replication.protocol.messages.by_topic import by_topic
 from replication.protocol.messages.replica_id import CONSUMER
 from replication.protocol.messages.request import Request
-from replication.protocol.wire.schema import RequestPayload, request_classes
 
 NO_SESSION: Final = 0
 """The session id of a fetch outside of any session (Kafka: FetchMetadata.INVALID_SESSION_ID)."""
@@ -132,9 +131,9 @@ def fetch_versions(request: FetchRequest) -> range:
     return VERSIONS if by_id else range(VERSIONS.start, _SINCE_TOPIC_IDS)
 
 
-def encode_fetch(request: FetchRequest, version: int) -> RequestPayload:
-    """Return the request in kio's terms; what a version cannot say is left out, as Kafka does."""
-    classes = request_classes(API_KEY, version)
+def encode_fetch(request: FetchRequest, classes: Any) -> Any:
+    """Return the request as one of kio's `classes`; what their version cannot say is left out, as Kafka does."""
+    version = classes.FetchRequest.__version__
     fields: dict[str, Any] = {
         "max_wait": timedelta(milliseconds=request.max_wait_ms),
         "min_bytes": request.min_bytes,
@@ -163,8 +162,7 @@ def encode_fetch(request: FetchRequest, version: int) -> RequestPayload:
             )
             for topic, entries in by_topic((partition, None) for partition in request.forgotten).items()
         )
-    payload: RequestPayload = classes.FetchRequest(**fields)
-    return payload
+    return classes.FetchRequest(**fields)
 
 
 def decode_fetch(payload: Any, topic_names: Mapping[UUID, str]) -> FetchResponse:

@@ -10,15 +10,15 @@ from kio.serial import writers
 from kio.static.primitive import i32
 
 from replication.protocol.messages.by_topic import by_topic
-from replication.protocol.messages.fetch import FetchRequest, encode_fetch
-from replication.protocol.wire.schema import write
+from replication.protocol.messages.fetch import API_KEY, FetchRequest, encode_fetch
+from replication.protocol.wire.schema import request_classes, write
 
 _FLEXIBLE: Final = 12
 _BY_ID: Final = 13
 
 
 def write_fetch(request: FetchRequest, version: int) -> bytes:
-    """Return what `write(encode_fetch(request, version))` returns, in an eighth of the time."""
+    """Return what `write` makes of `encode_fetch`, in an eighth of the time."""
     flexible = version >= _FLEXIBLE
     write_length = writers.write_compact_array_length if flexible else writers.write_legacy_array_length
     packed = _packer(version)
@@ -34,7 +34,7 @@ def write_fetch(request: FetchRequest, version: int) -> bytes:
         buffer.write(b"".join([packed(index, *asked) for index, asked in entries]))
         if flexible:
             writers.write_empty_tagged_fields(buffer)
-    rest = write(encode_fetch(replace(request, partitions={}), version))
+    rest = write(encode_fetch(replace(request, partitions={}), request_classes(API_KEY, version)))
     start = _topics_at(version)
     return rest[:start] + buffer.getvalue() + rest[start + (1 if flexible else 4) :]
 

@@ -9,7 +9,6 @@ from replication.protocol.error_code import ErrorCode
 from replication.protocol.errors import MalformedResponseError
 from replication.protocol.messages.fetch import SnapshotId
 from replication.protocol.messages.request import Request
-from replication.protocol.wire.schema import RequestPayload, request_classes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,22 +44,20 @@ API_KEY: Final = 59
 VERSIONS: Final = range(2)
 
 
-def encode_fetch_snapshot(request: FetchSnapshotRequest, version: int) -> RequestPayload:
-    """Return the request in kio's terms."""
-    classes = request_classes(API_KEY, version)
+def encode_fetch_snapshot(request: FetchSnapshotRequest, classes: Any) -> Any:
+    """Return the request as one of kio's `classes`, all of one version."""
     partition = classes.PartitionSnapshot(
         partition=request.partition.partition,
         current_leader_epoch=request.current_leader_epoch,
         snapshot_id=classes.SnapshotId(end_offset=request.snapshot_id.end_offset, epoch=request.snapshot_id.epoch),
         position=request.position,
     )
-    payload: RequestPayload = classes.FetchSnapshotRequest(
+    return classes.FetchSnapshotRequest(
         cluster_id=request.cluster_id,
         replica_id=request.replica_id,
         max_bytes=request.max_bytes,
         topics=(classes.TopicSnapshot(name=request.partition.topic, partitions=(partition,)),),
     )
-    return payload
 
 
 def decode_fetch_snapshot(payload: Any) -> FetchSnapshotResponse:

@@ -10,7 +10,6 @@ from replication.protocol.error_code import ErrorCode
 from replication.protocol.messages.by_topic import by_topic
 from replication.protocol.messages.replica_id import CONSUMER
 from replication.protocol.messages.request import Request
-from replication.protocol.wire.schema import RequestPayload, request_classes
 
 LATEST: Final = -1
 """Instead of a time: the high watermark, as far as the asker may read (Kafka: LATEST_TIMESTAMP)."""
@@ -81,9 +80,9 @@ def list_offsets_versions(request: ListOffsetsRequest) -> range:
     return range(max(first, VERSIONS.start), VERSIONS.stop)
 
 
-def encode_list_offsets(request: ListOffsetsRequest, version: int) -> RequestPayload:
-    """Return the request in kio's terms; what a version cannot say is left out, as Kafka does."""
-    classes = request_classes(API_KEY, version)
+def encode_list_offsets(request: ListOffsetsRequest, classes: Any) -> Any:
+    """Return the request as one of kio's `classes`; what their version cannot say is left out, as Kafka does."""
+    version = classes.ListOffsetsRequest.__version__
     fields: dict[str, Any] = {"isolation_level": request.isolation_level} if version >= _SINCE_ISOLATION else {}
     if version >= _SINCE_TIMEOUT:
         fields["timeout"] = _REMOTE_TIMEOUT
@@ -94,8 +93,7 @@ def encode_list_offsets(request: ListOffsetsRequest, version: int) -> RequestPay
         )
         for topic, entries in by_topic(request.partitions.items()).items()
     )
-    payload: RequestPayload = classes.ListOffsetsRequest(replica_id=request.replica_id, topics=topics, **fields)
-    return payload
+    return classes.ListOffsetsRequest(replica_id=request.replica_id, topics=topics, **fields)
 
 
 def decode_list_offsets(payload: Any) -> ListOffsetsResponse:

@@ -8,7 +8,6 @@ from typing import Any, Final, NamedTuple
 from logstore import TopicPartition
 from replication.protocol.error_code import ErrorCode
 from replication.protocol.messages.request import Request
-from replication.protocol.wire.schema import RequestPayload, request_classes
 
 
 class PartitionReassignment(NamedTuple):
@@ -41,12 +40,9 @@ API_KEY: Final = 46
 VERSIONS: Final = range(1)
 
 
-def encode_list_partition_reassignments(request: ListPartitionReassignmentsRequest, version: int) -> RequestPayload:
-    """Return the request in kio's terms."""
-    payload: RequestPayload = request_classes(API_KEY, version).ListPartitionReassignmentsRequest(
-        timeout=timedelta(milliseconds=request.timeout_ms), topics=None
-    )
-    return payload
+def encode_list_partition_reassignments(request: ListPartitionReassignmentsRequest, classes: Any) -> Any:
+    """Return the request as one of kio's `classes`, all of one version."""
+    return classes.ListPartitionReassignmentsRequest(timeout=timedelta(milliseconds=request.timeout_ms), topics=None)
 
 
 def decode_list_partition_reassignments(payload: Any) -> ListedReassignments:

@@ -8,7 +8,6 @@ from uuid import UUID
 
 from replication.protocol.error_code import ErrorCode
 from replication.protocol.messages.request import Request
-from replication.protocol.wire.schema import RequestPayload, request_classes
 
 
 class Broker(NamedTuple):
@@ -82,9 +81,9 @@ _SINCE_TOPIC_IDS: Final = 10
 _SINCE_ERROR: Final = 13
 
 
-def encode_metadata(request: MetadataRequest, version: int) -> RequestPayload:
-    """Return the request in kio's terms."""
-    classes = request_classes(API_KEY, version)
+def encode_metadata(request: MetadataRequest, classes: Any) -> Any:
+    """Return the request as one of kio's `classes`, all of one version."""
+    version = classes.MetadataRequest.__version__
     fields: dict[str, Any] = {"include_topic_authorized_operations": False} if version >= _SINCE_OPERATIONS else {}
     if _SINCE_OPERATIONS <= version <= _SINCE_TOPIC_IDS:
         fields["include_cluster_authorized_operations"] = False
@@ -94,8 +93,7 @@ def encode_metadata(request: MetadataRequest, version: int) -> RequestPayload:
         if request.topics is None
         else tuple(classes.MetadataRequestTopic(name=name, **by_id) for name in request.topics)
     )
-    payload: RequestPayload = classes.MetadataRequest(topics=topics, allow_auto_topic_creation=False, **fields)
-    return payload
+    return classes.MetadataRequest(topics=topics, allow_auto_topic_creation=False, **fields)
 
 
 def decode_metadata(payload: Any) -> ClusterMetadata:

@@ -11,7 +11,6 @@ from replication.protocol.error_code import ErrorCode
 from replication.protocol.messages.by_topic import by_topic
 from replication.protocol.messages.replica_id import CONSUMER
 from replication.protocol.messages.request import Request
-from replication.protocol.wire.schema import RequestPayload, request_classes
 
 
 class EpochQuestion(NamedTuple):
@@ -58,9 +57,9 @@ _SINCE_LEADER_EPOCH: Final = 2
 _SINCE_REPLICA_ID: Final = 3
 
 
-def encode_offset_for_leader_epoch(request: OffsetForLeaderEpochRequest, version: int) -> RequestPayload:
-    """Return the request in kio's terms; what a version cannot say is left out, as Kafka does."""
-    classes = request_classes(API_KEY, version)
+def encode_offset_for_leader_epoch(request: OffsetForLeaderEpochRequest, classes: Any) -> Any:
+    """Return the request as one of kio's `classes`; what their version cannot say is left out, as Kafka does."""
+    version = classes.OffsetForLeaderEpochRequest.__version__
     topics = tuple(
         classes.OffsetForLeaderTopic(
             topic=topic,
@@ -69,8 +68,7 @@ def encode_offset_for_leader_epoch(request: OffsetForLeaderEpochRequest, version
         for topic, entries in by_topic(request.partitions.items()).items()
     )
     asker = {"replica_id": request.replica_id} if version >= _SINCE_REPLICA_ID else {}
-    payload: RequestPayload = classes.OffsetForLeaderEpochRequest(topics=topics, **asker)
-    return payload
+    return classes.OffsetForLeaderEpochRequest(topics=topics, **asker)
 
 
 def decode_offset_for_leader_epoch(payload: Any) -> OffsetForLeaderEpochResponse:

@@ -8,8 +8,7 @@ from uuid import UUID
 
 from logstore.files.partition_metadata import parse_uuid
 from logstore.topic_partition import TopicPartition
-from replication.controller.broker_registry import RegistrationRequest
-from replication.controller.controller import Controller, ControllerSettings, HeartbeatRequest
+from replication.controller.controller import Controller, ControllerSettings
 from replication.controller.decision import Decision
 from replication.controller.elections import ElectionType
 from replication.controller.isr_changes import IsrChange, IsrChangeRequest, IsrMember
@@ -22,8 +21,10 @@ from replication.controller.topics import MorePartitions, NewTopic
 from replication.metadata.metadata_version import LATEST_METADATA_VERSION, METADATA_VERSION_FEATURE
 from replication.metadata.nodes import BrokerRegistration
 from replication.metadata.partition import LeaderRecoveryState, PartitionState
-from replication.metadata.records import FeatureLevelRecord, SupportedFeature
+from replication.metadata.records import FeatureLevelRecord
 from replication.protocol.error_code import ErrorCode
+from replication.protocol.messages.broker_heartbeat import BrokerHeartbeatRequest
+from replication.protocol.messages.broker_registration import BrokerRegistrationRequest
 from tests.controller.case import Case, Cases, Document, only
 
 CLUSTER_ID = "fPZv1VBsRFmnlRvmGcOW9w"
@@ -124,11 +125,12 @@ class Cluster:
         if self.placed_anywhere:
             self.controller.next_offset = next_offset
         assert self.controller.next_offset == next_offset
-        request = RegistrationRequest(
+        request = BrokerRegistrationRequest(
             broker_id=broker,
             cluster_id=CLUSTER_ID if cluster_id_ok else "other",
             incarnation_id=UUID(int=incarnation),
-            features=tuple(map(feature_of, features)),
+            listeners=(),
+            features=dict(map(feature_of, features)),
             rack=rack,
             log_dirs=tuple(map(parse_uuid, log_dirs)),
             previous_broker_epoch=previous_broker_epoch,
@@ -147,7 +149,7 @@ class Cluster:
         register_record_offset: int | None = None,
     ) -> dict[str, Any]:
         assert self.controller.cluster.registration_offsets.get(broker) == register_record_offset
-        request = HeartbeatRequest(
+        request = BrokerHeartbeatRequest(
             broker_id=broker,
             broker_epoch=broker_epoch,
             current_metadata_offset=current_metadata_offset,
@@ -345,7 +347,7 @@ def results_by_partition(results: Any) -> dict[str, str]:
     return {name: told["error"] if isinstance(told, dict) else told for name, told in results.items()}
 
 
-def feature_of(text: str) -> SupportedFeature:
+def feature_of(text: str) -> tuple[str, range]:
     name, levels = text.split(":")
     first, last = levels.split("-")
-    return SupportedFeature(name=name, min_supported_version=int(first), max_supported_version=int(last))
+    return name, range(int(first), int(last) + 1)

@@ -72,6 +72,7 @@ broker_registration_requests = st.builds(
         st.builds(range, st.integers(0, 30), st.integers(31, 40)),
     ),
     rack=st.none() | st.text(max_size=10),
+    is_migrating_zk_broker=st.booleans(),
     log_dirs=st.lists(uuids, max_size=3).map(tuple),
     previous_broker_epoch=int64,
 )

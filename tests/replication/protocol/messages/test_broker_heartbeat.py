@@ -22,7 +22,7 @@ from tests.replication.protocol.strategies import broker_heartbeat_requests
 
 @given(broker_heartbeat_requests, st.sampled_from(VERSIONS))
 def test_kio_reads_what_was_said(request: BrokerHeartbeatRequest, version: int) -> None:
-    payload: Any = encode_broker_heartbeat(request, version)
+    payload: Any = encode_broker_heartbeat(request, request_classes(63, version))
     assert payload.__version__ == version
     sent = read(request_classes(63, version).BrokerHeartbeatRequest, memoryview(write(payload)))
     since = {"offline_log_dirs": 1, "cordoned_log_dirs": 2}

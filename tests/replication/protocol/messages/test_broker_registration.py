@@ -23,13 +23,15 @@ from tests.replication.protocol.strategies import broker_registration_requests
 
 @given(broker_registration_requests, st.sampled_from(VERSIONS))
 def test_kio_reads_what_was_said(request: BrokerRegistrationRequest, version: int) -> None:
-    payload: Any = encode_broker_registration(request, version)
+    payload: Any = encode_broker_registration(request, request_classes(62, version))
     assert payload.__version__ == version
     sent = read(request_classes(62, version).BrokerRegistrationRequest, memoryview(write(payload)))
     assert (sent.broker_id, sent.cluster_id, sent.rack) == (request.broker_id, request.cluster_id, request.rack)
     assert sent.incarnation_id == request.incarnation_id
     listeners = [Listener(each.name, each.host, each.port, each.security_protocol) for each in sent.listeners]
     assert tuple(listeners) == request.listeners
+    if version >= 1:
+        assert sent.is_migrating_zk_broker is request.is_migrating_zk_broker
     if version >= 2:
         assert sent.log_dirs == request.log_dirs
     if version >= 3:
@@ -38,7 +40,7 @@ def test_kio_reads_what_was_said(request: BrokerRegistrationRequest, version: in
 
 @given(broker_registration_requests, st.sampled_from(VERSIONS))
 def test_levels_from_0_on_are_told_since_version_4(request: BrokerRegistrationRequest, version: int) -> None:
-    sent: Any = encode_broker_registration(request, version)
+    sent: Any = encode_broker_registration(request, request_classes(62, version))
     told = {each.name: range(each.min_supported_version, each.max_supported_version + 1) for each in sent.features}
     assert told == {name: levels for name, levels in request.features.items() if levels.start or version >= 4}
 

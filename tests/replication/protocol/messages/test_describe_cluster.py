@@ -21,7 +21,7 @@ from tests.replication.protocol.instances import instance
 
 @pytest.mark.parametrize("version", VERSIONS)
 def test_fenced_brokers_are_asked_for_as_soon_as_a_version_can(version: int) -> None:
-    payload = encode_describe_cluster(DescribeClusterRequest(), version)
+    payload = encode_describe_cluster(DescribeClusterRequest(), request_classes(API_KEY, version))
     sent: Any = read(request_classes(API_KEY, version).DescribeClusterRequest, memoryview(write(payload)))
     assert not sent.include_cluster_authorized_operations
     assert version < 1 or sent.endpoint_type == 1

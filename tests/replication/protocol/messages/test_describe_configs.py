@@ -31,7 +31,7 @@ requests = st.builds(
 
 @given(requests, st.sampled_from(VERSIONS))
 def test_kio_reads_which_settings_of_which_topics_are_asked_for(request: DescribeConfigsRequest, version: int) -> None:
-    payload = encode_describe_configs(request, version)
+    payload = encode_describe_configs(request, request_classes(API_KEY, version))
     sent: Any = read(request_classes(API_KEY, version).DescribeConfigsRequest, memoryview(write(payload)))
     assert [(each.resource_type, each.resource_name, each.configuration_keys) for each in sent.resources] == [
         (TOPIC, topic, request.names) for topic in request.topics

@@ -37,7 +37,7 @@ def decoded(answer: Any) -> DescribedQuorum:
 
 @pytest.mark.parametrize("version", VERSIONS)
 def test_the_metadata_log_alone_is_asked_about(version: int) -> None:
-    payload = encode_describe_quorum(DescribeQuorumRequest(), version)
+    payload = encode_describe_quorum(DescribeQuorumRequest(), request_classes(API_KEY, version))
     sent: Any = read(request_classes(API_KEY, version).DescribeQuorumRequest, memoryview(write(payload)))
     asked = [(topic.topic_name, each.partition_index) for topic in sent.topics for each in topic.partitions]
     assert asked == [("__cluster_metadata", 0)]

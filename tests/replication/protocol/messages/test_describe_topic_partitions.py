@@ -32,7 +32,7 @@ requests = st.builds(
 def test_kio_reads_which_topics_are_asked_for_and_where_the_page_begins(
     request: DescribeTopicPartitionsRequest,
 ) -> None:
-    payload = encode_describe_topic_partitions(request, 0)
+    payload = encode_describe_topic_partitions(request, request_classes(API_KEY, 0))
     sent: Any = read(request_classes(API_KEY, 0).DescribeTopicPartitionsRequest, memoryview(write(payload)))
     assert tuple(topic.name for topic in sent.topics) == request.topics
     assert sent.response_partition_limit == request.partition_limit

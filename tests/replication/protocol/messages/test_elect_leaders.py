@@ -28,7 +28,7 @@ from tests.replication.protocol.strategies import elect_leaders_requests
 @given(elect_leaders_requests, st.data())
 def test_kio_reads_what_was_said(request: ElectLeadersRequest, data: st.DataObject) -> None:
     version = data.draw(st.sampled_from(elect_leaders_versions(request)))
-    payload: Any = encode_elect_leaders(request, version)
+    payload: Any = encode_elect_leaders(request, request_classes(43, version))
     assert payload.__version__ == version
     sent = read(request_classes(43, version).ElectLeadersRequest, memoryview(write(payload)))
     assert getattr(sent, "election_type", PREFERRED) == request.election_type

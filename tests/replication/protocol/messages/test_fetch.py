@@ -38,7 +38,7 @@ NAMES = {topic_id: name for name, topic_id in TOPIC_IDS.items()}
 
 @given(fetch_requests, st.sampled_from(VERSIONS))
 def test_kio_reads_what_was_asked(request: FetchRequest, version: int) -> None:
-    payload: Any = encode_fetch(request, version)
+    payload: Any = encode_fetch(request, request_classes(1, version))
     assert payload.__version__ == version
     kind = request_classes(1, version).FetchRequest
     sent = read(kind, memoryview(write(payload)))
@@ -58,12 +58,12 @@ def test_kio_reads_what_was_asked(request: FetchRequest, version: int) -> None:
 
 @given(fetch_requests, st.sampled_from(VERSIONS))
 def test_the_bytes_that_are_sent_are_kios(request: FetchRequest, version: int) -> None:
-    assert write_fetch(request, version) == write(encode_fetch(request, version))
+    assert write_fetch(request, version) == write(encode_fetch(request, request_classes(1, version)))
 
 
 @given(fetch_requests, st.sampled_from(range(7, 19)))
 def test_a_session_is_named_and_what_it_may_forget(request: FetchRequest, version: int) -> None:
-    sent: Any = encode_fetch(request, version)
+    sent: Any = encode_fetch(request, request_classes(1, version))
     assert (sent.session_id, sent.session_epoch) == (request.session_id, request.session_epoch)
     forgotten = {
         TopicPartition(_name(topic, version), partition)
@@ -75,8 +75,8 @@ def test_a_session_is_named_and_what_it_may_forget(request: FetchRequest, versio
 
 @given(fetch_requests)
 def test_a_replica_says_its_id_and_since_version_15_its_broker_epoch(request: FetchRequest) -> None:
-    older: Any = encode_fetch(request, 14)
-    newer: Any = encode_fetch(request, 15)
+    older: Any = encode_fetch(request, request_classes(1, 14))
+    newer: Any = encode_fetch(request, request_classes(1, 15))
     assert older.replica_id == request.replica_id
     assert newer.replica_state.replica_id == request.replica_id
     assert newer.replica_state.replica_epoch == request.replica_epoch

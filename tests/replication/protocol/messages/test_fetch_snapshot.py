@@ -24,7 +24,7 @@ from tests.replication.protocol.strategies import fetch_snapshot_requests
 
 @given(fetch_snapshot_requests, st.sampled_from(VERSIONS))
 def test_kio_reads_what_was_asked(request: FetchSnapshotRequest, version: int) -> None:
-    payload: Any = encode_fetch_snapshot(request, version)
+    payload: Any = encode_fetch_snapshot(request, request_classes(59, version))
     assert payload.__version__ == version
     sent = read(request_classes(59, version).FetchSnapshotRequest, memoryview(write(payload)))
     (topic,) = sent.topics

@@ -30,7 +30,7 @@ from tests.replication.protocol.strategies import list_offsets_requests
 
 @given(list_offsets_requests, st.sampled_from(VERSIONS))
 def test_kio_reads_what_was_asked(request: ListOffsetsRequest, version: int) -> None:
-    payload: Any = encode_list_offsets(request, version)
+    payload: Any = encode_list_offsets(request, request_classes(2, version))
     assert payload.__version__ == version
     sent = read(request_classes(2, version).ListOffsetsRequest, memoryview(write(payload)))
     asked = {

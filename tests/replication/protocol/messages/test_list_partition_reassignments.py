@@ -18,7 +18,9 @@ from tests.replication.protocol.instances import instance
 
 
 def test_all_that_go_on_are_asked_for() -> None:
-    payload = encode_list_partition_reassignments(ListPartitionReassignmentsRequest(timeout_ms=1_234), 0)
+    payload = encode_list_partition_reassignments(
+        ListPartitionReassignmentsRequest(timeout_ms=1_234), request_classes(API_KEY, 0)
+    )
     sent: Any = read(request_classes(API_KEY, 0).ListPartitionReassignmentsRequest, memoryview(write(payload)))
     assert (sent.topics, sent.timeout) == (None, timedelta(milliseconds=1_234))
 

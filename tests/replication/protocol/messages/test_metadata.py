@@ -24,7 +24,7 @@ from tests.replication.protocol.strategies import metadata_requests
 
 @given(metadata_requests, st.sampled_from(VERSIONS))
 def test_kio_reads_which_topics_are_asked_for_and_that_none_is_created(request: MetadataRequest, version: int) -> None:
-    payload: Any = encode_metadata(request, version)
+    payload: Any = encode_metadata(request, request_classes(3, version))
     assert payload.__version__ == version
     sent = read(request_classes(3, version).MetadataRequest, memoryview(write(payload)))
     assert (None if sent.topics is None else tuple(topic.name for topic in sent.topics)) == request.topics

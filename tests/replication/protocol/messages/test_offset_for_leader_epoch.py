@@ -27,7 +27,7 @@ from tests.replication.protocol.strategies import epoch_requests
 
 @given(epoch_requests, st.sampled_from(VERSIONS))
 def test_what_was_asked_can_be_read(request: OffsetForLeaderEpochRequest, version: int) -> None:
-    payload: Any = encode_offset_for_leader_epoch(request, version)
+    payload: Any = encode_offset_for_leader_epoch(request, request_classes(23, version))
     assert payload.__version__ == version
     sent = read(request_classes(23, version).OffsetForLeaderEpochRequest, memoryview(write(payload)))
     asked = {
@@ -68,7 +68,7 @@ def test_what_the_leader_answers_is_told(version: int) -> None:
 def test_the_oldest_requests_are_these_bytes(version: int) -> None:
     request = OffsetForLeaderEpochRequest(partitions={TopicPartition("t", 2): EpochQuestion(9, 5)})
     message = bytes.fromhex("00000001 0001 74 00000001 00000002 00000005")
-    assert write(encode_offset_for_leader_epoch(request, version)) == message
+    assert write(encode_offset_for_leader_epoch(request, request_classes(23, version))) == message
 
 
 @pytest.mark.parametrize(
