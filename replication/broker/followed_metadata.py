@@ -30,8 +30,8 @@ _LEADER_ERRORS: Final = frozenset(
     {ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEADER_EPOCH, ErrorCode.UNKNOWN_LEADER_EPOCH}
 )
 
-MetadataRequest = FetchRequest | FetchSnapshotRequest
-MetadataResponse = FetchResponse | FetchSnapshotResponse
+QuorumRequest = FetchRequest | FetchSnapshotRequest
+QuorumResponse = FetchResponse | FetchSnapshotResponse
 
 
 class OtherLeader(NamedTuple):
@@ -65,7 +65,7 @@ class FollowedMetadata:
         self._transactions = Transactions()
         self._snapshot: FetchedSnapshot | None = None
 
-    def request(self) -> MetadataRequest:
+    def request(self) -> QuorumRequest:
         """Return what to ask the leader, or who is taken for it."""
         if self._snapshot is not None:
             return self._snapshot.request(METADATA_PARTITION, self._node_id, self._cluster_id, self._leader_epoch)
@@ -80,7 +80,7 @@ class FollowedMetadata:
             cluster_id=self._cluster_id,
         )
 
-    def take(self, response: MetadataResponse) -> OtherLeader | None:
+    def take(self, response: QuorumResponse) -> OtherLeader | None:
         """Take the answer to the last request; return who else leads, None where the answer is the leader's.
 
         Raises KafkaError where nobody is known to lead, or the leader refuses; MalformedResponseError; and for good

@@ -12,7 +12,7 @@ from replication.int32 import parse_setting
 from replication.metadata.configurations import ConfigResourceType
 from replication.metadata.image import ClusterImage
 from replication.metadata.nodes import BrokerRegistration
-from replication.metadata.partition import PartitionState
+from replication.metadata.partition import PartitionRegistration
 from replication.metadata.records import (
     MIGRATING_DIRECTORY,
     UNASSIGNED_DIRECTORY,
@@ -124,7 +124,7 @@ class ClusterState:
         """Return the topic of a name."""
         return self.image.topics.by_name.get(name)
 
-    def partition(self, key: PartitionKey) -> PartitionState:
+    def partition(self, key: PartitionKey) -> PartitionRegistration:
         """Return a partition. Raises LookupError where there is none."""
         return self.image.topics.partition(*key)
 
@@ -152,7 +152,7 @@ class ClusterState:
         yield _KAFKA_DEFAULTS[name]
 
     def may_lead(
-        self, partition: PartitionState, accepts: Callable[[int], bool] | None = None
+        self, partition: PartitionRegistration, accepts: Callable[[int], bool] | None = None
     ) -> Callable[[int], bool]:
         """Return what says of a broker whether it may lead: it is active, or accepted, and has the partition.
 
@@ -161,7 +161,7 @@ class ClusterState:
         accepted = accepts or self.active.__contains__
         return lambda broker_id: accepted(broker_id) and self._has(broker_id, partition)
 
-    def _has(self, broker_id: int, partition: PartitionState) -> bool:
+    def _has(self, broker_id: int, partition: PartitionRegistration) -> bool:
         """Whether a broker is a replica, on a disk that works."""
         if broker_id not in partition.replicas:
             return False

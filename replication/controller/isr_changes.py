@@ -10,7 +10,7 @@ from replication.controller.decision import Decision
 from replication.controller.leadership import change_of
 from replication.controller.partition_change import Target
 from replication.controller.partition_index import PartitionKey
-from replication.metadata.partition import LeaderRecoveryState, PartitionState
+from replication.metadata.partition import LeaderRecoveryState, PartitionRegistration
 from replication.metadata.records import NO_LEADER_CHANGE, MetadataRecord
 from replication.protocol.error_code import ErrorCode
 
@@ -51,7 +51,7 @@ class IsrChangeAnswer(NamedTuple):
 
     key: PartitionKey
     error: ErrorCode
-    partition: PartitionState | None = None
+    partition: PartitionRegistration | None = None
 
 
 def change_isrs(cluster: ClusterState, request: IsrChangeRequest) -> Decision[list[IsrChangeAnswer]]:
@@ -87,7 +87,7 @@ def _change_isr(
     return IsrChangeAnswer(change.key, ErrorCode.NONE, partition.changed(record))
 
 
-def _fault(cluster: ClusterState, sender: int, change: IsrChange, partition: PartitionState) -> ErrorCode:
+def _fault(cluster: ClusterState, sender: int, change: IsrChange, partition: PartitionRegistration) -> ErrorCode:
     """Return why a change is not granted. A sender that is ahead of this controller knows a newer one."""
     isr = [member.broker_id for member in change.new_isr]
     recovering = change.leader_recovery_state == LeaderRecoveryState.RECOVERING

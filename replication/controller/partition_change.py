@@ -11,7 +11,7 @@ from typing import Final, TypeAlias, TypedDict
 from uuid import UUID
 
 from replication.controller.rules import Rules
-from replication.metadata.partition import LeaderRecoveryState, PartitionState
+from replication.metadata.partition import LeaderRecoveryState, PartitionRegistration
 from replication.metadata.records import NO_LEADER
 
 ReplicaIds: TypeAlias = tuple[int, ...]
@@ -70,7 +70,7 @@ def _no_directory(broker_id: int) -> UUID:
 
 
 def partition_change(
-    partition: PartitionState,
+    partition: PartitionRegistration,
     is_active: Callable[[int], bool],
     *,
     target: Target = AS_IT_IS,
@@ -107,7 +107,7 @@ class _Change:
 
     def __init__(
         self,
-        partition: PartitionState,
+        partition: PartitionRegistration,
         is_active: Callable[[int], bool],
         target: Target,
         election: Election,

@@ -8,12 +8,12 @@ no directory and no eligible leader replica.
 from collections.abc import Callable
 
 from replication.controller.partition_change import AS_IT_IS, ChangedFields, Election, ReplicaIds, Target, without
-from replication.metadata.partition import PartitionState
+from replication.metadata.partition import PartitionRegistration
 from replication.metadata.records import NO_LEADER
 
 
 def partition_change_3_0(
-    partition: PartitionState,
+    partition: PartitionRegistration,
     is_active: Callable[[int], bool],
     *,
     target: Target = AS_IT_IS,
@@ -37,7 +37,9 @@ def partition_change_3_0(
     return changed
 
 
-def _assignment(partition: PartitionState, target: Target) -> tuple[ReplicaIds, ReplicaIds, ReplicaIds, ReplicaIds]:
+def _assignment(
+    partition: PartitionRegistration, target: Target
+) -> tuple[ReplicaIds, ReplicaIds, ReplicaIds, ReplicaIds]:
     """Return ISR, replicas, removing and adding replicas, after a reassignment that completes."""
     isr = partition.isr if target.isr is None else target.isr
     replicas = partition.replicas if target.replicas is None else target.replicas
@@ -53,14 +55,14 @@ def _assignment(partition: PartitionState, target: Target) -> tuple[ReplicaIds, 
     return final_isr, final_replicas, (), ()
 
 
-def _needs_election(partition: PartitionState, isr: ReplicaIds, election: Election) -> bool:
+def _needs_election(partition: PartitionRegistration, isr: ReplicaIds, election: Election) -> bool:
     is_preferred = partition.leader == partition.replicas[0]
     return partition.leader not in isr or (election is Election.PREFERRED and not is_preferred)
 
 
 def _elect(
     changed: ChangedFields,
-    partition: PartitionState,
+    partition: PartitionRegistration,
     is_active: Callable[[int], bool],
     isr: ReplicaIds,
     replicas: ReplicaIds,

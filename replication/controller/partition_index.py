@@ -4,7 +4,7 @@ from typing import NamedTuple, TypeAlias
 from uuid import UUID
 
 from replication.controller.partition_change import ReplicaIds
-from replication.metadata.partition import PartitionState
+from replication.metadata.partition import PartitionRegistration
 from replication.metadata.records import NO_LEADER
 
 
@@ -37,7 +37,9 @@ class PartitionIndex:
 
     __hash__ = None  # type: ignore[assignment]
 
-    def update(self, key: PartitionKey, before: PartitionState | None, after: PartitionState | None) -> None:
+    def update(
+        self, key: PartitionKey, before: PartitionRegistration | None, after: PartitionRegistration | None
+    ) -> None:
         """Take up a partition that is new (`before` is None), changed, or gone (`after` is None)."""
         _move(self._in_isr, key, before.isr if before else (), after.isr if after else ())
         _move(self._in_elr, key, before.elr if before else (), after.elr if after else ())
@@ -79,7 +81,7 @@ class PartitionIndex:
         return _keys(self._reassigning)
 
 
-def _is_imbalanced(state: PartitionState | None) -> bool:
+def _is_imbalanced(state: PartitionRegistration | None) -> bool:
     return state is not None and state.leader != state.preferred_leader
 
 

@@ -4,11 +4,11 @@ from typing import NamedTuple
 
 from replication.controller.partition_change import Target, without
 from replication.controller.refusal import Refusal
-from replication.metadata.partition import PartitionState
+from replication.metadata.partition import PartitionRegistration
 from replication.protocol.error_code import ErrorCode
 
 
-def start_target(partition: PartitionState, wished: tuple[int, ...]) -> Target:
+def start_target(partition: PartitionRegistration, wished: tuple[int, ...]) -> Target:
     """Return what moves a partition to the wished replicas: first all of them, then without those not wished.
 
     Where nothing is added, or nothing removed, what an earlier reassignment adds or removes stays as it is (Kafka:
@@ -27,7 +27,7 @@ class Reversal(NamedTuple):
     """No old replica is in sync: going back loses records."""
 
 
-def cancel_target(partition: PartitionState) -> Reversal:
+def cancel_target(partition: PartitionRegistration) -> Reversal:
     """Return what brings a partition back to the replicas that it had (Kafka: PartitionReassignmentRevert).
 
     Raises Refusal with INVALID_REPLICA_ASSIGNMENT where it had none.

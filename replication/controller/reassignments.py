@@ -12,7 +12,7 @@ from replication.controller.leadership import change_of
 from replication.controller.partition_change import Election
 from replication.controller.reassignment import Reversal, cancel_target, start_target
 from replication.controller.refusal import Refusal
-from replication.metadata.partition import PartitionState
+from replication.metadata.partition import PartitionRegistration
 from replication.metadata.records import MetadataRecord, PartitionChangeRecord
 from replication.metadata.topics import Topic
 from replication.protocol.error_code import ErrorCode
@@ -37,7 +37,7 @@ class OngoingReassignment(NamedTuple):
     """A partition that is being reassigned."""
 
     partition: TopicPartition
-    state: PartitionState
+    state: PartitionRegistration
 
 
 def alter_reassignments(
@@ -101,7 +101,7 @@ def _alter(
 
 
 def _cancel(
-    cluster: ClusterState, topic: Topic, partition_id: int, partition: PartitionState
+    cluster: ClusterState, topic: Topic, partition_id: int, partition: PartitionRegistration
 ) -> PartitionChangeRecord | None:
     if not partition.is_reassigning:
         raise Refusal(ErrorCode.NO_REASSIGNMENT_IN_PROGRESS)
@@ -117,7 +117,7 @@ def _cancel(
     return change_of(cluster, topic, partition_id, target=reversal.target)
 
 
-def _check_eligible(named: TopicPartition, partition: PartitionState, reversal: Reversal) -> None:
+def _check_eligible(named: TopicPartition, partition: PartitionRegistration, reversal: Reversal) -> None:
     """Refuse to put a replica in sync past those that are known to have all that is committed (KIP-966).
 
     Permission for unclean elections is none for this: such an election takes an eligible replica before any other.
@@ -133,7 +133,7 @@ def _check_eligible(named: TopicPartition, partition: PartitionState, reversal: 
         )
 
 
-def _check_replication_factor(partition: PartitionState, replicas: tuple[int, ...]) -> None:
+def _check_replication_factor(partition: PartitionRegistration, replicas: tuple[int, ...]) -> None:
     """Refuse another number of replicas than the partition will have once it is reassigned (KIP-860)."""
     final = len({*partition.replicas, *partition.adding_replicas} - {*partition.removing_replicas})
     if final != len(replicas):

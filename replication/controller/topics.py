@@ -16,7 +16,7 @@ from replication.controller.replica_placement import UsableBroker, place_replica
 from replication.int32 import parse_setting
 from replication.metadata.configurations import ConfigResourceType
 from replication.metadata.nodes import BrokerRegistration
-from replication.metadata.partition import PartitionState
+from replication.metadata.partition import PartitionRegistration
 from replication.metadata.records import ClearElrRecord, ConfigRecord, MetadataRecord, RemoveTopicRecord, TopicRecord
 from replication.metadata.topics import Topic
 from replication.protocol.error_code import ErrorCode
@@ -116,7 +116,7 @@ class TopicMaker:
         records += (state.record(topic_id, number, level) for number, state in enumerate(partitions))
         return TopicAnswer(topic.name, topic_id=topic_id)
 
-    def _placed(self, cluster: ClusterState, topic: NewTopic) -> list[PartitionState]:
+    def _placed(self, cluster: ClusterState, topic: NewTopic) -> list[PartitionRegistration]:
         if topic.replication_factor < DEFAULT or topic.replication_factor == 0:
             raise Refusal(
                 ErrorCode.INVALID_REPLICATION_FACTOR,
@@ -155,7 +155,7 @@ class TopicMaker:
 
     def _additional(
         self, cluster: ClusterState, request: MorePartitions, count: int, factor: int
-    ) -> list[PartitionState]:
+    ) -> list[PartitionRegistration]:
         additional = request.count - count
         if request.assignments is None:
             placed = place_replicas(_usable_brokers(cluster), additional, factor, self.random)
@@ -234,7 +234,7 @@ def _check_settings(configs: Mapping[str, str | None]) -> None:
         )
 
 
-def _assigned(cluster: ClusterState, topic: NewTopic) -> list[PartitionState]:
+def _assigned(cluster: ClusterState, topic: NewTopic) -> list[PartitionRegistration]:
     wrong = "A manual partition assignment was specified, but {} was not set to -1."
     if topic.replication_factor != DEFAULT:
         raise Refusal(ErrorCode.INVALID_REQUEST, wrong.format("replication factor"))
@@ -251,13 +251,13 @@ def _assigned(cluster: ClusterState, topic: NewTopic) -> list[PartitionState]:
     return [partitions[number] for number in range(len(partitions))]
 
 
-def _started(cluster: ClusterState, replicas: ReplicaIds, nobody: Refusal) -> PartitionState:
+def _started(cluster: ClusterState, replicas: ReplicaIds, nobody: Refusal) -> PartitionRegistration:
     """Return a partition as it starts: those that are active are in sync, and the first of them leads."""
     isr = tuple(replica for replica in replicas if replica in cluster.active)
     if not isr:
         raise nobody
     directories = tuple(cluster.default_directory(replica) for replica in replicas)
-    return PartitionState(replicas=replicas, isr=isr, leader=isr[0], directories=directories)
+    return PartitionRegistration(replicas=replicas, isr=isr, leader=isr[0], directories=directories)
 
 
 def _usable_brokers(cluster: ClusterState) -> list[UsableBroker]:

@@ -10,6 +10,7 @@ from epoch.resource_limits import is_limit
 from logstore import Log, TopicPartition
 from logstore.batch.batch import MAX_OFFSET
 from replication.fetcher.actions import Append
+from replication.fetcher.due_partitions import DuePartitions
 from replication.fetcher.errors import EarlyRecordsError, RefusedRecordsError, reason_of
 from replication.fetcher.fetch_observer import FetchObserver
 from replication.fetcher.fetch_rules import FetchRules
@@ -36,7 +37,6 @@ from replication.fetcher.following import (
 from replication.fetcher.leader_doubts import DOUBTFUL_ERRORS
 from replication.fetcher.open_fetch import OpenFetch
 from replication.fetcher.open_questions import OpenQuestions, TruncationRequest
-from replication.fetcher.schedule import Schedule
 from replication.fetcher.throttle import Throttle
 from replication.protocol.error_code import ErrorCode
 from replication.protocol.messages.fetch import FetchedPartition, FetchPartition, FetchRequest, FetchResponse
@@ -76,7 +76,7 @@ class Fetcher:
         self._in_doubt = in_doubt
         self._partitions: dict[TopicPartition, FollowedPartition] = {}
         self._session = FetchSession()
-        self._schedule = Schedule(throttle)
+        self._due_partitions = DuePartitions(throttle)
         self._questions = OpenQuestions(self.settings.identity)
         self._fetch = OpenFetch(self._session, self.settings, self._observer)
 
@@ -100,7 +100,7 @@ class Fetcher:
             followed_log = FollowedLog(partition, log, self._observer)
             state = follow(self.rules, leader_epoch, followed_log.state())
             # None that is followed is never looked at, whatever breaks this off.
-            self._schedule.add(partition)
+            self._due_partitions.add(partition)
             self._partitions[partition] = FollowedPartition(followed_log, state, topic_id)
             return state
         state = follow(self.rules, leader_epoch, known.log.state(), known.state)
@@ -112,7 +112,7 @@ class Fetcher:
     def forget(self, partition: TopicPartition) -> Log | None:
         """Follow a partition no more; what still comes of it is dropped. Return its log, None where it was unknown."""
         self._session.drop(partition)
-        self._schedule.forget(partition)
+        self._due_partitions.forget(partition)
         followed = self._partitions.pop(partition, None)
         return followed.log.log if followed else None
 
@@ -156,7 +156,7 @@ class Fetcher:
         """
         epochs: dict[TopicPartition, tuple[FetchState, int]] = {}
         offsets: dict[TopicPartition, FetchState] = {}
-        for partition in self._schedule.due(self._session.partitions, now):
+        for partition in self._due_partitions.due(self._session.partitions, now):
             followed = self._partitions.get(partition)
             if followed is None:
                 continue
@@ -177,7 +177,7 @@ class Fetcher:
 
     def wake_at(self, now: int) -> int | None:
         """Return when `requests` will have something again without an answer; None: not by itself."""
-        times = (self._schedule.wake_at(now), self._fetch.due_at(now))
+        times = (self._due_partitions.wake_at(now), self._fetch.due_at(now))
         return min((time for time in times if time is not None), default=None)
 
     # --- what comes back
@@ -205,7 +205,7 @@ class Fetcher:
         self._session.clear()
         self._questions.clear()
         for partition, followed in self._partitions.items():
-            self._schedule.add(partition)
+            self._due_partitions.add(partition)
             log = followed.log.state()
             if followed.state.phase is Phase.FETCHING and followed.state.fetch_offset != log.log_end_offset:
                 followed.state = follow(self.rules, followed.state.leader_epoch, log)
@@ -217,9 +217,9 @@ class Fetcher:
 
     def _want(self, partition: TopicPartition, followed: FollowedPartition, question: FetchQuestion) -> None:
         state = followed.state
-        if self._schedule.throttling and self._throttle is not None and self._throttle.limits(partition, state):
+        if self._due_partitions.throttling and self._throttle is not None and self._throttle.limits(partition, state):
             self._session.drop(partition)
-            self._schedule.hold_up(partition)
+            self._due_partitions.hold_up(partition)
             return
         fetch = FetchPartition(
             question.offset,
@@ -325,9 +325,9 @@ class Fetcher:
                     self._session.drop(partition)
                 return question
             self._take_step(partition, followed, question)
-            self._schedule.forget(partition)
+            self._due_partitions.forget(partition)
         if followed.state.phase is not Phase.FAILED:
-            self._schedule.delay(partition, followed.state.ready_at)
+            self._due_partitions.delay(partition, followed.state.ready_at)
         return None
 
     def _take_epochs(
@@ -395,7 +395,7 @@ class Fetcher:
         """Let a partition stand so from now on."""
         before = followed.state.phase
         followed.state = state
-        self._schedule.add(partition)
+        self._due_partitions.add(partition)
         if state.phase is Phase.FENCED and before is not Phase.FENCED:
             self._observer.fenced(partition, state)
         elif state.phase is Phase.FAILED and before is not Phase.FAILED:

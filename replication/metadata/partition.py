@@ -24,8 +24,8 @@ class LeaderRecoveryState(IntEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PartitionState:
-    """Who has the partition, who leads it, who follows closely. Replicas are broker ids."""
+class PartitionRegistration:
+    """Who has a partition, who leads it, who follows closely, by broker ids (Kafka: PartitionRegistration)."""
 
     replicas: tuple[int, ...]
     """The preferred leader first."""

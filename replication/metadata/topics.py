@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from uuid import UUID
 
 from logstore.files.partition_metadata import format_uuid
-from replication.metadata.partition import PartitionState
+from replication.metadata.partition import PartitionRegistration
 from replication.metadata.records import PartitionChangeRecord, PartitionRecord, TopicRecord
 
 
@@ -15,7 +15,7 @@ class Topic:
 
     name: str
     id: UUID
-    partitions: dict[int, PartitionState] = field(default_factory=dict)
+    partitions: dict[int, PartitionRegistration] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -40,7 +40,7 @@ class Topics:
             raise LookupError(f"no topic has the id {format_uuid(topic_id)}")
         return topic
 
-    def partition(self, topic_id: UUID, partition_id: int) -> PartitionState:
+    def partition(self, topic_id: UUID, partition_id: int) -> PartitionRegistration:
         """Return a partition. Raises LookupError where there is none."""
         topic = self.topic(topic_id)
         state = topic.partitions.get(partition_id)
@@ -48,7 +48,7 @@ class Topics:
             raise LookupError(f"topic {topic.name} has no partition {partition_id}")
         return state
 
-    def partitions(self) -> Iterator[tuple[Topic, int, PartitionState]]:
+    def partitions(self) -> Iterator[tuple[Topic, int, PartitionRegistration]]:
         """Walk over all partitions."""
         for topic in self:
             for partition_id, state in topic.partitions.items():
@@ -73,7 +73,7 @@ class Topics:
     def add_partition(self, record: PartitionRecord) -> None:
         """Add a partition, or put it into another state altogether."""
         topic = self.topic(record.topic_id)
-        topic.partitions[record.partition_id] = self._compact(PartitionState.of(record))
+        topic.partitions[record.partition_id] = self._compact(PartitionRegistration.of(record))
 
     def change_partition(self, record: PartitionChangeRecord) -> None:
         """Change a partition."""
@@ -89,6 +89,6 @@ class Topics:
         for topic in (self.by_name[name],) if name else self:
             topic.partitions.update((number, state.without_elr()) for number, state in topic.partitions.items())
 
-    def _compact(self, state: PartitionState) -> PartitionState:
+    def _compact(self, state: PartitionRegistration) -> PartitionRegistration:
         directories = self._directories.setdefault(state.directories, state.directories)
         return state if directories is state.directories else replace(state, directories=directories)

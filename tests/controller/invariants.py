@@ -2,7 +2,7 @@
 
 from replication.controller.controller import Controller
 from replication.controller.partition_index import PartitionIndex, PartitionKey
-from replication.metadata.partition import LeaderRecoveryState, PartitionState
+from replication.metadata.partition import LeaderRecoveryState, PartitionRegistration
 from replication.metadata.topics import Topic
 
 
@@ -13,7 +13,7 @@ class Invariants:
         self.controller = controller
         self.unclean_asked = False
         """Whether the next decision is about an unclean election that was asked for."""
-        self._before: dict[PartitionKey, PartitionState] = {}
+        self._before: dict[PartitionKey, PartitionRegistration] = {}
         self._leaders: dict[tuple[PartitionKey, int], int] = {}
         self._targets: dict[PartitionKey, tuple[int, ...]] = {}
 
@@ -44,7 +44,7 @@ class Invariants:
         brokers = self.controller.cluster.image.brokers.values()
         assert self.controller.cluster.active == {broker.id for broker in brokers if broker.is_active}
 
-    def _check_state(self, key: PartitionKey, state: PartitionState) -> None:
+    def _check_state(self, key: PartitionKey, state: PartitionRegistration) -> None:
         assert set(state.isr) <= set(state.replicas)
         assert len({*state.isr, *state.elr}) == len(state.isr) + len(state.elr), "nobody is in sync or eligible twice"
         assert set(state.elr) <= set(state.replicas), "who was reassigned away has no records any more"
@@ -58,7 +58,7 @@ class Invariants:
             leader = self._leaders.setdefault((key, state.leader_epoch), state.leader)
             assert leader == state.leader, "two leaders in one epoch"
 
-    def _check_leadership(self, state: PartitionState) -> None:
+    def _check_leadership(self, state: PartitionRegistration) -> None:
         active = self.controller.cluster.active
         if state.has_leader:
             assert state.leader in active, "who leads is alive"
@@ -66,7 +66,9 @@ class Invariants:
             in_sync = set(state.isr or state.elr)
             assert not active & in_sync, "somebody in sync is alive, and nobody leads"
 
-    def _check_change(self, topic: Topic, key: PartitionKey, before: PartitionState, after: PartitionState) -> None:
+    def _check_change(
+        self, topic: Topic, key: PartitionKey, before: PartitionRegistration, after: PartitionRegistration
+    ) -> None:
         assert after.partition_epoch > before.partition_epoch
         assert after.leader_epoch >= before.leader_epoch
         if after.leader != before.leader:
@@ -81,7 +83,7 @@ class Invariants:
             assert joined <= self.controller.cluster.active, "who comes into the ISR is alive"
         self._check_unclean(topic, before, after)
 
-    def _check_unclean(self, topic: Topic, before: PartitionState, after: PartitionState) -> None:
+    def _check_unclean(self, topic: Topic, before: PartitionRegistration, after: PartitionRegistration) -> None:
         """Nobody leads without all that is committed, unless that is allowed, asked for, or known to be best."""
         recovers = after.leader_recovery_state == LeaderRecoveryState.RECOVERING
         if not recovers or before.leader_recovery_state == LeaderRecoveryState.RECOVERING:

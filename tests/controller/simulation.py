@@ -25,7 +25,7 @@ from replication.controller.rules import ELR_FEATURE
 from replication.controller.topics import MorePartitions, NewTopic
 from replication.metadata.framing import decode, encode
 from replication.metadata.metadata_version import METADATA_VERSION_FEATURE, MetadataVersion
-from replication.metadata.partition import LeaderRecoveryState, PartitionState
+from replication.metadata.partition import LeaderRecoveryState, PartitionRegistration
 from replication.metadata.records import FeatureLevelRecord, MetadataRecord
 from replication.protocol.error_code import ErrorCode
 from replication.protocol.messages.broker_heartbeat import BrokerHeartbeatRequest
@@ -303,7 +303,7 @@ class Simulation:
         running = [broker for broker in self.brokers if broker.running]
         return self.random.choice(running) if running else None
 
-    def _any_partition(self) -> tuple[PartitionKey, PartitionState] | None:
+    def _any_partition(self) -> tuple[PartitionKey, PartitionRegistration] | None:
         walk = self.controller.cluster.image.topics.partitions()
         partitions = [(PartitionKey(topic.id, number), state) for topic, number, state in walk]
         return self.random.choice(partitions) if partitions else None
@@ -318,7 +318,7 @@ class Simulation:
         return TopicPartition(self.controller.cluster.image.topics.topic(key.topic_id).name, key.partition_id)
 
 
-def _final(state: PartitionState, wished: tuple[int, ...] | None) -> tuple[int, ...]:
+def _final(state: PartitionRegistration, wished: tuple[int, ...] | None) -> tuple[int, ...]:
     """Return how a reassignment, or its cancellation (None), is to end."""
     if wished is None:
         return without(state.replicas, state.adding_replicas)

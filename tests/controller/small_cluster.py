@@ -13,7 +13,7 @@ from replication.controller.rules import ELR_FEATURE
 from replication.controller.topics import NewTopic
 from replication.metadata.configurations import ConfigResourceType
 from replication.metadata.metadata_version import LATEST_METADATA_VERSION, METADATA_VERSION_FEATURE
-from replication.metadata.partition import PartitionState
+from replication.metadata.partition import PartitionRegistration
 from replication.metadata.records import ConfigRecord, FeatureLevelRecord
 from replication.protocol.messages.broker_heartbeat import BrokerHeartbeatRequest
 from replication.protocol.messages.broker_registration import BrokerRegistrationRequest
@@ -97,7 +97,7 @@ class SmallCluster:
         assert topic is not None
         return PartitionKey(topic.id, number)
 
-    def partition(self, name: str, number: int = 0) -> PartitionState:
+    def partition(self, name: str, number: int = 0) -> PartitionRegistration:
         return self.controller.cluster.partition(self.key(name, number))
 
     def configure(self, topic: str, name: str, value: str) -> None:

@@ -12,7 +12,7 @@ from replication.controller.reassignments import ReassignmentAnswer, Reassignmen
 from replication.controller.refusal import Refusal
 from replication.metadata.metadata_log import append_metadata, read_metadata
 from replication.metadata.metadata_version import METADATA_VERSION_FEATURE, MetadataVersion
-from replication.metadata.partition import PartitionState
+from replication.metadata.partition import PartitionRegistration
 from replication.metadata.records import (
     BrokerRegistrationChangeRecord,
     Endpoint,
@@ -239,7 +239,7 @@ def eligible_only(*eligible: int, as_kafka: bool = False) -> SmallCluster:
     cluster.topic("a", (1, 2, 3), unclean_leader_election_enable="true")
     for broker_id in eligible:
         cluster.fence(broker_id)
-    moving = PartitionState(
+    moving = PartitionRegistration(
         replicas=(4, 1, 2, 3),
         isr=(),
         leader=-1,
@@ -327,7 +327,9 @@ def test_the_last_known_leader_does_not_lead_what_was_reassigned_away_from_it() 
     cluster = SmallCluster(elr=True)
     cluster.topic("a", (1, 2))
     topic_id = cluster.key("a").topic_id
-    left = PartitionState(replicas=(1, 2), isr=(), leader=-1, last_known_elr=(3,), directories=(UUID(int=1),) * 2)
+    left = PartitionRegistration(
+        replicas=(1, 2), isr=(), leader=-1, last_known_elr=(3,), directories=(UUID(int=1),) * 2
+    )
     cluster.controller.replay([left.record(topic_id, 0)])
     cluster.fence(1)
     cluster.heartbeat(1)

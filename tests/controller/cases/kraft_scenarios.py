@@ -20,7 +20,7 @@ from replication.controller.sessions import BrokerIncarnation
 from replication.controller.topics import MorePartitions, NewTopic
 from replication.metadata.metadata_version import LATEST_METADATA_VERSION, METADATA_VERSION_FEATURE
 from replication.metadata.nodes import BrokerRegistration
-from replication.metadata.partition import LeaderRecoveryState, PartitionState
+from replication.metadata.partition import LeaderRecoveryState, PartitionRegistration
 from replication.metadata.records import FeatureLevelRecord
 from replication.protocol.error_code import ErrorCode
 from replication.protocol.messages.broker_heartbeat import BrokerHeartbeatRequest
@@ -289,7 +289,7 @@ def told_of_broker(broker: BrokerRegistration) -> dict[str, Any]:
     }
 
 
-def told_of(state: PartitionState) -> dict[str, Any]:
+def told_of(state: PartitionRegistration) -> dict[str, Any]:
     return {
         "replicas": list(state.replicas),
         "isr": list(state.isr),
@@ -316,7 +316,7 @@ def complete(told: Document) -> dict[str, Any]:
     }
 
 
-def reply_of(partition: PartitionState | None) -> dict[str, Any]:
+def reply_of(partition: PartitionRegistration | None) -> dict[str, Any]:
     if partition is None:
         return {}
     return {

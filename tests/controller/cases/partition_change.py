@@ -8,7 +8,7 @@ from replication.controller.partition_change_3_0 import partition_change_3_0
 from replication.controller.reassignment import cancel_target, start_target
 from replication.controller.rules import Rules
 from replication.metadata.metadata_version import MetadataVersion
-from replication.metadata.partition import LeaderRecoveryState, PartitionState
+from replication.metadata.partition import LeaderRecoveryState, PartitionRegistration
 from replication.metadata.records import MIGRATING_DIRECTORY, NO_LEADER_CHANGE, PartitionChangeRecord
 from tests.controller.case import Case, Cases, Document, only
 
@@ -32,7 +32,7 @@ def check(case: Document) -> None:
         check_3_0(case, partition, target)
 
 
-def check_change(case: Document, partition: PartitionState, target: Target) -> None:
+def check_change(case: Document, partition: PartitionRegistration, target: Target) -> None:
     given, expected = case["input"], case["expected"]
     only(
         given,
@@ -57,7 +57,7 @@ def check_change(case: Document, partition: PartitionState, target: Target) -> N
     assert after.partition_epoch - partition.partition_epoch == expected["partition_epoch_delta"]
 
 
-def check_3_0(case: Document, partition: PartitionState, target: Target) -> None:
+def check_3_0(case: Document, partition: PartitionRegistration, target: Target) -> None:
     given, expected = case["input"], case["kafka_3_0"]
     changed = partition_change_3_0(
         partition, given["active_brokers"].__contains__, target=target, election=Election[given["election"]]
@@ -81,7 +81,7 @@ def check_3_0(case: Document, partition: PartitionState, target: Target) -> None
     assert after.partition_epoch - partition.partition_epoch == then["partition_epoch_delta"]
 
 
-def check_derived(derived: Document, partition: PartitionState, target: Target) -> None:
+def check_derived(derived: Document, partition: PartitionRegistration, target: Target) -> None:
     if derived.get("cancel"):
         only(derived, "cancel", "revert_replicas", "revert_isr", "revert_unclean")
         reversal = cancel_target(partition)
@@ -110,7 +110,7 @@ def level(name: str) -> MetadataVersion:
     return MetadataVersion[f"V{name.replace('.', '_').replace('-', '_')}"]
 
 
-def partition_of(given: Document) -> PartitionState:
+def partition_of(given: Document) -> PartitionRegistration:
     only(
         given,
         *("replicas", "isr", "removing_replicas", "adding_replicas", "leader", "leader_epoch", "partition_epoch"),
@@ -118,7 +118,7 @@ def partition_of(given: Document) -> PartitionState:
     )
     fields = {name: tuple(value) if isinstance(value, list) else value for name, value in given.items()}
     fields["leader_recovery_state"] = LeaderRecoveryState[given["leader_recovery_state"]]
-    return PartitionState(**fields, directories=(MIGRATING_DIRECTORY,) * len(given["replicas"]))
+    return PartitionRegistration(**fields, directories=(MIGRATING_DIRECTORY,) * len(given["replicas"]))
 
 
 def target_of(given: Document) -> Target:
@@ -135,7 +135,7 @@ def target_of(given: Document) -> Target:
     return Target(**fields)
 
 
-def merged(partition: PartitionState, changed: ChangedFields) -> PartitionState:
+def merged(partition: PartitionRegistration, changed: ChangedFields) -> PartitionRegistration:
     if not changed:
         return partition
     return partition.changed(PartitionChangeRecord(partition_id=0, topic_id=MIGRATING_DIRECTORY, **changed))
@@ -147,8 +147,8 @@ def told(changed: ChangedFields) -> dict[str, Any]:
     return comparable(fields)
 
 
-def state(partition: PartitionState) -> dict[str, Any]:
-    names = [name for name in PartitionState.__slots__ if name != "directories"]
+def state(partition: PartitionRegistration) -> dict[str, Any]:
+    names = [name for name in PartitionRegistration.__slots__ if name != "directories"]
     return comparable({name: getattr(partition, name) for name in names})
 
 

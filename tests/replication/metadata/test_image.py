@@ -11,7 +11,7 @@ from replication.metadata.errors import InvalidReplayError
 from replication.metadata.framing import decode, encode
 from replication.metadata.image import ClusterImage
 from replication.metadata.metadata_version import MetadataVersion
-from replication.metadata.partition import LeaderRecoveryState, PartitionState
+from replication.metadata.partition import LeaderRecoveryState, PartitionRegistration
 from replication.metadata.records import (
     MIGRATING_DIRECTORY,
     NO_LEADER,
@@ -100,7 +100,7 @@ def test_an_image_can_be_said_at_every_level_of_metadata_version(seed: int, leve
 def test_each_change_moves_the_partition_epoch_and_a_named_leader_the_leader_epoch(
     fields: dict[str, object], leader_epoch: int
 ) -> None:
-    before = PartitionState.of(PARTITION)
+    before = PartitionRegistration.of(PARTITION)
     after = before.changed(change(**fields))
     assert (after.partition_epoch, after.leader_epoch) == (10, leader_epoch)
     assert {name: getattr(after, name) for name in fields} == fields
@@ -108,7 +108,9 @@ def test_each_change_moves_the_partition_epoch_and_a_named_leader_the_leader_epo
 
 
 def test_who_changes_the_replicas_names_their_directories_too() -> None:
-    moved = PartitionState.of(PARTITION).changed(change(replicas=(2, 3), directories=(SECOND, UNASSIGNED_DIRECTORY)))
+    moved = PartitionRegistration.of(PARTITION).changed(
+        change(replicas=(2, 3), directories=(SECOND, UNASSIGNED_DIRECTORY))
+    )
     assert (moved.directory_of(2), moved.directory_of(3)) == (SECOND, UNASSIGNED_DIRECTORY)
 
 
@@ -116,7 +118,7 @@ def test_a_partition_placed_before_directories_had_ids_is_migrating() -> None:
     old = PartitionRecord(
         partition_id=0, topic_id=TOPIC, replicas=(1, 2), isr=(1,), leader=1, leader_epoch=0, partition_epoch=0
     )
-    placed = PartitionState.of(old)
+    placed = PartitionRegistration.of(old)
     assert placed.directories == (MIGRATING_DIRECTORY, MIGRATING_DIRECTORY)
     assert placed.changed(change(replicas=(3,))).directories == (MIGRATING_DIRECTORY,)
 
@@ -126,7 +128,7 @@ def test_a_change_that_contradicts_itself_is_refused(wrong: dict[str, object]) -
     image = image_of(TopicRecord(name="orders", topic_id=TOPIC), PARTITION)
     with pytest.raises(InvalidReplayError, match="PARTITION_CHANGE_RECORD does not follow"):
         image.replay(change(**wrong))
-    assert image.topics.partition(TOPIC, 0) == PartitionState.of(PARTITION)
+    assert image.topics.partition(TOPIC, 0) == PartitionRegistration.of(PARTITION)
 
 
 def test_a_removed_topic_takes_its_partitions_and_settings_along() -> None:

@@ -9,7 +9,7 @@ from replication.metadata.image import ClusterImage
 from replication.metadata.loading import LoadedImage, load_image
 from replication.metadata.metadata_log import read_metadata
 from replication.metadata.metadata_version import MetadataVersion
-from replication.metadata.partition import PartitionState
+from replication.metadata.partition import PartitionRegistration
 from replication.metadata.records import NO_LEADER, PartitionChangeRecord
 from replication.metadata.snapshot import MetadataSnapshot
 from replication.metadata.transactions import committed
@@ -40,7 +40,7 @@ def read_partitions(image: ClusterImage) -> dict[tuple[str, int], tuple[object, 
     return {(topic.name, number): told(state) for topic, number, state in image.topics.partitions()}
 
 
-def told(state: PartitionState) -> tuple[object, ...]:
+def told(state: PartitionRegistration) -> tuple[object, ...]:
     return state.leader, state.replicas, set(state.isr), set(state.elr), set(state.last_known_elr)
 
 

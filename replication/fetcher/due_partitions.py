@@ -7,7 +7,7 @@ from logstore import TopicPartition
 from replication.fetcher.throttle import Throttle
 
 
-class Schedule:
+class DuePartitions:
     """Partitions that are due, that wait for a time, or that a throttle holds up.
 
     A round costs as much as there are partitions due, however many are followed. `add` and `forget` take any of them.
