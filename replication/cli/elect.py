@@ -122,10 +122,7 @@ def _read_options(arguments: Sequence[str]) -> dict[str, object] | None:
     if VERSION in options:
         print(KAFKA_VERSION)
         raise typer.Exit
-    try:
-        read = ElectionOptions.of(options)
-    except ModuleNotFoundError as error:
-        raise MissingPackageError("elections need", error, "wire") from error
+    read = ElectionOptions.of(options)
     given = {field.name: getattr(read, field.name) for field in fields(read)}
     return given | {"election_type": read.election_type.name}
 
@@ -178,10 +175,13 @@ def _chosen(
 
 
 def _client(configuration: Path | None) -> "ClientProperties":
-    from replication.cli.client_properties import ClientProperties
-    from replication.operations.leader_election import CANNOT_BEGIN
     from replication.operations.tool_error import ToolError
 
+    try:
+        from replication.cli.client_properties import ClientProperties
+        from replication.operations.leader_election import CANNOT_BEGIN
+    except ModuleNotFoundError as error:
+        raise MissingPackageError("elections need", error, "wire") from error
     if configuration is None:
         return ClientProperties.of(CLIENT_DEFAULTS)
     try:
