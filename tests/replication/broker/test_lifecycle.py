@@ -1,4 +1,4 @@
-"""What holds in each life of a broker, beyond the recorded cases in tests/controller."""
+"""What holds in each life of a broker, beyond the recorded cases in tests/replication/controller."""
 
 import pytest
 from hypothesis import given

@@ -1,6 +1,7 @@
 """The thread sends what Kafka's BrokerLifecycleManager sent in the recorded cases, and stands where that stood.
 
-When it sends is the lifecycle's, which tests/controller runs through the same cases on a clock that stands still.
+When it sends is the lifecycle's, which tests/replication/controller runs through the same cases on a clock that stands
+still.
 """
 
 import json
@@ -16,12 +17,12 @@ from replication.protocol.error_code import ErrorCode
 from replication.protocol.errors import AuthenticationFailedError, MalformedResponseError, UnsupportedVersionError
 from replication.protocol.messages.broker_heartbeat import BrokerHeartbeatRequest, BrokerHeartbeatResponse
 from replication.protocol.messages.broker_registration import BrokerRegistrationRequest, BrokerRegistrationResponse
-from tests.controller.case import Document
-from tests.controller.cases.broker_lifecycle import ANSWERED, REGISTERED, REPLY
-from tests.controller.test_cases import DIRECTORY
 from tests.replication.broker.member import SECONDS, Ear
 from tests.replication.broker.scripted_channel import ScriptedChannel
 from tests.replication.broker.scripted_controller import REGISTRATION, alive, registered
+from tests.replication.controller.case import Document
+from tests.replication.controller.cases.broker_lifecycle import ANSWERED, REGISTERED, REPLY
+from tests.replication.controller.test_cases import DIRECTORY
 
 INTERVAL_MS = 20
 KINDS = {"registration": BrokerRegistrationRequest, "heartbeat": BrokerHeartbeatRequest}

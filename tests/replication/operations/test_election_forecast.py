@@ -14,7 +14,7 @@ from replication.operations.partition_view import PartitionView
 from replication.protocol.addresses import Address
 from replication.protocol.error_code import ErrorCode
 from tests.campaign import Campaign
-from tests.controller.simulation import Simulation
+from tests.replication.controller.simulation import Simulation
 
 CAMPAIGN = Campaign("elections foreseen", full=1_000, share=60)
 ORDERS = TopicPartition("orders", 0)

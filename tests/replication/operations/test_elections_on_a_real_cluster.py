@@ -18,12 +18,12 @@ from replication.operations.cluster_reader import read_cluster
 from replication.operations.partition_view import PartitionView
 from replication.protocol.client.cluster_client import ClusterClient
 from replication.protocol.errors import NoBrokerError
-from tests.controller.cases.leader_election_tool import results, unordered
 from tests.data.make_replicas import Story, wait_until
 from tests.oracle.cluster import CONTROLLER, KafkaCluster
 from tests.oracle.java_exceptions import as_ours
 from tests.oracle.kafka import JavaProgram
 from tests.replication.cli.command import Outcome, epochlog
+from tests.replication.controller.cases.leader_election_tool import results, unordered
 
 RECORDED = json.loads((Path(__file__).parents[2] / "data/cases/leader_election_tool.json").read_text())["cases"]
 CASES = {case["id"]: case for case in RECORDED}

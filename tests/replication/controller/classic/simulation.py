@@ -1,6 +1,6 @@
 """A ZooKeeper-era cluster whose brokers come, go, stall and crash, each of them able to be the controller.
 
-    python -m tests.controller.classic.simulation SEED
+    python -m tests.replication.controller.classic.simulation SEED
 
 repeats a seed and prints what happened.
 """
@@ -27,8 +27,8 @@ from replication.controller.classic.settings import ClassicSettings
 from replication.controller.elections import ElectionType
 from replication.controller.refusal import Refusal
 from replication.protocol.error_code import ErrorCode
-from tests.controller.classic.invariants import ClassicInvariants
-from tests.controller.classic.simulated_broker import ClassicBroker, CrashingStore
+from tests.replication.controller.classic.invariants import ClassicInvariants
+from tests.replication.controller.classic.simulated_broker import ClassicBroker, CrashingStore
 
 STEPS = 60
 MOST_WRITES = 10_000

@@ -23,8 +23,8 @@ from replication.metadata.records import (
 )
 from replication.protocol.error_code import ErrorCode
 from replication.protocol.messages.broker_registration import Listener, SecurityProtocol
-from tests.controller.simulation import Simulation
-from tests.controller.small_cluster import SmallCluster, directory, named
+from tests.replication.controller.simulation import Simulation
+from tests.replication.controller.small_cluster import SmallCluster, directory, named
 
 SESSION = ControllerSettings().broker_session_timeout_ms
 

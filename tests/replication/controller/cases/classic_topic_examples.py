@@ -8,9 +8,9 @@ from replication.controller.classic import nodes
 from replication.controller.classic.partition_states import PartitionState
 from replication.controller.classic.replica_states import Replica, ReplicaState
 from replication.controller.classic.settings import ClassicSettings
-from tests.controller.case import Document, only
-from tests.controller.classic.chronicle import check_order, is_change
-from tests.controller.classic.cluster import ClassicCluster
+from tests.replication.controller.case import Document, only
+from tests.replication.controller.classic.chronicle import check_order, is_change
+from tests.replication.controller.classic.cluster import ClassicCluster
 
 WHILE_DELETING = "replica_states_while_replica_{}_is_deleting"
 ONCE_CONFIRMED = "replica_states_after_replica_{}_confirms"

@@ -1,6 +1,6 @@
 """A cluster whose brokers come, go, stall and crash under one controller, drawn from a seed.
 
-    python -m tests.controller.simulation SEED
+    python -m tests.replication.controller.simulation SEED
 
 repeats a seed and prints what happened.
 """
@@ -30,7 +30,7 @@ from replication.metadata.records import FeatureLevelRecord, MetadataRecord
 from replication.protocol.error_code import ErrorCode
 from replication.protocol.messages.broker_heartbeat import BrokerHeartbeatRequest
 from replication.protocol.messages.broker_registration import BrokerRegistrationRequest
-from tests.controller.invariants import Invariants
+from tests.replication.controller.invariants import Invariants
 
 T = TypeVar("T")
 

@@ -5,7 +5,7 @@ from functools import partial
 from typing import Any
 
 from replication.broker.lifecycle import BrokerLifecycle, BrokerState, HeartbeatDue, Milestone, RegistrationDue
-from tests.controller.case import Case, Cases, Document, only
+from tests.replication.controller.case import Case, Cases, Document, only
 
 TOLERANCE_MS = 9
 """The recorded delays were measured; those that differ by more are others: 0, 10, 50, the interval."""

@@ -8,7 +8,7 @@ from logstore.topic_partition import TopicPartition
 from replication.controller.classic.broker_queue import BrokerQueue
 from replication.controller.classic.commands import Command, UpdateMetadataRequest
 from replication.controller.classic.replica_states import Replica
-from tests.controller.classic.cluster import ClassicCluster
+from tests.replication.controller.classic.cluster import ClassicCluster
 
 
 def journaled_commands(cluster: ClassicCluster) -> Any:

@@ -25,7 +25,7 @@ from replication.metadata.records import FeatureLevelRecord
 from replication.protocol.error_code import ErrorCode
 from replication.protocol.messages.broker_heartbeat import BrokerHeartbeatRequest
 from replication.protocol.messages.broker_registration import BrokerRegistrationRequest
-from tests.controller.case import Case, Cases, Document, only
+from tests.replication.controller.case import Case, Cases, Document, only
 
 CLUSTER_ID = "fPZv1VBsRFmnlRvmGcOW9w"
 ZK_BROKER = "ZK broker"

@@ -17,9 +17,9 @@ from logstore import TopicPartition
 from replication.cli import elect
 from replication.protocol.error_code import ErrorCode
 from replication.protocol.messages.elect_leaders import PREFERRED, UNCLEAN, ElectionResult
-from tests.controller.case import Case, Cases, Document, only
 from tests.oracle.java_exceptions import as_ours
 from tests.replication.cli.command import Outcome, epochlog
+from tests.replication.controller.case import Case, Cases, Document, only
 from tests.replication.operations.electing_broker import ElectingBroker
 
 CONFIGURATIONS = ("--command-config", "--admin.config")

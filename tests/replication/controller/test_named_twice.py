@@ -7,7 +7,7 @@ from replication.controller.isr_changes import IsrChange, IsrChangeRequest, IsrM
 from replication.controller.reassignments import ReassignmentAnswer, ReassignmentRequest
 from replication.controller.topics import MorePartitions, TopicAnswer
 from replication.protocol.error_code import ErrorCode
-from tests.controller.small_cluster import SmallCluster, named
+from tests.replication.controller.small_cluster import SmallCluster, named
 
 DUPLICATE_NAME, DUPLICATE_ID = "Duplicate topic name.", "Duplicate topic id."
 

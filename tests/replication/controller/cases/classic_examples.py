@@ -25,9 +25,9 @@ from replication.controller.classic.settings import ClassicSettings
 from replication.controller.elections import ElectionType
 from replication.controller.imbalance import is_imbalanced
 from replication.controller.refusal import Refusal
-from tests.controller.case import Document, only
-from tests.controller.classic.chronicle import check_order, is_change, is_metadata, journaled_commands
-from tests.controller.classic.cluster import ClassicCluster, named
+from tests.replication.controller.case import Document, only
+from tests.replication.controller.classic.chronicle import check_order, is_change, is_metadata, journaled_commands
+from tests.replication.controller.classic.cluster import ClassicCluster, named
 
 P = TopicPartition("t", 0)
 

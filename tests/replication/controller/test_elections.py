@@ -3,7 +3,7 @@ import pytest
 from replication.controller.controller import ControllerSettings
 from replication.controller.elections import ElectionAnswer, ElectionType, balance_leaders
 from replication.protocol.error_code import ErrorCode
-from tests.controller.small_cluster import SmallCluster, named
+from tests.replication.controller.small_cluster import SmallCluster, named
 
 PREFERRED, UNCLEAN = ElectionType.PREFERRED, ElectionType.UNCLEAN
 

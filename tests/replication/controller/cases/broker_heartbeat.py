@@ -7,7 +7,7 @@ import pytest
 
 from replication.controller.heartbeats import ControlState, FencedShutdownError, Heartbeats, NotRegisteredError, Wish
 from replication.controller.sessions import BrokerIncarnation, BrokerSessions
-from tests.controller.case import Case, Cases, Document, only
+from tests.replication.controller.case import Case, Cases, Document, only
 
 BROKER = 1
 STALE_CONTACTS = {1: 0, 2: 1000, 3: 2000}

@@ -7,9 +7,9 @@ import pytest
 
 from replication.controller.controller import Controller, ControllerSettings
 from tests.campaign import Campaign
-from tests.controller.simulation import CLUSTER, Simulation
-from tests.controller.twin import KnownDifferenceError, TwinController
 from tests.oracle.kafka import JavaProgram
+from tests.replication.controller.simulation import CLUSTER, Simulation
+from tests.replication.controller.twin import KnownDifferenceError, TwinController
 
 CAMPAIGN = Campaign("simulated clusters beside Kafka's controller", full=3_000, share=40)
 

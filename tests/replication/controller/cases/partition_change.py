@@ -10,7 +10,7 @@ from replication.controller.rules import Rules
 from replication.metadata.metadata_version import MetadataVersion
 from replication.metadata.partition import LeaderRecoveryState, PartitionRegistration
 from replication.metadata.records import MIGRATING_DIRECTORY, NO_LEADER_CHANGE, PartitionChangeRecord
-from tests.controller.case import Case, Cases, Document, only
+from tests.replication.controller.case import Case, Cases, Document, only
 
 NAMES = {"eligible_leader_replicas": "elr"}
 SETS = {"elr", "last_known_elr"}

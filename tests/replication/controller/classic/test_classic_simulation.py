@@ -1,7 +1,7 @@
 """Random ZooKeeper-era clusters: the invariants hold whenever all is quiet, and in the end nothing is left to do."""
 
 from tests.campaign import Campaign
-from tests.controller.classic.simulation import ClassicSimulation
+from tests.replication.controller.classic.simulation import ClassicSimulation
 
 CAMPAIGN = Campaign("simulated clusters under the ZooKeeper-era controller", full=10_000, share=100)
 
@@ -11,5 +11,7 @@ def test_whatever_happens_to_a_cluster_it_stays_sound_and_recovers() -> None:
         try:
             ClassicSimulation(seed).run()
         except Exception as error:
-            raise AssertionError(f"repeat with: python -m tests.controller.classic.simulation {seed}") from error
+            raise AssertionError(
+                f"repeat with: python -m tests.replication.controller.classic.simulation {seed}"
+            ) from error
     CAMPAIGN.report(CAMPAIGN.count)

@@ -25,7 +25,7 @@ from replication.controller.elections import ElectionAnswer, ElectionType
 from replication.controller.refusal import Refusal
 from replication.metadata.partition import LeaderRecoveryState
 from replication.protocol.error_code import ErrorCode
-from tests.controller.classic.cluster import CONTROLLER, ClassicCluster, P, Q, leader_and_isr, named
+from tests.replication.controller.classic.cluster import CONTROLLER, ClassicCluster, P, Q, leader_and_isr, named
 
 
 class TestStates:

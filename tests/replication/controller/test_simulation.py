@@ -1,7 +1,7 @@
 """Random clusters under the controller: the invariants hold after each step, and the log makes the state again."""
 
 from tests.campaign import Campaign
-from tests.controller.simulation import Simulation
+from tests.replication.controller.simulation import Simulation
 
 CAMPAIGN = Campaign("simulated clusters under the KRaft controller", full=10_000, share=150)
 
@@ -11,7 +11,7 @@ def test_whatever_happens_to_a_cluster_it_stays_sound() -> None:
         try:
             Simulation(seed).run()
         except Exception as error:
-            raise AssertionError(f"repeat with: python -m tests.controller.simulation {seed}") from error
+            raise AssertionError(f"repeat with: python -m tests.replication.controller.simulation {seed}") from error
     CAMPAIGN.report(CAMPAIGN.count)
 
 

@@ -7,7 +7,7 @@ from replication.controller.classic.partition_states import PartitionState
 from replication.controller.classic.replica_assignment import ReplicaAssignment
 from replication.controller.classic.replica_states import ReplicaState
 from replication.controller.classic.selectors import Brokers, Selector, name_error_before_1_1, select
-from tests.controller.case import Case, Cases, Document, only
+from tests.replication.controller.case import Case, Cases, Document, only
 
 STATE_CHANGE_FAILED = "StateChangeFailedException"
 

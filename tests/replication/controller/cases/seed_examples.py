@@ -6,8 +6,8 @@ from functools import partial
 import pytest
 
 from epoch import EndOffset, EpochEntry, LeaderEpochFileCache
-from tests.controller.case import Case, Cases, Document, only
-from tests.controller.cases import classic_examples, classic_topic_examples
+from tests.replication.controller.case import Case, Cases, Document, only
+from tests.replication.controller.cases import classic_examples, classic_topic_examples
 
 
 def cases(document: Document) -> Cases:

@@ -1,6 +1,6 @@
 import pytest
 
-from tests.controller.classic.cluster import ClassicCluster
+from tests.replication.controller.classic.cluster import ClassicCluster
 
 
 @pytest.fixture

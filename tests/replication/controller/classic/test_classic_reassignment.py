@@ -15,7 +15,7 @@ from replication.controller.classic.errors import (
 from replication.controller.classic.replica_assignment import ReplicaAssignment
 from replication.controller.refusal import Refusal
 from replication.protocol.error_code import ErrorCode
-from tests.controller.classic.cluster import ClassicCluster, P, Q, leader_and_isr, named
+from tests.replication.controller.classic.cluster import ClassicCluster, P, Q, leader_and_isr, named
 
 
 def test_it_ends_once_all_are_in_sync_and_the_old_replicas_are_deleted(cluster: ClassicCluster) -> None:

@@ -12,7 +12,7 @@ from replication.controller.classic.replica_assignment import ReplicaAssignment
 from replication.metadata.partition import LeaderRecoveryState
 
 if TYPE_CHECKING:
-    from tests.controller.classic.simulation import ClassicSimulation
+    from tests.replication.controller.classic.simulation import ClassicSimulation
 
 
 class ClassicInvariants:

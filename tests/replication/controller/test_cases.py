@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from _pytest.mark import ParameterSet
 
-from tests.controller.case import Case, Cases, Document
-from tests.controller.cases import (
+from tests.replication.controller.case import Case, Cases, Document
+from tests.replication.controller.cases import (
     broker_heartbeat,
     broker_lifecycle,
     kraft_scenarios,
@@ -19,7 +19,7 @@ from tests.controller.cases import (
     zk_controller,
 )
 
-DIRECTORY = Path(os.environ.get("CASES_DIR", Path(__file__).parent.parent / "data/cases"))
+DIRECTORY = Path(os.environ.get("CASES_DIR", Path(__file__).parents[2] / "data/cases"))
 
 KINDS: Mapping[str, Callable[[Document], Cases]] = {
     "broker_heartbeat": broker_heartbeat.cases,

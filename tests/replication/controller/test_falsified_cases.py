@@ -8,10 +8,10 @@ from random import Random
 from typing import Any, TypeAlias
 
 from tests.campaign import Campaign
-from tests.controller.case import Case
-from tests.controller.test_cases import KINDS
+from tests.replication.controller.case import Case
+from tests.replication.controller.test_cases import KINDS
 
-CASES = Path(__file__).parent.parent / "data/cases"
+CASES = Path(__file__).parents[2] / "data/cases"
 EXPECTATIONS: Mapping[str, tuple[str, ...]] = {
     "broker_heartbeat": ("next", "reply_is_fenced", "reply_should_shut_down", "reply_is_caught_up", "valid_session"),
     "broker_lifecycle": ("state_when_sent", "state_after", "broker_epoch_after", "want_fence", "final_state"),

@@ -11,7 +11,7 @@ from replication.controller.topics import MorePartitions, NewTopic, TopicAnswer
 from replication.metadata.errors import InvalidReplayError
 from replication.metadata.records import ClearElrRecord, ConfigRecord, PartitionRecord, TopicRecord
 from replication.protocol.error_code import ErrorCode
-from tests.controller.small_cluster import SmallCluster, directory
+from tests.replication.controller.small_cluster import SmallCluster, directory
 
 
 def create(cluster: SmallCluster, *topics: NewTopic) -> list[TopicAnswer]:
