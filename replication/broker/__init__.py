@@ -6,15 +6,15 @@ from replication.broker.broker_settings import BrokerSettings
 from replication.broker.errors import (
     BrokerStoppedError,
     InconsistentDirectoriesError,
-    MetadataDivergedError,
     NoControllerError,
     NotInTimeError,
     RefusedByControllerError,
 )
 from replication.broker.lifecycle import BrokerState
 from replication.broker.lifecycle_observer import LifecycleObserver
-from replication.broker.metadata_follower import MetadataFollower
 from replication.protocol.messages.broker_registration import Listener, SecurityProtocol
+from replication.quorum.errors import MetadataDivergedError
+from replication.quorum.metadata_follower import MetadataFollower
 
 __all__ = [
     "BrokerAgent",

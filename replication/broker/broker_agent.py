@@ -6,19 +6,19 @@ from types import TracebackType
 from typing import Final, Self
 from uuid import UUID, uuid4
 
-from replication.broker.active_controller import ActiveController
 from replication.broker.broker_identity import BrokerIdentity
 from replication.broker.broker_settings import BrokerSettings
 from replication.broker.controller_channel import ControllerChannel
 from replication.broker.errors import BrokerStoppedError, NotInTimeError
-from replication.broker.followed_metadata import FollowedMetadata
 from replication.broker.lifecycle import BrokerLifecycle, BrokerState
 from replication.broker.lifecycle_observer import LifecycleObserver
 from replication.broker.lifecycle_thread import LifecycleThread
-from replication.broker.metadata_follower import MetadataFollower
 from replication.protocol.addresses import Address, parse_addresses
 from replication.protocol.client.client_settings import ClientSettings
 from replication.protocol.messages.broker_registration import BrokerRegistrationRequest
+from replication.quorum.active_controller import ActiveController
+from replication.quorum.followed_metadata import FollowedMetadata
+from replication.quorum.metadata_follower import MetadataFollower
 
 _DEFAULT: Final = ClientSettings()
 

@@ -4,9 +4,8 @@ from dataclasses import replace
 from threading import Event
 from typing import Final, Protocol, TypeVar
 
-from replication.broker.active_controller import ActiveController
+from replication.back_off import BackOff
 from replication.broker.errors import NoControllerError
-from replication.fetcher.back_off import BackOff
 from replication.protocol.addresses import Address
 from replication.protocol.client.client_settings import ClientSettings
 from replication.protocol.client.connection import Connection
@@ -14,6 +13,7 @@ from replication.protocol.client.deadline import Deadline
 from replication.protocol.error_code import ErrorCode
 from replication.protocol.errors import ConnectionClosedError, ConnectionFailedError, RequestTimedOutError
 from replication.protocol.messages.request import Request
+from replication.quorum.active_controller import ActiveController
 
 _ASK_AGAIN: Final = (ConnectionClosedError, ConnectionFailedError, RequestTimedOutError)
 """What another try, or another controller, may do better."""

@@ -1,9 +1,10 @@
 """Hooks for whoever wants to know how a broker fares: logs, metrics, displays."""
 
 from replication.broker.lifecycle import BrokerState
+from replication.quorum.metadata_observer import MetadataObserver
 
 
-class LifecycleObserver:
+class LifecycleObserver(MetadataObserver):
     """Override what is of interest. Called by the broker's threads, which wait: be quick, and raise nothing."""
 
     def state_changed(self, state: BrokerState) -> None:
@@ -20,9 +21,3 @@ class LifecycleObserver:
 
     def refused(self, error: Exception) -> None:
         """Hear that the controller answered with an error, or cannot be asked; it is asked again."""
-
-    def controller_changed(self, address: str) -> None:
-        """Hear that the controller at this address leads the quorum, for the first time or again."""
-
-    def metadata_interrupted(self, error: Exception) -> None:
-        """Hear that the metadata cannot be followed at the moment; that is tried again."""

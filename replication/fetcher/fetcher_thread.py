@@ -7,8 +7,8 @@ from threading import Event, RLock, Thread, current_thread
 from typing import Final
 
 from epoch.resource_limits import no_more_threads
+from replication.back_off import BackOff
 from replication.errors import ReplicationError
-from replication.fetcher.back_off import BackOff
 from replication.fetcher.errors import reason_of
 from replication.fetcher.fetch_observer import FetchObserver
 from replication.fetcher.fetch_rules import FetchRules

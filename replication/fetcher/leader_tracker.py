@@ -8,8 +8,8 @@ from uuid import UUID
 
 from epoch.resource_limits import no_more_threads
 from logstore import Log, TopicPartition
+from replication.back_off import BackOff
 from replication.errors import ReplicationError
-from replication.fetcher.back_off import BackOff
 from replication.fetcher.errors import reason_of
 from replication.fetcher.fetch_state import Phase
 from replication.fetcher.fetcher_manager import FetcherManager, LeaderAddress

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Final
 
+from replication.back_off import BackOff
 from replication.errors import ReplicationError
-from replication.fetcher.back_off import BackOff
 from replication.operations.error_text import error_text
 from replication.operations.tool_error import ToolError
 from replication.protocol.addresses import Address, parse_addresses

@@ -8,8 +8,6 @@ from uuid import UUID
 from logstore import TopicPartition
 from logstore.batch.batches import Batch, read_batches
 from logstore.errors import InvalidBatchHeaderError, TornBatchError
-from replication.broker.errors import MetadataDivergedError
-from replication.broker.fetched_snapshot import FetchedSnapshot
 from replication.metadata.batches import MetadataBatch, ensure_sound, metadata_batch
 from replication.metadata.errors import DamagedMetadataError
 from replication.metadata.image import ClusterImage
@@ -19,6 +17,8 @@ from replication.protocol.error_code import ErrorCode
 from replication.protocol.errors import MalformedResponseError, error_for, raise_for
 from replication.protocol.messages.fetch import FetchedPartition, FetchPartition, FetchRequest, FetchResponse
 from replication.protocol.messages.fetch_snapshot import FetchSnapshotRequest, FetchSnapshotResponse
+from replication.quorum.errors import MetadataDivergedError
+from replication.quorum.fetched_snapshot import FetchedSnapshot
 
 METADATA_PARTITION: Final = TopicPartition("__cluster_metadata", 0)
 METADATA_TOPIC_ID: Final = UUID(int=1)

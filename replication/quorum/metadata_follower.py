@@ -7,18 +7,18 @@ from itertools import cycle
 from threading import Condition, Event, Thread, current_thread
 from typing import Final
 
-from replication.broker.active_controller import ActiveController
-from replication.broker.errors import MetadataDivergedError, MetadataRefusedError
-from replication.broker.followed_metadata import FollowedMetadata, OtherLeader
-from replication.broker.lifecycle_observer import LifecycleObserver
+from replication.back_off import BackOff
 from replication.errors import ReplicationError
-from replication.fetcher.back_off import BackOff
 from replication.metadata.errors import MetadataError
 from replication.metadata.image import ClusterImage
 from replication.protocol.addresses import Address
 from replication.protocol.client.client_settings import ClientSettings
 from replication.protocol.client.connection import Connection
 from replication.protocol.errors import KafkaError
+from replication.quorum.active_controller import ActiveController
+from replication.quorum.errors import MetadataDivergedError, MetadataRefusedError
+from replication.quorum.followed_metadata import FollowedMetadata, OtherLeader
+from replication.quorum.metadata_observer import MetadataObserver
 
 _REQUEST_TIMEOUT_MS: Final = 2_000
 """Kafka: controller.quorum.request.timeout.ms, controller.quorum.fetch.timeout.ms."""
@@ -38,7 +38,7 @@ class MetadataFollower:
         followed: FollowedMetadata,
         settings: ClientSettings,
         controller: ActiveController,
-        observer: LifecycleObserver,
+        observer: MetadataObserver,
         on_failure: Callable[[Exception], object] = lambda _: None,
     ) -> None:
         """`bootstrap` are controllers to begin with (Kafka: controller.quorum.bootstrap.servers); `start` begins."""

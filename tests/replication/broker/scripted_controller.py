@@ -12,8 +12,8 @@ from replication.protocol.messages.broker_heartbeat import BrokerHeartbeatReques
 from replication.protocol.messages.broker_registration import BrokerRegistrationRequest, BrokerRegistrationResponse
 from replication.protocol.messages.fetch import FetchPartition, FetchRequest
 from replication.protocol.wire.schema import response_classes
-from tests.replication.broker.quorum_leader import METADATA, METADATA_ID, QuorumLeader
 from tests.replication.protocol.fake_broker import SECONDS, Asked, FakeBroker, framed, receive, versions
+from tests.replication.quorum.quorum_leader import METADATA, METADATA_ID, QuorumLeader
 
 SPOKEN = {1: range(4, 19), 18: range(5), 59: range(2), 62: range(5), 63: range(3)}
 REGISTRATION = BrokerRegistrationRequest(broker_id=9, cluster_id="cluster", incarnation_id=METADATA_ID, listeners=())

@@ -19,9 +19,9 @@ import replication
 from epoch.errors import InheritedError
 from logstore.errors import LogStoreError
 from logstore.files.directory_lock import DirectoryLock
+from replication.back_off import BackOff
 from replication.errors import ReplicationError
 from replication.fetcher import fetcher_thread
-from replication.fetcher.back_off import BackOff
 from replication.fetcher.fetch_rules import FetchRules
 from replication.fetcher.fetcher_settings import FetcherSettings
 from replication.mirror import mirror as mirror_module

@@ -9,8 +9,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from epoch import EndOffset
-from replication.broker.errors import MetadataDivergedError
-from replication.broker.followed_metadata import FollowedMetadata, OtherLeader
 from replication.metadata.errors import InvalidReplayError
 from replication.metadata.image import ClusterImage
 from replication.metadata.records import (
@@ -26,8 +24,10 @@ from replication.protocol.error_code import ErrorCode
 from replication.protocol.errors import KafkaError, MalformedResponseError
 from replication.protocol.messages.fetch import FetchedPartition, FetchRequest, FetchResponse, SnapshotId
 from replication.protocol.messages.fetch_snapshot import FetchSnapshotResponse
-from tests.replication.broker.quorum_leader import LEADER, METADATA, METADATA_ID, QuorumLeader
+from replication.quorum.errors import MetadataDivergedError
+from replication.quorum.followed_metadata import FollowedMetadata, OtherLeader
 from tests.replication.metadata.histories import History
+from tests.replication.quorum.quorum_leader import LEADER, METADATA, METADATA_ID, QuorumLeader
 
 ADDRESS = Address("controller", 9093)
 TOPIC = TopicRecord(name="orders", topic_id=METADATA_ID)
