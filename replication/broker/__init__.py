@@ -1,17 +1,17 @@
 """A broker: what it tells the controller, and what it does with the partitions that it holds."""
 
-from replication.broker.broker_agent import BrokerAgent
 from replication.broker.broker_identity import BrokerIdentity
 from replication.broker.broker_settings import BrokerSettings
-from replication.broker.errors import (
+from replication.broker.errors import InconsistentDirectoriesError
+from replication.broker.lifecycle.broker_agent import BrokerAgent
+from replication.broker.lifecycle.errors import (
     BrokerStoppedError,
-    InconsistentDirectoriesError,
     NoControllerError,
     NotInTimeError,
     RefusedByControllerError,
 )
-from replication.broker.lifecycle import BrokerState
-from replication.broker.lifecycle_observer import LifecycleObserver
+from replication.broker.lifecycle.lifecycle import BrokerState
+from replication.broker.lifecycle.lifecycle_observer import LifecycleObserver
 from replication.protocol.messages.broker_registration import Listener, SecurityProtocol
 from replication.quorum.errors import MetadataDivergedError
 from replication.quorum.metadata_follower import MetadataFollower

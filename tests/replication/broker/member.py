@@ -17,11 +17,11 @@ from kio.schema.create_topics.v7.request import (
 from logstore.directory.log_directories import LogDirectories
 from logstore.files.meta_properties import META_PROPERTIES_NAME, MetaProperties
 from logstore.files.partition_metadata import format_uuid
-from replication.broker.broker_agent import BrokerAgent
 from replication.broker.broker_identity import BrokerIdentity
 from replication.broker.broker_settings import BrokerSettings
-from replication.broker.lifecycle import BrokerState
-from replication.broker.lifecycle_observer import LifecycleObserver
+from replication.broker.lifecycle.broker_agent import BrokerAgent
+from replication.broker.lifecycle.lifecycle import BrokerState
+from replication.broker.lifecycle.lifecycle_observer import LifecycleObserver
 from replication.protocol.client.connection import Connection
 from replication.protocol.error_code import ErrorCode
 from replication.protocol.messages.broker_registration import Listener

@@ -11,7 +11,7 @@ from confluent_kafka import Producer
 
 from logstore import Log, TopicPartition
 from logstore.directory.log_directories import LogDirectories
-from replication.broker.broker_agent import BrokerAgent
+from replication.broker.lifecycle.broker_agent import BrokerAgent
 from replication.fetcher.fetch_observer import FetchObserver
 from replication.fetcher.fetcher_manager import FetcherManager, LeaderAddress
 from replication.fetcher.fetcher_settings import FetcherSettings, FetchIdentity

@@ -6,10 +6,10 @@ from threading import Event
 
 import pytest
 
-from replication.broker.broker_agent import BrokerAgent
 from replication.broker.broker_identity import BrokerIdentity
-from replication.broker.errors import BrokerStoppedError
-from replication.broker.lifecycle import BrokerState
+from replication.broker.lifecycle.broker_agent import BrokerAgent
+from replication.broker.lifecycle.errors import BrokerStoppedError
+from replication.broker.lifecycle.lifecycle import BrokerState
 from replication.metadata.errors import InvalidReplayError
 from replication.metadata.records import NoOpRecord, TopicRecord, UnregisterBrokerRecord
 from replication.protocol.addresses import Address
@@ -18,8 +18,8 @@ from replication.quorum.active_controller import ActiveController
 from replication.quorum.followed_metadata import FollowedMetadata
 from replication.quorum.metadata_follower import MetadataFollower
 from tests.oracle.broker import free_port
+from tests.replication.broker.lifecycle.scripted_controller import ScriptedController
 from tests.replication.broker.member import SECONDS, Ear, settings
-from tests.replication.broker.scripted_controller import ScriptedController
 from tests.replication.quorum.quorum_leader import METADATA_ID, QuorumLeader
 
 TOPIC = TopicRecord(name="orders", topic_id=METADATA_ID)

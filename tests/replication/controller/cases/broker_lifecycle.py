@@ -4,7 +4,13 @@ import re
 from functools import partial
 from typing import Any
 
-from replication.broker.lifecycle import BrokerLifecycle, BrokerState, HeartbeatDue, Milestone, RegistrationDue
+from replication.broker.lifecycle.lifecycle import (
+    BrokerLifecycle,
+    BrokerState,
+    HeartbeatDue,
+    Milestone,
+    RegistrationDue,
+)
 from tests.replication.controller.case import Case, Cases, Document, only
 
 TOLERANCE_MS = 9

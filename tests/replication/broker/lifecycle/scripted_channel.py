@@ -4,9 +4,9 @@ import queue
 from contextlib import suppress
 from typing import Any
 
-from replication.broker.errors import NoControllerError
-from replication.broker.lifecycle import BrokerState
-from replication.broker.lifecycle_thread import LifecycleThread
+from replication.broker.lifecycle.errors import NoControllerError
+from replication.broker.lifecycle.lifecycle import BrokerState
+from replication.broker.lifecycle.lifecycle_thread import LifecycleThread
 from replication.protocol.addresses import Address
 from tests.replication.broker.member import SECONDS
 

@@ -7,15 +7,15 @@ from uuid import UUID
 
 import pytest
 
-from replication.broker.errors import BrokerStoppedError, NoControllerError, NotInTimeError
-from replication.broker.lifecycle import BrokerLifecycle, BrokerState
-from replication.broker.lifecycle_thread import LifecycleThread
+from replication.broker.lifecycle.errors import BrokerStoppedError, NoControllerError, NotInTimeError
+from replication.broker.lifecycle.lifecycle import BrokerLifecycle, BrokerState
+from replication.broker.lifecycle.lifecycle_thread import LifecycleThread
 from replication.protocol.error_code import ErrorCode
 from replication.protocol.messages.broker_heartbeat import BrokerHeartbeatRequest, BrokerHeartbeatResponse
 from replication.protocol.messages.broker_registration import BrokerRegistrationRequest, BrokerRegistrationResponse
+from tests.replication.broker.lifecycle.scripted_channel import ScriptedChannel
+from tests.replication.broker.lifecycle.scripted_controller import REGISTRATION, alive, registered
 from tests.replication.broker.member import SECONDS, Ear
-from tests.replication.broker.scripted_channel import ScriptedChannel
-from tests.replication.broker.scripted_controller import REGISTRATION, alive, registered
 
 INTERVAL_MS = 20
 DISK = UUID(int=1_000)

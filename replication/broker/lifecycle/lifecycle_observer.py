@@ -1,6 +1,6 @@
 """Hooks for whoever wants to know how a broker fares: logs, metrics, displays."""
 
-from replication.broker.lifecycle import BrokerState
+from replication.broker.lifecycle.lifecycle import BrokerState
 from replication.quorum.metadata_observer import MetadataObserver
 
 

@@ -8,14 +8,14 @@ from pathlib import Path
 import pytest
 
 from logstore.directory.log_directories import LogDirectories
-from replication.broker.broker_agent import BrokerAgent
 from replication.broker.broker_identity import BrokerIdentity
-from replication.broker.lifecycle import BrokerState
+from replication.broker.lifecycle.broker_agent import BrokerAgent
+from replication.broker.lifecycle.lifecycle import BrokerState
 from replication.metadata.loading import load_image
 from replication.quorum import fetched_snapshot
 from tests.oracle.cluster import CONTROLLER
+from tests.replication.broker.lifecycle.quorum import Quorum
 from tests.replication.broker.member import SECONDS, SESSION_MS, Ear, format_root, run, settings, wait_until
-from tests.replication.broker.quorum import Quorum
 
 OURS = 9
 SMALL_LOG = {

@@ -5,15 +5,21 @@ from threading import Thread, Timer
 
 import pytest
 
-from replication.broker.controller_channel import ControllerChannel
-from replication.broker.errors import NoControllerError
+from replication.broker.lifecycle.controller_channel import ControllerChannel
+from replication.broker.lifecycle.errors import NoControllerError
 from replication.protocol.addresses import Address
 from replication.protocol.client.client_settings import ClientSettings
 from replication.protocol.error_code import ErrorCode
 from replication.protocol.errors import UnsupportedVersionError
 from replication.quorum.active_controller import ActiveController
 from tests.oracle.broker import free_port
-from tests.replication.broker.scripted_controller import HEARTBEAT, REGISTRATION, ScriptedController, alive, registered
+from tests.replication.broker.lifecycle.scripted_controller import (
+    HEARTBEAT,
+    REGISTRATION,
+    ScriptedController,
+    alive,
+    registered,
+)
 
 LONG_MS, SHORT_MS = 30_000, 300
 

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from logstore.directory.log_directories import LogDirectories
-from replication.broker.broker_agent import BrokerAgent
 from replication.broker.broker_identity import BrokerIdentity
-from replication.broker.errors import BrokerStoppedError, NotInTimeError, RefusedByControllerError
-from replication.broker.lifecycle import BrokerState
+from replication.broker.lifecycle.broker_agent import BrokerAgent
+from replication.broker.lifecycle.errors import BrokerStoppedError, NotInTimeError, RefusedByControllerError
+from replication.broker.lifecycle.lifecycle import BrokerState
 from replication.metadata.image import ClusterImage
 from replication.metadata.loading import load_image
 from replication.metadata.metadata_log import read_metadata

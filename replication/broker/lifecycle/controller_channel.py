@@ -5,7 +5,7 @@ from threading import Event
 from typing import Final, Protocol, TypeVar
 
 from replication.back_off import BackOff
-from replication.broker.errors import NoControllerError
+from replication.broker.lifecycle.errors import NoControllerError
 from replication.protocol.addresses import Address
 from replication.protocol.client.client_settings import ClientSettings
 from replication.protocol.client.connection import Connection

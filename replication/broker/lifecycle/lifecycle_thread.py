@@ -5,10 +5,10 @@ from threading import Condition, Thread, current_thread
 from typing import Final
 from uuid import UUID
 
-from replication.broker.controller_channel import ControllerChannel
-from replication.broker.errors import BrokerStoppedError, NotInTimeError, RefusedByControllerError
-from replication.broker.lifecycle import BrokerLifecycle, BrokerState, HeartbeatDue, RequestDue
-from replication.broker.lifecycle_observer import LifecycleObserver
+from replication.broker.lifecycle.controller_channel import ControllerChannel
+from replication.broker.lifecycle.errors import BrokerStoppedError, NotInTimeError, RefusedByControllerError
+from replication.broker.lifecycle.lifecycle import BrokerLifecycle, BrokerState, HeartbeatDue, RequestDue
+from replication.broker.lifecycle.lifecycle_observer import LifecycleObserver
 from replication.errors import ReplicationError
 from replication.fetcher.fetcher_thread import now_ms
 from replication.protocol.error_code import ErrorCode

@@ -4,7 +4,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from replication.broker.lifecycle import BrokerLifecycle, BrokerState, HeartbeatDue, Milestone, RegistrationDue
+from replication.broker.lifecycle.lifecycle import (
+    BrokerLifecycle,
+    BrokerState,
+    HeartbeatDue,
+    Milestone,
+    RegistrationDue,
+)
 
 INTERVAL, GIVE_UP = 2000, 60_000
 EVENTS = st.sampled_from(

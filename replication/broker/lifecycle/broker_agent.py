@@ -8,11 +8,11 @@ from uuid import UUID, uuid4
 
 from replication.broker.broker_identity import BrokerIdentity
 from replication.broker.broker_settings import BrokerSettings
-from replication.broker.controller_channel import ControllerChannel
-from replication.broker.errors import BrokerStoppedError, NotInTimeError
-from replication.broker.lifecycle import BrokerLifecycle, BrokerState
-from replication.broker.lifecycle_observer import LifecycleObserver
-from replication.broker.lifecycle_thread import LifecycleThread
+from replication.broker.lifecycle.controller_channel import ControllerChannel
+from replication.broker.lifecycle.errors import BrokerStoppedError, NotInTimeError
+from replication.broker.lifecycle.lifecycle import BrokerLifecycle, BrokerState
+from replication.broker.lifecycle.lifecycle_observer import LifecycleObserver
+from replication.broker.lifecycle.lifecycle_thread import LifecycleThread
 from replication.protocol.addresses import Address, parse_addresses
 from replication.protocol.client.client_settings import ClientSettings
 from replication.protocol.messages.broker_registration import BrokerRegistrationRequest

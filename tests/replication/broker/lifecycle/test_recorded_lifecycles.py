@@ -10,16 +10,16 @@ from typing import Any
 
 import pytest
 
-from replication.broker.errors import NoControllerError
-from replication.broker.lifecycle import BrokerLifecycle
-from replication.broker.lifecycle_thread import LifecycleThread
+from replication.broker.lifecycle.errors import NoControllerError
+from replication.broker.lifecycle.lifecycle import BrokerLifecycle
+from replication.broker.lifecycle.lifecycle_thread import LifecycleThread
 from replication.protocol.error_code import ErrorCode
 from replication.protocol.errors import AuthenticationFailedError, MalformedResponseError, UnsupportedVersionError
 from replication.protocol.messages.broker_heartbeat import BrokerHeartbeatRequest, BrokerHeartbeatResponse
 from replication.protocol.messages.broker_registration import BrokerRegistrationRequest, BrokerRegistrationResponse
+from tests.replication.broker.lifecycle.scripted_channel import ScriptedChannel
+from tests.replication.broker.lifecycle.scripted_controller import REGISTRATION, alive, registered
 from tests.replication.broker.member import SECONDS, Ear
-from tests.replication.broker.scripted_channel import ScriptedChannel
-from tests.replication.broker.scripted_controller import REGISTRATION, alive, registered
 from tests.replication.controller.case import Document
 from tests.replication.controller.cases.broker_lifecycle import ANSWERED, REGISTERED, REPLY
 from tests.replication.controller.test_cases import DIRECTORY

@@ -1,0 +1,1 @@
+"""A broker's place among its cluster's: registered, alive, and leaving in order."""
