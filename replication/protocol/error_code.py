@@ -1,6 +1,5 @@
 """The error codes of Kafka's answers, with the numbers and names of Kafka 4.4 (Kafka: Errors)."""
 
-from collections.abc import Mapping
 from enum import IntEnum
 from typing import Final, Self
 
@@ -19,11 +18,6 @@ class ErrorCode(IntEnum):
         code._value_ = number
         code.retriable = retriable
         return code
-
-    @classmethod
-    def of(cls, number: int) -> "ErrorCode":
-        """Return the code with this number; UNKNOWN_SERVER_ERROR for one that is not known (Kafka: Errors.forCode)."""
-        return _BY_NUMBER.get(number, _UNKNOWN)
 
     UNKNOWN_SERVER_ERROR = -1
     NONE = 0
@@ -165,5 +159,17 @@ class ErrorCode(IntEnum):
     CONTROLLER_ID_NOT_REGISTERED = 136
 
 
-_BY_NUMBER: Final[Mapping[int, ErrorCode]] = {int(code): code for code in ErrorCode}
-_UNKNOWN: Final = ErrorCode.UNKNOWN_SERVER_ERROR
+class _Codes(dict[int, ErrorCode]):
+    def __missing__(self, number: int) -> ErrorCode:
+        return ErrorCode.UNKNOWN_SERVER_ERROR
+
+
+_CODES: Final = _Codes({int(code): code for code in ErrorCode})
+
+
+def code_of(number: int) -> ErrorCode:
+    """Return the code with a number; UNKNOWN_SERVER_ERROR for one that is not known (Kafka: Errors.forCode).
+
+    Each partition of each answer needs one: this takes a fraction of the time that `ErrorCode(number)` does.
+    """
+    return _CODES[number]

@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from replication.protocol.client.sasl import sasl_client
 from replication.protocol.client.security import SaslSettings
-from replication.protocol.error_code import ErrorCode
+from replication.protocol.error_code import ErrorCode, code_of
 from replication.protocol.errors import AuthenticationFailedError, raise_for
 from replication.protocol.messages.api_versions import ApiVersions, negotiate
 from replication.protocol.wire.schema import RequestPayload, request_classes
@@ -34,7 +34,7 @@ def _authenticate(sasl: SaslSettings, versions: ApiVersions) -> Generator[Reques
     message = next(client)
     while True:
         answer = yield request(auth_bytes=message)
-        error = ErrorCode.of(answer.error_code)
+        error = code_of(answer.error_code)
         if error is not ErrorCode.NONE:
             raise AuthenticationFailedError(
                 f"the broker refuses {sasl.username} by {sasl.mechanism.value}: {answer.error_message or error.name}"
@@ -49,7 +49,7 @@ def _choose_mechanism(sasl: SaslSettings, versions: ApiVersions) -> Generator[Re
     version = versions.highest(_SASL_HANDSHAKE, "SaslHandshake", _HANDSHAKE_VERSIONS)
     request = request_classes(_SASL_HANDSHAKE, version).SaslHandshakeRequest
     answer = yield request(mechanism=sasl.mechanism.value)
-    error = ErrorCode.of(answer.error_code)
+    error = code_of(answer.error_code)
     if error is ErrorCode.UNSUPPORTED_SASL_MECHANISM:
         accepted = ", ".join(answer.mechanisms) or "none"
         raise AuthenticationFailedError(

@@ -6,7 +6,7 @@ from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any, Final
 
-from replication.protocol.error_code import ErrorCode
+from replication.protocol.error_code import ErrorCode, code_of
 from replication.protocol.errors import UnsupportedVersionError, raise_for
 from replication.protocol.wire.schema import RequestPayload, request_classes
 
@@ -46,10 +46,10 @@ def negotiate() -> Generator[RequestPayload, Any, ApiVersions]:
     """
     asked = VERSIONS.stop - 1
     answer = yield _request(asked)
-    if ErrorCode.of(answer.error_code) is ErrorCode.UNSUPPORTED_VERSION:
+    if code_of(answer.error_code) is ErrorCode.UNSUPPORTED_VERSION:
         told = _told(answer) if answer.api_keys else ApiVersions({API_KEY: range(1)})
         answer = yield _request(told.highest(API_KEY, _NAME, range(asked)))
-    raise_for(ErrorCode.of(answer.error_code), _NAME)
+    raise_for(code_of(answer.error_code), _NAME)
     return _told(answer)
 
 

@@ -5,7 +5,7 @@ from datetime import timedelta
 from typing import Any, Final
 from uuid import UUID
 
-from replication.protocol.error_code import ErrorCode
+from replication.protocol.error_code import ErrorCode, code_of
 from replication.protocol.messages.request import Request
 
 
@@ -65,7 +65,7 @@ def encode_broker_heartbeat(request: BrokerHeartbeatRequest, classes: Any) -> An
 def decode_broker_heartbeat(payload: Any) -> BrokerHeartbeatResponse:
     """Read kio's BrokerHeartbeatResponse."""
     return BrokerHeartbeatResponse(
-        error=ErrorCode.of(payload.error_code),
+        error=code_of(payload.error_code),
         is_caught_up=payload.is_caught_up,
         is_fenced=payload.is_fenced,
         should_shut_down=payload.should_shut_down,

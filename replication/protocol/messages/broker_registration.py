@@ -7,7 +7,7 @@ from enum import IntEnum
 from typing import Any, Final, NamedTuple
 from uuid import UUID
 
-from replication.protocol.error_code import ErrorCode
+from replication.protocol.error_code import ErrorCode, code_of
 from replication.protocol.messages.request import Request
 
 
@@ -100,7 +100,7 @@ def encode_broker_registration(request: BrokerRegistrationRequest, classes: Any)
 def decode_broker_registration(payload: Any) -> BrokerRegistrationResponse:
     """Read kio's BrokerRegistrationResponse."""
     return BrokerRegistrationResponse(
-        error=ErrorCode.of(payload.error_code),
+        error=code_of(payload.error_code),
         broker_epoch=payload.broker_epoch,
         throttle_time_ms=payload.throttle_time // timedelta(milliseconds=1),
     )

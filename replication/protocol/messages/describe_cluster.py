@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
-from replication.protocol.error_code import ErrorCode
+from replication.protocol.error_code import ErrorCode, code_of
 from replication.protocol.messages.metadata import Broker
 from replication.protocol.messages.request import Request
 
@@ -51,7 +51,7 @@ def decode_describe_cluster(payload: Any) -> DescribedCluster:
     """Read kio's DescribeClusterResponse."""
     tells_of_fenced = payload.__version__ >= _SINCE_FENCED
     return DescribedCluster(
-        error=ErrorCode.of(payload.error_code),
+        error=code_of(payload.error_code),
         error_message=payload.error_message,
         cluster_id=payload.cluster_id,
         controller_id=payload.controller_id,

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
-from replication.protocol.error_code import ErrorCode
+from replication.protocol.error_code import ErrorCode, code_of
 from replication.protocol.messages.request import Request
 
 
@@ -57,4 +57,4 @@ def decode_describe_configs(payload: Any) -> DescribedConfigs:
 
 def _configuration(told: Any) -> TopicConfiguration:
     values = {config.name: config.value for config in told.configs}
-    return TopicConfiguration(ErrorCode.of(told.error_code), told.error_message, values)
+    return TopicConfiguration(code_of(told.error_code), told.error_message, values)

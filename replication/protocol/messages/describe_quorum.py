@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 from uuid import UUID
 
-from replication.protocol.error_code import ErrorCode
+from replication.protocol.error_code import ErrorCode, code_of
 from replication.protocol.errors import MalformedResponseError
 from replication.protocol.messages.request import Request
 
@@ -62,7 +62,7 @@ def encode_describe_quorum(_: DescribeQuorumRequest, classes: Any) -> Any:
 def decode_describe_quorum(payload: Any) -> DescribedQuorum:
     """Read kio's DescribeQuorumResponse; MalformedResponseError where it tells of no or of another partition."""
     version = payload.__version__
-    error = ErrorCode.of(payload.error_code)
+    error = code_of(payload.error_code)
     if error is not ErrorCode.NONE:
         return DescribedQuorum(error=error, error_message=_message(payload, version))
     told = [(topic.topic_name, partition) for topic in payload.topics for partition in topic.partitions]
@@ -72,7 +72,7 @@ def decode_describe_quorum(payload: Any) -> DescribedQuorum:
         )
     partition = told[0][1]
     return DescribedQuorum(
-        error=ErrorCode.of(partition.error_code),
+        error=code_of(partition.error_code),
         error_message=_message(partition, version),
         leader_id=partition.leader_id,
         leader_epoch=partition.leader_epoch,

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
-from replication.protocol.error_code import ErrorCode
+from replication.protocol.error_code import code_of
 from replication.protocol.messages.metadata import PartitionMetadata, TopicMetadata
 from replication.protocol.messages.request import Request
 
@@ -63,7 +63,7 @@ def decode_describe_topic_partitions(payload: Any) -> TopicPartitionsPage:
 
 def _topic(topic: Any) -> TopicMetadata:
     return TopicMetadata(
-        error=ErrorCode.of(topic.error_code),
+        error=code_of(topic.error_code),
         topic_id=topic.topic_id,
         is_internal=topic.is_internal,
         partitions={told.partition_index: _partition(told) for told in topic.partitions},
@@ -72,7 +72,7 @@ def _topic(topic: Any) -> TopicMetadata:
 
 def _partition(told: Any) -> PartitionMetadata:
     return PartitionMetadata(
-        ErrorCode.of(told.error_code),
+        code_of(told.error_code),
         told.leader_id,
         told.leader_epoch,
         tuple(told.replica_nodes),

@@ -6,7 +6,7 @@ from datetime import timedelta
 from typing import Any, Final, NamedTuple
 
 from logstore import TopicPartition
-from replication.protocol.error_code import ErrorCode
+from replication.protocol.error_code import ErrorCode, code_of
 from replication.protocol.messages.by_topic import by_topic
 from replication.protocol.messages.request import Request
 
@@ -72,7 +72,7 @@ def encode_elect_leaders(request: ElectLeadersRequest, classes: Any) -> Any:
 def decode_elect_leaders(payload: Any) -> ElectLeadersResponse:
     """Read kio's ElectLeadersResponse."""
     return ElectLeadersResponse(
-        error=ErrorCode.of(payload.error_code) if payload.__version__ >= _SINCE_TYPE else ErrorCode.NONE,
+        error=code_of(payload.error_code) if payload.__version__ >= _SINCE_TYPE else ErrorCode.NONE,
         results={
             TopicPartition(topic.topic, told.partition_id): _result(told)
             for topic in payload.replica_election_results
@@ -83,7 +83,7 @@ def decode_elect_leaders(payload: Any) -> ElectLeadersResponse:
 
 
 def _result(told: Any) -> ElectionResult:
-    return ElectionResult(ErrorCode.of(told.error_code), told.error_message)
+    return ElectionResult(code_of(told.error_code), told.error_message)
 
 
 def _topics(kind: Any, partitions: tuple[TopicPartition, ...]) -> tuple[Any, ...]:

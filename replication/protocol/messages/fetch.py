@@ -9,7 +9,7 @@ from uuid import UUID
 from epoch import EndOffset
 from logstore import TopicPartition
 from replication.protocol.addresses import Address
-from replication.protocol.error_code import ErrorCode
+from replication.protocol.error_code import ErrorCode, code_of
 from replication.protocol.errors import MalformedResponseError
 from replication.protocol.messages.by_topic import by_topic
 from replication.protocol.messages.replica_id import CONSUMER
@@ -175,7 +175,7 @@ def decode_fetch(payload: Any, topic_names: Mapping[UUID, str]) -> FetchResponse
         for partition in answer.partitions
     }
     return FetchResponse(
-        error=ErrorCode.of(payload.error_code) if version >= _SINCE_SESSIONS else ErrorCode.NONE,
+        error=code_of(payload.error_code) if version >= _SINCE_SESSIONS else ErrorCode.NONE,
         session_id=payload.session_id if version >= _SINCE_SESSIONS else NO_SESSION,
         throttle_time_ms=payload.throttle_time // timedelta(milliseconds=1),
         partitions=partitions,
@@ -224,10 +224,10 @@ def _fetched(partition: Any, version: int) -> FetchedPartition:
     log_start = partition.log_start_offset if version >= _SINCE_LOG_START else -1
     records = partition.records or b""
     if version < _SINCE_LAST_FETCHED_EPOCH:
-        return FetchedPartition(ErrorCode.of(partition.error_code), partition.high_watermark, log_start, records)
+        return FetchedPartition(code_of(partition.error_code), partition.high_watermark, log_start, records)
     diverging, leader, snapshot = partition.diverging_epoch, partition.current_leader, partition.snapshot_id
     return FetchedPartition(
-        ErrorCode.of(partition.error_code),
+        code_of(partition.error_code),
         partition.high_watermark,
         log_start,
         records,

@@ -5,7 +5,7 @@ from datetime import timedelta
 from typing import Any, Final
 
 from logstore import TopicPartition
-from replication.protocol.error_code import ErrorCode
+from replication.protocol.error_code import ErrorCode, code_of
 from replication.protocol.errors import MalformedResponseError
 from replication.protocol.messages.fetch import SnapshotId
 from replication.protocol.messages.request import Request
@@ -63,7 +63,7 @@ def encode_fetch_snapshot(request: FetchSnapshotRequest, classes: Any) -> Any:
 def decode_fetch_snapshot(payload: Any) -> FetchSnapshotResponse:
     """Read kio's FetchSnapshotResponse; MalformedResponseError where it is not about one partition."""
     throttle_time_ms = payload.throttle_time // timedelta(milliseconds=1)
-    error = ErrorCode.of(payload.error_code)
+    error = code_of(payload.error_code)
     if error is not ErrorCode.NONE:
         return FetchSnapshotResponse(error=error, throttle_time_ms=throttle_time_ms)
     partitions = [partition for topic in payload.topics for partition in topic.partitions]
@@ -71,7 +71,7 @@ def decode_fetch_snapshot(payload: Any) -> FetchSnapshotResponse:
         raise MalformedResponseError(f"the answer to FetchSnapshot tells of {len(partitions)} partitions, not of one")
     told = partitions[0]
     return FetchSnapshotResponse(
-        error=ErrorCode.of(told.error_code),
+        error=code_of(told.error_code),
         size=told.size,
         position=told.position,
         data=told.unaligned_records or b"",

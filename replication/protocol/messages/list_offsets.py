@@ -6,7 +6,7 @@ from datetime import timedelta
 from typing import Any, Final, NamedTuple
 
 from logstore import TopicPartition
-from replication.protocol.error_code import ErrorCode
+from replication.protocol.error_code import ErrorCode, code_of
 from replication.protocol.messages.by_topic import by_topic
 from replication.protocol.messages.replica_id import CONSUMER
 from replication.protocol.messages.request import Request
@@ -101,7 +101,7 @@ def decode_list_offsets(payload: Any) -> ListOffsetsResponse:
     version = payload.__version__
     partitions = {
         TopicPartition(topic.name, answer.partition_index): ListedOffset(
-            ErrorCode.of(answer.error_code),
+            code_of(answer.error_code),
             answer.offset,
             answer.leader_epoch if version >= _SINCE_LEADER_EPOCH else -1,
             answer.timestamp,

@@ -6,7 +6,7 @@ from datetime import timedelta
 from typing import Any, Final, NamedTuple
 
 from logstore import TopicPartition
-from replication.protocol.error_code import ErrorCode
+from replication.protocol.error_code import ErrorCode, code_of
 from replication.protocol.messages.request import Request
 
 
@@ -48,7 +48,7 @@ def encode_list_partition_reassignments(request: ListPartitionReassignmentsReque
 def decode_list_partition_reassignments(payload: Any) -> ListedReassignments:
     """Read kio's ListPartitionReassignmentsResponse."""
     return ListedReassignments(
-        error=ErrorCode.of(payload.error_code),
+        error=code_of(payload.error_code),
         error_message=payload.error_message,
         partitions={
             TopicPartition(topic.name, told.partition_index): PartitionReassignment(

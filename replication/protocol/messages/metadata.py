@@ -6,7 +6,7 @@ from datetime import timedelta
 from typing import Any, Final, NamedTuple
 from uuid import UUID
 
-from replication.protocol.error_code import ErrorCode
+from replication.protocol.error_code import ErrorCode, code_of
 from replication.protocol.messages.request import Request
 
 
@@ -105,13 +105,13 @@ def decode_metadata(payload: Any) -> ClusterMetadata:
         brokers={told.node_id: Broker(told.node_id, told.host, told.port, told.rack) for told in payload.brokers},
         topics={topic.name: _topic(topic, version) for topic in payload.topics if topic.name is not None},
         throttle_time_ms=payload.throttle_time // timedelta(milliseconds=1),
-        error=ErrorCode.of(payload.error_code) if version >= _SINCE_ERROR else ErrorCode.NONE,
+        error=code_of(payload.error_code) if version >= _SINCE_ERROR else ErrorCode.NONE,
     )
 
 
 def _topic(topic: Any, version: int) -> TopicMetadata:
     return TopicMetadata(
-        error=ErrorCode.of(topic.error_code),
+        error=code_of(topic.error_code),
         topic_id=topic.topic_id if version >= _SINCE_TOPIC_IDS else None,
         is_internal=topic.is_internal,
         partitions={told.partition_index: _partition(told, version) for told in topic.partitions},
@@ -120,7 +120,7 @@ def _topic(topic: Any, version: int) -> TopicMetadata:
 
 def _partition(told: Any, version: int) -> PartitionMetadata:
     return PartitionMetadata(
-        ErrorCode.of(told.error_code),
+        code_of(told.error_code),
         told.leader_id,
         told.leader_epoch if version >= _SINCE_LEADER_EPOCH else -1,
         tuple(told.replica_nodes),

@@ -7,7 +7,7 @@ from typing import Any, Final, NamedTuple
 
 from epoch import UNDEFINED_EPOCH, EndOffset
 from logstore import TopicPartition
-from replication.protocol.error_code import ErrorCode
+from replication.protocol.error_code import ErrorCode, code_of
 from replication.protocol.messages.by_topic import by_topic
 from replication.protocol.messages.replica_id import CONSUMER
 from replication.protocol.messages.request import Request
@@ -76,7 +76,7 @@ def decode_offset_for_leader_epoch(payload: Any) -> OffsetForLeaderEpochResponse
     version = payload.__version__
     partitions = {
         TopicPartition(topic.topic, answer.partition): EpochAnswer(
-            ErrorCode.of(answer.error_code),
+            code_of(answer.error_code),
             EndOffset(answer.leader_epoch if version >= _SINCE_EPOCHS else UNDEFINED_EPOCH, answer.end_offset),
         )
         for topic in payload.topics

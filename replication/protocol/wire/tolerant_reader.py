@@ -10,7 +10,7 @@ from typing import Any, Final, get_args, get_origin
 
 from kio.serial import readers
 
-from replication.protocol.error_code import ErrorCode
+from replication.protocol.error_code import code_of
 
 _FIXED: Final[Mapping[str, readers.Reader[Any]]] = {
     "bool": readers.read_boolean,
@@ -86,7 +86,7 @@ def _array(field: Field[Any], item_type: Any, *, flexible: bool, cursor: _Cursor
 
 def _primitive(kind: str, *, flexible: bool, nullable: bool, cursor: _Cursor) -> Any:
     if kind == "error_code":
-        return ErrorCode.of(cursor.read(readers.read_int16))
+        return code_of(cursor.read(readers.read_int16))
     return cursor.read(_FIXED.get(kind) or _varying(kind, flexible=flexible, nullable=nullable))
 
 

@@ -4,7 +4,7 @@ import pickle
 
 from kio.schema import errors as kio
 
-from replication.protocol.error_code import ErrorCode
+from replication.protocol.error_code import ErrorCode, code_of
 
 NEW_IN_KAFKA_4_4 = {
     (134, "GROUP_DELETION_FAILED", False),
@@ -26,9 +26,9 @@ def test_a_code_equals_its_number_and_kios() -> None:
 
 
 def test_a_number_finds_its_code_and_an_unknown_one_is_an_unknown_server_error() -> None:
-    assert all(ErrorCode.of(int(code)) is code for code in ErrorCode)
-    assert all(ErrorCode.of(code) is ErrorCode(int(code)) for code in kio.ErrorCode)
-    assert ErrorCode.of(137) is ErrorCode.of(-2) is ErrorCode.of(0x7FFF) is ErrorCode.UNKNOWN_SERVER_ERROR
+    assert all(code_of(int(code)) is code for code in ErrorCode)
+    assert all(code_of(code) is ErrorCode(int(code)) for code in kio.ErrorCode)
+    assert code_of(137) is code_of(-2) is code_of(0x7FFF) is ErrorCode.UNKNOWN_SERVER_ERROR
 
 
 def test_a_code_survives_pickling() -> None:
