@@ -2,13 +2,11 @@
 
 from collections.abc import Iterable
 from dataclasses import replace
-from threading import Event, RLock, Thread
+from threading import RLock
 from typing import Final
 from uuid import UUID
 
-from epoch.resource_limits import no_more_threads
 from logstore import Log, TopicPartition
-from replication.back_off import BackOff
 from replication.errors import ReplicationError
 from replication.fetcher.errors import reason_of
 from replication.fetcher.fetch_state import Phase
@@ -16,10 +14,10 @@ from replication.fetcher.fetcher_manager import FetcherManager, LeaderAddress
 from replication.fetcher.leader_changes import KnownLeader, Outdated, Recreated, Unknown, leader_of
 from replication.protocol.client.cluster_client import ClusterClient
 from replication.protocol.messages.metadata import ClusterMetadata
+from replication.worker_thread import WorkerThread
 
 MAX_AGE_SECONDS: Final = 300.0
 """Kafka: metadata.max.age.ms."""
-_STOP_SECONDS: Final = 5.0
 _PATIENCE: Final = 5
 """Refreshes in a row that resolve no doubt, before another broker is asked; if that one, too, tells of an older leader
 only than the one known, that one is believed."""
@@ -36,7 +34,7 @@ class _Tracked:
         """How many times in a row the cluster told of an older leader, while nothing came of the one known."""
 
 
-class LeaderTracker:
+class LeaderTracker(WorkerThread):
     """Keeps partitions with their leaders: asks the cluster at first, when a fetcher is in doubt, and now and then.
 
     `refresh` may be called instead of `start`, by who drives it alone. Any thread may call anything.
@@ -44,13 +42,14 @@ class LeaderTracker:
 
     def __init__(self, client: ClusterClient, manager: FetcherManager) -> None:
         """Ask through `client`, and tell `manager`. Both stay the caller's to close."""
+        super().__init__("leader-tracker")
         self._client = client
         self._manager = manager
         self._tracked: dict[TopicPartition, _Tracked] = {}
         self._problems: dict[TopicPartition, Unknown | Recreated] = {}
         self._refreshing = RLock()
-        self._stopped = Event()
-        self._thread = Thread(target=self._run, name="leader-tracker", daemon=True)
+        self._fruitless = 0
+        """How many refreshes in a row have resolved no doubt."""
         self.trouble = ""
         """Why the cluster could not be asked the last time; "" where it could."""
 
@@ -98,23 +97,6 @@ class LeaderTracker:
         self.trouble = ""
         return metadata
 
-    def start(self) -> None:
-        """Refresh from now on when there is reason to, in a thread.
-
-        Raises ResourceLimitError where the process may have no more threads.
-        """
-        try:
-            self._thread.start()
-        except RuntimeError as error:
-            raise no_more_threads(error) from error
-
-    def stop(self) -> None:
-        """End the thread."""
-        self._stopped.set()
-        self._manager.doubts.wake()
-        if self._thread.is_alive():
-            self._thread.join(_STOP_SECONDS)
-
     def _take(self, partition: TopicPartition, tracked: _Tracked, metadata: ClusterMetadata) -> None:
         found = leader_of(partition, tracked.known, metadata)
         if not isinstance(found, Outdated):
@@ -149,24 +131,24 @@ class LeaderTracker:
         self._manager.follow(partition, tracked.log, leader, found.leader_epoch, found.topic_id)
         tracked.known = found
 
-    def _run(self) -> None:
-        back_off = BackOff()
-        fruitless = 0
-        while not self._stopped.is_set():
-            doubted = self._manager.doubts.take(MAX_AGE_SECONDS)
-            if self._stopped.is_set():
-                return
-            before = self._known(doubted)
-            metadata = self.try_refresh()
-            fruitless = fruitless + 1 if before and self._known(doubted) == before else 0
-            if fruitless >= _PATIENCE:
-                # A broker that is cut off from the controller goes on telling what it knew.
-                self._client.ask_another()
-                fruitless = 0
-            if metadata is not None and not self._still_in_doubt():
-                back_off.succeeded()
-            # Also after a success: who is in doubt again at once waits a little longer each time.
-            self._stopped.wait(back_off.failed() / 1_000)
+    def _wake(self) -> None:
+        self._manager.doubts.wake()
+
+    def _round(self) -> None:
+        doubted = self._manager.doubts.take(MAX_AGE_SECONDS)
+        if self._stopped.is_set():
+            return
+        before = self._known(doubted)
+        metadata = self.try_refresh()
+        self._fruitless = self._fruitless + 1 if before and self._known(doubted) == before else 0
+        if self._fruitless >= _PATIENCE:
+            # A broker that is cut off from the controller goes on telling what it knew.
+            self._client.ask_another()
+            self._fruitless = 0
+        if metadata is not None and not self._still_in_doubt():
+            self._back_off.succeeded()
+        # Also after a success: who is in doubt again at once waits a little longer each time.
+        self._rest()
 
     def _known(self, partitions: Iterable[TopicPartition]) -> list[KnownLeader]:
         found = (self._tracked.get(each) for each in partitions)

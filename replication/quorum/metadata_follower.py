@@ -4,11 +4,9 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from itertools import cycle
-from threading import Condition, Event, Thread, current_thread
+from threading import Condition
 from typing import Final
 
-from replication.back_off import BackOff
-from replication.errors import ReplicationError
 from replication.metadata.errors import MetadataError
 from replication.metadata.image import ClusterImage
 from replication.protocol.addresses import Address
@@ -19,14 +17,14 @@ from replication.quorum.active_controller import ActiveController
 from replication.quorum.errors import MetadataDivergedError, MetadataRefusedError
 from replication.quorum.followed_metadata import FollowedMetadata, OtherLeader
 from replication.quorum.metadata_observer import MetadataObserver
+from replication.worker_thread import WorkerThread
 
 _REQUEST_TIMEOUT_MS: Final = 2_000
 """Kafka: controller.quorum.request.timeout.ms, controller.quorum.fetch.timeout.ms."""
-_STOP_SECONDS: Final = 5.0
 _FOR_GOOD: Final = (MetadataError, MetadataDivergedError)
 
 
-class MetadataFollower:
+class MetadataFollower(WorkerThread):
     """Finds the quorum's leader through any of its controllers, and replays what is committed, until it is stopped.
 
     Names the leader to `controller`. After `failure` nothing is replayed any more; all else is tried again.
@@ -39,10 +37,11 @@ class MetadataFollower:
         settings: ClientSettings,
         controller: ActiveController,
         observer: MetadataObserver,
-        on_failure: Callable[[Exception], object] = lambda _: None,
+        on_failure: Callable[[BaseException], object] = lambda _: None,
     ) -> None:
         """`bootstrap` are controllers to begin with (Kafka: controller.quorum.bootstrap.servers); `start` begins."""
-        self.failure: Exception | None = None
+        super().__init__("metadata-follower")
+        self.failure: BaseException | None = None
         self._next_bootstrap = cycle(bootstrap)
         self._followed = followed
         self._settings = replace(
@@ -54,26 +53,7 @@ class MetadataFollower:
         self._observer = observer
         self._on_failure = on_failure
         self._changed = Condition()
-        self._stopped = Event()
-        self._connection: Connection | None = None
         self._target: Address | None = None
-        self._back_off = BackOff()
-        self._thread = Thread(target=self._run, name="metadata-follower", daemon=True)
-
-    def start(self) -> None:
-        """Begin to follow."""
-        self._thread.start()
-
-    def stop(self) -> None:
-        """Hang up, and end the thread."""
-        with self._changed:
-            self._stopped.set()
-            connection = self._connection
-            self._changed.notify_all()
-        if connection is not None:
-            connection.close()
-        if self._thread.is_alive() and self._thread is not current_thread():
-            self._thread.join(_STOP_SECONDS)
 
     @property
     def applied_offset(self) -> int:
@@ -94,30 +74,14 @@ class MetadataFollower:
             )
             return condition(self._followed.image)
 
-    def _run(self) -> None:
-        while not self._stopped.is_set():
-            try:
-                self._round(self._connected())
-            except _FOR_GOOD as error:
-                self._give_up(error)
-                return
-            except (OSError, ReplicationError) as error:
-                self._lost(error)
-            except Exception as error:
-                self._give_up(error)
-                raise
+    def _wake(self) -> None:
+        with self._changed:
+            self._changed.notify_all()
 
-    def _connected(self) -> Connection:
-        connection = self._connection
-        if connection is None:
-            connection = Connection.open(self._target or next(self._next_bootstrap), self._settings)
-            with self._changed:
-                self._connection = connection
-                if self._stopped.is_set():
-                    connection.close()
-        return connection
-
-    def _round(self, connection: Connection) -> None:
+    def _round(self) -> None:
+        connection = self._connection or self._hold(
+            Connection.open(self._target or next(self._next_bootstrap), self._settings)
+        )
         connection.send(self._followed.request())
         _, response = connection.receive()
         try:
@@ -140,27 +104,22 @@ class MetadataFollower:
             self._controller.lost()
             self._hang_up()
             self._target = other.address
-        self._stopped.wait(self._back_off.failed() / 1_000)
+        self._rest()
 
     def _lost(self, error: Exception) -> None:
-        """Look for the leader anew, after a while."""
+        """Look for the leader anew, after a while; not where what was read shows that it would be in vain."""
+        if isinstance(error, _FOR_GOOD):
+            self._give_up(error)
+            return
         self._hang_up()
         self._target = None
         self._controller.lost(str(error))
         if not self._stopped.is_set():
             self._observer.metadata_interrupted(error)
-            self._stopped.wait(self._back_off.failed() / 1_000)
+            self._rest()
 
-    def _hang_up(self) -> None:
-        with self._changed:
-            connection, self._connection = self._connection, None
-        if connection is not None:
-            connection.close()
-
-    def _give_up(self, error: Exception) -> None:
-        self._hang_up()
+    def _give_up(self, error: BaseException) -> None:
+        self.failure = error
+        self.stop(wait=False)
         self._controller.lost(str(error))
-        with self._changed:
-            self.failure = error
-            self._changed.notify_all()
         self._on_failure(error)

@@ -146,7 +146,7 @@ class BrokerAgent:
         with suppress(NotInTimeError, BrokerStoppedError):
             self.leave()
 
-    def _metadata_failed(self, error: Exception) -> None:
+    def _metadata_failed(self, error: BaseException) -> None:
         """Stop: a broker that does not know what happens is none (Kafka: FatalFaultError)."""
         self._lifecycle.stop(f"the metadata cannot be followed any more: {error}")
 

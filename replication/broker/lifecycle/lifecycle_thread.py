@@ -1,24 +1,21 @@
 """The thread that keeps a broker in its cluster: a thin shell around `BrokerLifecycle`."""
 
 from collections.abc import Callable, Collection
-from threading import Condition, Thread, current_thread
-from typing import Final
+from threading import Condition
 from uuid import UUID
 
 from replication.broker.lifecycle.controller_channel import ControllerChannel
 from replication.broker.lifecycle.errors import BrokerStoppedError, NotInTimeError, RefusedByControllerError
 from replication.broker.lifecycle.lifecycle import BrokerLifecycle, BrokerState, HeartbeatDue, RequestDue
 from replication.broker.lifecycle.lifecycle_observer import LifecycleObserver
-from replication.errors import ReplicationError
-from replication.fetcher.fetcher_thread import now_ms
+from replication.clock import now_ms
 from replication.protocol.error_code import ErrorCode
 from replication.protocol.messages.broker_heartbeat import BrokerHeartbeatRequest, BrokerHeartbeatResponse
 from replication.protocol.messages.broker_registration import BrokerRegistrationRequest, BrokerRegistrationResponse
+from replication.worker_thread import WorkerThread
 
-_STOP_SECONDS: Final = 5.0
 
-
-class LifecycleThread:
+class LifecycleThread(WorkerThread):
     """Registers a broker, and sends its heartbeats until it has left (Kafka: BrokerLifecycleManager).
 
     Any thread may call anything.
@@ -33,6 +30,7 @@ class LifecycleThread:
         observer: LifecycleObserver,
     ) -> None:
         """Take over lifecycle and channel. `metadata_offset` tells the highest offset that is replayed."""
+        super().__init__(f"broker-{registration.broker_id}-lifecycle")
         self.trouble = ""
         """Why the last request failed; "" where it did not."""
         self._registration = registration
@@ -45,7 +43,6 @@ class LifecycleThread:
         self._offline: frozenset[UUID] = frozenset()
         self._cordoned: tuple[UUID, ...] | None = None
         self._changed = Condition()
-        self._thread = Thread(target=self._run, name=f"broker-{registration.broker_id}-lifecycle", daemon=True)
 
     # --- what happened here
 
@@ -54,7 +51,7 @@ class LifecycleThread:
         with self._changed:
             self._lifecycle.start(now_ms())
             self._note_changes()
-        self._thread.start()
+        super().start()
 
     def ready_to_unfence(self) -> None:
         """Say that logs are recovered and clients may come."""
@@ -88,15 +85,13 @@ class LifecycleThread:
             self._lifecycle.begin_controlled_shutdown(now_ms())
             self._note_changes()
 
-    def stop(self, reason: str = "") -> None:
+    def stop(self, reason: str = "", *, wait: bool = True, until: float | None = None) -> None:
         """Send nothing any more, and end the thread."""
         with self._changed:
             self.trouble = reason or self.trouble
             self._lifecycle.begin_shutdown()
             self._note_changes()
-        self._channel.close()
-        if self._thread.is_alive() and self._thread is not current_thread():
-            self._thread.join(_STOP_SECONDS)
+        super().stop(wait=wait, until=until)
 
     # --- where it stands
 
@@ -131,14 +126,15 @@ class LifecycleThread:
 
     # --- the thread
 
-    def _run(self) -> None:
-        try:
-            while (due := self._next_due()) is not None:
-                self._exchange(due)
-        except Exception as error:
-            self.stop(f"{type(error).__name__}: {error}")
-            raise
-        self.stop()
+    def _wake(self) -> None:
+        self._channel.close()
+
+    def _round(self) -> None:
+        due = self._next_due()
+        if due is None:
+            self.stop()
+        else:
+            self._exchange(due)
 
     def _next_due(self) -> RequestDue | None:
         """Return the next request when it is due; None at the end."""
@@ -153,13 +149,10 @@ class LifecycleThread:
     def _exchange(self, due: RequestDue) -> None:
         """Ask, as long as the answer is of use, and take the answer."""
         timeout_ms = None if self._lifecycle.wake_at is None else self._milliseconds_left()
-        try:
-            if isinstance(due, HeartbeatDue):
-                self._take_heartbeat(self._channel.ask(self._heartbeat(due), timeout_ms))
-            else:
-                self._take_registration(self._channel.ask(self._registration, timeout_ms))
-        except (OSError, ReplicationError) as error:
-            self._failed(error)
+        if isinstance(due, HeartbeatDue):
+            self._take_heartbeat(self._channel.ask(self._heartbeat(due), timeout_ms))
+        else:
+            self._take_registration(self._channel.ask(self._registration, timeout_ms))
 
     def _milliseconds_left(self) -> int:
         wake_at = self._lifecycle.wake_at
@@ -201,13 +194,17 @@ class LifecycleThread:
         if error is not ErrorCode.NONE:
             raise RefusedByControllerError(self._registration.broker_id, asked, error, self._channel.address)
 
-    def _failed(self, error: Exception) -> None:
+    def _lost(self, error: Exception) -> None:
+        """Take that there was no answer, or a refusal; when to ask again is the lifecycle's to say."""
         with self._changed:
             self._lifecycle.request_failed(now_ms())
             if self._lifecycle.state is BrokerState.SHUTTING_DOWN:
                 return
             self.trouble = str(error)
             self._observer.refused(error)
+
+    def _give_up(self, error: BaseException) -> None:
+        self.stop(f"{type(error).__name__}: {error}")
 
     def _note_fencing(self, *, is_fenced: bool) -> None:
         if is_fenced == self._is_fenced:

@@ -41,7 +41,13 @@ FORK = "fork"
 LEAVING = ("close", "leave a with block")
 PACKAGES: Final = tuple(
     f"{Path(replication.__file__).parent / name}"
-    for name in (f"mirror{os.sep}", f"fetcher{os.sep}", "protocol/cluster_client.py", "protocol/connection.py")
+    for name in (
+        f"mirror{os.sep}",
+        f"fetcher{os.sep}",
+        "worker_thread.py",
+        "protocol/client/cluster_client.py",
+        "protocol/client/connection.py",
+    )
 )
 ONLY_COMPUTES: Final = COMPUTING | {
     "actions.py",
