@@ -6,8 +6,6 @@ from threading import Event
 from types import TracebackType
 from typing import Final, Self
 
-from epoch.errors import InheritedError
-from epoch.forked import disown_after_fork
 from logstore import Log, TopicPartition
 from logstore.files.partition_metadata import PARTITION_METADATA_NAME, PartitionMetadata
 from replication.fetcher.errors import FollowingFailedError, NotCaughtUpError, OtherPartitionError, UnknownTopicError
@@ -18,6 +16,7 @@ from replication.fetcher.fetcher_settings import FetcherSettings
 from replication.fetcher.leader_changes import Recreated, Unknown
 from replication.fetcher.leader_tracker import LeaderTracker
 from replication.fetcher.throttle import Throttle
+from replication.owned_by_process import OwnedByProcess
 from replication.protocol.client.client_settings import ClientSettings
 from replication.protocol.client.cluster_client import ClusterClient
 from replication.protocol.error_code import ErrorCode
@@ -31,7 +30,7 @@ _TRY_SECONDS: Final = 0.2
 """A topic that was just created is not known to all brokers at once."""
 
 
-class Follower:
+class Follower(OwnedByProcess):
     """Keeps logs identical to those of their leaders, batch by batch; truncates where the leaders' epochs say so.
 
     >>> with (
@@ -61,14 +60,13 @@ class Follower:
 
         Raises InvalidAddressError, and what `follow` raises.
         """
+        super().__init__()
         self._bootstrap = bootstrap
         self._client = ClusterClient(bootstrap, client_settings)
         self._manager = FetcherManager(client_settings, settings, threads=threads, observer=observer, throttle=throttle)
         self._tracker = LeaderTracker(self._client, self._manager)
         self._logs: dict[TopicPartition, Log] = {}
         self._stopped = Event()
-        self._is_inherited = False
-        disown_after_fork(self)
         self.follow(partition, log)
 
     def follow(self, partition: TopicPartition, log: Log) -> None:
@@ -185,16 +183,8 @@ class Follower:
             total += state.lag
         return total
 
-    def disown(self) -> None:
-        """Take nothing more, and leave everything as it is: for a forked process, which has none of the threads."""
-        self._is_inherited = True
-
-    def _ensure_own(self) -> None:
-        if self._is_inherited:
-            raise InheritedError(
-                f"the follower of {next(iter(self._logs))} is that of the process which forked this one: use it there, "
-                "or make one after the fork"
-            )
+    def _described(self) -> str:
+        return f"the follower of {next(iter(self._logs))}"
 
     def _remember_topics(self, metadata: ClusterMetadata) -> None:
         """Let the next follower of these logs know if a topic was deleted and created again meanwhile."""

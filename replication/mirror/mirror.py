@@ -6,8 +6,6 @@ from contextlib import ExitStack
 from types import TracebackType
 from typing import Final, Self
 
-from epoch.errors import InheritedError
-from epoch.forked import disown_after_fork
 from logstore import Log, LogDirectory, OfflineDirectoryError, TopicPartition
 from logstore.errors import LogStoreError
 from logstore.files.partition_metadata import PARTITION_METADATA_NAME, PartitionMetadata
@@ -25,6 +23,7 @@ from replication.mirror.mirror_settings import MirrorSettings
 from replication.mirror.standstills import Standstills
 from replication.mirror.status import PartitionStatus
 from replication.mirror.truncated_records import TruncatedRecords, ensure_apart
+from replication.owned_by_process import OwnedByProcess
 from replication.protocol.client.cluster_client import ClusterClient
 from replication.protocol.error_code import ErrorCode
 from replication.protocol.errors import raise_for
@@ -34,7 +33,7 @@ _WAITING: Final = "waiting"
 _FAILED: Final = Phase.FAILED.value
 
 
-class Mirror:
+class Mirror(OwnedByProcess):
     """Follows topics into a log.dirs root of its own; `look_after` is to be called every second or so.
 
     >>> with Mirror.open(settings, print) as mirror:
@@ -51,6 +50,7 @@ class Mirror:
         directory: LogDirectory,
     ) -> None:
         """Follow nothing yet; see `open`."""
+        super().__init__()
         self._settings = settings
         self._tell = tell
         self._client = client
@@ -74,8 +74,6 @@ class Mirror:
         self._unreachable = Standstills[str](settings.patience_ms)
         self._since = self._manager.now_ms()
         self._refreshed = time.monotonic()
-        self._is_inherited = False
-        disown_after_fork(self)
 
     @classmethod
     def open(cls, settings: MirrorSettings, tell: Callable[[Event], object] = lambda _: None) -> Self:
@@ -128,16 +126,8 @@ class Mirror:
             steps.callback(self._manager.close)
             steps.callback(self._tracker.stop)
 
-    def disown(self) -> None:
-        """Take nothing more, and leave everything as it is: for a forked process, which has none of the threads."""
-        self._is_inherited = True
-
-    def _ensure_own(self) -> None:
-        if self._is_inherited:
-            raise InheritedError(
-                f"the mirror in {self._directory.root} is that of the process which forked this one: use it there, or "
-                "open it after the fork"
-            )
+    def _described(self) -> str:
+        return f"the mirror in {self._directory.root}"
 
     # --- what is due from time to time
 

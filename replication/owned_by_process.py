@@ -1,0 +1,30 @@
+"""What a forked process must not use: the threads that work for it are not forked with it."""
+
+from abc import ABC, abstractmethod
+
+from epoch.errors import InheritedError
+from epoch.forked import disown_after_fork
+
+
+class OwnedByProcess(ABC):
+    """Belongs to the process that made it."""
+
+    def __init__(self) -> None:
+        """Begin as this process's."""
+        self._is_inherited = False
+        disown_after_fork(self)
+
+    def disown(self) -> None:
+        """Take nothing more, and leave everything as it is: for a forked process, which has none of the threads."""
+        self._is_inherited = True
+
+    @abstractmethod
+    def _described(self) -> str:
+        """Say in words which one it is."""
+
+    def _ensure_own(self) -> None:
+        if self._is_inherited:
+            raise InheritedError(
+                f"{self._described()} is that of the process which forked this one: use it there, or open another one "
+                "after the fork"
+            )
