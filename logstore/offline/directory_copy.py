@@ -5,7 +5,7 @@ links never: the copy's files are truncated and appended to in place.
 """
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Container, Iterator
 from pathlib import Path
 
 from epoch.filesystem import REAL, FileSystem
@@ -15,10 +15,16 @@ OnBytes = Callable[[int], object]
 
 
 def copy_directory(
-    source: Path, target: Path, *, filesystem: FileSystem = REAL, progress: OnBytes = lambda _: None
+    source: Path,
+    target: Path,
+    *,
+    without: Container[Path] = (),
+    filesystem: FileSystem = REAL,
+    progress: OnBytes = lambda _: None,
 ) -> None:
-    """Copy all regular files below `source` into `target`, which must not exist; symbolic links are left out.
+    """Copy all regular files below `source` into `target`, which must not exist.
 
+    Symbolic links are left out, and so are the directories `without` which the copy is asked for.
     `progress` is told how many more bytes are copied. The copy is not flushed: whoever repairs it does that. Raises
     OSError; FileExistsError where `target` is there already.
     """
@@ -26,7 +32,7 @@ def copy_directory(
         raise FileExistsError(f"{target}: there is something already; name a directory that does not exist yet")
     target.parent.mkdir(parents=True, exist_ok=True)
     filesystem.mkdir(target)
-    for path in _below(source):
+    for path in _below(source, without):
         copy = target / path.relative_to(source)
         if path.is_dir():
             filesystem.mkdir(copy)
@@ -35,18 +41,18 @@ def copy_directory(
             progress(copy.stat().st_size)
 
 
-def bytes_to_copy(source: Path) -> int:
+def bytes_to_copy(source: Path, *, without: Container[Path] = ()) -> int:
     """Add up the sizes of the files that `copy_directory` copies."""
-    return sum(path.stat().st_size for path in _below(source) if not path.is_dir())
+    return sum(path.stat().st_size for path in _below(source, without) if not path.is_dir())
 
 
-def _below(directory: Path) -> Iterator[Path]:
+def _below(directory: Path, without: Container[Path]) -> Iterator[Path]:
     for entry in sorted(os.scandir(directory), key=lambda entry: entry.name):
-        if entry.is_symlink():
-            continue
         path = Path(entry.path)
+        if entry.is_symlink() or path in without:
+            continue
         if entry.is_dir():
             yield path
-            yield from _below(path)
+            yield from _below(path, without)
         elif entry.is_file():
             yield path

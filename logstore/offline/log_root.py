@@ -1,7 +1,7 @@
 """One entry of a broker's log.dirs, read-only (the reading side of Kafka's LogManager)."""
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
@@ -59,12 +59,14 @@ class LogRoot:
         """What replicas in this root are called: the directory's name."""
         return self.path.name
 
-    def partitions(self) -> Iterator[PartitionDirectory]:
+    def partitions(self, *, without: Container[str] = ()) -> Iterator[PartitionDirectory]:
         """Open the live partitions, by name; one that its broker removed since the root was listed is left out.
+
+        So are those `without` which it is asked for, by their directories' names.
 
         Raises OSError where a directory cannot be read.
         """
-        for name in self.live_names():
+        for name in (each for each in self.live_names() if each not in without):
             try:
                 partition = self.open_partition(name)
             except (NotALogDirectoryError, FileNotFoundError):

@@ -11,6 +11,7 @@ import typer
 from replication.cli.failure import error_as_json
 from replication.cli.output import (
     EXIT_CRITICAL,
+    EXIT_FAILED,
     EXIT_FINDINGS,
     Advance,
     JsonOption,
@@ -27,8 +28,9 @@ if TYPE_CHECKING:
     from logstore import LogStoreError, RecoveryEstimate, TopicPartition
     from logstore.files.root_checkpoints import PartitionCheckpoints
     from logstore.offline.partition_directory import PartitionDirectory
+    from replication.cli.unusable_file import UnusableFileError
 
-    Unreadable = dict[TopicPartition, LogStoreError]
+    Unreadable = dict[TopicPartition, LogStoreError | OSError | UnusableFileError]
     """Why a partition could not be recovered."""
 
 
@@ -47,12 +49,14 @@ def recover(
     """Recover logs as Kafka does after a crash: cut off what is torn or damaged, rebuild indexes and leader epochs.
 
     Each log ends before its first damaged batch afterwards; it is said where records below its high watermark are lost.
-    Exit status 3 for that; 1 where anything was dropped or rebuilt, or could not be recovered; with --dry-run, where
-    batches would be dropped or leader epochs changed: it does not look at indexes.
+    Exit status 3 for that; 2 where a log could not be recovered, which keeps no other from it; 1 where anything was
+    dropped or rebuilt; with --dry-run, where batches would be dropped or leader epochs changed: it does not look at
+    indexes.
 
     Example: epochlog recover /var/kafka-logs --output /tmp/recovered
     """
     from logstore import RecoveryEstimate
+    from logstore.topic_partition import parse_directory_name
 
     repair = Repair(directory, output, in_place, dry_run, yes, json)
     repair.ensure_allowed()
@@ -60,24 +64,31 @@ def recover(
         partitions = workplace.partitions
         if everything:
             partitions = [replace(each, checkpoints=_unchecked(each.checkpoints)) for each in partitions]
+        unusable: Unreadable = {
+            parse_directory_name(place.name).topic_partition: error for place, error in workplace.unusable.items()
+        }
         estimate = RecoveryEstimate.of(partitions)
         if dry_run:
             outcomes, unreadable = _each(partitions, RecoveryOutcome.expected)
         else:
-            repair.propose(str(estimate))
+            repair.propose(str(estimate), *(_left_alone(*each) for each in unusable.items()))
             path = workplace.made()
             with progress_bar("recovering", estimate.bytes) as advance:
-                if workplace.is_brokers_root:
+                # Opening a root as a whole would fail at a log that stands in its way.
+                if workplace.is_brokers_root and (repair.output or not unusable):
                     outcomes, unreadable = _recover_root(workplace, path, advance, everything=everything)
                 else:
                     copies = [workplace.moved(each, path) for each in partitions]
                     outcomes, unreadable = _each(copies, partial(_recover, advance=advance))
     known = {each.topic_partition: each.checkpoints for each in partitions}
     outcomes = [each.knowing(known[each.partition]) for each in outcomes]
+    unreadable |= unusable
     _report(estimate, outcomes, unreadable, dry_run=dry_run, json=json)
     if any(each.committed_offsets_lost for each in outcomes):
         raise typer.Exit(EXIT_CRITICAL)
-    if unreadable or any(each.needs_attention for each in outcomes):
+    if unreadable:
+        raise typer.Exit(EXIT_FAILED)
+    if any(each.needs_attention for each in outcomes):
         raise typer.Exit(EXIT_FINDINGS)
 
 
@@ -92,7 +103,7 @@ def _each(
     for partition in partitions:
         try:
             outcomes.append(do(partition))
-        except LogStoreError as error:
+        except (LogStoreError, OSError) as error:
             unreadable[partition.topic_partition] = error
     return outcomes, unreadable
 
@@ -142,13 +153,17 @@ def _report(
     json: bool,
 ) -> None:
     if json:
-        errors = [{**partition._asdict(), **error_as_json(error)} for partition, error in unreadable.items()]
+        errors = [{**partition._asdict(), **error_as_json(error)} for partition, error in sorted(unreadable.items())]
         partitions = [each.as_json() for each in outcomes]
         print_json({"dry_run": dry_run, "estimate": estimate.as_json(), "partitions": partitions, "errors": errors})
         return
     _print(outcomes, dry_run=dry_run)
-    for partition, error in unreadable.items():
-        print(f"{partition} could not be recovered: {shown(told(error))}")
+    for partition, error in sorted(unreadable.items()):
+        print(shown(_left_alone(partition, error)))
+
+
+def _left_alone(partition: "TopicPartition", error: Exception) -> str:
+    return f"{partition} could not be recovered: {told(error)}"
 
 
 def _print(outcomes: Sequence[RecoveryOutcome], *, dry_run: bool) -> None:
@@ -173,6 +188,6 @@ def _print(outcomes: Sequence[RecoveryOutcome], *, dry_run: bool) -> None:
                 each.report.dropped_bytes,
                 str(each),
             )
-            for each in outcomes
+            for each in sorted(outcomes, key=lambda each: not each.committed_offsets_lost)
         ],
     )

@@ -12,6 +12,7 @@ import typer
 
 from replication.cli.failure import CommandError
 from replication.cli.output import progress_bar, shown
+from replication.cli.unusable_file import UnusableFileError, ensure_usable
 
 if TYPE_CHECKING:
     from logstore.files.directory_lock import DirectoryLock
@@ -63,7 +64,8 @@ class Repair:
 
         What is changed is locked, by files that are made where they are missing; what is only read is locked where
         that takes no new file. Raises DirectoryLockedError, OSError, and NotALogDirectoryError where a partition is a
-        symbolic link.
+        symbolic link. A log of a root that cannot be repaired is left alone; one that is named itself raises
+        UnusableFileError.
         """
         from logstore.files.directory_lock import LOCK_NAME, DirectoryLock
         from logstore.offline.log_root import open_log_directory
@@ -73,14 +75,17 @@ class Repair:
             found = open_log_directory(self.directory)
             _refuse_links(found)
             root, *logs = _lockable(found)
+            is_changed = self.in_place and not self.dry_run
+            unusable = _unusable(found, is_changed=is_changed)
+            logs = [place for place in logs if place not in unusable]
             had_locks = any((place / LOCK_NAME).exists() for place in logs)
             locks: dict[Path, DirectoryLock | None]
-            if self.in_place and not self.dry_run:
+            if is_changed:
                 locks = {root: stack.enter_context(DirectoryLock.acquire(root))}
                 locks |= {place: _lock_for_now(place, stack) for place in logs}
             else:
                 locks = {place: _lock_to_read(place, stack) for place in (root, *logs)}
-            yield Workplace(open_log_directory(self.directory), self.output, locks, had_locks)
+            yield Workplace(open_log_directory(self.directory), self.output, locks, had_locks, unusable)
 
     def propose(self, *plan: str) -> None:
         """Say what will be done, on the error stream, and ask where DIR itself is changed.
@@ -107,6 +112,8 @@ class Workplace:
     """Of the root and its logs, each by its directory; None where there is nothing to lock in what is only read."""
     had_locks: bool
     """Whether a log had a lock file of its own before those were taken."""
+    unusable: "Mapping[Path, UnusableFileError]"
+    """The logs of a root that cannot be repaired, by their directories, and why: they are left alone."""
 
     def hand_over_root(self) -> "DirectoryLock | None":
         """Return the root's lock to whoever opens the root, who looks at its logs' own locks: those are released."""
@@ -118,10 +125,12 @@ class Workplace:
 
     @property
     def partitions(self) -> "Sequence[PartitionDirectory]":
-        """The partition, or all of the root."""
+        """The partition, or all of the root that can be repaired."""
         from logstore.offline.log_root import LogRoot
 
-        return list(self.opened.partitions()) if isinstance(self.opened, LogRoot) else [self.opened]
+        if not isinstance(self.opened, LogRoot):
+            return [self.opened]
+        return list(self.opened.partitions(without={path.name for path in self.unusable}))
 
     @property
     def is_brokers_root(self) -> bool:
@@ -147,8 +156,8 @@ class Workplace:
         if self.output is None:
             return self.opened.path
         target = self.output if isinstance(self.opened, LogRoot) else self.output / self.opened.path.name
-        with progress_bar("copying", bytes_to_copy(self.opened.path)) as advance:
-            copy_directory(self.opened.path, target, progress=advance)
+        with progress_bar("copying", bytes_to_copy(self.opened.path, without=self.unusable)) as advance:
+            copy_directory(self.opened.path, target, without=self.unusable, progress=advance)
         for place in (place for place, lock in self.locks.items() if lock is None):
             DirectoryLock.ensure_free(place)  # a broker may have started meanwhile
         return target
@@ -172,6 +181,22 @@ def _refuse_links(found: "LogRoot | PartitionDirectory") -> None:
     links = found.links() if isinstance(found, LogRoot) else [found.path] if found.path.is_symlink() else []
     for path in links:
         raise linked_directory(path)
+
+
+def _unusable(found: "LogRoot | PartitionDirectory", *, is_changed: bool) -> "dict[Path, UnusableFileError]":
+    """Find the logs of a root that cannot be repaired. Raises UnusableFileError for a partition's own directory."""
+    from logstore.offline.log_root import LogRoot
+
+    if not isinstance(found, LogRoot):
+        ensure_usable(found.path, is_changed=is_changed)
+        return {}
+    unusable: dict[Path, UnusableFileError] = {}
+    for place in (found.path / name for name in found.live_names()):
+        try:
+            ensure_usable(place, is_changed=is_changed)
+        except UnusableFileError as error:
+            unusable[place] = error
+    return unusable
 
 
 def _lockable(found: "LogRoot | PartitionDirectory") -> "list[Path]":
