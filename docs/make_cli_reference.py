@@ -19,8 +19,8 @@ What holds for all commands:
 
 - Exit status 0: nothing wrong. 1: findings (damage, differences, records that would be lost). 2: could not do it, or
   not all of it: each thing that could not be done is one line on the error stream, and the rest is done all the same.
-  `elect` ends with 1 in place of 2, as Kafka's own tool does. 3, of `advise` and `audit`: acknowledged records are
-  lost, or will be under the leader that Kafka elects; this goes before all others.
+  `elect` ends with 1 in place of 2, as Kafka's own tool does. 3, of `advise`, `audit`, `recover` and `truncate`:
+  acknowledged records are lost, or will be under the leader that Kafka elects; this goes before all others.
 - Exit status 141 where whoever reads the output goes away before its end (`| head`), as with any command that a shell
   counts as ended by SIGPIPE. Nothing is said then.
 - `--json` prints one object with `schema_version`, or for `dump` and `mirror` one a line; errors too. See

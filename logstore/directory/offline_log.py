@@ -1,6 +1,6 @@
 """One log of a root, or one that stands alone, opened to be repaired while no broker works on it."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Container, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -8,7 +8,7 @@ from typing import Self
 
 from epoch.filesystem import REAL, FileSystem
 from logstore.files.clean_shutdown import CLEAN_SHUTDOWN_NAME, take_clean_shutdown
-from logstore.files.offset_checkpoint import OFFSET_CHECKPOINTS, OffsetCheckpoint
+from logstore.files.offset_checkpoint import HIGH_WATERMARK_CHECKPOINT, OFFSET_CHECKPOINTS, OffsetCheckpoint
 from logstore.log.log import Log
 from logstore.offline.partition_directory import PartitionDirectory
 from logstore.topic_partition import TopicPartition
@@ -29,24 +29,27 @@ class OfflineLog:
         cls,
         partition: PartitionDirectory,
         *,
+        keeps_high_watermark: bool = False,
         filesystem: FileSystem = REAL,
         progress: Callable[[int], object] = lambda _: None,
     ) -> Iterator[Self]:
         """Open the log, recovering it where needed; close it in the end, and lower what the checkpoint files claim.
 
         The caller holds the locks of the directory and of its root. What says that the broker stopped in order is gone
-        meanwhile: a crash midway is followed by a recovery. Raises CorruptCheckpointError, before anything is changed,
-        where a checkpoint file cannot be parsed, and what `Log.open` raises.
+        meanwhile: a crash midway is followed by a recovery. Where it `keeps_high_watermark`, only `truncate_to` lowers
+        that: beyond a log's end it is the last trace of records that the log has lost. Raises CorruptCheckpointError,
+        before anything is changed, where a checkpoint file cannot be parsed, and what `Log.open` raises.
         """
-        home = partition.path if partition.own_checkpoints is not None else partition.path.parent
-        _read_checkpoints(home)
+        ensure_checkpoints_parse(partition)
+        home = _home(partition)
         was_closed = (home / CLEAN_SHUTDOWN_NAME).exists()
         stopped = take_clean_shutdown(home, filesystem)
         with Log.open(
             partition.path, checkpoints=partition.checkpoints, filesystem=filesystem, progress=progress
         ) as log:
             yield cls(log, home, filesystem)
-        lower_checkpoints(home, log.topic_partition, log.log_end_offset, filesystem)
+        kept = {HIGH_WATERMARK_CHECKPOINT} if keeps_high_watermark else frozenset[str]()
+        lower_checkpoints(home, log.topic_partition, log.log_end_offset, filesystem, kept=kept)
         if was_closed:
             stopped.write(home / CLEAN_SHUTDOWN_NAME, filesystem)
 
@@ -56,17 +59,32 @@ class OfflineLog:
         self.log.truncate_to(offset)
 
 
+def ensure_checkpoints_parse(partition: PartitionDirectory) -> None:
+    """Raise CorruptCheckpointError where a checkpoint file of the log's home cannot be parsed, and OSError."""
+    _read_checkpoints(_home(partition))
+
+
 def lower_checkpoints(
-    home: Path, partition: TopicPartition, log_end_offset: int, filesystem: FileSystem = REAL
+    home: Path,
+    partition: TopicPartition,
+    log_end_offset: int,
+    filesystem: FileSystem = REAL,
+    *,
+    kept: Container[str] = (),
 ) -> None:
     """Take back what the checkpoint files in `home` say of a partition beyond its log's end; nothing is ever raised.
 
+    The files `kept`, by their names, are left as they are.
     Raises CorruptCheckpointError and OSError.
     """
     for path, checkpoint in _read_checkpoints(home).items():
-        if checkpoint.get(partition, 0) > log_end_offset:
+        if checkpoint.get(partition, 0) > log_end_offset and path.name not in kept:
             checkpoint[partition] = log_end_offset
             checkpoint.write(path, filesystem)
+
+
+def _home(partition: PartitionDirectory) -> Path:
+    return partition.path if partition.own_checkpoints is not None else partition.path.parent
 
 
 def _read_checkpoints(home: Path) -> dict[Path, OffsetCheckpoint]:

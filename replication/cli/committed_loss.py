@@ -12,7 +12,8 @@ if TYPE_CHECKING:
 def committed_loss(found: "RecoveredLog", end: int) -> "RecordSpan":
     """Tell what of a log's records was committed, by the checkpoint file, and goes once the log ends at `end`.
 
-    What stands behind damage goes too, for the log is recovered first: it is counted by offsets. Raises OSError.
+    What is beyond the log's end counts too, by offsets: it stands behind damage, and goes as the log is recovered
+    first, or is gone with its files. Raises OSError.
     """
     from replication.audit.comparison.record_tally import RecordTally, clipped
 
@@ -20,8 +21,7 @@ def committed_loss(found: "RecoveredLog", end: int) -> "RecordSpan":
     tally = RecordTally()
     for columns in found.batches_from(end) if end < committed else ():
         tally.add(clipped(_rows(columns), end, committed))
-    if found.damage:
-        tally.add(_stretch(found.log_end_offset, committed))
+    tally.add(_stretch(found.log_end_offset, committed))
     return tally.span
 
 

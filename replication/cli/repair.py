@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from logstore.offline.partition_directory import PartitionDirectory
 
 OutputOption = Annotated[
-    Path | None, typer.Option("--output", metavar="DIR2", help="Where the repaired copy goes; it must not exist yet.")
+    Path | None,
+    typer.Option("--output", metavar="DIR2", help="Change a copy of DIR, made here; it must not exist yet."),
 ]
 InPlaceOption = Annotated[bool, typer.Option("--in-place", help="Change DIR itself, after a question.")]
 DryRunOption = Annotated[bool, typer.Option("--dry-run", help="Only report what --in-place would do.")]

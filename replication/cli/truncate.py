@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from replication.cli.output import EXIT_CRITICAL, JsonOption, print_json, progress_bar, shown
+from replication.cli.output import EXIT_CRITICAL, EXIT_FINDINGS, JsonOption, print_json, progress_bar, shown
 from replication.cli.repair import DryRunOption, InPlaceOption, OutputOption, Repair, YesOption
 
 if TYPE_CHECKING:
@@ -35,13 +35,14 @@ def truncate(
     files say of the log, as its high watermark, is lowered to its end. A log that was not closed cleanly is recovered
     first. An offset at or beyond the log's end drops nothing.
 
-    Exit status 3 where committed records, those below the high watermark, are dropped, or with --dry-run would be: that
-    is said first, and done all the same where it was asked for.
+    Exit status 3 where committed records, those below the high watermark, are dropped, or with --dry-run would be, or
+    are gone already: that is said first, and done all the same where it was asked for. 1 where the file with the high
+    watermark cannot be read.
 
     Example: epochlog truncate /var/kafka-logs/orders-0 --to 11530 --output /tmp/truncated
     """
     from logstore import LogRoot, NotALogDirectoryError, RecoveredLog, RecoveryEstimate
-    from logstore.directory.offline_log import OfflineLog
+    from logstore.directory.offline_log import OfflineLog, ensure_checkpoints_parse
 
     repair = Repair(directory, output, in_place, dry_run, yes, json)
     repair.ensure_allowed()
@@ -53,6 +54,8 @@ def truncate(
                 file=directory,
                 advice="name one partition's directory",
             )
+        if output is None:
+            ensure_checkpoints_parse(opened)
         found = RecoveredLog.load(opened)
         outcome = _outcome(found, to)
         if dry_run:
@@ -63,7 +66,7 @@ def truncate(
         path = workplace.made()
         with (
             progress_bar("truncating", RecoveryEstimate.of([opened]).bytes) as advance,
-            OfflineLog.open(workplace.moved(opened, path), progress=advance) as offline,
+            OfflineLog.open(workplace.moved(opened, path), keeps_high_watermark=True, progress=advance) as offline,
         ):
             if outcome["log_end_offset"] < offline.log.log_end_offset:
                 offline.truncate_to(outcome["log_end_offset"])
@@ -77,13 +80,20 @@ def truncate(
 def _end_as(outcome: dict[str, Any]) -> None:
     if outcome["committed_lost"]["records"]:
         raise typer.Exit(EXIT_CRITICAL)
+    if outcome["high_watermark_unread"]:
+        raise typer.Exit(EXIT_FINDINGS)
 
 
 def _outcome(found: "RecoveredLog", to: int) -> dict[str, Any]:
+    from logstore.files.offset_checkpoint import HIGH_WATERMARK_CHECKPOINT
     from replication.cli.committed_loss import committed_loss
+    from replication.planning import Damage
 
+    damage = Damage.of(found)
     removed, end = found.removed_by_truncation(to), found.end_after_truncation(to)
     topic_partition, committed = found.partition.topic_partition, found.partition.checkpoints.high_watermark
+    # The high watermark goes down only with a truncation: beyond the end it is the last trace of what was committed.
+    is_cut = end < found.log_end_offset
     return {
         "topic": topic_partition.topic,
         "partition": topic_partition.partition,
@@ -92,10 +102,12 @@ def _outcome(found: "RecoveredLog", to: int) -> dict[str, Any]:
         "log_end_offset_before": found.log_end_offset,
         "log_end_offset": end,
         "high_watermark_before": committed,
-        "high_watermark": committed if committed is None else min(committed, end),
+        "high_watermark": committed if committed is None or not is_cut else min(committed, end),
+        "high_watermark_unread": HIGH_WATERMARK_CHECKPOINT in found.partition.checkpoints.unread,
         "records_removed": removed.records,
         "bytes_removed": removed.bytes,
         "committed_lost": committed_loss(found, end).as_json(),
+        "damage": damage and damage.as_json(),
         "dropped_by_recovery": found.dropped_bytes,
     }
 
@@ -105,7 +117,7 @@ def _plan(outcome: dict[str, Any]) -> list[str]:
         f"{_name(outcome)}: {_removed(outcome)} to drop; the log "
         f"ends at {outcome['log_end_offset_before']:,} and will end at {_end(outcome)}"
     )
-    return [*_committed(outcome, "is to be", "are to be"), plan]
+    return [*_committed(outcome, "is to be", "are to be"), *_damage(outcome, "are to be"), *_unknown(outcome), plan]
 
 
 def _deed(outcome: dict[str, Any]) -> list[str]:
@@ -113,7 +125,7 @@ def _deed(outcome: dict[str, Any]) -> list[str]:
         f"{_name(outcome)}: the log ended at {outcome['log_end_offset_before']:,} and ends "
         f"at {_end(outcome)}; {_removed(outcome)} dropped from {shown(outcome['directory'])}"
     )
-    return [*_committed(outcome, "was", "were"), deed]
+    return [*_committed(outcome, "was", "were"), *_damage(outcome, "were"), *_unknown(outcome), deed]
 
 
 def _removed(outcome: dict[str, Any]) -> str:
@@ -138,10 +150,37 @@ def _committed(outcome: dict[str, Any], of_one: str, of_several: str) -> Iterato
     from replication.audit.judgement.wording import span_of
 
     lost = span_of(outcome["committed_lost"])
-    if lost.records:
-        committed = f"the high watermark, {outcome['high_watermark_before']:,}"
+    if not lost.records:
+        return
+    committed = f"the high watermark, {outcome['high_watermark_before']:,}"
+    if lost.first_offset is not None and lost.first_offset >= outcome["log_end_offset_before"]:
+        what = "that lie below" if lost.records > 1 else "that lies below"
+        yield f"critical: {in_words(lost)} of {_name(outcome)} {what} {committed}, cannot be read from this log"
+    else:
         what = f"{of_one} dropped though it lies" if lost.records == 1 else f"{of_several} dropped though they lie"
         yield f"critical: {in_words(lost)} of {_name(outcome)} {what} below {committed}"
+
+
+def _damage(outcome: dict[str, Any], are: str) -> Iterator[str]:
+    """Say why the log ends before what the truncation was asked for, and what recovery drops for it."""
+    if not outcome["damage"]:
+        return
+    yield f"{_name(outcome)}: {outcome['damage']['message']}"
+    if dropped := outcome["dropped_by_recovery"]:
+        yield (
+            f"{_name(outcome)}: recovery ends the log there, at {outcome['log_end_offset_before']:,}, whatever --to "
+            f"says: {dropped:,} bytes {are} dropped"
+        )
+
+
+def _unknown(outcome: dict[str, Any]) -> Iterator[str]:
+    """Say where nobody knows whether what is dropped was committed."""
+    if outcome["high_watermark_before"] is None and (outcome["records_removed"] or outcome["dropped_by_recovery"]):
+        why = "could not be read" if outcome["high_watermark_unread"] else "does not mention it"
+        yield (
+            f"{_name(outcome)}: whether records that are dropped were committed is not known: its high watermark is "
+            f"not, for replication-offset-checkpoint {why}; see what other replicas hold first (epochlog advise)"
+        )
 
 
 def _report(outcome: dict[str, Any], lines: Sequence[str], *, json: bool) -> None:
