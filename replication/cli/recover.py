@@ -50,8 +50,8 @@ def recover(
 
     Each log ends before its first damaged batch afterwards; it is said where records below its high watermark are lost.
     Exit status 3 for that; 2 where a log could not be recovered, which keeps no other from it; 1 where anything was
-    dropped or rebuilt; with --dry-run, where batches would be dropped or leader epochs changed: it does not look at
-    indexes.
+    dropped or rebuilt, or a file beside the log is damaged that recovery leaves as it is; with --dry-run, where batches
+    would be dropped or leader epochs changed: it does not look at indexes.
 
     Example: epochlog recover /var/kafka-logs --output /tmp/recovered
     """
@@ -69,7 +69,7 @@ def recover(
         }
         estimate = RecoveryEstimate.of(partitions)
         if dry_run:
-            outcomes, unreadable = _each(partitions, RecoveryOutcome.expected)
+            outcomes, unreadable = _each(partitions, partial(_expected, as_root=workplace.is_brokers_root))
         else:
             repair.propose(str(estimate), *(_left_alone(*each) for each in unusable.items()))
             path = workplace.made()
@@ -80,7 +80,7 @@ def recover(
                 else:
                     copies = [workplace.moved(each, path) for each in partitions]
                     outcomes, unreadable = _each(copies, partial(_recover, advance=advance))
-    known = {each.topic_partition: each.checkpoints for each in partitions}
+    known = {each.topic_partition: each for each in partitions}
     outcomes = [each.knowing(known[each.partition]) for each in outcomes]
     unreadable |= unusable
     _report(estimate, outcomes, unreadable, dry_run=dry_run, json=json)
@@ -106,6 +106,15 @@ def _each(
         except (LogStoreError, OSError) as error:
             unreadable[partition.topic_partition] = error
     return outcomes, unreadable
+
+
+def _expected(partition: "PartitionDirectory", *, as_root: bool) -> RecoveryOutcome:
+    """Foresee what becomes of a log; one that is not recovered with its root is refused for its checkpoint files."""
+    from logstore.directory.offline_log import ensure_checkpoints_parse
+
+    if not as_root:
+        ensure_checkpoints_parse(partition)
+    return RecoveryOutcome.expected(partition)
 
 
 def _recover(partition: "PartitionDirectory", advance: Advance) -> RecoveryOutcome:

@@ -1,9 +1,14 @@
 """What recovery did to one log, or would do."""
 
+import os
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from pathlib import Path
+from stat import S_ISREG
 from typing import TYPE_CHECKING, Any, Self
 
 from replication.cli.output import told
+from replication.cli.unusable_file import named
 
 if TYPE_CHECKING:
     from logstore import DroppedTail, Log, RecoveredLog, RecoveryReport, TopicPartition
@@ -23,14 +28,27 @@ class RecoveryOutcome:
     """What the checkpoint file said before; None where it said nothing."""
     closed_in_order: bool = False
     """Whether the log counted as closed cleanly, so that no batches were checked."""
+    faults: tuple[str, ...] = ()
+    """What is wrong in files beside the log, which recovery leaves as they are."""
 
-    def knowing(self, checkpoints: "PartitionCheckpoints") -> Self:
-        """Add what the checkpoint files said before."""
+    def knowing(self, partition: "PartitionDirectory") -> Self:
+        """Add what the files beside the log said before."""
+        checkpoints = partition.checkpoints
         return replace(
             self,
             high_watermark_before=checkpoints.high_watermark,
             closed_in_order=checkpoints.clean_shutdown,
+            faults=(*faults_of_metadata(partition.path), *self._doubt(checkpoints)),
         )
+
+    def _doubt(self, checkpoints: "PartitionCheckpoints") -> Iterator[str]:
+        """Say where nobody knows whether what is lost was committed."""
+        from logstore.files.offset_checkpoint import HIGH_WATERMARK_CHECKPOINT
+
+        is_unread = HIGH_WATERMARK_CHECKPOINT in checkpoints.unread
+        if is_unread or (checkpoints.high_watermark is None and self.report.dropped):
+            why = "could not be read" if is_unread else "does not mention it"
+            yield f"whether committed records are lost is not known: {HIGH_WATERMARK_CHECKPOINT} {why}"
 
     @classmethod
     def of(cls, log: "Log") -> Self:
@@ -65,12 +83,12 @@ class RecoveryOutcome:
 
     @property
     def needs_attention(self) -> bool:
-        """Whether anything was changed, or committed records are lost."""
-        return self.report.changed or self.committed_offsets_lost > 0
+        """Whether anything was changed, or is wrong still, or committed records are lost."""
+        return self.report.changed or self.committed_offsets_lost > 0 or bool(self.faults)
 
     def __str__(self) -> str:
         """Say what was done and lost, or why there is nothing to say."""
-        told_of = ([self._loss()] if self.committed_offsets_lost else []) + self.deeds
+        told_of = ([self._loss()] if self.committed_offsets_lost else []) + self.deeds + [*self.faults]
         if told_of:
             return "; ".join(told_of)
         return "not checked: closed in order; --all checks it" if self.closed_in_order else "nothing was wrong"
@@ -107,8 +125,29 @@ class RecoveryOutcome:
             "high_watermark_before": self.high_watermark_before,
             "committed_offsets_lost": self.committed_offsets_lost,
             "closed_in_order": self.closed_in_order,
+            "faults": list(self.faults),
             **self.report.as_json(),
         }
+
+
+def faults_of_metadata(directory: Path) -> Iterator[str]:
+    """Say what is wrong with the file that has the topic's id; nothing where there is none, as before Kafka 2.8."""
+    from logstore import LogStoreError
+    from logstore.files.partition_metadata import PARTITION_METADATA_NAME, PartitionMetadata
+
+    path = directory / PARTITION_METADATA_NAME
+    if not os.path.lexists(path):
+        return
+    mode = path.lstat().st_mode
+    fault = f"{path}: {named(mode)} stands where this file belongs"
+    if S_ISREG(mode):
+        try:
+            PartitionMetadata.read(path)
+        except (LogStoreError, OSError) as error:
+            fault = told(error)
+        else:
+            return
+    yield f"{fault}; a broker with KRaft cannot load the log so, and takes one without the file for a stray one"
 
 
 def _dropped(log: "RecoveredLog") -> "list[DroppedTail]":

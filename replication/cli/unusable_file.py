@@ -45,7 +45,7 @@ def ensure_usable(directory: Path, *, is_changed: bool) -> None:
             continue
         mode = path.lstat().st_mode
         if S_ISDIR(mode) or (parsed.kind in _NEEDED and not S_ISREG(mode) and not _is_replaced(parsed.kind, mode)):
-            raise UnusableFileError(path, f"{_named(mode)} stands where this file belongs", _ADVICE)
+            raise UnusableFileError(path, f"{named(mode)} stands where this file belongs", _ADVICE)
         if S_ISREG(mode):
             _ensure_allowed(path, modes)
 
@@ -60,7 +60,8 @@ def _ensure_allowed(path: Path, modes: int) -> None:
         raise UnusableFileError(path, f"{what} by this user", "run as the broker's user, or give leave to do so")
 
 
-def _named(mode: int) -> str:
+def named(mode: int) -> str:
+    """Say what stands in the place of a file, by its mode."""
     if S_ISDIR(mode):
         return "a directory"
     if S_ISFIFO(mode):
