@@ -2,10 +2,15 @@
 
 import os
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
+
+import typer
 
 from replication.cli.output import EXIT_FAILED, print_json_line, told
 from replication.errors import ReplicationError
+
+UsageError: Final[type[Exception]] = typer.BadParameter.mro()[1]
+"""What typer raises for wrong options and arguments: click's, or that of its own copy of click."""
 
 
 class CommandError(ReplicationError, RuntimeError):

@@ -21,7 +21,7 @@ from replication.cli.demo import demo
 from replication.cli.dump import dump
 from replication.cli.elect import ElectCommand, elect
 from replication.cli.epochs import epochs
-from replication.cli.failure import ReportedError, print_failure, wants_json
+from replication.cli.failure import ReportedError, UsageError, print_failure, wants_json
 from replication.cli.mirror import mirror
 from replication.cli.output import (
     EXIT_FAILED,
@@ -60,8 +60,6 @@ COMMANDS = (
     version,
 )
 
-UsageError: Final[type[Exception]] = typer.BadParameter.mro()[1]
-"""What typer raises for wrong options and arguments: click's, or that of its own copy of click."""
 EMPTY_ARGUMENT: Final = re.compile("(--[a-z-]+=)?")
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from replication.cli.failure import CommandError
+from replication.cli.failure import CommandError, UsageError
 from replication.cli.output import progress_bar, shown
 from replication.cli.unusable_file import UnusableFileError, ensure_usable
 
@@ -46,7 +46,7 @@ class Repair:
         if self.output is not None and (self.in_place or self.dry_run):
             raise typer.BadParameter("goes neither with --in-place nor with --dry-run", param_hint="--output")
         if self.output is None and not (self.in_place or self.dry_run):
-            raise typer.BadParameter("name either --output DIR2 or --in-place", param_hint="--output")
+            raise UsageError("name either --output DIR2 or --in-place; or --dry-run, to see what would be done")
         if self.output is not None and self.output.resolve().is_relative_to(self.directory.resolve()):
             raise typer.BadParameter(
                 f"{self.output} lies in {self.directory}, which is only read then; name a directory apart from it",

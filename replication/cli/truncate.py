@@ -10,6 +10,7 @@ from replication.cli.output import EXIT_CRITICAL, EXIT_FINDINGS, JsonOption, pri
 from replication.cli.repair import DryRunOption, InPlaceOption, OutputOption, Repair, YesOption
 
 if TYPE_CHECKING:
+    from logstore.offline.partition_directory import PartitionDirectory
     from logstore.offline.recovered_log import RecoveredLog
 
 
@@ -41,7 +42,7 @@ def truncate(
 
     Example: epochlog truncate /var/kafka-logs/orders-0 --to 11530 --output /tmp/truncated
     """
-    from logstore import LogRoot, NotALogDirectoryError, RecoveredLog, RecoveryEstimate
+    from logstore import LogRoot, NotALogDirectoryError, RecoveryEstimate
     from logstore.directory.offline_log import OfflineLog, ensure_checkpoints_parse
 
     repair = Repair(directory, output, in_place, dry_run, yes, json)
@@ -56,7 +57,7 @@ def truncate(
             )
         if output is None:
             ensure_checkpoints_parse(opened)
-        found = RecoveredLog.load(opened)
+        found = _load(opened)
         outcome = _outcome(found, to)
         if dry_run:
             _report({**outcome, "dry_run": True}, _plan(outcome), json=json)
@@ -75,6 +76,17 @@ def truncate(
         outcome["dropped_by_recovery"] = offline.log.report.dropped_bytes
     _report({**outcome, "dry_run": False}, _deed(outcome), json=json)
     _end_as(outcome)
+
+
+def _load(partition: "PartitionDirectory") -> "RecoveredLog":
+    from epoch import EpochError
+    from logstore import RecoveredLog
+
+    try:
+        return RecoveredLog.load(partition)
+    except EpochError as error:
+        error.add_note("`epochlog recover` rebuilds this file from the batches: run it first")
+        raise
 
 
 def _end_as(outcome: dict[str, Any]) -> None:

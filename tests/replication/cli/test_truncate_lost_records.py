@@ -114,3 +114,12 @@ def test_a_dry_run_foresees_that_a_damaged_checkpoint_file_keeps_the_log_from_be
     assert f"{root}/{CHECKPOINT}: line 1: the bytes are not text" in planned.err
     copied = truncate(root, 300, ["--output"], "--json")
     assert (copied.status, copied.document["high_watermark_unread"]) == (1, True)
+
+
+def test_a_damaged_epoch_checkpoint_is_to_be_rebuilt_first(root: Path) -> None:
+    (root / "diverge-0/leader-epoch-checkpoint").write_text("0\n3\n0")
+    outcome = truncate(root, 300, ["--dry-run"])
+    assert outcome.status == 2
+    assert "line 3: '0' is not 2 fields; `epochlog recover` rebuilds this file from the batches" in outcome.err
+    assert epochlog("recover", root / "diverge-0", "--in-place", "--yes").status == 1
+    assert truncate(root, 300, ["--dry-run"]).status == 3
