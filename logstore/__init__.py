@@ -44,6 +44,7 @@ _NAMES_BY_MODULE = {
         "DecompressionError",
         "DecompressionLimitError",
         "DirectoryLockedError",
+        "DuplicatePartitionError",
         "FencedLeaderEpochError",
         "InvalidBatchHeaderError",
         "InvalidDirectoryNameError",

@@ -40,6 +40,7 @@ from logstore.errors import CorruptSnapshotError as CorruptSnapshotError
 from logstore.errors import DecompressionError as DecompressionError
 from logstore.errors import DecompressionLimitError as DecompressionLimitError
 from logstore.errors import DirectoryLockedError as DirectoryLockedError
+from logstore.errors import DuplicatePartitionError as DuplicatePartitionError
 from logstore.errors import FencedLeaderEpochError as FencedLeaderEpochError
 from logstore.errors import InvalidBatchHeaderError as InvalidBatchHeaderError
 from logstore.errors import InvalidDirectoryNameError as InvalidDirectoryNameError

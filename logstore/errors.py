@@ -83,6 +83,10 @@ class UnknownPartitionError(LogStoreError, LookupError):
     """No log.dirs root holds the partition (Kafka: UnknownTopicOrPartitionException)."""
 
 
+class DuplicatePartitionError(LogStoreError, ValueError):
+    """Two log directories that are used as one hold the same partition."""
+
+
 class PartitionExistsError(LogStoreError, FileExistsError):
     """The partition that was to be made is there already."""
 
@@ -227,7 +231,7 @@ class NotClosedError(LogStoreError, OSError):
 
 
 class ReentrantCallError(LogStoreError, RuntimeError):
-    """A signal handler used a log in the middle of a call of the thread that it interrupted."""
+    """A signal handler used a log or a directory of logs in the middle of a call of the thread that it interrupted."""
 
 
 # Files beside the log ----------------------------------------------------------------------------------------------

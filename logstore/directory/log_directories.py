@@ -1,8 +1,9 @@
 """The several log.dirs roots of one broker: a disk that fails takes only its own partitions offline (KIP-112)."""
 
 import os
-from collections.abc import Callable, Iterable
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -11,7 +12,13 @@ from uuid import UUID
 from epoch.resource_limits import is_limit, no_more_threads
 from logstore.closing import do_all
 from logstore.directory.log_directory import LogDirectory
-from logstore.errors import OfflineDirectoryError, PartitionExistsError, UnknownPartitionError
+from logstore.errors import (
+    DuplicatePartitionError,
+    LogStoreError,
+    OfflineDirectoryError,
+    PartitionExistsError,
+    UnknownPartitionError,
+)
 from logstore.files.clean_shutdown import UNKNOWN_BROKER_EPOCH
 from logstore.log.log import Log
 from logstore.log_config import LogConfig
@@ -40,10 +47,10 @@ class LogDirectories:
         """Open each root in a thread of its own, as `LogDirectory.open` does with the same options.
 
         A root whose disk fails is offline from the beginning. Raises DirectoryLockedError, and the disk's OSError
-        where no root is left; all locks are free again then.
+        where no root is left; DuplicatePartitionError where two roots hold one partition. Whatever is raised,
+        all locks are free again then.
         """
         opened: list[LogDirectory] = []
-        offline: dict[Path, OSError] = {}
         paths = [Path(root).absolute() for root in roots]
 
         def open_root(path: Path) -> LogDirectory:
@@ -51,23 +58,20 @@ class LogDirectories:
             opened.append(directory)
             return directory
 
+        threads = ThreadPoolExecutor(max(len(paths), 1))
         try:
-            with ThreadPoolExecutor(max(len(paths), 1)) as threads:
-                futures = {path: threads.submit(open_root, path) for path in paths}
-        except RuntimeError as error:
-            for directory in opened:
-                directory.abandon()
-            raise no_more_threads(error) from error
-        failures = {path: future.exception() for path, future in futures.items()}
-        opened = [future.result() for path, future in futures.items() if failures[path] is None]
-        for path, failure in failures.items():
-            if isinstance(failure, OSError) and failure.errno is not None and opened and not is_limit(failure):
-                offline[path] = failure
-            elif failure is not None:
-                for directory in opened:
-                    directory.abandon()
-                raise failure
-        return cls(opened, offline)
+            futures = {path: _submit(threads, open_root, path) for path in paths}
+            threads.shutdown()
+            offline = _offline({path: future.exception() for path, future in futures.items()})
+            directories = [future.result() for path, future in futures.items() if path not in offline]
+            _ensure_no_duplicates(directories)
+            return cls(directories, offline)
+        except BaseException:
+            # Those that are still being opened, too.
+            threads.shutdown(cancel_futures=True)
+            with suppress(OSError, LogStoreError):
+                do_all([directory.abandon for directory in opened], "the log directories")
+            raise
 
     def __enter__(self) -> Self:
         return self
@@ -142,3 +146,40 @@ class LogDirectories:
                 f"there is no partition {partition} in the roots that are online", advice=f"it may be in {roots}"
             )
         raise UnknownPartitionError(f"no root holds the partition {partition}", advice="create it first")
+
+
+def _submit(threads: ThreadPoolExecutor, open_root: Callable[[Path], LogDirectory], path: Path) -> Future[LogDirectory]:
+    try:
+        return threads.submit(open_root, path)
+    except RuntimeError as error:
+        raise no_more_threads(error) from error
+
+
+def _offline(failures: Mapping[Path, BaseException | None]) -> dict[Path, OSError]:
+    """Return the roots whose disk fails; raise what else failed, and where no root is left."""
+    offline: dict[Path, OSError] = {}
+    is_any_open = None in failures.values()
+    for path, failure in failures.items():
+        if isinstance(failure, OSError) and failure.errno is not None and is_any_open and not is_limit(failure):
+            offline[path] = failure
+        elif failure is not None:
+            raise failure
+    return offline
+
+
+def _ensure_no_duplicates(directories: Iterable[LogDirectory]) -> None:
+    """Raise DuplicatePartitionError where two roots hold one partition (Kafka: LogManager.loadLog).
+
+    A directory marked `-future` is the copy of a move between the roots, and no such duplicate.
+    """
+    found: dict[TopicPartition, Path] = {}
+    for directory in directories:
+        for partition in (*directory.partitions, *directory.unreadable):
+            path = directory.root / str(partition)
+            other = found.setdefault(partition, path)
+            if other != path:
+                raise DuplicatePartitionError(
+                    f"two roots hold the partition {partition}: {other} and {path}",
+                    file=path,
+                    advice="keep the log that is right, and move the other out of its root",
+                )

@@ -29,6 +29,7 @@ from logstore.errors import (
     NotALogDirectoryError,
     OfflineDirectoryError,
     PartitionExistsError,
+    ReentrantCallError,
     UnknownPartitionError,
     inherited_directory,
     linked_directory,
@@ -101,10 +102,10 @@ class LogDirectory:
         self._changes: RLock | RefusedLock = RLock()
         self._schedule = Schedule(
             {
-                self.notice_failures: 0,
+                self._notice_failures: 0,
                 self.flush_due_logs: settings.log_flush_scheduler_interval_ms,
-                self.checkpoint: settings.log_flush_offset_checkpoint_interval_ms,
-                self.checkpoint_high_watermarks: settings.replica_high_watermark_checkpoint_interval_ms,
+                self._write_recovery_points: settings.log_flush_offset_checkpoint_interval_ms,
+                self._write_high_watermarks: settings.replica_high_watermark_checkpoint_interval_ms,
                 self.enforce_retention: settings.log_retention_check_interval_ms,
                 self.remove_deleted: 0,
             },
@@ -225,6 +226,7 @@ class LogDirectory:
             raise InvalidDirectoryNameError(
                 f"{partition!r} is no partition", file=self.root, advice="name a topic, and a number from 0 on"
             )
+        self._ensure_between_calls()
         with self._changes:
             self._ensure_online()
             path = self.root / str(partition)
@@ -233,8 +235,8 @@ class LogDirectory:
             with self._watched():
                 if self._checkpoints.speak_of(partition):
                     # Of one that was deleted: after a crash that would be taken for what the new one holds.
-                    self.checkpoint()
-                    self.checkpoint_high_watermarks()
+                    self._write_recovery_points()
+                    self._write_high_watermarks()
                 # Whatever breaks this off, the next call goes on with it.
                 self._begun.add(partition)
                 if not path.exists():
@@ -253,6 +255,7 @@ class LogDirectory:
         Where that is broken off, the log is closed; the next call goes on with it. Raises as `log` and `Log.open` do;
         LogClosedError where its directory is gone.
         """
+        self._ensure_between_calls()
         with self._changes, self._watched():
             known = self.log(partition).give_up()
             log = self._logs[partition] = self._open_log(partition, known)
@@ -264,6 +267,7 @@ class LogDirectory:
         Nothing needs space for that: it is what helps where the disk is full. Where that is broken off, the partition
         may be closed already; the next call goes on with it. Raises UnknownPartitionError, OSError.
         """
+        self._ensure_between_calls()
         with self._changes, self._watched():
             self._ensure_online()
             self.log(partition).abandon()
@@ -274,7 +278,7 @@ class LogDirectory:
             self._flushed_ms.pop(partition, None)
             self._checkpoints.forget(partition)
             try:
-                self.checkpoint()
+                self._write_recovery_points()
             except OSError as error:
                 # Written when that is due next, and before there is such a partition again.
                 if not is_passing(error):
@@ -286,9 +290,10 @@ class LogDirectory:
         """Do what is due: flush by `flush_ms`, write checkpoints, enforce retention, remove what was deleted.
 
         A failed disk takes the root offline, as `failure` tells then. On a full one what failed is tried again when
-        it is due next. Once the directory is closed nothing is due. Raises nothing.
+        it is due next. Once the directory is closed nothing is due, and nothing is done in the middle of another call
+        of this thread. Raises nothing.
         """
-        if self._is_inherited:
+        if self._is_inherited or self._is_in_call:
             return
         with self._changes:
             for task in self._schedule.due(self._clock()):
@@ -301,13 +306,23 @@ class LogDirectory:
 
         Raises DirectoryLockedError once closed, OfflineDirectoryError, OSError.
         """
-        with self._changes, self._watched():
-            self._ensure_online()
-            self._checkpoints.write_recovery_points(self._logs)
+        self._ensure_between_calls()
+        with self._changes:
+            self._write_recovery_points()
 
     def checkpoint_high_watermarks(self) -> None:
         """Write the high watermarks, durably. Raises as `checkpoint` does."""
-        with self._changes, self._watched():
+        self._ensure_between_calls()
+        with self._changes:
+            self._write_high_watermarks()
+
+    def _write_recovery_points(self) -> None:
+        with self._watched():
+            self._ensure_online()
+            self._checkpoints.write_recovery_points(self._logs)
+
+    def _write_high_watermarks(self) -> None:
+        with self._watched():
             self._ensure_online()
             self._checkpoints.write_high_watermarks(self._logs)
 
@@ -352,11 +367,15 @@ class LogDirectory:
         A log that is poisoned since a call was broken off (LogPoisonedError), say by a full disk, says nothing of the
         disk: see `recover`.
         """
+        self._ensure_between_calls()
         with self._changes:
-            for log in self._logs.values():
-                if log.failure is not None and not isinstance(log.failure, LogPoisonedError):
-                    self._fail(log.failure)
-                    return
+            self._notice_failures()
+
+    def _notice_failures(self) -> None:
+        for log in self._logs.values():
+            if log.failure is not None and not isinstance(log.failure, LogPoisonedError):
+                self._fail(log.failure)
+                return
 
     def remove_deleted(self) -> None:
         """Remove the directories of deleted partitions whose delay has passed. Raises OSError."""
@@ -373,6 +392,7 @@ class LogDirectory:
         """
         if self._is_inherited:
             return
+        self._ensure_between_calls()
         self._thread.stop()
         with self._changes:
             try:
@@ -386,6 +406,7 @@ class LogDirectory:
         """Let go of everything and write nothing, as if the process had died."""
         if self._is_inherited:
             return
+        self._ensure_between_calls()
         self._thread.stop()
         with self._changes:
             self._let_go()
@@ -404,8 +425,15 @@ class LogDirectory:
         self._logs = {}
 
     def _let_go(self) -> None:
-        for log in self._logs.values():
-            log.abandon()
+        try:
+            do_all([log.abandon for log in self._logs.values()], f"the logs in {self.root}")
+        except (OSError, LogStoreError):
+            self._release()
+            raise
+        # Not where this is broken off: logs that are open yet are the lock's to guard, and the next call goes on.
+        self._release()
+
+    def _release(self) -> None:
         self._logs = {}
         self._lock.release()
 
@@ -413,6 +441,21 @@ class LogDirectory:
         """Take nothing more, and leave everything as it is: for a forked process, which does not hold the lock."""
         self._is_inherited = True
         self._changes = RefusedLock(self._refuse)
+
+    @property
+    def _is_in_call(self) -> bool:
+        """Whether a signal handler has interrupted a call of its own thread; the lock itself would let it in."""
+        changes = self._changes
+        return not isinstance(changes, RefusedLock) and changes._is_owned()  # type: ignore[attr-defined]  # noqa: SLF001
+
+    def _ensure_between_calls(self) -> None:
+        """Raise ReentrantCallError in the middle of a call of this thread: it goes on with what it has found."""
+        if self._is_in_call:
+            raise ReentrantCallError(
+                "the log directory is in the middle of another call of this thread",
+                file=self.root,
+                advice="do not use it in a signal handler that may interrupt such a call",
+            )
 
     def _refuse(self) -> NoReturn:
         raise inherited_directory(self.root)
@@ -534,8 +577,8 @@ class LogDirectory:
     def _fail(self, error: OSError) -> None:
         """Let go of all logs; the other roots go on (Kafka: handleLogDirFailure)."""
         self._failure = error
-        for log in self._logs.values():
-            log.abandon()
+        with suppress(OSError, LogStoreError):  # `error` is told
+            do_all([log.abandon for log in self._logs.values()], f"the logs in {self.root}")
         self._logs = {}
 
     def _ensure_online(self) -> None:

@@ -3,7 +3,9 @@
 import errno
 import os
 import shutil
+import signal
 from pathlib import Path
+from threading import Event, main_thread
 
 import pytest
 
@@ -13,6 +15,7 @@ from logstore.directory.log_directories import LogDirectories
 from logstore.directory.log_directory import LogDirectory
 from logstore.errors import (
     DirectoryLockedError,
+    DuplicatePartitionError,
     OfflineDirectoryError,
     PartitionExistsError,
     UnknownPartitionError,
@@ -109,3 +112,37 @@ def test_a_locked_root_is_an_error_and_leaves_the_others_free(tmp_path: Path) ->
     with LogDirectory.open(tmp_path / "disk-2"), pytest.raises(DirectoryLockedError):
         LogDirectories.open(roots(tmp_path))
     LogDirectories.open(roots(tmp_path)).close()
+
+
+def test_one_partition_in_two_roots_is_an_error_and_leaves_both_free(tmp_path: Path) -> None:
+    for root in roots(tmp_path):
+        with LogDirectory.open(root) as directory:
+            directory.create(PARTITIONS[0])
+    with pytest.raises(DuplicatePartitionError) as raised:
+        LogDirectories.open(roots(tmp_path))
+    assert all(str(root / "orders-0") in str(raised.value) for root in roots(tmp_path))
+    for root in roots(tmp_path):
+        LogDirectory.open(root).close()
+
+
+def test_the_copy_of_a_move_between_roots_is_no_duplicate(tmp_path: Path) -> None:
+    here, there = roots(tmp_path)
+    with LogDirectory.open(here) as directory:
+        directory.create(PARTITIONS[0])
+    (there / "orders-0.0123456789abcdef0123456789abcdef-future").mkdir(parents=True)
+    with LogDirectories.open([here, there]) as directories:
+        assert list(directories.partitions) == [PARTITIONS[0]]
+
+
+def test_whatever_is_raised_while_roots_are_opened_leaves_all_of_them_free(tmp_path: Path) -> None:
+    is_open = Event()
+
+    def interrupt(directory: LogDirectory) -> None:
+        if directory.root == roots(tmp_path)[0]:
+            signal.pthread_kill(main_thread().ident or 0, signal.SIGINT)
+            is_open.wait(0.2)
+
+    with pytest.raises(KeyboardInterrupt):
+        LogDirectories.open(roots(tmp_path), made=interrupt)
+    for root in roots(tmp_path):
+        LogDirectory.open(root).close()
