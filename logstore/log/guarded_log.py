@@ -70,6 +70,7 @@ class GuardedLog(ReadableLog):
         self._state = LogState.INHERITED
         self._reader = ClosedReader(self._reader, self._refuse)
         self._lock = RefusedLock(self._refuse)
+        self._is_nested = _never
         self._epochs.disown()
 
     def _do(self, state: LogState, call: Callable[[], T], *, needs_room: bool = False) -> T:
@@ -77,22 +78,27 @@ class GuardedLog(ReadableLog):
 
         What cannot be taken back is not begun without room for it; `needs_room` where it may come to that.
         """
+        if self._is_nested():
+            self._refuse_nested()
         with self._lock:
-            if self._state is not OPEN:
-                self._ensure_open()
-            if needs_room or state is not ADDING:
-                ensure_room(self.directory)
-            try:
-                self._history_before = self._epochs.history, self._reader.end[0]
-                self._state = state
-                result = call()
-                self._history_before = None
-                self._state = OPEN
-            except BaseException as error:
-                self._is_broken_off = True
-                self._settle(error)
-                raise
-            return result
+            return self._do_locked(state, call, needs_room=needs_room)
+
+    def _do_locked(self, state: LogState, call: Callable[[], T], *, needs_room: bool = False) -> T:
+        if self._state is not OPEN:
+            self._ensure_open()
+        if needs_room or state is not ADDING:
+            ensure_room(self.directory)
+        try:
+            self._history_before = self._epochs.history, self._reader.end[0]
+            self._state = state
+            result = call()
+            self._history_before = None
+            self._state = OPEN
+        except BaseException as error:
+            self._is_broken_off = True
+            self._settle(error)
+            raise
+        return result
 
     def _removing(self, call: Callable[[], T]) -> T:
         """Call in the middle of a change; readers that look meanwhile look again."""
@@ -124,6 +130,17 @@ class GuardedLog(ReadableLog):
             raise LogClosedError(
                 "the log is closed", file=self.directory, advice="use what has taken its place, or open it again"
             )
+        self._refuse_nested()
+
+    @property
+    def is_in_call(self) -> bool:
+        """Whether this thread is in the middle of a call that changes the log, and a signal handler or observer asks.
+
+        Each further one raises ReentrantCallError until that has come to its end.
+        """
+        return self._is_nested()
+
+    def _refuse_nested(self) -> NoReturn:
         raise ReentrantCallError(
             "the log is in the middle of another call of this thread",
             file=self.directory,
@@ -238,6 +255,10 @@ class GuardedLog(ReadableLog):
             complete(error, self.directory, f"the log takes nothing more: {self.recovery_advice}")
         if self._observer is not None:
             self._observer.failed(self.directory, error)
+
+
+def _never() -> bool:
+    return False
 
 
 def _reason(error: BaseException) -> str:

@@ -309,7 +309,7 @@ class Log(WritableLog):
 
     def _finish_truncation(self) -> None:
         self._current_epoch = -1
-        self.update_high_watermark(self._high_watermark)
+        self._move_high_watermark(self._high_watermark)
         self._write_own_checkpoints()
 
     def delete_records(self, before: int) -> bool:
@@ -397,6 +397,8 @@ class Log(WritableLog):
 
     def expire_producers(self) -> None:
         """Forget producers that have been idle for `producer_id_expiration_ms`."""
+        if self._is_nested():
+            self._refuse_nested()
         with self._lock:
             self._ensure_readable()
             self._producers.expire(self._clock())
@@ -408,13 +410,15 @@ class Log(WritableLog):
         """
         if self._is_inherited:
             return
+        if self._is_nested():
+            self._refuse_nested()
         with self._lock:
             if self._state is LogState.CLOSED:
                 self._let_go()  # a call that was broken off may not have come to that
                 return
-            self._do(ADDING, self._complete)
+            self._do_locked(ADDING, self._complete)
             # Even a full disk poisons it now: the mark of an orderly stop may be there, and nothing must follow it.
-            self._do(REMOVING, self._release)
+            self._do_locked(REMOVING, self._release)
             self._deleted.close()
             self._let_go()
 
@@ -439,14 +443,19 @@ class Log(WritableLog):
         """
         if self._is_inherited:
             return
+        if self._is_nested():
+            self._refuse_nested()
         with self._lock:
-            self._state = LogState.CLOSED
-            try:
-                for segment in self.segments:
-                    segment.abandon()
-                self._deleted.close()
-            finally:
-                self._let_go()
+            self._abandon()
+
+    def _abandon(self) -> None:
+        self._state = LogState.CLOSED
+        try:
+            for segment in self.segments:
+                segment.abandon()
+            self._deleted.close()
+        finally:
+            self._let_go()
 
     def _let_go(self) -> None:
         self._state = LogState.CLOSED
@@ -473,12 +482,15 @@ class Log(WritableLog):
         """
         if self._is_inherited:
             self._refuse()
+        if self._is_nested():
+            self._refuse_nested()
         successor: Log | None = None
         try:
             with self._lock:
                 self._ensure_recoverable()
                 self._is_given_up = True
-                known = self.give_up()
+                self._abandon()
+                known = self._known_for_successor()
                 successor = Log.open(
                     self.directory,
                     self.config,
@@ -512,6 +524,9 @@ class Log(WritableLog):
         Raises LogClosedError where its directory is gone: there it would begin as a new one.
         """
         self.abandon()
+        return self._known_for_successor()
+
+    def _known_for_successor(self) -> PartitionCheckpoints:
         if not self.directory.is_dir():
             raise LogClosedError(
                 "the log was deleted", file=self.directory, advice="create it anew; nothing is left to be recovered"

@@ -46,7 +46,10 @@ class ReadableLog(ABC):
     def __init__(self, directory: Path, loaded: LoadedLog) -> None:
         """Take over what `load_log` found."""
         self.directory = directory
-        self._lock: RLock | RefusedLock = RLock()
+        lock = RLock()
+        self._lock: RLock | RefusedLock = lock
+        # Looked at before the lock is taken: whatever is raised, and wherever, it is true.
+        self._is_nested: Callable[[], bool] = lock._is_owned  # type: ignore[attr-defined]  # noqa: SLF001  Condition's way
         self._state = LogState.OPEN
         self._is_inherited = False
         self._reader = LogReader(directory, SegmentList(loaded.segments), loaded.log_end_offset)

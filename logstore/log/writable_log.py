@@ -94,6 +94,8 @@ class WritableLog(GuardedLog):
         and OSError, with nothing appended.
         """
         data = records if isinstance(records, _BYTES) else encode_batch(records, template)
+        if self._is_nested():
+            self._refuse_nested()
         with self._lock:
             if self._state is not OPEN:
                 self._ensure_open()
@@ -141,6 +143,8 @@ class WritableLog(GuardedLog):
         Raises what `validate_for_follower` raises, RecordBatchTooLargeError, LogPoisonedError and OSError, with
         nothing appended.
         """
+        if self._is_nested():
+            self._refuse_nested()
         with self._lock:
             if self._state is not OPEN:
                 self._ensure_open()
@@ -315,16 +319,21 @@ class WritableLog(GuardedLog):
     def update_high_watermark(self, offset: int) -> int:
         """Move the high watermark, within the log's start and end; return where it is (Kafka: updateHighWatermark).
 
-        Raises LogClosedError.
+        Raises LogClosedError, and ReentrantCallError while this thread changes the log.
         """
         if type(offset) is not int:
             offset = whole_number(offset, "offset")
+        if self._state is not OPEN and self._is_nested():
+            self._refuse_nested()
         with self._lock:
             self._ensure_readable()
-            high_watermark = max(self._log_start_offset, min(offset, self.log_end_offset))
-            self._high_watermark = high_watermark
-            self._producers.on_high_watermark(high_watermark)
-            return high_watermark
+            return self._move_high_watermark(offset)
+
+    def _move_high_watermark(self, offset: int) -> int:
+        high_watermark = max(self._log_start_offset, min(offset, self.log_end_offset))
+        self._high_watermark = high_watermark
+        self._producers.on_high_watermark(high_watermark)
+        return high_watermark
 
     # --- segments
 
@@ -383,6 +392,8 @@ class WritableLog(GuardedLog):
 
     def flush(self) -> int:
         """Return once everything appended is on stable storage; return the recovery point, the log's end."""
+        if self._is_nested():
+            self._refuse_nested()
         with self._lock:
             self._ensure_open()
             try:
