@@ -293,7 +293,7 @@ class LogDirectory:
         it is due next. Once the directory is closed nothing is due, and nothing is done in the middle of another call
         of this thread. Raises nothing.
         """
-        if self._is_inherited or self._is_in_call:
+        if self._is_inherited or self._is_in_call or self._log_in_call is not None:
             return
         with self._changes:
             for task in self._schedule.due(self._clock()):
@@ -393,6 +393,7 @@ class LogDirectory:
         if self._is_inherited:
             return
         self._ensure_between_calls()
+        self._ensure_logs_between_calls()
         self._thread.stop()
         with self._changes:
             try:
@@ -407,6 +408,7 @@ class LogDirectory:
         if self._is_inherited:
             return
         self._ensure_between_calls()
+        self._ensure_logs_between_calls()
         self._thread.stop()
         with self._changes:
             self._let_go()
@@ -455,6 +457,21 @@ class LogDirectory:
                 "the log directory is in the middle of another call of this thread",
                 file=self.root,
                 advice="do not use it in a signal handler that may interrupt such a call",
+            )
+
+    @property
+    def _log_in_call(self) -> Log | None:
+        """A log of which this thread is in the middle of a call."""
+        return next((log for log in list(self._logs.values()) if log.is_in_call), None)
+
+    def _ensure_logs_between_calls(self) -> None:
+        """Raise ReentrantCallError in the middle of a log's call of this thread, for which all would wait in vain."""
+        log = self._log_in_call
+        if log is not None:
+            raise ReentrantCallError(
+                "a log of the directory is in the middle of a call of this thread",
+                file=log.directory,
+                advice="do not close the directory in a signal handler that may interrupt such a call",
             )
 
     def _refuse(self) -> NoReturn:

@@ -39,6 +39,18 @@ class SignallingDisk(FileSystem):
         super().fsync_directory(path)
 
 
+class DiskSignallingInFsync(FileSystem):
+    """The next fsync of a file is interrupted by a signal."""
+
+    armed = False
+
+    def fsync(self, descriptor: int) -> None:
+        super().fsync(descriptor)
+        if self.armed:
+            self.armed = False
+            os.kill(os.getpid(), signal.SIGUSR1)
+
+
 @pytest.fixture
 def handled() -> Iterator[Callable[[Callable[[], object]], None]]:
     """Set what the signal's handler does."""
@@ -82,3 +94,30 @@ def test_nothing_is_due_in_the_middle_of_a_call(
         assert not (tmp_path / "recovery-point-offset-checkpoint").exists()
         directory.run_periodic()
         assert (tmp_path / "recovery-point-offset-checkpoint").exists()
+
+
+@pytest.mark.parametrize("end", [LogDirectory.close, LogDirectory.abandon])
+@pytest.mark.parametrize("periodic", [False, True])
+def test_the_directory_stays_open_where_a_call_of_one_of_its_logs_is_interrupted(
+    tmp_path: Path,
+    handled: Callable[[Callable[[], object]], None],
+    end: Callable[[LogDirectory], None],
+    periodic: bool,
+) -> None:
+    disk = DiskSignallingInFsync()
+    with LogDirectory.open(tmp_path, filesystem=disk, periodic=periodic) as directory:
+        log = directory.create(PARTITION)
+        log.append([Record.of(b"v")])
+        refused: list[ReentrantCallError] = []
+
+        def call() -> None:
+            with pytest.raises(ReentrantCallError) as raised:
+                end(directory)
+            refused.append(raised.value)
+
+        handled(call)
+        disk.armed = True
+        log.flush()
+        assert len(refused) == 1
+        log.append([Record.of(b"w")])
+        assert directory.log(PARTITION).log_end_offset == 2
