@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
+from typing import Final
 
 from logstore.errors import LogStoreError
 from logstore.files.clean_shutdown import CLEAN_SHUTDOWN_NAME, CleanShutdown
@@ -27,6 +28,8 @@ _MARKS = {
     DirectoryMark.FUTURE: "a copy being moved between log.dirs; it takes the live log's place when it has caught up",
     DirectoryMark.STRAY: "found by a broker to which the partition is not assigned",
 }
+
+START_BEYOND_END: Final = "log-start-beyond-log-end"
 
 
 def check_root(root: LogRoot) -> Iterator[Finding]:
@@ -180,7 +183,7 @@ def _claims(checkpoints: PartitionCheckpoints) -> Iterator[_Claim]:
     )
     yield _Claim(
         LOG_START_OFFSET_CHECKPOINT,
-        "log-start-beyond-log-end",
+        START_BEYOND_END,
         "log start offset",
         checkpoints.log_start_offset,
         "Kafka drops the whole log and starts an empty one there; correct the file with the broker stopped",

@@ -77,6 +77,8 @@ class CopySummary:
     log_start_offset: int
     begins_at: int
     """Where the log began by what its files tell: below its start where its first segments are missing."""
+    is_dropped: bool
+    """Its start lies beyond its end: its broker drops all of it, and begins an empty log there."""
     log_end_offset: int
     """Where the log ends once its broker has loaded it, and cut it off at damage where that is what recovery does."""
     readable_end_offset: int
@@ -128,7 +130,7 @@ class CopySummary:
     @property
     def expected_start(self) -> int:
         """From which offset on the copy should have records, for no retention tells why they are missing."""
-        return self.begins_at if self.clean_shutdown else self.log_start_offset
+        return self.begins_at if self.clean_shutdown or self.is_dropped else self.log_start_offset
 
     @property
     def topic_partition(self) -> TopicPartition:

@@ -16,6 +16,7 @@ from logstore.verify import Finding
 from logstore.verify.compaction import ALWAYS_COMPACTED, may_lack_checkpoint
 from logstore.verify.epoch_check import FIRST_SEGMENT_MISSING
 from logstore.verify.finding import UNREADABLE
+from logstore.verify.root_check import START_BEYOND_END
 from replication.audit.copy_summary import CopySummary, OffsetRange, SegmentExtent
 from replication.audit.examination.copy_watch import CopyWatch
 
@@ -39,6 +40,10 @@ def summarize(
         [finding.offset or 0 for finding in findings if finding.kind == FIRST_SEGMENT_MISSING],
         default=loaded.log_start_offset,
     )
+    missing_from = begins_at if partition.checkpoints.clean_shutdown else loaded.log_start_offset
+    is_dropped = any(finding.kind == START_BEYOND_END for finding in findings)
+    if is_dropped and partition.segments:
+        begins_at = min(begins_at, partition.segments[0].base_offset)
     errors = [finding for finding in findings if finding.severity.is_damage and finding.kind != UNREADABLE]
     return CopySummary(
         replica=replica,
@@ -48,6 +53,7 @@ def summarize(
         clean_shutdown=partition.checkpoints.clean_shutdown,
         log_start_offset=loaded.log_start_offset,
         begins_at=begins_at,
+        is_dropped=is_dropped,
         log_end_offset=loaded.log_end_offset,
         readable_end_offset=watch.readable_end_offset,
         high_watermark=loaded.high_watermark,
@@ -59,7 +65,7 @@ def summarize(
         lineage=tuple((loaded.history or by_batches.truncate_to(loaded.log_end_offset)).entries),
         misfit_epochs=_ranges(misfit, watch.readable_end_offset),
         corrupt=tuple(watch.corrupt),
-        gaps=tuple(_gaps(watch, begins_at if partition.checkpoints.clean_shutdown else loaded.log_start_offset)),
+        gaps=tuple(_gaps(watch, missing_from)),
         segments=tuple(SegmentExtent(named_offset(tally.segment), tally.size) for tally in watch.segments),
         kept_segments=len(loaded.segments),
         valid_bytes=loaded.valid_bytes,
@@ -104,13 +110,13 @@ def _cleaned_to(watch: CopyWatch) -> int:
     return 0
 
 
-def _gaps(watch: CopyWatch, expected_start: int) -> Iterator[OffsetRange]:
+def _gaps(watch: CopyWatch, missing_from: int) -> Iterator[OffsetRange]:
     """Leave out what the cleaner may have made: it goes up to the active segment."""
     partition = watch.partition
     end = _cleaned_to(watch)
     if partition.segments and may_lack_checkpoint(partition):
         end = max(end, partition.segments[-1].base_offset)
-    missing_start = (expected_start, partition.log_start_offset - 1)
+    missing_start = (missing_from, partition.log_start_offset - 1)
     for first, last in (missing_start, *watch.gaps, (watch.batches_end, MAX_OFFSET)):
         if max(first, end) <= last:
             yield OffsetRange(max(first, end), last)

@@ -117,6 +117,8 @@ def _lacking(
 ) -> list[OffsetRange]:
     """Return the offsets at which the follower's records, if it has any, are not in the leader's log."""
     starts = max(leader.expected_start, follower.expected_start)
+    if leader.is_dropped:
+        return [OffsetRange(starts, LAST)]
     if leader is follower:
         # What stands behind damage, where recovery ends the log.
         return [OffsetRange(max(starts, leader.log_end_offset), LAST)] if leader.damage else []

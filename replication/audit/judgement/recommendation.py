@@ -129,7 +129,9 @@ def _reasons(summary: CopySummary, comparisons: Sequence[Comparison]) -> Iterabl
         yield f"damaged, {_errors(summary.log_errors)} in its log"
     elif summary.errors:
         yield f"damaged, {_errors(summary.errors)} in the files beside its log"
-    if summary.begins_at < summary.log_start_offset:
+    if summary.is_dropped:
+        yield f"its log start, {summary.log_start_offset:,}, is beyond its end: its broker drops all of it"
+    elif summary.begins_at < summary.log_start_offset:
         missing = f"offsets {summary.begins_at}..{summary.log_start_offset - 1}"
         yield f"its first segments {'are' if summary.clean_shutdown else 'may be'} missing ({missing})"
     if summary.unread:

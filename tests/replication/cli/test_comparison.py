@@ -11,7 +11,11 @@ from typing import Any
 
 import pytest
 
-from logstore.files.offset_checkpoint import HIGH_WATERMARK_CHECKPOINT, OffsetCheckpoint
+from logstore.files.offset_checkpoint import (
+    HIGH_WATERMARK_CHECKPOINT,
+    LOG_START_OFFSET_CHECKPOINT,
+    OffsetCheckpoint,
+)
 from logstore.offline.log_file import LogFile
 from logstore.offline.log_root import LogRoot
 from logstore.offline.partition_directory import PartitionDirectory
@@ -422,6 +426,25 @@ def test_what_an_empty_broker_should_hold_is_missing(command: str, options: tupl
     (roots[1] / HIGH_WATERMARK_CHECKPOINT).write_text("0\n0\n")
     outcome = epochlog(command, *named, *options)
     assert (outcome.status, "broker-2 lacks partitions that it should have: a-0" in outcome.err) == (1, True)
+
+
+@pytest.mark.parametrize("clean", [True, False])
+def test_a_copy_that_its_broker_will_drop_whole_has_nothing_to_lead_with(roots: list[Path], *, clean: bool) -> None:
+    a_0 = TopicPartition("a", 0)
+    for root in roots:
+        OffsetCheckpoint({a_0: 10}).write(root / HIGH_WATERMARK_CHECKPOINT)
+        if clean:
+            (root / ".kafka_cleanshutdown").write_text("")
+    OffsetCheckpoint({a_0: 1_000}).write(roots[0] / LOG_START_OFFSET_CHECKPOINT)
+    outcome = epochlog("advise", *roots, "--json")
+    (judged,) = [each for each in outcome.document["partitions"] if each["topic"] == "a"]
+    lost = {
+        each["replica"]: (each["lost"]["records"], each["acknowledged"]["records"]) for each in judged["candidates"]
+    }
+    assert lost == {"broker-1": (10, 10), "broker-2": (0, 0)}
+    assert (judged["kafkas_choice"], judged["least_loss"]) == ("broker-1", "broker-2")
+    assert "retention" not in judged["verdicts"]
+    assert outcome.status == 3
 
 
 class TestAnUnknownHighWatermark:
