@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from threading import Event
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
@@ -14,6 +13,7 @@ import typer
 from replication.cli.connection import Bootstrap, CommandConfig, client_settings
 from replication.cli.failure import CommandError, MissingPackageError
 from replication.cli.output import EXIT_FINDINGS, JsonOption, complain
+from replication.stop_request import StopRequest
 
 if TYPE_CHECKING:
     from replication.cli.mirror_display import Display
@@ -123,7 +123,7 @@ def mirror(
         raise typer.Exit(EXIT_FINDINGS)
 
 
-def _follow(opened: "Mirror", display: "Display", told: Event, *, once: bool) -> bool:
+def _follow(opened: "Mirror", display: "Display", told: StopRequest, *, once: bool) -> bool:
     """Look after the mirror until somebody says stop; return whether it had caught up before, or nothing is left."""
     is_done = False
     while not is_done and not told.wait(PAUSE_SECONDS):
@@ -150,14 +150,14 @@ def _metrics_served(opened: "Mirror", address: MetricsAddress | None) -> Iterato
 
 
 @contextmanager
-def _until_told() -> Iterator[Event]:
-    """Give an event that SIGINT and SIGTERM set; the second signal ends the process at once."""
-    told = Event()
+def _until_told() -> Iterator[StopRequest]:
+    """Give a request to stop that SIGINT and SIGTERM make; the second signal ends the process at once."""
+    told = StopRequest()
     before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
 
     def tell(number: int, _: object) -> None:
         signal.signal(number, before[signal.Signals(number)])
-        told.set()
+        told.make()
 
     for number in before:
         signal.signal(number, tell)

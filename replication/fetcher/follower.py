@@ -2,7 +2,6 @@
 
 import time
 from contextlib import ExitStack
-from threading import Event
 from types import TracebackType
 from typing import Final, Self
 
@@ -22,6 +21,7 @@ from replication.protocol.client.cluster_client import ClusterClient
 from replication.protocol.error_code import ErrorCode
 from replication.protocol.errors import raise_for
 from replication.protocol.messages.metadata import ClusterMetadata
+from replication.stop_request import StopRequest
 
 _DEFAULT: Final = ClientSettings()
 _LOOK_SECONDS: Final = 0.01
@@ -66,7 +66,7 @@ class Follower(OwnedByProcess):
         self._manager = FetcherManager(client_settings, settings, threads=threads, observer=observer, throttle=throttle)
         self._tracker = LeaderTracker(self._client, self._manager)
         self._logs: dict[TopicPartition, Log] = {}
-        self._stopped = Event()
+        self._stop_request = StopRequest()
         self.follow(partition, log)
 
     def follow(self, partition: TopicPartition, log: Log) -> None:
@@ -94,7 +94,7 @@ class Follower(OwnedByProcess):
         for _ in range(_TRIES):
             if not self._missing():
                 break
-            self._stopped.wait(_TRY_SECONDS)
+            self._stop_request.wait(_TRY_SECONDS)
             metadata = self._tracker.refresh()
         for partition in self._missing():
             raise UnknownTopicError(partition, self._bootstrap)
@@ -118,7 +118,7 @@ class Follower(OwnedByProcess):
                 self._raise_failure(partition)
                 if timeout is not None and deadline is not None and time.monotonic() >= deadline:
                     raise NotCaughtUpError(partition, timeout, self._standing(partition))
-                self._stopped.wait(_LOOK_SECONDS)
+                self._stop_request.wait(_LOOK_SECONDS)
 
     def run(self) -> None:
         """Follow until `stop` is called, by another thread or a signal's handler.
@@ -126,13 +126,13 @@ class Follower(OwnedByProcess):
         Raises FollowingFailedError once no partition is followed any more, InheritedError in a forked process.
         """
         self._ensure_own()
-        while not self._stopped.wait(_TRY_SECONDS):
+        while not self._stop_request.wait(_TRY_SECONDS):
             if all(self._failure(partition) for partition in self._logs):
                 self._raise_failure(next(iter(self._logs)))
 
     def stop(self) -> None:
-        """Let `run` and `catch_up` return; `close` ends the rest."""
-        self._stopped.set()
+        """Let `run` and `catch_up` return; `close` ends the rest. A signal handler may call it at any moment."""
+        self._stop_request.make()
 
     def close(self) -> None:
         """Follow no more: the logs are not touched after this.
@@ -142,7 +142,7 @@ class Follower(OwnedByProcess):
         """
         if self._is_inherited:
             return
-        self._stopped.set()
+        self._stop_request.make()
         # The last of these first, and each of them, whatever comes of those before.
         with ExitStack() as steps:
             steps.callback(self._client.close)
@@ -210,7 +210,7 @@ class Follower(OwnedByProcess):
         return state.reason if state is not None and state.phase is Phase.FAILED else ""
 
     def _raise_failure(self, partition: TopicPartition) -> None:
-        if self._stopped.is_set():
+        if self._stop_request.is_made:
             raise FollowingFailedError(partition, "the follower was stopped")
         reason = self._failure(partition)
         if reason:
