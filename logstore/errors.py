@@ -231,7 +231,10 @@ class NotClosedError(LogStoreError, OSError):
 
 
 class ReentrantCallError(LogStoreError, RuntimeError):
-    """A signal handler used a log or a directory of logs in the middle of a call of the thread that it interrupted."""
+    """A signal handler used a log or a directory of logs in the middle of a call of the thread that it interrupted.
+
+    Nothing is changed by the call that raises it.
+    """
 
 
 # Files beside the log ----------------------------------------------------------------------------------------------

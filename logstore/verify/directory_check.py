@@ -32,7 +32,7 @@ def check_directory(partition: PartitionDirectory, segments: Sequence[Segment]) 
     for name in sorted(partition.listing.directories.keys() - own):
         yield _no_file(name, "a directory", report)
     for name in sorted(partition.listing.other.keys() - own):
-        yield _no_file(name, "no file but a socket, a device or a link to nothing", report)
+        yield _no_file(name, "no file but a pipe, a socket, a device or a link to nothing", report)
     yield from _partners(partition, segments, report)
     yield from _small_files(partition, report)
     if partition.own_checkpoints is not None:

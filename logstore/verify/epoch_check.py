@@ -142,7 +142,8 @@ class EpochCheck(SilentCheck):
             return self._error(kind, f"{what}: records are gone, or the file is another log's; {REBUILD}", offset)
         return self._report.warning(
             kind,
-            f"{what}, as a kill between a truncation and its flush leaves it: Kafka drops it when it loads the log",
+            f"{what}: records are gone, the file is another log's, or a crash came between a truncation and its flush; "
+            "Kafka drops the entry when it loads the log",
             file=LEADER_EPOCH_CHECKPOINT,
             offset=offset,
         )

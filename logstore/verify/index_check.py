@@ -95,8 +95,8 @@ class IndexCheck(SilentCheck, Generic[Index]):
         if counted < len(index):
             yield self._report.info(
                 "index-entries-left",
-                f"{_entries(counted, len(index) - 1)} with {self._in_words(index, counted)}: they are of batches that "
-                "were truncated; a broker that runs does not count them, and builds the index anew after a crash",
+                f"{_entries(counted, len(index) - 1)} with {self._in_words(index, counted)}: no batch agrees, to "
+                "the index's end; a running broker does not count them, and builds the index anew after a crash",
                 file=name,
                 position=counted * self.slot_bytes,
                 offset=int(self._offsets(index)[counted]),

@@ -21,7 +21,7 @@ def run() -> None:
     except ModuleNotFoundError as error:
         if error.name not in {"typer", "rich"}:
             raise
-        message = f"the command line needs {error.name}: pip install 'epochlog[cli]'"
+        message = f"the command line needs {error.name}: install the extra `cli`, in a checkout: pip install '.[cli]'"
         if "--json" in sys.argv:
             # What prints every other error needs the very package that is missing.
             place = dict.fromkeys(("file", "line", "position", "offset"))

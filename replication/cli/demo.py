@@ -125,7 +125,9 @@ def _audit(cluster: Path) -> dict[str, Any]:
         from replication.errors import JavaMissingError
     except ModuleNotFoundError as error:
         missing = (error.name or "pyspark").partition(".")[0]
-        raise NoAuditError(f"The package {missing} is missing: pip install 'epochlog[cli,spark]'") from error
+        raise NoAuditError(
+            f"The package {missing} is missing: install the extra `spark`, in a checkout: pip install '.[cli,spark]'"
+        ) from error
     try:
         with session_for_a_while() as spark, audit(spark, [cluster]) as audited:
             return describe(spark, audited, [cluster])

@@ -23,7 +23,7 @@ class MissingPackageError(CommandError, ImportError):
     def __init__(self, what: str, error: ModuleNotFoundError, extra: str) -> None:
         """Take how the message begins, as "the mirror needs", and the extra of epochlog that has the package."""
         package = (error.name or "a package").partition(".")[0]
-        super().__init__(f"{what} {package}: pip install 'epochlog[cli,{extra}]'")
+        super().__init__(f"{what} {package}: install the extra `{extra}`, in a checkout: pip install '.[cli,{extra}]'")
 
 
 class ReportedError(Exception):

@@ -56,7 +56,12 @@ def test_a_directory_where_a_file_belongs_is_an_error_there(name: str, tmp_path:
         for each in verify_partition(PartitionDirectory.open(partition))
     } == {
         ("not-a-file", Severity.ERROR, name, "a directory"),
-        ("not-a-file", Severity.ERROR, "partition.metadata", "no file but a socket, a device or a link to nothing"),
+        (
+            "not-a-file",
+            Severity.ERROR,
+            "partition.metadata",
+            "no file but a pipe, a socket, a device or a link to nothing",
+        ),
         ("unknown-file", Severity.INFO, "lost+found", "not a file that Kafka writes in a partition directory"),
     }
 

@@ -257,7 +257,10 @@ def test_without_the_command_lines_libraries_one_line_says_what_to_install() -> 
     code = "import sys\nsys.modules['typer'] = None\nfrom replication.cli.__main__ import run\nrun()"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 2
-    assert done.stderr == "epochlog: the command line needs typer: pip install 'epochlog[cli]'\n"
+    assert (
+        done.stderr
+        == "epochlog: the command line needs typer: install the extra `cli`, in a checkout: pip install '.[cli]'\n"
+    )
 
 
 def test_help_and_version_load_no_kernels() -> None:

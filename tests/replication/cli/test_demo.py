@@ -47,7 +47,8 @@ def test_without_pyspark_the_story_is_told_and_it_says_how_to_get_it(monkeypatch
     outcome = epochlog("demo")
     assert outcome.status == 0, outcome.err
     assert "Yes, byte for byte." in outcome.out
-    assert "The package pyspark is missing: pip install 'epochlog[cli,spark]'" in outcome.out
+    assert "The package pyspark is missing: install the extra `spark`" in outcome.out
+    assert "in a checkout: pip install '.[cli,spark]'" in outcome.out
 
 
 def test_its_json_has_the_facts_and_what_the_audit_lacks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

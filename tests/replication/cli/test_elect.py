@@ -133,7 +133,7 @@ def test_without_any_option_the_help_is_shown_as_an_error() -> None:
         (("--help",), 0, "--dry-run"),
         (("--version",), 0, "4.3.1"),
         (("--bootstrap", "nowhere", "--election-type", "preferred"), 1, "One and only one of the following options"),
-        (("--bootstrap", "nowhere", "--election-type", "preferred", ALL), 1, "pip install 'epochlog[cli,wire]'"),
+        (("--bootstrap", "nowhere", "--election-type", "preferred", ALL), 1, "pip install '.[cli,wire]'"),
     ],
 )
 def test_without_the_extra_for_the_wire_only_elections_fail(

@@ -148,11 +148,19 @@ def test_a_failure_says_where_it_is(arguments: tuple[str, ...], kind: str, tmp_p
         (
             "kio",
             ("cluster", "--bootstrap", "b:1"),
-            "connecting to a cluster needs kio: pip install ",
+            "connecting to a cluster needs kio: install the extra `wire`, ",
         ),
         ("kio", ("mirror", "--bootstrap", "b:1", "--topic", "a", "--log-dir", "copy"), "the mirror needs kio: "),
-        ("py4j", ("audit", BROKER_1), "the audit needs py4j: pip install 'epochlog[cli,spark]'"),
-        ("typer", ("verify", BROKER_1), "the command line needs typer: pip install 'epochlog[cli]'"),
+        (
+            "py4j",
+            ("audit", BROKER_1),
+            "the audit needs py4j: install the extra `spark`, in a checkout: ",
+        ),
+        (
+            "typer",
+            ("verify", BROKER_1),
+            "the command line needs typer: install the extra `cli`, in a checkout: ",
+        ),
     ],
 )
 def test_a_package_that_is_missing_is_a_failure(package: str, arguments: tuple[object, ...], advice: str) -> None:
