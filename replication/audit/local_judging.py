@@ -10,11 +10,13 @@ from typing import Final
 
 from epoch.checkpoint import LEADER_EPOCH_CHECKPOINT
 from logstore.errors import LogStoreError
+from logstore.files.root_checkpoints import RootCheckpoints
 from logstore.offline.log_root import LogRoot
 from logstore.offline.partition_directory import PartitionDirectory
 from logstore.topic_partition import TopicPartition
-from logstore.verify import bytes_to_read
-from logstore.verify.root_check import check_root
+from logstore.verify import Finding, bytes_to_read
+from logstore.verify.finding import Reporter
+from logstore.verify.root_check import check_checkpoints, check_root
 from replication.audit.comparison.examined_copy import ExaminedCopy, in_place
 from replication.audit.examination.examination import Examination, examine
 from replication.audit.judgement.judgement import judge
@@ -83,10 +85,19 @@ def judge_replicas(
 
 
 def root_findings(replicas: Sequence[Replica]) -> Iterator[ReplicaFinding]:
-    """Check the files of the replicas' roots, such as the high watermarks; of single partitions no root is checked."""
+    """Check the files of the replicas' roots; of those of single partitions the checkpoint files, such as the HWs."""
     for replica in replicas:
-        for root in _roots(replica) if replica.is_root else ():
-            yield from (ReplicaFinding(replica.name, finding) for finding in check_root(LogRoot.open(root)))
+        if replica.is_root:
+            found = (finding for root in _roots(replica) for finding in check_root(LogRoot.open(root)))
+        else:
+            found = (finding for each in replica.partitions.values() for finding in _beside(each))
+        yield from (ReplicaFinding(replica.name, finding) for finding in found)
+
+
+def _beside(partition: PartitionDirectory) -> Iterator[Finding]:
+    """Check the checkpoint files beside a partition's directory; those within are its own, and checked with it."""
+    if partition.own_checkpoints is None:
+        yield from check_checkpoints(RootCheckpoints.read(partition.path.parent), Reporter(None))
 
 
 def bytes_of(replicas: Sequence[Replica], missing: Missing) -> int:

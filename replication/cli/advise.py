@@ -164,9 +164,15 @@ def _print_agreed(agreed: Sequence[dict[str, Any]]) -> None:
     from replication.audit.judgement.verdict import Verdict
 
     trimmed = [each for each in agreed if Verdict.RETENTION in each["verdicts"]]
-    whole = [each for each in agreed if each not in trimmed]
+    whole = [each for each in agreed if each not in trimmed and _is_high_watermark_known(each)]
+    doubtful = [each for each in agreed if each not in trimmed and each not in whole]
     if whole:
         print(f"all copies were read, any replica may lead, nothing is lost: {', '.join(map(_name, whole))}")
+    if doubtful:
+        print(
+            "all copies were read and agree, any replica may lead; no file tells up to where all were committed, so "
+            f"what all may have lost at their ends is not known: {', '.join(map(_name, doubtful))}"
+        )
     if trimmed:
         print(
             "all copies were read, any replica may lead, nothing is lost but what lies below the start of its log: "
@@ -182,6 +188,11 @@ def _is_agreed(partition: dict[str, Any]) -> bool:
     return set(partition["verdicts"]) <= harmless and not any(
         each["lost"] is None or each["lost"]["records"] or each["damage"] for each in partition["candidates"]
     )
+
+
+def _is_high_watermark_known(partition: dict[str, Any]) -> bool:
+    """Whether some copy's broker has noted how much was committed: what no copy has any more shows by that alone."""
+    return any(each["high_watermark"] is not None for each in partition["branches"])
 
 
 def _name_with_longest(partition: dict[str, Any]) -> str:

@@ -75,8 +75,9 @@ def state(log: Log) -> tuple[object, ...]:
 
 
 def if_free(log: Log, call: Callable[[], object]) -> None:
-    """Call, unless the log is in the middle of a change: another thread would wait for that."""
-    if not log.is_in_call:
+    """Call, unless another thread holds the log's lock: that one is in the middle of a change, and is waited for."""
+    if log._lock.acquire(blocking=False):
+        log._lock.release()
         call()
 
 
