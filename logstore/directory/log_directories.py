@@ -2,14 +2,14 @@
 
 import os
 from collections.abc import Callable, Iterable, Mapping
-from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 from uuid import UUID
 
-from epoch.resource_limits import is_limit, no_more_threads
+from epoch.resource_limits import is_limit
+from logstore.awaited_threads import AwaitedThreads
 from logstore.closing import do_all
 from logstore.directory.log_directory import LogDirectory
 from logstore.errors import (
@@ -36,6 +36,7 @@ class LogDirectories:
         """Take roots that are open, and those that could not be opened; see `open`."""
         self.roots = tuple(roots)
         self._offline = offline
+        self._being_made: dict[TopicPartition, object] = {}
 
     @classmethod
     def open(
@@ -58,17 +59,14 @@ class LogDirectories:
             opened.append(directory)
             return directory
 
-        threads = ThreadPoolExecutor(max(len(paths), 1))
         try:
-            futures = {path: _submit(threads, open_root, path) for path in paths}
-            threads.shutdown()
+            with AwaitedThreads(max(len(paths), 1)) as threads:
+                futures = {path: threads.submit(open_root, path) for path in paths}
             offline = _offline({path: future.exception() for path, future in futures.items()})
             directories = [future.result() for path, future in futures.items() if path not in offline]
             _ensure_no_duplicates(directories)
             return cls(directories, offline)
         except BaseException:
-            # Those that are still being opened, too.
-            threads.shutdown(cancel_futures=True)
             with suppress(OSError, LogStoreError):
                 do_all([directory.abandon for directory in opened], "the log directories")
             raise
@@ -115,13 +113,14 @@ class LogDirectories:
 
         Raises PartitionExistsError, OfflineDirectoryError where no root is online, and OSError.
         """
-        online = [root for root in self.roots if root.failure is None]
-        if not online:
-            raise OfflineDirectoryError("all log directories are offline", advice="replace the disks")
-        for root in online:
-            if partition in root.partitions or partition in root.unreadable:
-                raise PartitionExistsError(f"there is a partition {partition} already", file=root.root)
-        return min(online, key=lambda root: len(root.partitions)).create(partition, topic_id=topic_id)
+        # Each root refuses what it has itself only; a lock would be one more that a fork may inherit.
+        claim = object()
+        if self._being_made.setdefault(partition, claim) is not claim:
+            raise PartitionExistsError(f"another call is making the partition {partition}")
+        try:
+            return self._root_for(partition).create(partition, topic_id=topic_id)
+        finally:
+            del self._being_made[partition]
 
     def delete(self, partition: TopicPartition) -> None:
         """Remove a partition, as `LogDirectory.delete` does."""
@@ -136,6 +135,16 @@ class LogDirectories:
         """Close all roots, whatever becomes of each. Raises OSError, NotClosedError where several failed."""
         do_all([root.close for root in self.roots], "the log directories")
 
+    def _root_for(self, partition: TopicPartition) -> LogDirectory:
+        """Return the root with the fewest partitions, where none holds this one."""
+        online = [root for root in self.roots if root.failure is None]
+        if not online:
+            raise OfflineDirectoryError("all log directories are offline", advice="replace the disks")
+        for root in online:
+            if partition in root.partitions or partition in root.unreadable:
+                raise PartitionExistsError(f"there is a partition {partition} already", file=root.root)
+        return min(online, key=lambda root: len(root.partitions))
+
     def _root_of(self, partition: TopicPartition) -> LogDirectory:
         for root in self.roots:
             if partition in root.partitions or partition in root.unreadable:
@@ -146,13 +155,6 @@ class LogDirectories:
                 f"there is no partition {partition} in the roots that are online", advice=f"it may be in {roots}"
             )
         raise UnknownPartitionError(f"no root holds the partition {partition}", advice="create it first")
-
-
-def _submit(threads: ThreadPoolExecutor, open_root: Callable[[Path], LogDirectory], path: Path) -> Future[LogDirectory]:
-    try:
-        return threads.submit(open_root, path)
-    except RuntimeError as error:
-        raise no_more_threads(error) from error
 
 
 def _offline(failures: Mapping[Path, BaseException | None]) -> dict[Path, OSError]:

@@ -2,7 +2,6 @@
 
 import os
 from collections.abc import Callable, Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
@@ -13,7 +12,8 @@ from uuid import UUID
 
 from epoch.filesystem import REAL, FileSystem
 from epoch.forked import RefusedLock, disown_after_fork
-from epoch.resource_limits import naming_limits, no_more_threads
+from epoch.resource_limits import naming_limits
+from logstore.awaited_threads import AwaitedThreads
 from logstore.clock import now_ms
 from logstore.closing import do_all
 from logstore.directory.checkpoint_files import CheckpointFiles
@@ -500,11 +500,8 @@ class LogDirectory:
             for partition in live:
                 self._load_one(partition, checkpoints, progress)
         else:
-            with ThreadPoolExecutor(self._settings.num_recovery_threads_per_data_dir) as threads:
-                try:
-                    loads = [threads.submit(self._load_one, each, checkpoints, progress) for each in live]
-                except RuntimeError as error:
-                    raise no_more_threads(error) from error
+            with AwaitedThreads(self._settings.num_recovery_threads_per_data_dir) as threads:
+                loads = [threads.submit(self._load_one, each, checkpoints, progress) for each in live]
                 for future in loads:
                     future.result()
         self._adopt()

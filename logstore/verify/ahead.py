@@ -1,8 +1,9 @@
 """Work on one thing while another thread makes the next."""
 
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from typing import Final, TypeVar
+
+from logstore.awaited_threads import AwaitedThreads
 
 Item = TypeVar("Item")
 
@@ -12,7 +13,7 @@ WORTH_A_THREAD: Final = 32 << 20
 
 def ahead(items: Iterator[Item]) -> Iterator[Item]:
     """Yield the same items, each made while the one before is worked on: kernels run without the GIL."""
-    with ThreadPoolExecutor(1) as thread:
+    with AwaitedThreads(1) as thread:
         coming = thread.submit(next, items, None)
         while (item := coming.result()) is not None:
             coming = thread.submit(next, items, None)

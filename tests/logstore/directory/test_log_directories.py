@@ -4,8 +4,10 @@ import errno
 import os
 import shutil
 import signal
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from threading import Event, main_thread
+from threading import Event, Thread, main_thread
+from time import sleep
 
 import pytest
 
@@ -20,9 +22,11 @@ from logstore.errors import (
     PartitionExistsError,
     UnknownPartitionError,
 )
+from logstore.log_config import LogConfig
 from logstore.topic_partition import TopicPartition
 
 PARTITIONS = [TopicPartition("orders", number) for number in range(4)]
+SECONDS = 30
 
 
 class OneFailingDisk(FileSystem):
@@ -146,3 +150,45 @@ def test_whatever_is_raised_while_roots_are_opened_leaves_all_of_them_free(tmp_p
         LogDirectories.open(roots(tmp_path), made=interrupt)
     for root in roots(tmp_path):
         LogDirectory.open(root).close()
+
+
+@pytest.mark.parametrize("number", range(2))
+def test_a_root_whose_thread_was_interrupted_as_it_started_is_free_again(
+    tmp_path: Path, number: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # As a signal does between the start of a thread and its entry in the executor's list of threads.
+    start = Thread.start
+    started: list[Thread] = []
+
+    def interrupted(thread: Thread) -> None:
+        start(thread)
+        started.append(thread)
+        if len(started) == number + 1:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(Thread, "start", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        LogDirectories.open(roots(tmp_path), made=lambda _: sleep(0.05))
+    monkeypatch.undo()
+    for root in roots(tmp_path):
+        LogDirectory.open(root).close()
+
+
+def test_a_partition_that_two_threads_make_at_once_is_in_one_root(tmp_path: Path) -> None:
+    partition = PARTITIONS[0]
+    is_making, other_is_through = Event(), Event()
+
+    def config_of(_: TopicPartition) -> LogConfig:
+        is_making.set()
+        assert other_is_through.wait(SECONDS)
+        return LogConfig()
+
+    with LogDirectories.open(roots(tmp_path), config_of) as directories, ThreadPoolExecutor(1) as thread:
+        made = thread.submit(directories.create, partition)
+        assert is_making.wait(SECONDS)
+        with pytest.raises(PartitionExistsError, match="another call is making the partition orders-0"):
+            directories.create(partition)
+        other_is_through.set()
+        assert made.result() is directories.log(partition)
+        with pytest.raises(PartitionExistsError, match="there is a partition orders-0 already"):
+            directories.create(partition)
