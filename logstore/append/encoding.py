@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final, cast
 from logstore.append.wrong_records import wrong_records
 from logstore.arguments import MAX_EPOCH, number_within
 from logstore.batch.batch import MAX_OFFSET
+from logstore.batch.batch_attributes import NO_TIMESTAMP
 from logstore.batch.batch_template import BatchTemplate
 from logstore.batch.compression.codec import Codec
 from logstore.batch.control import EndTransactionMarker
@@ -28,7 +29,7 @@ _MAX_INT16: Final = 2**15 - 1
 def encode_batch(records: Sequence[Record], template: BatchTemplate | None = None) -> bytearray:
     """Encode one batch. The records get consecutive offsets from the template's on; their own are not looked at.
 
-    Raises ValueError without records, and TypeError for what are none.
+    Raises ValueError without records and for negative timestamps other than -1, and TypeError for what are no records.
 
     >>> data = encode_batch([Record.of(b"value", b"key")], BatchTemplate(codec=Codec.ZSTD))
     """
@@ -37,13 +38,17 @@ def encode_batch(records: Sequence[Record], template: BatchTemplate | None = Non
             raise ValueError("a batch without records cannot be appended")
         base_timestamp = records[0].timestamp
         section = encode_records(records, base_timestamp)
-        max_timestamp = max(record.timestamp for record in records)
+        timestamps = [record.timestamp for record in records]
+        max_timestamp = max(timestamps)
+        is_timely = min(timestamps) >= NO_TIMESTAMP
     except (TypeError, AttributeError, LookupError):
         # Looked at only now: most are right, and would pay for it.
         problem = wrong_records(records)
         if problem is None:
             raise
         raise problem from None
+    if not is_timely:
+        raise wrong_records(records) or ValueError("records have negative timestamps")
     if template is None:
         template = BatchTemplate()
     try:

@@ -1,5 +1,6 @@
 """What somebody gave to be appended that cannot be: said in words, once encoding it has failed."""
 
+from logstore.batch.batch_attributes import NO_TIMESTAMP
 from logstore.batch.record import Record
 
 _RECORDS = "pass a list or tuple of Record, such as [Record.of(b'value')], or the bytes of one batch"
@@ -18,9 +19,9 @@ def wrong_records(records: object) -> TypeError | ValueError | None:
         problem = _wrong_field(record)
         if problem:
             return TypeError(f"record {number}: {problem}")
-        if not -(2**63) <= record.timestamp < 2**63:
+        if not NO_TIMESTAMP <= record.timestamp < 2**63:
             what = f"record {number}: its timestamp is {record.timestamp:,}"
-            return ValueError(f"{what}: pass milliseconds since 1970 UTC, within 64 bits")
+            return ValueError(f"{what}: pass milliseconds since 1970 UTC, 0 to 2**63 - 1, or -1 for none")
     return None
 
 

@@ -119,8 +119,8 @@ class ReadableLog(ABC):
 
         With `min_one_batch` the first batch comes even where it is larger. An offset at the end, or beyond what
         `isolation` lets see, gets an empty answer; raises OffsetOutOfRangeError before the log's start or after its
-        end, ValueError for negative `max_bytes`, LogClosedError, LogPoisonedError where a truncation was broken off,
-        and OSError.
+        end, TypeError for what is no whole number, ValueError for negative `max_bytes`, LogClosedError,
+        LogPoisonedError where a truncation was broken off, and OSError.
         """
         while True:
             reader = self._reader
@@ -129,7 +129,7 @@ class ReadableLog(ABC):
                 view = self._read(offset, max_bytes, isolation, min_one_batch)
             except Exception as error:
                 if changes == reader.changes and not changes & 1:
-                    self._name(error, offset=offset, max_bytes=max_bytes)
+                    name_memory(error, self.directory)
                     raise
             else:
                 if changes == reader.changes and not changes & 1:
@@ -166,6 +166,8 @@ class ReadableLog(ABC):
         return None if answer.end_offset == UNDEFINED_EPOCH_OFFSET else answer
 
     def _read(self, offset: int, max_bytes: int, isolation: Isolation, min_one_batch: bool) -> ReadView:
+        if type(offset) is not int or type(max_bytes) is not int:  # a float would pass for one
+            offset, max_bytes = whole_number(offset, "offset"), whole_number(max_bytes, "max_bytes")
         reader = self._reader
         end = reader.end
         if not self._log_start_offset <= offset <= end[0]:
@@ -182,13 +184,6 @@ class ReadableLog(ABC):
     def _ensure_readable(self) -> None:
         if self._is_inherited or self._state is LogState.CLOSED:
             self._refuse()
-
-    def _name(self, error: Exception, **numbers: object) -> None:
-        """Raise what names the number that is none, or the limit that left no memory; else nothing."""
-        if isinstance(error, TypeError):
-            for name, number in numbers.items():
-                whole_number(number, name)
-        name_memory(error, self.directory)
 
     @abstractmethod
     def _refuse(self) -> NoReturn:
