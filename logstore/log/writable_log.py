@@ -93,7 +93,11 @@ class WritableLog(GuardedLog):
         batch, what `validate_for_leader` and `ProducerState.prepare` raise, RecordBatchTooLargeError, LogPoisonedError
         and OSError, with nothing appended.
         """
-        data = records if isinstance(records, _BYTES) else encode_batch(records, template)
+        try:
+            data = records if isinstance(records, _BYTES) else encode_batch(records, template)
+        except MemoryError as error:
+            name_memory(error, self.directory)
+            raise
         if self._is_nested():
             self._refuse_nested()
         with self._lock:

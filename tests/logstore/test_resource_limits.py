@@ -271,6 +271,18 @@ def test_a_call_that_gets_no_memory_names_the_limit_and_the_log_goes_on(
     assert_sound(log.directory)
 
 
+def test_records_that_get_no_memory_to_be_encoded_name_the_limit(tmp_path: Path) -> None:
+    records = [Record.of(bytes(128 << 20))]
+    with Log.open(tmp_path / "t-0") as log:
+        in_use = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+        with (
+            limited(resource.RLIMIT_AS, in_use + (32 << 20)),
+            pytest.raises(MemoryError, match="t-0: no memory is left: the limit RLIMIT_AS of "),
+        ):
+            log.append(records)
+        assert (log.failure, log.log_end_offset) == (None, 0)
+
+
 class Forgetful(FileSystem):
     """Has no memory for a write while it is told so."""
 
