@@ -87,6 +87,8 @@ class CopySummary:
     """Within the log."""
     checkpointed_high_watermark: int | None
     """As the checkpoint file has it: beyond the log's end where damage cuts off what was acknowledged."""
+    high_watermark_unread: bool
+    """Whether the checkpoint file is there and could not be read: it may tell."""
     recovery_point: int | None
     cleaner_offset: int | None
     """The checkpointed one (Kafka: first dirty offset)."""

@@ -168,11 +168,16 @@ def _print_agreed(agreed: Sequence[dict[str, Any]]) -> None:
     doubtful = [each for each in agreed if each not in trimmed and each not in whole]
     if whole:
         print(f"all copies were read, any replica may lead, nothing is lost: {', '.join(map(_name, whole))}")
-    if doubtful:
-        print(
-            "all copies were read and agree, any replica may lead; no file tells up to where all were committed, so "
-            f"what all may have lost at their ends is not known: {', '.join(map(_name, doubtful))}"
-        )
+    unread = [each for each in doubtful if any(branch["high_watermark_unread"] for branch in each["branches"])]
+    for why, partitions in (
+        ("no file tells up to where all were committed", [each for each in doubtful if each not in unread]),
+        ("a file that tells up to where all were committed could not be read", unread),
+    ):
+        if partitions:
+            print(
+                f"all copies were read and agree, any replica may lead; {why}, so what all may have lost at their "
+                f"ends is not known: {', '.join(map(_name, partitions))}"
+            )
     if trimmed:
         print(
             "all copies were read, any replica may lead, nothing is lost but what lies below the start of its log: "

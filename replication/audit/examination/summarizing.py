@@ -7,6 +7,7 @@ from epoch import EpochHistory
 from logstore.batch.batch import MAX_OFFSET
 from logstore.errors import LogStoreError
 from logstore.file_name import FileKind, parse_file_name
+from logstore.files.offset_checkpoint import HIGH_WATERMARK_CHECKPOINT
 from logstore.files.partition_metadata import PartitionMetadata, format_uuid
 from logstore.offline.epoch_runs import EpochRun
 from logstore.offline.partition_directory import PartitionDirectory
@@ -58,6 +59,7 @@ def summarize(
         readable_end_offset=watch.readable_end_offset,
         high_watermark=loaded.high_watermark,
         checkpointed_high_watermark=partition.checkpoints.high_watermark,
+        high_watermark_unread=HIGH_WATERMARK_CHECKPOINT in partition.checkpoints.unread,
         recovery_point=partition.checkpoints.recovery_point,
         cleaner_offset=partition.checkpoints.cleaner_offset,
         cleaned_to=_cleaned_to(watch),

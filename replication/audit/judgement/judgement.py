@@ -170,4 +170,5 @@ def _branch(summary: CopySummary) -> Branch:
         summary.records,
         summary.log_bytes,
         summary.lineage,
+        summary.high_watermark_unread,
     )

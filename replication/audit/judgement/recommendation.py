@@ -125,6 +125,8 @@ def _errors(number: int) -> str:
 def _reasons(summary: CopySummary, comparisons: Sequence[Comparison]) -> Iterable[str]:
     if summary.damage is not None:
         yield f"damaged, its log counts as ending at offset {summary.log_end_offset:,}: {summary.damage}"
+    elif summary.errors and not summary.segments:
+        yield "damaged, all its segments are missing: it has no .log file"
     elif summary.log_errors:
         yield f"damaged, {_errors(summary.log_errors)} in its log"
     elif summary.errors:

@@ -98,6 +98,8 @@ class Branch:
     records: int
     bytes: int
     lineage: tuple[EpochEntry, ...]
+    high_watermark_unread: bool = False
+    """Whether the file that may tell the high watermark could not be read."""
 
     def as_json(self) -> dict[str, Any]:
         """Return the branch as `epochlog audit --json` prints it."""
@@ -106,6 +108,7 @@ class Branch:
             "log_start_offset": self.log_start_offset,
             "log_end_offset": self.log_end_offset,
             "high_watermark": self.high_watermark,
+            "high_watermark_unread": self.high_watermark_unread,
             "records": self.records,
             "bytes": self.bytes,
             "lineage": [entry._asdict() for entry in self.lineage],

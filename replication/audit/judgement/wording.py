@@ -82,9 +82,16 @@ def _elected(candidate: Json) -> str:
 
 
 def _limits(partition: Json) -> str:
-    """Say of which copies no file tells what was acknowledged."""
-    unknown = [each["replica"] for each in partition["branches"] if each["high_watermark"] is None]
-    return f" as far as is known (no file tells the high watermark of {', '.join(unknown)})" if unknown else ""
+    """Say of which copies it is not known what was acknowledged, and why."""
+    unread = [each["replica"] for each in partition["branches"] if each["high_watermark_unread"]]
+    unknown = [
+        each["replica"]
+        for each in partition["branches"]
+        if each["high_watermark"] is None and each["replica"] not in unread
+    ]
+    why = [f"no file tells the high watermark of {', '.join(unknown)}"] if unknown else []
+    why += [f"the file with the high watermark of {', '.join(unread)} could not be read"] if unread else []
+    return f" as far as is known ({'; '.join(why)})" if why else ""
 
 
 def _starts_later(partition: Json, replica: str) -> bool:

@@ -155,6 +155,7 @@ PARTITIONS: Final[Columns] = {
             "log_start_offset": _LONG,
             "log_end_offset": _LONG,
             "high_watermark": _LONG,
+            "high_watermark_unread": _FLAG,
             "records": _LONG,
             "bytes": _LONG,
             "lineage": _rows_of({"epoch": _INT, "start_offset": _LONG}),

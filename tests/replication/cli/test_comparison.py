@@ -465,6 +465,26 @@ class TestAnUnknownHighWatermark:
             OffsetCheckpoint({TopicPartition(partition, 0): 10}).write(roots[0] / HIGH_WATERMARK_CHECKPOINT)
             assert f"nothing is lost: {partition}-0" in epochlog("advise", *roots).out
 
+    @pytest.mark.parametrize("clash", [True, False])
+    def test_may_be_told_by_a_file_that_could_not_be_read(self, roots: list[Path], *, clash: bool) -> None:
+        if clash:
+            shutil.rmtree(roots[1] / "a-0")
+            write_partition(roots[1], [SOUND[0], ABatch(5, 10, 0)], EPOCHS[:1], name="a-0")
+        (roots[1] / HIGH_WATERMARK_CHECKPOINT).write_text("garbage")
+        outcome = epochlog("advise", *roots)
+        assert outcome.status == 1
+        if clash:
+            told = (
+                "as far as is known (no file tells the high watermark of broker-1; the file with the high watermark of "
+                "broker-2 could not be read)"
+            )
+            assert told in outcome.out.splitlines()[0]
+        told = "a file that tells up to where all were committed could not be read, so what all may have lost"
+        assert told in outcome.out.splitlines()[-1]
+        assert "no file tells up to" not in outcome.out
+        branches = epochlog("advise", *roots, "--json").document["partitions"][0]["branches"]
+        assert [each["high_watermark_unread"] for each in branches] == [False, True]
+
     def test_is_said_where_it_decides(self, roots: list[Path]) -> None:
         status, judged, complaint = compare("plan", roots, "--protocol", "high-watermark")
         assert (status, judged) == (2, [])

@@ -121,6 +121,9 @@ def test_nobody_reassures_of_a_partition_whose_segments_are_gone(
         assert not [line for line in reassured(told).splitlines() if name in line]
     (judged,) = [each for each in document["partitions"] if f"{each['topic']}-{each['partition']}" == name]
     assert "damaged" in judged["verdicts"]
+    without, other = judged["candidates"]
+    assert without["damage"].startswith("damaged, all its segments are missing: it has no .log file")
+    assert other["damage"] is None
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ def branch(replica: str, end: int, *lineage: dict[str, int], start: int = 0, hw:
         "log_start_offset": start,
         "log_end_offset": end,
         "high_watermark": hw,
+        "high_watermark_unread": False,
         "records": end - start,
         "bytes": 70 * (end - start),
         "lineage": list(lineage),
