@@ -1,6 +1,6 @@
 """`epochlog recover`."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -25,7 +25,7 @@ from replication.cli.recovery_outcome import RecoveryOutcome
 from replication.cli.repair import DryRunOption, InPlaceOption, OutputOption, Repair, Workplace, YesOption
 
 if TYPE_CHECKING:
-    from logstore import LogStoreError, RecoveryEstimate, TopicPartition
+    from logstore import Log, LogStoreError, RecoveryEstimate, TopicPartition
     from logstore.files.root_checkpoints import PartitionCheckpoints
     from logstore.offline.partition_directory import PartitionDirectory
     from replication.cli.unusable_file import UnusableFileError
@@ -128,14 +128,33 @@ def _recover(partition: "PartitionDirectory", advance: Advance) -> RecoveryOutco
 def _recover_root(
     workplace: Workplace, path: Path, advance: Advance, *, everything: bool
 ) -> tuple[list[RecoveryOutcome], "Unreadable"]:
-    """Open the whole root, which recovers it in several threads."""
-    from logstore import LogDirectory
+    """Open the whole root, which recovers it in several threads; tell what was done where its disk fails meanwhile."""
+    from logstore import LogDirectory, LogStoreError
 
     lock = workplace.hand_over_root() if workplace.output is None else None
     if everything:
         _forget_what_is_flushed(path)
-    with LogDirectory.open(path, progress=advance, lock=lock) as opened:
-        return [RecoveryOutcome.of(log) for _, log in sorted(opened.partitions.items())], dict(opened.unreadable)
+    logs: Mapping[TopicPartition, Log] = {}
+    unreadable: Mapping[TopicPartition, LogStoreError] = {}
+    failed: Unreadable = {}
+
+    def keep(made: LogDirectory) -> None:
+        # Taken before any log is opened, for a directory that fails lets go of them.
+        nonlocal logs, unreadable
+        logs, unreadable = made.partitions, made.unreadable
+
+    try:
+        with LogDirectory.open(path, progress=advance, lock=lock, made=keep):
+            pass
+    except LogStoreError:
+        raise
+    except OSError as error:
+        partitions = [each.topic_partition for each in workplace.partitions]
+        unopened = [each for each in partitions if each not in logs and each not in unreadable]
+        # Where all were opened, closing them failed: none is known to be whole on the disk.
+        failed = dict.fromkeys(unopened or partitions, error)
+    outcomes = [RecoveryOutcome.of(log) for partition, log in sorted(logs.items()) if partition not in failed]
+    return outcomes, {**unreadable, **failed}
 
 
 def _unchecked(checkpoints: "PartitionCheckpoints") -> "PartitionCheckpoints":

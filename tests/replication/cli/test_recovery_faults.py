@@ -100,3 +100,22 @@ def test_a_dry_run_foresees_that_a_damaged_checkpoint_file_keeps_one_log_from_re
     for outcome in (planned, done):
         last = outcome.out.splitlines()[-1]
         assert last.startswith(f"diverge-0 could not be recovered: {root}/{CHECKPOINT}: line 1: the bytes are not text")
+
+
+@pytest.mark.parametrize("how", [["--in-place", "--yes"], ["--output"]])
+def test_a_disk_error_at_one_log_is_told_with_what_was_done_for_the_others(how: list[object], root: Path) -> None:
+    shutil.copytree(replicas("diverged") / "broker-1/orders-0", root / "orders-0")
+    log = max((root / "diverge-0").glob("*.log"))
+    with open(log, "ab") as file:
+        file.write(b"torn")
+    checkpoint = root / "orders-0/leader-epoch-checkpoint"
+    checkpoint.unlink()
+    checkpoint.with_suffix(".tmp").mkdir()
+    outcome = recover(root, how)
+    told = recover(root, how, "--json").document
+    assert outcome.status == 2
+    assert f"{log.name} cut at " in next(line for line in outcome.out.splitlines() if line.startswith("diverge-0\t"))
+    assert "orders-0 could not be recovered: " in outcome.out
+    assert "leader-epoch-checkpoint.tmp: Is a directory" in outcome.out
+    assert [each["topic"] for each in told["partitions"]] == ["diverge"]
+    assert [(each["topic"], each["class"]) for each in told["errors"]] == [("orders", "IsADirectoryError")]
