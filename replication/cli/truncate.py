@@ -8,6 +8,7 @@ import typer
 
 from replication.cli.output import EXIT_CRITICAL, EXIT_FINDINGS, JsonOption, print_json, progress_bar, shown
 from replication.cli.repair import DryRunOption, InPlaceOption, OutputOption, Repair, YesOption
+from replication.cli.unusable_file import UnusableFileError
 
 if TYPE_CHECKING:
     from logstore.offline.partition_directory import PartitionDirectory
@@ -55,6 +56,7 @@ def truncate(
                 file=directory,
                 advice="name one partition's directory",
             )
+        _ensure_has_segments(opened)
         if output is None:
             ensure_checkpoints_parse(opened)
         found = _load(opened)
@@ -76,6 +78,19 @@ def truncate(
         outcome["dropped_by_recovery"] = offline.log.report.dropped_bytes
     _report({**outcome, "dry_run": False}, _deed(outcome), json=json)
     _end_as(outcome)
+
+
+def _ensure_has_segments(partition: "PartitionDirectory") -> None:
+    """Refuse to make an empty log where all segments are gone: it would pass for one that never held any."""
+    if not partition.segments:
+        committed = partition.checkpoints.high_watermark
+        lost = f", and with them committed records, for its high watermark is {committed:,}" if committed else ""
+        raise UnusableFileError(
+            partition.path,
+            f"nothing to truncate: all segments are missing (there is no .log file){lost}",
+            "put them back from a copy; or remove the whole directory, once it is known that another replica holds its "
+            "records (epochlog advise): a broker copies them from the leader again",
+        )
 
 
 def _load(partition: "PartitionDirectory") -> "RecoveredLog":

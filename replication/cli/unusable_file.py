@@ -27,7 +27,7 @@ _ADVICE: Final = (
 
 
 class UnusableFileError(CommandError):
-    """A file of a log that is to be repaired cannot be used; nothing was changed."""
+    """A file of a log that is to be repaired, or its directory, cannot be used; nothing was changed."""
 
     def __init__(self, file: Path, what: str, advice: str) -> None:
         """Take what is wrong with it, and what to do next."""
