@@ -70,7 +70,11 @@ class Scene:
         if not (path / "leader-epoch-checkpoint").exists():
             return False
         log = self.logs[partition]
-        ours, theirs = self.copy(partition), WrittenLog.read(log.directory)
+        try:
+            ours = self.copy(partition)
+        except FileNotFoundError:  # the copy starts afresh just now
+            return False
+        theirs = WrittenLog.read(log.directory)
         start = max(ours.start, theirs.start)
         is_same = ours.between(start, ours.end) == theirs.between(start, log.high_watermark)
         return is_same and ours.end == log.high_watermark
