@@ -3,7 +3,7 @@
 from concurrent.futures import Future
 from contextlib import suppress
 from threading import Event, Thread
-from time import sleep
+from time import monotonic, sleep
 
 import pytest
 
@@ -27,19 +27,23 @@ def test_an_error_is_where_its_result_would_be() -> None:
 
 def test_what_is_begun_is_waited_for_and_nothing_else_is_begun_where_the_block_raises() -> None:
     is_begun, done = Event(), list[str]()
+    waiting: list[Future[None]] = []
 
     def work() -> None:
         is_begun.set()
-        sleep(0.05)
+        deadline = monotonic() + SECONDS
+        while not (waiting and waiting[0].cancelled()) and monotonic() < deadline:
+            sleep(0.001)
+        sleep(0.02)
         done.append("begun")
 
     with suppress(LookupError), AwaitedThreads(1) as threads:
         threads.submit(work)
-        waiting = threads.submit(done.append, "waiting")
+        waiting.append(threads.submit(done.append, "waiting"))
         assert is_begun.wait(SECONDS)
         raise LookupError
     assert done == ["begun"]
-    assert waiting.cancelled()
+    assert waiting[0].cancelled()
 
 
 @pytest.mark.parametrize("seconds", [0.0, 0.05], ids=["at work when it is interrupted", "not yet at work"])
