@@ -115,12 +115,14 @@ class LogDirectories:
         """
         # Each root refuses what it has itself only; a lock would be one more that a fork may inherit.
         claim = object()
-        if self._being_made.setdefault(partition, claim) is not claim:
-            raise PartitionExistsError(f"another call is making the partition {partition}")
         try:
+            # Within, for what a signal handler raises right after it must not leave the claim behind.
+            if self._being_made.setdefault(partition, claim) is not claim:
+                raise PartitionExistsError(f"another call is making the partition {partition}")
             return self._root_for(partition).create(partition, topic_id=topic_id)
         finally:
-            del self._being_made[partition]
+            if self._being_made.get(partition) is claim:
+                del self._being_made[partition]
 
     def delete(self, partition: TopicPartition) -> None:
         """Remove a partition, as `LogDirectory.delete` does."""
