@@ -196,7 +196,11 @@ def test_no_offset_checkpoint_gets_what_is_no_offset(tmp_path: Path, offset: Any
     assert OffsetCheckpoint.read(path) == known
 
 
-@pytest.mark.parametrize("data", [b"", b"hello", bytearray(b"hello"), memoryview(b"hello")], ids=repr)
+@pytest.mark.parametrize(
+    "data",
+    [b"", b"hello", bytearray(b"hello"), memoryview(b"hello")],
+    ids=["no bytes", "bytes", "bytearray", "memoryview"],
+)
 def test_a_leader_refuses_bytes_that_hold_no_batch(log: Log, data: bytes) -> None:
     before = content(log)
     told = rf"{len(data)} bytes hold no whole batch at offset 6; pass records, such as \[Record.of"
