@@ -21,6 +21,7 @@ from logstore.batch.batch_template import CRC_POSITION
 from replication.audit.judgement.verdict import Verdict
 from replication.audit.spark.java import find_java
 from replication.errors import JavaMissingError
+from tests.made_once import only_maker
 
 PARTITIONS_A_TOPIC: Final = 10
 REPLICAS: Final = 3
@@ -155,14 +156,15 @@ def without_java() -> str:
 def make(directory: Path, size: int, partitions: int) -> list[Path]:
     """Write the copies unless they are there, each of about `size` bytes. Returns their roots."""
     roots = [directory / f"broker-{number}" for number in range(1, REPLICAS + 1)]
-    if not directory.exists():
-        partial = directory.with_name(directory.name + ".partial")
-        shutil.rmtree(partial, ignore_errors=True)
-        batches = size // partitions // len(one_batch())
-        for root in roots:
-            _write(partial / root.name, batches, partitions)
-            _plant(partial / root.name, batches)
-        partial.rename(directory)
+    with only_maker(directory):
+        if not directory.exists():
+            partial = directory.with_name(directory.name + ".partial")
+            shutil.rmtree(partial, ignore_errors=True)
+            batches = size // partitions // len(one_batch())
+            for root in roots:
+                _write(partial / root.name, batches, partitions)
+                _plant(partial / root.name, batches)
+            partial.rename(directory)
     return roots
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from bench.room import BUILD, require_room
 from epoch.checkpoint import format_checkpoint
 from tests.logstore.batches import batch, record
+from tests.made_once import only_maker
 
 BATCH_BYTES = 16 << 10
 RECORD_BYTES = 100
@@ -35,13 +36,14 @@ def partition(size: int) -> Path:
     """Write a partition whose log has about `size` bytes, unless it is there. Skips where there is no room for it."""
     directory = BUILD / f"bench-{size}"
     require_room(memory=size)
-    if not directory.exists():
-        require_room(disk=size)
-        partial = directory.with_suffix(".partial")
-        shutil.rmtree(partial, ignore_errors=True)
-        partial.mkdir(parents=True)
-        _write(partial, size // len(one_batch()))
-        partial.rename(directory)
+    with only_maker(directory):
+        if not directory.exists():
+            require_room(disk=size)
+            partial = directory.with_suffix(".partial")
+            shutil.rmtree(partial, ignore_errors=True)
+            partial.mkdir(parents=True)
+            _write(partial, size // len(one_batch()))
+            partial.rename(directory)
     return directory
 
 

@@ -7,6 +7,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from tests.made_once import only_maker
+
 HERE = Path(__file__).parent
 PROJECT = HERE.parent.parent
 ARCHIVES = {
@@ -28,14 +30,19 @@ def replicas(label: str) -> Path:
     archive = ARCHIVES[label]
     stat = archive.stat()
     target = PROJECT / "build/replicas" / f"{archive.stem}-{stat.st_size}-{stat.st_mtime_ns}"
-    if not target.exists():
-        partial = target.with_name(target.name + ".partial")
-        shutil.rmtree(partial, ignore_errors=True)
-        with tarfile.open(archive) as tar:
-            # "tar", not "data": one damaged replica holds a symbolic link that leaves it, on purpose.
-            tar.extractall(partial, **({"filter": "tar"} if hasattr(tarfile, "tar_filter") else {}))  # noqa: S202
-        partial.rename(target)
+    with only_maker(target):
+        if not target.exists():
+            _unpack(archive, target)
     return target / label
+
+
+def _unpack(archive: Path, target: Path) -> None:
+    partial = target.with_name(target.name + ".partial")
+    shutil.rmtree(partial, ignore_errors=True)
+    with tarfile.open(archive) as tar:
+        # "tar", not "data": one damaged replica holds a symbolic link that leaves it, on purpose.
+        tar.extractall(partial, **({"filter": "tar"} if hasattr(tarfile, "tar_filter") else {}))  # noqa: S202
+    partial.rename(target)
 
 
 @cache

@@ -4,23 +4,22 @@ with JavaProgram("EpochOracle") as oracle:
     oracle.ask("assign 3 100", "end 3 250")  # ["ok", "3 250"]
 """
 
-import fcntl
 import hashlib
 import re
 import shutil
 import subprocess
-from collections.abc import Iterator
-from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
 from tests.conftest import require
+from tests.made_once import only_maker
 
 HERE = Path(__file__).parent
 TIMERS = HERE.parent.parent / "bench/peer/kafka"
 BUILD = HERE.parent.parent / "build/kafka"
+LIB = BUILD / "lib"
 OLDEST_JAVA = 17
 
 # Requests sent before the first answer is read: what they and their answers take must fit the two pipes.
@@ -41,7 +40,7 @@ def java_version() -> int:
 def classpath() -> str:
     """Kafka's jars, and the programs of this directory compiled against them; skips where that cannot be had."""
     _require_java()
-    with _building():
+    with only_maker(LIB):
         try:
             lib = _resolve()
         except subprocess.CalledProcessError as error:
@@ -55,7 +54,7 @@ def classpath() -> str:
 def zookeeper_classpath() -> str:
     """ZooKeeper's jars; skips where they cannot be had."""
     _require_java()
-    with _building():
+    with only_maker(LIB):
         try:
             lib = _resolve(HERE / "zookeeper_pom.xml", BUILD / "zookeeper")
         except subprocess.CalledProcessError as error:
@@ -69,7 +68,7 @@ def _require_java() -> None:
     require(available=shutil.which("mvn") is not None, what="Maven")
 
 
-def _resolve(pom: Path = HERE / "pom.xml", lib: Path = BUILD / "lib") -> Path:
+def _resolve(pom: Path = HERE / "pom.xml", lib: Path = LIB) -> Path:
     """Link the jars that a pom names, and all that they need, into a directory."""
     stamp = _digest([pom])
     if not _is_current(lib, stamp):
@@ -97,15 +96,6 @@ def _compile(lib: Path) -> Path:
         subprocess.run(["javac", "-nowarn", "-d", classes, "-cp", f"{lib}/*", *sources], check=True)
         (classes / ".stamp").write_text(stamp)
     return classes
-
-
-@contextmanager
-def _building() -> Iterator[None]:
-    """Let one test run at a time build."""
-    BUILD.mkdir(parents=True, exist_ok=True)
-    with open(BUILD / ".lock", "w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        yield
 
 
 def _is_current(directory: Path, stamp: str) -> bool:
