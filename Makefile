@@ -5,6 +5,9 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 PYTEST := $(BIN)/python -m pytest
+# A file's tests stay together, so that its brokers start once; tests/longest.py says which files come first.
+WORKERS ?= 2
+PARALLEL := --numprocesses=$(WORKERS) --dist=loadfile --no-loadscope-reorder
 RESULTS := build/bench/results
 OLDEST := build/oldest
 
@@ -42,13 +45,15 @@ demo: $(VENV)/.demo ## the main job, an audit, on replicas of a real Kafka clust
 	@tests/install java
 	@$(BIN)/epochlog demo
 
-test: setup java browser unpacker ## the test suite, with a rotating share of each campaign
-	$(PYTEST) tests bench
+test: setup java browser unpacker ## the test suite, with a rotating share of each campaign; WORKERS=4 for more processes
+	$(BIN)/epochlog warm > /dev/null  # or each worker compiles the kernels
+	$(PYTEST) $(PARALLEL) --durations=20 tests bench
 	$(MAKE) --no-print-directory test-nojit
 
 test-oldest: $(OLDEST)/.done java browser unpacker ## the tests on the oldest release of each dependency; with SHARE=5 a fifth of them
+	$(OLDEST)/bin/epochlog warm > /dev/null
 	# PySpark 4.1 leaves the sockets by which results come to the garbage collector.
-	OLDEST=1 $(OLDEST)/bin/python -m pytest -W 'ignore:unclosed <socket.socket:ResourceWarning' \
+	OLDEST=1 $(OLDEST)/bin/python -m pytest $(PARALLEL) -W 'ignore:unclosed <socket.socket:ResourceWarning' \
 	  $$($(BIN)/python -m tests.oldest files $(or $(SHARE),1))
 
 $(OLDEST)/.done: pyproject.toml tests/oldest.py | setup
@@ -60,7 +65,7 @@ $(OLDEST)/.done: pyproject.toml tests/oldest.py | setup
 	@touch $@
 
 test-nojit: setup ## the kernels once more, as plain Python
-	NUMBA_DISABLE_JIT=1 $(PYTEST) tests/logstore/kernels tests/epoch/test_bulk.py
+	NUMBA_DISABLE_JIT=1 $(PYTEST) $(PARALLEL) tests/logstore/kernels tests/epoch/test_bulk.py
 
 test-long: setup java browser unpacker ## every campaign at its full count (hours)
 	CAMPAIGN=full $(PYTEST) tests

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 DAY_SECONDS = 86_400
 REPORT: list[str] = []
-"""One line per campaign of this run; conftest prints them at the end."""
+"""What the campaigns of the running test did, one line each; conftest takes them into the report of the test."""
 
 
 def run_seed() -> int:

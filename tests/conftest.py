@@ -3,13 +3,16 @@
 import os
 import signal
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
+from itertools import chain
 from types import FrameType
+from typing import Final
 
 import pytest
 from hypothesis import HealthCheck, settings
 
 from tests.campaign import REPORT, run_seed
+from tests.longest import longest_first
 
 settings.register_profile(
     "epochlog",
@@ -18,6 +21,9 @@ settings.register_profile(
     print_blob=True,
 )
 settings.load_profile("epochlog")
+
+CAMPAIGN: Final = "campaign"
+"""The property of a test's report that tells what its campaign did."""
 
 
 def require(*, available: bool, what: str) -> None:
@@ -56,6 +62,8 @@ def alarmed() -> Iterator[None]:
 @pytest.hookimpl(tryfirst=True)
 def pytest_configure(config: pytest.Config) -> None:
     """Let Hypothesis draw from the run's seed too, so that a failure anywhere can be repeated from it."""
+    # Workers and programs under test inherit it, and keep it past midnight.
+    os.environ["CAMPAIGN_SEED"] = str(run_seed())
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         # A shell starts background jobs so. Programs under test would inherit it, and never be interrupted.
         signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -68,12 +76,29 @@ def pytest_report_header() -> str:
     return f"campaigns: CAMPAIGN_SEED={run_seed()} CAMPAIGN={os.environ.get('CAMPAIGN', 'share')}"
 
 
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Let parallel workers begin with the files that take longest, so that all of them end together."""
+    if hasattr(config, "workerinput"):
+        longest_first(items)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Send what campaigns did along with the test's report, which comes from a parallel worker too."""
+    report = yield
+    report.user_properties += [(CAMPAIGN, line) for line in REPORT]
+    REPORT.clear()
+    return report
+
+
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """Print how much of each campaign ran, and what was skipped and why."""
-    if REPORT:
+    reports = chain.from_iterable(terminalreporter.stats.values())
+    properties = chain.from_iterable(getattr(report, "user_properties", ()) for report in reports)
+    if campaigns := [line for name, line in properties if name == CAMPAIGN]:
         terminalreporter.section("campaigns")
-        for line in REPORT:
-            terminalreporter.line(line)
+        for line in campaigns:
+            terminalreporter.line(str(line))
     reasons = Counter(
         report.longrepr[2] if isinstance(report.longrepr, tuple) else str(report.longrepr)
         for report in terminalreporter.stats.get("skipped", [])
