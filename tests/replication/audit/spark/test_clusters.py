@@ -43,6 +43,8 @@ print(json.dumps({**told, "kind": type(spark).__module__}))
 spark.stop()
 """
 pytestmark = pytest.mark.usefixtures("_java")
+SECONDS = 900
+"""For one audit, on a machine that does much else too."""
 
 
 @pytest.fixture
@@ -63,7 +65,7 @@ def run(tmp_path: Path, master: str, **settings: str) -> dict[str, Any]:
     if master.startswith("connect:"):
         environment["SPARK_TESTING"] = "1"  # its server asks the system for a port, instead of taking always the same
     done = subprocess.run(
-        command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=300, check=False
+        command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=SECONDS, check=False
     )
     assert done.returncode == 0, done.stderr[-5000:]
     told: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
