@@ -12,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from tests.campaign import REPORT, run_seed
-from tests.longest import longest_first
+from tests.longest import place
 
 settings.register_profile(
     "epochlog",
@@ -79,7 +79,7 @@ def pytest_report_header() -> str:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Let parallel workers begin with the files that take longest, so that all of them end together."""
     if hasattr(config, "workerinput"):
-        longest_first(items)
+        items.sort(key=lambda item: place(item.nodeid))
 
 
 @pytest.hookimpl(wrapper=True)

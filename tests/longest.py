@@ -1,20 +1,44 @@
 """Which files with tests take longest: parallel workers begin with them, so that all end at about the same time.
 
-Only what takes a good part of a minute is worth an entry; a file that is missing here costs some seconds at the end.
-`make test` prints the slowest tests.
+Only what takes a good part of a minute is worth an entry: a file that is missing here costs at most its own time at the
+end of a run. `make test` prints the slowest tests.
 """
 
 from typing import Final
 
-import pytest
+LONGEST: Final = (
+    "tests/replication/mirror/test_real_cluster.py",
+    "tests/replication/operations/test_real_cluster.py",
+    "tests/docs/test_examples.py",
+    "tests/epoch/test_kernel_cache.py",
+    "tests/replication/mirror/test_schedules.py",
+    "tests/replication/operations/test_elections_on_a_real_cluster.py",
+    "tests/replication/broker/lifecycle/test_real_controller.py",
+    "tests/replication/broker/lifecycle/test_real_quorum.py",
+    "tests/replication/cli/test_audit.py",
+    "tests/replication/cli/test_schema.py",
+    "tests/replication/cli/test_warm.py",
+    "tests/replication/audit/spark/test_clusters.py",
+    "tests/replication/audit/spark/test_data_source.py",
+    "tests/replication/audit/spark/test_auditing.py",
+    "tests/replication/audit/spark/test_submit.py",
+    "tests/replication/audit/spark/test_uses.py",
+    "tests/replication/audit/spark/test_s3.py",
+    "tests/replication/cli/test_demo.py",
+    "tests/replication/operations/test_elections_on_a_guarded_broker.py",
+    "tests/replication/operations/test_elections_against_kafka.py",
+    "tests/replication/metadata/test_against_kafka.py",
+    "tests/replication/protocol/messages/test_against_kafka.py",
+    "tests/replication/controller/test_controller_against_kafka.py",
+    "tests/logstore/log/test_log_crash_states.py",
+    "tests/logstore/log/test_log_interruptions.py",
+    "tests/logstore/log/test_interrupted_log.py",
+    "tests/logstore/log/test_log_against_kafka.py",
+    "tests/logstore/recovery/test_log_loader_against_kafka.py",
+)
 
-LONGEST: Final = ("tests/epoch/test_kernel_cache.py",)
 
-
-def longest_first(items: list[pytest.Item]) -> None:
-    """Put the tests of those files before all others, which keep their order."""
-    items.sort(key=lambda item: _place(item.nodeid.partition("::")[0]))
-
-
-def _place(file: str) -> int:
+def place(test: str) -> int:
+    """Where the file of a test, by the test's id, stands in a run: what is not listed comes after all that is."""
+    file = test.partition("::")[0]
     return LONGEST.index(file) if file in LONGEST else len(LONGEST)

@@ -1,0 +1,55 @@
+"""A run in several processes tells what one in a single process tells, and begins with what takes longest."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.longest import LONGEST, place
+
+PROJECT = Path(__file__).parents[1]
+CAMPAIGN = """
+import os
+from tests.campaign import Campaign
+
+def test_{name}():
+    # Programs that a test starts draw from it too.
+    Campaign("{name}", full=9, share=4, seed=int(os.environ["CAMPAIGN_SEED"])).report(4)
+"""
+
+
+def run(directory: Path, workers: int) -> str:
+    """Run the tests of a directory with our hooks; return what is printed."""
+    plugins = ["-p", "tests.conftest", "-p", "no:cacheprovider", "-p", "no:benchmark"]
+    command = [sys.executable, "-m", "pytest", "-c", os.devnull, *plugins, "-n", str(workers), str(directory)]
+    # A worker that runs this test has told its name and the seed to what it starts.
+    outer = ("PYTEST_", "CAMPAIGN")
+    environment = {name: value for name, value in os.environ.items() if not name.startswith(outer)}
+    done = subprocess.run(command, cwd=PROJECT, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_the_campaigns_of_all_processes_are_printed_with_the_seed_of_the_run(tmp_path: Path, workers: int) -> None:
+    for name in ("one", "two", "three"):
+        (tmp_path / f"test_{name}.py").write_text(CAMPAIGN.format(name=name))
+
+    printed = run(tmp_path, workers)
+
+    (seed,) = re.findall(r"^campaigns: CAMPAIGN_SEED=(\d+) CAMPAIGN=share$", printed, re.MULTILINE)
+    told = sorted(re.findall(r"^.* inputs, seed .*$", printed, re.MULTILINE))
+    assert told == [f"{name}: 4 of 9 inputs, seed {seed}" for name in ("one", "three", "two")]
+
+
+def test_the_longest_files_come_first_and_the_others_keep_their_order() -> None:
+    tests = ["tests/b.py::test_b", "tests/a.py::test_a", f"{LONGEST[1]}::test_d", f"{LONGEST[0]}::Tests::test_c"]
+    assert sorted(tests, key=place) == [tests[3], tests[2], tests[0], tests[1]]
+
+
+@pytest.mark.parametrize("name", LONGEST)
+def test_what_is_listed_as_long_is_there(name: str) -> None:
+    assert (PROJECT / name).is_file()
