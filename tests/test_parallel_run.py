@@ -17,7 +17,8 @@ from tests.campaign import Campaign
 
 def test_{name}():
     # Programs that a test starts draw from it too.
-    Campaign("{name}", full=9, share=4, seed=int(os.environ["CAMPAIGN_SEED"])).report(4)
+    kind = Campaign
+    kind("{name}", full=9, share=4, seed=int(os.environ["CAMPAIGN_SEED"])).report(4)
 """
 
 
