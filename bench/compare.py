@@ -165,7 +165,9 @@ def suites(place: Path, only: str) -> dict[str, float]:
 
 def run(place: Path, *words: str) -> "subprocess.CompletedProcess[str]":
     """Run this Python on the code of a checkout."""
-    environment = os.environ | {"PYTHONPATH": str(place)}
+    # pytest-benchmark measures nothing in what it takes for a worker of pytest-xdist.
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_XDIST_")}
+    environment = inherited | {"PYTHONPATH": str(place)}
     command = [sys.executable, *words]
     return subprocess.run(command, cwd=place, env=environment, capture_output=True, text=True, check=False)
 
