@@ -63,6 +63,20 @@ class RecordBatch:
         "size",
     )
 
+    leader_epoch: int
+    magic: int
+    crc: int
+    attributes: int
+    base_timestamp: int
+    max_timestamp: int
+    producer_id: int
+    producer_epoch: int
+    base_sequence: int
+    record_count: int
+    size: int
+    base_offset: int
+    last_offset: int
+
     def __init__(self, data: memoryview, position: int = 0, file: str | None = None) -> None:
         """Read the header. Raises TornBatchError, or InvalidBatchHeaderError where no batch of magic 2 begins."""
         left = len(data) - position
@@ -132,13 +146,11 @@ class RecordBatch:
         """The last record's sequence number, which starts over after 2^31 - 1; -1 without an idempotent producer."""
         if self.base_sequence == NO_SEQUENCE:
             return NO_SEQUENCE
-        last: int = self.base_sequence + self.last_offset - self.base_offset
-        return last & _MAX_SEQUENCE
+        return (self.base_sequence + self.last_offset - self.base_offset) & _MAX_SEQUENCE
 
     def is_valid(self) -> bool:
         """Whether the checksum holds."""
-        stored: int = self.crc
-        return crc32c.crc32c(self.data[self.position + CRC_START : self.position + self.size]) == stored
+        return crc32c.crc32c(self.data[self.position + CRC_START : self.position + self.size]) == self.crc
 
     def ensure_valid(self) -> None:
         """Raise CorruptBatchError unless the checksum holds."""

@@ -61,6 +61,13 @@ class LegacyBatch:
         "size",
     )
 
+    last_offset: int
+    crc: int
+    magic: int
+    attributes: int
+    size: int
+    base_timestamp: int
+    max_timestamp: int
     leader_epoch: Final = NO_LEADER_EPOCH
     producer_id: Final = NO_PRODUCER_ID
     producer_epoch: Final = NO_PRODUCER_EPOCH
@@ -122,8 +129,7 @@ class LegacyBatch:
 
     def is_valid(self) -> bool:
         """Whether the checksum (CRC-32, not CRC-32C) holds."""
-        crc: int = self.crc
-        return zlib.crc32(self.data[self.position + _CRC_START : self.position + self.size]) == crc
+        return zlib.crc32(self.data[self.position + _CRC_START : self.position + self.size]) == self.crc
 
     def ensure_valid(self) -> None:
         """Raise CorruptBatchError unless the checksum holds."""

@@ -5,12 +5,14 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Self, TypedDict, Unpack
 from uuid import UUID
 
+from epoch.filesystem import FileSystem
 from epoch.resource_limits import is_limit
 from logstore.awaited_threads import AwaitedThreads
 from logstore.closing import do_all
+from logstore.directory.directory_settings import DirectorySettings
 from logstore.directory.log_directory import LogDirectory
 from logstore.errors import (
     DuplicatePartitionError,
@@ -21,8 +23,22 @@ from logstore.errors import (
 )
 from logstore.files.clean_shutdown import UNKNOWN_BROKER_EPOCH
 from logstore.log.log import Log
+from logstore.log.log_observer import LogObserver
 from logstore.log_config import LogConfig
+from logstore.recovery.segment_recovery import OnBytes
 from logstore.topic_partition import TopicPartition
+
+
+class _Options(TypedDict, total=False):
+    """What `LogDirectory.open` takes by name, for each root alike."""
+
+    settings: DirectorySettings | None
+    filesystem: FileSystem
+    clock: Callable[[], int]
+    observer: LogObserver | None
+    periodic: bool
+    progress: OnBytes
+    made: Callable[[LogDirectory], object]
 
 
 class LogDirectories:
@@ -43,7 +59,7 @@ class LogDirectories:
         cls,
         roots: Iterable[str | os.PathLike[str]],
         config: LogConfig | Callable[[TopicPartition], LogConfig] | None = None,
-        **options: Any,
+        **options: Unpack[_Options],
     ) -> Self:
         """Open each root in a thread of its own, as `LogDirectory.open` does with the same options.
 

@@ -36,7 +36,7 @@ class ProducerState:
         self, directory: Path, *, filesystem: FileSystem = REAL, expiration_ms: int = PRODUCER_EXPIRATION_MS
     ) -> None:
         """Know nothing, but find the snapshot files; `reload` reads one. Raises OSError."""
-        self.end_offset = 0
+        self.end_offset: int = 0
         """The log's end as far as its producers are known: set it after each append (Kafka: mapEndOffset)."""
         self._snapshot_offset = 0
         self._snapshots: ProducerSnapshots = ProducerSnapshots(directory, filesystem)
