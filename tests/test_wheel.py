@@ -1,22 +1,96 @@
-"""The wheel holds all that the packages need at run time."""
+"""The wheel holds all that the packages need at run time, and all that a type checker wants to know of them."""
 
+import json
+import re
 import subprocess
 import sys
+import venv
 import zipfile
 from pathlib import Path
+from sysconfig import get_path
+
+import pytest
 
 from tests.data.replicas import PROJECT
+from tests.public_program import PACKAGES, program
 
-PACKAGES = ("epoch", "epochlog", "logstore", "replication")
+OF_NUMPY = re.compile(
+    r"tuple\[(?:Any|int), \.\.\.\](?=, \S*dtype\[)|(?<=ndarray\[)Any\b|_SupportsArray\[(?:numpy\.)?dtype\[Any\]\]"
+)
+"""Where numpy leaves types open: the number of dimensions, and the elements of what can be made an array."""
+OPEN = re.compile(r"\.(?:args|as_json)\)$")
+"""The arguments of Python's exceptions, and JSON objects, which are `dict[str, Any]` as `json.loads` reads them."""
+NOT_KNOWN = re.compile(r"\b(?:Any|Unknown)\b")
 
 
-def test_the_wheel_has_every_file_of_the_packages(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "hatchling", "build", "--target", "wheel", "--directory", str(tmp_path)]
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    directory = tmp_path_factory.mktemp("wheel")
+    command = [sys.executable, "-m", "hatchling", "build", "--target", "wheel", "--directory", str(directory)]
     subprocess.run(command, cwd=PROJECT, check=True, capture_output=True)
-    [wheel] = tmp_path.glob("*.whl")
+    [wheel] = directory.glob("*.whl")
+    return wheel
+
+
+@pytest.fixture(scope="module")
+def installed(wheel: Path) -> Path:
+    """Return the interpreter of an environment with the wheel, and with what it requires as it is here."""
+    directory = wheel.parent / "environment"
+    venv.create(directory)
+    python = directory / "bin/python"
+    pip = [sys.executable, "-m", "pip", "--python", str(python)]
+    subprocess.run([*pip, "install", "--quiet", "--no-deps", "--no-index", str(wheel)], check=True)
+    [packages] = directory.glob("lib/python3*/site-packages")
+    (packages / "requirements.pth").write_text(f"{get_path('purelib')}\n")
+    return python
+
+
+@pytest.fixture(scope="module")
+def use(wheel: Path) -> Path:
+    """Return the program that uses all that is public, in a directory of its own."""
+    file = wheel.parent / "program/use.py"
+    file.parent.mkdir()
+    file.write_text(program())
+    return file
+
+
+def test_the_wheel_has_every_file_of_the_packages(wheel: Path) -> None:
     with zipfile.ZipFile(wheel) as archive:
         packed = {*archive.namelist()}
     files = (path.relative_to(PROJECT) for package in PACKAGES for path in (PROJECT / package).rglob("*.*"))
     expected = {str(path) for path in files if "__pycache__" not in path.parts}
     assert expected <= packed
     assert "replication/cli/schemas/verify.json" in packed
+
+
+def test_every_public_name_is_there_once_the_wheel_is_installed(installed: Path, use: Path) -> None:
+    subprocess.run([installed, "-I", use], check=True, capture_output=True)
+
+
+def test_mypy_knows_the_type_of_every_public_name(installed: Path, use: Path) -> None:
+    options = ["--strict", "--python-executable", str(installed), "--cache-dir", str(installed.parents[2] / "mypy")]
+    command = [sys.executable, "-m", "mypy", *options, use.name]
+    checked = subprocess.run(command, cwd=use.parent, capture_output=True, text=True, check=False)
+
+    assert re.findall(r"^.*: error: .*$", checked.stdout, re.MULTILINE) == []
+    told = re.findall(r"^use\.py:(\d+): note: Revealed type is (.*)$", checked.stdout, re.MULTILINE)
+    ensure_all_known(use, {int(line): revealed for line, revealed in told})
+
+
+def test_pyright_knows_the_type_of_every_public_name(installed: Path, use: Path) -> None:
+    (use.parent / "pyrightconfig.json").write_text(json.dumps({"typeCheckingMode": "strict"}))
+    command = [sys.executable, "-m", "basedpyright", "--pythonpath", str(installed), "--outputjson", "--project", "."]
+    checked = subprocess.run(command, cwd=use.parent, capture_output=True, text=True, check=False)
+
+    told = json.loads(checked.stdout)["generalDiagnostics"]
+    assert [each for each in told if each["severity"] != "information"] == []
+    ensure_all_known(use, {each["range"]["start"]["line"] + 1: each["message"] for each in told})
+
+
+def ensure_all_known(use: Path, revealed: dict[int, str]) -> None:
+    lines = {number: line.strip() for number, line in enumerate(use.read_text().splitlines(), 1)}
+    uses = {number: line for number, line in lines.items() if line.startswith("reveal_type(")}
+    assert len(uses) > 1_000
+    assert uses.keys() == revealed.keys()
+    types = {line: OF_NUMPY.sub("", revealed[number]) for number, line in uses.items()}
+    assert {line: known for line, known in types.items() if NOT_KNOWN.search(known) and not OPEN.search(line)} == {}
