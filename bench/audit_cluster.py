@@ -16,8 +16,7 @@ import crc32c
 
 from bench.replica import RECORDS, one_batch
 from logstore import Log, LogConfig, LogDirectory, TopicPartition
-from logstore.batch.batch import CRC_START, HEADER_SIZE
-from logstore.batch.batch_template import CRC_POSITION
+from logstore.batch.layout import CRC_AT, CRC_START, HEADER_SIZE
 from replication.audit.judgement.verdict import Verdict
 from replication.audit.spark.java import find_java
 from replication.errors import JavaMissingError
@@ -84,7 +83,7 @@ def diverge(directory: Path, _log: Log | None) -> None:
 
     def change_silently(batch: bytearray) -> None:
         batch[HEADER_SIZE + 500] ^= 0x20
-        batch[CRC_POSITION:CRC_START] = crc32c.crc32c(batch[CRC_START:]).to_bytes(4)
+        batch[CRC_AT:CRC_START] = crc32c.crc32c(batch[CRC_START:]).to_bytes(4)
 
     change(directory, change_silently)
 

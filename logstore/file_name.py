@@ -5,8 +5,9 @@ from enum import Enum
 from functools import lru_cache
 from typing import NamedTuple
 
+from epoch.history import MAX_OFFSET
+
 _OFFSET_DIGITS = 20
-_MAX_OFFSET = 2**63 - 1
 _NUMBERED = re.compile(
     r"(?P<offset>\d{20})(?:-(?P<epoch>\d{10}))?\.(?P<kind>log|index|timeindex|txnindex|snapshot|checkpoint)"
     r"(?:\.(?P<fate>deleted|cleaned|swap))?",
@@ -71,7 +72,7 @@ def parse_file_name(name: str) -> FileName:
     if name.endswith(".tmp"):
         return FileName(FileKind.TEMPORARY)
     match = _NUMBERED.fullmatch(name)
-    if match is None or int(match["offset"]) > _MAX_OFFSET:
+    if match is None or int(match["offset"]) > MAX_OFFSET:
         return FileName(FileKind.UNKNOWN)
     kind = FileKind(match["kind"])
     if (match["epoch"] is not None) != (kind is FileKind.METADATA_SNAPSHOT):

@@ -4,9 +4,10 @@ from contextlib import suppress
 from struct import Struct
 from typing import Final, NamedTuple
 
+from epoch.history import MAX_OFFSET
 from logstore.append.record_inspection import NO_RECORD, RecordInspection, inspect_records, renumber_records
 from logstore.batch.append_origin import AppendOrigin
-from logstore.batch.batch import CRC_START, HEADER_SIZE, LOG_OVERHEAD, MAX_OFFSET, RecordBatch
+from logstore.batch.batch import RecordBatch
 from logstore.batch.batch_attributes import (
     CODEC_BITS,
     CONTROL_BIT,
@@ -20,6 +21,15 @@ from logstore.batch.batch_attributes import (
 from logstore.batch.batch_template import BatchTemplate, seal
 from logstore.batch.batches import Batch, read_batch, read_batches
 from logstore.batch.compression.codec import Codec, decompress
+from logstore.batch.layout import (
+    ATTRIBUTES_AT,
+    HEADER_SIZE,
+    LEADER_EPOCH_AT,
+    LENGTH_AT,
+    LOG_OVERHEAD,
+    MAGIC_AT,
+    MAX_TIMESTAMP_AT,
+)
 from logstore.errors import (
     CorruptBatchError,
     InvalidBatchHeaderError,
@@ -30,19 +40,17 @@ from logstore.errors import (
     TornBatchError,
     UnexpectedAppendOffsetError,
 )
-from logstore.log_config import LogConfig
+from logstore.log_config import MAX_INT64, LogConfig
 
 Buffer = bytes | bytearray | memoryview
 
 _INT64: Final = Struct(">q")
 _INT32: Final = Struct(">i")
 _INT16: Final = Struct(">h")
-_LEADER_EPOCH_POSITION: Final = 12
-_MAX_TIMESTAMP_POSITION: Final = 35
 _KNOWN_ATTRIBUTES: Final = CODEC_BITS | TIMESTAMP_TYPE_BIT | TRANSACTIONAL_BIT | CONTROL_BIT | DELETE_HORIZON_BIT
 BULK_BYTES: Final = 64 << 10
 """From so many on the compiled checksum is worth its loading."""
-_ANY_TIME: Final = (-(2**63), 2**63 - 1)
+_ANY_TIME: Final = (-MAX_INT64 - 1, MAX_INT64)
 _CODECS: Final = {codec.name.lower(): codec for codec in Codec if codec} | {"uncompressed": Codec.NONE}
 
 
@@ -164,7 +172,11 @@ def _ensure_end(last_offset: int, position: int) -> None:
 
 def _single_batch(view: memoryview) -> RecordBatch | None:
     """Return the batch that is all of `view`: what a busy follower is given most often, at half the cost."""
-    if len(view) < HEADER_SIZE or len(view) != _INT32.unpack_from(view, 8)[0] + LOG_OVERHEAD or view[16] != 2:
+    if (
+        len(view) < HEADER_SIZE
+        or len(view) != _INT32.unpack_from(view, LENGTH_AT)[0] + LOG_OVERHEAD
+        or view[MAGIC_AT] != 2
+    ):
         return None
     return RecordBatch(view)
 
@@ -227,8 +239,8 @@ def _only_batch(view: memoryview, max_bytes: int, origin: AppendOrigin) -> Recor
 
 def _refused_header(view: memoryview, error: InvalidBatchHeaderError) -> CorruptBatchError | InvalidRecordError:
     """Tell a header that was damaged from one that somebody wrote: its checksum holds, as far as there is one."""
-    size = int.from_bytes(view[8:12], "big", signed=True) + 12
-    if not HEADER_SIZE <= size <= len(view) or view[16] != 2:
+    size = int.from_bytes(view[LENGTH_AT:LOG_OVERHEAD], "big", signed=True) + LOG_OVERHEAD
+    if not HEADER_SIZE <= size <= len(view) or view[MAGIC_AT] != 2:
         return error
     sealed = bytearray(view[:size])
     seal(sealed)
@@ -300,11 +312,11 @@ def _patch(
     """Copy the batch and change its header; the checksum only where what it covers changes."""
     data = bytearray(batch.data[batch.position : batch.position + batch.size])
     _INT64.pack_into(data, 0, next_offset)
-    _INT32.pack_into(data, _LEADER_EPOCH_POSITION, leader_epoch)
+    _INT32.pack_into(data, LEADER_EPOCH_AT, leader_epoch)
     if bool(batch.attributes & TIMESTAMP_TYPE_BIT) != append_time or batch.max_timestamp != max_timestamp:
         attributes = batch.attributes & _KNOWN_ATTRIBUTES & ~TIMESTAMP_TYPE_BIT
-        _INT16.pack_into(data, CRC_START, attributes | (TIMESTAMP_TYPE_BIT if append_time else 0))
-        _INT64.pack_into(data, _MAX_TIMESTAMP_POSITION, max_timestamp)
+        _INT16.pack_into(data, ATTRIBUTES_AT, attributes | (TIMESTAMP_TYPE_BIT if append_time else 0))
+        _INT64.pack_into(data, MAX_TIMESTAMP_AT, max_timestamp)
         seal(data)
     return data
 

@@ -7,11 +7,20 @@ from typing import Any, Final
 
 import crc32c
 
+from epoch.history import MAX_OFFSET
 from logstore.append.append_info import AppendInfo
 from logstore.append.record_inspection import FEW_RECORDS, NO_RECORD, inspect_records
-from logstore.batch.batch import CRC_START, HEADER_SIZE, LOG_OVERHEAD, MAX_OFFSET
 from logstore.batch.batch_attributes import CODEC_BITS, NO_PRODUCER_ID
 from logstore.batch.compression.codec import decompress
+from logstore.batch.layout import (
+    CRC_START,
+    HEADER_SIZE,
+    LAST_OFFSET_DELTA_AT,
+    LENGTH_AT,
+    LOG_OVERHEAD,
+    RECORD_COUNT_AT,
+    header_of,
+)
 from logstore.log_config import LogConfig
 
 Buffer = bytes | bytearray | memoryview
@@ -19,19 +28,34 @@ Buffer = bytes | bytearray | memoryview
 SEVERAL_BYTES: Final = 8 << 10
 """From so many on the compiled passes are worth their loading."""
 
-# Base offset, leader epoch, magic, checksum, last offset delta, largest timestamp, producer id, record count.
-_HEADER: Final = Struct(">q4xibIxxi8xqq6xi")
-_unpack: Final = _HEADER.unpack_from
-# Base offset, magic, checksum, attributes, last offset delta, base and largest timestamp, producer id, record count.
-_SENT: Final = Struct(">q8xbIhiqqq6xi")
-_LENGTH_POSITION: Final = 8
-_ATTRIBUTES_END: Final = 22
-_COUNT_POSITION: Final = 57
+_unpack: Final = header_of(
+    "base_offset",
+    "leader_epoch",
+    "magic",
+    "crc",
+    "last_offset_delta",
+    "max_timestamp",
+    "producer_id",
+    "record_count",
+).unpack_from
+_unpack_sent: Final = header_of(
+    "base_offset",
+    "magic",
+    "crc",
+    "attributes",
+    "last_offset_delta",
+    "base_timestamp",
+    "max_timestamp",
+    "producer_id",
+    "record_count",
+).unpack_from
+_LAST_ATTRIBUTES: Final = LAST_OFFSET_DELTA_AT - 1
+"""The byte of the attributes that says how the records are compressed."""
 _unpack_int32: Final = Struct(">i").unpack_from
 _NO_BYTES: Final = memoryview(b"")
 _NOT_PLAIN: Final = (0, -1)
-_PLACE: Final = Struct(">qii")
-"""Base offset, length and leader epoch: the first and the last is what a leader writes into a batch."""
+_PLACE: Final = header_of("base_offset", "length", "leader_epoch")
+"""The first and the last is what a leader writes into a batch."""
 _checksum: Final = crc32c.crc32c
 # Half the cost of calling a NamedTuple's class, once an append.
 _build: Final = tuple.__new__
@@ -45,7 +69,7 @@ def plain_batch(data: Buffer, next_offset: int, leader_epoch: int) -> AppendInfo
     """
     size = len(data)
     # Whoever unpacks sees to it, too, that the bytes are contiguous.
-    if size < HEADER_SIZE or _unpack_int32(data, _LENGTH_POSITION)[0] != size - LOG_OVERHEAD:
+    if size < HEADER_SIZE or _unpack_int32(data, LENGTH_AT)[0] != size - LOG_OVERHEAD:
         return None
     follow_one = _follow_one if size < SEVERAL_BYTES else _follow_one_kernel()
     info: AppendInfo = _build(AppendInfo, follow_one(data, next_offset, leader_epoch))
@@ -77,15 +101,12 @@ def plain_producer_batch(
     DecompressionError.
     """
     size = len(data)
-    if (
-        not HEADER_SIZE <= size <= config.max_message_bytes
-        or _unpack_int32(data, _LENGTH_POSITION)[0] != size - LOG_OVERHEAD
-    ):
+    if not HEADER_SIZE <= size <= config.max_message_bytes or _unpack_int32(data, LENGTH_AT)[0] != size - LOG_OVERHEAD:
         return None
-    codec = data[_ATTRIBUTES_END] & CODEC_BITS
+    codec = data[_LAST_ATTRIBUTES] & CODEC_BITS
     if codec and config.compression_type != "producer":
         return None
-    few = size < SEVERAL_BYTES and _unpack_int32(data, _COUNT_POSITION)[0] <= FEW_RECORDS
+    few = size < SEVERAL_BYTES and _unpack_int32(data, RECORD_COUNT_AT)[0] <= FEW_RECORDS
     inspect = _inspect_sent if codec or few else _inspect_kernel()
     count, largest = inspect(
         data, now_ms, config.message_timestamp_before_max_ms, config.message_timestamp_after_max_ms
@@ -101,7 +122,7 @@ def _inspect_sent(data: Buffer, now_ms: int, before_max_ms: int, after_max_ms: i
     """Do as the kernel of this name does, and also look into compressed batches. Raises DecompressionError."""
     earliest, latest = now_ms - before_max_ms, now_ms + after_max_ms
     sent = memoryview(data).toreadonly()
-    base_offset, magic, checksum, codec, delta, first, largest, producer_id, count = _SENT.unpack_from(sent)
+    base_offset, magic, checksum, codec, delta, first, largest, producer_id, count = _unpack_sent(sent)
     if (
         magic != 2
         or codec & ~CODEC_BITS

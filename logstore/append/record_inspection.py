@@ -6,14 +6,13 @@ from typing import Any, Final, NamedTuple
 from logstore.batch.record_decoder import read_fields
 from logstore.batch.record_encoder import frame_record
 from logstore.errors import CorruptRecordError
+from logstore.log_config import MAX_INT64
 
 NO_RECORD: Final = -1
 FEW_RECORDS: Final = 8
 """Up to so many the plain Python walk is worth it, which does not load numba."""
 # Half the cost of calling a NamedTuple's class, once an append.
 _build: Final = tuple.__new__
-_INT64_MIN: Final = -(2**63)
-_INT64_MAX: Final = 2**63 - 1
 
 
 class RecordInspection(NamedTuple):
@@ -37,7 +36,7 @@ def inspect_records(
     section: memoryview, count: int, base_timestamp: int, *, earliest: int, latest: int
 ) -> RecordInspection:
     """Walk over `count` uncompressed records that fill the read-only `section`; timestamps' bounds are inclusive."""
-    earliest, latest = max(earliest, _INT64_MIN), min(latest, _INT64_MAX)
+    earliest, latest = max(earliest, -MAX_INT64 - 1), min(latest, MAX_INT64)
     if count <= FEW_RECORDS:
         return inspect_few(section, count, base_timestamp, earliest, latest)
     kernel, frombuffer = _kernel()

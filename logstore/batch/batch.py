@@ -1,11 +1,11 @@
 """Record batches of magic 2, the format since Kafka 0.11 (KIP-98)."""
 
 from collections.abc import Iterator
-from struct import Struct
 from typing import Final, NoReturn
 
 import crc32c
 
+from epoch.history import MAX_OFFSET as MAX_OFFSET  # noqa: PLC0414  read from here too
 from logstore.batch.batch_attributes import (
     CODEC_BITS,
     CONTROL_BIT,
@@ -16,6 +16,9 @@ from logstore.batch.batch_attributes import (
     TimestampType,
 )
 from logstore.batch.compression.codec import Codec, decompress
+from logstore.batch.layout import CRC_START, HEADER, LENGTH_AT
+from logstore.batch.layout import HEADER_SIZE as HEADER_SIZE  # noqa: PLC0414  read from here too
+from logstore.batch.layout import LOG_OVERHEAD as LOG_OVERHEAD  # noqa: PLC0414  read from here too
 from logstore.batch.record import Record
 from logstore.batch.record_decoder import decode_records
 from logstore.errors import (
@@ -26,13 +29,6 @@ from logstore.errors import (
     TornBatchError,
 )
 
-LOG_OVERHEAD: Final = 12
-"""Bytes of the offset and the length before every batch; the length counts what follows them."""
-HEADER: Final = Struct(">qiibIhiqqqhii")
-HEADER_SIZE: Final = HEADER.size
-CRC_START: Final = 21
-"""The checksum covers everything from the attributes on, so that a follower's epoch change keeps it."""
-MAX_OFFSET: Final = 2**63 - 1
 _MAX_SEQUENCE: Final = 2**31 - 1
 
 
@@ -212,7 +208,7 @@ def _refuse_short(data: memoryview, position: int, file: str | None) -> NoReturn
     left = len(data) - position
     size = HEADER_SIZE
     if left >= LOG_OVERHEAD:
-        length = int.from_bytes(data[position + 8 : position + LOG_OVERHEAD], "big", signed=True)
+        length = int.from_bytes(data[position + LENGTH_AT : position + LOG_OVERHEAD], "big", signed=True)
         if length < HEADER_SIZE - LOG_OVERHEAD:
             _refuse_length(length, position, file)
         size = length + LOG_OVERHEAD

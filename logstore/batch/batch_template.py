@@ -5,7 +5,7 @@ from typing import Final
 
 import crc32c
 
-from logstore.batch.batch import CRC_START, HEADER, HEADER_SIZE, LOG_OVERHEAD, MAX_OFFSET
+from epoch.history import MAX_OFFSET
 from logstore.batch.batch_attributes import (
     CONTROL_BIT,
     NO_LEADER_EPOCH,
@@ -16,9 +16,9 @@ from logstore.batch.batch_attributes import (
     TRANSACTIONAL_BIT,
 )
 from logstore.batch.compression.codec import Codec, compress
+from logstore.batch.layout import CRC_AT, CRC_START, HEADER, HEADER_SIZE, LOG_OVERHEAD
 
 MAGIC: Final = 2
-CRC_POSITION: Final = 17
 _SEQUENCES: Final = 2**31
 
 
@@ -94,4 +94,4 @@ class BatchTemplate:
 def seal(data: bytearray) -> None:
     """Write the checksum of the batch that fills `data`."""
     checksum: int = crc32c.crc32c(memoryview(data)[CRC_START:])
-    data[CRC_POSITION:CRC_START] = checksum.to_bytes(4)
+    data[CRC_AT:CRC_START] = checksum.to_bytes(4)

@@ -4,12 +4,13 @@ from collections.abc import Iterator
 from typing import Final
 
 from logstore.batch.batch import RecordBatch, refuse_torn
+from logstore.batch.layout import MAGIC_AT
 from logstore.batch.message_set import SMALLEST_MESSAGE, LegacyBatch
 
 Batch = RecordBatch | LegacyBatch
 
-MAGIC_POSITION: Final = 16
-_MAGIC_END: Final = MAGIC_POSITION + 1
+MAGIC_POSITION: Final = MAGIC_AT
+_MAGIC_END: Final = MAGIC_AT + 1
 
 
 def read_batches(data: memoryview, position: int = 0, file: str | None = None) -> Iterator[Batch]:
@@ -32,6 +33,6 @@ def read_batch(data: memoryview, position: int = 0, file: str | None = None) -> 
     left = len(data) - position
     if left < _MAGIC_END:
         refuse_torn(left, SMALLEST_MESSAGE, position, file)
-    if data[position + MAGIC_POSITION] == 2:
+    if data[position + MAGIC_AT] == 2:
         return RecordBatch(data, position, file)
     return LegacyBatch(data, position, file)

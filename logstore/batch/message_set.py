@@ -9,7 +9,8 @@ from collections.abc import Iterator
 from struct import Struct
 from typing import Final, NamedTuple
 
-from logstore.batch.batch import LOG_OVERHEAD, REPLACE_ADVICE, refuse_torn
+from epoch.history import MAX_OFFSET
+from logstore.batch.batch import REPLACE_ADVICE, refuse_torn
 from logstore.batch.batch_attributes import (
     CODEC_BITS,
     NO_LEADER_EPOCH,
@@ -21,6 +22,7 @@ from logstore.batch.batch_attributes import (
     TimestampType,
 )
 from logstore.batch.compression.codec import Codec, decompress
+from logstore.batch.layout import LOG_OVERHEAD
 from logstore.batch.record import Record
 from logstore.errors import (
     CorruptBatchError,
@@ -38,7 +40,6 @@ _FIELDS: Final = {0: 18, 1: 26}
 """Where the key's length stands, by magic: magic 1 puts a timestamp before it."""
 SMALLEST_MESSAGE: Final = 26
 """Bytes of a message of magic 0 with neither key nor value."""
-_MAX_OFFSET: Final = 2**63 - 1
 
 
 class LegacyBatch:
@@ -214,7 +215,7 @@ class _WrappedSet(NamedTuple):
 
 
 def _possible(offset: int) -> int:
-    if not 0 <= offset <= _MAX_OFFSET:
+    if not 0 <= offset <= MAX_OFFSET:
         raise CorruptRecordError(f"a wrapped message has offset {offset}")
     return offset
 

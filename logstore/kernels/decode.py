@@ -13,11 +13,12 @@ from numpy.typing import NDArray
 
 from epoch.kernel import borrowed, inlined, kernel
 from logstore.batch.columns import BatchColumns, RecordColumns
+from logstore.batch.layout import HEADER_SIZE
 from logstore.batch.record_fault import RecordFault, RecordFaultReason
 from logstore.errors import CorruptRecordError
 from logstore.kernels.bytes import Data, byte, read_only, varint, varlong, wrapping_add
 from logstore.kernels.prefetch import LINE, prefetch
-from logstore.kernels.scan import CODEC, HEADER, SHORTEST_RECORD
+from logstore.kernels.scan import CODEC, SHORTEST_RECORD
 
 Rows = NDArray[np.int64]
 """Row numbers of batches in a `BatchColumns`."""
@@ -80,7 +81,9 @@ def decode_chunks(
 ) -> Iterator[RecordColumns]:
     """Decode as `decode` does, in chunks of whole batches with about `records` records, so that memory stays flat."""
     rows = uncompressed(batches) if rows is None else rows
-    sections = _sections(batches, rows, batches.position[rows] + HEADER, batches.position[rows] + batches.size[rows])
+    sections = _sections(
+        batches, rows, batches.position[rows] + HEADER_SIZE, batches.position[rows] + batches.size[rows]
+    )
     cuts = np.flatnonzero(np.diff(sections.before[:-1] // records)) + 1
     bounds = [0, *cuts.tolist(), len(rows)]
     room = int(np.diff(sections.before[bounds]).max())
@@ -103,7 +106,9 @@ def check_records(data: Data, batches: BatchColumns, rows: Rows | None = None) -
     if all are lower, unless the leader set them. Gives the first fault of each batch, none if all is well.
     """
     rows = uncompressed(batches) if rows is None else rows
-    return _check(data, batches, rows, batches.position[rows] + HEADER, batches.position[rows] + batches.size[rows])
+    return _check(
+        data, batches, rows, batches.position[rows] + HEADER_SIZE, batches.position[rows] + batches.size[rows]
+    )
 
 
 def check_section(section: Data, batches: BatchColumns, row: int) -> RecordFault | None:

@@ -12,12 +12,28 @@ from numpy.typing import NDArray
 from epoch.kernel import borrowed, inlined, kernel
 from logstore.batch.batch_template import BatchTemplate
 from logstore.batch.columns import RecordColumns
+from logstore.batch.layout import (
+    ATTRIBUTES_AT,
+    BASE_SEQUENCE_AT,
+    BASE_TIMESTAMP_AT,
+    CRC_AT,
+    CRC_START,
+    HEADER_SIZE,
+    LAST_OFFSET_DELTA_AT,
+    LEADER_EPOCH_AT,
+    LENGTH_AT,
+    LOG_OVERHEAD,
+    MAGIC_AT,
+    MAX_TIMESTAMP_AT,
+    PRODUCER_EPOCH_AT,
+    PRODUCER_ID_AT,
+    RECORD_COUNT_AT,
+)
 from logstore.kernels.bytes import Data, read_only
 from logstore.kernels.copy import copy
 from logstore.kernels.crc import crc32c
 from logstore.kernels.decode import skip_headers
 from logstore.kernels.prefetch import prefetch
-from logstore.kernels.scan import CHECKED_FROM, HEADER, OVERHEAD
 
 Times = NDArray[np.int64]
 Starts = NDArray[np.int64]
@@ -64,7 +80,7 @@ class Encoder:
 
     def batches(self, template: BatchTemplate) -> memoryview:
         """Encode all, uncompressed."""
-        out = np.empty(self._room + self._most_batches() * HEADER, np.uint8)
+        out = np.empty(self._room + self._most_batches() * HEADER_SIZE, np.uint8)
         size = encode_batches(
             *self._fields,
             self._headers_length,
@@ -85,14 +101,14 @@ class Encoder:
         out = np.empty(self._room, np.uint8)
         first = 0
         while first < self._count:
-            limit = self._batch_bytes - HEADER
+            limit = self._batch_bytes - HEADER_SIZE
             size, following, largest = encode_section(*self._fields, self._headers_length, first, limit, out, 0)
             yield out[:size].data, following - first, int(self._fields[1][first]), largest
             first = following
 
     def _most_batches(self) -> int:
         # Two neighbours have more than `batch_bytes` together, or they would be one.
-        return min(self._count, 2 * (self._room + self._count * HEADER) // max(self._batch_bytes, 1) + 1)
+        return min(self._count, 2 * (self._room + self._count * HEADER_SIZE) // max(self._batch_bytes, 1) + 1)
 
 
 def column(values: NDArray[Number], dtype: type[Number]) -> NDArray[Number]:
@@ -178,24 +194,24 @@ def encode_batches(
             header_count,
             headers_length,
             first,
-            batch_bytes - HEADER,
+            batch_bytes - HEADER_SIZE,
             out,
-            start + HEADER,
+            start + HEADER_SIZE,
         )
         sequence = base_sequence if base_sequence < 0 else (base_sequence + first) % SEQUENCES
         put(out, start, base_offset + first, 8)
-        put(out, start + 8, end - start - OVERHEAD, 4)
-        put(out, start + 12, leader_epoch, 4)
-        put(out, start + 16, MAGIC, 1)
-        put(out, start + 21, attributes, 2)
-        put(out, start + 23, following - first - 1, 4)
-        put(out, start + 27, timestamp[first], 8)
-        put(out, start + 35, append_timestamp if attributes & APPEND_TIME else largest, 8)
-        put(out, start + 43, producer_id, 8)
-        put(out, start + 51, producer_epoch, 2)
-        put(out, start + 53, sequence, 4)
-        put(out, start + 57, following - first, 4)
-        put(out, start + 17, crc32c(out, start + CHECKED_FROM, end), 4)
+        put(out, start + LENGTH_AT, end - start - LOG_OVERHEAD, 4)
+        put(out, start + LEADER_EPOCH_AT, leader_epoch, 4)
+        put(out, start + MAGIC_AT, MAGIC, 1)
+        put(out, start + ATTRIBUTES_AT, attributes, 2)
+        put(out, start + LAST_OFFSET_DELTA_AT, following - first - 1, 4)
+        put(out, start + BASE_TIMESTAMP_AT, timestamp[first], 8)
+        put(out, start + MAX_TIMESTAMP_AT, append_timestamp if attributes & APPEND_TIME else largest, 8)
+        put(out, start + PRODUCER_ID_AT, producer_id, 8)
+        put(out, start + PRODUCER_EPOCH_AT, producer_epoch, 2)
+        put(out, start + BASE_SEQUENCE_AT, sequence, 4)
+        put(out, start + RECORD_COUNT_AT, following - first, 4)
+        put(out, start + CRC_AT, crc32c(out, start + CRC_START, end), 4)
         first, start = following, end
     return start
 

@@ -4,10 +4,21 @@ from array import array
 
 import numpy as np
 
+from epoch.history import MAX_OFFSET
 from epoch.kernel import borrowed, inlined, kernel
+from logstore.batch.layout import (
+    CRC_AT,
+    CRC_START,
+    LAST_OFFSET_DELTA_AT,
+    LEADER_EPOCH_AT,
+    LENGTH_AT,
+    LOG_OVERHEAD,
+    MAX_TIMESTAMP_AT,
+    PRODUCER_ID_AT,
+)
 from logstore.kernels.bytes import Data, int32, int64, uint32
 from logstore.kernels.crc import crc32c
-from logstore.kernels.scan import CHECKED_FROM, COMPLETE, END, LARGEST, OVERHEAD, what_follows
+from logstore.kernels.scan import COMPLETE, END, what_follows
 
 SMALLEST = -(2**63)
 
@@ -15,12 +26,12 @@ SMALLEST = -(2**63)
 @inlined
 def is_plain(data: Data, at: int, previous_offset: int, leader_epoch: int) -> bool:
     """Look at the whole batch of magic 2 that is there: see `plain_append`."""
-    end = at + OVERHEAD + int32(data, at + 8)
+    end = at + LOG_OVERHEAD + int32(data, at + LENGTH_AT)
     return (
         int64(data, at) > previous_offset
-        and int32(data, at + 12) == leader_epoch
-        and int64(data, at + 43) == -1
-        and crc32c(data, at + CHECKED_FROM, end) == uint32(data, at + 17)
+        and int32(data, at + LEADER_EPOCH_AT) == leader_epoch
+        and int64(data, at + PRODUCER_ID_AT) == -1
+        and crc32c(data, at + CRC_START, end) == uint32(data, at + CRC_AT)
     )
 
 
@@ -30,14 +41,14 @@ def follow_one(fetched: memoryview, next_offset: int, leader_epoch: int) -> tupl
     data = borrowed(np.frombuffer(fetched, np.uint8))
     if (
         what_follows(data, 0, data.size) != COMPLETE
-        or OVERHEAD + int32(data, 8) != data.size
+        or LOG_OVERHEAD + int32(data, LENGTH_AT) != data.size
         or not is_plain(data, 0, next_offset - 1, leader_epoch)
     ):
         return 0, -1, -1, 0, False
-    first, last = int64(data, 0), int64(data, 0) + int32(data, 23)
-    if last == LARGEST:
+    first, last = int64(data, 0), int64(data, 0) + int32(data, LAST_OFFSET_DELTA_AT)
+    if last == MAX_OFFSET:
         return 0, -1, -1, 0, False
-    return first, last, int64(data, 35), data.size, False
+    return first, last, int64(data, MAX_TIMESTAMP_AT), data.size, False
 
 
 @kernel
@@ -70,9 +81,9 @@ def follow(
         stop = what_follows(data, at, data.size)
         if stop != COMPLETE or not is_plain(data, at, last, leader_epoch):
             break
-        whole = OVERHEAD + int32(data, at + 8)
-        last = int64(data, at) + int32(data, at + 23)
-        timestamp = int64(data, at + 35)
+        whole = LOG_OVERHEAD + int32(data, at + LENGTH_AT)
+        last = int64(data, at) + int32(data, at + LAST_OFFSET_DELTA_AT)
+        timestamp = int64(data, at + MAX_TIMESTAMP_AT)
         newest = max(newest, timestamp)
         if timestamp > largest:
             largest, offset_of_largest = timestamp, last
@@ -88,5 +99,5 @@ def follow(
             indexed = position + at
         at += whole
     start = int64(data, 0) if at else next_offset
-    rows = rows if stop == END and last < LARGEST else -1
+    rows = rows if stop == END and last < MAX_OFFSET else -1
     return rows, times, start, last, newest, indexed, largest, offset_of_largest

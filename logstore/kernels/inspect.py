@@ -3,10 +3,24 @@
 import numpy as np
 
 from epoch.kernel import borrowed, kernel
+from logstore.batch.layout import (
+    ATTRIBUTES_AT,
+    BASE_TIMESTAMP_AT,
+    CRC_AT,
+    CRC_START,
+    HEADER_SIZE,
+    LAST_OFFSET_DELTA_AT,
+    LENGTH_AT,
+    LOG_OVERHEAD,
+    MAX_TIMESTAMP_AT,
+    PRODUCER_ID_AT,
+    RECORD_COUNT_AT,
+)
 from logstore.kernels.bytes import Data, int16, int32, int64, uint32, wrapping_add
 from logstore.kernels.crc import crc32c
 from logstore.kernels.decode import fields, record_bounds
-from logstore.kernels.scan import CHECKED_FROM, COMPLETE, HEADER, LARGEST, OVERHEAD, what_follows
+from logstore.kernels.scan import COMPLETE, what_follows
+from logstore.log_config import MAX_INT64
 
 NONE = -1
 """No record."""
@@ -58,17 +72,22 @@ def inspect_sent(sent: memoryview, now_ms: int, before_max_ms: int, after_max_ms
     Its timestamps may lie so long before and after now. Returns how many records it has, 0 where it is not plain, and
     their largest timestamp.
     """
-    earliest, latest = now_ms - before_max_ms, now_ms + min(after_max_ms, LARGEST - now_ms)
+    earliest, latest = now_ms - before_max_ms, now_ms + min(after_max_ms, MAX_INT64 - now_ms)
     data = borrowed(np.frombuffer(sent, np.uint8))
-    if what_follows(data, 0, data.size) != COMPLETE or OVERHEAD + int32(data, 8) != data.size:
+    if what_follows(data, 0, data.size) != COMPLETE or LOG_OVERHEAD + int32(data, LENGTH_AT) != data.size:
         return 0, -1
-    count, largest = int32(data, 57), int64(data, 35)
-    if int64(data, 0) or int16(data, 21) or int64(data, 43) != -1 or count != int32(data, 23) + 1:
+    count, largest = int32(data, RECORD_COUNT_AT), int64(data, MAX_TIMESTAMP_AT)
+    if (
+        int64(data, 0)
+        or int16(data, ATTRIBUTES_AT)
+        or int64(data, PRODUCER_ID_AT) != -1
+        or count != int32(data, LAST_OFFSET_DELTA_AT) + 1
+    ):
         return 0, -1
-    if crc32c(data, CHECKED_FROM, data.size) != uint32(data, 17):
+    if crc32c(data, CRC_START, data.size) != uint32(data, CRC_AT):
         return 0, -1
     broken, _, untimely, reached, _, _ = inspect_records(
-        data, HEADER, data.size, count, int64(data, 27), earliest, latest
+        data, HEADER_SIZE, data.size, count, int64(data, BASE_TIMESTAMP_AT), earliest, latest
     )
     sound = broken == NONE and untimely == NONE and reached == largest
     return count if sound else 0, largest
@@ -83,8 +102,8 @@ def first_corrupt(data: Data, start: int, end: int) -> int:
     data = borrowed(data)
     position = start
     while position < end:
-        following = position + OVERHEAD + int32(data, position + 8)
-        if crc32c(data, position + CHECKED_FROM, following) != uint32(data, position + 17):
+        following = position + LOG_OVERHEAD + int32(data, position + LENGTH_AT)
+        if crc32c(data, position + CRC_START, following) != uint32(data, position + CRC_AT):
             return position
         position = following
     return -1

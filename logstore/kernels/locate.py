@@ -5,9 +5,10 @@ from array import array
 import numpy as np
 
 from epoch.kernel import borrowed, brief_kernel, inlined
+from logstore.batch.layout import LAST_OFFSET_DELTA_AT, LENGTH_AT, LOG_OVERHEAD, MAGIC_AT
 from logstore.kernels.bytes import int8, int32, int64
 from logstore.kernels.prefetch import prefetch
-from logstore.kernels.scan import OVERHEAD, SHORTEST
+from logstore.kernels.scan import SHORTEST
 
 NOT_FOUND = -1
 PREFIX = 27
@@ -50,25 +51,25 @@ def find_batches(
     while True:
         if size - position < PREFIX:
             return NOT_FOUND, 0, 0
-        length = int32(data, position + 8)
-        if int8(data, position + 16) != 2 or length < SHORTEST:
+        length = int32(data, position + LENGTH_AT)
+        if int8(data, position + MAGIC_AT) != 2 or length < SHORTEST:
             return NOT_FOUND, 0, 0
-        if int64(data, position) + int32(data, position + 23) >= offset:
+        if int64(data, position) + int32(data, position + LAST_OFFSET_DELTA_AT) >= offset:
             break
-        position += OVERHEAD + length
-    end = position + OVERHEAD + length
+        position += LOG_OVERHEAD + length
+    end = position + LOG_OVERHEAD + length
     if end - position >= max_bytes:
-        return position, OVERHEAD + length, end
+        return position, LOG_OVERHEAD + length, end
     if max_bytes >= size - position:
-        return position, OVERHEAD + length, size
+        return position, LOG_OVERHEAD + length, size
     limit = position + max_bytes
     end = max(end, near_end)
     while limit - end >= PREFIX:
-        following = end + OVERHEAD + int32(data, end + 8)
+        following = end + LOG_OVERHEAD + int32(data, end + LENGTH_AT)
         if not end < following <= limit:
             break
         end = following
-    return position, OVERHEAD + length, end
+    return position, LOG_OVERHEAD + length, end
 
 
 @inlined

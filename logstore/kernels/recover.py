@@ -11,11 +11,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from epoch.kernel import borrowed, kernel
+from logstore.batch.layout import (
+    CRC_AT,
+    CRC_START,
+    HEADER_SIZE,
+    LAST_OFFSET_DELTA_AT,
+    LEADER_EPOCH_AT,
+    LENGTH_AT,
+    LOG_OVERHEAD,
+    MAX_TIMESTAMP_AT,
+    PRODUCER_ID_AT,
+)
 from logstore.files.index_slots import MAX_RELATIVE_OFFSET
 from logstore.kernels.bytes import Data, int32, int64, read_only, uint32
 from logstore.kernels.crc import crc32c
 from logstore.kernels.prefetch import prefetch
-from logstore.kernels.scan import AHEAD, CHECKED_FROM, COMPLETE, HEADER, MORE, OVERHEAD, what_follows
+from logstore.kernels.scan import AHEAD, COMPLETE, MORE, what_follows
 
 CAPACITY = 4_096
 """Rows of each column."""
@@ -141,17 +152,17 @@ def recover_batches(
         if index_rows == rows or epoch_rows + 2 > rows or producer_rows == rows:
             stop = MORE
             break
-        whole = OVERHEAD + int32(data, at + 8)
+        whole = LOG_OVERHEAD + int32(data, at + LENGTH_AT)
         prefetch(data, at + AHEAD * whole)
-        prefetch(data, at + AHEAD * whole + HEADER - 1)
-        if crc32c(data, at + CHECKED_FROM, at + whole) != uint32(data, at + 17):
+        prefetch(data, at + AHEAD * whole + HEADER_SIZE - 1)
+        if crc32c(data, at + CRC_START, at + whole) != uint32(data, at + CRC_AT):
             stop = BAD_CRC
             break
-        last_of_batch = int64(data, at) + int32(data, at + 23)
+        last_of_batch = int64(data, at) + int32(data, at + LAST_OFFSET_DELTA_AT)
         if last_of_batch < base_offset or last_of_batch - base_offset > MAX_RELATIVE_OFFSET:
             stop = OUT_OF_RANGE
             break
-        timestamp = int64(data, at + 35)
+        timestamp = int64(data, at + MAX_TIMESTAMP_AT)
         if timestamp > largest:
             largest, offset_of_largest = timestamp, last_of_batch
         if at - indexed > interval:
@@ -161,7 +172,7 @@ def recover_batches(
             time_offset[index_rows] = offset_of_largest
             index_rows += 1
             indexed = at
-        epoch_of_batch = int32(data, at + 12)
+        epoch_of_batch = int32(data, at + LEADER_EPOCH_AT)
         if epoch_of_batch != epoch:
             if batches > 0:
                 epochs[epoch_rows], epoch_offsets[epoch_rows] = epoch, first
@@ -169,7 +180,7 @@ def recover_batches(
             epochs[epoch_rows], epoch_offsets[epoch_rows] = epoch_of_batch, int64(data, at)
             epoch_rows += 1
             epoch = epoch_of_batch
-        if int64(data, at + 43) != -1:
+        if int64(data, at + PRODUCER_ID_AT) != -1:
             producer_positions[producer_rows] = at
             producer_rows += 1
         first, last = int64(data, at), last_of_batch

@@ -1,16 +1,31 @@
 """Walk over the headers of a log file's record batches, and find the next batch behind damage.
 
-Header of a batch of magic 2 (61 bytes, big-endian): base offset i64 at 0, length i32 at 8, leader epoch i32 at 12,
-magic i8 at 16, CRC u32 at 17, attributes i16 at 21, last offset delta i32 at 23, base timestamp i64 at 27, maximal
-timestamp i64 at 35, producer id i64 at 43, producer epoch i16 at 51, base sequence i32 at 53, record count i32 at 57.
-The length counts from the leader epoch on, the CRC covers everything from the attributes on.
+`logstore.batch.layout` says where the fields of a header stand.
 """
 
 import numpy as np
 from numpy.typing import NDArray
 
+from epoch.history import MAX_OFFSET
 from epoch.kernel import borrowed, inlined, kernel
 from logstore.batch.columns import BatchColumns, StopReason
+from logstore.batch.layout import (
+    ATTRIBUTES_AT,
+    BASE_SEQUENCE_AT,
+    BASE_TIMESTAMP_AT,
+    CRC_AT,
+    CRC_START,
+    HEADER_SIZE,
+    LAST_OFFSET_DELTA_AT,
+    LEADER_EPOCH_AT,
+    LENGTH_AT,
+    LOG_OVERHEAD,
+    MAGIC_AT,
+    MAX_TIMESTAMP_AT,
+    PRODUCER_EPOCH_AT,
+    PRODUCER_ID_AT,
+    RECORD_COUNT_AT,
+)
 from logstore.kernels.bytes import Data, byte, int8, int16, int32, int64, read_only, uint32
 from logstore.kernels.column_memory import ColumnMemory
 from logstore.kernels.crc import crc32c
@@ -21,24 +36,17 @@ CAPACITY = 8_192
 CHUNK_BYTES = 1 << 26
 """Bytes after which a chunk of columns ends too, so that one can be worked on while the next is read."""
 
-OVERHEAD = 12
-"""Bytes before a batch's length counts: base offset and length."""
-HEADER = 61
-"""Bytes of a header of magic 2."""
-SHORTEST = HEADER - OVERHEAD
+SHORTEST = HEADER_SIZE - LOG_OVERHEAD
 """The smallest length of magic 2: no records."""
-PREFIX = 17
+PREFIX = MAGIC_AT + 1
 """Bytes that all magics have in common, the magic byte included."""
 SHORTEST_LEGACY = 14
 """The smallest length of magic 0: neither key nor value."""
 SHORTEST_RECORD = 7
 """Bytes of a record without anything: its length, attributes, two deltas, key and value length, header count."""
-CHECKED_FROM = 21
-"""Where the bytes under the CRC begin."""
 UNUSED_ATTRIBUTES = 0xFF80
 CODEC = 0x7
 LAST_CODEC = 4
-LARGEST = 2**63 - 1
 
 END = int(StopReason.END)
 MORE = int(StopReason.MORE)
@@ -93,7 +101,7 @@ def scan(
     if not 0 <= position <= len(data):
         raise ValueError(f"Position {position} is not within the {len(data)} bytes given")
     chunk_bytes = min(chunk_bytes, len(data) - position)
-    rows = max(1, min(capacity, chunk_bytes // HEADER + 1))
+    rows = max(1, min(capacity, chunk_bytes // HEADER_SIZE + 1))
     memory = MEMORY if rows <= CAPACITY else ColumnMemory(COLUMNS, rows)
     columns = {name: column[:rows] for name, column in memory.take().items()}
     count, next_position, stop = scan_batches(
@@ -152,25 +160,25 @@ def scan_batches(
             return row, at, stop
         if row == position.size or at >= limit:
             return row, at, MORE
-        whole = OVERHEAD + int32(data, at + 8)
+        whole = LOG_OVERHEAD + int32(data, at + LENGTH_AT)
         prefetch(data, at + AHEAD * whole)
-        prefetch(data, at + AHEAD * whole + HEADER - 1)
-        stored = uint32(data, at + 17)
+        prefetch(data, at + AHEAD * whole + HEADER_SIZE - 1)
+        stored = uint32(data, at + CRC_AT)
         position[row] = at
         size[row] = whole
         base_offset[row] = int64(data, at)
-        last_offset[row] = int64(data, at) + int32(data, at + 23)
-        leader_epoch[row] = int32(data, at + 12)
+        last_offset[row] = int64(data, at) + int32(data, at + LAST_OFFSET_DELTA_AT)
+        leader_epoch[row] = int32(data, at + LEADER_EPOCH_AT)
         magic[row] = 2
-        attributes[row] = int16(data, at + 21)
-        base_timestamp[row] = int64(data, at + 27)
-        max_timestamp[row] = int64(data, at + 35)
-        producer_id[row] = int64(data, at + 43)
-        producer_epoch[row] = int16(data, at + 51)
-        base_sequence[row] = int32(data, at + 53)
-        record_count[row] = int32(data, at + 57)
+        attributes[row] = int16(data, at + ATTRIBUTES_AT)
+        base_timestamp[row] = int64(data, at + BASE_TIMESTAMP_AT)
+        max_timestamp[row] = int64(data, at + MAX_TIMESTAMP_AT)
+        producer_id[row] = int64(data, at + PRODUCER_ID_AT)
+        producer_epoch[row] = int16(data, at + PRODUCER_EPOCH_AT)
+        base_sequence[row] = int32(data, at + BASE_SEQUENCE_AT)
+        record_count[row] = int32(data, at + RECORD_COUNT_AT)
         crc[row] = stored
-        crc_valid[row] = not check_crc or crc32c(data, at + CHECKED_FROM, at + whole) == stored
+        crc_valid[row] = not check_crc or crc32c(data, at + CRC_START, at + whole) == stored
         at += whole
         row += 1
 
@@ -181,13 +189,13 @@ def what_follows(data: Data, position: int, end: int) -> int:
     left = end - position
     if left < PREFIX:
         return END if left == 0 else TORN
-    length = int32(data, position + 8)
-    magic = int8(data, position + 16)
+    length = int32(data, position + LENGTH_AT)
+    magic = int8(data, position + MAGIC_AT)
     if magic != 2:
         return what_else_follows(length, magic, left)
     if length < SHORTEST:
         return BAD_LENGTH
-    if length > left - OVERHEAD:
+    if length > left - LOG_OVERHEAD:
         return TORN
     return COMPLETE if possible_header(data, position) else BAD_HEADER
 
@@ -199,7 +207,7 @@ def what_else_follows(length: int, magic: int, left: int) -> int:
         return BAD_MAGIC
     if length < SHORTEST_LEGACY:
         return BAD_LENGTH
-    return TORN if length > left - OVERHEAD else LEGACY
+    return TORN if length > left - LOG_OVERHEAD else LEGACY
 
 
 @inlined
@@ -209,23 +217,23 @@ def possible_header(data: Data, position: int) -> bool:
     Nothing ties the count to the offsets: compaction removes records, and leaves empty batches too.
     """
     base_offset = int64(data, position)
-    last_offset_delta = int32(data, position + 23)
-    record_count = int32(data, position + 57)
-    return base_offset >= 0 and 0 <= last_offset_delta <= LARGEST - base_offset and record_count >= 0
+    last_offset_delta = int32(data, position + LAST_OFFSET_DELTA_AT)
+    record_count = int32(data, position + RECORD_COUNT_AT)
+    return base_offset >= 0 and 0 <= last_offset_delta <= MAX_OFFSET - base_offset and record_count >= 0
 
 
 @kernel
 def search_batch(data: Data, start: int, limit: int, end: int, minimum_offset: int, budget: int) -> tuple[int, int]:
     """Do so for `find_next_batch`, below `limit`; return what was found, and what is left of `budget` (bytes)."""
     data = borrowed(data)
-    for position in range(start, min(limit, end - HEADER + 1)):
-        if byte(data, position + 16) != 2 or what_follows(data, position, end) != COMPLETE:
+    for position in range(start, min(limit, end - HEADER_SIZE + 1)):
+        if byte(data, position + MAGIC_AT) != 2 or what_follows(data, position, end) != COMPLETE:
             continue
-        whole = OVERHEAD + int32(data, position + 8)
+        whole = LOG_OVERHEAD + int32(data, position + LENGTH_AT)
         if whole > budget or int64(data, position) < minimum_offset or not plausible(data, position, whole):
             continue
         budget -= whole
-        if crc32c(data, position + CHECKED_FROM, position + whole) == uint32(data, position + 17):
+        if crc32c(data, position + CRC_START, position + whole) == uint32(data, position + CRC_AT):
             return position, budget
     return -1, budget
 
@@ -233,10 +241,10 @@ def search_batch(data: Data, start: int, limit: int, end: int, minimum_offset: i
 @inlined
 def plausible(data: Data, position: int, size: int) -> bool:
     """Check what every writer keeps and no scan insists on: known attributes, a count within offsets and bytes."""
-    attributes = int16(data, position + 21)
-    record_count = int32(data, position + 57)
+    attributes = int16(data, position + ATTRIBUTES_AT)
+    record_count = int32(data, position + RECORD_COUNT_AT)
     if attributes & UNUSED_ATTRIBUTES or attributes & CODEC > LAST_CODEC:
         return False
-    if record_count > int32(data, position + 23) + 1:
+    if record_count > int32(data, position + LAST_OFFSET_DELTA_AT) + 1:
         return False
-    return attributes & CODEC != 0 or record_count <= (size - HEADER) // SHORTEST_RECORD
+    return attributes & CODEC != 0 or record_count <= (size - HEADER_SIZE) // SHORTEST_RECORD

@@ -3,10 +3,20 @@
 import numpy as np
 
 from epoch.kernel import borrowed, kernel
+from logstore.batch.layout import (
+    ATTRIBUTES_AT,
+    BASE_TIMESTAMP_AT,
+    HEADER_SIZE,
+    LEADER_EPOCH_AT,
+    LENGTH_AT,
+    LOG_OVERHEAD,
+    MAX_TIMESTAMP_AT,
+    RECORD_COUNT_AT,
+)
 from logstore.kernels.bytes import Data, int16, int32, int64, varint, varlong, wrapping_add
 from logstore.kernels.decode import AHEAD, LOG_APPEND_TIME, record_bounds
 from logstore.kernels.prefetch import LINE, prefetch
-from logstore.kernels.scan import CODEC, COMPLETE, HEADER, OVERHEAD, what_follows
+from logstore.kernels.scan import CODEC, COMPLETE, what_follows
 
 NOT_FOUND = -1
 NOT_SOUND = -2
@@ -22,16 +32,23 @@ def find_record(log: memoryview, position: int, timestamp: int, offset: int) -> 
     """
     data = borrowed(np.frombuffer(log, np.uint8))
     while what_follows(data, position, data.size) == COMPLETE:
-        end = position + OVERHEAD + int32(data, position + 8)
-        if int64(data, position + 35) >= timestamp:
-            if int16(data, position + 21) & (CODEC | LOG_APPEND_TIME):
+        end = position + LOG_OVERHEAD + int32(data, position + LENGTH_AT)
+        if int64(data, position + MAX_TIMESTAMP_AT) >= timestamp:
+            if int16(data, position + ATTRIBUTES_AT) & (CODEC | LOG_APPEND_TIME):
                 break
-            base_offset, base_timestamp = int64(data, position), int64(data, position + 27)
+            base_offset, base_timestamp = int64(data, position), int64(data, position + BASE_TIMESTAMP_AT)
             found, at = first_record_from(
-                data, position + HEADER, end, int32(data, position + 57), base_offset, base_timestamp, timestamp, offset
+                data,
+                position + HEADER_SIZE,
+                end,
+                int32(data, position + RECORD_COUNT_AT),
+                base_offset,
+                base_timestamp,
+                timestamp,
+                offset,
             )
             if at >= 0:
-                return position, found, at, int32(data, position + 12)
+                return position, found, at, int32(data, position + LEADER_EPOCH_AT)
             if at == NOT_SOUND:
                 break
         position = end

@@ -1,6 +1,6 @@
 """Find where a damaged log file can be read again."""
 
-from logstore.batch.batches import MAGIC_POSITION
+from logstore.batch.layout import MAGIC_AT
 from logstore.kernels.bytes import read_only
 from logstore.kernels.scan import CRC_WORK, search_batch
 from logstore.offline.holes import written_ranges
@@ -25,8 +25,8 @@ class BatchSearch:
     def find(self, start: int) -> int:
         """Find the first valid batch at `start` or later, as `find_next_batch` does; -1 where there is none."""
         end = len(self._data)
-        for first, stop in written_ranges(self._path, min(start + MAGIC_POSITION, end), end):
-            at, limit = first - MAGIC_POSITION, stop - MAGIC_POSITION
+        for first, stop in written_ranges(self._path, min(start + MAGIC_AT, end), end):
+            at, limit = first - MAGIC_AT, stop - MAGIC_AT
             found, budget = search_batch(self._data, at, limit, end, 0, self._budget)
             self._budget = int(budget)
             if found >= 0:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from logstore.batch.batch import MAX_OFFSET
+from epoch.history import MAX_OFFSET
 from logstore.batch.columns import BatchColumns
 from logstore.errors import InvalidBatchHeaderError, LogStoreError
 from logstore.offline.epoch_runs import EpochRuns

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from epoch.filesystem import FileSystem
-from logstore.batch.batch import MAX_OFFSET
+from epoch.history import MAX_OFFSET
 from logstore.errors import LogStoreError
 from logstore.file_name import FileFate, FileKind, file_name
 from logstore.files.index_slots import MAX_RELATIVE_OFFSET

@@ -5,11 +5,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from epoch import EpochEntry, EpochError, EpochHistory, LeaderEpochCheckpoint
+from epoch.history import MAX_OFFSET
 from logstore.offline.partition_directory import PartitionDirectory
 from logstore.verify.compaction import Compaction
 from logstore.verify.epoch_check import EpochCheck
 from logstore.verify.finding import Finding, Reporter
-from logstore.verify.log_pass import LARGEST_OFFSET, LogPass
+from logstore.verify.log_pass import LogPass
 from logstore.verify.settling import LOOKS, PAUSE_SECONDS, changes, state_of
 
 
@@ -69,7 +70,7 @@ def _compare(partition: PartitionDirectory) -> EpochComparison:
         batches,
         log_start_offset=partition.log_start_offset,
         # An epoch that starts exactly at the log's end is a leader's that has not written yet: it stays in the file.
-        log_end_offset=log_pass.log_end_offset + 1 if log_pass.end_is_known else LARGEST_OFFSET,
+        log_end_offset=log_pass.log_end_offset + 1 if log_pass.end_is_known else MAX_OFFSET,
     )
     return EpochComparison(partition, checkpoint, batches, findings, rebuilt)
 

@@ -7,6 +7,7 @@ from typing import ClassVar, Final, Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from epoch.history import MAX_OFFSET
 from logstore.batch.batch_attributes import NO_TIMESTAMP
 from logstore.batch.columns import BatchColumns
 from logstore.file_name import FileKind, file_name
@@ -15,7 +16,7 @@ from logstore.indexes.offset_index import OffsetIndex
 from logstore.indexes.time_index import TimeIndex
 from logstore.offline.segment import Segment
 from logstore.verify.finding import Finding, Reporter
-from logstore.verify.log_pass import LARGEST_OFFSET, Chunk, SilentCheck, goes_on_after, runs
+from logstore.verify.log_pass import Chunk, SilentCheck, goes_on_after, runs
 from logstore.verify.reading import collected, read_file
 
 REBUILD: Final = "remove the file, and Kafka builds it anew from the log at its next start"
@@ -161,7 +162,7 @@ class OffsetIndexCheck(IndexCheck[OffsetIndex]):
         positions = self._index.position if self._index is not None else np.empty(0, np.int64)
         self._rising = np.ones(len(positions), np.bool_)
         self._rising[1:] = np.diff(positions) > 0
-        self._next_entry = np.append(positions[1:], LARGEST_OFFSET)[: len(positions)]
+        self._next_entry = np.append(positions[1:], MAX_OFFSET)[: len(positions)]
         self._appends: NDArray[np.int64] = np.empty(0, np.int64)
         """Entries at the position of a batch with another last offset."""
 

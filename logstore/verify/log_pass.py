@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Final, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from epoch.history import MAX_OFFSET
 from logstore.batch.columns import BatchColumns, StopReason
+from logstore.batch.layout import LOG_OVERHEAD
 from logstore.offline.growing_log import GrowingLog
 from logstore.offline.holes import end_of_zeros
 from logstore.offline.log_file import LogFile
@@ -21,10 +23,7 @@ if TYPE_CHECKING:
 Scan = Callable[[LogFile, int], Iterator[BatchColumns]]
 """Reads batches as `LogFile.scan` does, from a position on to the end or to what is no batch."""
 
-LARGEST_OFFSET: Final = 2**63 - 1
 CURE: Final = "take the partition from another replica"
-LENGTH_END: Final = 12
-"""Where the length field of a batch ends, which is never zero."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +128,7 @@ class LogPass:
             for check in self._checks:
                 yield from check.end_segment(segment, is_active=is_active)
         for check in self._checks:
-            yield from check.end(self.log_end_offset if self.end_is_known else LARGEST_OFFSET)
+            yield from check.end(self.log_end_offset if self.end_is_known else MAX_OFFSET)
 
     def _segment(self, segment: Segment, *, is_active: bool) -> Iterator[Finding]:
         growing = GrowingLog(segment.log_path)
@@ -278,7 +277,8 @@ class _Reading:
         if self.is_zero_from(position):
             return -1
         self._search = self._search or BatchSearch(self.log)
-        return self._search.find(max(position, self._zeros[1] - LENGTH_END) + 1)
+        # A batch may begin with zeros, but its length, which ends its overhead, is none.
+        return self._search.find(max(position, self._zeros[1] - LOG_OVERHEAD) + 1)
 
 
 def runs(rows: NDArray[np.int64]) -> Iterator[tuple[int, int]]:
@@ -291,7 +291,7 @@ def runs(rows: NDArray[np.int64]) -> Iterator[tuple[int, int]]:
 
 def end_after(last_offset: int) -> int:
     """Return the offset after the last one, which the largest of all does not have."""
-    return min(last_offset + 1, LARGEST_OFFSET)
+    return min(last_offset + 1, MAX_OFFSET)
 
 
 def goes_on_after(segment: Segment, position: int) -> bool:

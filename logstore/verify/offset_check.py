@@ -8,12 +8,13 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from epoch.history import MAX_OFFSET
 from logstore.batch.columns import BatchColumns
 from logstore.file_name import FileKind, file_name
 from logstore.offline.segment import Segment
 from logstore.verify.compaction import Compaction
 from logstore.verify.finding import Finding, Reporter
-from logstore.verify.log_pass import CURE, LARGEST_OFFSET, Chunk, SilentCheck, end_after
+from logstore.verify.log_pass import CURE, Chunk, SilentCheck, end_after
 
 MOST_GAPS: Final = 1_000
 """Holes that are kept until the end, when it is known whether they matter; more are only counted."""
@@ -101,7 +102,7 @@ class OffsetCheck(SilentCheck):
         """For each batch, the offset after the highest one before it."""
         ends = np.empty(len(columns), np.int64)
         ends[0] = self._next_offset or 0
-        ends[1:] = np.minimum(columns.last_offset[:-1], LARGEST_OFFSET - 1) + 1
+        ends[1:] = np.minimum(columns.last_offset[:-1], MAX_OFFSET - 1) + 1
         running: NDArray[np.int64] = np.maximum.accumulate(ends)
         return running
 

@@ -4,10 +4,10 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from logstore.batch.batch import HEADER_SIZE
 from logstore.batch.batch_attributes import CODEC_BITS
 from logstore.batch.batches import read_batch
 from logstore.batch.compression.codec import decompress
+from logstore.batch.layout import HEADER_SIZE
 from logstore.batch.record_fault import RecordFault, RecordFaultReason
 from logstore.errors import DecompressionLimitError, LogStoreError
 from logstore.verify.finding import Finding, Reporter

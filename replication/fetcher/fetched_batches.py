@@ -4,16 +4,15 @@ from collections.abc import Iterator
 from struct import Struct
 from typing import Final, NamedTuple, NoReturn
 
-from logstore.batch.batch import HEADER_SIZE, LOG_OVERHEAD, MAX_OFFSET
+from epoch.history import MAX_OFFSET
 from logstore.batch.batches import read_batches
+from logstore.batch.layout import HEADER_SIZE, LAST_OFFSET_DELTA_AT, LENGTH_AT, LOG_OVERHEAD, header_of
 from logstore.batch.message_set import SMALLEST_MESSAGE
 from logstore.errors import InvalidBatchHeaderError
 
-# Base offset, length, leader epoch, magic: they stand outside of what the checksum covers.
-_PLACE: Final = Struct(">qiib")
+_PLACE: Final = header_of("base_offset", "length", "leader_epoch", "magic")
+"""What stands outside of what the checksum covers."""
 _INT32: Final = Struct(">i")
-_LENGTH_POSITION: Final = 8
-_LAST_OFFSET_DELTA_POSITION: Final = 23
 _RECORD_BATCH: Final = 2
 _SMALLEST_BATCH: Final = HEADER_SIZE - LOG_OVERHEAD
 _SMALLEST_MESSAGE: Final = SMALLEST_MESSAGE - LOG_OVERHEAD
@@ -111,7 +110,7 @@ def whole_batches(
                 raise GapAboveHighWatermarkError(offset, following, high_watermark)
             last = offset, epoch, following, latest_epoch
             latest_epoch = epoch
-            last_offset = offset + _INT32.unpack_from(view, position + _LAST_OFFSET_DELTA_POSITION)[0]
+            last_offset = offset + _INT32.unpack_from(view, position + LAST_OFFSET_DELTA_AT)[0]
         elif length < _SMALLEST_MESSAGE:
             _refuse_form(length, position)
         else:
@@ -144,7 +143,7 @@ def split_batches(batches: memoryview, most: int) -> Iterator[memoryview]:
 
 def _end_of_batch(batches: memoryview, position: int) -> int:
     """Return where a batch ends. Raises InvalidBatchHeaderError where no batch has such a length."""
-    length = _INT32.unpack_from(batches, position + _LENGTH_POSITION)[0]
+    length = _INT32.unpack_from(batches, position + LENGTH_AT)[0]
     if length < _SMALLEST_MESSAGE:
         _refuse_form(length, position)
     return position + LOG_OVERHEAD + int(length)

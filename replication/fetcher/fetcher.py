@@ -6,9 +6,9 @@ from typing import Final
 from uuid import UUID
 
 from epoch import UNDEFINED_EPOCH, EndOffset
+from epoch.history import MAX_OFFSET
 from epoch.resource_limits import is_limit
 from logstore import Log, TopicPartition
-from logstore.batch.batch import MAX_OFFSET
 from replication.fetcher.actions import Append
 from replication.fetcher.due_partitions import DuePartitions
 from replication.fetcher.errors import EarlyRecordsError, RefusedRecordsError, reason_of

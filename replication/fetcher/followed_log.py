@@ -18,6 +18,7 @@ from logstore import (
 )
 from logstore.append.append_info import NOTHING_APPENDED
 from logstore.batch.batches import read_batch
+from logstore.batch.layout import LENGTH_AT, LOG_OVERHEAD
 from logstore.errors import LogStoreError
 from replication.fetcher.actions import Append, StartAfresh, TruncateTo
 from replication.fetcher.errors import EarlyRecordsError, RefusedRecordsError
@@ -224,7 +225,7 @@ class FollowedLog:
             self.cut((StartAfresh if starts_afresh else TruncateTo)(first_offset, reason), leader_epoch)
 
     def _refuse_torn(self, records: bytes | memoryview) -> None:
-        length = int.from_bytes(records[8:12], "big", signed=True)
+        length = int.from_bytes(records[LENGTH_AT:LOG_OVERHEAD], "big", signed=True)
         fault = f"it begins with a batch of {length:,} bytes, of which only {len(records):,} came"
         raise RefusedRecordsError(self.partition, fault)
 

@@ -7,7 +7,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from logstore.batch.batch import MAX_OFFSET
+from epoch.history import MAX_OFFSET
 from logstore.batch.columns import BatchColumns
 from logstore.file_name import FileKind
 from logstore.offline.log_file import LogFile

@@ -6,12 +6,12 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from logstore.batch.batch import HEADER_SIZE
 from logstore.batch.batch_attributes import CODEC_BITS, CONTROL_BIT, TRANSACTIONAL_BIT
 from logstore.batch.batches import read_batch
 from logstore.batch.columns import RecordColumns
 from logstore.batch.compression.codec import decompress
 from logstore.batch.control import ControlRecord, ControlType
+from logstore.batch.layout import HEADER_SIZE
 from logstore.batch.record import Record
 from logstore.errors import LogStoreError
 from logstore.verify import Finding

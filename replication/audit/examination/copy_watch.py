@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from epoch.history import MAX_OFFSET
 from logstore.batch.columns import BatchColumns
 from logstore.errors import LogStoreError
 from logstore.offline.epoch_runs import EpochRuns
@@ -12,7 +13,7 @@ from logstore.offline.log_tail import LogTail, first_segment_to_read
 from logstore.offline.partition_directory import PartitionDirectory
 from logstore.offline.segment import Segment
 from logstore.verify import Finding
-from logstore.verify.log_pass import LARGEST_OFFSET, Chunk, SilentCheck, end_after, runs
+from logstore.verify.log_pass import Chunk, SilentCheck, end_after, runs
 from replication.audit.copy_summary import OffsetRange
 from replication.audit.examination.producer_tally import ProducerTally
 from replication.audit.examination.range_digests import RangeDigests
@@ -119,7 +120,7 @@ class CopyWatch(SilentCheck):
             self.corrupt.append(found)
 
     def _note_gaps(self, columns: BatchColumns) -> None:
-        ends = np.minimum(columns.last_offset, LARGEST_OFFSET - 1) + 1
+        ends = np.minimum(columns.last_offset, MAX_OFFSET - 1) + 1
         reached = np.maximum.accumulate(np.concatenate([[self.batches_end], ends]))
         self.batches_end = int(reached[-1])
         for row in np.flatnonzero(columns.base_offset > reached[:-1]):

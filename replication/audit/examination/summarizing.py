@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from epoch import EpochHistory
-from logstore.batch.batch import MAX_OFFSET
+from epoch.history import MAX_OFFSET
 from logstore.errors import LogStoreError
 from logstore.file_name import FileKind, parse_file_name
 from logstore.files.offset_checkpoint import HIGH_WATERMARK_CHECKPOINT

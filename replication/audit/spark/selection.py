@@ -3,13 +3,11 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from typing import Final
 
+from epoch.history import MAX_OFFSET
 from logstore.batch.columns import BatchColumns
 from logstore.topic_partition import TopicPartition
 from replication.audit.copy_summary import SegmentExtent
-
-LARGEST: Final = 2**63 - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +19,7 @@ class Selection:
     partitions: frozenset[TopicPartition] = frozenset()
     """None for all."""
     first_offset: int = 0
-    last_offset: int = LARGEST
+    last_offset: int = MAX_OFFSET
 
     def wants(self, partition: TopicPartition) -> bool:
         """Tell whether a partition is asked for.
@@ -41,13 +39,13 @@ class Selection:
         """Leave out the segments in which, by their names, nothing is asked for."""
         for number, segment in enumerate(segments, 1):
             # The first batches of the next segment begin at its name's offset, or beyond where the cleaner was at work.
-            end = segments[number].base_offset - 1 if number < len(segments) else LARGEST
+            end = segments[number].base_offset - 1 if number < len(segments) else MAX_OFFSET
             if segment.size and segment.base_offset <= self.last_offset and end >= self.first_offset:
                 yield segment
 
     def batches(self, columns: BatchColumns) -> BatchColumns:
         """Leave out the batches that hold no offset that is asked for."""
-        if self.first_offset == 0 and self.last_offset == LARGEST:
+        if self.first_offset == 0 and self.last_offset == MAX_OFFSET:
             return columns
         return columns.where((columns.last_offset >= self.first_offset) & (columns.base_offset <= self.last_offset))
 

@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final, Self
 
+from epoch.history import MAX_OFFSET
 from logstore.topic_partition import DirectoryMark, TopicPartition, is_partition_directory_name, parse_directory_name
-from replication.audit.spark.selection import LARGEST, Selection
+from replication.audit.spark.selection import Selection
 from replication.audit.spark.tables import BATCHES, RECORDS, Columns
 from replication.errors import NotAllowedError, UnknownOptionError
 
@@ -43,7 +44,7 @@ class SourceOptions:
         rows = options.get("rows", "batches")
         if rows not in ROWS:
             raise _not_allowed("rows", rows, " or ".join(ROWS))
-        first, last = _offset(options, "first_offset", 0), _offset(options, "last_offset", LARGEST)
+        first, last = _offset(options, "first_offset", 0), _offset(options, "last_offset", MAX_OFFSET)
         if first > last:
             raise _not_allowed("last_offset", str(last), f"an offset from first_offset on, which is {first}")
         selection = Selection(_names(options, "topics"), _partitions(options), first, last)
@@ -97,8 +98,8 @@ def _names(options: Mapping[str, str], option: str) -> tuple[str, ...]:
 
 def _offset(options: Mapping[str, str], option: str, default: int) -> int:
     text = options.get(option, str(default))
-    if not _OFFSET.fullmatch(text) or int(text) > LARGEST:
-        raise _not_allowed(option, text, f"offsets from 0 to {LARGEST}")
+    if not _OFFSET.fullmatch(text) or int(text) > MAX_OFFSET:
+        raise _not_allowed(option, text, f"offsets from 0 to {MAX_OFFSET}")
     return int(text)
 
 

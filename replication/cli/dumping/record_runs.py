@@ -7,10 +7,11 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from logstore.batch.batch import HEADER_SIZE, RecordBatch
+from logstore.batch.batch import RecordBatch
 from logstore.batch.batches import Batch
 from logstore.batch.columns import RecordColumns
 from logstore.batch.compression.codec import Codec, decompress
+from logstore.batch.layout import HEADER_SIZE
 from logstore.kernels.decode import decode, decode_section
 from logstore.kernels.render import LineRenderer, Lines, sequences
 from logstore.kernels.scan import scan

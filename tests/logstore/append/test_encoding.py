@@ -6,12 +6,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from logstore.append.encoding import encode_batch, encode_columns, encode_values
-from logstore.batch.batch import HEADER_SIZE, RecordBatch
+from logstore.batch.batch import RecordBatch
 from logstore.batch.batch_attributes import TimestampType
 from logstore.batch.batch_template import BatchTemplate
 from logstore.batch.batches import read_batches
 from logstore.batch.columns import RecordColumns
 from logstore.batch.compression.codec import Codec
+from logstore.batch.layout import HEADER_SIZE
 from logstore.batch.record import Header, Record
 from logstore.kernels.decode import decode
 from logstore.kernels.scan import scan

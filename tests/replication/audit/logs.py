@@ -8,15 +8,13 @@ import crc32c
 
 from epoch.filesystem import FileSystem
 from logstore import Log, LogConfig, Record
-from logstore.batch.batch import CRC_START
 from logstore.batch.batch_template import BatchTemplate
 from logstore.batch.compression.codec import Codec
+from logstore.batch.layout import CRC_AT, CRC_START
 from logstore.offline.partition_directory import PartitionDirectory
 from replication.audit.comparison.examined_copy import ExaminedCopy
 from replication.audit.examination.examination import examine
 from tests.replication.audit.copies import copy_of
-
-CRC_POSITION = 17
 
 
 class Unsynced(FileSystem):
@@ -88,5 +86,5 @@ def change_record(partition: PartitionDirectory, offset: int) -> None:
             data = bytearray(segment.log_path.read_bytes())
             data[position + size - 2] ^= 1  # the value's last byte: the count of headers follows it
             checksum = crc32c.crc32c(data[position + CRC_START : position + size])
-            data[position + CRC_POSITION : position + CRC_START] = checksum.to_bytes(4)
+            data[position + CRC_AT : position + CRC_START] = checksum.to_bytes(4)
             segment.log_path.write_bytes(data)

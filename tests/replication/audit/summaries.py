@@ -3,7 +3,7 @@
 from typing import Any
 
 from epoch import EpochEntry
-from logstore.batch.batch import MAX_OFFSET
+from epoch.history import MAX_OFFSET
 from logstore.topic_partition import TopicPartition
 from replication.audit.comparison.comparison import Comparison, Fork
 from replication.audit.copy_summary import CopySummary, OffsetRange

@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from logstore.batch.compression.codec import Codec
+from logstore.batch.layout import CRC_AT
 from logstore.offline.log_file import LogFile
 from logstore.verify import Severity
 from replication.audit.comparison import batch_reader, comparison
@@ -25,7 +26,7 @@ from replication.audit.judgement.judgement import judge
 from replication.audit.judgement.verdict import PartitionVerdict, Verdict
 from replication.audit.replica_finding import ReplicaFinding
 from replication.planning import Relation
-from tests.replication.audit.logs import CRC_POSITION, Copy, Written, change_record, examined, write_copies
+from tests.replication.audit.logs import Copy, Written, change_record, examined, write_copies
 
 EXAMPLES = 30
 batches = st.builds(
@@ -249,7 +250,7 @@ def test_a_checksum_that_does_not_hold_is_damage_and_no_divergence(tmp_path: Pat
     partitions = write_copies(tmp_path, [Copy(tuple(Written(0, 3) for _ in range(5)))] * 2)
     path = partitions["broker-2"].segments[-1].log_path
     data = bytearray(path.read_bytes())
-    data[CRC_POSITION] ^= 1
+    data[CRC_AT] ^= 1
     path.write_bytes(data)
     assert judge(examined(partitions)).verdicts == (Verdict.DAMAGED,)
 
