@@ -3,6 +3,6 @@
 import time
 
 
-def now_ms() -> int:
+def monotonic_ms() -> int:
     """Milliseconds of a clock that does not go back."""
     return time.monotonic_ns() // 1_000_000

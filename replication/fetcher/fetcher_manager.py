@@ -7,7 +7,6 @@ from typing import Final, NamedTuple
 from uuid import UUID
 
 from logstore import Log, TopicPartition
-from replication.clock import now_ms
 from replication.fetcher.fetch_observer import FetchObserver
 from replication.fetcher.fetch_state import FetchState, Phase
 from replication.fetcher.fetcher import Fetcher
@@ -116,14 +115,9 @@ class FetcherManager:
         return {each: state.reason for each, state in self.states.items() if state.phase is Phase.FAILED}
 
     def is_caught_up(self, partition: TopicPartition, since: int) -> bool:
-        """Whether all was fetched that was below the leader's high watermark at `since`, a time of `now_ms`."""
+        """Whether all was fetched that was below the leader's high watermark at `since`, a time of `monotonic_ms`."""
         thread = self._places.get(partition)
         return thread is not None and thread.fetcher.is_caught_up(partition, since)
-
-    @staticmethod
-    def now_ms() -> int:
-        """Milliseconds of the clock that all times here are of."""
-        return now_ms()
 
     def close(self) -> None:
         """Stop all threads, within some seconds; no log is touched after this, unless a write is under way by then."""

@@ -6,7 +6,7 @@ from threading import Event, RLock
 from typing import ClassVar, Final
 
 from replication.back_off import BackOff
-from replication.clock import now_ms
+from replication.clock import monotonic_ms
 from replication.errors import ReplicationError
 from replication.fetcher.errors import reason_of
 from replication.fetcher.fetch_observer import FetchObserver
@@ -78,10 +78,10 @@ class FetcherThread(WorkerThread):
             self._changed.clear()
             if self._stopped.is_set():
                 return
-            requests = self._fetcher.requests(now_ms())
-            wake_at = self._fetcher.wake_at(now_ms())
+            requests = self._fetcher.requests(monotonic_ms())
+            wake_at = self._fetcher.wake_at(monotonic_ms())
         if not requests:
-            self._changed.wait(_NEVER if wake_at is None else max(wake_at - now_ms(), 1) / 1_000)
+            self._changed.wait(_NEVER if wake_at is None else max(wake_at - monotonic_ms(), 1) / 1_000)
             return
         for request in requests:
             connection.send(request)
@@ -91,7 +91,7 @@ class FetcherThread(WorkerThread):
             with self._held:
                 if self._stopped.is_set():
                     return
-                self._fetcher.take(request, response, now_ms())
+                self._fetcher.take(request, response, monotonic_ms())
 
     def _lost(self, error: Exception) -> None:
         """Let the partitions know, and wait a while."""
@@ -100,7 +100,7 @@ class FetcherThread(WorkerThread):
             if self._stopped.is_set():
                 return
             reason = reason_of(error)
-            self._fetcher.disconnected(reason, now_ms())
+            self._fetcher.disconnected(reason, monotonic_ms())
             self._observer.disconnected(str(self.address), reason)
         self._rest()
 

@@ -7,6 +7,7 @@ from typing import Final, Self
 
 from logstore import Log, TopicPartition
 from logstore.files.partition_metadata import PARTITION_METADATA_NAME, PartitionMetadata
+from replication.clock import monotonic_ms
 from replication.fetcher.errors import FollowingFailedError, NotCaughtUpError, OtherPartitionError, UnknownTopicError
 from replication.fetcher.fetch_observer import FetchObserver
 from replication.fetcher.fetch_state import FetchState, Phase
@@ -111,7 +112,7 @@ class Follower(OwnedByProcess):
         InheritedError in a forked process.
         """
         self._ensure_own()
-        since = self._manager.now_ms()
+        since = monotonic_ms()
         deadline = None if timeout is None else time.monotonic() + timeout
         for partition in [*self._logs]:
             while not self._manager.is_caught_up(partition, since):

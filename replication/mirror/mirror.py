@@ -9,6 +9,7 @@ from typing import Final, Self
 from logstore import Log, LogDirectory, OfflineDirectoryError, TopicPartition
 from logstore.errors import LogStoreError
 from logstore.files.partition_metadata import PARTITION_METADATA_NAME, PartitionMetadata
+from replication.clock import monotonic_ms
 from replication.fetcher.fetch_state import FetchState, Phase
 from replication.fetcher.fetcher_manager import FetcherManager
 from replication.fetcher.fetcher_settings import FetcherSettings
@@ -72,7 +73,7 @@ class Mirror(OwnedByProcess):
         """Partitions that have not reached yet where their leaders' high watermarks were at first, as far as known."""
         self._leaderless = Standstills[TopicPartition](settings.patience_ms)
         self._unreachable = Standstills[str](settings.patience_ms)
-        self._since = self._manager.now_ms()
+        self._since = monotonic_ms()
         self._refreshed = time.monotonic()
 
     @classmethod
@@ -149,7 +150,7 @@ class Mirror(OwnedByProcess):
         self._tell_of_standstills()
 
     def _tell_of_standstills(self) -> None:
-        now = self._manager.now_ms()
+        now = monotonic_ms()
         trouble = self._tracker.trouble
         unreachable = {self._settings.bootstrap: trouble} if trouble else {}
         for bootstrap in self._unreachable.due(unreachable, now):

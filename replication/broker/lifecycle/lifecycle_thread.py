@@ -8,7 +8,7 @@ from replication.broker.lifecycle.controller_channel import ControllerChannel
 from replication.broker.lifecycle.errors import BrokerStoppedError, NotInTimeError, RefusedByControllerError
 from replication.broker.lifecycle.lifecycle import BrokerLifecycle, BrokerState, HeartbeatDue, RequestDue
 from replication.broker.lifecycle.lifecycle_observer import LifecycleObserver
-from replication.clock import now_ms
+from replication.clock import monotonic_ms
 from replication.protocol.error_code import ErrorCode
 from replication.protocol.messages.broker_heartbeat import BrokerHeartbeatRequest, BrokerHeartbeatResponse
 from replication.protocol.messages.broker_registration import BrokerRegistrationRequest, BrokerRegistrationResponse
@@ -49,40 +49,40 @@ class LifecycleThread(WorkerThread):
     def start(self) -> None:
         """Begin to register. Raises RuntimeError where it was started before."""
         with self._changed:
-            self._lifecycle.start(now_ms())
+            self._lifecycle.start(monotonic_ms())
             self._note_changes()
         super().start()
 
     def ready_to_unfence(self) -> None:
         """Say that logs are recovered and clients may come."""
         with self._changed:
-            self._lifecycle.ready_to_unfence(now_ms())
+            self._lifecycle.ready_to_unfence(monotonic_ms())
             self._changed.notify_all()
 
     def directory_failed(self, directory_id: UUID) -> None:
         """Tell the controller, from now on, that a directory is offline: its replicas are led elsewhere (KIP-858)."""
         with self._changed:
             self._offline |= {directory_id}
-            self._lifecycle.heartbeat_soon(now_ms())
+            self._lifecycle.heartbeat_soon(monotonic_ms())
             self._changed.notify_all()
 
     def cordon(self, directory_ids: Collection[UUID]) -> None:
         """Tell the controller, from now on, which directories are to get no new replicas; before 4.3 in vain."""
         with self._changed:
             self._cordoned = tuple(directory_ids)
-            self._lifecycle.heartbeat_soon(now_ms())
+            self._lifecycle.heartbeat_soon(monotonic_ms())
             self._changed.notify_all()
 
     def resend_registration(self) -> None:
         """Say all again as the same incarnation: at a later metadata.version the controller keeps more of it."""
         with self._changed:
-            self._lifecycle.resend_registration(now_ms())
+            self._lifecycle.resend_registration(monotonic_ms())
             self._changed.notify_all()
 
     def begin_controlled_shutdown(self) -> None:
         """Ask the controller to move leaderships away; where it never gave any, stop."""
         with self._changed:
-            self._lifecycle.begin_controlled_shutdown(now_ms())
+            self._lifecycle.begin_controlled_shutdown(monotonic_ms())
             self._note_changes()
 
     def stop(self, reason: str = "", *, wait: bool = True, until: float | None = None) -> None:
@@ -140,7 +140,7 @@ class LifecycleThread(WorkerThread):
         """Return the next request when it is due; None at the end."""
         with self._changed:
             while True:
-                due = self._lifecycle.request_due(now_ms())
+                due = self._lifecycle.request_due(monotonic_ms())
                 self._note_changes()
                 if due is not None or self._lifecycle.state is BrokerState.SHUTTING_DOWN:
                     return due
@@ -156,7 +156,7 @@ class LifecycleThread(WorkerThread):
 
     def _milliseconds_left(self) -> int:
         wake_at = self._lifecycle.wake_at
-        return 1_000 if wake_at is None else max(1, wake_at - now_ms())
+        return 1_000 if wake_at is None else max(1, wake_at - monotonic_ms())
 
     def _heartbeat(self, due: HeartbeatDue) -> BrokerHeartbeatRequest:
         return BrokerHeartbeatRequest(
@@ -173,7 +173,7 @@ class LifecycleThread(WorkerThread):
         self._refuse(answer.error, "a registration")
         with self._changed:
             self.trouble = ""
-            self._lifecycle.registered(now_ms(), answer.broker_epoch)
+            self._lifecycle.registered(monotonic_ms(), answer.broker_epoch)
             self._observer.registered(answer.broker_epoch)
             self._changed.notify_all()
 
@@ -182,7 +182,7 @@ class LifecycleThread(WorkerThread):
         with self._changed:
             self.trouble = ""
             self._lifecycle.heartbeat_answered(
-                now_ms(),
+                monotonic_ms(),
                 is_caught_up=answer.is_caught_up,
                 is_fenced=answer.is_fenced,
                 should_shut_down=answer.should_shut_down,
@@ -197,7 +197,7 @@ class LifecycleThread(WorkerThread):
     def _lost(self, error: Exception) -> None:
         """Take that there was no answer, or a refusal; when to ask again is the lifecycle's to say."""
         with self._changed:
-            self._lifecycle.request_failed(now_ms())
+            self._lifecycle.request_failed(monotonic_ms())
             if self._lifecycle.state is BrokerState.SHUTTING_DOWN:
                 return
             self.trouble = str(error)
