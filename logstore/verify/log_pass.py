@@ -289,6 +289,13 @@ def runs(rows: NDArray[np.int64]) -> Iterator[tuple[int, int]]:
         yield int(run[0]), int(run[-1])
 
 
+def ends(columns: BatchColumns, reached: int) -> NDArray[np.int64]:
+    """Return the offset after the highest one so far: before the first batch, which is `reached`, and after each."""
+    after = np.minimum(columns.last_offset, MAX_OFFSET - 1) + 1
+    running: NDArray[np.int64] = np.maximum.accumulate(np.concatenate([[reached], after]))
+    return running
+
+
 def end_after(last_offset: int) -> int:
     """Return the offset after the last one, which the largest of all does not have."""
     return min(last_offset + 1, MAX_OFFSET)

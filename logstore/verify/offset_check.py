@@ -8,13 +8,12 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from epoch.history import MAX_OFFSET
 from logstore.batch.columns import BatchColumns
 from logstore.file_name import FileKind, file_name
 from logstore.offline.segment import Segment
 from logstore.verify.compaction import Compaction
 from logstore.verify.finding import Finding, Reporter
-from logstore.verify.log_pass import CURE, Chunk, SilentCheck, end_after
+from logstore.verify.log_pass import CURE, Chunk, SilentCheck, ends
 
 MOST_GAPS: Final = 1_000
 """Holes that are kept until the end, when it is known whether they matter; more are only counted."""
@@ -55,7 +54,8 @@ class OffsetCheck(SilentCheck):
         if opens_segment:
             yield from self._segment_base(chunk)
         self._segment = chunk.segment
-        before = self._running_end(columns)
+        reached = ends(columns, self._next_offset or 0)
+        before = reached[:-1]
         for row in np.flatnonzero(columns.base_offset < before):
             yield self._backwards(chunk, int(row))
         gaps = np.flatnonzero(columns.base_offset > before)
@@ -70,7 +70,7 @@ class OffsetCheck(SilentCheck):
                 self._gap(chunk, int(row), int(before[row]), between=between)
         last = len(columns) - 1
         self._previous = (int(columns.base_offset[last]), int(columns.last_offset[last]), int(columns.crc[last]))
-        self._next_offset = max(int(before[last]), end_after(int(columns.last_offset[last])))
+        self._next_offset = int(reached[-1])
         self._after_damage = False
 
     def damage(self, segment: Segment, start: int, end: int) -> None:
@@ -97,14 +97,6 @@ class OffsetCheck(SilentCheck):
             yield self._report.error(
                 "offset-gap", f"{self._further_gaps:,} further holes between offsets follow: {CURE}", file=None
             )
-
-    def _running_end(self, columns: BatchColumns) -> NDArray[np.int64]:
-        """For each batch, the offset after the highest one before it."""
-        ends = np.empty(len(columns), np.int64)
-        ends[0] = self._next_offset or 0
-        ends[1:] = np.minimum(columns.last_offset[:-1], MAX_OFFSET - 1) + 1
-        running: NDArray[np.int64] = np.maximum.accumulate(ends)
-        return running
 
     def _segment_base(self, chunk: Chunk) -> Iterator[Finding]:
         base = chunk.segment.base_offset

@@ -5,7 +5,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from epoch.history import MAX_OFFSET
 from logstore.batch.columns import BatchColumns
 from logstore.errors import LogStoreError
 from logstore.offline.epoch_runs import EpochRuns
@@ -13,7 +12,7 @@ from logstore.offline.log_tail import LogTail, first_segment_to_read
 from logstore.offline.partition_directory import PartitionDirectory
 from logstore.offline.segment import Segment
 from logstore.verify import Finding
-from logstore.verify.log_pass import Chunk, SilentCheck, end_after, runs
+from logstore.verify.log_pass import Chunk, SilentCheck, end_after, ends, runs
 from replication.audit.copy_summary import OffsetRange
 from replication.audit.examination.producer_tally import ProducerTally
 from replication.audit.examination.range_digests import RangeDigests
@@ -120,8 +119,7 @@ class CopyWatch(SilentCheck):
             self.corrupt.append(found)
 
     def _note_gaps(self, columns: BatchColumns) -> None:
-        ends = np.minimum(columns.last_offset, MAX_OFFSET - 1) + 1
-        reached = np.maximum.accumulate(np.concatenate([[self.batches_end], ends]))
+        reached = ends(columns, self.batches_end)
         self.batches_end = int(reached[-1])
         for row in np.flatnonzero(columns.base_offset > reached[:-1]):
             gap = OffsetRange(int(reached[row]), int(columns.base_offset[row]) - 1)
