@@ -135,6 +135,12 @@ class CopySummary:
         return self.begins_at if self.clean_shutdown or self.is_dropped else self.log_start_offset
 
     @property
+    def cleaned(self) -> list[OffsetRange]:
+        """The offsets of which the cleaner may have removed any, if there are some."""
+        found = OffsetRange(self.log_start_offset, min(self.cleaned_to, self.log_end_offset) - 1)
+        return [found] if found.first <= found.last else []
+
+    @property
     def topic_partition(self) -> TopicPartition:
         """Of which partition this is a copy."""
         return TopicPartition(self.topic, self.partition)

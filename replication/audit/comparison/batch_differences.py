@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from replication.audit.comparison.batch_reader import COMPARED, Batches
+from replication.audit.comparison.batch_rows import COMPARED, Batches
 from replication.audit.copy_summary import OffsetRange
 
 Rows = NDArray[np.int64]

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,35 +14,10 @@ from logstore.offline.segment import Segment
 from logstore.verify import Finding
 from logstore.verify.finding import Reporter
 from logstore.verify.log_pass import Check, Chunk, LogPass, Scan, SilentCheck
+from replication.audit.comparison.batch_rows import COMPARED, ROW, Batches, rows_of_batches
 from replication.audit.comparison.examined_copy import ExaminedCopy
 from replication.audit.copy_summary import OffsetRange
 from replication.audit.examination.range_digests import RANGE_BITS
-
-COMPARED: Final = ("base_offset", "last_offset", "leader_epoch", "size", "magic", "crc", "record_count")
-"""What makes two batches the same, as the digests have it."""
-ROW = np.dtype(
-    [
-        ("base_offset", np.int64),
-        ("last_offset", np.int64),
-        ("leader_epoch", np.int32),
-        ("size", np.int64),
-        ("magic", np.int8),
-        ("crc", np.uint32),
-        ("record_count", np.int32),
-        ("base_timestamp", np.int64),
-        ("max_timestamp", np.int64),
-        ("position", np.int64),
-        ("segment", np.int32),
-        ("is_sound", np.bool_),
-        ("is_corrupt", np.bool_),
-    ]
-)
-"""One batch; `segment` is a number in the copy's list of segments. Sound is what its header can be believed to say.
-
-Corrupt is what fails its checksum; the leader epoch, which no checksum covers, can be believed all the same.
-"""
-
-Batches = NDArray[np.void]
 
 
 @dataclass(slots=True)
@@ -137,13 +111,7 @@ class _Collected(SilentCheck):
 
     def batches(self, chunk: Chunk) -> Iterator[Finding]:
         """See `Check`."""
-        columns = chunk.columns
-        chosen = self._chosen(columns)
-        rows = np.empty(len(chosen), ROW)
-        for name in (*COMPARED, "base_timestamp", "max_timestamp", "position"):
-            rows[name] = getattr(columns, name)[chosen]
-        rows["is_sound"] = columns.crc_valid[chosen]
-        rows["is_corrupt"] = ~rows["is_sound"]
+        rows = rows_of_batches(chunk.columns, self._chosen(chunk.columns))
         rows["segment"] = self.numbers[chunk.segment.log_path.name]
         self.parts.append(rows)
         yield from ()

@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 
 from epoch import EpochHistory
 from replication.audit.comparison.batch_differences import overlapping, uncovered, unlike, without
-from replication.audit.comparison.batch_reader import COMPARED, Batches, BatchReader
+from replication.audit.comparison.batch_reader import BatchReader
+from replication.audit.comparison.batch_rows import COMPARED, Batches
 from replication.audit.comparison.compacted import compare_compacted
 from replication.audit.comparison.divergence import Divergence, find_divergences
 from replication.audit.comparison.examined_copy import ExaminedCopy

@@ -9,7 +9,8 @@ from logstore.batch.batches import read_batch
 from logstore.batch.record import Record
 from logstore.errors import LogStoreError
 from logstore.offline.log_file import LogFile
-from replication.audit.comparison.batch_reader import Batches, BatchReader
+from replication.audit.comparison.batch_reader import BatchReader
+from replication.audit.comparison.batch_rows import Batches
 from replication.audit.copy_summary import OffsetRange
 
 

@@ -7,9 +7,9 @@ import numpy as np
 
 from epoch import UNDEFINED_EPOCH, EpochHistory
 from replication.audit.comparison.batch_differences import without
-from replication.audit.comparison.batch_reader import ROW, Batches, BatchReader
+from replication.audit.comparison.batch_reader import BatchReader
+from replication.audit.comparison.batch_rows import ROW, Batches, ranges_of, rows_of_ranges
 from replication.audit.comparison.comparison import spans
-from replication.audit.comparison.unreadable_records import cleaned, ranges_of, rows_of
 from replication.audit.copy_summary import CopySummary, OffsetRange, merged
 from replication.audit.examination.range_digests import RANGE_BITS
 
@@ -34,7 +34,7 @@ def _gone(name: str, readers: Mapping[str, BatchReader]) -> Batches:
         for other, reader in readers.items():
             if offsets and other != name:
                 offsets = [*without(offsets, _may_be_held(reader, offsets, lowest, highest))]
-        found.append(rows_of(lowest if lowest == highest else UNDEFINED_EPOCH, offsets))
+        found.append(rows_of_ranges(lowest if lowest == highest else UNDEFINED_EPOCH, offsets))
     return np.concatenate(found)
 
 
@@ -54,7 +54,7 @@ def _epochs_around(summary: CopySummary, gap: OffsetRange) -> tuple[int, int]:
 def _may_be_held(reader: BatchReader, offsets: Sequence[OffsetRange], lowest: int, highest: int) -> list[OffsetRange]:
     """Return the offsets of which a copy has records that may be those, or may have had before the cleaner came."""
     sound = _held(reader, offsets, lowest, highest)
-    return merged([*sound, *cleaned(reader.copy.summary)])
+    return merged([*sound, *reader.copy.summary.cleaned])
 
 
 def _held(

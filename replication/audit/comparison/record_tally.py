@@ -1,15 +1,14 @@
 """Counts distinct records, of which several copies may have the same."""
 
 from dataclasses import dataclass, field, replace
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from epoch import UNDEFINED_EPOCH
-from replication.audit.comparison.batch_reader import Batches
-
-NO_TIMESTAMP: Final = -1
+from logstore.batch.batch_attributes import NO_TIMESTAMP
+from replication.audit.comparison.batch_rows import Batches
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,12 +1,12 @@
 """Acknowledged records whose batches are corrupt in every copy that has them: they are lost whichever copy leads."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
 from replication.audit.comparison.batch_differences import without
-from replication.audit.comparison.batch_reader import ROW, Batches, BatchReader
-from replication.audit.comparison.record_tally import NO_TIMESTAMP
+from replication.audit.comparison.batch_reader import BatchReader
+from replication.audit.comparison.batch_rows import ROW, Batches, ranges_of, rows_of_ranges
 from replication.audit.copy_summary import CopySummary, OffsetRange, merged
 from replication.audit.examination.range_digests import RANGE_BITS
 
@@ -32,7 +32,7 @@ def unreadable(rows: Batches, wanted: Sequence[OffsetRange], end: int, others: I
         for reader in others:
             if offsets:
                 offsets = [*without(offsets, _known_to(reader, epoch, offsets))]
-        found.append(rows_of(epoch, offsets))
+        found.append(rows_of_ranges(epoch, offsets))
     return np.concatenate(found)
 
 
@@ -44,12 +44,6 @@ def _ending_before_the_next(rows: Batches, end: int) -> Batches:
     return rows
 
 
-def ranges_of(rows: Batches) -> list[OffsetRange]:
-    """Return the offsets that batches reach over."""
-    ends = zip(rows["base_offset"].tolist(), rows["last_offset"].tolist(), strict=True)
-    return merged([OffsetRange(first, last) for first, last in ends if first <= last])
-
-
 def _common(ranges: list[OffsetRange], wanted: Sequence[OffsetRange]) -> list[OffsetRange]:
     return [*without(ranges, [*without(ranges, list(wanted))])]
 
@@ -59,22 +53,4 @@ def _known_to(reader: BatchReader, epoch: int, offsets: Sequence[OffsetRange]) -
     numbers = reader.ranges_with(offsets)
     rows = reader.read(min(numbers) << RANGE_BITS, max(numbers) + 1 << RANGE_BITS) if numbers else np.empty(0, ROW)
     rows = rows[rows["is_sound"] & (rows["leader_epoch"] == epoch)]
-    return merged([*ranges_of(rows), *cleaned(reader.copy.summary)])
-
-
-def cleaned(summary: CopySummary) -> Iterator[OffsetRange]:
-    """Yield the offsets of which the cleaner may have removed any from a copy, if there are some."""
-    found = OffsetRange(summary.log_start_offset, min(summary.cleaned_to, summary.log_end_offset) - 1)
-    if found.first <= found.last:
-        yield found
-
-
-def rows_of(epoch: int, ranges: Sequence[OffsetRange]) -> Batches:
-    """Return rows of stretches of offsets, each of which counts for one record."""
-    rows = np.zeros(len(ranges), ROW)
-    rows["leader_epoch"] = epoch
-    rows["base_offset"] = [each.first for each in ranges]
-    rows["last_offset"] = [each.last for each in ranges]
-    rows["record_count"] = np.minimum(rows["last_offset"] - rows["base_offset"] + 1, np.iinfo(np.int32).max)
-    rows["base_timestamp"] = rows["max_timestamp"] = NO_TIMESTAMP
-    return rows
+    return merged([*ranges_of(rows), *reader.copy.summary.cleaned])

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from logstore.batch.batch_attributes import NO_TIMESTAMP
 from logstore.batch.columns import BatchColumns
 from logstore.errors import LogStoreError
 from logstore.offline.epoch_runs import EpochRuns
@@ -18,7 +19,6 @@ from replication.audit.examination.producer_tally import ProducerTally
 from replication.audit.examination.range_digests import RangeDigests
 
 NO_OFFSET = -1
-NO_TIMESTAMP = -1
 MOST_CORRUPT = 1_000
 """Runs of corrupt batches that are kept one by one."""
 MOST_GAPS = 1_000

@@ -7,7 +7,8 @@ from typing import Final
 
 import numpy as np
 
-from replication.audit.comparison.batch_reader import Batches, BatchReader
+from replication.audit.comparison.batch_reader import BatchReader
+from replication.audit.comparison.batch_rows import Batches
 from replication.audit.comparison.comparison import Comparison, spans
 from replication.audit.comparison.difference_findings import odd_replicas
 from replication.audit.comparison.examined_copy import ExaminedCopy
