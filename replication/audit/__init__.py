@@ -7,8 +7,7 @@
 Names load their modules on first use; only `audit`, `prepare_session` and `start_session` need Spark.
 """
 
-from importlib import import_module
-from typing import Any
+from replication.lazy_names import lazy_names
 
 _NAMES_BY_MODULE = {
     "spark.auditing": ("Audit", "audit"),
@@ -21,14 +20,7 @@ _NAMES_BY_MODULE = {
 }
 _MODULES = {name: module for module, names in _NAMES_BY_MODULE.items() for name in names}
 __all__ = sorted(_MODULES)  # noqa: PLE0605  the list that the names are loaded by
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _MODULES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
-    globals()[name] = value
-    return value
+__getattr__ = lazy_names(__name__, _MODULES)
 
 
 def __dir__() -> list[str]:
