@@ -1,5 +1,6 @@
 """What a broker reads of a log when it opens it: the segments that may be damaged, up to the first damage."""
 
+from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -86,12 +87,15 @@ def first_segment_to_read(partition: PartitionDirectory) -> int:
     if partition.checkpoints.clean_shutdown:
         return last
     recovery_point = partition.checkpoints.recovery_point or 0
-    return min(number_of_holder(partition.segments, recovery_point), last)
+    return min(number_of_holder([segment.base_offset for segment in partition.segments], recovery_point), last)
 
 
-def number_of_holder(segments: Sequence[Segment], offset: int) -> int:
-    """Return the number of the segment that `offset` is in; the first where it is below all."""
-    return max((number for number, segment in enumerate(segments) if segment.base_offset <= offset), default=0)
+def number_of_holder(base_offsets: Sequence[int], offset: int) -> int:
+    """Return the number of the segment that `offset` is in; the first where it is below all, or there is none.
+
+    With the recovery point as `offset`: of the first segment that may hold what was not flushed.
+    """
+    return max(bisect_right(base_offsets, offset) - 1, 0)
 
 
 def _damage_at(log: LogFile, position: int, *, is_last: bool) -> LogStoreError | None:

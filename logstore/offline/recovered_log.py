@@ -128,7 +128,7 @@ class RecoveredLog:
         """Return the segments that may hold `offset` or later ones."""
         if offset >= self.log_end_offset:
             return ()
-        return self.segments[number_of_holder(self.segments, offset) :]
+        return self.segments[number_of_holder([segment.base_offset for segment in self.segments], offset) :]
 
     def _batches(self, segment: Segment) -> Iterator[BatchColumns]:
         """Read a segment's headers, up to where recovery cuts it off."""

@@ -11,7 +11,6 @@ recovered (the recovery point does not move).
 
 import os
 import time
-from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,6 +25,7 @@ from logstore.file_name import FileFate, FileKind, file_name, parse_file_name
 from logstore.indexes.index_sanity import has_good_indexes, last_indexed_position
 from logstore.log_config import LogConfig
 from logstore.offline.log_file import LogFile
+from logstore.offline.log_tail import number_of_holder
 from logstore.producers.producer_replay import rebuild_producers
 from logstore.producers.producer_state import ProducerState
 from logstore.recovery.left_over_files import orphaned_indexes, plan_left_overs
@@ -188,8 +188,7 @@ class _Loader:
 
     def _unflushed(self) -> Sequence[int]:
         """Find the segments that may hold what was not flushed: those from the recovery point on."""
-        first = bisect_right(self._base_offsets, self._recovery_point) - 1
-        return self._base_offsets[max(first, 0) :]
+        return self._base_offsets[number_of_holder(self._base_offsets, self._recovery_point) :]
 
     def _recover(self, base_offset: int, producers: ProducerState, later: Sequence[int]) -> SegmentRecovery:
         """Recover a segment, unless it must be split; `later` are those that go where it is damaged."""

@@ -8,6 +8,7 @@ from itertools import accumulate
 from typing import Any, Final, Self
 
 from logstore.errors import CorruptIndexError
+from logstore.offline.log_tail import first_segment_to_read
 from logstore.offline.partition_directory import PartitionDirectory
 from logstore.offline.segment import Segment
 from logstore.recovery.segment_recovery import check_part
@@ -76,10 +77,7 @@ def unflushed_segments(partition: PartitionDirectory) -> list[Segment]:
     """Return the segments that recovery checks."""
     if partition.checkpoints.clean_shutdown:
         return []
-    segments = partition.segments
-    recovery_point = partition.checkpoints.recovery_point or 0
-    ends = [*(segment.base_offset for segment in segments[1:]), None]
-    return [segment for segment, end in zip(segments, ends, strict=False) if end is None or end > recovery_point]
+    return [*partition.segments[first_segment_to_read(partition) :]]
 
 
 def measure_rate(segments: Sequence[Segment], sizes: Sequence[int]) -> float | None:
