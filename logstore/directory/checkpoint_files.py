@@ -76,8 +76,7 @@ class CheckpointFiles(LogObserver):
         inside = {each: log for each, log in logs.items() if log.log_start_offset > log.segments[0].base_offset}
         self._write(LOG_START_OFFSET_CHECKPOINT, {each: log.log_start_offset for each, log in inside.items()})
         if self._cleaned != self._found.get(CLEANER_OFFSET_CHECKPOINT, OffsetCheckpoint()):
-            self._cleaned.write(self._root / CLEANER_OFFSET_CHECKPOINT, self._filesystem)
-            self._found[CLEANER_OFFSET_CHECKPOINT] = OffsetCheckpoint(self._cleaned)
+            self._put(CLEANER_OFFSET_CHECKPOINT, OffsetCheckpoint(self._cleaned))
 
     def write_high_watermarks(self, logs: Mapping[TopicPartition, Log]) -> None:
         """Write the high watermarks, durably. Raises OSError."""
@@ -90,6 +89,8 @@ class CheckpointFiles(LogObserver):
     def _write(self, name: str, offsets: dict[TopicPartition, int]) -> None:
         found = self._found.get(name, OffsetCheckpoint())
         kept = {partition: found[partition] for partition in self._others & found.keys()}
-        checkpoint = OffsetCheckpoint(kept | offsets)
+        self._put(name, OffsetCheckpoint(kept | offsets))
+
+    def _put(self, name: str, checkpoint: OffsetCheckpoint) -> None:
         checkpoint.write(self._root / name, self._filesystem)
         self._found[name] = checkpoint
