@@ -6,6 +6,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from epoch.cache import LeaderEpochFileCache
+from epoch.entry import EndOffset
 from epoch.filesystem import REAL, FileSystem
 from epoch.resource_limits import ensure_room, is_limit, name_memory, refuse_beyond_limit
 from logstore.append.append_info import AppendInfo
@@ -26,11 +28,12 @@ from logstore.files.directory_lock import LOCK_NAME, DirectoryLock
 from logstore.files.own_checkpoints import OwnCheckpoints
 from logstore.files.owned_filesystem import OwnedFileSystem
 from logstore.files.root_checkpoints import PartitionCheckpoints
-from logstore.log.guarded_log import ADDING, CHANGING, REMOVING
+from logstore.log.isolation import Isolation
+from logstore.log.log_guard import ADDING, CHANGING, REMOVING
 from logstore.log.log_observer import LogObserver
-from logstore.log.log_reader import ClosedReader
 from logstore.log.log_state import LogState
 from logstore.log.retention import Condition, exceeds_age, exceeds_size, is_before, select_expired
+from logstore.log.timestamp_search import TimestampedOffset
 from logstore.log.writable_log import WritableLog
 from logstore.log_config import LogConfig
 from logstore.producers.producer_replay import rebuild_producers
@@ -38,9 +41,10 @@ from logstore.producers.producer_state import ProducerState
 from logstore.recovery.log_loader import load_log
 from logstore.segment.live_segment import LiveSegment
 from logstore.segment.open_files import OpenFiles
+from logstore.segment.read_view import ReadView
 from logstore.segment.segment_file import is_passing
 from logstore.segment.segment_list import SegmentList
-from logstore.topic_partition import parse_directory_name
+from logstore.topic_partition import TopicPartition, parse_directory_name
 
 
 class Log(WritableLog):
@@ -131,6 +135,7 @@ class Log(WritableLog):
                 observer=observer,
                 open_files=open_files,
                 own_checkpoints=own,
+                recovery_advice=_recovery_advice(topic_partition if in_directory else None),
             )
             log._disk = disk
             log._is_in_directory = in_directory
@@ -171,10 +176,96 @@ class Log(WritableLog):
         That is a write or fsync that failed; LogPoisonedError where a call that cannot be taken back was broken off, be
         it for want of space on the disk.
         """
-        if self._is_broken_off:
-            with self._lock:
-                self._settle()
-        return self._failure
+        return self._guard.failure
+
+    @property
+    def is_in_call(self) -> bool:
+        """Whether this thread is in the middle of a call that changes the log, and a signal handler or observer asks.
+
+        Each further one raises ReentrantCallError until that has come to its end.
+        """
+        return self._guard.is_nested()
+
+    # --- what it holds
+
+    def __repr__(self) -> str:
+        return (
+            f"{type(self).__name__}({self.directory}, offsets={self._contents.log_start_offset}..{self.log_end_offset})"
+        )
+
+    @property
+    def log_start_offset(self) -> int:
+        """The first offset that may be read."""
+        return self._contents.log_start_offset
+
+    @property
+    def log_end_offset(self) -> int:
+        """The offset that the next record gets (LEO)."""
+        return self._contents.end[0]
+
+    @property
+    def high_watermark(self) -> int:
+        """All in-sync replicas have what is below it (HW); whoever leads tells by `update_high_watermark`."""
+        return self._contents.high_watermark
+
+    @property
+    def last_stable_offset(self) -> int:
+        """All transactions with records below it are decided (LSO); never above the high watermark."""
+        return self._contents.last_stable_offset
+
+    @property
+    def recovery_point(self) -> int:
+        """Everything below it is on stable storage."""
+        return self._contents.recovery_point
+
+    @property
+    def epochs(self) -> LeaderEpochFileCache:
+        """Which leader wrote which offsets."""
+        return self._contents.epochs
+
+    @property
+    def segments(self) -> tuple[LiveSegment, ...]:
+        """The segments at this moment, by base offset."""
+        return self._contents.segments.segments
+
+    @property
+    def size(self) -> int:
+        """Bytes of all segments' `.log` files."""
+        return self._contents.segments.size
+
+    # --- reading
+
+    def read(
+        self,
+        offset: int,
+        max_bytes: int,
+        *,
+        isolation: Isolation = Isolation.LOG_END,
+        min_one_batch: bool = True,
+    ) -> ReadView:
+        """Return whole batches from the one that holds `offset` on, up to `max_bytes`, of one segment; no copies.
+
+        With `min_one_batch` the first batch comes even where it is larger. An offset at the end, or beyond what
+        `isolation` lets see, gets an empty answer; raises OffsetOutOfRangeError before the log's start or after its
+        end, TypeError for what is no whole number, ValueError for negative `max_bytes`, LogClosedError,
+        LogPoisonedError where a truncation was broken off, and OSError.
+        """
+        return self._reader.read(offset, max_bytes, isolation, min_one_batch)
+
+    def offset_for_timestamp(self, timestamp: int) -> TimestampedOffset | None:
+        """Find the first record that is not before `timestamp`, in milliseconds since 1970 UTC; None without any.
+
+        LATEST (-1) is the log's end, EARLIEST (-2) its start, LARGEST (-3) the record with the largest timestamp.
+        Kafka: fetchOffsetByTimestamp. Raises what `RecordBatch.records` raises, LogClosedError, and OSError.
+        """
+        return self._reader.offset_for_timestamp(timestamp)
+
+    def end_offset_for_epoch(self, epoch: int) -> EndOffset | None:
+        """Return the largest epoch up to `epoch` that wrote here, and where it ends; None where nobody knows.
+
+        Raises LogClosedError; ValueError for what is no epoch, -1 aside, which nobody knows.
+        """
+        return self._reader.end_offset_for_epoch(epoch)
 
     # --- transactions
 
@@ -218,7 +309,7 @@ class Log(WritableLog):
         offset = whole_number(offset, "offset")
         if offset < 0:
             raise ValueError(f"a log cannot end at offset {offset}")
-        return self._do(ADDING, lambda: self._end_at(offset))
+        return self._guard.do(ADDING, lambda: self._end_at(offset))
 
     def _end_at(self, offset: int) -> bool:
         if offset >= self.log_end_offset:
@@ -233,45 +324,45 @@ class Log(WritableLog):
 
     def _forget_leaders_from_the_end_on(self) -> None:
         """Make room for another leader: one that wrote nothing may have left an entry at the end."""
-        self._epochs.truncate_to(self.log_end_offset)
-        self._current_epoch = -1
+        self._contents.epochs.truncate_to(self.log_end_offset)
+        self._contents.current_epoch = -1
 
     def _cut_at(self, offset: int) -> None:
         # All that a limit can fail comes first: nothing has changed then.
         kept = SegmentList([segment for segment in self.segments if segment.base_offset <= offset])
         try:
             kept.active.prepare_truncation(offset)
-            producers = self._producers.successor()
-            self._rebuild(producers, kept, min(self._log_start_offset, offset), offset)
+            producers = self._contents.producers.successor()
+            self._rebuild(producers, kept, min(self._contents.log_start_offset, offset), offset)
         except OSError as error:
             refuse_beyond_limit(error, self.directory)
             raise
-        self._state = CHANGING
+        self._guard.state = CHANGING
         self._truncate(lambda: self._truncate_to(offset, kept, producers))
 
     def _truncate(self, cut: Callable[[], None]) -> None:
         before = self.size
-        self._removing(cut)
+        self._guard.remove(cut)
         if self._observer is not None:
             self._observer.truncated(self.directory, self.log_end_offset, before - self.size)
 
     def _truncate_to(self, offset: int, kept: SegmentList, producers: ProducerState) -> None:
-        self._log_start_offset = min(self._log_start_offset, offset)
+        self._contents.log_start_offset = min(self._contents.log_start_offset, offset)
         dropped = self._drop_segments_after(kept)
-        self._producers = producers.take_place()
+        self._contents.producers = producers.take_place()
         if dropped:
             # Before the cut: whatever a crash leaves of this has no hole. After the snapshot, which is synced too:
             # where file systems have a journal, one of its commits does for both.
             self._filesystem.fsync_directory(self.directory)
         self.segments[-1].truncate_to(offset, self._clock())
-        self._set_end(offset)
-        self._epochs.truncate_to(offset)
+        self._contents.set_end(offset)
+        self._contents.epochs.truncate_to(offset)
         self._finish_truncation()
 
     def _drop_segments_after(self, kept: SegmentList) -> int:
         """Rename the segments that follow those that are kept, the last one first; return how many."""
         dropped = self.segments[len(kept) :]
-        self._reader.segments = kept
+        self._contents.segments = kept
         self._deleted.add(reversed(dropped))
         return len(dropped)
 
@@ -290,26 +381,26 @@ class Log(WritableLog):
             raise ValueError(f"a log cannot go on at offset {offset:,}: pass one from 0 on and below {MAX_OFFSET:,}")
         if not 0 <= start <= offset:
             raise ValueError(f"a log cannot start at {start:,} and go on at {offset:,}: pass one from 0 to {offset:,}")
-        self._do(ADDING, lambda: self._drop_all(offset, start), needs_room=True)
+        self._guard.do(ADDING, lambda: self._drop_all(offset, start), needs_room=True)
 
     def _drop_all(self, offset: int, log_start_offset: int) -> None:
-        self._state = CHANGING
+        self._guard.state = CHANGING
         self._truncate(lambda: self._begin_anew(offset, log_start_offset))
 
     def _begin_anew(self, offset: int, log_start_offset: int) -> None:
         self._deleted.add(reversed(self.segments))
-        self._reader.segments = SegmentList([self._create_segment(offset)])
-        self._epochs.clear_and_flush()
-        self._producers.truncate_fully_and_start_at(offset)
-        self._log_start_offset = log_start_offset
-        self._set_end(offset)
-        self._high_watermark = offset
-        self._rebuild(self._producers, self._reader.segments, log_start_offset, offset)
+        self._contents.segments = SegmentList([self._create_segment(offset)])
+        self._contents.epochs.clear_and_flush()
+        self._contents.producers.truncate_fully_and_start_at(offset)
+        self._contents.log_start_offset = log_start_offset
+        self._contents.set_end(offset)
+        self._contents.high_watermark = offset
+        self._rebuild(self._contents.producers, self._contents.segments, log_start_offset, offset)
         self._finish_truncation()
 
     def _finish_truncation(self) -> None:
-        self._current_epoch = -1
-        self._move_high_watermark(self._high_watermark)
+        self._contents.current_epoch = -1
+        self._contents.move_high_watermark(self._contents.high_watermark)
         self._write_own_checkpoints()
 
     def delete_records(self, before: int) -> bool:
@@ -319,39 +410,35 @@ class Log(WritableLog):
         watermark.
         """
         before = whole_number(before, "before")
-        return self._do(ADDING, lambda: self._delete_records(before), needs_room=True)
+        return self._guard.do(ADDING, lambda: self._delete_records(before), needs_room=True)
 
     def _delete_records(self, before: int) -> bool:
-        if before > self._high_watermark:
+        high_watermark = self._contents.high_watermark
+        if before > high_watermark:
             raise OffsetOutOfRangeError(
-                f"records can be deleted up to the high watermark {self._high_watermark:,}, and not up to {before:,}",
+                f"records can be deleted up to the high watermark {high_watermark:,}, and not up to {before:,}",
                 file=self.directory,
                 offset=before,
                 advice="what is above it may still be truncated; wait until the high watermark has passed it",
             )
-        if before <= self._log_start_offset:
+        if before <= self._contents.log_start_offset:
             return False
         # All that a full disk can fail comes first: nothing has changed in memory then.
         self._flush(before, include_active=False)
         self._write_own_checkpoints(before)
-        self._state = CHANGING
-        self._move_start(before)
+        self._guard.state = CHANGING
+        self._contents.move_start(before)
         return True
-
-    def _move_start(self, offset: int) -> None:
-        self._log_start_offset = offset
-        self._epochs.truncate_from_start(offset)
-        self._producers.on_log_start_offset(offset)
 
     def delete_old_segments(self) -> int:
         """Delete what lies below the log's start, and what `retention_bytes` and `retention_ms` no longer keep.
 
         Returns how many segments that were (Kafka: deleteOldSegments).
         """
-        return self._do(ADDING, self._delete_old_segments, needs_room=True)
+        return self._guard.do(ADDING, self._delete_old_segments, needs_room=True)
 
     def _delete_old_segments(self) -> int:
-        deleted = self._delete_segments(is_before(self._log_start_offset))
+        deleted = self._delete_segments(is_before(self._contents.log_start_offset))
         if self.config.is_deleted_by_retention:
             deleted += self._delete_segments(exceeds_size(self.size, self.config))
             deleted += self._delete_segments(exceeds_age(self._clock(), self.config))
@@ -360,7 +447,7 @@ class Log(WritableLog):
 
     def _delete_segments(self, condition: Condition) -> int:
         expired = select_expired(
-            self.segments, condition, high_watermark=self._high_watermark, log_end_offset=self.log_end_offset
+            self.segments, condition, high_watermark=self._contents.high_watermark, log_end_offset=self.log_end_offset
         )
         if not expired:
             return 0
@@ -369,7 +456,7 @@ class Log(WritableLog):
         kept = self.segments[len(expired) :]
         # All that a full disk can fail comes first: nothing has changed then.
         self._flush(kept[0].base_offset, include_active=False)
-        self._removing(lambda: self._drop_first_segments(expired, kept))
+        self._guard.remove(lambda: self._drop_first_segments(expired, kept))
         self._note_start()
         if self._observer is not None:
             for segment in expired:
@@ -377,12 +464,12 @@ class Log(WritableLog):
         return len(expired)
 
     def _drop_first_segments(self, expired: Sequence[LiveSegment], kept: Sequence[LiveSegment]) -> None:
-        self._reader.segments = SegmentList(kept)
-        if kept[0].base_offset > self._log_start_offset:
-            self._move_start(kept[0].base_offset)
+        self._contents.segments = SegmentList(kept)
+        if kept[0].base_offset > self._contents.log_start_offset:
+            self._contents.move_start(kept[0].base_offset)
         self._deleted.add(expired)
         for segment in expired:
-            self._producers.delete_snapshot(segment.base_offset)
+            self._contents.producers.delete_snapshot(segment.base_offset)
         self._filesystem.fsync_directory(self.directory)
 
     def _note_start(self) -> None:
@@ -397,34 +484,34 @@ class Log(WritableLog):
 
     def expire_producers(self) -> None:
         """Forget producers that have been idle for `producer_id_expiration_ms`."""
-        if self._is_nested():
-            self._refuse_nested()
-        with self._lock:
-            self._ensure_readable()
-            self._producers.expire(self._clock())
+        if self._guard.is_nested():
+            self._guard.refuse_nested()
+        with self._guard.lock:
+            self._guard.ensure_readable()
+            self._contents.producers.expire(self._clock())
 
     def close(self) -> None:
         """Flush, and let go of the files; the next `open` needs no recovery. Closing again does nothing.
 
         A forked process closes its copy of a log by this too: nothing happens to the log.
         """
-        if self._is_inherited:
+        if self._guard.is_inherited:
             return
-        if self._is_nested():
-            self._refuse_nested()
-        with self._lock:
-            if self._state is LogState.CLOSED:
+        if self._guard.is_nested():
+            self._guard.refuse_nested()
+        with self._guard.lock:
+            if self._guard.state is LogState.CLOSED:
                 self._let_go()  # a call that was broken off may not have come to that
                 return
-            self._do_locked(ADDING, self._complete)
+            self._guard.do_locked(ADDING, self._complete)
             # Even a full disk poisons it now: the mark of an orderly stop may be there, and nothing must follow it.
-            self._do_locked(REMOVING, self._release)
+            self._guard.do_locked(REMOVING, self._release)
             self._deleted.close()
             self._let_go()
 
     def _complete(self) -> None:
         """Bring all files up to date."""
-        self._producers.take_snapshot()
+        self._contents.producers.take_snapshot()
         self.segments[-1].deactivate()
         self._flush(self.log_end_offset, include_active=True)
 
@@ -441,15 +528,15 @@ class Log(WritableLog):
 
         For a log whose disk has failed: the next `open` recovers it. A forked process does nothing to the log by this.
         """
-        if self._is_inherited:
+        if self._guard.is_inherited:
             return
-        if self._is_nested():
-            self._refuse_nested()
-        with self._lock:
+        if self._guard.is_nested():
+            self._guard.refuse_nested()
+        with self._guard.lock:
             self._abandon()
 
     def _abandon(self) -> None:
-        self._state = LogState.CLOSED
+        self._guard.state = LogState.CLOSED
         try:
             for segment in self.segments:
                 segment.abandon()
@@ -458,18 +545,15 @@ class Log(WritableLog):
             self._let_go()
 
     def _let_go(self) -> None:
-        self._state = LogState.CLOSED
-        self._reader = ClosedReader(self._reader, self._refuse)
-        self._epochs.close(self._refuse)
+        self._guard.state = LogState.CLOSED
+        self._contents.epochs.close(self._guard.refuse)
         if self._directory_lock is not None:
             self._directory_lock.release()
 
     @property
     def recovery_advice(self) -> str:
-        """How to go on where the log is poisoned: one of a `LogDirectory` goes on where the directory knows of it."""
-        if not self._is_in_directory:
-            return super().recovery_advice
-        return f"go on with `log = directory.recover({self.topic_partition!r})`, `directory` being its LogDirectory"
+        """How to go on where the log is poisoned."""
+        return self._guard.recovery_advice
 
     def recover(self) -> "Log":
         """Let go of a poisoned log and return what takes its place: checked from the recovery point on.
@@ -480,13 +564,13 @@ class Log(WritableLog):
 
         >>> log = log.recover()
         """
-        if self._is_inherited:
-            self._refuse()
-        if self._is_nested():
-            self._refuse_nested()
+        if self._guard.is_inherited:
+            self._guard.refuse()
+        if self._guard.is_nested():
+            self._guard.refuse_nested()
         successor: Log | None = None
         try:
-            with self._lock:
+            with self._guard.lock:
                 self._ensure_recoverable()
                 self._is_given_up = True
                 self._abandon()
@@ -509,8 +593,8 @@ class Log(WritableLog):
             raise
 
     def _ensure_recoverable(self) -> None:
-        if self._state is LogState.CLOSED and not self._is_given_up:
-            self._refuse()
+        if self._guard.state is LogState.CLOSED and not self._is_given_up:
+            self._guard.refuse()
         if self._is_in_directory:
             raise DirectoryLockedError(
                 "the log is one of a LogDirectory, which has to know what takes its place",
@@ -532,10 +616,17 @@ class Log(WritableLog):
                 "the log was deleted", file=self.directory, advice="create it anew; nothing is left to be recovered"
             )
         return PartitionCheckpoints(
-            recovery_point=self._recovery_point,
-            high_watermark=self._high_watermark,
-            log_start_offset=self._log_start_offset,
+            recovery_point=self._contents.recovery_point,
+            high_watermark=self._contents.high_watermark,
+            log_start_offset=self._contents.log_start_offset,
         )
+
+
+def _recovery_advice(partition: TopicPartition | None) -> str:
+    """Say how to go on where the log is poisoned: one of a `LogDirectory` goes on where the directory knows of it."""
+    if partition is None:
+        return "go on with `log = log.recover()`; or `abandon()` it, and open the log again"
+    return f"go on with `log = directory.recover({partition!r})`, `directory` being its LogDirectory"
 
 
 def _lock_alone(lock: DirectoryLock, directory: Path) -> None:

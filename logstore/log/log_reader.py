@@ -1,42 +1,114 @@
-"""Find records by offset in the segments of a log, without a lock."""
+"""Find records in the segments of a log, without a lock."""
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import NoReturn
+from typing import Final, NoReturn, TypeVar
 
+from epoch.entry import UNDEFINED_EPOCH, UNDEFINED_EPOCH_OFFSET, EndOffset
+from epoch.resource_limits import name_memory
+from logstore.arguments import whole_number
 from logstore.errors import OffsetOutOfRangeError
 from logstore.indexes.transaction_index import AbortedTransaction
+from logstore.log.isolation import Isolation
+from logstore.log.log_contents import LogContents, LogPlace
+from logstore.log.log_guard import CLOSED, LogGuard
+from logstore.log.timestamp_search import (
+    EARLIEST,
+    LARGEST,
+    LATEST,
+    TimestampedOffset,
+    at_log_end,
+    find_largest,
+    find_timestamp,
+)
 from logstore.segment.live_segment import LiveSegment
 from logstore.segment.read_view import ReadView
-from logstore.segment.segment_list import SegmentList
 
-LogPlace = tuple[int, int, int]
-"""Where an offset is: all batches before a position of a segment end below it. Offset, segment's first, position.
+T = TypeVar("T")
 
-A plain tuple, as one is made at each append (Kafka: LogOffsetMetadata).
-"""
+# An enum looks its members up at each use, which costs as much as finding a segment.
+_LOG_END: Final = Isolation.LOG_END
+_HIGH_WATERMARK: Final = Isolation.HIGH_WATERMARK
+_TXN_COMMITTED: Final = Isolation.TXN_COMMITTED
 
 
 class LogReader:
-    """What the writer has published, and how to read it.
+    """Finds records by offset and by time, and epochs; waits for nobody, unless what is read is just being truncated.
 
-    Appending puts a new `end` in place once the bytes are written. Whatever takes bytes away makes `changes` odd
-    before and even after: who read meanwhile reads again.
+    Once the log is closed it refuses everything.
     """
 
-    __slots__ = ("_known_place", "changes", "directory", "end", "segments")
+    __slots__ = ("_contents", "_directory", "_guard", "_known_place")
 
-    def __init__(self, directory: Path, segments: SegmentList, log_end_offset: int) -> None:
-        """Begin with what is on disk."""
-        self.directory = directory
-        self.segments = segments
-        self.end: LogPlace = (log_end_offset, segments.active.base_offset, segments.active.size)
-        self.changes = 0
-        self._known_place = (-1, self.end)
+    def __init__(self, directory: Path, contents: LogContents, guard: LogGuard) -> None:
+        """Read what the log holds at each moment."""
+        self._directory = directory
+        self._contents = contents
+        self._guard = guard
+        self._known_place = (-1, contents.end)
 
-    def place_of(self, offset: int) -> LogPlace:
+    def read(self, offset: int, max_bytes: int, isolation: Isolation, min_one_batch: bool) -> ReadView:
+        """Return whole batches from the one that holds `offset` on; see `Log.read`."""
+        if type(offset) is not int or type(max_bytes) is not int:  # a float would pass for one
+            offset, max_bytes = whole_number(offset, "offset"), whole_number(max_bytes, "max_bytes")
+        contents, guard = self._contents, self._guard
+        while True:
+            if guard.state is CLOSED or guard.is_inherited:
+                guard.refuse()
+            changes = contents.changes
+            try:
+                end = contents.end
+                if not contents.log_start_offset <= offset <= end[0]:
+                    self._refuse_offset(offset)
+                limit = end if isolation is _LOG_END else self._limit_of(isolation)
+                view = self._find(offset, max_bytes, limit, min_one_batch, isolation is _TXN_COMMITTED)
+            except Exception as error:
+                if changes == contents.changes and not changes & 1:
+                    name_memory(error, self._directory)
+                    raise
+            else:
+                if changes == contents.changes and not changes & 1:
+                    return view
+            self._wait_for_change()
+
+    def offset_for_timestamp(self, timestamp: int) -> TimestampedOffset | None:
+        """Find the first record that is not before `timestamp`; see `Log.offset_for_timestamp`."""
+        self._guard.ensure_readable()
+        timestamp = whole_number(timestamp, "timestamp")
+        contents = self._contents
+        if timestamp == LATEST:
+            return at_log_end(contents.end[0], contents.epochs.latest_epoch)
+        if timestamp == EARLIEST:
+            start = contents.log_start_offset
+            return at_log_end(start, contents.epochs.epoch_for_offset(start))
+        if timestamp == LARGEST:
+            return self._undisturbed(lambda: find_largest(contents.segments.segments))
+        return self._undisturbed(
+            lambda: find_timestamp(contents.segments.segments, timestamp, contents.log_start_offset)
+        )
+
+    def end_offset_for_epoch(self, epoch: int) -> EndOffset | None:
+        """Return the largest epoch up to `epoch` that wrote here, and where it ends; see `Log.end_offset_for_epoch`."""
+        self._guard.ensure_readable()
+        epoch = whole_number(epoch, "epoch")
+        if epoch < UNDEFINED_EPOCH:
+            raise ValueError(f"epoch is {epoch:,}: pass one from 0 on")
+        answer = self._contents.epochs.end_offset_for(epoch, self._contents.end[0])
+        return None if answer.end_offset == UNDEFINED_EPOCH_OFFSET else answer
+
+    # --- where offsets are
+
+    def _limit_of(self, isolation: Isolation) -> LogPlace:
+        """Return where readers of this isolation stop."""
+        if isolation is _HIGH_WATERMARK:
+            return self._place_of(self._contents.high_watermark)
+        if isolation is _TXN_COMMITTED:
+            return self._place_of(self._contents.last_stable_offset)
+        raise TypeError(f"the isolation is {isolation!r}: pass Isolation.LOG_END or another of `Isolation`")
+
+    def _place_of(self, offset: int) -> LogPlace:
         """Find the batch that holds `offset`; the log's end where none does (Kafka: convertToOffsetMetadata)."""
-        end, changes = self.end, self.changes
+        end, changes = self._contents.end, self._contents.changes
         if offset >= end[0]:
             return end
         known_at, known = self._known_place
@@ -46,18 +118,36 @@ class LogReader:
         self._known_place = (changes, place)
         return place
 
-    def read(
-        self, offset: int, max_bytes: int, limit: LogPlace, min_one_batch: bool, *, with_aborted: bool = False
-    ) -> ReadView:
-        """Return whole batches from the one that holds `offset` on, before `limit`."""
+    def _locate(self, offset: int, end: LogPlace) -> LogPlace:
+        _, end_base, end_position = end
+        for segment in self._contents.segments.from_offset(offset):
+            size = end_position if segment.base_offset == end_base else segment.size
+            place = segment.locate(offset, size)
+            if place is not None:
+                return offset, segment.base_offset, place[0]
+        return offset, end_base, end_position
+
+    def _refuse_offset(self, offset: int) -> NoReturn:
+        contents = self._contents
+        raise OffsetOutOfRangeError(
+            f"the log holds offsets {contents.log_start_offset:,} to {contents.end[0]:,}, and not {offset:,}",
+            file=self._directory,
+            offset=offset,
+            advice="read from its start or its end, or ask by time or epoch where to go on",
+        )
+
+    # --- reading
+
+    def _find(self, offset: int, max_bytes: int, limit: LogPlace, min_one_batch: bool, with_aborted: bool) -> ReadView:
+        """Find whole batches from the one that holds `offset` on, before `limit`."""
         if max_bytes < 0:
             raise ValueError(f"{max_bytes} bytes cannot be read")
         if offset >= limit[0]:
             return ReadView(offset)
-        segments = self.segments
+        segments = self._contents.segments
         number = segments.floor(offset)
         if number < 0:
-            raise OffsetOutOfRangeError("no segment holds this offset", file=self.directory, offset=offset)
+            raise OffsetOutOfRangeError("no segment holds this offset", file=self._directory, offset=offset)
         _, limit_base, limit_position = limit
         for segment in segments.segments[number:] if number else segments.segments:
             base = segment.base_offset
@@ -72,21 +162,13 @@ class LogReader:
             segment.ensure_gap(offset, size)
         return ReadView(offset)
 
-    def _locate(self, offset: int, end: LogPlace) -> LogPlace:
-        _, end_base, end_position = end
-        for segment in self.segments.from_offset(offset):
-            size = end_position if segment.base_offset == end_base else segment.size
-            place = segment.locate(offset, size)
-            if place is not None:
-                return offset, segment.base_offset, place[0]
-        return offset, end_base, end_position
-
     def _aborted(self, offset: int, segment: LiveSegment, end_position: int) -> list[AbortedTransaction]:
         """Collect the aborted transactions with records from `offset` up to `end_position` of `segment`, or later."""
-        later = self.segments.segments[self.segments.floor(segment.base_offset) + 1 :]
+        segments = self._contents.segments
+        later = segments.segments[segments.floor(segment.base_offset) + 1 :]
         end = segment.offset_index.offset_from_position(end_position)
         if end is None:
-            end = later[0].base_offset if later else self.end[0]
+            end = later[0].base_offset if later else self._contents.end[0]
         collected: list[AbortedTransaction] = []
         for each in (segment, *later):
             found, complete = each.transaction_index.overlapping(offset, end)
@@ -95,25 +177,26 @@ class LogReader:
                 break
         return collected
 
+    # --- beside a truncation
 
-class ClosedReader(LogReader):
-    """Takes a reader's place once its log is closed: tells where the log ended, and reads nothing."""
+    def _undisturbed(self, look: Callable[[], T]) -> T:
+        """Do as `read` does, for looks that take longer anyway."""
+        contents = self._contents
+        while True:
+            changes = contents.changes
+            try:
+                found = look()
+            except Exception as error:
+                if changes == contents.changes and not changes & 1:
+                    name_memory(error, self._directory)
+                    raise
+            else:
+                if changes == contents.changes and not changes & 1:
+                    return found
+            self._wait_for_change()
 
-    __slots__ = ("_refuse",)
-
-    def __init__(self, reader: LogReader, refuse: Callable[[], NoReturn]) -> None:
-        """Call `refuse` whenever somebody wants to read."""
-        super().__init__(reader.directory, reader.segments, reader.end[0])
-        self._refuse = refuse
-
-    def place_of(self, offset: int) -> NoReturn:
-        """Refuse."""
-        del offset
-        self._refuse()
-
-    def read(
-        self, offset: int, max_bytes: int, limit: LogPlace, min_one_batch: bool, *, with_aborted: bool = False
-    ) -> NoReturn:
-        """Refuse."""
-        del offset, max_bytes, limit, min_one_batch, with_aborted
-        self._refuse()
+    def _wait_for_change(self) -> None:
+        """Wait for the truncation or deletion that came in between. Raises where that was broken off."""
+        with self._guard.lock:
+            if self._contents.changes & 1:
+                self._guard.refuse()

@@ -22,8 +22,11 @@ from logstore.clock import now_ms
 from logstore.errors import AppendError, FencedLeaderEpochError, InvalidRecordError, RecordBatchTooLargeError
 from logstore.files.own_checkpoints import OwnCheckpoints
 from logstore.log.deleted_segments import DeletedSegments
-from logstore.log.guarded_log import ADDING, CHANGING, OPEN, REMOVING, GuardedLog
+from logstore.log.log_contents import LogContents
+from logstore.log.log_guard import ADDING, CHANGING, OPEN, REMOVING, LogGuard
 from logstore.log.log_observer import LogObserver
+from logstore.log.log_reader import LogReader
+from logstore.log.undo import Undo
 from logstore.log_config import MAX_INT64, LogConfig
 from logstore.producers.producer import AppendedBatch
 from logstore.producers.producer_append import ProducerAppend
@@ -41,7 +44,7 @@ _BYTES: Final = (bytes, bytearray, memoryview)
 _build: Final = tuple.__new__
 
 
-class WritableLog(GuardedLog):
+class WritableLog:
     """The growing half of `Log`: one thread writes at a time, others wait."""
 
     def __init__(
@@ -55,9 +58,16 @@ class WritableLog(GuardedLog):
         observer: LogObserver | None = None,
         open_files: OpenFiles | None = None,
         own_checkpoints: OwnCheckpoints | None = None,
+        recovery_advice: str,
     ) -> None:
         """Take over what `load_log` found; see `Log.open`."""
-        super().__init__(directory, loaded, filesystem, observer)
+        self.directory = directory
+        self._filesystem = filesystem
+        self._observer = observer
+        self._contents = LogContents(loaded)
+        self._undo = Undo(directory, self._contents, filesystem)
+        self._guard = LogGuard(directory, self._contents, self._undo, observer, recovery_advice)
+        self._reader = LogReader(directory, self._contents, self._guard)
         self.topic_partition: TopicPartition = parse_directory_name(directory.name).topic_partition
         self.config = config
         self._takes_as_sent = config.takes_as_sent
@@ -69,9 +79,7 @@ class WritableLog(GuardedLog):
         self._open_files = open_files
         self._own_checkpoints = own_checkpoints
         self._deleted = DeletedSegments(config.file_delete_delay_ms, clock)
-        self._recovery_point = max(loaded.recovery_point, loaded.log_start_offset)
         self._jitter_ms = self._draw_jitter()
-        self._set_end(loaded.log_end_offset)
 
     # --- writing
 
@@ -98,22 +106,26 @@ class WritableLog(GuardedLog):
         except MemoryError as error:
             name_memory(error, self.directory)
             raise
-        if self._is_nested():
-            self._refuse_nested()
-        with self._lock:
-            if self._state is not OPEN:
-                self._ensure_open()
+        if self._guard.is_nested():
+            self._guard.refuse_nested()
+        with self._guard.lock:
+            if self._guard.state is not OPEN:
+                self._guard.ensure_open()
             if self._flushes_soon:
                 ensure_room(self.directory)
-            next_offset, now = self._reader.end[0], self._clock()
+            next_offset, now = self._contents.end[0], self._clock()
             if leader_epoch is None:
-                leader_epoch = self._epochs.latest_epoch or 0
+                leader_epoch = self._contents.epochs.latest_epoch or 0
             try:
-                if leader_epoch == self._current_epoch and origin is AppendOrigin.CLIENT and self._takes_as_sent:
+                if (
+                    leader_epoch == self._contents.current_epoch
+                    and origin is AppendOrigin.CLIENT
+                    and self._takes_as_sent
+                ):
                     plain = plain_producer_batch(data, next_offset, leader_epoch, now, self.config)
                     if plain is not None and self._write_plain(*plain) is not None:
                         return plain[1]
-                if leader_epoch != self._current_epoch:
+                if leader_epoch != self._contents.current_epoch:
                     leader_epoch = leader_epoch_number(leader_epoch)
                     self._refuse_lower_epoch(leader_epoch)
                 append = validate_for_leader(
@@ -147,17 +159,17 @@ class WritableLog(GuardedLog):
         Raises what `validate_for_follower` raises, RecordBatchTooLargeError, LogPoisonedError and OSError, with
         nothing appended.
         """
-        if self._is_nested():
-            self._refuse_nested()
-        with self._lock:
-            if self._state is not OPEN:
-                self._ensure_open()
+        if self._guard.is_nested():
+            self._guard.refuse_nested()
+        with self._guard.lock:
+            if self._guard.state is not OPEN:
+                self._guard.ensure_open()
             if self._flushes_soon:
                 ensure_room(self.directory)
-            next_offset = self._reader.end[0]
+            next_offset = self._contents.end[0]
             try:
-                if self._current_epoch <= leader_epoch:
-                    plain = plain_batch(data, next_offset, self._current_epoch)
+                if self._contents.current_epoch <= leader_epoch:
+                    plain = plain_batch(data, next_offset, self._contents.current_epoch)
                     done = self._append_plain(data, next_offset) if plain is None else self._write_plain(data, plain)
                     if done is not None:
                         return done
@@ -181,17 +193,17 @@ class WritableLog(GuardedLog):
         """Append plain batches; None where they must be looked at closer, or a new segment begin."""
         if len(data) < SEVERAL_BYTES:
             return None
-        segment = self._reader.segments.active
+        segment = self._contents.segments.active
         try:
-            self._state = ADDING
-            info = segment.append_plain(data, next_offset, self._current_epoch, self._clock, self._jitter_ms)
+            self._guard.state = ADDING
+            info = segment.append_plain(data, next_offset, self._contents.current_epoch, self._clock, self._jitter_ms)
             if info is None:
-                self._state = OPEN
+                self._guard.state = OPEN
                 return None
             self._publish(segment, info)
         except BaseException as error:
-            self._is_broken_off = True
-            self._settle(error)
+            self._guard.is_broken_off = True
+            self._guard.settle(error)
             raise
         if self._observer is not None:
             self._observer.appended(self.directory, info)
@@ -199,16 +211,16 @@ class WritableLog(GuardedLog):
 
     def _write_plain(self, data: Buffer, plain: AppendInfo) -> AppendInfo | None:
         """Write one batch that was found to be plain; None where a new segment must begin."""
-        segment = self._reader.segments.active
+        segment = self._contents.segments.active
         try:
-            self._state = ADDING
+            self._guard.state = ADDING
             if not segment.append_batch(data, plain, self._clock, self._jitter_ms):
-                self._state = OPEN
+                self._guard.state = OPEN
                 return None
             self._publish(segment, plain)
         except BaseException as error:
-            self._is_broken_off = True
-            self._settle(error)
+            self._guard.is_broken_off = True
+            self._guard.settle(error)
             raise
         if self._observer is not None:
             self._observer.appended(self.directory, plain)
@@ -224,26 +236,26 @@ class WritableLog(GuardedLog):
         producers: ProducerAppend | None = None
         for batch in batches:
             if batch.producer_id != NO_PRODUCER_ID:
-                producers = self._producers.prepare(batches, origin, transaction_version=transaction_version)
+                producers = self._contents.producers.prepare(batches, origin, transaction_version=transaction_version)
                 break
         if producers is not None and producers.duplicate is not None:
             return self._tell_duplicate(producers.duplicate)
         try:
-            self._history_before = self._epochs.history, self._reader.end[0]
-            self._state = ADDING
+            self._undo.begin()
+            self._guard.state = ADDING
             for batch in batches:
-                if batch.leader_epoch != self._current_epoch:
+                if batch.leader_epoch != self._contents.current_epoch:
                     self._assign_epoch(batch.leader_epoch, batch.base_offset, magic=batch.magic)
-            segment = self._reader.segments.active
+            segment = self._contents.segments.active
             if segment.should_roll(size, max_timestamp, last_offset, self._clock, self._jitter_ms):
                 segment = self._roll(append.first_offset if batches[0].magic == 2 else last_offset - MAX_EPOCH)
             segment.append(data, [(batch.size, batch.last_offset, batch.max_timestamp) for batch in batches])
             info: AppendInfo = _build(AppendInfo, (append.first_offset, last_offset, max_timestamp, size, False))
             self._publish(segment, info, producers)
-            self._history_before = None
+            self._undo.end()
         except BaseException as error:
-            self._is_broken_off = True
-            self._settle(error)
+            self._guard.is_broken_off = True
+            self._guard.settle(error)
             raise
         if self._observer is not None:
             self._observer.appended(self.directory, info)
@@ -254,20 +266,20 @@ class WritableLog(GuardedLog):
         end_offset = info[1] + 1
         if producers is not None:
             # From here on it cannot be taken back.
-            self._state = CHANGING
-        self._reader.end = end_offset, segment.base_offset, segment.file.size
+            self._guard.state = CHANGING
+        self._contents.end = end_offset, segment.base_offset, segment.file.size
         try:
             if producers is not None:
-                for aborted in self._producers.update(producers):
+                for aborted in self._contents.producers.update(producers):
                     segment.transaction_index.append(aborted)
-            self._producers.end_offset = end_offset
-            if end_offset - self._recovery_point >= self.config.flush_messages:
+            self._contents.producers.end_offset = end_offset
+            if end_offset - self._contents.recovery_point >= self.config.flush_messages:
                 self._flush(end_offset, include_active=True)
         except OSError as error:
             # Even of a full disk: the batches are in the log already, and readers may have seen them.
-            self._poison(error)
+            self._guard.poison(error)
             raise
-        self._state = OPEN
+        self._guard.state = OPEN
 
     def _refuse_size(self, append: ValidatedAppend) -> NoReturn:
         raise RecordBatchTooLargeError(
@@ -294,7 +306,7 @@ class WritableLog(GuardedLog):
         Kafka: assignEpochStartOffset. Raises InvalidEpochEntryError, and FencedLeaderEpochError below the latest epoch.
         """
         epoch, start_offset = leader_epoch_number(epoch), whole_number(start_offset, "start_offset")
-        self._do(ADDING, lambda: self._begin_epoch(epoch, start_offset))
+        self._guard.do(ADDING, lambda: self._begin_epoch(epoch, start_offset))
 
     def _begin_epoch(self, epoch: int, start_offset: int) -> None:
         self._refuse_lower_epoch(epoch)
@@ -302,23 +314,23 @@ class WritableLog(GuardedLog):
 
     def _refuse_lower_epoch(self, epoch: int) -> None:
         """Refuse a leader whose epoch is over: what it did would make later ones be forgotten."""
-        latest = self._epochs.latest
+        latest = self._contents.epochs.latest
         if latest is not None and epoch < latest.epoch and not self.config.takes_lower_epochs:
             raise FencedLeaderEpochError(
                 f"leader epoch {epoch} is over: epoch {latest.epoch} leads from offset {latest.start_offset:,} on",
                 file=self.directory,
-                offset=self.log_end_offset,
+                offset=self._contents.end[0],
                 advice="leave `leader_epoch` out to go on in the latest, or give a higher one",
             )
 
     def _assign_epoch(self, epoch: int, start_offset: int, *, magic: int) -> None:
         if magic < 2:
-            if self._epochs:
-                self._epochs.clear_and_flush()
+            if self._contents.epochs:
+                self._contents.epochs.clear_and_flush()
             return
-        self._epochs.assign(epoch, start_offset)
+        self._contents.epochs.assign(epoch, start_offset)
         # From here on this epoch's batches change nothing, as long as the log only grows.
-        self._current_epoch = epoch if start_offset <= self.log_end_offset else -1
+        self._contents.current_epoch = epoch if start_offset <= self._contents.end[0] else -1
 
     def update_high_watermark(self, offset: int) -> int:
         """Move the high watermark, within the log's start and end; return where it is (Kafka: updateHighWatermark).
@@ -327,52 +339,46 @@ class WritableLog(GuardedLog):
         """
         if type(offset) is not int:
             offset = whole_number(offset, "offset")
-        if self._state is not OPEN and self._is_nested():
-            self._refuse_nested()
-        with self._lock:
-            self._ensure_readable()
-            return self._move_high_watermark(offset)
-
-    def _move_high_watermark(self, offset: int) -> int:
-        high_watermark = max(self._log_start_offset, min(offset, self.log_end_offset))
-        self._high_watermark = high_watermark
-        self._producers.on_high_watermark(high_watermark)
-        return high_watermark
+        if self._guard.state is not OPEN and self._guard.is_nested():
+            self._guard.refuse_nested()
+        with self._guard.lock:
+            self._guard.ensure_readable()
+            return self._contents.move_high_watermark(offset)
 
     # --- segments
 
     def roll(self) -> None:
         """Let a new segment begin at the log's end; an empty one stays the active one."""
-        self._do(ADDING, self._roll_unless_empty)
+        self._guard.do(ADDING, self._roll_unless_empty)
 
     def _roll_unless_empty(self) -> None:
-        if self._reader.segments.active.size or self._reader.segments.active.base_offset < self.log_end_offset:
-            self._roll(self.log_end_offset)
+        if self._contents.segments.active.size or self._contents.segments.active.base_offset < self._contents.end[0]:
+            self._roll(self._contents.end[0])
 
     def _roll(self, expected_offset: int) -> LiveSegment:
-        base_offset = max(expected_offset, self.log_end_offset)
-        segments = self._reader.segments
+        base_offset = max(expected_offset, self._contents.end[0])
+        segments = self._contents.segments
         old = segments.active
         if base_offset == old.base_offset:
             return old
         if base_offset < old.base_offset:
             # An append with a gap rolled, and then failed: the log goes on before the empty segment.
-            before, self._state = self._state, REMOVING
-            segments = self._reader.segments = SegmentList(segments.segments[:-1])
-            self._set_end(self.log_end_offset)
+            before, self._guard.state = self._guard.state, REMOVING
+            segments = self._contents.segments = SegmentList(segments.segments[:-1])
+            self._contents.set_end(self._contents.end[0])
             old.remove()
-            self._state = before
+            self._guard.state = before
         else:
             old.deactivate()
         # With the segment's own offset, so that recovery of the segment begins with this snapshot.
-        self._producers.end_offset = base_offset
-        self._producers.take_snapshot()
+        self._contents.producers.end_offset = base_offset
+        self._contents.producers.take_snapshot()
         # Before the next segment has a name: a crash could leave that, and a hole in the log before it.
         self._flush(base_offset, include_active=True)
-        self._begun_segment = base_offset
+        self._undo.begun_segment = base_offset
         segment = self._create_segment(base_offset)
-        self._reader.segments = segments.with_appended(segment)
-        self._reader.end = self.log_end_offset, base_offset, 0
+        self._contents.segments = segments.with_appended(segment)
+        self._contents.end = self._contents.end[0], base_offset, 0
         self._jitter_ms = self._draw_jitter()
         if self._observer is not None:
             self._observer.rolled(self.directory, base_offset)
@@ -396,32 +402,32 @@ class WritableLog(GuardedLog):
 
     def flush(self) -> int:
         """Return once everything appended is on stable storage; return the recovery point, the log's end."""
-        if self._is_nested():
-            self._refuse_nested()
-        with self._lock:
-            self._ensure_open()
+        if self._guard.is_nested():
+            self._guard.refuse_nested()
+        with self._guard.lock:
+            self._guard.ensure_open()
             try:
                 # Each of its steps may be done again, and there is nothing to take back. But no signal handler is to
                 # write in between.
-                self._state = ADDING
-                self._flush(self.log_end_offset, include_active=True)
+                self._guard.state = ADDING
+                self._flush(self._contents.end[0], include_active=True)
                 self._write_own_checkpoints()
-                if self._state is ADDING:
-                    self._state = OPEN
+                if self._guard.state is ADDING:
+                    self._guard.state = OPEN
             except BaseException as error:
-                if self._state is ADDING:
-                    self._state = OPEN
+                if self._guard.state is ADDING:
+                    self._guard.state = OPEN
                 if isinstance(error, OSError):
-                    self._poison_unless_full(error)
+                    self._guard.poison_unless_full(error)
                 name_memory(error, self.directory)
                 raise
-            return self._recovery_point
+            return self._contents.recovery_point
 
     def _flush(self, offset: int, *, include_active: bool) -> None:
-        if offset < self._recovery_point or (offset == self._recovery_point and not include_active):
+        if offset < self._contents.recovery_point or (offset == self._contents.recovery_point and not include_active):
             return
         start = time.perf_counter()
-        later = self._reader.segments.from_offset(self._recovery_point)
+        later = self._contents.segments.from_offset(self._contents.recovery_point)
         segments = [segment for segment in later if segment.base_offset < offset or include_active]
         for segment in segments:
             # Before anything is synced: a disk that is too full for them fails the flush, and not the log.
@@ -432,19 +438,19 @@ class WritableLog(GuardedLog):
             self._filesystem.fsync_directory(self.directory)
         except OSError as error:
             if not is_limit(error):
-                self._poison(error)
+                self._guard.poison(error)
             raise
-        self._epochs.flush()
-        self._recovery_point = offset
+        self._contents.epochs.flush()
+        self._contents.recovery_point = offset
         if self._observer is not None:
             self._observer.flushed(self.directory, offset, time.perf_counter() - start)
 
     def _write_own_checkpoints(self, log_start_offset: int | None = None) -> None:
         if self._own_checkpoints is not None:
             self._own_checkpoints.write(
-                recovery_point=self._recovery_point,
-                high_watermark=self._high_watermark,
-                log_start_offset=self._log_start_offset if log_start_offset is None else log_start_offset,
+                recovery_point=self._contents.recovery_point,
+                high_watermark=self._contents.high_watermark,
+                log_start_offset=self._contents.log_start_offset if log_start_offset is None else log_start_offset,
             )
 
 

@@ -148,7 +148,7 @@ class TestMakingSpace:
     def test_so_can_one_that_is_poisoned(self, disk: SmallDisk) -> None:
         directory = filled(disk, disk.path / "root", LogConfig(**FOREVER))
         disk.fill()
-        directory.log(FIRST)._poison(OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)))
+        directory.log(FIRST)._guard.poison(OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)))
         directory.delete(FIRST)
         assert list(directory.partitions) == PARTITIONS[1:]
         disk.make_space()

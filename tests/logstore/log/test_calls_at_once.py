@@ -11,6 +11,7 @@ from logstore.append.encoding import encode_batch
 from logstore.batch.batch_template import BatchTemplate
 from logstore.batch.record import Record
 from logstore.log.log import Log
+from logstore.log.log_contents import LogContents
 from logstore.log.timestamp_search import EARLIEST
 from logstore.log_config import LogConfig
 from tests.interleaving import BeforeLine
@@ -76,8 +77,8 @@ def state(log: Log) -> tuple[object, ...]:
 
 def if_free(log: Log, call: Callable[[], object]) -> None:
     """Call, unless another thread holds the log's lock: that one is in the middle of a change, and is waited for."""
-    if log._lock.acquire(blocking=False):
-        log._lock.release()
+    if log._guard.lock.acquire(blocking=False):
+        log._guard.lock.release()
         call()
 
 
@@ -117,7 +118,7 @@ def test_the_start_is_told_with_the_epoch_that_wrote_there(directories: Iterator
             assert start is not None
             seen.append((start.offset, start.leader_epoch))
 
-        with BeforeLine(Log._move_start.__code__, number, look) as line:
+        with BeforeLine(LogContents.move_start.__code__, number, look) as line:
             log.delete_records(7)
         look()
         log.close()

@@ -141,7 +141,7 @@ def test_an_append_that_is_interrupted_once_readers_see_it_keeps_its_epoch(
 
     def interrupt(self: Log, *arguments: Any) -> None:
         publish(self, *arguments)
-        self._state = LogState.ADDING
+        self._guard.state = LogState.ADDING
         raise Interruption
 
     monkeypatch.setattr(Log, "_publish", interrupt)

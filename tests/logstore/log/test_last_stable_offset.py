@@ -13,7 +13,7 @@ from tests.interruption import Bystander, Interrupter
 PRODUCER = 7
 SECONDS = 60
 """What counts as hanging."""
-FILES = ("readable_log.py", "transactions.py")
+FILES = ("log_contents.py", "transactions.py")
 
 
 def write(log: Log, sequence: int) -> None:

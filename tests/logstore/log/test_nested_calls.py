@@ -22,7 +22,7 @@ from tests.logstore.directories import assert_sound
 
 MEMORY = "/dev/shm" if Path("/dev/shm").is_dir() else None  # noqa: S108  a private directory is made in it
 CONFIG = LogConfig(segment_bytes=300, file_delete_delay_ms=0)
-STEP = 37
+STEP = 31
 """Of the points, each so many-th is looked at; which ones, the pair of calls decides. Without it, minutes."""
 
 Acknowledged = dict[int, bytes]

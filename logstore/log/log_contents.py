@@ -1,0 +1,80 @@
+"""What a log holds at a moment: its segments, offsets, leader epochs and producers."""
+
+from logstore.recovery.log_loader import LoadedLog
+from logstore.segment.segment_list import SegmentList
+
+LogPlace = tuple[int, int, int]
+"""Where an offset is: all batches before a position of a segment end below it. Offset, segment's first, position.
+
+A plain tuple, as one is made at each append (Kafka: LogOffsetMetadata).
+"""
+
+
+class LogContents:
+    """Read by any thread without a lock, and changed by the one that holds the guard's.
+
+    Appending puts a new `end` in place once the bytes are written. Whatever takes bytes away makes `changes` odd
+    before and even after: who read meanwhile reads again.
+    """
+
+    __slots__ = (
+        "changes",
+        "current_epoch",
+        "end",
+        "epochs",
+        "high_watermark",
+        "log_start_offset",
+        "producers",
+        "recovery_point",
+        "segments",
+    )
+
+    def __init__(self, loaded: LoadedLog) -> None:
+        """Take over what `load_log` found."""
+        self.segments = SegmentList(loaded.segments)
+        self.end: LogPlace = self._place_at(loaded.log_end_offset)
+        self.changes = 0
+        self.log_start_offset = loaded.log_start_offset
+        self.high_watermark = loaded.log_start_offset
+        self.recovery_point = min(max(loaded.recovery_point, loaded.log_start_offset), loaded.log_end_offset)
+        self.epochs = loaded.epochs
+        self.current_epoch = -1
+        """Batches of this epoch change nothing in the history of epochs; -1 where that is to be looked at."""
+        self.producers = loaded.producers
+
+    @property
+    def log_end_offset(self) -> int:
+        """The offset that the next record gets."""
+        return self.end[0]
+
+    @property
+    def last_stable_offset(self) -> int:
+        """All transactions with records below it are decided."""
+        # First: what it passes while the transactions are looked at may be an open one.
+        high_watermark = self.high_watermark
+        unstable = self.producers.first_unstable_offset
+        if unstable is None:
+            return high_watermark
+        return min(max(unstable, self.log_start_offset), high_watermark)
+
+    def set_end(self, offset: int) -> None:
+        """Let the log end at `offset`, after all that the active segment holds."""
+        self.end = self._place_at(offset)
+        self.recovery_point = min(self.recovery_point, offset)
+
+    def move_start(self, offset: int) -> None:
+        """Let the log start at a later offset."""
+        self.log_start_offset = offset
+        self.epochs.truncate_from_start(offset)
+        self.producers.on_log_start_offset(offset)
+
+    def move_high_watermark(self, offset: int) -> int:
+        """Move the high watermark, within the log's start and end; return where it is."""
+        high_watermark = max(self.log_start_offset, min(offset, self.end[0]))
+        self.high_watermark = high_watermark
+        self.producers.on_high_watermark(high_watermark)
+        return high_watermark
+
+    def _place_at(self, offset: int) -> LogPlace:
+        active = self.segments.active
+        return offset, active.base_offset, active.size

@@ -1,0 +1,251 @@
+"""What is left of a log when a call on it fails, or is broken off by whatever is raised in the middle of it."""
+
+from collections.abc import Callable
+from pathlib import Path
+from threading import RLock
+from typing import Final, NoReturn, TypeVar
+
+from epoch.forked import RefusedLock, disown_after_fork
+from epoch.resource_limits import ensure_room, is_limit, name_memory
+from logstore.errors import (
+    LogClosedError,
+    LogPoisonedError,
+    LogStoreError,
+    ReentrantCallError,
+    complete,
+    inherited_log,
+)
+from logstore.log.log_contents import LogContents
+from logstore.log.log_observer import LogObserver
+from logstore.log.log_state import LogState
+from logstore.log.undo import Undo
+from logstore.segment.segment_file import OUT_OF_SPACE, is_passing
+
+T = TypeVar("T")
+
+# An enum looks its members up at each use, and appends use these twice.
+OPEN: Final = LogState.OPEN
+ADDING: Final = LogState.ADDING
+CHANGING: Final = LogState.CHANGING
+REMOVING: Final = LogState.REMOVING
+CLOSED: Final = LogState.CLOSED
+
+
+class LogGuard:
+    """Sees that each call changes a log as a whole or not at all; where neither is certain, the log is poisoned.
+
+    The disk is not all that can fail. A signal handler raises KeyboardInterrupt or a timeout after any call and at
+    any turn of a loop, and memory can end anywhere. So each call says by `state` what it is about to do, before its
+    first step and within a `try`, and the log is settled where that does not come to its end; if even that is broken
+    off, by the next call. `do` does all of that for a call; appends do it themselves, as a function more takes time.
+    """
+
+    def __init__(
+        self, directory: Path, contents: LogContents, undo: Undo, observer: LogObserver | None, recovery_advice: str
+    ) -> None:
+        """Guard a log that is open; `recovery_advice` is how to go on where it is poisoned."""
+        self.directory = directory
+        self.recovery_advice = recovery_advice
+        self._contents = contents
+        self._undo = undo
+        self._observer = observer
+        lock = RLock()
+        self.lock: RLock | RefusedLock = lock
+        """Held by whoever changes the log."""
+        # Looked at before the lock is taken: whatever is raised, and wherever, it is true.
+        self.is_nested: Callable[[], bool] = lock._is_owned  # type: ignore[attr-defined]  # noqa: SLF001  Condition's way
+        """Whether this thread is in the middle of a call that changes the log."""
+        self.state: LogState = OPEN
+        self.is_inherited = False
+        """Whether this process was forked from the one whose log it is."""
+        self._failure: OSError | None = None
+        self.is_broken_off = False
+        """Whether a call was broken off, and nobody has settled the log yet."""
+        disown_after_fork(self)
+
+    def disown(self) -> None:
+        """Take nothing more, and leave everything as it is: for a forked process, whose copy of the log has no lock."""
+        self.is_inherited = True  # whatever a call that goes on here makes of the state
+        self.state = LogState.INHERITED
+        self.lock = RefusedLock(self.refuse)
+        self.is_nested = _never
+
+    # --- calls
+
+    def do(self, state: LogState, call: Callable[[], T], *, needs_room: bool = False) -> T:
+        """Call with the lock held; `state` says what is to become of the log where that is broken off.
+
+        What cannot be taken back is not begun without room for it; `needs_room` where it may come to that.
+        """
+        if self.is_nested():
+            self.refuse_nested()
+        with self.lock:
+            return self.do_locked(state, call, needs_room=needs_room)
+
+    def do_locked(self, state: LogState, call: Callable[[], T], *, needs_room: bool = False) -> T:
+        """Do as `do` does, for who holds the lock already."""
+        if self.state is not OPEN:
+            self.ensure_open()
+        if needs_room or state is not ADDING:
+            ensure_room(self.directory)
+        try:
+            self._undo.begin()
+            self.state = state
+            result = call()
+            self._undo.end()
+            self.state = OPEN
+        except BaseException as error:
+            self.is_broken_off = True
+            self.settle(error)
+            raise
+        return result
+
+    def remove(self, call: Callable[[], T]) -> T:
+        """Call in the middle of a change; readers that look meanwhile look again."""
+        before, self.state = self.state, REMOVING
+        self._contents.changes += 1
+        result = call()
+        self._contents.changes += 1
+        self._undo.end()  # there is no way back to it
+        self.state = before
+        return result
+
+    # --- what may be done now
+
+    def ensure_open(self) -> None:
+        """Settle what was broken off; raise unless the log can be written then."""
+        if self.is_broken_off:
+            self.settle()
+        if self.state is not OPEN:
+            self.refuse()
+
+    def ensure_readable(self) -> None:
+        """Raise where the log is closed, or another process's."""
+        if self.state is CLOSED or self.is_inherited:
+            self.refuse()
+
+    def refuse(self) -> NoReturn:
+        """Raise what the state of the log makes of a call."""
+        if self.is_broken_off:
+            self.settle()
+        if self.is_inherited:
+            raise inherited_log(self.directory)
+        if self.state is LogState.POISONED:
+            failure = self._failure
+            what = failure.what if isinstance(failure, LogPoisonedError) else f"the disk failed before ({failure})"
+            raise LogPoisonedError(what, file=self.directory, advice=self.recovery_advice) from failure
+        if self.state is CLOSED:
+            raise LogClosedError(
+                "the log is closed", file=self.directory, advice="use what has taken its place, or open it again"
+            )
+        self.refuse_nested()
+
+    def ensure_not_nested(self) -> None:
+        """Raise ReentrantCallError in the middle of a call of this thread that changes the log."""
+        if self.is_nested():
+            self.refuse_nested()
+
+    def refuse_nested(self) -> NoReturn:
+        """Raise ReentrantCallError."""
+        raise ReentrantCallError(
+            "the log is in the middle of another call of this thread",
+            file=self.directory,
+            advice="do not use it in a signal handler that may interrupt such a call",
+        )
+
+    # --- what has failed
+
+    @property
+    def failure(self) -> OSError | None:
+        """What poisoned the log; None while it can be written."""
+        if self.is_broken_off:
+            with self.lock:
+                self.settle()
+        return self._failure
+
+    def settle(self, error: BaseException | None = None) -> None:
+        """Take back what a call has added that `error` broke off; poison the log where there is no way back.
+
+        Raises OutOfMemoryError in place of a MemoryError.
+        """
+        self._settle_state(error)
+        if error is not None:
+            name_memory(error, self.directory)
+
+    def _settle_state(self, error: BaseException | None) -> None:
+        if self.is_inherited:
+            self.is_broken_off = False  # nothing of it is this process's to change
+            if isinstance(error, OSError):
+                self.refuse()
+            return
+        if self.state is ADDING:
+            try:
+                self._undo.take_back()
+                self.state = OPEN
+            except (OSError, LogStoreError) as failure:
+                if is_limit(failure):
+                    if error is None:
+                        raise
+                    return  # the next call takes it back, once it can
+                self._poison_by(error, failure)
+        if isinstance(error, OSError):
+            self.poison_unless_full(error)
+        elif self.state in {CHANGING, REMOVING}:
+            self.poison(self._broken_off(error))
+        self.is_broken_off = False
+
+    def _poison_by(self, error: BaseException | None, failure: OSError | LogStoreError) -> None:
+        """Poison the log by what broke a call off; by what kept it from going back, where only that was the disk."""
+        if not isinstance(error, OSError):
+            self.poison(self._broken_off(failure))
+        elif is_passing(error) and isinstance(failure, OSError) and not is_passing(failure):
+            error.add_note(f"what it had written could not be taken back: {failure}")
+            self.poison(failure)
+        else:
+            self.poison(error)
+
+    def _broken_off(self, error: BaseException | None) -> LogPoisonedError:
+        by = f" by {_reason(error)}" if error is not None else ""
+        return LogPoisonedError(
+            f"a call was broken off{by} before all was done that belongs to it",
+            file=self.directory,
+            advice=self.recovery_advice,
+        )
+
+    def poison_unless_full(self, error: OSError) -> None:
+        """Poison the log by an error, unless that only says that nothing could be done for want of something."""
+        if self.state in {CHANGING, REMOVING} or not is_passing(error):
+            self.poison(error)
+        elif self._failure is None:
+            self.state = OPEN
+            cure = "make space" if error.errno in OUT_OF_SPACE else "let go of what the limit counts, or raise it"
+            complete(error, self.directory, f"nothing has changed in the log: {cure}, and do it again")
+
+    def poison(self, error: OSError) -> None:
+        """Let the log take nothing more: what is on disk is unknown."""
+        if self.is_inherited:
+            self.refuse()
+        is_first = self._failure is None
+        if is_first:
+            # A full disk has not failed, and a limit that was reached on the way says nothing of it.
+            if is_passing(error):
+                self._failure = self._broken_off(error)
+                self._failure.__cause__ = error
+            else:
+                self._failure = error
+        self.state = LogState.POISONED
+        if not is_first:
+            return
+        if not isinstance(error, LogStoreError):
+            complete(error, self.directory, f"the log takes nothing more: {self.recovery_advice}")
+        if self._observer is not None:
+            self._observer.failed(self.directory, error)
+
+
+def _never() -> bool:
+    return False
+
+
+def _reason(error: BaseException) -> str:
+    is_full = isinstance(error, OSError) and error.errno in OUT_OF_SPACE
+    return "a full disk" if is_full else type(error).__name__

@@ -1,0 +1,63 @@
+"""What a call has added to a log, and how that is taken back where the call is broken off."""
+
+from pathlib import Path
+
+from epoch.filesystem import FileSystem
+from epoch.history import EpochHistory
+from epoch.resource_limits import is_limit
+from logstore.file_name import FileKind, file_name
+from logstore.log.log_contents import LogContents
+
+
+class Undo:
+    """Goes back to where readers have been told that the log ends, from whatever a call has left."""
+
+    def __init__(self, directory: Path, contents: LogContents, filesystem: FileSystem) -> None:
+        """Begin with nothing to take back."""
+        self._directory = directory
+        self._contents = contents
+        self._filesystem = filesystem
+        self.begun_segment = -1
+        """Base offset of the segment that a call began last, and may not have come to use."""
+        self._history_before: tuple[EpochHistory, int] | None = None
+        """The leader epochs before a call, and where the log ended: who led counts from the batch on that it wrote."""
+
+    def begin(self) -> None:
+        """Remember who led: a call begins that may add to that."""
+        self._history_before = self._contents.epochs.history, self._contents.end[0]
+
+    def end(self) -> None:
+        """Keep who leads: the call has come to its end, or there is no way back."""
+        self._history_before = None
+
+    def take_back(self) -> None:
+        """Let the log end again where readers have been told that it ends. Raises OSError."""
+        contents = self._contents
+        self._remove_unused_segment()
+        end_offset, base_offset, position = contents.end
+        active = contents.segments.active
+        if active.base_offset == base_offset:
+            active.take_back(position, end_offset)
+        contents.set_end(end_offset)
+        contents.producers.end_offset = end_offset
+        contents.current_epoch = -1
+        self._restore_epochs(end_offset)
+
+    def _restore_epochs(self, end_offset: int) -> None:
+        if self._history_before is not None and self._history_before[1] == end_offset:
+            try:
+                self._contents.epochs.restore(self._history_before[0])
+            except OSError as error:
+                if not is_limit(error):
+                    raise
+                # Memory is as it was, and the file gets it before the next batch.
+        self._history_before = None
+
+    def _remove_unused_segment(self) -> None:
+        """Remove the file of a segment that was begun: found by recovery, it would end the log where it begins."""
+        begun = self.begun_segment
+        if begun >= 0 and begun not in self._contents.segments.base_offsets:
+            path = self._directory / file_name(FileKind.LOG, begun)
+            if path.exists():
+                self._filesystem.unlink(path)
+            self.begun_segment = -1
