@@ -9,45 +9,46 @@ from typing import Self
 from epoch.cache import LeaderEpochFileCache
 from epoch.entry import EndOffset
 from epoch.filesystem import REAL, FileSystem
-from epoch.resource_limits import ensure_room, is_limit, name_memory, refuse_beyond_limit
+from epoch.resource_limits import is_limit, name_memory, refuse_beyond_limit
 from logstore.append.append_info import AppendInfo
 from logstore.append.encoding import encode_end_transaction
-from logstore.arguments import whole_number
+from logstore.arguments import MAX_EPOCH, leader_epoch_number, whole_number
 from logstore.batch.append_origin import AppendOrigin
 from logstore.batch.batch import MAX_OFFSET
+from logstore.batch.batch_template import BatchTemplate
 from logstore.batch.control import ControlType, EndTransactionMarker
+from logstore.batch.record import Record
 from logstore.clock import now_ms
-from logstore.errors import (
-    DirectoryLockedError,
-    LogClosedError,
-    OffsetOutOfRangeError,
-    inherited_log,
-    linked_directory,
-)
+from logstore.errors import DirectoryLockedError, LogClosedError, inherited_log, linked_directory
 from logstore.files.directory_lock import LOCK_NAME, DirectoryLock
 from logstore.files.own_checkpoints import OwnCheckpoints
 from logstore.files.owned_filesystem import OwnedFileSystem
 from logstore.files.root_checkpoints import PartitionCheckpoints
+from logstore.log.appender import Appender
+from logstore.log.deleted_segments import DeletedSegments
+from logstore.log.flusher import Flusher
 from logstore.log.isolation import Isolation
-from logstore.log.log_guard import ADDING, CHANGING, REMOVING
+from logstore.log.leader_epochs import LeaderEpochs
+from logstore.log.log_contents import LogContents
+from logstore.log.log_environment import LogEnvironment
+from logstore.log.log_guard import ADDING, CLOSED, OPEN, REMOVING, LogGuard
 from logstore.log.log_observer import LogObserver
-from logstore.log.log_state import LogState
-from logstore.log.retention import Condition, exceeds_age, exceeds_size, is_before, select_expired
+from logstore.log.log_reader import LogReader
+from logstore.log.retention import Retention
+from logstore.log.segment_roller import SegmentRoller
 from logstore.log.timestamp_search import TimestampedOffset
-from logstore.log.writable_log import WritableLog
+from logstore.log.truncation import Truncation
+from logstore.log.undo import Undo
 from logstore.log_config import LogConfig
-from logstore.producers.producer_replay import rebuild_producers
-from logstore.producers.producer_state import ProducerState
-from logstore.recovery.log_loader import load_log
+from logstore.recovery.log_loader import LoadedLog, load_log
+from logstore.recovery.recovery_report import RecoveryReport
 from logstore.segment.live_segment import LiveSegment
 from logstore.segment.open_files import OpenFiles
 from logstore.segment.read_view import ReadView
-from logstore.segment.segment_file import is_passing
-from logstore.segment.segment_list import SegmentList
 from logstore.topic_partition import TopicPartition, parse_directory_name
 
 
-class Log(WritableLog):
+class Log:
     """An append-only log of record batches, in segments.
 
     One thread writes at a time (others wait); any number of threads read and wait for nobody. All methods may raise
@@ -60,16 +61,45 @@ class Log(WritableLog):
     [b'first']
     """
 
-    _directory_lock: DirectoryLock | None = None
-    """A log that stands alone has one; `LogDirectory` locks the whole root."""
-    _is_in_directory = False
-    """Whether it is one of a `LogDirectory`, which has to know what takes its place."""
-    _disk: FileSystem = REAL
-    """What the log was opened with."""
-    _is_given_up = False
-    """Whether `recover` has closed the log, and what takes its place is not open yet."""
-    is_complete = False
-    """Whether the log was closed in order, with all on stable storage."""
+    def __init__(
+        self,
+        environment: LogEnvironment,
+        loaded: LoadedLog,
+        *,
+        own_checkpoints: OwnCheckpoints | None,
+        directory_lock: DirectoryLock | None,
+        in_directory: bool,
+        disk: FileSystem,
+    ) -> None:
+        """Take over what `load_log` found; see `open`."""
+        self.directory = environment.directory
+        self.topic_partition: TopicPartition = parse_directory_name(self.directory.name).topic_partition
+        self.report: RecoveryReport = loaded.report
+        """What opening the log found and did."""
+        self.is_complete = False
+        """Whether the log was closed in order, with all on stable storage."""
+        self._environment = environment
+        self._own_checkpoints = own_checkpoints
+        self._directory_lock = directory_lock
+        """A log that stands alone has one; `LogDirectory` locks the whole root."""
+        self._is_in_directory = in_directory
+        """Whether it is one of a `LogDirectory`, which has to know what takes its place."""
+        self._disk = disk
+        """What the log was opened with."""
+        self._is_given_up = False
+        """Whether `recover` has closed the log, and what takes its place is not open yet."""
+        contents = self._contents = LogContents(loaded)
+        undo = Undo(environment, contents)
+        advice = _recovery_advice(self.topic_partition if in_directory else None)
+        guard = self._guard = LogGuard(environment, contents, undo, advice)
+        deleted = self._deleted = DeletedSegments(environment.config.file_delete_delay_ms, environment.clock)
+        epochs = self._leader_epochs = LeaderEpochs(environment, contents)
+        flusher = self._flusher = Flusher(environment, contents, guard, own_checkpoints)
+        roller = self._roller = SegmentRoller(environment, contents, guard, undo, flusher)
+        self._reader = LogReader(environment, contents, guard)
+        self._appender = Appender(environment, contents, guard, undo, epochs, flusher, roller)
+        self._truncation = Truncation(environment, contents, guard, epochs, flusher, roller, deleted)
+        self._retention = Retention(environment, contents, guard, flusher, roller, deleted)
 
     @classmethod
     def open(
@@ -127,19 +157,13 @@ class Log(WritableLog):
             if own is not None:
                 own.mark_open()
             log = cls(
-                path,
-                config,
+                LogEnvironment(path, config, filesystem, clock, observer, open_files),
                 loaded,
-                filesystem=filesystem,
-                clock=clock,
-                observer=observer,
-                open_files=open_files,
                 own_checkpoints=own,
-                recovery_advice=_recovery_advice(topic_partition if in_directory else None),
+                directory_lock=lock,
+                in_directory=in_directory,
+                disk=disk,
             )
-            log._disk = disk
-            log._is_in_directory = in_directory
-            log._directory_lock = lock
             log.update_high_watermark(known.high_watermark or 0)
             if observer is not None:
                 observer.recovered(path, loaded.report)
@@ -187,6 +211,15 @@ class Log(WritableLog):
         return self._guard.is_nested()
 
     # --- what it holds
+
+    @property
+    def config(self) -> LogConfig:
+        """What the log is kept by. Another one counts from the next call on, for what that call looks up."""
+        return self._environment.config
+
+    @config.setter
+    def config(self, config: LogConfig) -> None:
+        self._environment.config = config
 
     def __repr__(self) -> str:
         return (
@@ -267,7 +300,39 @@ class Log(WritableLog):
         """
         return self._reader.end_offset_for_epoch(epoch)
 
-    # --- transactions
+    # --- appending
+
+    def append(
+        self,
+        records: Sequence[Record] | bytes | bytearray | memoryview,
+        *,
+        leader_epoch: int | None = None,
+        template: BatchTemplate | None = None,
+        origin: AppendOrigin = AppendOrigin.CLIENT,
+        transaction_version: int | None = None,
+    ) -> AppendInfo:
+        """Append one batch as the leader: offsets, epoch and, with LogAppendTime, timestamps are given here.
+
+        Without `leader_epoch` the latest epoch goes on, in a new log 0. Records are encoded as `template` says (codec,
+        producer); bytes are a batch as a producer sends it, with base offset 0. Kafka: appendAsLeader.
+
+        Raises FencedLeaderEpochError for an epoch below the latest, InvalidRecordError for bytes that hold no whole
+        batch, what `validate_for_leader` and `ProducerState.prepare` raise, RecordBatchTooLargeError, LogPoisonedError
+        and OSError, with nothing appended.
+        """
+        return self._appender.append(records, leader_epoch, template, origin, transaction_version)
+
+    def append_batches(self, data: bytes | bytearray | memoryview, *, leader_epoch: int = MAX_EPOCH) -> AppendInfo:
+        """Append batches as a follower: as they were fetched from the leader of `leader_epoch`, offsets kept.
+
+        What is no whole batch at the end is left out, and so is everything from the first batch of a later epoch on.
+        Offsets may leave gaps, and never go back. Epochs may, as in logs of old clusters: the higher ones before are
+        forgotten then, as in Kafka. Kafka: appendAsFollower.
+
+        Raises what `validate_for_follower` raises, RecordBatchTooLargeError, LogPoisonedError and OSError, with
+        nothing appended.
+        """
+        return self._appender.append_batches(data, leader_epoch)
 
     def append_end_transaction(
         self,
@@ -291,14 +356,36 @@ class Log(WritableLog):
         kind = ControlType.COMMIT if commit else ControlType.ABORT
         return self.append(
             encode_end_transaction(
-                EndTransactionMarker(kind, 0, coordinator_epoch), producer_id, producer_epoch, self._clock()
+                EndTransactionMarker(kind, 0, coordinator_epoch), producer_id, producer_epoch, self._environment.clock()
             ),
             leader_epoch=leader_epoch,
             origin=AppendOrigin.COORDINATOR,
             transaction_version=transaction_version,
         )
 
+    def assign_epoch(self, epoch: int, start_offset: int) -> None:
+        """Note that `epoch` leads from `start_offset` on: a new leader does so before it writes.
+
+        Kafka: assignEpochStartOffset. Raises InvalidEpochEntryError, and FencedLeaderEpochError below the latest epoch.
+        """
+        epoch, start_offset = leader_epoch_number(epoch), whole_number(start_offset, "start_offset")
+        self._guard.do(ADDING, lambda: self._leader_epochs.begin(epoch, start_offset))
+
     # --- moving the ends
+
+    def update_high_watermark(self, offset: int) -> int:
+        """Move the high watermark, within the log's start and end; return where it is (Kafka: updateHighWatermark).
+
+        Raises LogClosedError, and ReentrantCallError while this thread changes the log.
+        """
+        if type(offset) is not int:
+            offset = whole_number(offset, "offset")
+        guard = self._guard
+        if guard.state is not OPEN and guard.is_nested():
+            guard.refuse_nested()
+        with guard.lock:
+            guard.ensure_readable()
+            return self._contents.move_high_watermark(offset)
 
     def truncate_to(self, offset: int) -> bool:
         """Let the log end at `offset`; return whether it ended later (Kafka: truncateTo).
@@ -309,65 +396,7 @@ class Log(WritableLog):
         offset = whole_number(offset, "offset")
         if offset < 0:
             raise ValueError(f"a log cannot end at offset {offset}")
-        return self._guard.do(ADDING, lambda: self._end_at(offset))
-
-    def _end_at(self, offset: int) -> bool:
-        if offset >= self.log_end_offset:
-            self._forget_leaders_from_the_end_on()
-            return False
-        ensure_room(self.directory)
-        if offset < self.segments[0].base_offset:
-            self._drop_all(offset, offset)
-        else:
-            self._cut_at(offset)
-        return True
-
-    def _forget_leaders_from_the_end_on(self) -> None:
-        """Make room for another leader: one that wrote nothing may have left an entry at the end."""
-        self._contents.epochs.truncate_to(self.log_end_offset)
-        self._contents.current_epoch = -1
-
-    def _cut_at(self, offset: int) -> None:
-        # All that a limit can fail comes first: nothing has changed then.
-        kept = SegmentList([segment for segment in self.segments if segment.base_offset <= offset])
-        try:
-            kept.active.prepare_truncation(offset)
-            producers = self._contents.producers.successor()
-            self._rebuild(producers, kept, min(self._contents.log_start_offset, offset), offset)
-        except OSError as error:
-            refuse_beyond_limit(error, self.directory)
-            raise
-        self._guard.state = CHANGING
-        self._truncate(lambda: self._truncate_to(offset, kept, producers))
-
-    def _truncate(self, cut: Callable[[], None]) -> None:
-        before = self.size
-        self._guard.remove(cut)
-        if self._observer is not None:
-            self._observer.truncated(self.directory, self.log_end_offset, before - self.size)
-
-    def _truncate_to(self, offset: int, kept: SegmentList, producers: ProducerState) -> None:
-        self._contents.log_start_offset = min(self._contents.log_start_offset, offset)
-        dropped = self._drop_segments_after(kept)
-        self._contents.producers = producers.take_place()
-        if dropped:
-            # Before the cut: whatever a crash leaves of this has no hole. After the snapshot, which is synced too:
-            # where file systems have a journal, one of its commits does for both.
-            self._filesystem.fsync_directory(self.directory)
-        self.segments[-1].truncate_to(offset, self._clock())
-        self._contents.set_end(offset)
-        self._contents.epochs.truncate_to(offset)
-        self._finish_truncation()
-
-    def _drop_segments_after(self, kept: SegmentList) -> int:
-        """Rename the segments that follow those that are kept, the last one first; return how many."""
-        dropped = self.segments[len(kept) :]
-        self._contents.segments = kept
-        self._deleted.add(reversed(dropped))
-        return len(dropped)
-
-    def _rebuild(self, producers: ProducerState, segments: SegmentList, start: int, end: int) -> None:
-        rebuild_producers(producers, segments, log_start_offset=start, log_end_offset=end, now_ms=self._clock())
+        return self._guard.do(ADDING, lambda: self._truncation.end_at(offset))
 
     def truncate_fully_and_start_at(self, offset: int, log_start_offset: int | None = None) -> None:
         """Drop everything; the log goes on at `offset` (Kafka: truncateFullyAndStartAt).
@@ -381,27 +410,7 @@ class Log(WritableLog):
             raise ValueError(f"a log cannot go on at offset {offset:,}: pass one from 0 on and below {MAX_OFFSET:,}")
         if not 0 <= start <= offset:
             raise ValueError(f"a log cannot start at {start:,} and go on at {offset:,}: pass one from 0 to {offset:,}")
-        self._guard.do(ADDING, lambda: self._drop_all(offset, start), needs_room=True)
-
-    def _drop_all(self, offset: int, log_start_offset: int) -> None:
-        self._guard.state = CHANGING
-        self._truncate(lambda: self._begin_anew(offset, log_start_offset))
-
-    def _begin_anew(self, offset: int, log_start_offset: int) -> None:
-        self._deleted.add(reversed(self.segments))
-        self._contents.segments = SegmentList([self._create_segment(offset)])
-        self._contents.epochs.clear_and_flush()
-        self._contents.producers.truncate_fully_and_start_at(offset)
-        self._contents.log_start_offset = log_start_offset
-        self._contents.set_end(offset)
-        self._contents.high_watermark = offset
-        self._rebuild(self._contents.producers, self._contents.segments, log_start_offset, offset)
-        self._finish_truncation()
-
-    def _finish_truncation(self) -> None:
-        self._contents.current_epoch = -1
-        self._contents.move_high_watermark(self._contents.high_watermark)
-        self._write_own_checkpoints()
+        self._guard.do(ADDING, lambda: self._truncation.start_at(offset, start), needs_room=True)
 
     def delete_records(self, before: int) -> bool:
         """Let the log start at `before`; return whether it started earlier (Kafka: maybeIncrementLogStartOffset).
@@ -410,85 +419,33 @@ class Log(WritableLog):
         watermark.
         """
         before = whole_number(before, "before")
-        return self._guard.do(ADDING, lambda: self._delete_records(before), needs_room=True)
-
-    def _delete_records(self, before: int) -> bool:
-        high_watermark = self._contents.high_watermark
-        if before > high_watermark:
-            raise OffsetOutOfRangeError(
-                f"records can be deleted up to the high watermark {high_watermark:,}, and not up to {before:,}",
-                file=self.directory,
-                offset=before,
-                advice="what is above it may still be truncated; wait until the high watermark has passed it",
-            )
-        if before <= self._contents.log_start_offset:
-            return False
-        # All that a full disk can fail comes first: nothing has changed in memory then.
-        self._flush(before, include_active=False)
-        self._write_own_checkpoints(before)
-        self._guard.state = CHANGING
-        self._contents.move_start(before)
-        return True
+        return self._guard.do(ADDING, lambda: self._retention.delete_records(before), needs_room=True)
 
     def delete_old_segments(self) -> int:
         """Delete what lies below the log's start, and what `retention_bytes` and `retention_ms` no longer keep.
 
         Returns how many segments that were (Kafka: deleteOldSegments).
         """
-        return self._guard.do(ADDING, self._delete_old_segments, needs_room=True)
+        return self._guard.do(ADDING, self._retention.delete_old_segments, needs_room=True)
 
-    def _delete_old_segments(self) -> int:
-        deleted = self._delete_segments(is_before(self._contents.log_start_offset))
-        if self.config.is_deleted_by_retention:
-            deleted += self._delete_segments(exceeds_size(self.size, self.config))
-            deleted += self._delete_segments(exceeds_age(self._clock(), self.config))
-        self._deleted.remove_due()
-        return deleted
+    # --- segments
 
-    def _delete_segments(self, condition: Condition) -> int:
-        expired = select_expired(
-            self.segments, condition, high_watermark=self._contents.high_watermark, log_end_offset=self.log_end_offset
-        )
-        if not expired:
-            return 0
-        if len(expired) == len(self.segments):
-            self._roll(self.log_end_offset)
-        kept = self.segments[len(expired) :]
-        # All that a full disk can fail comes first: nothing has changed then.
-        self._flush(kept[0].base_offset, include_active=False)
-        self._guard.remove(lambda: self._drop_first_segments(expired, kept))
-        self._note_start()
-        if self._observer is not None:
-            for segment in expired:
-                self._observer.deleted(self.directory, segment.base_offset, segment.size)
-        return len(expired)
+    def roll(self) -> None:
+        """Let a new segment begin at the log's end; an empty one stays the active one."""
+        self._guard.do(ADDING, self._roller.roll_unless_empty)
 
-    def _drop_first_segments(self, expired: Sequence[LiveSegment], kept: Sequence[LiveSegment]) -> None:
-        self._contents.segments = SegmentList(kept)
-        if kept[0].base_offset > self._contents.log_start_offset:
-            self._contents.move_start(kept[0].base_offset)
-        self._deleted.add(expired)
-        for segment in expired:
-            self._contents.producers.delete_snapshot(segment.base_offset)
-        self._filesystem.fsync_directory(self.directory)
-
-    def _note_start(self) -> None:
-        """Write where the log begins; without space for that its first segment tells, and some has just been made."""
-        try:
-            self._write_own_checkpoints()
-        except OSError as error:
-            if not is_passing(error):
-                raise
+    def flush(self) -> int:
+        """Return once everything appended is on stable storage; return the recovery point, the log's end."""
+        return self._flusher.flush()
 
     # --- closing
 
     def expire_producers(self) -> None:
         """Forget producers that have been idle for `producer_id_expiration_ms`."""
-        if self._guard.is_nested():
-            self._guard.refuse_nested()
+        self._guard.ensure_not_nested()
         with self._guard.lock:
             self._guard.ensure_readable()
-            self._contents.producers.expire(self._clock())
+            self._contents.producers.expire(self._environment.clock())
 
     def close(self) -> None:
         """Flush, and let go of the files; the next `open` needs no recovery. Closing again does nothing.
@@ -497,10 +454,9 @@ class Log(WritableLog):
         """
         if self._guard.is_inherited:
             return
-        if self._guard.is_nested():
-            self._guard.refuse_nested()
+        self._guard.ensure_not_nested()
         with self._guard.lock:
-            if self._guard.state is LogState.CLOSED:
+            if self._guard.state is CLOSED:
                 self._let_go()  # a call that was broken off may not have come to that
                 return
             self._guard.do_locked(ADDING, self._complete)
@@ -513,12 +469,12 @@ class Log(WritableLog):
         """Bring all files up to date."""
         self._contents.producers.take_snapshot()
         self.segments[-1].deactivate()
-        self._flush(self.log_end_offset, include_active=True)
+        self._flusher.flush_to(self.log_end_offset, include_active=True)
 
     def _release(self) -> None:
         for segment in self.segments:
             segment.close()
-        self._write_own_checkpoints()
+        self._flusher.write_checkpoints()
         if self._own_checkpoints is not None:
             self._own_checkpoints.mark_closed()
         self.is_complete = True
@@ -530,13 +486,12 @@ class Log(WritableLog):
         """
         if self._guard.is_inherited:
             return
-        if self._guard.is_nested():
-            self._guard.refuse_nested()
+        self._guard.ensure_not_nested()
         with self._guard.lock:
             self._abandon()
 
     def _abandon(self) -> None:
-        self._guard.state = LogState.CLOSED
+        self._guard.state = CLOSED
         try:
             for segment in self.segments:
                 segment.abandon()
@@ -545,7 +500,7 @@ class Log(WritableLog):
             self._let_go()
 
     def _let_go(self) -> None:
-        self._guard.state = LogState.CLOSED
+        self._guard.state = CLOSED
         self._contents.epochs.close(self._guard.refuse)
         if self._directory_lock is not None:
             self._directory_lock.release()
@@ -566,8 +521,7 @@ class Log(WritableLog):
         """
         if self._guard.is_inherited:
             self._guard.refuse()
-        if self._guard.is_nested():
-            self._guard.refuse_nested()
+        self._guard.ensure_not_nested()
         successor: Log | None = None
         try:
             with self._guard.lock:
@@ -580,9 +534,9 @@ class Log(WritableLog):
                     self.config,
                     checkpoints=known if self._own_checkpoints is None else None,
                     filesystem=self._disk,
-                    clock=self._clock,
-                    observer=self._observer,
-                    open_files=self._open_files,
+                    clock=self._environment.clock,
+                    observer=self._environment.observer,
+                    open_files=self._environment.open_files,
                 )
                 self._is_given_up = False
             return successor  # noqa: TRY300  here, as something may be raised until it returns
@@ -593,7 +547,7 @@ class Log(WritableLog):
             raise
 
     def _ensure_recoverable(self) -> None:
-        if self._guard.state is LogState.CLOSED and not self._is_given_up:
+        if self._guard.state is CLOSED and not self._is_given_up:
             self._guard.refuse()
         if self._is_in_directory:
             raise DirectoryLockedError(

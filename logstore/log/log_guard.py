@@ -1,7 +1,6 @@
 """What is left of a log when a call on it fails, or is broken off by whatever is raised in the middle of it."""
 
 from collections.abc import Callable
-from pathlib import Path
 from threading import RLock
 from typing import Final, NoReturn, TypeVar
 
@@ -16,7 +15,7 @@ from logstore.errors import (
     inherited_log,
 )
 from logstore.log.log_contents import LogContents
-from logstore.log.log_observer import LogObserver
+from logstore.log.log_environment import LogEnvironment
 from logstore.log.log_state import LogState
 from logstore.log.undo import Undo
 from logstore.segment.segment_file import OUT_OF_SPACE, is_passing
@@ -40,15 +39,13 @@ class LogGuard:
     off, by the next call. `do` does all of that for a call; appends do it themselves, as a function more takes time.
     """
 
-    def __init__(
-        self, directory: Path, contents: LogContents, undo: Undo, observer: LogObserver | None, recovery_advice: str
-    ) -> None:
+    def __init__(self, environment: LogEnvironment, contents: LogContents, undo: Undo, recovery_advice: str) -> None:
         """Guard a log that is open; `recovery_advice` is how to go on where it is poisoned."""
-        self.directory = directory
+        self._directory = environment.directory
         self.recovery_advice = recovery_advice
         self._contents = contents
         self._undo = undo
-        self._observer = observer
+        self._observer = environment.observer
         lock = RLock()
         self.lock: RLock | RefusedLock = lock
         """Held by whoever changes the log."""
@@ -87,7 +84,7 @@ class LogGuard:
         if self.state is not OPEN:
             self.ensure_open()
         if needs_room or state is not ADDING:
-            ensure_room(self.directory)
+            ensure_room(self._directory)
         try:
             self._undo.begin()
             self.state = state
@@ -129,14 +126,14 @@ class LogGuard:
         if self.is_broken_off:
             self.settle()
         if self.is_inherited:
-            raise inherited_log(self.directory)
+            raise inherited_log(self._directory)
         if self.state is LogState.POISONED:
             failure = self._failure
             what = failure.what if isinstance(failure, LogPoisonedError) else f"the disk failed before ({failure})"
-            raise LogPoisonedError(what, file=self.directory, advice=self.recovery_advice) from failure
+            raise LogPoisonedError(what, file=self._directory, advice=self.recovery_advice) from failure
         if self.state is CLOSED:
             raise LogClosedError(
-                "the log is closed", file=self.directory, advice="use what has taken its place, or open it again"
+                "the log is closed", file=self._directory, advice="use what has taken its place, or open it again"
             )
         self.refuse_nested()
 
@@ -149,7 +146,7 @@ class LogGuard:
         """Raise ReentrantCallError."""
         raise ReentrantCallError(
             "the log is in the middle of another call of this thread",
-            file=self.directory,
+            file=self._directory,
             advice="do not use it in a signal handler that may interrupt such a call",
         )
 
@@ -170,7 +167,7 @@ class LogGuard:
         """
         self._settle_state(error)
         if error is not None:
-            name_memory(error, self.directory)
+            name_memory(error, self._directory)
 
     def _settle_state(self, error: BaseException | None) -> None:
         if self.is_inherited:
@@ -208,7 +205,7 @@ class LogGuard:
         by = f" by {_reason(error)}" if error is not None else ""
         return LogPoisonedError(
             f"a call was broken off{by} before all was done that belongs to it",
-            file=self.directory,
+            file=self._directory,
             advice=self.recovery_advice,
         )
 
@@ -219,7 +216,7 @@ class LogGuard:
         elif self._failure is None:
             self.state = OPEN
             cure = "make space" if error.errno in OUT_OF_SPACE else "let go of what the limit counts, or raise it"
-            complete(error, self.directory, f"nothing has changed in the log: {cure}, and do it again")
+            complete(error, self._directory, f"nothing has changed in the log: {cure}, and do it again")
 
     def poison(self, error: OSError) -> None:
         """Let the log take nothing more: what is on disk is unknown."""
@@ -237,9 +234,9 @@ class LogGuard:
         if not is_first:
             return
         if not isinstance(error, LogStoreError):
-            complete(error, self.directory, f"the log takes nothing more: {self.recovery_advice}")
+            complete(error, self._directory, f"the log takes nothing more: {self.recovery_advice}")
         if self._observer is not None:
-            self._observer.failed(self.directory, error)
+            self._observer.failed(self._directory, error)
 
 
 def _never() -> bool:

@@ -1,7 +1,6 @@
 """Find records in the segments of a log, without a lock."""
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import Final, NoReturn, TypeVar
 
 from epoch.entry import UNDEFINED_EPOCH, UNDEFINED_EPOCH_OFFSET, EndOffset
@@ -11,6 +10,7 @@ from logstore.errors import OffsetOutOfRangeError
 from logstore.indexes.transaction_index import AbortedTransaction
 from logstore.log.isolation import Isolation
 from logstore.log.log_contents import LogContents, LogPlace
+from logstore.log.log_environment import LogEnvironment
 from logstore.log.log_guard import CLOSED, LogGuard
 from logstore.log.timestamp_search import (
     EARLIEST,
@@ -40,9 +40,9 @@ class LogReader:
 
     __slots__ = ("_contents", "_directory", "_guard", "_known_place")
 
-    def __init__(self, directory: Path, contents: LogContents, guard: LogGuard) -> None:
+    def __init__(self, environment: LogEnvironment, contents: LogContents, guard: LogGuard) -> None:
         """Read what the log holds at each moment."""
-        self._directory = directory
+        self._directory = environment.directory
         self._contents = contents
         self._guard = guard
         self._known_place = (-1, contents.end)

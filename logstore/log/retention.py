@@ -1,50 +1,106 @@
-"""Which segments a log no longer keeps, decided without touching them (Kafka: deleteOldSegments)."""
+"""Moves the start of a log, and deletes the segments that are no longer kept (Kafka: deleteOldSegments)."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
-from logstore.log_config import LogConfig
+from logstore.errors import OffsetOutOfRangeError
+from logstore.log.deleted_segments import DeletedSegments
+from logstore.log.expired_segments import Condition, exceeds_age, exceeds_size, is_before, select_expired
+from logstore.log.flusher import Flusher
+from logstore.log.log_contents import LogContents
+from logstore.log.log_environment import LogEnvironment
+from logstore.log.log_guard import CHANGING, LogGuard
+from logstore.log.segment_roller import SegmentRoller
 from logstore.segment.live_segment import LiveSegment
-
-Condition = Callable[[LiveSegment, LiveSegment | None], bool]
-"""Whether a segment may go, given it and the one after it."""
-
-
-def is_before(log_start_offset: int) -> Condition:
-    """Select segments that lie below the log's start altogether."""
-    return lambda _, following: following is not None and following.base_offset <= log_start_offset
+from logstore.segment.segment_file import is_passing
+from logstore.segment.segment_list import SegmentList
 
 
-def exceeds_size(total_bytes: int, config: LogConfig) -> Condition:
-    """Select the oldest segments without which the log is still `retention_bytes` large."""
-    surplus = total_bytes - config.retention_bytes
+class Retention:
+    """Takes away what lies at the start of a log. What a full disk can fail comes before anything changes."""
 
-    def exceeds(segment: LiveSegment, _: LiveSegment | None) -> bool:
-        nonlocal surplus
-        surplus -= segment.size
-        return surplus >= 0
+    def __init__(
+        self,
+        environment: LogEnvironment,
+        contents: LogContents,
+        guard: LogGuard,
+        flusher: Flusher,
+        roller: SegmentRoller,
+        deleted: DeletedSegments,
+    ) -> None:
+        """Change a log, whose guard's lock the caller holds."""
+        self._environment = environment
+        self._contents = contents
+        self._guard = guard
+        self._flusher = flusher
+        self._roller = roller
+        self._deleted = deleted
 
-    return exceeds if config.retention_bytes >= 0 else lambda *_: False
+    def delete_records(self, before: int) -> bool:
+        """Let the log start at `before`; return whether it started earlier. Raises OffsetOutOfRangeError, OSError."""
+        contents = self._contents
+        if before > contents.high_watermark:
+            raise OffsetOutOfRangeError(
+                f"records can be deleted up to the high watermark {contents.high_watermark:,}, and not up to "
+                f"{before:,}",
+                file=self._environment.directory,
+                offset=before,
+                advice="what is above it may still be truncated; wait until the high watermark has passed it",
+            )
+        if before <= contents.log_start_offset:
+            return False
+        # All that a full disk can fail comes first: nothing has changed in memory then.
+        self._flusher.flush_to(before, include_active=False)
+        self._flusher.write_checkpoints(before)
+        self._guard.state = CHANGING
+        contents.move_start(before)
+        return True
 
+    def delete_old_segments(self) -> int:
+        """Delete what is below the start, and what is too old or too much; return how many segments that were."""
+        config = self._environment.config
+        deleted = self._delete_segments(is_before(self._contents.log_start_offset))
+        if config.is_deleted_by_retention:
+            deleted += self._delete_segments(exceeds_size(self._contents.segments.size, config))
+            deleted += self._delete_segments(exceeds_age(self._environment.clock(), config))
+        self._deleted.remove_due()
+        return deleted
 
-def exceeds_age(now_ms: int, config: LogConfig) -> Condition:
-    """Select segments whose largest timestamp is more than `retention_ms` ago."""
-    if config.retention_ms < 0:
-        return lambda *_: False
-    return lambda segment, _: now_ms - segment.largest_timestamp > config.retention_ms
+    def _delete_segments(self, condition: Condition) -> int:
+        contents, environment = self._contents, self._environment
+        expired = select_expired(
+            contents.segments.segments,
+            condition,
+            high_watermark=contents.high_watermark,
+            log_end_offset=contents.log_end_offset,
+        )
+        if not expired:
+            return 0
+        if len(expired) == len(contents.segments):
+            self._roller.roll(contents.log_end_offset)
+        kept = contents.segments.segments[len(expired) :]
+        # All that a full disk can fail comes first: nothing has changed then.
+        self._flusher.flush_to(kept[0].base_offset, include_active=False)
+        self._guard.remove(lambda: self._drop_first_segments(expired, kept))
+        self._note_start()
+        if environment.observer is not None:
+            for segment in expired:
+                environment.observer.deleted(environment.directory, segment.base_offset, segment.size)
+        return len(expired)
 
+    def _drop_first_segments(self, expired: Sequence[LiveSegment], kept: Sequence[LiveSegment]) -> None:
+        contents, environment = self._contents, self._environment
+        contents.segments = SegmentList(kept)
+        if kept[0].base_offset > contents.log_start_offset:
+            contents.move_start(kept[0].base_offset)
+        self._deleted.add(expired)
+        for segment in expired:
+            contents.producers.delete_snapshot(segment.base_offset)
+        environment.filesystem.fsync_directory(environment.directory)
 
-def select_expired(
-    segments: Sequence[LiveSegment], condition: Condition, *, high_watermark: int, log_end_offset: int
-) -> list[LiveSegment]:
-    """Return the leading segments that fulfil `condition` and lie below the high watermark.
-
-    An empty active segment stays: there would only be another one in its place.
-    """
-    expired: list[LiveSegment] = []
-    for segment, following in zip(segments, [*segments[1:], None], strict=True):
-        end = following.base_offset if following else log_end_offset
-        is_empty_active = following is None and not segment.size
-        if high_watermark < end or not condition(segment, following) or is_empty_active:
-            break
-        expired.append(segment)
-    return expired
+    def _note_start(self) -> None:
+        """Write where the log begins; without space for that its first segment tells, and some has just been made."""
+        try:
+            self._flusher.write_checkpoints()
+        except OSError as error:
+            if not is_passing(error):
+                raise

@@ -1,22 +1,20 @@
 """What a call has added to a log, and how that is taken back where the call is broken off."""
 
-from pathlib import Path
-
-from epoch.filesystem import FileSystem
 from epoch.history import EpochHistory
 from epoch.resource_limits import is_limit
 from logstore.file_name import FileKind, file_name
 from logstore.log.log_contents import LogContents
+from logstore.log.log_environment import LogEnvironment
 
 
 class Undo:
     """Goes back to where readers have been told that the log ends, from whatever a call has left."""
 
-    def __init__(self, directory: Path, contents: LogContents, filesystem: FileSystem) -> None:
+    def __init__(self, environment: LogEnvironment, contents: LogContents) -> None:
         """Begin with nothing to take back."""
-        self._directory = directory
+        self._directory = environment.directory
+        self._filesystem = environment.filesystem
         self._contents = contents
-        self._filesystem = filesystem
         self.begun_segment = -1
         """Base offset of the segment that a call began last, and may not have come to use."""
         self._history_before: tuple[EpochHistory, int] | None = None

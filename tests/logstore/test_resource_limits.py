@@ -26,6 +26,7 @@ from logstore.directory.log_directory import LogDirectory
 from logstore.errors import LogPoisonedError, NotClosedError
 from logstore.files import mapped_files
 from logstore.log.log import Log
+from logstore.log.truncation import Truncation
 from logstore.log_config import LogConfig
 from logstore.producers.producer_state import ProducerState
 from logstore.segment.live_segment import LiveSegment
@@ -150,14 +151,14 @@ def test_a_truncation_maps_nothing_more_once_it_has_begun(tmp_path: Path, monkey
         for _ in range(5):
             log.append([Record.of(b"value")])
         held = log.read(0, 1 << 20)
-        truncate = Log._truncate
+        truncate = Truncation._truncate
 
-        def without_memory(log: Log, cut: Callable[[], None]) -> None:
+        def without_memory(truncation: Truncation, cut: Callable[[], None]) -> None:
             with monkeypatch.context() as limited:
                 out_of_memory_mapping(limited)
-                truncate(log, cut)
+                truncate(truncation, cut)
 
-        monkeypatch.setattr(Log, "_truncate", without_memory)
+        monkeypatch.setattr(Truncation, "_truncate", without_memory)
         assert log.truncate_to(2)
         assert (log.failure, log.log_end_offset, len(list(held.records()))) == (None, 2, 5)
     assert_sound(log.directory)
@@ -220,14 +221,14 @@ def test_a_truncation_that_cannot_find_out_what_producers_wrote_has_not_begun(
 
 def test_a_truncation_reads_no_producers_once_it_has_begun(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with produced(tmp_path) as log:
-        truncate = Log._truncate
+        truncate = Truncation._truncate
 
-        def without_memory(log: Log, cut: Callable[[], None]) -> None:
+        def without_memory(truncation: Truncation, cut: Callable[[], None]) -> None:
             with monkeypatch.context() as limited:
                 out_of_memory_mapping(limited)
-                truncate(log, cut)
+                truncate(truncation, cut)
 
-        monkeypatch.setattr(Log, "_truncate", without_memory)
+        monkeypatch.setattr(Truncation, "_truncate", without_memory)
         assert log.truncate_to(7)
         assert (log.failure, log.log_end_offset) == (None, 7)
         assert produce(log, 6).is_duplicate

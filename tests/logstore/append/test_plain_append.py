@@ -16,7 +16,8 @@ from logstore.append.append_info import AppendInfo
 from logstore.batch.compression.codec import Codec, compress
 from logstore.errors import LogStoreError
 from logstore.files.root_checkpoints import PartitionCheckpoints
-from logstore.log import writable_log
+from logstore.log import appender
+from logstore.log.appender import Appender
 from logstore.log.log import Log
 from logstore.log_config import LogConfig
 from tests.logstore.batches import batch, record
@@ -101,7 +102,7 @@ FETCHES = st.lists(st.lists(SENT, min_size=1, max_size=6), min_size=1, max_size=
 @contextmanager
 def short_way(compiled_from: int) -> Iterator[None]:
     with (
-        patch.object(writable_log, "SEVERAL_BYTES", compiled_from),
+        patch.object(appender, "SEVERAL_BYTES", compiled_from),
         patch.object(plain_append, "SEVERAL_BYTES", compiled_from),
     ):
         yield
@@ -109,7 +110,7 @@ def short_way(compiled_from: int) -> Iterator[None]:
 
 def long_way(_: int) -> AbstractContextManager[object]:
     nothing = lambda *_: None  # noqa: E731  in three places
-    return patch.multiple(writable_log, plain_batch=nothing, plain_producer_batch=nothing, SEVERAL_BYTES=2**62)
+    return patch.multiple(appender, plain_batch=nothing, plain_producer_batch=nothing, SEVERAL_BYTES=2**62)
 
 
 def append_all(log: Log, appends: list[tuple[bytes, int]], *, lead: bool) -> Iterator[AppendInfo | str]:
@@ -135,14 +136,14 @@ def compare(config: LogConfig, appends: list[tuple[bytes, int]], *, lead: bool, 
     taken: list[AppendInfo] = []
 
     def counted(write: Callable[..., AppendInfo | None]) -> Callable[..., AppendInfo | None]:
-        def count(self: Log, *arguments: object) -> AppendInfo | None:
+        def count(self: Appender, *arguments: object) -> AppendInfo | None:
             info = write(self, *arguments)
             taken.extend([info] if info is not None else [])
             return info
 
         return count
 
-    one, several = counted(Log._write_plain), counted(Log._append_plain)
+    one, several = counted(Appender._write_plain), counted(Appender._append_plain)
     found = []
     with TemporaryDirectory(prefix="epochlog-", dir=MEMORY) as root:
         for way in (short_way, long_way):
@@ -150,7 +151,7 @@ def compare(config: LogConfig, appends: list[tuple[bytes, int]], *, lead: bool, 
             directory.parent.mkdir()
             with (
                 way(compiled_from),
-                patch.multiple(Log, _write_plain=one, _append_plain=several),
+                patch.multiple(Appender, _write_plain=one, _append_plain=several),
                 open_log(directory, config) as log,
             ):
                 answers = list(append_all(log, appends, lead=lead))

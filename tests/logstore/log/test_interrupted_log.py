@@ -16,6 +16,7 @@ from epoch.errors import InheritedError
 from epoch.filesystem import FileSystem
 from logstore.batch.record import Record
 from logstore.errors import LogClosedError, LogPoisonedError, ReentrantCallError
+from logstore.log.appender import Appender
 from logstore.log.isolation import Isolation
 from logstore.log.log import Log
 from logstore.log.log_observer import LogObserver
@@ -124,7 +125,7 @@ def test_an_append_that_is_interrupted_once_it_is_written_leaves_no_epoch_behind
     def interrupt(*_: object) -> None:
         raise Interruption
 
-    monkeypatch.setattr(Log, "_publish", interrupt)
+    monkeypatch.setattr(Appender, "_publish", interrupt)
     with pytest.raises(Interruption):
         lead(log, b"lost", epoch=5)
     monkeypatch.undo()
@@ -137,14 +138,14 @@ def test_an_append_that_is_interrupted_once_readers_see_it_keeps_its_epoch(
     log: Log, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = log.epochs.entries
-    publish = Log._publish
+    publish = Appender._publish
 
-    def interrupt(self: Log, *arguments: Any) -> None:
+    def interrupt(self: Appender, *arguments: Any) -> None:
         publish(self, *arguments)
         self._guard.state = LogState.ADDING
         raise Interruption
 
-    monkeypatch.setattr(Log, "_publish", interrupt)
+    monkeypatch.setattr(Appender, "_publish", interrupt)
     with pytest.raises(Interruption):
         lead(log, b"kept", epoch=5)
     monkeypatch.undo()

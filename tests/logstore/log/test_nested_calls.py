@@ -59,8 +59,14 @@ def follow(log: Log, acknowledged: Acknowledged) -> None:
 
 
 def truncate(log: Log, acknowledged: Acknowledged) -> None:
-    log.truncate_to(1)
-    for offset in [each for each in acknowledged if each >= 1]:
+    cut = {offset: acknowledged.pop(offset) for offset in list(acknowledged) if offset >= 1}
+    try:
+        log.truncate_to(1)
+    except LogClosedError:
+        acknowledged |= cut
+        raise
+    # What was appended just before is gone too, and what just after is not.
+    for offset in [each for each in acknowledged if each > max(cut)]:
         del acknowledged[offset]
 
 

@@ -1,0 +1,277 @@
+"""Appends batches to a log, as the leader or as a follower."""
+
+from collections.abc import Sequence
+from struct import error as StructError  # noqa: N812  a class
+from typing import Final, NoReturn
+
+from epoch.resource_limits import ensure_room, name_memory
+from logstore.append.append_info import NOTHING_APPENDED, AppendInfo
+from logstore.append.append_validation import Buffer, ValidatedAppend, validate_for_follower, validate_for_leader
+from logstore.append.encoding import encode_batch
+from logstore.append.plain_append import SEVERAL_BYTES, plain_batch, plain_producer_batch
+from logstore.arguments import MAX_EPOCH, leader_epoch_number, whole_number
+from logstore.batch.append_origin import AppendOrigin
+from logstore.batch.batch_attributes import NO_PRODUCER_ID
+from logstore.batch.batch_template import BatchTemplate
+from logstore.batch.record import Record
+from logstore.errors import AppendError, InvalidRecordError, RecordBatchTooLargeError
+from logstore.log.flusher import Flusher
+from logstore.log.leader_epochs import LeaderEpochs
+from logstore.log.log_contents import LogContents
+from logstore.log.log_environment import LogEnvironment
+from logstore.log.log_guard import ADDING, CHANGING, OPEN, LogGuard
+from logstore.log.segment_roller import SegmentRoller
+from logstore.log.undo import Undo
+from logstore.log_config import MAX_INT64
+from logstore.producers.producer import AppendedBatch
+from logstore.producers.producer_append import ProducerAppend
+from logstore.segment.live_segment import LiveSegment
+
+# Made once: a union of types costs as much as encoding a header, at each append.
+_BYTES: Final = (bytes, bytearray, memoryview)
+
+# Half the cost of calling a NamedTuple's class, once an append.
+_build: Final = tuple.__new__
+
+
+class Appender:
+    """Validates batches, writes them and publishes the new end.
+
+    One batch that needs nothing but its offset and epoch takes a short way. All is done behind the guard, without a
+    function of its own for that: it would cost a noticeable part of an append.
+    """
+
+    def __init__(
+        self,
+        environment: LogEnvironment,
+        contents: LogContents,
+        guard: LogGuard,
+        undo: Undo,
+        epochs: LeaderEpochs,
+        flusher: Flusher,
+        roller: SegmentRoller,
+    ) -> None:
+        """Append to a log."""
+        self._environment = environment
+        self._directory = environment.directory
+        self._clock = environment.clock
+        self._observer = environment.observer
+        self._contents = contents
+        self._guard = guard
+        self._undo = undo
+        self._epochs = epochs
+        self._flusher = flusher
+        self._roller = roller
+        self._takes_as_sent = environment.config.takes_as_sent
+        # Such an append cannot be taken back once it is flushed: what that opens must be there before.
+        self._flushes_soon = environment.config.flush_messages < MAX_INT64
+
+    def append(
+        self,
+        records: Sequence[Record] | Buffer,
+        leader_epoch: int | None,
+        template: BatchTemplate | None,
+        origin: AppendOrigin,
+        transaction_version: int | None,
+    ) -> AppendInfo:
+        """Append one batch as the leader; see `Log.append`."""
+        contents, guard = self._contents, self._guard
+        try:
+            data = records if isinstance(records, _BYTES) else encode_batch(records, template)
+        except MemoryError as error:
+            name_memory(error, self._directory)
+            raise
+        if guard.is_nested():
+            guard.refuse_nested()
+        with guard.lock:
+            if guard.state is not OPEN:
+                guard.ensure_open()
+            if self._flushes_soon:
+                ensure_room(self._directory)
+            next_offset, now = contents.end[0], self._clock()
+            if leader_epoch is None:
+                leader_epoch = contents.epochs.latest_epoch or 0
+            try:
+                if leader_epoch == contents.current_epoch and origin is AppendOrigin.CLIENT and self._takes_as_sent:
+                    plain = plain_producer_batch(data, next_offset, leader_epoch, now, self._environment.config)
+                    if plain is not None and self._write_plain(*plain) is not None:
+                        return plain[1]
+                if leader_epoch != contents.current_epoch:
+                    leader_epoch = leader_epoch_number(leader_epoch)
+                    self._epochs.refuse_lower(leader_epoch)
+                append = validate_for_leader(
+                    data,
+                    next_offset=next_offset,
+                    leader_epoch=leader_epoch,
+                    now_ms=now,
+                    config=self._environment.config,
+                    origin=origin,
+                )
+                if not append.batches:
+                    _refuse_fragment(data)
+                return self._append(append, origin, transaction_version)
+            except AppendError as error:
+                raise self._placed(error, next_offset) from None
+            except MemoryError as error:
+                name_memory(error, self._directory)
+                raise
+            except StructError:
+                # Equal to the latest epoch, and no int.
+                leader_epoch_number(leader_epoch)
+                raise
+
+    def append_batches(self, data: Buffer, leader_epoch: int) -> AppendInfo:
+        """Append batches as a follower; see `Log.append_batches`."""
+        contents, guard = self._contents, self._guard
+        if guard.is_nested():
+            guard.refuse_nested()
+        with guard.lock:
+            if guard.state is not OPEN:
+                guard.ensure_open()
+            if self._flushes_soon:
+                ensure_room(self._directory)
+            next_offset = contents.end[0]
+            try:
+                if contents.current_epoch <= leader_epoch:
+                    plain = plain_batch(data, next_offset, contents.current_epoch)
+                    done = self._append_plain(data, next_offset) if plain is None else self._write_plain(data, plain)
+                    if done is not None:
+                        return done
+                append = validate_for_follower(data, next_offset=next_offset, leader_epoch=leader_epoch)
+                return self._append(append, AppendOrigin.REPLICATION, None)
+            except AppendError as error:
+                raise self._placed(error, next_offset) from None
+            except MemoryError as error:
+                name_memory(error, self._directory)
+                raise
+            except TypeError:
+                if isinstance(data, _BYTES):
+                    whole_number(leader_epoch, "leader_epoch")
+                    raise
+                raise TypeError(
+                    f"batches of type {type(data).__name__} cannot be appended: pass their bytes, one after the other, "
+                    "as they were fetched; records of your own go to `append`"
+                ) from None
+
+    def _append_plain(self, data: Buffer, next_offset: int) -> AppendInfo | None:
+        """Append plain batches; None where they must be looked at closer, or a new segment begin."""
+        contents, guard = self._contents, self._guard
+        if len(data) < SEVERAL_BYTES:
+            return None
+        segment = contents.segments.active
+        try:
+            guard.state = ADDING
+            info = segment.append_plain(data, next_offset, contents.current_epoch, self._clock, self._roller.jitter_ms)
+            if info is None:
+                guard.state = OPEN
+                return None
+            self._publish(segment, info)
+        except BaseException as error:
+            guard.is_broken_off = True
+            guard.settle(error)
+            raise
+        if self._observer is not None:
+            self._observer.appended(self._directory, info)
+        return info
+
+    def _write_plain(self, data: Buffer, plain: AppendInfo) -> AppendInfo | None:
+        """Write one batch that was found to be plain; None where a new segment must begin."""
+        contents, guard = self._contents, self._guard
+        segment = contents.segments.active
+        try:
+            guard.state = ADDING
+            if not segment.append_batch(data, plain, self._clock, self._roller.jitter_ms):
+                guard.state = OPEN
+                return None
+            self._publish(segment, plain)
+        except BaseException as error:
+            guard.is_broken_off = True
+            guard.settle(error)
+            raise
+        if self._observer is not None:
+            self._observer.appended(self._directory, plain)
+        return plain
+
+    def _append(self, append: ValidatedAppend, origin: AppendOrigin, transaction_version: int | None) -> AppendInfo:
+        contents, guard = self._contents, self._guard
+        data, batches, max_timestamp = append
+        if not batches:
+            return NOTHING_APPENDED
+        size, last_offset = len(data), batches[-1].last_offset
+        if size > self._environment.config.segment_bytes:
+            self._refuse_size(append)
+        producers: ProducerAppend | None = None
+        for batch in batches:
+            if batch.producer_id != NO_PRODUCER_ID:
+                producers = contents.producers.prepare(batches, origin, transaction_version=transaction_version)
+                break
+        if producers is not None and producers.duplicate is not None:
+            return self._tell_duplicate(producers.duplicate)
+        try:
+            self._undo.begin()
+            guard.state = ADDING
+            for batch in batches:
+                if batch.leader_epoch != contents.current_epoch:
+                    self._epochs.assign(batch.leader_epoch, batch.base_offset, magic=batch.magic)
+            segment = contents.segments.active
+            if segment.should_roll(size, max_timestamp, last_offset, self._clock, self._roller.jitter_ms):
+                segment = self._roller.roll(append.first_offset if batches[0].magic == 2 else last_offset - MAX_EPOCH)
+            segment.append(data, [(batch.size, batch.last_offset, batch.max_timestamp) for batch in batches])
+            info: AppendInfo = _build(AppendInfo, (append.first_offset, last_offset, max_timestamp, size, False))
+            self._publish(segment, info, producers)
+            self._undo.end()
+        except BaseException as error:
+            guard.is_broken_off = True
+            guard.settle(error)
+            raise
+        if self._observer is not None:
+            self._observer.appended(self._directory, info)
+        return info
+
+    def _publish(self, segment: LiveSegment, info: AppendInfo, producers: ProducerAppend | None = None) -> None:
+        """Let readers see what was written: the append is done. Flush where so much was."""
+        contents, guard = self._contents, self._guard
+        end_offset = info[1] + 1
+        if producers is not None:
+            # From here on it cannot be taken back.
+            guard.state = CHANGING
+        contents.end = end_offset, segment.base_offset, segment.file.size
+        try:
+            if producers is not None:
+                for aborted in contents.producers.update(producers):
+                    segment.transaction_index.append(aborted)
+            contents.producers.end_offset = end_offset
+            if end_offset - contents.recovery_point >= self._environment.config.flush_messages:
+                self._flusher.flush_to(end_offset, include_active=True)
+        except OSError as error:
+            # Even of a full disk: the batches are in the log already, and readers may have seen them.
+            guard.poison(error)
+            raise
+        guard.state = OPEN
+
+    def _refuse_size(self, append: ValidatedAppend) -> NoReturn:
+        limit = self._environment.config.segment_bytes
+        raise RecordBatchTooLargeError(
+            f"{len(append.data):,} bytes at once are more than a segment of {limit:,} takes",
+            offset=append.first_offset,
+            advice="append fewer batches at once, or set segment_bytes higher",
+        )
+
+    def _placed(self, error: AppendError, next_offset: int) -> AppendError:
+        offset = next_offset if error.offset is None else error.offset
+        return error.placed(file=self._directory, position=error.position, offset=offset)
+
+    def _tell_duplicate(self, known: AppendedBatch) -> AppendInfo:
+        info = AppendInfo(
+            known.last_offset - known.offset_delta, known.last_offset, known.timestamp, 0, is_duplicate=True
+        )
+        if self._observer is not None:
+            self._observer.appended(self._directory, info)
+        return info
+
+
+def _refuse_fragment(data: Buffer) -> NoReturn:
+    raise InvalidRecordError(
+        f"{len(data):,} bytes hold no whole batch",
+        advice="pass records, such as [Record.of(b'value')], or the bytes of one batch, as `encode_batch` returns them",
+    )
