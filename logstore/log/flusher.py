@@ -60,7 +60,7 @@ class Flusher:
         segments = [segment for segment in later if segment.base_offset < offset or include_active]
         for segment in segments:
             # Before anything is synced: a disk that is too full for them fails the flush, and not the log.
-            segment.save_indexes()
+            segment.indexes.save()
         try:
             for segment in segments:
                 segment.flush()

@@ -122,7 +122,7 @@ class LogReader:
         _, end_base, end_position = end
         for segment in self._contents.segments.from_offset(offset):
             size = end_position if segment.base_offset == end_base else segment.size
-            place = segment.locate(offset, size)
+            place = segment.reader.locate(offset, size)
             if place is not None:
                 return offset, segment.base_offset, place[0]
         return offset, end_base, end_position
@@ -154,12 +154,12 @@ class LogReader:
             if base > limit_base:
                 break
             size = limit_position if base == limit_base else segment.file.size
-            view = segment.read(offset, max_bytes, size, min_one_batch=min_one_batch)
+            view = segment.reader.read(offset, max_bytes, size, min_one_batch=min_one_batch)
             if view is not None:
                 if with_aborted:
                     view.aborted_transactions = self._aborted(offset, segment, view.position + len(view.data))
                 return view
-            segment.ensure_gap(offset, size)
+            segment.reader.ensure_gap(offset, size)
         return ReadView(offset)
 
     def _aborted(self, offset: int, segment: LiveSegment, end_position: int) -> list[AbortedTransaction]:

@@ -30,7 +30,7 @@ def _replay(producers: ProducerState, segments: SegmentList, log_start_offset: i
         producers.end_offset = start
         if segment.base_offset in snapshots_at:
             producers.take_snapshot()
-        place = segment.locate(start, segment.size)
+        place = segment.reader.locate(start, segment.size)
         for batch in segment.batches(place[0]) if place else ():
             if batch.last_offset >= log_end_offset:
                 return

@@ -9,14 +9,14 @@ from unittest.mock import patch
 import pytest
 
 from logstore.indexes import live_index
-from logstore.segment import live_segment
+from logstore.segment import segment_reader
 from tests.oracle.kafka import JavaProgram
 
 
 @pytest.fixture(scope="session", autouse=True)
 def _compiled_reads() -> Iterator[None]:
     """Let segments be read and searched in both ways, of which the faster one begins after many times."""
-    with patch.object(live_segment, "MANY_READS", 2), patch.object(live_index, "MANY_LOOKUPS", 2):
+    with patch.object(segment_reader, "MANY_READS", 2), patch.object(live_index, "MANY_LOOKUPS", 2):
         yield
 
 

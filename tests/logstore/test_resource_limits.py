@@ -31,6 +31,7 @@ from logstore.log_config import LogConfig
 from logstore.producers.producer_state import ProducerState
 from logstore.segment.live_segment import LiveSegment
 from logstore.segment.segment_file import SegmentFile
+from logstore.segment.segment_indexes import SegmentIndexes
 from logstore.topic_partition import TopicPartition
 from tests.logstore.directories import assert_sound
 
@@ -256,8 +257,9 @@ def test_a_call_that_gets_no_memory_names_the_limit_and_the_log_goes_on(
         def fail(*_: object, **__: object) -> None:
             raise MemoryError
 
-        for step in (LiveSegment.append, LiveSegment.append_batch, LiveSegment.save_indexes):
+        for step in (LiveSegment.append, LiveSegment.append_batch):
             monkeypatch.setattr(LiveSegment, step.__name__, fail)
+        monkeypatch.setattr(SegmentIndexes, "save", fail)
         monkeypatch.setattr(SegmentFile, "data", fail)
         with (
             limited(resource.RLIMIT_DATA, 1 << 50),

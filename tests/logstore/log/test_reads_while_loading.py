@@ -16,7 +16,7 @@ for number in range(200):
 calls = {
     "read": lambda: bytes(log.read(7, 500).data),
     "offset_for_timestamp": lambda: log.offset_for_timestamp(7),
-    "lookup": lambda: log.segments[-1].locate(7, log.size),
+    "lookup": lambda: log.segments[-1].reader.locate(7, log.size),
 }
 call, told = calls[sys.argv[2]], []
 assert "numba" not in sys.modules

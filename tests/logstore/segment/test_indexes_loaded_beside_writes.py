@@ -52,7 +52,9 @@ def after_each_meeting(
     closed: Path, config: LogConfig, look: Callable[[Log], object], write: Callable[[Log], object]
 ) -> Iterator[Log]:
     """Give the log after its first `look`, with a `write` of another thread before each bytecode of the segment."""
-    interrupter = Interrupter(lambda file: file.endswith("live_segment.py"))
+    interrupter = Interrupter(
+        lambda file: file.endswith(("live_segment.py", "segment_indexes.py", "segment_reader.py"))
+    )
     meetings = 0
     with Bystander() as bystander:
         while meetings == 0 or interrupter.place:

@@ -60,9 +60,9 @@ def test_every_index_entry_answers_as_a_walk_over_the_batches_does(tmp_path: Pat
     segment = log.segments[0]
     batches = list(segment.batches())
     for batch in batches:
-        assert segment.locate(batch.base_offset, segment.size) == (batch.position, batch.size, batch.base_offset)
+        assert segment.reader.locate(batch.base_offset, segment.size) == (batch.position, batch.size, batch.base_offset)
         for size in range(1, 900, 50):
-            view = segment.read(batch.base_offset, size, segment.size, min_one_batch=False)
+            view = segment.reader.read(batch.base_offset, size, segment.size, min_one_batch=False)
             assert view is not None
             ends = [each.position + each.size for each in batches if each.position >= batch.position]
             whole = [end - batch.position for end in ends if end - batch.position <= size]
