@@ -7,23 +7,25 @@ from functools import partial
 from pathlib import Path
 from threading import RLock
 from types import MappingProxyType, TracebackType
-from typing import Final, NoReturn, Self
+from typing import NoReturn, Self
 from uuid import UUID
 
 from epoch.filesystem import REAL, FileSystem
 from epoch.forked import RefusedLock, disown_after_fork
 from epoch.resource_limits import naming_limits
-from logstore.awaited_threads import AwaitedThreads
 from logstore.clock import now_ms
 from logstore.closing import do_all
 from logstore.directory.checkpoint_files import CheckpointFiles
 from logstore.directory.deleted_partitions import DeletedPartitions
 from logstore.directory.directory_settings import DirectorySettings
+from logstore.directory.log_opener import LogOpener
+from logstore.directory.partitions import Partitions
 from logstore.directory.periodic_thread import PeriodicThread
+from logstore.directory.root_loader import RootLoader
 from logstore.directory.schedule import Schedule
+from logstore.directory.upkeep import Upkeep
 from logstore.errors import (
     InvalidDirectoryNameError,
-    LogClosedError,
     LogPoisonedError,
     LogStoreError,
     NotALogDirectoryError,
@@ -32,26 +34,20 @@ from logstore.errors import (
     ReentrantCallError,
     UnknownPartitionError,
     inherited_directory,
-    linked_directory,
 )
 from logstore.file_name import FileKind, parse_file_name
 from logstore.files.clean_shutdown import CLEAN_SHUTDOWN_NAME, UNKNOWN_BROKER_EPOCH, CleanShutdown, take_clean_shutdown
 from logstore.files.directory_lock import LOCK_NAME, DirectoryLock
-from logstore.files.own_checkpoints import OwnCheckpoints
 from logstore.files.owned_filesystem import OwnedFileSystem
 from logstore.files.partition_metadata import PARTITION_METADATA_NAME, PartitionMetadata
-from logstore.files.root_checkpoints import PartitionCheckpoints, RootCheckpoints
+from logstore.files.root_checkpoints import PartitionCheckpoints
 from logstore.log.log import Log
-from logstore.log.log_observer import LogObserver, LogObservers
+from logstore.log.log_observer import LogObserver
 from logstore.log_config import LogConfig
-from logstore.offline.log_root import is_live_partitions
 from logstore.recovery.segment_recovery import OnBytes
 from logstore.segment.open_files import OpenFiles
 from logstore.segment.segment_file import is_passing
-from logstore.topic_partition import DirectoryMark, TopicPartition, is_partition_directory_name, parse_directory_name
-
-METADATA_TOPIC: Final = "__cluster_metadata"
-"""The KRaft controller's own log may lie in the same root, and is none of the log manager's (as in Kafka)."""
+from logstore.topic_partition import DirectoryMark, TopicPartition, parse_directory_name
 
 
 class LogDirectory:
@@ -85,17 +81,19 @@ class LogDirectory:
         self._settings = settings
         self._filesystem = filesystem
         self._clock = clock
-        self._observer = observer
-        self._open_files = OpenFiles(settings.max_open_files)
-        self._logs: dict[TopicPartition, Log] = {}
-        self._unreadable: dict[TopicPartition, LogStoreError] = {}
-        self._flushed_ms: dict[TopicPartition, int] = {}
-        self._set_aside: dict[str, DirectoryMark] = {}
-        self._may_be_torn = False
+        self._partitions = Partitions()
+        self._upkeep = Upkeep(self._partitions, clock)
         self._checkpoints = CheckpointFiles(root, filesystem)
         self._deleted = DeletedPartitions(filesystem)
-        self._adopted: dict[TopicPartition, OwnCheckpoints] = {}
-        """Of partitions that stood alone so far."""
+        self._opener = LogOpener(
+            root,
+            self._checkpoints,
+            config_of=config_of,
+            filesystem=filesystem,
+            clock=clock,
+            observer=observer,
+            open_files=OpenFiles(settings.max_open_files),
+        )
         self._begun: set[TopicPartition] = set()
         """Those whose making may have been broken off."""
         self._failure: OSError | None = None
@@ -186,12 +184,12 @@ class LogDirectory:
     @property
     def partitions(self) -> Mapping[TopicPartition, Log]:
         """The open logs, by partition. None once the disk has failed."""
-        return MappingProxyType(self._logs)
+        return MappingProxyType(self._partitions.logs)
 
     @property
     def unreadable(self) -> Mapping[TopicPartition, LogStoreError]:
         """The partitions that could not be opened, and why."""
-        return MappingProxyType(self._unreadable)
+        return MappingProxyType(self._partitions.unreadable)
 
     @property
     def set_aside(self) -> Mapping[str, DirectoryMark]:
@@ -199,7 +197,7 @@ class LogDirectory:
 
         So is what the checkpoint files say of their partitions. Kafka opens such logs too.
         """
-        return MappingProxyType(self._set_aside)
+        return MappingProxyType(self._partitions.set_aside)
 
     @property
     def failure(self) -> OSError | None:
@@ -209,11 +207,11 @@ class LogDirectory:
     def log(self, partition: TopicPartition) -> Log:
         """Return a partition's log. Raises OfflineDirectoryError, UnknownPartitionError, or why it is unreadable."""
         self._ensure_online()
-        if partition in self._unreadable:
-            raise self._unreadable[partition]
-        if partition not in self._logs:
+        if partition in self._partitions.unreadable:
+            raise self._partitions.unreadable[partition]
+        if partition not in self._partitions.logs:
             raise UnknownPartitionError(f"there is no partition {partition}", file=self.root, advice="create it first")
-        return self._logs[partition]
+        return self._partitions.logs[partition]
 
     # --- partitions come and go
 
@@ -230,7 +228,7 @@ class LogDirectory:
         with self._changes:
             self._ensure_online()
             path = self.root / str(partition)
-            if partition in self._logs or (os.path.lexists(path) and partition not in self._begun):
+            if partition in self._partitions.logs or (os.path.lexists(path) and partition not in self._begun):
                 raise PartitionExistsError(f"there is a partition {partition} already", file=path)
             with self._watched():
                 if self._checkpoints.speak_of(partition):
@@ -244,8 +242,8 @@ class LogDirectory:
                 self._filesystem.fsync_directory(self.root)
                 if topic_id is not None:
                     PartitionMetadata(topic_id).write(path / PARTITION_METADATA_NAME, self._filesystem)
-                log = self._open_log(partition, PartitionCheckpoints(clean_shutdown=True))
-            self._logs[partition] = log
+                log = self._opener.open(partition, PartitionCheckpoints(clean_shutdown=True))
+            self._partitions.logs[partition] = log
             self._begun.discard(partition)
             return log
 
@@ -258,7 +256,7 @@ class LogDirectory:
         self._ensure_between_calls()
         with self._changes, self._watched():
             known = self.log(partition).give_up()
-            log = self._logs[partition] = self._open_log(partition, known)
+            log = self._partitions.logs[partition] = self._opener.open(partition, known)
             return log
 
     def delete(self, partition: TopicPartition) -> None:
@@ -274,8 +272,8 @@ class LogDirectory:
             due_ms = self._clock() + self._config_of(partition).file_delete_delay_ms
             if (self.root / str(partition)).exists():
                 self._deleted.rename(self.root / str(partition), due_ms)
-            del self._logs[partition]
-            self._flushed_ms.pop(partition, None)
+            del self._partitions.logs[partition]
+            self._upkeep.forget(partition)
             self._checkpoints.forget(partition)
             try:
                 self._write_recovery_points()
@@ -319,47 +317,20 @@ class LogDirectory:
     def _write_recovery_points(self) -> None:
         with self._watched():
             self._ensure_online()
-            self._checkpoints.write_recovery_points(self._logs)
+            self._checkpoints.write_recovery_points(self._partitions.logs)
 
     def _write_high_watermarks(self) -> None:
         with self._watched():
             self._ensure_online()
-            self._checkpoints.write_high_watermarks(self._logs)
+            self._checkpoints.write_high_watermarks(self._partitions.logs)
 
     def flush_due_logs(self) -> None:
         """Flush the logs whose `flush_ms` has passed since their last flush here. Raises OSError."""
-        now = self._clock()
-
-        def flush(partition: TopicPartition, log: Log) -> None:
-            if now - self._flushed_ms.setdefault(partition, now) >= log.config.flush_ms:
-                with suppress(LogClosedError, LogPoisonedError):
-                    log.flush()
-                self._flushed_ms[partition] = now
-
-        self._in_each(flush)
+        self._upkeep.flush_due_logs()
 
     def enforce_retention(self) -> None:
         """Delete segments by age and size in all logs, and forget idle producers. Raises OSError."""
-
-        def enforce(_: TopicPartition, log: Log) -> None:
-            with suppress(LogClosedError, LogPoisonedError):
-                log.delete_old_segments()
-                log.expire_producers()
-
-        self._in_each(enforce)
-
-    def _in_each(self, task: Callable[[TopicPartition, Log], None]) -> None:
-        """Do this in each log: one that lacks space, or meets a limit, does not keep the others from it."""
-        passing: OSError | None = None
-        for partition, log in list(self._logs.items()):
-            try:
-                task(partition, log)
-            except OSError as error:
-                if not is_passing(error):
-                    raise
-                passing = passing or error
-        if passing is not None:
-            raise passing
+        self._upkeep.enforce_retention()
 
     def notice_failures(self) -> None:
         """Take the root offline where a write or fsync of a log has failed. `run_periodic` looks first.
@@ -372,7 +343,7 @@ class LogDirectory:
             self._notice_failures()
 
     def _notice_failures(self) -> None:
-        for log in self._logs.values():
+        for log in self._partitions.logs.values():
             if log.failure is not None and not isinstance(log.failure, LogPoisonedError):
                 self._fail(log.failure)
                 return
@@ -414,7 +385,7 @@ class LogDirectory:
             self._let_go()
 
     def _close_in_order(self) -> None:
-        logs = self._logs
+        logs = self._partitions.logs
         steps: list[Callable[[], object]] = [
             lambda: self._checkpoints.write_high_watermarks(logs),
             *(partial(_close_or_abandon, log) for log in logs.values()),
@@ -422,13 +393,13 @@ class LogDirectory:
         ]
         do_all(steps, f"the logs in {self.root}")
         is_complete = all(log.is_complete for log in logs.values())
-        if is_complete and not self._unreadable and not self._may_be_torn:
+        if is_complete and not self._partitions.unreadable and not self._partitions.may_be_torn:
             CleanShutdown(self.broker_epoch).write(self.root / CLEAN_SHUTDOWN_NAME, self._filesystem)
-        self._logs = {}
+        self._partitions.logs = {}
 
     def _let_go(self) -> None:
         try:
-            do_all([log.abandon for log in self._logs.values()], f"the logs in {self.root}")
+            do_all([log.abandon for log in self._partitions.logs.values()], f"the logs in {self.root}")
         except (OSError, LogStoreError):
             self._release()
             raise
@@ -436,7 +407,7 @@ class LogDirectory:
         self._release()
 
     def _release(self) -> None:
-        self._logs = {}
+        self._partitions.logs = {}
         self._lock.release()
 
     def disown(self) -> None:
@@ -462,7 +433,7 @@ class LogDirectory:
     @property
     def _log_in_call(self) -> Log | None:
         """A log of which this thread is in the middle of a call."""
-        return next((log for log in list(self._logs.values()) if log.is_in_call), None)
+        return next((log for log in list(self._partitions.logs.values()) if log.is_in_call), None)
 
     def _ensure_logs_between_calls(self) -> None:
         """Raise ReentrantCallError in the middle of a log's call of this thread, for which all would wait in vain."""
@@ -480,98 +451,25 @@ class LogDirectory:
     # --- opening
 
     def _load(self, progress: OnBytes) -> None:
-        checkpoints = self._checkpoints.read()
+        known = self._checkpoints.read()
         # Before any log is touched.
         self.broker_epoch = take_clean_shutdown(self.root, self._filesystem).broker_epoch
-        self._pass_over_links()
-        live = []
-        for name in self._directory_names():
-            parsed = parse_directory_name(name)
-            if parsed.mark is DirectoryMark.DELETE:
-                self._deleted.add(self.root / name, self._clock())
-            elif parsed.mark is not DirectoryMark.NONE:
-                self._set_aside[name] = parsed.mark
-                self._checkpoints.keep(parsed.topic_partition)
-            elif parsed.topic_partition.topic != METADATA_TOPIC:
-                live.append(parsed.topic_partition)
-        # Nobody has recovered those that were set aside.
-        self._may_be_torn = bool(self._set_aside) and not checkpoints.clean_shutdown
-        if checkpoints.clean_shutdown:
-            for partition in live:
-                self._load_one(partition, checkpoints, progress)
-        else:
-            with AwaitedThreads(self._settings.num_recovery_threads_per_data_dir) as threads:
-                loads = [threads.submit(self._load_one, each, checkpoints, progress) for each in live]
-                for future in loads:
-                    future.result()
-        self._adopt()
-
-    def _directory_names(self) -> list[str]:
-        with os.scandir(self.root) as entries:
-            names = [entry.name for entry in entries if entry.is_dir(follow_symlinks=False)]
-        return sorted(filter(is_partition_directory_name, names))
-
-    def _pass_over_links(self) -> None:
-        """Keep what the checkpoint files say of partitions that are elsewhere: none is opened through a link."""
-        with os.scandir(self.root) as entries:
-            links = [entry.name for entry in entries if entry.is_symlink() and is_live_partitions(entry.name)]
-        for name in links:
-            partition = parse_directory_name(name).topic_partition
-            if partition.topic != METADATA_TOPIC:
-                self._checkpoints.keep(partition)
-                self._unreadable[partition] = linked_directory(self.root / name)
-
-    def _load_one(self, partition: TopicPartition, checkpoints: RootCheckpoints, progress: OnBytes) -> None:
-        try:
-            DirectoryLock.ensure_free(self.root / str(partition))
-            log = self._logs[partition] = self._open_log(partition, self._known_of(partition, checkpoints), progress)
-            self._checkpoints.opened(partition, log)
-        except LogStoreError as error:
-            self._unreadable[partition] = error
-            self._checkpoints.keep(partition)
-
-    def _known_of(self, partition: TopicPartition, checkpoints: RootCheckpoints) -> PartitionCheckpoints:
-        """Return what the root's files say of a partition; of one that stood alone so far, what its own files say."""
-        known = checkpoints.of(partition)
-        if known.mentioned or known.unread:
-            return known
-        own = OwnCheckpoints(self.root / str(partition), partition, self._filesystem)
-        said = own.read()
-        if not said.mentioned:
-            return known
-        # Even in a root that was closed in order: its partition may not have been.
-        own.mark_open()
-        self._adopted[partition] = own
-        return said
-
-    def _adopt(self) -> None:
-        """Let the root's files say what those of partitions say that stood alone; what they said grows old."""
-        if self._adopted:
-            self.checkpoint()
-            self.checkpoint_high_watermarks()
-            for partition in self._adopted.keys() & self._logs.keys():
-                self._adopted[partition].remove()
-            self._adopted.clear()
-
-    def _open_log(
-        self, partition: TopicPartition, known: PartitionCheckpoints, progress: OnBytes = lambda _: None
-    ) -> Log:
-        return Log.open(
-            self.root / str(partition),
-            self._config_of(partition),
-            checkpoints=known,
-            in_directory=True,
+        loader = RootLoader(
+            self.root,
+            self._partitions,
+            self._checkpoints,
+            self._deleted,
+            self._opener,
             filesystem=self._filesystem,
             clock=self._clock,
-            observer=self._observer_of(partition),
-            open_files=self._open_files,
-            progress=progress,
+            recovery_threads=self._settings.num_recovery_threads_per_data_dir,
         )
+        loader.load(known, progress)
+        loader.adopt(self._write_all_checkpoints)
 
-    def _observer_of(self, partition: TopicPartition) -> LogObserver | None:
-        if not self._checkpoints.is_cleaned(partition):
-            return self._observer
-        return LogObservers(self._checkpoints, self._observer) if self._observer else self._checkpoints
+    def _write_all_checkpoints(self) -> None:
+        self.checkpoint()
+        self.checkpoint_high_watermarks()
 
     # --- the disk
 
@@ -592,8 +490,8 @@ class LogDirectory:
         """Let go of all logs; the other roots go on (Kafka: handleLogDirFailure)."""
         self._failure = error
         with suppress(OSError, LogStoreError):  # `error` is told
-            do_all([log.abandon for log in self._logs.values()], f"the logs in {self.root}")
-        self._logs = {}
+            do_all([log.abandon for log in self._partitions.logs.values()], f"the logs in {self.root}")
+        self._partitions.logs = {}
 
     def _ensure_online(self) -> None:
         if self._is_inherited:

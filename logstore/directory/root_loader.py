@@ -1,0 +1,130 @@
+"""Opens all logs of a root as its directory is opened (Kafka: LogManager.loadLogs)."""
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final
+
+from epoch.filesystem import FileSystem
+from logstore.awaited_threads import AwaitedThreads
+from logstore.directory.checkpoint_files import CheckpointFiles
+from logstore.directory.deleted_partitions import DeletedPartitions
+from logstore.directory.log_opener import LogOpener
+from logstore.directory.partitions import Partitions
+from logstore.errors import LogStoreError, linked_directory
+from logstore.files.directory_lock import DirectoryLock
+from logstore.files.own_checkpoints import OwnCheckpoints
+from logstore.files.root_checkpoints import PartitionCheckpoints, RootCheckpoints
+from logstore.offline.log_root import is_live_partitions
+from logstore.recovery.segment_recovery import OnBytes
+from logstore.topic_partition import DirectoryMark, TopicPartition, is_partition_directory_name, parse_directory_name
+
+METADATA_TOPIC: Final = "__cluster_metadata"
+"""The KRaft controller's own log may lie in the same root, and is none of the log manager's (as in Kafka)."""
+
+
+class RootLoader:
+    """Finds the partitions of a root, and opens those that are live."""
+
+    def __init__(
+        self,
+        root: Path,
+        partitions: Partitions,
+        checkpoints: CheckpointFiles,
+        deleted: DeletedPartitions,
+        opener: LogOpener,
+        *,
+        filesystem: FileSystem,
+        clock: Callable[[], int],
+        recovery_threads: int,
+    ) -> None:
+        """Put into `partitions` and `deleted` what is found."""
+        self._root = root
+        self._partitions = partitions
+        self._checkpoints = checkpoints
+        self._deleted = deleted
+        self._opener = opener
+        self._filesystem = filesystem
+        self._clock = clock
+        self._recovery_threads = recovery_threads
+        self._adopted: dict[TopicPartition, OwnCheckpoints] = {}
+        """Of partitions that stood alone so far."""
+
+    def load(self, known: RootCheckpoints, progress: OnBytes) -> None:
+        """Open all logs, of which the checkpoint files say what is `known`: in threads after an unclean stop.
+
+        Raises OSError where the disk fails.
+        """
+        self._pass_over_links()
+        live = self._sort_out()
+        # Nobody has recovered those that were set aside.
+        self._partitions.may_be_torn = bool(self._partitions.set_aside) and not known.clean_shutdown
+        if known.clean_shutdown:
+            for partition in live:
+                self._load_one(partition, known, progress)
+        else:
+            with AwaitedThreads(self._recovery_threads) as threads:
+                loads = [threads.submit(self._load_one, each, known, progress) for each in live]
+                for future in loads:
+                    future.result()
+
+    def adopt(self, write_checkpoints: Callable[[], None]) -> None:
+        """Let the root's files say what those of partitions say that stood alone; what they said grows old."""
+        if self._adopted:
+            write_checkpoints()
+            for partition in self._adopted.keys() & self._partitions.logs.keys():
+                self._adopted[partition].remove()
+            self._adopted.clear()
+
+    def _pass_over_links(self) -> None:
+        """Keep what the checkpoint files say of partitions that are elsewhere: none is opened through a link."""
+        with os.scandir(self._root) as entries:
+            links = [entry.name for entry in entries if entry.is_symlink() and is_live_partitions(entry.name)]
+        for name in links:
+            partition = parse_directory_name(name).topic_partition
+            if partition.topic != METADATA_TOPIC:
+                self._checkpoints.keep(partition)
+                self._partitions.unreadable[partition] = linked_directory(self._root / name)
+
+    def _sort_out(self) -> list[TopicPartition]:
+        """Note which directories are to be removed and which are set aside; return the partitions that are live."""
+        live = []
+        for name in self._directory_names():
+            parsed = parse_directory_name(name)
+            if parsed.mark is DirectoryMark.DELETE:
+                self._deleted.add(self._root / name, self._clock())
+            elif parsed.mark is not DirectoryMark.NONE:
+                self._partitions.set_aside[name] = parsed.mark
+                self._checkpoints.keep(parsed.topic_partition)
+            elif parsed.topic_partition.topic != METADATA_TOPIC:
+                live.append(parsed.topic_partition)
+        return live
+
+    def _directory_names(self) -> list[str]:
+        with os.scandir(self._root) as entries:
+            names = [entry.name for entry in entries if entry.is_dir(follow_symlinks=False)]
+        return sorted(filter(is_partition_directory_name, names))
+
+    def _load_one(self, partition: TopicPartition, known: RootCheckpoints, progress: OnBytes) -> None:
+        try:
+            DirectoryLock.ensure_free(self._root / str(partition))
+            log = self._opener.open(partition, self._known_of(partition, known), progress)
+            self._partitions.logs[partition] = log
+            self._checkpoints.opened(partition, log)
+        except LogStoreError as error:
+            self._partitions.unreadable[partition] = error
+            self._checkpoints.keep(partition)
+
+    def _known_of(self, partition: TopicPartition, checkpoints: RootCheckpoints) -> PartitionCheckpoints:
+        """Return what the root's files say of a partition; of one that stood alone so far, what its own files say."""
+        known = checkpoints.of(partition)
+        if known.mentioned or known.unread:
+            return known
+        own = OwnCheckpoints(self._root / str(partition), partition, self._filesystem)
+        said = own.read()
+        if not said.mentioned:
+            return known
+        # Even in a root that was closed in order: its partition may not have been.
+        own.mark_open()
+        self._adopted[partition] = own
+        return said
