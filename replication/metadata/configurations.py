@@ -6,6 +6,7 @@ from enum import IntEnum
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
+from replication.metadata.read_only import read_only
 from replication.metadata.records import ConfigRecord
 
 
@@ -42,20 +43,30 @@ class Configurations:
     def replay(self, record: ConfigRecord) -> None:
         """Set something, or forget it where the value is None."""
         resource = ConfigResource(record.resource_type, record.resource_name)
+        # A new mapping each time: a frozen copy may share the one before.
+        settings = {**self.of(*resource)}
         if record.value is not None:
-            self.by_resource.setdefault(resource, {})[record.name] = record.value
-            return
-        settings = self.by_resource.get(resource, {})
-        settings.pop(record.name, None)
-        if not settings:
-            self.remove(resource)
+            settings[record.name] = record.value
+        else:
+            settings.pop(record.name, None)
+        self._put(resource, settings)
 
     def remove(self, resource: ConfigResource) -> None:
         """Forget all settings of a resource."""
         self.by_resource.pop(resource, None)
+
+    def frozen(self) -> "Configurations":
+        """Return a copy that nothing changes any more."""
+        return Configurations(read_only(dict(self.by_resource)))
 
     def records(self) -> Iterator[ConfigRecord]:
         """Give the records that say all this."""
         for resource, settings in self.by_resource.items():
             for name, value in settings.items():
                 yield ConfigRecord(resource_type=resource.type, resource_name=resource.name, name=name, value=value)
+
+    def _put(self, resource: ConfigResource, settings: dict[str, str]) -> None:
+        if settings:
+            self.by_resource[resource] = settings
+        else:
+            self.remove(resource)

@@ -1,7 +1,7 @@
 """All that a cluster knows of itself at one offset of its metadata (Kafka: MetadataImage)."""
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 from uuid import UUID
 
@@ -9,6 +9,7 @@ from replication.metadata.configurations import ConfigResource, ConfigResourceTy
 from replication.metadata.errors import InvalidReplayError
 from replication.metadata.metadata_version import METADATA_VERSION_FEATURE, MetadataVersion
 from replication.metadata.nodes import BrokerRegistration, ControllerRegistration
+from replication.metadata.read_only import read_only
 from replication.metadata.records import (
     AccessControlEntryRecord,
     BrokerRegistrationChangeRecord,
@@ -66,6 +67,8 @@ class ClusterImage:
     """By mechanism and user."""
     delegation_tokens: dict[str, DelegationTokenRecord] = field(default_factory=dict)
     zk_migration_state: int = 0
+    is_frozen: bool = field(default=False, compare=False, repr=False)
+    """Whether nothing changes it any more: any thread may read it."""
 
     @property
     def metadata_version(self) -> int:
@@ -76,8 +79,10 @@ class ClusterImage:
         """Change the image as a record says.
 
         Records about other records (transactions) must be taken out before (`committed`). Raises InvalidReplayError,
-        with nothing changed, where the record does not follow from those before it.
+        with nothing changed, where the record does not follow from those before it, and TypeError for a frozen image.
         """
+        if self.is_frozen:
+            raise TypeError("a frozen image does not change: replay records into the image that it was made of")
         try:
             self._replay(record)
         except (LookupError, ValueError) as error:
@@ -89,6 +94,25 @@ class ClusterImage:
         """Replay records in order. Raises as `replay` does, with those before replayed."""
         for record in records:
             self.replay(record)
+
+    def frozen(self) -> "ClusterImage":
+        """Return a copy that nothing changes any more, whatever is replayed into this one afterwards.
+
+        The two share what is the same in both.
+        """
+        return replace(
+            self,
+            features=read_only(dict(self.features)),
+            brokers=read_only(dict(self.brokers)),
+            controllers=read_only(dict(self.controllers)),
+            topics=self.topics.frozen(),
+            configurations=self.configurations.frozen(),
+            client_quotas=read_only(dict(self.client_quotas)),
+            access_control_entries=read_only(dict(self.access_control_entries)),
+            scram_credentials=read_only(dict(self.scram_credentials)),
+            delegation_tokens=read_only(dict(self.delegation_tokens)),
+            is_frozen=True,
+        )
 
     def records(self) -> Iterator[MetadataRecord]:
         """Give the records that make this image from an empty one, in the order of Kafka's snapshots."""
@@ -191,13 +215,16 @@ class ClusterImage:
 
     def _limit_clients(self, record: ClientQuotaRecord) -> None:
         entity = frozenset(record.entity)
-        limits = self.client_quotas.setdefault(entity, {})
+        # A new mapping each time: a frozen copy may share the one before.
+        limits = {**self.client_quotas.get(entity, {})}
         if record.remove:
             limits.pop(record.key, None)
         else:
             limits[record.key] = record.value
-        if not limits:
-            del self.client_quotas[entity]
+        if limits:
+            self.client_quotas[entity] = limits
+        else:
+            self.client_quotas.pop(entity, None)
 
 
 def _remove(known: dict[Any, Any], key: object, what: str) -> None:
