@@ -11,22 +11,19 @@ from replication.controller.topic_names import TopicNames
 from replication.int32 import parse_setting
 from replication.metadata.configurations import ConfigResourceType
 from replication.metadata.image import ClusterImage
-from replication.metadata.nodes import BrokerRegistration
+from replication.metadata.nodes import BrokerRegistration, changed_broker
 from replication.metadata.partition import PartitionRegistration
 from replication.metadata.records import (
     MIGRATING_DIRECTORY,
     UNASSIGNED_DIRECTORY,
-    BrokerRegistrationChangeRecord,
     ClearElrRecord,
     FeatureLevelRecord,
-    FenceBrokerRecord,
     MetadataRecord,
     PartitionChangeRecord,
     PartitionRecord,
     RegisterBrokerRecord,
     RemoveTopicRecord,
     TopicRecord,
-    UnfenceBrokerRecord,
     UnregisterBrokerRecord,
 )
 from replication.metadata.topics import Topic
@@ -177,14 +174,3 @@ class ClusterState:
         if not broker.directories:
             return MIGRATING_DIRECTORY
         return broker.directories[0] if len(broker.directories) == 1 else UNASSIGNED_DIRECTORY
-
-
-def changed_broker(record: MetadataRecord) -> int | None:
-    """Return the broker whose registration a record makes, changes or ends."""
-    match record:
-        case FenceBrokerRecord() | UnfenceBrokerRecord():
-            return record.id
-        case RegisterBrokerRecord() | UnregisterBrokerRecord() | BrokerRegistrationChangeRecord():
-            return record.broker_id
-        case _:
-            return None

@@ -20,7 +20,7 @@ from uuid import UUID, uuid4
 from logstore.topic_partition import TopicPartition
 from replication.controller import broker_changes
 from replication.controller.broker_registry import register_broker, registered, unregister_broker
-from replication.controller.cluster_state import ClusterState, changed_broker
+from replication.controller.cluster_state import ClusterState
 from replication.controller.decision import Decision
 from replication.controller.elections import (
     ElectionAnswer,
@@ -41,7 +41,7 @@ from replication.controller.reassignments import (
 from replication.controller.refusal import Refusal
 from replication.controller.sessions import BrokerIncarnation, BrokerSessions
 from replication.controller.topics import MorePartitions, NewTopic, TopicAnswer, TopicMaker, delete_topics
-from replication.metadata.nodes import BrokerRegistration
+from replication.metadata.nodes import BrokerRegistration, changed_broker
 from replication.metadata.records import MetadataRecord, RegisterBrokerRecord
 from replication.protocol.error_code import ErrorCode
 from replication.protocol.messages.broker_heartbeat import BrokerHeartbeatRequest

@@ -9,9 +9,13 @@ from replication.metadata.metadata_version import LATEST_METADATA_VERSION, Metad
 from replication.metadata.records import (
     BrokerRegistrationChangeRecord,
     Endpoint,
+    FenceBrokerRecord,
+    MetadataRecord,
     RegisterBrokerRecord,
     RegisterControllerRecord,
     SupportedFeature,
+    UnfenceBrokerRecord,
+    UnregisterBrokerRecord,
 )
 
 
@@ -126,6 +130,17 @@ class ControllerRegistration:
             end_points=tuple(self.listeners.values()),
             features=tuple(self.features.values()),
         )
+
+
+def changed_broker(record: MetadataRecord) -> int | None:
+    """Return the broker whose registration a record makes, changes or ends."""
+    match record:
+        case FenceBrokerRecord() | UnfenceBrokerRecord():
+            return record.id
+        case RegisterBrokerRecord() | UnregisterBrokerRecord() | BrokerRegistrationChangeRecord():
+            return record.broker_id
+        case _:
+            return None
 
 
 def _sorted(directories: tuple[UUID, ...]) -> tuple[UUID, ...]:
