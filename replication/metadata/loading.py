@@ -33,13 +33,7 @@ def load_image(directory: str | os.PathLike[str]) -> LoadedImage:
     follow from each other; each says where.
     """
     snapshot = MetadataSnapshot.latest(directory)
-    loaded = LoadedImage(ClusterImage(), 0, -1)
-    if snapshot is not None:
-        loaded = LoadedImage(ClusterImage(), snapshot.end_offset, snapshot.epoch)
-        try:
-            loaded.image.replay_all(snapshot.records())
-        except InvalidReplayError as error:
-            raise InvalidReplayError(error.what, file=snapshot.path, advice=error.advice) from error
+    loaded = LoadedImage(ClusterImage(), 0, -1) if snapshot is None else load_snapshot(snapshot)
     for batch in committed(read_metadata(directory, loaded.end_offset)):
         _ensure_follows(batch, loaded.end_offset, directory)
         try:
@@ -47,6 +41,16 @@ def load_image(directory: str | os.PathLike[str]) -> LoadedImage:
         except InvalidReplayError as error:
             raise error.placed(file=directory, position=None, offset=batch.base_offset) from error
         loaded = LoadedImage(loaded.image, batch.last_offset + 1, batch.leader_epoch)
+    return loaded
+
+
+def load_snapshot(snapshot: MetadataSnapshot) -> LoadedImage:
+    """Replay a snapshot. Raises what `MetadataSnapshot.records` raises, and InvalidReplayError."""
+    loaded = LoadedImage(ClusterImage(), snapshot.end_offset, snapshot.epoch)
+    try:
+        loaded.image.replay_all(snapshot.records())
+    except InvalidReplayError as error:
+        raise InvalidReplayError(error.what, file=snapshot.path, advice=error.advice) from error
     return loaded
 
 

@@ -12,6 +12,7 @@ from logstore.batch.record import Record
 from logstore.clock import now_ms
 from logstore.errors import InvalidBatchHeaderError, TornBatchError
 from logstore.file_name import FileKind, file_name
+from logstore.log.isolation import Isolation
 from logstore.log.log import Log
 from logstore.offline.growing_log import GrowingLog
 from logstore.offline.log_file import LogFile
@@ -48,9 +49,14 @@ def append_metadata(
 
 
 def read_metadata(
-    source: Log | LogFile | str | os.PathLike[str], start_offset: int | None = None
+    source: Log | LogFile | str | os.PathLike[str],
+    start_offset: int | None = None,
+    *,
+    isolation: Isolation = Isolation.LOG_END,
 ) -> Iterator[MetadataBatch]:
     """Read the batches from the one that holds `start_offset` on, or all: of an open log, a file or a directory.
+
+    Of an open log, up to where `isolation` lets see; files do not say what is committed.
 
     A transaction's records come as they stand (`committed` takes what counts). A controller may be at work in a
     directory: a tail that grows is read again. Raises NotALogDirectoryError, OSError, InvalidMetadataRecordError and
@@ -59,7 +65,7 @@ def read_metadata(
     """
     start = -1 if start_offset is None else start_offset
     next_offset = None
-    for batch in _batches(source, start):
+    for batch in _batches(source, start, isolation):
         if next_offset is not None and batch.base_offset != next_offset:
             raise DamagedMetadataError(
                 f"the log goes on at offset {batch.base_offset:,} where {next_offset:,} should follow",
@@ -73,19 +79,19 @@ def read_metadata(
             yield metadata_batch(batch)
 
 
-def _batches(source: Log | LogFile | str | os.PathLike[str], start: int) -> Iterator[Batch]:
+def _batches(source: Log | LogFile | str | os.PathLike[str], start: int, isolation: Isolation) -> Iterator[Batch]:
     if isinstance(source, Log):
-        return _of_log(source, start)
+        return _of_log(source, start, isolation)
     if isinstance(source, LogFile):
         return _of_file(source)
     path = Path(source)
     return _of_directory(path, start) if path.is_dir() else _of_growing_file(path)
 
 
-def _of_log(log: Log, start: int) -> Iterator[Batch]:
-    """Read up to the log's end; batches name the segment, and their place in what was read of it."""
+def _of_log(log: Log, start: int, isolation: Isolation) -> Iterator[Batch]:
+    """Read up to where `isolation` lets see; batches name the segment, and their place in what was read of it."""
     offset = max(start, log.log_start_offset)
-    while view := log.read(offset, _READ_BYTES):
+    while view := log.read(offset, _READ_BYTES, isolation=isolation):
         segment = log.directory / file_name(FileKind.LOG, view.segment_base_offset)
         for batch in _of_file(LogFile(view.data, segment)):
             yield batch
