@@ -7,7 +7,8 @@ from typing import NamedTuple
 from replication.metadata.batches import MetadataBatch
 from replication.metadata.image import ClusterImage
 from replication.metadata.image_changes import ChangeNotes, ImageChanges
-from replication.metadata.records import MetadataRecord, NoOpRecord
+from replication.metadata.loading import LoadedImage
+from replication.metadata.records import NoOpRecord
 from replication.metadata.transactions import Transactions
 
 
@@ -65,13 +66,11 @@ class ImagePublisher:
             if counting is not None:
                 self._replay(counting)
 
-    def replace(self, records: Iterable[MetadataRecord], end_offset: int, epoch: int) -> None:
-        """Go on from a snapshot of all that is below `end_offset`. Raises as `replay` does, with nothing replaced."""
-        image = ClusterImage()
-        image.replay_all(records)
-        self._note(0, end_offset - 1, ImageChanges.between(self._image, image))
-        self._image, self._transactions, self._is_unchanged = image, Transactions(), False
-        self._applied_offset, self._epoch = end_offset - 1, epoch
+    def replace(self, loaded: LoadedImage) -> None:
+        """Go on from an image in place of what was replayed; nobody else changes it from now on."""
+        self._note(0, loaded.end_offset - 1, ImageChanges.between(self._image, loaded.image))
+        self._image, self._transactions, self._is_unchanged = loaded.image, Transactions(), False
+        self._applied_offset, self._epoch = loaded.end_offset - 1, loaded.epoch
 
     def publish(self) -> PublishedImage:
         """Publish where the replay stands; return `published`, the same as before where nothing was replayed."""

@@ -6,7 +6,7 @@ contains, and that record's epoch: `00000000000000000312-0000000001.checkpoint`.
 
 import os
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import Final, Self
@@ -43,8 +43,6 @@ class MetadataSnapshot:
     end_offset: int = 0
     """What the log goes on with; 0 of a `bootstrap.checkpoint`."""
     epoch: int = 0
-    content: memoryview | None = field(default=None, repr=False)
-    """The file's bytes, where they are not on disk but were fetched."""
 
     @classmethod
     def at(cls, path: str | os.PathLike[str]) -> Self:
@@ -82,7 +80,7 @@ class MetadataSnapshot:
     def _sound_batches(self) -> Iterator[tuple[Batch, list[ControlMessage]]]:
         """Give the batches with what those of control records say."""
         next_offset, ended = 0, False
-        with LogFile.open(self.path) if self.content is None else LogFile(self.content, self.path) as log:
+        with LogFile.open(self.path) as log:
             for batch in self._batches(log):
                 messages = list(map(self._message, batch.records())) if batch.is_control else []
                 begins = bool(messages) and isinstance(messages[0], SnapshotHeader)
@@ -117,6 +115,11 @@ class MetadataSnapshot:
         return InvalidMetadataSnapshotError(what, file=self.path, position=position, advice=_ADVICE)
 
 
+def snapshot_name(end_offset: int, epoch: int) -> str:
+    """Name the file of a snapshot (Kafka: Snapshots.filenameFromSnapshotId)."""
+    return f"{end_offset:020d}-{epoch:010d}.checkpoint"
+
+
 def write_snapshot(
     directory: Path,
     image: ClusterImage,
@@ -133,7 +136,7 @@ def write_snapshot(
     whose voters may change says beside them (KRaftVersion and Voters). The timestamp is in milliseconds since 1970
     UTC. Raises InvalidMetadataRecordError and OSError.
     """
-    snapshot = MetadataSnapshot(directory / f"{end_offset:020d}-{epoch:010d}.checkpoint", end_offset, epoch)
+    snapshot = MetadataSnapshot(directory / snapshot_name(end_offset, epoch), end_offset, epoch)
     writer = _BatchWriter(epoch, last_contained_log_timestamp)
     header = SnapshotHeader(last_contained_log_timestamp=last_contained_log_timestamp)
     writer.write_control([header, *quorum])

@@ -1,76 +1,103 @@
-"""A quorum's metadata as an observer follows it: what to ask next, and the image that answers give. No socket."""
+"""A quorum's metadata as an observer follows it: what to ask next, and what answers do to the local copy. No socket."""
 
-from collections import deque
+import os
 from collections.abc import Iterator
-from typing import Final, NamedTuple
+from types import TracebackType
+from typing import Final, Self
 from uuid import UUID
 
-from logstore import TopicPartition
-from logstore.batch.batches import Batch, read_batches
+from logstore.batch.batches import read_batches
 from logstore.errors import InvalidBatchHeaderError, TornBatchError
-from replication.metadata.batches import MetadataBatch, ensure_sound, metadata_batch
-from replication.metadata.errors import DamagedMetadataError
+from replication.fetcher.actions import Append
+from replication.fetcher.errors import RefusedRecordsError
+from replication.fetcher.fetch_observer import FetchObserver
+from replication.fetcher.fetch_state import FetchState
+from replication.fetcher.followed_log import FollowedLog
+from replication.fetcher.following import Step, after_append, after_cut, ask, follow
+from replication.metadata.batches import MetadataBatch, ensure_sound
+from replication.metadata.errors import DamagedMetadataError, InvalidReplayError
 from replication.metadata.image import ClusterImage
-from replication.metadata.transactions import Transactions
-from replication.protocol.addresses import Address
-from replication.protocol.error_code import ErrorCode
-from replication.protocol.errors import MalformedResponseError, error_for, raise_for
-from replication.protocol.messages.fetch import FetchedPartition, FetchPartition, FetchRequest, FetchResponse
+from replication.metadata.image_publisher import ImagePublisher, PublishedImage
+from replication.metadata.loading import load_snapshot
+from replication.protocol.errors import MalformedResponseError, raise_for
+from replication.protocol.messages.fetch import FetchPartition, FetchRequest, FetchResponse, SnapshotId
 from replication.protocol.messages.fetch_snapshot import FetchSnapshotRequest, FetchSnapshotResponse
-from replication.quorum.errors import MetadataDivergedError
 from replication.quorum.fetched_snapshot import FetchedSnapshot
+from replication.quorum.following import QUORUM_RULES, OtherLeader, after_answer, other_leader
+from replication.quorum.local_metadata import METADATA_PARTITION, LocalMetadata
 
-METADATA_PARTITION: Final = TopicPartition("__cluster_metadata", 0)
 METADATA_TOPIC_ID: Final = UUID(int=1)
 """In each cluster (Kafka: Uuid.METADATA_TOPIC_ID)."""
 
 _MAX_BYTES: Final = 1 << 20
 _MAX_WAIT_MS: Final = 500
-_LEADER_ERRORS: Final = frozenset(
-    {ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEADER_EPOCH, ErrorCode.UNKNOWN_LEADER_EPOCH}
-)
 
 QuorumRequest = FetchRequest | FetchSnapshotRequest
 QuorumResponse = FetchResponse | FetchSnapshotResponse
 
 
-class OtherLeader(NamedTuple):
-    """Who leads the quorum instead of whom was asked, or in another epoch than thought."""
-
-    leader_id: int
-    leader_epoch: int
-    address: Address | None
-    """None where that is not told, as before Kafka 3.7."""
-
-
 class FollowedMetadata:
-    """The image of what is committed (Kafka: KafkaRaftClient as an observer, and MetadataLoader).
+    """Follows into a local copy, and publishes what is committed (Kafka: KafkaRaftClient as an observer).
 
-    >>> followed.take(request := followed.request(), connection.ask(request))
-    >>> followed.image.brokers[9].fenced
+    >>> with FollowedMetadata.open(9, cluster_id, "/var/metadata") as followed:
+    ...     followed.take(connection.ask(followed.request()))
+    ...     followed.image.brokers[9].fenced
     """
 
-    def __init__(self, node_id: int, cluster_id: str) -> None:
-        """Know nothing yet. Ask as node `node_id`; a leader of another cluster refuses."""
-        self.image = ClusterImage()
-        self.applied_offset = -1
-        """The highest offset that is in the image; -1 before the first."""
+    def __init__(self, node_id: int, cluster_id: str, local: LocalMetadata) -> None:
+        """See `open`."""
         self._node_id = node_id
         self._cluster_id = cluster_id
-        self._leader_epoch = 0
-        self._committed_end = (0, 0)
-        """The offset after the last batch below the high watermark, and that batch's epoch."""
-        self._held: deque[MetadataBatch] = deque()
-        """Batches that are not committed yet."""
-        self._transactions = Transactions()
+        self._local = local
+        # A leader names its epoch to whoever asks in an older one, though not if the copy has batches of a later one.
+        self._log, self._state = self._following(max(local.state().latest_epoch, 0))
         self._snapshot: FetchedSnapshot | None = None
+        self._publisher = ImagePublisher()
+        self._replayed_end = 0
+        """The offset after the last batch that was replayed."""
+        if local.snapshot is not None:
+            self._publisher.replace(load_snapshot(local.snapshot))
+            self._replayed_end = local.snapshot.end_offset
+        self._replay()
+
+    @classmethod
+    def open(cls, node_id: int, cluster_id: str, directory: str | os.PathLike[str] | None = None) -> Self:
+        """Replay the copy in a directory, and go on from it; without one, know nothing yet and leave nothing behind.
+
+        Asks as node `node_id`; a leader of another cluster refuses. Raises as `LocalMetadata.open` does, and
+        MetadataError where what is there cannot be read or replayed.
+        """
+        local = LocalMetadata.open(directory)
+        try:
+            return cls(node_id, cluster_id, local)
+        except BaseException:
+            local.close()
+            raise
+
+    @property
+    def published(self) -> PublishedImage:
+        """What is committed, as far as it has come; any thread may read it."""
+        return self._publisher.published
+
+    @property
+    def image(self) -> ClusterImage:
+        """The image of what is committed."""
+        return self.published.image
+
+    @property
+    def applied_offset(self) -> int:
+        """The highest offset that is in the image; -1 before the first."""
+        return self.published.applied_offset
 
     def request(self) -> QuorumRequest:
         """Return what to ask the leader, or who is taken for it."""
         if self._snapshot is not None:
-            return self._snapshot.request(METADATA_PARTITION, self._node_id, self._cluster_id, self._leader_epoch)
-        offset, epoch = self._end
-        asked = FetchPartition(offset, _MAX_BYTES, self._leader_epoch, epoch, 0)
+            return self._snapshot.request(METADATA_PARTITION, self._node_id, self._cluster_id, self._state.leader_epoch)
+        while isinstance(step := ask(self._state, QUORUM_RULES, self._local.state()), Step):
+            self._take_step(step)
+        state = self._state
+        # A quorum's epochs begin with 0, as that of a log without any does.
+        asked = FetchPartition(state.fetch_offset, _MAX_BYTES, state.leader_epoch, max(state.last_fetched_epoch, 0), 0)
         return FetchRequest(
             partitions={METADATA_PARTITION: asked},
             topic_ids={METADATA_PARTITION.topic: METADATA_TOPIC_ID},
@@ -83,97 +110,137 @@ class FollowedMetadata:
     def take(self, response: QuorumResponse) -> OtherLeader | None:
         """Take the answer to the last request; return who else leads, None where the answer is the leader's.
 
-        Raises KafkaError where nobody is known to lead, or the leader refuses; MalformedResponseError; and for good
-        MetadataError where records cannot be read or replayed, and MetadataDivergedError.
+        Raises KafkaError where nobody is known to lead, or the leader refuses; MalformedResponseError; OSError where
+        the copy cannot be written now; and for good MetadataError where records cannot be read or replayed,
+        MetadataDivergedError, and other LogStoreErrors of the copy.
         """
+        try:
+            return self._take(response)
+        except BaseException:
+            # Whatever it was broken off in the middle of, it goes on from where the log is.
+            self._state = follow(QUORUM_RULES, self._state.leader_epoch, self._local.state())
+            raise
+
+    def close(self) -> None:
+        """Let go of the copy's files. What was published stays."""
+        try:
+            self._drop_snapshot()
+        finally:
+            self._local.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    # --- answers
+
+    def _take(self, response: QuorumResponse) -> OtherLeader | None:
         if isinstance(response, FetchSnapshotResponse):
-            self._take_snapshot(response)
+            self._take_piece(response)
             return None
         raise_for(response.error, "Fetch of the metadata")
         fetched = response.partitions.get(METADATA_PARTITION)
         if fetched is None:
             raise MalformedResponseError("the answer to a Fetch of the metadata does not tell of it")
-        if fetched.error in _LEADER_ERRORS and fetched.current_leader is not None:
-            leader_id, self._leader_epoch = fetched.current_leader
-            return OtherLeader(leader_id, self._leader_epoch, response.leaders.get(leader_id))
-        if fetched.error is not ErrorCode.NONE:
-            raise error_for(fetched.error, "Fetch of the metadata")
-        self._take_fetched(fetched)
+        other = other_leader(fetched, response.leaders)
+        if other is not None:
+            self._log, self._state = self._following(other.leader_epoch)
+            return other
+        answer = after_answer(self._state, self._local.state(), fetched)
+        if isinstance(answer, SnapshotId):
+            self._snapshot = self._local.receive(answer)
+            return None
+        self._take_step(answer)
+        self._replay()
         return None
 
-    @property
-    def _end(self) -> tuple[int, int]:
-        """The offset to fetch from, and the epoch of the batch before it."""
-        if not self._held:
-            return self._committed_end
-        return self._held[-1].last_offset + 1, self._held[-1].leader_epoch
+    def _take_step(self, step: Step) -> None:
+        if isinstance(step.action, Append):
+            self._append(step.action)
+            self._state = after_append(self._state, QUORUM_RULES, self._local.state(), step.action)
+            return
+        if step.action is not None:
+            # With a cut the log notes its high watermark: what lies below must be on stable storage by then, or a crash
+            # could bring back records there that were cut before.
+            self._local.log.flush()
+            self._log.cut(step.action, self._state.leader_epoch)
+        self._state = after_cut(step.state, self._local.state())
 
-    def _take_fetched(self, fetched: FetchedPartition) -> None:
-        offset, epoch = self._committed_end
-        if fetched.snapshot_id is not None:
-            # Fetched again and again, these would bring nothing.
-            if fetched.snapshot_id.end_offset <= offset:
-                raise MalformedResponseError(
-                    f"the metadata's leader offers a snapshot up to offset {fetched.snapshot_id.end_offset:,}, and "
-                    f"{offset:,} follows"
-                )
-            self._snapshot = FetchedSnapshot(fetched.snapshot_id)
-        elif fetched.diverging_epoch is not None:
-            if fetched.diverging_epoch.end_offset < offset:
-                raise MetadataDivergedError(offset, epoch, fetched.diverging_epoch)
-            if not self._held:
-                raise MalformedResponseError(
-                    f"the metadata's leader says that offset {offset:,} of epoch {epoch} diverges, and its own log "
-                    f"goes on to {fetched.diverging_epoch.end_offset:,}"
-                )
-            # What is committed is the leader's too; the rest is fetched anew.
-            self._held.clear()
-        else:
-            self._hold(fetched.records)
-            self._replay_up_to(fetched.high_watermark)
+    def _append(self, action: Append) -> None:
+        _ensure_goes_on(memoryview(action.records).toreadonly(), self._local.log.log_end_offset)
+        try:
+            self._log.append(action, self._state.leader_epoch)
+        except RefusedRecordsError as error:
+            raise MalformedResponseError(f"the answer to a Fetch of the metadata is refused: {error.fault}") from error
 
-    def _hold(self, records: bytes | memoryview) -> None:
-        for batch in _whole_batches(memoryview(records).toreadonly()):
-            expected, _ = self._end
-            if batch.base_offset != expected:
-                raise MalformedResponseError(
-                    f"the metadata's leader sent a batch at offset {batch.base_offset:,} where {expected:,} follows"
-                )
-            self._held.append(metadata_batch(batch))
-
-    def _replay_up_to(self, high_watermark: int) -> None:
-        while self._held and self._held[0].last_offset < high_watermark:
-            batch = self._held.popleft()
-            self._committed_end = batch.last_offset + 1, batch.leader_epoch
-            counting = self._transactions.take(batch)
-            if counting is not None:
-                self.image.replay_all(counting.records)
-                self.applied_offset = counting.last_offset
-
-    def _take_snapshot(self, response: FetchSnapshotResponse) -> None:
-        snapshot, self._snapshot = self._snapshot, None
-        # The leader may have changed, or have removed the snapshot: the next Fetch tells.
-        raise_for(response.error, "FetchSnapshot of the metadata")
+    def _take_piece(self, response: FetchSnapshotResponse) -> None:
+        snapshot = self._snapshot
         if snapshot is None:
             return
-        if not snapshot.take(response):
-            self._snapshot = snapshot
-            return
-        image = ClusterImage()
-        image.replay_all(snapshot.records())
-        self.image = image
-        self._held.clear()
-        self._transactions = Transactions()
-        self._committed_end = snapshot.id.end_offset, snapshot.id.epoch
-        self.applied_offset = snapshot.id.end_offset - 1
+        try:
+            raise_for(response.error, "FetchSnapshot of the metadata")
+            if snapshot.take(response):
+                self._install(snapshot)
+        except BaseException:
+            # The leader may have changed, or have removed the snapshot: the next Fetch tells.
+            self._drop_snapshot()
+            raise
+
+    def _install(self, snapshot: FetchedSnapshot) -> None:
+        # Before anything is replaced: it shows whether the snapshot is whole.
+        loaded = load_snapshot(snapshot.file)
+        self._local.install(snapshot)
+        self._snapshot = None
+        self._log, self._state = self._following(self._state.leader_epoch)
+        self._replayed_end = loaded.end_offset
+        self._publisher.replace(loaded)
+        self._publisher.publish()
+
+    def _drop_snapshot(self) -> None:
+        snapshot, self._snapshot = self._snapshot, None
+        if snapshot is not None:
+            snapshot.discard()
+
+    def _following(self, leader_epoch: int) -> tuple[FollowedLog, FetchState]:
+        """Begin to follow the leader of an epoch: what another has shown says nothing of its log."""
+        log = FollowedLog(METADATA_PARTITION, self._local.log, FetchObserver())
+        return log, follow(QUORUM_RULES, leader_epoch, self._local.state())
+
+    # --- replay
+
+    def _replay(self) -> None:
+        """Replay what is committed by now, and publish."""
+        local = self._local
+        if self._replayed_end < local.log.high_watermark:
+            try:
+                self._publisher.replay(self._unreplayed())
+            except InvalidReplayError as error:
+                raise error.placed(file=local.log.directory, position=None, offset=self._replayed_end) from error
+        self._publisher.publish()
+
+    def _unreplayed(self) -> Iterator[MetadataBatch]:
+        for batch in self._local.committed(self._replayed_end):
+            yield batch
+            self._replayed_end = batch.last_offset + 1
 
 
-def _whole_batches(records: memoryview) -> Iterator[Batch]:
-    """Give the batches that came whole: a leader cuts the last one off where its answer is full."""
+def _ensure_goes_on(records: memoryview, next_offset: int) -> None:
+    """Raise MalformedResponseError unless whole batches go on at an offset, without a hole.
+
+    What a leader has cut off at the end is left to whoever appends.
+    """
     try:
         for batch in read_batches(records):
             ensure_sound(batch)
-            yield batch
+            if batch.base_offset != next_offset:
+                raise MalformedResponseError(
+                    f"the metadata's leader sent a batch at offset {batch.base_offset:,} where {next_offset:,} follows"
+                )
+            next_offset = batch.last_offset + 1
     except TornBatchError:
         return
     except (InvalidBatchHeaderError, DamagedMetadataError) as error:

@@ -1,49 +1,60 @@
 """The thread that follows the quorum's metadata: a thin shell."""
 
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from itertools import cycle
 from threading import Condition
-from typing import Final
+from typing import ClassVar, Final
 
-from replication.metadata.errors import MetadataError
+from logstore.errors import LogStoreError
 from replication.metadata.image import ClusterImage
+from replication.metadata.image_publisher import PublishedImage
 from replication.protocol.addresses import Address
 from replication.protocol.client.client_settings import ClientSettings
 from replication.protocol.client.connection import Connection
 from replication.protocol.errors import KafkaError
 from replication.quorum.active_controller import ActiveController
 from replication.quorum.errors import MetadataDivergedError, MetadataRefusedError
-from replication.quorum.followed_metadata import FollowedMetadata, OtherLeader
+from replication.quorum.followed_metadata import FollowedMetadata
+from replication.quorum.following import OtherLeader
 from replication.quorum.metadata_observer import MetadataObserver
 from replication.worker_thread import WorkerThread
 
 _REQUEST_TIMEOUT_MS: Final = 2_000
 """Kafka: controller.quorum.request.timeout.ms, controller.quorum.fetch.timeout.ms."""
-_FOR_GOOD: Final = (MetadataError, MetadataDivergedError)
+_FOR_GOOD: Final = (LogStoreError, MetadataDivergedError)
+_NOTHING: Final = PublishedImage(ClusterImage().frozen())
 
 
 class MetadataFollower(WorkerThread):
     """Finds the quorum's leader through any of its controllers, and replays what is committed, until it is stopped.
 
-    Names the leader to `controller`. After `failure` nothing is replayed any more; all else is tried again.
+    Names the leader to `controller`. After `failure` nothing is replayed any more; all else is tried again. Any thread
+    may read what is `published`, without a lock.
     """
+
+    PASSING: ClassVar[tuple[type[Exception], ...]] = (*WorkerThread.PASSING, LogStoreError)
 
     def __init__(
         self,
         bootstrap: Iterable[Address],
-        followed: FollowedMetadata,
+        open_metadata: Callable[[], FollowedMetadata],
         settings: ClientSettings,
         controller: ActiveController,
         observer: MetadataObserver,
         on_failure: Callable[[BaseException], object] = lambda _: None,
     ) -> None:
-        """`bootstrap` are controllers to begin with (Kafka: controller.quorum.bootstrap.servers); `start` begins."""
+        """`bootstrap` are controllers to begin with (Kafka: controller.quorum.bootstrap.servers); `start` begins.
+
+        `open_metadata` is called by the thread, which closes what it returns.
+        """
         super().__init__("metadata-follower")
         self.failure: BaseException | None = None
         self._next_bootstrap = cycle(bootstrap)
-        self._followed = followed
+        self._open_metadata = open_metadata
+        self._followed: FollowedMetadata | None = None
+        self._published = _NOTHING
         self._settings = replace(
             settings,
             connect_timeout_ms=min(settings.connect_timeout_ms, _REQUEST_TIMEOUT_MS),
@@ -56,40 +67,55 @@ class MetadataFollower(WorkerThread):
         self._target: Address | None = None
 
     @property
+    def published(self) -> PublishedImage:
+        """What is committed, as far as it has come: a value that nothing changes any more."""
+        return self._published
+
+    @property
     def applied_offset(self) -> int:
         """The highest offset that is in the image; -1 before the first."""
-        return self._followed.applied_offset
+        return self._published.applied_offset
 
     @contextmanager
     def image(self) -> Iterator[ClusterImage]:
-        """Hold the image still; it is as of `applied_offset`."""
-        with self._changed:
-            yield self._followed.image
+        """Give the image that is published now; `published` tells its offset too."""
+        yield self._published.image
 
     def wait_for(self, condition: Callable[[ClusterImage], bool], seconds: float) -> bool:
         """Return whether the image is so, at once or within this time; False at the end of following too."""
         with self._changed:
             self._changed.wait_for(
-                lambda: self._stopped.is_set() or self.failure is not None or condition(self._followed.image), seconds
+                lambda: self._stopped.is_set() or self.failure is not None or condition(self._published.image), seconds
             )
-            return condition(self._followed.image)
+            return condition(self._published.image)
 
     def _wake(self) -> None:
         with self._changed:
             self._changed.notify_all()
 
+    def _run(self) -> None:
+        try:
+            super()._run()
+        finally:
+            if self._followed is not None:
+                with suppress(OSError, LogStoreError):  # what could not be written the next start fetches again
+                    self._followed.close()
+
     def _round(self) -> None:
+        followed = self._followed
+        if followed is None:
+            followed = self._followed = self._open_metadata()
+            self._publish(followed.published)
         connection = self._connection or self._hold(
             Connection.open(self._target or next(self._next_bootstrap), self._settings)
         )
-        connection.send(self._followed.request())
+        connection.send(followed.request())
         _, response = connection.receive()
         try:
-            with self._changed:
-                other = self._followed.take(response)
-                self._changed.notify_all()
+            other = followed.take(response)
         except KafkaError as error:
             raise MetadataRefusedError(error.code, connection.address) from error
+        self._publish(followed.published)
         if other is not None:
             self._turn_to(other, connection)
             return
@@ -97,6 +123,14 @@ class MetadataFollower(WorkerThread):
         self._target = connection.address
         if self._controller.found(connection.address):
             self._observer.controller_changed(str(connection.address))
+
+    def _publish(self, published: PublishedImage) -> None:
+        if published is self._published or published.applied_offset < 0:
+            return
+        with self._changed:
+            self._published = published
+            self._changed.notify_all()
+        self._observer.metadata_published(published)
 
     def _turn_to(self, other: OtherLeader, connection: Connection) -> None:
         """Go to who leads; where it is not told where that listens, try one controller after the other."""

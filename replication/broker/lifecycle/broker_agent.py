@@ -1,5 +1,6 @@
 """A process's place among a cluster's brokers: registered, alive, and up to date with the metadata."""
 
+import os
 from collections.abc import Collection, Iterable
 from contextlib import suppress
 from types import TracebackType
@@ -43,10 +44,13 @@ class BrokerAgent:
         *,
         client_settings: ClientSettings = _DEFAULT,
         observer: LifecycleObserver | None = None,
+        metadata_directory: str | os.PathLike[str] | None = None,
     ) -> None:
         """Connect to nobody yet. `controllers` are some to begin with (Kafka: controller.quorum.bootstrap.servers).
 
-        `client_settings` say how their listener is protected. Raises InvalidAddressError.
+        `client_settings` say how their listener is protected. `metadata_directory` is where a copy of the metadata is
+        kept, from which the next start goes on (Kafka: metadata.log.dir); it is no directory of the broker's logs.
+        Without one all metadata is fetched at each start. Raises InvalidAddressError.
         """
         self.identity = identity
         self.incarnation_id = uuid4()
@@ -55,7 +59,7 @@ class BrokerAgent:
         observer = observer or LifecycleObserver()
         self.metadata = MetadataFollower(
             parse_addresses(controllers) if isinstance(controllers, str) else tuple(controllers),
-            FollowedMetadata(identity.broker_id, identity.cluster_id),
+            lambda: FollowedMetadata.open(identity.broker_id, identity.cluster_id, metadata_directory),
             client_settings,
             self._controller,
             observer,

@@ -22,6 +22,7 @@ from replication.broker.broker_settings import BrokerSettings
 from replication.broker.lifecycle.broker_agent import BrokerAgent
 from replication.broker.lifecycle.lifecycle import BrokerState
 from replication.broker.lifecycle.lifecycle_observer import LifecycleObserver
+from replication.metadata.image_publisher import PublishedImage
 from replication.protocol.client.connection import Connection
 from replication.protocol.error_code import ErrorCode
 from replication.protocol.messages.broker_registration import Listener
@@ -43,6 +44,7 @@ class Ear(LifecycleObserver):
         self.refusals: list[Exception] = []
         self.controllers: list[str] = []
         self.interruptions: list[Exception] = []
+        self.published: list[PublishedImage] = []
         self._heard = threading.Condition()
 
     def wait_for(self, condition: Callable[[], bool]) -> None:
@@ -70,6 +72,9 @@ class Ear(LifecycleObserver):
 
     def metadata_interrupted(self, error: Exception) -> None:
         self._hear(self.interruptions, error)
+
+    def metadata_published(self, published: PublishedImage) -> None:
+        self._hear(self.published, published)
 
     def _hear(self, what: list[Any], news: object) -> None:
         with self._heard:

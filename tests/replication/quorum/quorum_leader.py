@@ -60,6 +60,8 @@ class QuorumLeader:
         self.high_watermark = 0
         self.log: list[Written] = []
         self.snapshot: tuple[SnapshotId, bytes] | None = None
+        self._compacted = ClusterImage()
+        """What the snapshot says."""
         self.elect()
 
     @property
@@ -94,7 +96,8 @@ class QuorumLeader:
         committed = [each for each in self.log if each.end_offset <= self.high_watermark]
         last = committed[-1]
         content = io.BytesIO()
-        image_records = list(self.image().records())
+        self._compacted = self.image()
+        image_records = list(self._compacted.records())
         batches = [[encode_control(SnapshotHeader(last_contained_log_timestamp=0), 0)]]
         batches += [[Record(-1, 0, None, encode(record))] for record in image_records]
         batches += [[encode_control(SnapshotFooter(), 0)]]
@@ -106,8 +109,9 @@ class QuorumLeader:
         self.log = self.log[len(committed) :]
 
     def image(self) -> ClusterImage:
-        """What replaying the committed records gives; only before the first `compact`."""
+        """What replaying the committed records gives; no transaction may be open at a `compact`."""
         image, held = ClusterImage(), None
+        image.replay_all(self._compacted.records())
         for each in self.log:
             for record in each.records if each.end_offset <= self.high_watermark else ():
                 if isinstance(record, BeginTransactionRecord):
@@ -133,6 +137,8 @@ class QuorumLeader:
             return FetchResponse(error=ErrorCode.INCONSISTENT_CLUSTER_ID, partitions={})
         assert request.topic_ids == {METADATA.topic: METADATA_ID}
         asked = request.partitions[METADATA]
+        if asked.last_fetched_epoch < 0 or asked.last_fetched_epoch > asked.current_leader_epoch:
+            return FetchResponse(partitions={METADATA: FetchedPartition(ErrorCode.INVALID_REQUEST, -1)})
         error = self._refusal(asked.current_leader_epoch)
         if error is not ErrorCode.NONE:
             told = FetchedPartition(error, -1, current_leader=LeaderIdAndEpoch(LEADER, self.epoch))

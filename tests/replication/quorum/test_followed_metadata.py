@@ -1,7 +1,9 @@
 """What is committed is replayed, once and in order, whatever the quorum's leader goes through meanwhile."""
 
 import random
+from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 from uuid import UUID
 
 import pytest
@@ -9,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from epoch import EndOffset
-from replication.metadata.errors import InvalidReplayError
+from replication.metadata.errors import InvalidMetadataSnapshotError, InvalidReplayError
 from replication.metadata.image import ClusterImage
 from replication.metadata.records import (
     AbortTransactionRecord,
@@ -25,7 +27,8 @@ from replication.protocol.errors import KafkaError, MalformedResponseError
 from replication.protocol.messages.fetch import FetchedPartition, FetchRequest, FetchResponse, SnapshotId
 from replication.protocol.messages.fetch_snapshot import FetchSnapshotResponse
 from replication.quorum.errors import MetadataDivergedError
-from replication.quorum.followed_metadata import FollowedMetadata, OtherLeader
+from replication.quorum.followed_metadata import FollowedMetadata
+from replication.quorum.following import OtherLeader
 from tests.replication.metadata.histories import History
 from tests.replication.quorum.quorum_leader import LEADER, METADATA, METADATA_ID, QuorumLeader
 
@@ -33,8 +36,10 @@ ADDRESS = Address("controller", 9093)
 TOPIC = TopicRecord(name="orders", topic_id=METADATA_ID)
 
 
-def follower() -> FollowedMetadata:
-    return FollowedMetadata(9, "cluster")
+@pytest.fixture
+def followed() -> Iterator[FollowedMetadata]:
+    with FollowedMetadata.open(9, "cluster") as followed:
+        yield followed
 
 
 def step(followed: FollowedMetadata, leader: QuorumLeader, max_bytes: int = 1 << 20) -> OtherLeader | None:
@@ -54,34 +59,34 @@ def follow(followed: FollowedMetadata, leader: QuorumLeader, max_bytes: int = 1 
 @given(st.integers(0, 2**32))
 def test_the_image_is_that_of_what_is_committed_and_never_ahead(seed: int) -> None:
     chance = random.Random(seed)
-    history, leader, followed = History(chance), QuorumLeader(), follower()
-    written = 0
-    for _ in range(chance.randrange(5, 40)):
-        match chance.randrange(8):
-            case 0 | 1 | 2:
-                history.go_on(1)
-            case 3 | 4:
-                size = chance.randrange(1, 5)
-                batch = history.records[written : written + size]
-                if batch:
-                    leader.append(*batch)
-                    written += len(batch)
-            case 5:
-                ends = [each.end_offset for each in leader.log if each.end_offset > leader.high_watermark]
-                leader.commit(chance.choice([leader.high_watermark, *ends]))
-            case 6:
-                step(followed, leader, max_bytes=chance.choice((1, 50, 500)))
-                assert followed.applied_offset < leader.high_watermark
-            case 7:
-                leader.lose_uncommitted()
-                written = sum(len(each.records) for each in leader.log)
-    leader.commit()
-    follow(followed, leader)
-    assert followed.image == leader.image()
+    history, leader, written = History(chance), QuorumLeader(), 0
+    with FollowedMetadata.open(9, "cluster") as followed:
+        for _ in range(chance.randrange(5, 40)):
+            match chance.randrange(8):
+                case 0 | 1 | 2:
+                    history.go_on(1)
+                case 3 | 4:
+                    size = chance.randrange(1, 5)
+                    batch = history.records[written : written + size]
+                    if batch:
+                        leader.append(*batch)
+                        written += len(batch)
+                case 5:
+                    ends = [each.end_offset for each in leader.log if each.end_offset > leader.high_watermark]
+                    leader.commit(chance.choice([leader.high_watermark, *ends]))
+                case 6:
+                    step(followed, leader, max_bytes=chance.choice((1, 50, 500)))
+                    assert followed.applied_offset < leader.high_watermark
+                case 7:
+                    leader.lose_uncommitted()
+                    written = sum(len(each.records) for each in leader.log)
+        leader.commit()
+        follow(followed, leader)
+        assert followed.image == leader.image()
 
 
-def test_the_leader_is_asked_for_and_told_with_its_address() -> None:
-    followed, leader = follower(), QuorumLeader()
+def test_the_leader_is_asked_for_and_told_with_its_address(followed: FollowedMetadata) -> None:
+    leader = QuorumLeader()
     leader.epoch, leader.listens_at = 7, ADDRESS
     request = followed.request()
     assert isinstance(request, FetchRequest)
@@ -90,13 +95,13 @@ def test_the_leader_is_asked_for_and_told_with_its_address() -> None:
     assert step(followed, leader) is None
 
 
-def test_where_the_leader_listens_may_be_unknown_as_before_37() -> None:
-    followed, leader = follower(), QuorumLeader()
+def test_where_the_leader_listens_may_be_unknown_as_before_37(followed: FollowedMetadata) -> None:
+    leader = QuorumLeader()
     assert step(followed, leader) == OtherLeader(LEADER, 1, None)
 
 
-def test_a_transaction_counts_when_it_has_ended() -> None:
-    followed, leader = follower(), QuorumLeader()
+def test_a_transaction_counts_when_it_has_ended(followed: FollowedMetadata) -> None:
+    leader = QuorumLeader()
     leader.append(NoOpRecord())
     leader.append(BeginTransactionRecord(name="t"), TOPIC)
     leader.commit()
@@ -110,8 +115,8 @@ def test_a_transaction_counts_when_it_has_ended() -> None:
     assert "orders" in followed.image.topics.by_name
 
 
-def test_an_aborted_transaction_does_not_count() -> None:
-    followed, leader = follower(), QuorumLeader()
+def test_an_aborted_transaction_does_not_count(followed: FollowedMetadata) -> None:
+    leader = QuorumLeader()
     leader.append(BeginTransactionRecord(name="t"), TOPIC)
     leader.append(AbortTransactionRecord(reason="r"))
     leader.commit()
@@ -120,8 +125,8 @@ def test_an_aborted_transaction_does_not_count() -> None:
 
 
 @pytest.mark.parametrize("piece", [7, 100, 1 << 20])
-def test_a_snapshot_is_fetched_where_the_log_does_not_go_back_so_far(piece: int) -> None:
-    history, leader, followed = History(random.Random(1)), QuorumLeader(), follower()
+def test_a_snapshot_is_fetched_where_the_log_does_not_go_back_so_far(followed: FollowedMetadata, piece: int) -> None:
+    history, leader = History(random.Random(1)), QuorumLeader()
     history.go_on(20)
     leader.append(*history.records)
     leader.commit()
@@ -132,8 +137,8 @@ def test_a_snapshot_is_fetched_where_the_log_does_not_go_back_so_far(piece: int)
     assert followed.image == history.image
 
 
-def test_who_falls_behind_the_leaders_log_goes_on_from_a_snapshot() -> None:
-    followed, leader = follower(), QuorumLeader()
+def test_who_falls_behind_the_leaders_log_goes_on_from_a_snapshot(followed: FollowedMetadata) -> None:
+    leader = QuorumLeader()
     leader.commit()
     follow(followed, leader)
     leader.append(TOPIC)
@@ -143,8 +148,8 @@ def test_who_falls_behind_the_leaders_log_goes_on_from_a_snapshot() -> None:
     assert "orders" in followed.image.topics.by_name
 
 
-def test_a_snapshot_that_is_gone_is_not_asked_for_again() -> None:
-    followed, leader = follower(), QuorumLeader()
+def test_a_snapshot_that_is_gone_is_not_asked_for_again(followed: FollowedMetadata) -> None:
+    leader = QuorumLeader()
     leader.append(TOPIC)
     leader.commit()
     leader.compact()
@@ -158,8 +163,8 @@ def test_a_snapshot_that_is_gone_is_not_asked_for_again() -> None:
 
 
 @pytest.mark.parametrize("change", [{"position": 1}, {"data": b""}, {"size": 3}])
-def test_a_piece_that_was_not_asked_for_is_refused(change: dict[str, object]) -> None:
-    followed, leader = follower(), QuorumLeader()
+def test_a_piece_that_was_not_asked_for_is_refused(followed: FollowedMetadata, change: dict[str, object]) -> None:
+    leader = QuorumLeader()
     leader.commit()
     leader.compact()
     for _ in range(2):
@@ -170,8 +175,8 @@ def test_a_piece_that_was_not_asked_for_is_refused(change: dict[str, object]) ->
         followed.take(replace(piece, **change))
 
 
-def test_metadata_that_was_committed_and_is_gone_is_an_error_for_good() -> None:
-    followed, leader = follower(), QuorumLeader()
+def test_metadata_that_was_committed_and_is_gone_is_an_error_for_good(followed: FollowedMetadata) -> None:
+    leader = QuorumLeader()
     leader.append(TOPIC)
     leader.commit()
     follow(followed, leader)
@@ -183,8 +188,10 @@ def test_metadata_that_was_committed_and_is_gone_is_an_error_for_good() -> None:
 
 
 @pytest.mark.parametrize("end_offset", [2, 3, 2**62])
-def test_a_leader_that_diverges_where_it_agrees_is_not_followed_on_and_on(end_offset: int) -> None:
-    followed, leader = follower(), QuorumLeader()
+def test_a_leader_that_diverges_where_it_agrees_is_not_followed_on_and_on(
+    followed: FollowedMetadata, end_offset: int
+) -> None:
+    leader = QuorumLeader()
     leader.append(TOPIC)
     leader.commit()
     follow(followed, leader)
@@ -198,8 +205,8 @@ def test_a_leader_that_diverges_where_it_agrees_is_not_followed_on_and_on(end_of
 
 
 @pytest.mark.parametrize("end_offset", [0, 1, 2])
-def test_a_snapshot_of_what_is_known_is_not_fetched(end_offset: int) -> None:
-    followed, leader = follower(), QuorumLeader()
+def test_a_snapshot_of_what_is_known_is_not_fetched(followed: FollowedMetadata, end_offset: int) -> None:
+    leader = QuorumLeader()
     leader.append(TOPIC)
     leader.commit()
     follow(followed, leader)
@@ -209,8 +216,8 @@ def test_a_snapshot_of_what_is_known_is_not_fetched(end_offset: int) -> None:
     assert isinstance(followed.request(), FetchRequest)
 
 
-def test_records_that_do_not_follow_are_an_error_for_good() -> None:
-    followed, leader = follower(), QuorumLeader()
+def test_records_that_do_not_follow_are_an_error_for_good(followed: FollowedMetadata) -> None:
+    leader = QuorumLeader()
     leader.append(UnregisterBrokerRecord(broker_id=4, broker_epoch=1))
     leader.commit()
     step(followed, leader)
@@ -218,22 +225,22 @@ def test_records_that_do_not_follow_are_an_error_for_good() -> None:
         step(followed, leader)
 
 
-def test_another_clusters_leader_refuses() -> None:
+def test_another_clusters_leader_refuses(followed: FollowedMetadata) -> None:
     with pytest.raises(KafkaError, match="INCONSISTENT_CLUSTER_ID"):
-        step(follower(), QuorumLeader("other"))
+        step(followed, QuorumLeader("other"))
 
 
-def test_an_answer_without_a_leader_is_an_error() -> None:
+def test_an_answer_without_a_leader_is_an_error(followed: FollowedMetadata) -> None:
     silent = FetchedPartition(ErrorCode.NOT_LEADER_OR_FOLLOWER, -1)
     with pytest.raises(KafkaError, match="NOT_LEADER_OR_FOLLOWER"):
-        follower().take(FetchResponse(partitions={METADATA: silent}))
+        followed.take(FetchResponse(partitions={METADATA: silent}))
     with pytest.raises(MalformedResponseError, match="does not tell of it"):
-        follower().take(FetchResponse(partitions={}))
+        followed.take(FetchResponse(partitions={}))
 
 
 @pytest.mark.parametrize("damage", ["checksum", "magic", "length", "a hole"])
-def test_what_is_damaged_on_the_way_is_refused_and_fetched_again(damage: str) -> None:
-    followed, leader = follower(), QuorumLeader()
+def test_what_is_damaged_on_the_way_is_refused_and_fetched_again(followed: FollowedMetadata, damage: str) -> None:
+    leader = QuorumLeader()
     leader.append(TOPIC)
     leader.commit()
     step(followed, leader)
@@ -249,3 +256,107 @@ def test_what_is_damaged_on_the_way_is_refused_and_fetched_again(damage: str) ->
     assert followed.applied_offset == -1
     follow(followed, leader)
     assert "orders" in followed.image.topics.by_name
+
+
+def test_a_start_goes_on_where_the_one_before_it_ended(tmp_path: Path) -> None:
+    leader = QuorumLeader()
+    leader.append(TOPIC)
+    leader.commit()
+    with FollowedMetadata.open(9, "cluster", tmp_path) as followed:
+        follow(followed, leader)
+    leader.append(TopicRecord(name="more", topic_id=UUID(int=77)))
+    leader.commit()
+    with FollowedMetadata.open(9, "cluster", tmp_path) as again:
+        assert (again.applied_offset, again.image) == (1, followed.image)
+        assert again.published.changes.topics == {TOPIC.topic_id}
+        request = again.request()
+        assert isinstance(request, FetchRequest)
+        asked = request.partitions[METADATA]
+        assert (asked.fetch_offset, asked.last_fetched_epoch, asked.current_leader_epoch) == (2, 1, 1)
+        follow(again, leader)
+        assert again.published.changes.topics == {UUID(int=77)}
+
+
+def test_a_start_goes_on_from_a_snapshot_that_was_fetched(tmp_path: Path) -> None:
+    leader = QuorumLeader()
+    leader.append(TOPIC)
+    leader.commit()
+    leader.compact()
+    with FollowedMetadata.open(9, "cluster", tmp_path) as followed:
+        follow(followed, leader)
+    with FollowedMetadata.open(9, "cluster", tmp_path) as again:
+        assert (again.applied_offset, again.image) == (1, leader.image())
+        request = again.request()
+        assert isinstance(request, FetchRequest)
+        assert (request.partitions[METADATA].fetch_offset, request.partitions[METADATA].last_fetched_epoch) == (2, 1)
+
+
+def test_what_is_not_committed_is_not_replayed_by_the_next_start_either(tmp_path: Path) -> None:
+    leader = QuorumLeader()
+    leader.commit()
+    with FollowedMetadata.open(9, "cluster", tmp_path) as followed:
+        follow(followed, leader)
+        leader.append(TOPIC)
+        step(followed, leader)
+    with FollowedMetadata.open(9, "cluster", tmp_path) as again:
+        assert not again.image.topics.by_name
+        leader.lose_uncommitted()
+        leader.append(TopicRecord(name="more", topic_id=UUID(int=77)))
+        leader.commit()
+        follow(again, leader)
+        assert set(again.image.topics.by_name) == {"more"}
+
+
+def test_only_what_another_leader_does_not_have_is_fetched_anew(followed: FollowedMetadata) -> None:
+    """Two batches are not committed; the next leader has one of them."""
+    leader = QuorumLeader()
+    leader.commit()
+    follow(followed, leader)
+    leader.append(NoOpRecord())
+    leader.append(TOPIC)
+    step(followed, leader)
+    leader.log.pop()
+    leader.elect()
+    step(followed, leader)
+    step(followed, leader)
+    request = followed.request()
+    assert isinstance(request, FetchRequest)
+    assert request.partitions[METADATA].fetch_offset == 2
+    log = followed._local.log
+    assert log.recovery_point >= log.high_watermark, "after a crash, records that were cut could seem committed"
+    leader.commit()
+    follow(followed, leader)
+    assert not followed.image.topics.by_name
+
+
+def test_another_clusters_copy_is_not_followed_further(tmp_path: Path) -> None:
+    leader, other = QuorumLeader(), QuorumLeader()
+    leader.append(TOPIC)
+    leader.commit()
+    with FollowedMetadata.open(9, "cluster", tmp_path) as followed:
+        follow(followed, leader)
+    with (
+        FollowedMetadata.open(9, "cluster", tmp_path) as again,
+        pytest.raises(MetadataDivergedError, match="committed up to offset 2 of epoch 1"),
+    ):
+        follow(again, other)
+
+
+def test_a_damaged_snapshot_is_an_error_for_good_and_replaces_nothing(followed: FollowedMetadata) -> None:
+    leader = QuorumLeader()
+    leader.append(TOPIC)
+    leader.commit()
+    follow(followed, leader)
+    leader.append(NoOpRecord())
+    leader.commit()
+    leader.compact()
+    assert leader.snapshot is not None
+    snapshot_id, content = leader.snapshot
+    leader.snapshot = snapshot_id, content[:-1] + bytes([content[-1] ^ 1])
+    step(followed, leader)
+    with pytest.raises(InvalidMetadataSnapshotError, match="checksum"):
+        step(followed, leader)
+    assert followed.applied_offset == 1
+    leader.snapshot = snapshot_id, content
+    follow(followed, leader)
+    assert followed.image == leader.image()

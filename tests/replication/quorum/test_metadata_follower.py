@@ -1,21 +1,25 @@
 """The thread that follows the quorum's metadata: through whom it finds the leader, and what ends it."""
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
+from pathlib import Path
 from threading import Event
+from uuid import UUID
 
 import pytest
 
+from logstore.errors import DirectoryLockedError
 from replication.broker.broker_identity import BrokerIdentity
 from replication.broker.lifecycle.broker_agent import BrokerAgent
 from replication.broker.lifecycle.errors import BrokerStoppedError
 from replication.broker.lifecycle.lifecycle import BrokerState
-from replication.metadata.errors import InvalidReplayError
+from replication.metadata.errors import InvalidMetadataSnapshotError, InvalidReplayError
 from replication.metadata.records import NoOpRecord, TopicRecord, UnregisterBrokerRecord
 from replication.protocol.addresses import Address
 from replication.protocol.client.client_settings import ClientSettings
 from replication.quorum.active_controller import ActiveController
 from replication.quorum.followed_metadata import FollowedMetadata
+from replication.quorum.local_metadata import LocalMetadata
 from replication.quorum.metadata_follower import MetadataFollower
 from tests.oracle.broker import free_port
 from tests.replication.broker.lifecycle.scripted_controller import ScriptedController
@@ -26,10 +30,13 @@ TOPIC = TopicRecord(name="orders", topic_id=METADATA_ID)
 
 
 @contextmanager
-def following(*bootstrap: Address, ear: Ear | None = None) -> Iterator[tuple[MetadataFollower, ActiveController]]:
+def following(
+    *bootstrap: Address, ear: Ear | None = None, directory: Path | None = None
+) -> Iterator[tuple[MetadataFollower, ActiveController]]:
     controller = ActiveController()
-    metadata = FollowedMetadata(9, "cluster")
-    follower = MetadataFollower(bootstrap, metadata, ClientSettings(), controller, ear or Ear())
+    follower = MetadataFollower(
+        bootstrap, lambda: FollowedMetadata.open(9, "cluster", directory), ClientSettings(), controller, ear or Ear()
+    )
     follower.start()
     try:
         yield follower, controller
@@ -66,6 +73,69 @@ def test_the_leader_is_found_where_another_controller_says_that_it_listens() -> 
             assert controller.wait(SECONDS) == broker.address
     assert ear.controllers == [str(broker.address)]
     assert ear.interruptions == []
+
+
+def test_each_image_is_published_with_what_has_changed_and_stays() -> None:
+    leader, ear = QuorumLeader(), Ear()
+    leader.append(TOPIC)
+    leader.commit()
+    with ScriptedController(leader=leader).listen() as broker, following(broker.address, ear=ear) as (follower, _):
+        ear.wait_for(lambda: len(ear.published) == 1)
+        first = follower.published
+        leader.append(TopicRecord(name="more", topic_id=UUID(int=77)))
+        leader.commit()
+        ear.wait_for(lambda: len(ear.published) == 2)
+        assert follower.published is ear.published[1]
+    assert first is ear.published[0]
+    assert [set(each.changes.topics) for each in ear.published] == [{METADATA_ID}, {UUID(int=77)}]
+    assert set(first.image.topics.by_name) == {"orders"}
+    assert set(follower.published.image.topics.by_name) == {"orders", "more"}
+
+
+def test_what_was_committed_is_there_again_before_any_controller_answers(tmp_path: Path) -> None:
+    leader = QuorumLeader()
+    leader.append(TOPIC)
+    leader.commit()
+    with (
+        ScriptedController(leader=leader).listen() as broker,
+        following(broker.address, directory=tmp_path) as (follower, _),
+    ):
+        assert follower.wait_for(lambda image: "orders" in image.topics.by_name, SECONDS)
+    nobody = Address("127.0.0.1", free_port())
+    with following(nobody, directory=tmp_path) as (follower, _):
+        assert follower.wait_for(lambda image: "orders" in image.topics.by_name, SECONDS)
+        assert follower.applied_offset == 1
+
+
+def failure_of(directory: Path) -> BaseException | None:
+    """Follow into a directory that is of no use, and return what ended it."""
+    failed = Event()
+    follower = MetadataFollower(
+        [Address("127.0.0.1", free_port())],
+        lambda: FollowedMetadata.open(9, "cluster", directory),
+        ClientSettings(),
+        ActiveController(),
+        Ear(),
+        lambda _: failed.set(),
+    )
+    follower.start()
+    assert failed.wait(SECONDS)
+    follower.stop()
+    return follower.failure
+
+
+def test_a_copy_that_another_has_open_ends_it(tmp_path: Path) -> None:
+    with closing(LocalMetadata.open(tmp_path)):
+        assert isinstance(failure_of(tmp_path), DirectoryLockedError)
+
+
+def test_a_copy_that_cannot_be_read_ends_it(tmp_path: Path) -> None:
+    directory = tmp_path / "__cluster_metadata-0"
+    directory.mkdir()
+    (directory / "00000000000000000002-0000000001.checkpoint").write_bytes(b"no snapshot")
+    failure = failure_of(tmp_path)
+    assert isinstance(failure, InvalidMetadataSnapshotError)
+    assert str(directory) in str(failure)
 
 
 def test_waiting_for_what_does_not_come_ends() -> None:

@@ -1,0 +1,137 @@
+"""The copy of the metadata that a node keeps: the log `__cluster_metadata-0`, and the snapshot that it goes on from."""
+
+import os
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Final, Self
+
+from epoch import EpochHistory
+from epoch.filesystem import REAL, FileSystem
+from logstore import Log, LogConfig, TopicPartition
+from logstore.file_name import FileKind, parse_file_name
+from logstore.log.isolation import Isolation
+from replication.fetcher.log_state import LogState
+from replication.metadata.batches import MetadataBatch
+from replication.metadata.metadata_log import read_metadata
+from replication.metadata.snapshot import MetadataSnapshot
+from replication.protocol.messages.fetch import SnapshotId
+from replication.quorum.fetched_snapshot import PARTIAL_SUFFIX, FetchedSnapshot
+
+METADATA_PARTITION: Final = TopicPartition("__cluster_metadata", 0)
+
+_CONFIG: Final = LogConfig(retention_ms=-1, max_message_bytes=8 << 20)
+"""Only snapshots replace records. Kafka: MetadataLogConfig, KafkaRaftClient.MAX_BATCH_SIZE_BYTES."""
+
+
+class LocalMetadata:
+    """Log and snapshot in Kafka's own files (Kafka: KafkaMetadataLog). Methods raise OSError and LogStoreError.
+
+    What is below the high watermark stays: the quorum never takes it back.
+    """
+
+    def __init__(self, log: Log, filesystem: FileSystem, temporary: "TemporaryDirectory[str] | None" = None) -> None:
+        """See `open`."""
+        self.log = log
+        self.snapshot = MetadataSnapshot.latest(log.directory)
+        """The one that reaches furthest; None before the first."""
+        self._filesystem = filesystem
+        self._temporary = temporary
+        self._remove_leftovers()
+        self._go_on_from_snapshot()
+
+    @classmethod
+    def open(cls, directory: str | os.PathLike[str] | None = None, filesystem: FileSystem = REAL) -> Self:
+        """Open what stands in a directory, or begin there (Kafka: metadata.log.dir); nobody else may have it open.
+
+        Without one, a temporary one is made, and removed by `close`. Raises as `Log.open` does.
+        """
+        if directory is not None:
+            return cls._open(Path(directory), filesystem)
+        temporary = TemporaryDirectory(prefix="epochlog-metadata-")
+        try:
+            return cls._open(Path(temporary.name), filesystem, temporary)
+        except BaseException:
+            temporary.cleanup()
+            raise
+
+    @classmethod
+    def _open(cls, directory: Path, filesystem: FileSystem, temporary: "TemporaryDirectory[str] | None" = None) -> Self:
+        filesystem.make_directories(directory)
+        log = Log.open(directory / str(METADATA_PARTITION), _CONFIG, filesystem=filesystem)
+        try:
+            return cls(log, filesystem, temporary)
+        except BaseException:
+            log.abandon()
+            raise
+
+    def close(self) -> None:
+        """Let go of the files, whatever is raised; closing again does nothing."""
+        try:
+            self.log.close()
+        except BaseException:
+            self.log.abandon()
+            raise
+        finally:
+            if self._temporary is not None:
+                self._temporary.cleanup()
+
+    def state(self) -> LogState:
+        """Return where the log stands; the epoch of a snapshot that it goes on from is the first in its history."""
+        log, history = self.log, self.log.epochs.history
+        if self.snapshot is not None and 0 < self.snapshot.end_offset == log.log_start_offset:
+            # Kafka: KafkaMetadataLog.lastFetchedEpoch.
+            later = [entry for entry in history.entries if entry.epoch > self.snapshot.epoch]
+            history = EpochHistory([(self.snapshot.epoch, self.snapshot.end_offset - 1), *later])
+        return LogState(log.log_start_offset, log.log_end_offset, log.high_watermark, history)
+
+    def committed(self, start_offset: int) -> Iterator[MetadataBatch]:
+        """Read the batches below the high watermark, from the one that holds an offset on. Raises MetadataError."""
+        return read_metadata(self.log, start_offset, isolation=Isolation.HIGH_WATERMARK)
+
+    def receive(self, snapshot_id: SnapshotId) -> FetchedSnapshot:
+        """Begin a file for a snapshot that is to be fetched."""
+        return FetchedSnapshot(snapshot_id, self.log.directory, self._filesystem)
+
+    def install(self, fetched: FetchedSnapshot) -> None:
+        """Go on from a snapshot that has come whole: it replaces the log, and the snapshots before it.
+
+        After a crash on the way, the next `open` finishes it.
+        """
+        part = fetched.file
+        path = part.path.with_name(part.path.name.removesuffix(PARTIAL_SUFFIX))
+        self._filesystem.rename(part.path, path)
+        self._filesystem.fsync_directory(path.parent)
+        self.log.truncate_fully_and_start_at(part.end_offset)
+        self.snapshot = MetadataSnapshot(path, part.end_offset, part.epoch)
+        with suppress(OSError):  # the next `open` removes them
+            self._remove_leftovers()
+
+    def _go_on_from_snapshot(self) -> None:
+        """Let the log begin where the snapshot ends, unless it holds what the snapshot was made of, or goes on from it.
+
+        Without a snapshot it must begin at the first offset of all.
+        """
+        log, snapshot = self.log, self.snapshot
+        end_offset = 0 if snapshot is None else snapshot.end_offset
+        if not self._reaches(end_offset, -1 if snapshot is None else snapshot.epoch):
+            log.truncate_fully_and_start_at(end_offset)
+        elif log.high_watermark < end_offset:
+            log.update_high_watermark(end_offset)
+
+    def _reaches(self, end_offset: int, epoch: int) -> bool:
+        """Whether the log goes on at an offset, after a record of this epoch where it has that record too."""
+        log = self.log
+        if log.log_start_offset == end_offset:
+            return True
+        within = log.log_start_offset < end_offset <= log.log_end_offset
+        return within and log.epochs.epoch_for_offset(end_offset - 1) == epoch
+
+    def _remove_leftovers(self) -> None:
+        """Remove what a crash has left of a snapshot, and the snapshots that a later one has replaced."""
+        for path in list(self.log.directory.iterdir()):
+            is_snapshot = parse_file_name(path.name).kind is FileKind.METADATA_SNAPSHOT
+            is_replaced = is_snapshot and self.snapshot is not None and path.name != self.snapshot.path.name
+            if is_replaced or path.name.endswith(f".checkpoint{PARTIAL_SUFFIX}"):
+                self._filesystem.unlink(path)
