@@ -43,9 +43,10 @@ def directories(tmp_path: Path) -> Iterator[LogDirectories]:
         yield directories
 
 
-def agent(quorum: Quorum, directories: LogDirectories, ear: Ear) -> BrokerAgent:
+def agent(quorum: Quorum, directories: LogDirectories, ear: Ear, copy: Path | None = None) -> BrokerAgent:
     bootstrap = ",".join(quorum.addresses.values())
-    return BrokerAgent(bootstrap, BrokerIdentity.of(directories), settings(session_timeout_ms=9_000), observer=ear)
+    identity = BrokerIdentity.of(directories)
+    return BrokerAgent(bootstrap, identity, settings(session_timeout_ms=9_000), observer=ear, metadata_directory=copy)
 
 
 def wait_until_gone(path: Path) -> None:
@@ -95,3 +96,43 @@ def test_metadata_comes_in_a_snapshot_where_the_log_was_cut(
             assert image.brokers[OURS].epoch == theirs.brokers[OURS].epoch
             assert image.controllers == theirs.controllers
         member.leave(SECONDS)
+
+
+def first_offset(directory: Path) -> int:
+    return min(int(path.stem) for path in directory.glob("*.log"))
+
+
+def test_a_start_goes_on_from_the_copy_and_from_a_snapshot_where_the_quorum_no_longer_has_what_follows(
+    quorum: Quorum, directories: LogDirectories, tmp_path: Path
+) -> None:
+    copy = tmp_path / "metadata"
+    partition = copy / "__cluster_metadata-0"
+    with closing(agent(quorum, directories, Ear(), copy)) as member:
+        run(member)
+        member.leave(SECONDS)
+    before = member.metadata.published
+    assert load_image(partition).image.brokers[OURS].epoch == member.broker_epoch
+
+    ear = Ear()
+    with closing(agent(quorum, directories, ear, copy)) as again:
+        run(again)
+        assert (ear.published[0].applied_offset, ear.published[0].image) == (before.applied_offset, before.image)
+        assert not list(partition.glob("*.part"))
+        again.leave(SECONDS)
+    before = again.metadata.published
+
+    deadline = time.monotonic() + SECONDS
+    while any(
+        first_offset(quorum.log_dir(node) / "__cluster_metadata-0") <= before.applied_offset + 1
+        for node in quorum.addresses
+    ):
+        assert time.monotonic() < deadline, "the controllers keep all of their logs"
+        time.sleep(0.1)
+    ear = Ear()
+    with closing(agent(quorum, directories, ear, copy)) as last:
+        run(last)
+        assert ear.published[0].image == before.image
+        last.leave(SECONDS)
+    (snapshot,) = partition.glob("*.checkpoint")
+    assert first_offset(partition) == int(snapshot.name[:20]) > before.applied_offset
+    assert load_image(partition).image.brokers[OURS].epoch == last.broker_epoch
