@@ -7,7 +7,7 @@ from typing import Final
 from logstore.batch.control import ControlRecord, ControlType
 from logstore.batch.record import Record
 from logstore.errors import CorruptControlRecordError
-from replication.metadata.codec import codec_of
+from replication.codec.codec import codec_of
 from replication.metadata.errors import InvalidMetadataRecordError
 from replication.metadata.records.control import (
     ControlMessage,

@@ -5,7 +5,7 @@ from typing import Any
 from uuid import UUID
 
 from logstore.files.partition_metadata import format_uuid
-from replication.metadata.codec import codec_of
+from replication.codec.codec import codec_of
 from replication.metadata.records import MetadataRecord
 from replication.metadata.records.control import ControlMessage
 

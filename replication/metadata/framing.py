@@ -7,9 +7,9 @@ import struct
 from functools import cache
 from typing import Final, NamedTuple
 
-from replication.metadata.codec import codec_of
+from replication.codec.codec import codec_of
+from replication.codec.fields import read_uvarint, write_uvarint
 from replication.metadata.errors import InvalidMetadataRecordError, UnknownMetadataRecordError
-from replication.metadata.fields import read_uvarint, write_uvarint
 from replication.metadata.metadata_version import LATEST_METADATA_VERSION, record_version
 from replication.metadata.records import RECORD_TYPES, MetadataRecord
 

@@ -6,8 +6,8 @@ Their key has the type (`logstore.ControlRecord`); their value is the message al
 from dataclasses import dataclass
 from typing import Annotated
 
-from replication.metadata.codec import Since, Struct, Structs
-from replication.metadata.fields import Int16, Int32, Int64, String, UInt16, Uuid
+from replication.codec.codec import Since, Struct, Structs
+from replication.codec.fields import Int16, Int32, Int64, String, UInt16, Uuid
 from replication.metadata.records.nodes import MIGRATING_DIRECTORY
 
 

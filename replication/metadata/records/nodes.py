@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from typing import Annotated, ClassVar, Final
 from uuid import UUID
 
-from replication.metadata.codec import Since, Structs, Tag
-from replication.metadata.fields import (
+from replication.codec.codec import Since, Structs, Tag
+from replication.codec.fields import (
     Bool,
     Int8,
     Int16,

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-from replication.metadata.fields import Bytes, Int8, Int32, Int64, String, Strings, Uuid
+from replication.codec.fields import Bytes, Int8, Int32, Int64, String, Strings, Uuid
 from replication.metadata.records.record import MetadataRecord
 
 

@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
-from replication.metadata.codec import Structs
-from replication.metadata.fields import Bool, Float64, Int8, Int16, Int32, Int64, OptionalString, String
+from replication.codec.codec import Structs
+from replication.codec.fields import Bool, Float64, Int8, Int16, Int32, Int64, OptionalString, String
 from replication.metadata.records.record import MetadataRecord
 
 

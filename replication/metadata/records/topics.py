@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from typing import Annotated, ClassVar, Final
 
-from replication.metadata.codec import Since, Tag
-from replication.metadata.fields import Int8, Int32, Int32s, OptionalInt32s, OptionalUuids, String, Uuid, Uuids
+from replication.codec.codec import Since, Tag
+from replication.codec.fields import Int8, Int32, Int32s, OptionalInt32s, OptionalUuids, String, Uuid, Uuids
 from replication.metadata.records.record import MetadataRecord
 
 NO_LEADER: Final = -1

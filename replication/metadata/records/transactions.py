@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
-from replication.metadata.codec import Tag
-from replication.metadata.fields import OptionalString
+from replication.codec.codec import Tag
+from replication.codec.fields import OptionalString
 from replication.metadata.records.record import MetadataRecord
 
 

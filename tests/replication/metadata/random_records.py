@@ -6,8 +6,8 @@ from dataclasses import fields
 from typing import Any, get_args, get_type_hints
 from uuid import UUID
 
-from replication.metadata import fields as types
-from replication.metadata.codec import Since, Structs
+from replication.codec import fields as types
+from replication.codec.codec import Since, Structs
 from replication.metadata.records import RECORD_TYPES, MetadataRecord
 
 Chance = random.Random

@@ -1,4 +1,4 @@
-"""The types of fields in metadata records, as flexible versions of Kafka's messages write them (KIP-482).
+"""The types of fields in messages and metadata records, as flexible versions write them (KIP-482).
 
 A length stands as an unsigned varint, one more than it is, and 0 for null. Each type has a name for annotations:
 

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import MISSING, dataclass, fields
 from typing import Any, Final, Generic, TypeVar, get_type_hints
 
-from replication.metadata.fields import FieldType, array, read_uvarint, write_uvarint
+from replication.codec.fields import FieldType, array, read_uvarint, write_uvarint
 
 T = TypeVar("T")
 

@@ -1,0 +1,1 @@
+"""How Kafka's messages and metadata records become bytes: annotated classes, version by version."""
