@@ -1,17 +1,38 @@
-"""Turns dataclasses whose fields are annotated with types of `fields` into bytes and back, version by version."""
+"""Turns values of annotated classes into bytes and back, version by version.
 
-from collections.abc import Callable
-from dataclasses import MISSING, dataclass, fields
-from typing import Any, Final, Generic, TypeVar, get_type_hints
+A class is a dataclass or a NamedTuple whose fields are annotated with types of `fields`, in the order in which they
+are written:
 
-from replication.codec.fields import FieldType, array, read_uvarint, write_uvarint
+    class Partition(NamedTuple):
+        index: Int32
+        leader_epoch: Annotated[Int32, Since(9)] = -1
+
+Of a NamedTuple any tuple of the same values can be written.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import MISSING, dataclass, fields, is_dataclass
+from operator import attrgetter, itemgetter
+from struct import Struct as Layout
+from typing import Any, Final, Generic, TypeAlias, TypeVar, get_type_hints
+
+from replication.codec.fields import Data, FieldType, array, optional_array, read_uvarint, write_uvarint
 
 T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
 class Since:
-    """The first version that has a field. In versions before, the field has its default."""
+    """The first version that has a field. In versions before, the field has its default when it is read."""
+
+    version: int
+    ignorable: bool = False
+    """Whether versions before leave it out without a word; else only its default can be written in them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Until:
+    """The last version that has a field; later ones leave it out without a word."""
 
     version: int
 
@@ -35,109 +56,225 @@ class Structs:
     """The type of a field that holds many of another class, each in the version of the whole."""
 
     kind: type[Any]
+    optional: bool = False
+    """Whether it may be null."""
 
 
 @dataclass(frozen=True, slots=True)
-class _Field:
+class Field:
+    """A field in one version."""
+
     name: str
-    default: Any
     type: FieldType[Any]
-    since: int
-    tag: int | None
+    default: Any = None
+    tag: int | None = None
+    present: bool = True
+    ignorable: bool = False
+
+
+_Write: TypeAlias = Callable[[bytearray, Any], None]
+_Read: TypeAlias = Callable[[Data, int, list[Any]], int]
+"""Reads one field, or some, adds them to the values, and tells the position after them."""
 
 
 class Codec(Generic[T]):
     """Writes and reads one class in one version."""
 
-    def __init__(self, kind: type[T], version: int) -> None:
-        """Look once at what the class says of its fields."""
-        every = _fields(kind, version)
-        known = [each for each in every if each.since <= version]
-        tagged = sorted((each.tag, each) for each in known if each.tag is not None)
-        self._kind: Callable[..., T] = kind
-        self._plain: Final = [(each.name, each.type.write, each.type.read) for each in known if each.tag is None]
-        self._tagged: Final = [(tag, each.name, each.default, each.type.write) for tag, each in tagged]
-        self._tag_readers: Final = {tag: (each.name, each.type.read) for tag, each in tagged}
-        self._missing: Final = [(each.name, each.default) for each in every if each.since > version]
+    def __init__(self, kind: type[T], every: Sequence[Field], *, flexible: bool = True) -> None:
+        """`every` names all fields of the class, in its order."""
+        plain = [field for field in every if field.present and field.tag is None]
+        tagged = sorted((field.tag, field) for field in every if field.present and field.tag is not None)
+        self._flexible: Final = flexible
+        self._plain: Final = tuple(field.name for field in plain)
+        self._tagged: Final = [(tag, _getter(kind, [field.name]), field) for tag, field in tagged]
+        self._tag_readers: Final = dict(tagged)
+        self._refused: Final = [
+            (_getter(kind, [field.name]), field) for field in every if not (field.present or field.ignorable)
+        ]
+        runs = _runs(plain)
+        self._writes: Final = [_write_of(kind, run) for run in runs]
+        self._reads: Final = [_read_of(run) for run in runs]
+        self._made: Final = _maker(kind, every, self._plain)
+        self.least: Final = sum(field.type.least for field in plain) + flexible
+        """The size of the smallest value, in bytes."""
 
     def write(self, out: bytearray, value: T) -> None:
         """Append a value's bytes. Raises ValueError or struct.error for what this version cannot say."""
-        for name, default in self._missing:
-            if getattr(value, name) != default:
-                raise ValueError(f"this version has no {name}, which is {getattr(value, name)}")
-        for name, write, _ in self._plain:
-            write(out, getattr(value, name))
-        present = []
-        for tag, name, default, write in self._tagged:
-            content = getattr(value, name)
-            if content != default:
-                present.append((tag, content, write))
-        out.append(len(present))
-        for tag, content, write in present:
+        for content, field in self._refused:
+            if content(value) != field.default:
+                raise ValueError(f"this version has no {field.name}, which is {content(value)}")
+        for write in self._writes:
+            write(out, value)
+        if self._flexible:
+            self._write_tags(out, value)
+
+    def fields(self, value: T) -> dict[str, Any]:
+        """Return what this version has and says of a value: tagged fields only where they have not their default."""
+        said = {name: getattr(value, name) for name in self._plain}
+        tagged = {field.name: (content(value), field.default) for _, content, field in self._tagged}
+        return said | {name: content for name, (content, default) in tagged.items() if content != default}
+
+    def read(self, data: Data, position: int) -> tuple[T, int]:
+        """Read at a position, and tell the one after. Raises IndexError, OverflowError, ValueError or struct.error.
+
+        Tags that are not known are passed over, as later versions may bring them.
+        """
+        values: list[Any] = []
+        for read in self._reads:
+            position = read(data, position, values)
+        if not self._flexible:
+            return self._made(values, {}), position
+        if data[position] == 0:
+            return self._made(values, {}), position + 1
+        tagged, position = self._read_tags(data, position)
+        return self._made(values, tagged), position
+
+    def _write_tags(self, out: bytearray, value: T) -> None:
+        present = [
+            (tag, content(value), field.type) for tag, content, field in self._tagged if content(value) != field.default
+        ]
+        write_uvarint(out, len(present))
+        for tag, content, kind in present:
             body = bytearray()
-            write(body, content)
+            kind.write(body, content)
             write_uvarint(out, tag)
             write_uvarint(out, len(body))
             out += body
 
-    def fields(self, value: T) -> dict[str, Any]:
-        """Return what this version has and says of a value: tagged fields only where they have not their default."""
-        said = {name: getattr(value, name) for name, _, _ in self._plain}
-        tagged = {name: (getattr(value, name), default) for _, name, default, _ in self._tagged}
-        return said | {name: content for name, (content, default) in tagged.items() if content != default}
-
-    def read(self, data: bytes, position: int) -> tuple[T, int]:
-        """Read at a position, and tell the one after. Raises IndexError, ValueError or struct.error.
-
-        Tags that are not known are passed over, as later versions may bring them.
-        """
+    def _read_tags(self, data: Data, position: int) -> tuple[dict[str, Any], int]:
         values: dict[str, Any] = {}
-        for name, _, read in self._plain:
-            values[name], position = read(data, position)
-        tags, position = read_uvarint(data, position)
-        for _ in range(tags):
+        count, position = read_uvarint(data, position)
+        for _ in range(count):
             position = self._read_tag(data, position, values)
-        return self._kind(**values), position
+        return values, position
 
-    def _read_tag(self, data: bytes, position: int, values: dict[str, Any]) -> int:
+    def _read_tag(self, data: Data, position: int, values: dict[str, Any]) -> int:
         tag, position = read_uvarint(data, position)
         size, position = read_uvarint(data, position)
-        end = position + size
-        if end > len(data):
+        if size > len(data) - position:
             raise ValueError(f"tag {tag} of {size:,} bytes goes beyond the end")
-        if tag in self._tag_readers:
-            name, read = self._tag_readers[tag]
-            values[name], position = read(data, position)
+        end = position + size
+        field = self._tag_readers.get(tag)
+        if field is not None:
+            values[field.name], position = field.type.read(data, position)
             if position != end:
-                raise ValueError(f"{name} does not fill the {size:,} bytes of its tag")
+                raise ValueError(f"{field.name} does not fill the {size:,} bytes of its tag")
         return end
 
 
-_CODECS: Final[dict[tuple[type, int], Codec[Any]]] = {}
+_CODECS: Final[dict[tuple[type, int, bool], Codec[Any]]] = {}
 
 
-def codec_of(kind: type[T], version: int) -> Codec[T]:
+def codec_of(kind: type[T], version: int, *, flexible: bool = True) -> Codec[T]:
     """Return the codec of a class in a version, made once."""
-    codec = _CODECS.get((kind, version))
+    codec = _CODECS.get((kind, version, flexible))
     if codec is None:
-        codec = _CODECS[kind, version] = Codec(kind, version)
+        every = tuple(_fields(kind, version, flexible=flexible))
+        codec = _CODECS[kind, version, flexible] = Codec(kind, every, flexible=flexible)
     return codec
 
 
-def _fields(kind: type, version: int) -> tuple[_Field, ...]:
+def struct_type(codec: Codec[T]) -> FieldType[T]:
+    """Return the type of fields that hold what a codec writes."""
+    return FieldType(codec.write, codec.read, codec.least)
+
+
+def _fields(kind: Any, version: int, *, flexible: bool) -> Iterable[Field]:
     hints = get_type_hints(kind, include_extras=True)
-    return tuple(_field(each.name, each.default, hints[each.name].__metadata__, version) for each in fields(kind))
+    for name, default in _defaults(kind).items():
+        marks = hints[name].__metadata__
+        since = next((mark for mark in marks if isinstance(mark, Since)), Since(0))
+        until = next((mark.version for mark in marks if isinstance(mark, Until)), version)
+        tag = next((mark.number for mark in marks if isinstance(mark, Tag)), None)
+        yield Field(
+            name,
+            _type(marks[0], version, flexible=flexible),
+            default,
+            tag,
+            present=since.version <= version <= until,
+            ignorable=since.ignorable or version > until,
+        )
 
 
-def _field(name: str, default: Any, marks: tuple[Any, ...], version: int) -> _Field:
-    since = next((mark.version for mark in marks if isinstance(mark, Since)), 0)
-    tag = next((mark.number for mark in marks if isinstance(mark, Tag)), None)
-    return _Field(name, None if default is MISSING else default, _type(marks[0], version), since, tag)
+def _defaults(kind: Any) -> dict[str, Any]:
+    """Return the fields of a class with their defaults; None for those that have none."""
+    if is_dataclass(kind):
+        return {field.name: None if field.default is MISSING else field.default for field in fields(kind)}
+    return {name: kind._field_defaults.get(name) for name in kind._fields}
 
 
-def _type(mark: FieldType[Any] | Struct | Structs, version: int) -> FieldType[Any]:
+def _type(mark: FieldType[Any] | Struct | Structs, version: int, *, flexible: bool) -> FieldType[Any]:
     if isinstance(mark, FieldType):
-        return mark
-    codec: Codec[Any] = codec_of(mark.kind, version)
-    one = FieldType(codec.write, codec.read)
-    return one if isinstance(mark, Struct) else array(one)
+        return mark.form(flexible=flexible)
+    one = struct_type(codec_of(mark.kind, version, flexible=flexible))
+    if isinstance(mark, Struct):
+        return one
+    return (optional_array if mark.optional else array)(one).form(flexible=flexible)
+
+
+def _runs(plain: Sequence[Field]) -> list[list[Field]]:
+    """Return the fields with neighbouring numbers together, which one call packs or unpacks."""
+    runs: list[list[Field]] = []
+    for field in plain:
+        if runs and field.type.letter and runs[-1][-1].type.letter:
+            runs[-1].append(field)
+        else:
+            runs.append([field])
+    return runs
+
+
+def _write_of(kind: Any, run: list[Field]) -> _Write:
+    content = _getter(kind, [field.name for field in run])
+    if len(run) == 1:
+        write_one = run[0].type.write
+        return lambda out, value: write_one(out, content(value))
+    pack = _layout(run).pack
+
+    def write(out: bytearray, value: Any) -> None:
+        out += pack(*content(value))
+
+    return write
+
+
+def _read_of(run: list[Field]) -> _Read:
+    if len(run) == 1:
+        return _read_one(run[0].type.read)
+    layout = _layout(run)
+    unpack, size = layout.unpack_from, layout.size
+
+    def read(data: Data, position: int, values: list[Any]) -> int:
+        values += unpack(data, position)
+        return position + size
+
+    return read
+
+
+def _read_one(read_field: Callable[[Data, int], tuple[Any, int]]) -> _Read:
+    def read(data: Data, position: int, values: list[Any]) -> int:
+        value, position = read_field(data, position)
+        values.append(value)
+        return position
+
+    return read
+
+
+def _layout(run: Iterable[Field]) -> Layout:
+    return Layout(">" + "".join(field.type.letter for field in run))
+
+
+def _getter(kind: Any, names: list[str]) -> Callable[[Any], Any]:
+    """Return what gives the fields of a value: one by itself, several as a tuple."""
+    if not issubclass(kind, tuple):
+        return attrgetter(*names)
+    return itemgetter(*map(kind._fields.index, names))
+
+
+def _maker(kind: Any, every: Sequence[Field], plain: tuple[str, ...]) -> Callable[[list[Any], dict[str, Any]], Any]:
+    """Return what makes a value of its plain fields, in their order, and the tagged ones that were there."""
+    if not issubclass(kind, tuple):
+        untagged = {field.name: field.default for field in every if field.present and field.tag is not None}
+        return lambda values, tagged: kind(**dict(zip(plain, values, strict=True)), **untagged | tagged)
+    if plain == kind._fields:
+        return lambda values, _: kind._make(values)
+    defaults = {field.name: field.default for field in every}
+    return lambda values, tagged: kind(**defaults | dict(zip(plain, values, strict=True)) | tagged)

@@ -1,0 +1,190 @@
+"""Annotated classes become bytes and come back, in versions that are flexible and in those before."""
+
+import struct
+import tracemalloc
+from dataclasses import dataclass
+from typing import Annotated, NamedTuple
+from uuid import UUID
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from replication.codec.codec import Since, Struct, Structs, Tag, Until, codec_of
+from replication.codec.fields import (
+    Bool,
+    Int8,
+    Int32,
+    Int32s,
+    Int64,
+    OptionalBytes,
+    OptionalInt32s,
+    OptionalString,
+    OptionalUuids,
+    String,
+    Strings,
+    UInt16,
+    Uuid,
+)
+
+FLEXIBLE_SINCE = 2
+UNREADABLE = (IndexError, OverflowError, ValueError, struct.error)
+"""What a codec may raise for bytes."""
+
+
+class Row(NamedTuple):
+    """Of numbers alone, with one that comes and one that goes."""
+
+    index: Int32
+    old: Annotated[Int8, Until(1)] = 7
+    epoch: Annotated[Int32, Since(1, ignorable=True)] = -1
+    offset: Int64 = 0
+    tagged: Annotated[Int64, Since(2, ignorable=True), Tag(3)] = 9
+
+
+NO_ID = UUID(int=0)
+FIRST = Row(0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Whole:
+    """A field of each type."""
+
+    flag: Bool = False
+    port: UInt16 = 0
+    name: String
+    nickname: OptionalString = None
+    data: OptionalBytes = None
+    id: Uuid = NO_ID
+    ids: OptionalUuids = None
+    numbers: Int32s = ()
+    more: OptionalInt32s = None
+    names: Strings = ()
+    row: Annotated[Row, Struct(Row)] = FIRST
+    rows: Annotated[tuple[Row, ...] | None, Structs(Row, optional=True)] = None
+    strict: Annotated[Int32, Since(1)] = 5
+
+
+versions = st.integers(0, 3)
+int32 = st.integers(-(2**31), 2**31 - 1)
+rows = st.builds(Row, int32, st.just(7), st.just(-1), st.integers(-(2**63), 2**63 - 1), st.just(9))
+wholes = st.builds(
+    Whole,
+    flag=st.booleans(),
+    port=st.integers(0, 2**16 - 1),
+    name=st.text(max_size=300),
+    nickname=st.none() | st.text(max_size=3),
+    data=st.none() | st.binary(max_size=200),
+    id=st.uuids(),
+    ids=st.none() | st.lists(st.uuids(), max_size=3).map(tuple),
+    numbers=st.lists(int32, max_size=3).map(tuple),
+    more=st.none() | st.lists(int32, max_size=200).map(tuple),
+    names=st.lists(st.text(max_size=3), max_size=3).map(tuple),
+    row=rows,
+    rows=st.none() | st.lists(rows, max_size=3).map(tuple),
+)
+
+
+def _written(value: object, version: int) -> bytes:
+    out = bytearray()
+    codec_of(type(value), version, flexible=version >= FLEXIBLE_SINCE).write(out, value)
+    return bytes(out)
+
+
+def _read(kind: type, data: bytes | memoryview, version: int) -> object:
+    value, end = codec_of(kind, version, flexible=version >= FLEXIBLE_SINCE).read(data, 0)
+    assert end == len(data)
+    return value
+
+
+@given(wholes, versions)
+def test_what_was_written_is_read_from_bytes_and_from_views(value: Whole, version: int) -> None:
+    data = _written(value, version)
+    assert _read(Whole, data, version) == value
+    assert _read(Whole, memoryview(data), version) == value
+
+
+@pytest.mark.parametrize(
+    ("version", "row", "message"),
+    [
+        (0, Row(1, 2, 3, 4, 5), "00000001 02 0000000000000004"),
+        (1, Row(1, 2, 3, 4, 5), "00000001 02 00000003 0000000000000004"),
+        (2, Row(1, 2, 3, 4, 9), "00000001 00000003 0000000000000004 00"),
+        (2, Row(1, 2, 3, 4, 5), "00000001 00000003 0000000000000004 01 03 08 0000000000000005"),
+    ],
+)
+def test_each_version_has_its_own_fields(version: int, row: Row, message: str) -> None:
+    assert _written(row, version) == bytes.fromhex(message)
+
+
+def test_what_a_version_lacks_has_its_default_when_it_is_read() -> None:
+    assert _read(Row, _written(Row(1, 2, 3, 4, 5), 0), 0) == Row(1, 2, -1, 4, 9)
+    assert _read(Row, _written(Row(1, 2, 3, 4, 5), 2), 2) == Row(1, 7, 3, 4, 5)
+
+
+def test_what_a_version_lacks_and_may_not_leave_out_is_refused() -> None:
+    assert _read(Whole, _written(Whole(name="a", strict=6), 1), 1) == Whole(name="a", strict=6)
+    with pytest.raises(ValueError, match="this version has no strict, which is 6"):
+        _written(Whole(name="a", strict=6), 0)
+
+
+def test_any_tuple_of_its_values_is_written_as_a_named_tuple() -> None:
+    out = bytearray()
+    codec_of(Row, 1, flexible=False).write(out, (1, 2, 3, 4, 5))  # type: ignore[arg-type]
+    assert out == _written(Row(1, 2, 3, 4, 5), 1)
+
+
+@pytest.mark.parametrize("version", [1, 2])
+def test_strings_and_arrays_have_the_lengths_of_their_version(version: int) -> None:
+    class Texts(NamedTuple):
+        name: OptionalString
+        names: Strings
+
+    message = "0002 6162 00000001 0001 63" if version < FLEXIBLE_SINCE else "03 6162 02 02 63 00"
+    assert _written(Texts("ab", ("c",)), version) == bytes.fromhex(message)
+    null = "ffff 00000000" if version < FLEXIBLE_SINCE else "00 01 00"
+    assert _written(Texts(None, ()), version) == bytes.fromhex(null)
+
+
+@pytest.mark.parametrize("version", [0, 3])
+def test_null_is_refused_where_a_value_must_be(version: int) -> None:
+    with pytest.raises(ValueError, match="null"):
+        _written(Whole(name=None), version)  # type: ignore[arg-type]
+
+
+@given(wholes, versions, st.data())
+def test_what_is_cut_short_is_refused(value: Whole, version: int, data: st.DataObject) -> None:
+    message = _written(value, version)
+    size = data.draw(st.integers(0, len(message) - 1))
+    with pytest.raises(UNREADABLE):
+        _read(Whole, message[:size], version)
+
+
+@pytest.mark.parametrize("version", [0, 3])
+def test_a_length_is_checked_before_anybody_makes_room(version: int) -> None:
+    class Many(NamedTuple):
+        rows: Annotated[tuple[Row, ...], Structs(Row)]
+
+    class Numbers(NamedTuple):
+        numbers: Int32s
+
+    length = b"\x7f\xff\xff\xff" if version < FLEXIBLE_SINCE else b"\xff\xff\xff\xff\x07"
+    for kind in (Many, Numbers):
+        codec = codec_of(kind, version, flexible=version >= FLEXIBLE_SINCE)
+        tracemalloc.start()
+        with pytest.raises(ValueError, match=r"2,147,483,64\d items"):
+            codec.read(length + bytes(1_000), 0)
+        assert tracemalloc.get_traced_memory()[1] < 100_000
+        tracemalloc.stop()
+
+
+def test_a_length_below_null_is_refused() -> None:
+    with pytest.raises(ValueError, match="-2 items"):
+        _read(Whole, bytes(3) + b"\xff\xfe" + bytes(100), 0)
+
+
+def test_the_least_size_is_that_of_the_smallest_value() -> None:
+    for version in range(4):
+        assert codec_of(Row, version, flexible=version >= FLEXIBLE_SINCE).least == len(_written(Row(0), version))
+        smallest = Whole(name="", data=b"", row=Row(0))
+        assert codec_of(Whole, version, flexible=version >= FLEXIBLE_SINCE).least == len(_written(smallest, version))
