@@ -105,6 +105,14 @@ class MalformedResponseError(ReplicationError, ValueError):
     """What came is not the answer that the protocol prescribes."""
 
 
+class MalformedRequestError(ReplicationError, ValueError):
+    """What came is not a request that the protocol prescribes (Kafka: InvalidRequestException)."""
+
+
+class InvalidMessageError(ReplicationError, ValueError):
+    """A message holds what its bytes cannot say: a number too large, or a field that the version lacks."""
+
+
 class UnsupportedVersionError(ReplicationError, NotImplementedError):
     """There is no version of an API that both sides speak, or none that can say what is asked."""
 

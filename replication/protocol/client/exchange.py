@@ -9,8 +9,8 @@ from replication.protocol.messages.api_versions import ApiVersions
 from replication.protocol.messages.apis import Api, api_of
 from replication.protocol.messages.request import Request
 from replication.protocol.wire.framing import SIZE_BYTES
-from replication.protocol.wire.message_bounds import end_of
-from replication.protocol.wire.schema import RequestPayload, ResponsePayload, read, response_class, write
+from replication.protocol.wire.headers import RequestHeader, read_response_header, write_request_header
+from replication.protocol.wire.schema import RequestPayload, ResponsePayload, read, response_class
 
 _MAX_CORRELATION_ID: Final = 0x7FFFFFFF
 
@@ -47,7 +47,8 @@ class Exchange:
         version = self.versions.highest(api.key, api.name, ours) if self.versions else ours.stop - 1
         payload = api.request_class(version)
         correlation_id = self._next_id
-        frame = _framed(write(self._header(payload, correlation_id)) + api.write(request, version))
+        header = RequestHeader(api.key, version, correlation_id, self._client_id)
+        frame = _framed(write_request_header(header, flexible=payload.__flexible__) + api.write(request, version))
         self._next_id = (correlation_id + 1) & _MAX_CORRELATION_ID
         self._asked.append(_Asked(correlation_id, request, api, payload))
         return correlation_id, frame
@@ -65,15 +66,6 @@ class Exchange:
         except MalformedResponseError as error:
             raise MalformedResponseError(f"the answer to {asked} is malformed: {error}") from error
 
-    def _header(self, payload: type[RequestPayload], correlation_id: int) -> Any:
-        header: Any = payload.__header_schema__
-        return header(
-            request_api_key=payload.__api_key__,
-            request_api_version=payload.__version__,
-            correlation_id=correlation_id,
-            client_id=self._client_id,
-        )
-
 
 def _framed(message: bytes) -> bytes:
     return len(message).to_bytes(SIZE_BYTES, "big") + message
@@ -81,9 +73,8 @@ def _framed(message: bytes) -> bytes:
 
 def _read(asked: _Asked, frame: memoryview) -> ResponsePayload:
     answer_class = response_class(asked.payload)
-    header_class: Any = answer_class.__header_schema__
-    header_end = end_of(header_class, frame)
-    correlation_id = int.from_bytes(frame[:4], "big", signed=True)
+    flexible = answer_class.__flexible__ and asked.api.key != api_versions.API_KEY
+    correlation_id, header_end = read_response_header(frame, flexible=flexible)
     if correlation_id != asked.correlation_id:
         raise MalformedResponseError(
             f"it has the correlation id {correlation_id}, and {asked.correlation_id} is the next that was asked"

@@ -3,7 +3,6 @@
 The other packages of the protocol name kio's types by this module.
 """
 
-import io
 from collections.abc import Mapping
 from functools import cache
 from types import ModuleType
@@ -11,15 +10,12 @@ from typing import Any, Final, TypeVar
 
 from kio.index import load_payload_module
 from kio.schema.index import PayloadEntityType
-from kio.serial import entity_reader, entity_writer
-from kio.serial.errors import SerialError
 from kio.static.constants import EntityType
 from kio.static.protocol import Entity, RequestPayload, ResponsePayload
 
-from replication.protocol.errors import MalformedResponseError
 from replication.protocol.wire import offset_for_leader_epoch_v0, offset_for_leader_epoch_v1
-from replication.protocol.wire.message_bounds import end_of
-from replication.protocol.wire.tolerant_reader import read_tolerantly
+from replication.protocol.wire.kio_codec import kio_codec
+from replication.protocol.wire.message_bytes import read_message, write_message
 
 __all__ = [
     "RequestPayload",
@@ -38,9 +34,6 @@ _OURS: Final[Mapping[tuple[int, int], ModuleType]] = {
     (23, 1): offset_for_leader_epoch_v1,
 }
 """What kio lacks, by API key and version."""
-
-_REFUSALS: Final = (SerialError, ValueError, LookupError, OverflowError, TypeError)
-"""What kio raises for a message that it cannot read."""
 
 
 def request_classes(api_key: int, version: int) -> Any:
@@ -68,27 +61,12 @@ def _module(api_key: int, version: int, kind: PayloadEntityType) -> ModuleType:
 
 
 def write(entity: Entity) -> bytes:
-    """Return an entity as bytes."""
-    buffer = io.BytesIO()
-    entity_writer(type(entity))(buffer, entity)
-    return buffer.getvalue()
+    """Return an entity as bytes; InvalidMessageError if it holds what does not fit its fields."""
+    kind = type(entity)
+    return write_message(kio_codec(kind), entity, kind.__name__)
 
 
 def read(entity_type: type[EntityT], message: memoryview) -> EntityT:
-    """Read an entity that takes up the whole of a read-only message; MalformedResponseError if it does not."""
-    end = end_of(entity_type, message)
-    if end < len(message):
-        raise MalformedResponseError(f"{entity_type.__name__} is followed by {len(message) - end:,} bytes too many")
-    try:
-        entity, _ = entity_reader(entity_type)(message, 0)
-    except _REFUSALS:
-        return _read_what_is_newer(entity_type, message)
-    return entity
-
-
-def _read_what_is_newer(entity_type: type[EntityT], message: memoryview) -> EntityT:
-    try:
-        entity: EntityT = read_tolerantly(entity_type, message)
-    except _REFUSALS as error:
-        raise MalformedResponseError(f"{entity_type.__name__} cannot be read: {error}") from error
+    """Read an entity that takes up all the bytes; MalformedRequestError or MalformedResponseError if it does not."""
+    entity: EntityT = read_message(kio_codec(entity_type), message, entity_type.__name__)
     return entity
