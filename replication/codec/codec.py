@@ -276,5 +276,13 @@ def _maker(kind: Any, every: Sequence[Field], plain: tuple[str, ...]) -> Callabl
         return lambda values, tagged: kind(**dict(zip(plain, values, strict=True)), **untagged | tagged)
     if plain == kind._fields:
         return lambda values, _: kind._make(values)
-    defaults = {field.name: field.default for field in every}
-    return lambda values, tagged: kind(**defaults | dict(zip(plain, values, strict=True)) | tagged)
+    rest = [field for field in every if field.name not in plain]
+    given = [*plain, *(field.name for field in rest)]
+    in_order = itemgetter(*map(given.index, kind._fields)) if len(given) > 1 else tuple
+    defaults = [field.default for field in rest]
+
+    def made(values: list[Any], tagged: dict[str, Any]) -> Any:
+        values += [tagged.get(field.name, field.default) for field in rest] if tagged else defaults
+        return kind._make(in_order(values))
+
+    return made

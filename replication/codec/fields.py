@@ -20,6 +20,7 @@ T = TypeVar("T")
 U = TypeVar("U")
 MAX_VARINT_SHIFT: Final = 28
 _UUID_SIZE: Final = 16
+_MAX_INT8: Final = 127
 _NULL: Final = "a field is null that must not be"
 
 Data: TypeAlias = bytes | memoryview
@@ -116,6 +117,21 @@ def required(kind: FieldType[T | None]) -> FieldType[T]:
         return value, position
 
     return FieldType(write, read, kind.least, legacy=required(kind.legacy) if kind.legacy else None)
+
+
+def nullable(struct: FieldType[T]) -> FieldType[T | None]:
+    """Return the type of a struct that may be null: a byte stands before it, below 0 for null (KIP-893)."""
+    write_present, read_present = struct.write, struct.read
+
+    def write(out: bytearray, value: T | None) -> None:
+        out += b"\xff" if value is None else b"\x01"
+        if value is not None:
+            write_present(out, value)
+
+    def read(data: Data, position: int) -> tuple[T | None, int]:
+        return (None, position + 1) if data[position] > _MAX_INT8 else read_present(data, position + 1)
+
+    return FieldType(write, read)
 
 
 def _number(letter: str) -> FieldType[Any]:
@@ -263,7 +279,10 @@ OptionalString = Annotated[str | None, _STRING]
 OptionalLegacyString = Annotated[str | None, _string(_SHORT)]
 """Also in flexible versions, as in the headers of requests."""
 Bytes = Annotated[bytes, required(_BYTES)]
-OptionalBytes = Annotated[bytes | memoryview | None, _BYTES]
+Records = Annotated[bytes | memoryview, required(_BYTES)]
+"""Read as bytes, written from a view too."""
+OptionalRecords = Annotated[bytes | memoryview | None, _BYTES]
+OptionalBytes = Annotated[bytes | None, _BYTES]
 Int32s = Annotated[tuple[int, ...], required(_INT32S)]
 OptionalInt32s = Annotated[tuple[int, ...] | None, _INT32S]
 Uuids = Annotated[tuple[UUID, ...], array(_UUID)]

@@ -109,6 +109,10 @@ class MalformedRequestError(ReplicationError, ValueError):
     """What came is not a request that the protocol prescribes (Kafka: InvalidRequestException)."""
 
 
+class UnsupportedRequestError(ReplicationError, NotImplementedError):
+    """What came is a request that cannot be answered here: of another API or version, or about something else."""
+
+
 class InvalidMessageError(ReplicationError, ValueError):
     """A message holds what its bytes cannot say: a number too large, or a field that the version lacks."""
 

@@ -5,12 +5,13 @@ from typing import Any, Final, NamedTuple
 
 from replication.protocol.errors import MalformedResponseError
 from replication.protocol.messages import api_versions
+from replication.protocol.messages.api import Api
 from replication.protocol.messages.api_versions import ApiVersions
-from replication.protocol.messages.apis import Api, api_of
+from replication.protocol.messages.apis import api_of
 from replication.protocol.messages.request import Request
-from replication.protocol.wire.framing import SIZE_BYTES
+from replication.protocol.wire.framing import framed
 from replication.protocol.wire.headers import RequestHeader, read_response_header, write_request_header
-from replication.protocol.wire.schema import RequestPayload, ResponsePayload, read, response_class
+from replication.protocol.wire.schema import RequestPayload
 
 _MAX_CORRELATION_ID: Final = 0x7FFFFFFF
 
@@ -19,10 +20,10 @@ class _Asked(NamedTuple):
     correlation_id: int
     request: Request[Any] | RequestPayload
     api: Api
-    payload: type[RequestPayload]
+    version: int
 
     def __str__(self) -> str:
-        return f"{self.api.name} v{self.payload.__version__}"
+        return f"{self.api.name} v{self.version}"
 
 
 class Exchange:
@@ -45,12 +46,12 @@ class Exchange:
         api = api_of(request)
         ours = api.versions(request)
         version = self.versions.highest(api.key, api.name, ours) if self.versions else ours.stop - 1
-        payload = api.request_class(version)
+        body = api.request.write(request, version)
         correlation_id = self._next_id
         header = RequestHeader(api.key, version, correlation_id, self._client_id)
-        frame = _framed(write_request_header(header, flexible=payload.__flexible__) + api.write(request, version))
+        frame = framed(write_request_header(header, flexible=api.is_flexible(version)) + body)
         self._next_id = (correlation_id + 1) & _MAX_CORRELATION_ID
-        self._asked.append(_Asked(correlation_id, request, api, payload))
+        self._asked.append(_Asked(correlation_id, request, api, version))
         return correlation_id, frame
 
     def answer(self, frame: memoryview) -> tuple[int, Any]:
@@ -62,24 +63,17 @@ class Exchange:
             raise MalformedResponseError(f"an answer of {len(frame):,} bytes came though nothing was asked")
         asked = self._asked.popleft()
         try:
-            return asked.correlation_id, asked.api.decode(asked.request, _read(asked, frame))
+            return asked.correlation_id, _read(asked, frame)
         except MalformedResponseError as error:
             raise MalformedResponseError(f"the answer to {asked} is malformed: {error}") from error
 
 
-def _framed(message: bytes) -> bytes:
-    return len(message).to_bytes(SIZE_BYTES, "big") + message
-
-
-def _read(asked: _Asked, frame: memoryview) -> ResponsePayload:
-    answer_class = response_class(asked.payload)
-    flexible = answer_class.__flexible__ and asked.api.key != api_versions.API_KEY
-    correlation_id, header_end = read_response_header(frame, flexible=flexible)
+def _read(asked: _Asked, frame: memoryview) -> Any:
+    correlation_id, start = read_response_header(frame, flexible=asked.api.is_answer_flexible(asked.version))
     if correlation_id != asked.correlation_id:
         raise MalformedResponseError(
             f"it has the correlation id {correlation_id}, and {asked.correlation_id} is the next that was asked"
         )
-    body = frame[header_end:]
-    if asked.api.key == api_versions.API_KEY and api_versions.is_unsupported(body):
-        answer_class = response_class(asked.payload, 0)
-    return read(answer_class, body)
+    body = frame[start:]
+    unsupported = asked.api.key == api_versions.API_KEY and api_versions.is_unsupported(body)
+    return asked.api.read_answer(asked.request, body, 0 if unsupported else asked.version)

@@ -2,12 +2,15 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import timedelta
 from enum import IntEnum
-from typing import Any, Final, NamedTuple
+from typing import Annotated, Final, NamedTuple
 from uuid import UUID
 
-from replication.protocol.error_code import ErrorCode, code_of
+from replication.codec.codec import Since, Structs
+from replication.codec.fields import Bool, Int16, Int32, Int64, OptionalString, String, UInt16, Uuid, Uuids
+from replication.protocol.errors import MalformedRequestError
+from replication.protocol.messages.field_types import Error
+from replication.protocol.messages.form import Form
 from replication.protocol.messages.request import Request
 
 
@@ -34,10 +37,10 @@ class Listener(NamedTuple):
 class BrokerRegistrationResponse:
     """The answer to a BrokerRegistrationRequest."""
 
-    error: ErrorCode
-    broker_epoch: int
+    throttle_time_ms: Int32 = 0
+    error: Error
+    broker_epoch: Int64
     """-1 with an error."""
-    throttle_time_ms: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,44 +66,73 @@ class BrokerRegistrationRequest(Request[BrokerRegistrationResponse]):
 API_KEY: Final = 62
 VERSIONS: Final = range(5)
 
-_SINCE_ZK_MIGRATION: Final = 1
-_SINCE_LOG_DIRS: Final = 2
-_SINCE_PREVIOUS_EPOCH: Final = 3
 _SINCE_LEVEL_ZERO: Final = 4
 
 
-def encode_broker_registration(request: BrokerRegistrationRequest, classes: Any) -> Any:
-    """Return the request as one of kio's `classes`; what their version cannot say is left out, as Kafka does."""
-    version = classes.BrokerRegistrationRequest.__version__
-    fields: dict[str, Any] = {}
-    if version >= _SINCE_ZK_MIGRATION:
-        fields["is_migrating_zk_broker"] = request.is_migrating_zk_broker
-    if version >= _SINCE_LOG_DIRS:
-        fields["log_dirs"] = request.log_dirs
-    if version >= _SINCE_PREVIOUS_EPOCH:
-        fields["previous_broker_epoch"] = request.previous_broker_epoch
-    return classes.BrokerRegistrationRequest(
-        broker_id=request.broker_id,
-        cluster_id=request.cluster_id,
-        incarnation_id=request.incarnation_id,
-        listeners=tuple(
-            classes.Listener(name=each.name, host=each.host, port=each.port, security_protocol=each.security_protocol)
-            for each in request.listeners
-        ),
-        features=tuple(
-            classes.Feature(name=name, min_supported_version=levels.start, max_supported_version=levels.stop - 1)
-            for name, levels in request.features.items()
-            if levels.start > 0 or version >= _SINCE_LEVEL_ZERO
-        ),
-        rack=request.rack,
-        **fields,
+class _Listener(NamedTuple):
+    name: String
+    host: String
+    port: UInt16
+    security_protocol: Int16
+
+
+class _Feature(NamedTuple):
+    name: String
+    lowest: Int16
+    highest: Int16
+
+
+class _Request(NamedTuple):
+    broker_id: Int32
+    cluster_id: String
+    incarnation_id: Uuid
+    listeners: Annotated[tuple[_Listener, ...], Structs(_Listener)]
+    features: Annotated[tuple[_Feature, ...], Structs(_Feature)]
+    rack: OptionalString
+    is_migrating_zk_broker: Annotated[Bool, Since(1, ignorable=True)] = False
+    log_dirs: Annotated[Uuids, Since(2, ignorable=True)] = ()
+    previous_broker_epoch: Annotated[Int64, Since(3, ignorable=True)] = -1
+
+
+def _encode_request(request: BrokerRegistrationRequest, version: int) -> _Request:
+    features = [
+        _Feature(name, levels.start, levels.stop - 1)
+        for name, levels in request.features.items()
+        if levels.start > 0 or version >= _SINCE_LEVEL_ZERO
+    ]
+    return _Request(
+        request.broker_id,
+        request.cluster_id,
+        request.incarnation_id,
+        tuple(_Listener(*listener) for listener in request.listeners),
+        tuple(features),
+        request.rack,
+        request.is_migrating_zk_broker,
+        request.log_dirs,
+        request.previous_broker_epoch,
     )
 
 
-def decode_broker_registration(payload: Any) -> BrokerRegistrationResponse:
-    """Read kio's BrokerRegistrationResponse."""
-    return BrokerRegistrationResponse(
-        error=code_of(payload.error_code),
-        broker_epoch=payload.broker_epoch,
-        throttle_time_ms=payload.throttle_time // timedelta(milliseconds=1),
+def _decode_request(fields: _Request, _: int) -> BrokerRegistrationRequest:
+    return BrokerRegistrationRequest(
+        broker_id=fields.broker_id,
+        cluster_id=fields.cluster_id,
+        incarnation_id=fields.incarnation_id,
+        listeners=tuple(_listener(each) for each in fields.listeners),
+        features={name: range(lowest, highest + 1) for name, lowest, highest in fields.features},
+        rack=fields.rack,
+        is_migrating_zk_broker=fields.is_migrating_zk_broker,
+        log_dirs=fields.log_dirs,
+        previous_broker_epoch=fields.previous_broker_epoch,
     )
+
+
+def _listener(told: _Listener) -> Listener:
+    try:
+        return Listener(told.name, told.host, told.port, SecurityProtocol(told.security_protocol))
+    except ValueError as error:
+        raise MalformedRequestError(f"the listener {told.name} of BrokerRegistrationRequest: {error}") from error
+
+
+REQUEST: Final = Form("BrokerRegistrationRequest", _Request, 0, _encode_request, _decode_request)
+RESPONSE: Final[Form[BrokerRegistrationResponse]] = Form("BrokerRegistrationResponse", BrokerRegistrationResponse, 0)

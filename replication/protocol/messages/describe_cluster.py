@@ -2,11 +2,20 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final, NamedTuple
+from typing import Annotated, Final, NamedTuple
 
+from replication.codec.codec import Since, Structs
+from replication.codec.fields import Bool, Int8, Int16, Int32, OptionalString, String
 from replication.protocol.error_code import ErrorCode, code_of
+from replication.protocol.messages.field_types import OPERATIONS_NOT_ASKED
+from replication.protocol.messages.form import Form
 from replication.protocol.messages.metadata import Broker
 from replication.protocol.messages.request import Request
+
+BROKERS: Final = 1
+"""The type of endpoints to tell of (KIP-919)."""
+
+CONTROLLERS: Final = 2
 
 
 class DescribedBroker(NamedTuple):
@@ -27,11 +36,19 @@ class DescribedCluster:
     controller_id: int
     """A broker that forwards to the controller; the controller itself where ZooKeeper keeps the metadata; or -1."""
     brokers: Mapping[int, DescribedBroker]
+    throttle_time_ms: int = 0
+    endpoint_type: int = BROKERS
+    authorized_operations: int = OPERATIONS_NOT_ASKED
+    """What the asker may do with the cluster, one bit for each operation."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class DescribeClusterRequest(Request[DescribedCluster]):
-    """Asks for all brokers, fenced ones too (Kafka: DescribeClusterRequest)."""
+    """Asks for all brokers, by default fenced ones too (Kafka: DescribeClusterRequest)."""
+
+    include_cluster_authorized_operations: Bool = False
+    endpoint_type: Annotated[Int8, Since(1, ignorable=True)] = BROKERS
+    include_fenced_brokers: Annotated[Bool, Since(2, ignorable=True)] = True
 
 
 API_KEY: Final = 60
@@ -40,25 +57,55 @@ VERSIONS: Final = range(3)
 _SINCE_FENCED: Final = 2
 
 
-def encode_describe_cluster(_: DescribeClusterRequest, classes: Any) -> Any:
-    """Return the request as one of kio's `classes`, all of one version."""
-    version = classes.DescribeClusterRequest.__version__
-    fenced = {"include_fenced_brokers": True} if version >= _SINCE_FENCED else {}
-    return classes.DescribeClusterRequest(include_cluster_authorized_operations=False, **fenced)
+class _Broker(NamedTuple):
+    broker_id: Int32
+    host: String
+    port: Int32
+    rack: OptionalString = None
+    is_fenced: Annotated[Bool, Since(2, ignorable=True)] = False
 
 
-def decode_describe_cluster(payload: Any) -> DescribedCluster:
-    """Read kio's DescribeClusterResponse."""
-    tells_of_fenced = payload.__version__ >= _SINCE_FENCED
-    return DescribedCluster(
-        error=code_of(payload.error_code),
-        error_message=payload.error_message,
-        cluster_id=payload.cluster_id,
-        controller_id=payload.controller_id,
-        brokers={
-            told.broker_id: DescribedBroker(
-                Broker(told.broker_id, told.host, told.port, told.rack), told.is_fenced if tells_of_fenced else None
-            )
-            for told in payload.brokers
-        },
+class _Response(NamedTuple):
+    throttle_time_ms: Int32
+    error: Int16
+    error_message: OptionalString
+    endpoint_type: Annotated[Int8, Since(1, ignorable=True)] = BROKERS
+    cluster_id: String = ""
+    controller_id: Int32 = -1
+    brokers: Annotated[tuple[_Broker, ...], Structs(_Broker)] = ()
+    authorized_operations: Int32 = OPERATIONS_NOT_ASKED
+
+
+def _encode_response(response: DescribedCluster, _: int) -> _Response:
+    return _Response(
+        response.throttle_time_ms,
+        response.error,
+        response.error_message,
+        response.endpoint_type,
+        response.cluster_id,
+        response.controller_id,
+        tuple(_Broker(*broker, bool(is_fenced)) for broker, is_fenced in response.brokers.values()),
+        response.authorized_operations,
     )
+
+
+def _decode_response(fields: _Response, version: int) -> DescribedCluster:
+    return DescribedCluster(
+        error=code_of(fields.error),
+        error_message=fields.error_message,
+        cluster_id=fields.cluster_id,
+        controller_id=fields.controller_id,
+        brokers={
+            broker_id: DescribedBroker(
+                Broker(broker_id, host, port, rack), is_fenced if version >= _SINCE_FENCED else None
+            )
+            for broker_id, host, port, rack, is_fenced in fields.brokers
+        },
+        throttle_time_ms=fields.throttle_time_ms,
+        endpoint_type=fields.endpoint_type,
+        authorized_operations=fields.authorized_operations,
+    )
+
+
+REQUEST: Final[Form[DescribeClusterRequest]] = Form("DescribeClusterRequest", DescribeClusterRequest, 0)
+RESPONSE: Final = Form("DescribeClusterResponse", _Response, 0, _encode_response, _decode_response)

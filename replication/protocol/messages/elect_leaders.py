@@ -2,12 +2,14 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import timedelta
-from typing import Any, Final, NamedTuple
+from typing import Annotated, Final, NamedTuple
 
 from logstore import TopicPartition
+from replication.codec.codec import Since, Structs
+from replication.codec.fields import Int8, Int16, Int32, Int32s, OptionalString, String
 from replication.protocol.error_code import ErrorCode, code_of
 from replication.protocol.messages.by_topic import by_topic
+from replication.protocol.messages.form import Form
 from replication.protocol.messages.request import Request
 
 PREFERRED: Final = 0
@@ -51,6 +53,7 @@ API_KEY: Final = 43
 VERSIONS: Final = range(3)
 
 _SINCE_TYPE: Final = 1
+_FLEXIBLE_SINCE: Final = 2
 
 
 def elect_leaders_versions(request: ElectLeadersRequest) -> range:
@@ -58,36 +61,69 @@ def elect_leaders_versions(request: ElectLeadersRequest) -> range:
     return VERSIONS if request.election_type == PREFERRED else range(_SINCE_TYPE, VERSIONS.stop)
 
 
-def encode_elect_leaders(request: ElectLeadersRequest, classes: Any) -> Any:
-    """Return the request as one of kio's `classes`, all of one version."""
-    version = classes.ElectLeadersRequest.__version__
-    fields = {"election_type": request.election_type} if version >= _SINCE_TYPE else {}
-    return classes.ElectLeadersRequest(
-        topic_partitions=None if request.partitions is None else _topics(classes.TopicPartitions, request.partitions),
-        timeout=timedelta(milliseconds=request.timeout_ms),
-        **fields,
+class _Topic(NamedTuple):
+    name: String
+    partitions: Int32s
+
+
+class _Request(NamedTuple):
+    election_type: Annotated[Int8, Since(1)] = PREFERRED
+    topics: Annotated[tuple[_Topic, ...] | None, Structs(_Topic, optional=True)] = None
+    timeout_ms: Int32 = 0
+
+
+class _Result(NamedTuple):
+    partition: Int32
+    error: Int16
+    message: OptionalString
+
+
+class _TopicResults(NamedTuple):
+    name: String
+    results: Annotated[tuple[_Result, ...], Structs(_Result)]
+
+
+class _Response(NamedTuple):
+    throttle_time_ms: Int32
+    error: Annotated[Int16, Since(1, ignorable=True)] = 0
+    topics: Annotated[tuple[_TopicResults, ...], Structs(_TopicResults)] = ()
+
+
+def _encode_request(request: ElectLeadersRequest, _: int) -> _Request:
+    topics = by_topic((partition, None) for partition in request.partitions or ())
+    asked = tuple(_Topic(topic, tuple(index for index, _ in entries)) for topic, entries in topics.items())
+    return _Request(request.election_type, None if request.partitions is None else asked, request.timeout_ms)
+
+
+def _decode_request(fields: _Request, _: int) -> ElectLeadersRequest:
+    asked = tuple(TopicPartition(topic, index) for topic, indexes in fields.topics or () for index in indexes)
+    return ElectLeadersRequest(
+        election_type=fields.election_type,
+        partitions=None if fields.topics is None else asked,
+        timeout_ms=fields.timeout_ms,
     )
 
 
-def decode_elect_leaders(payload: Any) -> ElectLeadersResponse:
-    """Read kio's ElectLeadersResponse."""
+def _encode_response(response: ElectLeadersResponse, _: int) -> _Response:
+    topics = by_topic(response.results.items())
+    told = tuple(
+        _TopicResults(topic, tuple(_Result(index, *result) for index, result in entries))
+        for topic, entries in topics.items()
+    )
+    return _Response(response.throttle_time_ms, response.error, told)
+
+
+def _decode_response(fields: _Response, _: int) -> ElectLeadersResponse:
     return ElectLeadersResponse(
-        error=code_of(payload.error_code) if payload.__version__ >= _SINCE_TYPE else ErrorCode.NONE,
+        error=code_of(fields.error),
         results={
-            TopicPartition(topic.topic, told.partition_id): _result(told)
-            for topic in payload.replica_election_results
-            for told in topic.partition_result
+            TopicPartition(topic, index): ElectionResult(code_of(error), message)
+            for topic, results in fields.topics
+            for index, error, message in results
         },
-        throttle_time_ms=payload.throttle_time // timedelta(milliseconds=1),
+        throttle_time_ms=fields.throttle_time_ms,
     )
 
 
-def _result(told: Any) -> ElectionResult:
-    return ElectionResult(code_of(told.error_code), told.error_message)
-
-
-def _topics(kind: Any, partitions: tuple[TopicPartition, ...]) -> tuple[Any, ...]:
-    topics = by_topic((partition, None) for partition in partitions)
-    return tuple(
-        kind(topic=topic, partitions=tuple(number for number, _ in entries)) for topic, entries in topics.items()
-    )
+REQUEST: Final = Form("ElectLeadersRequest", _Request, _FLEXIBLE_SINCE, _encode_request, _decode_request)
+RESPONSE: Final = Form("ElectLeadersResponse", _Response, _FLEXIBLE_SINCE, _encode_response, _decode_response)

@@ -1,17 +1,16 @@
 """Fetch: records from a leader, or where this follower's log departs from the leader's (KIP-227, 320, 516, 595)."""
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
-from datetime import timedelta
-from typing import Any, Final, NamedTuple
+from dataclasses import dataclass, field, replace
+from typing import Final, NamedTuple
 from uuid import UUID
 
 from epoch import EndOffset
 from logstore import TopicPartition
+from replication.codec.fields import Int32, Int64
 from replication.protocol.addresses import Address
-from replication.protocol.error_code import ErrorCode, code_of
-from replication.protocol.errors import MalformedResponseError
-from replication.protocol.messages.by_topic import by_topic
+from replication.protocol.error_code import ErrorCode
+from replication.protocol.messages.field_types import NO_ID
 from replication.protocol.messages.replica_id import CONSUMER
 from replication.protocol.messages.request import Request
 
@@ -23,6 +22,9 @@ FINAL_SESSION_EPOCH: Final = -1
 
 INITIAL_SESSION_EPOCH: Final = 0
 """A full fetch that asks for a new session (Kafka: FetchMetadata.INITIAL_EPOCH)."""
+
+NOT_SUPPORTED: Final = 2**63 - 1
+"""Instead of a follower's high watermark, where it does not tell."""
 
 
 class FetchPartition(NamedTuple):
@@ -36,22 +38,33 @@ class FetchPartition(NamedTuple):
     """The epoch of the follower's last record: asks the leader to look for divergence (KIP-595; v12)."""
     log_start_offset: int = -1
     """The follower's log start offset, from which the leader knows what all have deleted; -1 of consumers (v5)."""
+    replica_directory_id: UUID = NO_ID
+    """Of the directory of the follower's log (KIP-853; v17)."""
+    high_watermark: int = NOT_SUPPORTED
+    """The follower's, so that the leader can answer at once where its own is higher (KIP-1166; v18)."""
 
 
 class LeaderIdAndEpoch(NamedTuple):
     """Who leads a partition, as a broker that does not lead it knows."""
 
-    leader_id: int
-    leader_epoch: int
+    leader_id: Int32
+    leader_epoch: Int32
 
 
 class SnapshotId(NamedTuple):
     """Which snapshot of the metadata (Kafka: OffsetAndEpoch)."""
 
-    end_offset: int
+    end_offset: Int64
     """Everything below it is in the snapshot."""
-    epoch: int
+    epoch: Int32
     """Of the last record that is in it."""
+
+
+class AbortedTransaction(NamedTuple):
+    """A transaction of which records were fetched, and that was aborted."""
+
+    producer_id: Int64
+    first_offset: Int64
 
 
 class FetchedPartition(NamedTuple):
@@ -69,6 +82,12 @@ class FetchedPartition(NamedTuple):
     """With an error that says that somebody else leads (v12)."""
     snapshot_id: SnapshotId | None = None
     """Of the metadata, where the log no longer goes back to the offset asked for (KIP-630; v12)."""
+    last_stable_offset: int = -1
+    """-1 where the leader does not tell."""
+    aborted_transactions: tuple[AbortedTransaction, ...] | None = None
+    """Whose records are to be skipped; None to who reads uncommitted."""
+    preferred_read_replica: int = -1
+    """The broker to fetch from instead, where the leader knows a closer one (KIP-392; v11)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,6 +101,8 @@ class FetchResponse:
     partitions: Mapping[TopicPartition, FetchedPartition]
     leaders: Mapping[int, Address] = field(default_factory=dict)
     """Where the current leaders listen that the partitions name, by broker id (KIP-951; v16)."""
+    topic_ids: Mapping[str, UUID] = field(default_factory=dict)
+    """The ids of the topics, by which versions from 13 on name them; left out when an answer is read."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,6 +116,7 @@ class FetchRequest(Request[FetchResponse]):
     """The ids of all topics of the session, by which versions from 13 on name them; none: by name.
 
     A session that began by name goes on by name: give no ids then (else FETCH_SESSION_TOPIC_ID_ERROR).
+    In a request that was read by ids they stand in place of names until `named` gives these.
     """
     replica_id: int = CONSUMER
     replica_epoch: int = -1
@@ -107,6 +129,8 @@ class FetchRequest(Request[FetchResponse]):
     session_epoch: int = FINAL_SESSION_EPOCH
     isolation_level: int = 0
     """0: read uncommitted; 1: up to the last stable offset."""
+    rack_id: str = ""
+    """Of a consumer, which may be sent to a closer replica (KIP-392; v11)."""
     cluster_id: str | None = None
     """Of a metadata log, so that one of another cluster is refused (KIP-595; v12)."""
 
@@ -115,123 +139,24 @@ API_KEY: Final = 1
 VERSIONS: Final = range(4, 19)
 """4 is the first with record batches v2 (Kafka 0.11)."""
 
-_SINCE_LOG_START: Final = 5
-_SINCE_SESSIONS: Final = 7
-_SINCE_LEADER_EPOCH: Final = 9
-_SINCE_LAST_FETCHED_EPOCH: Final = 12
-_SINCE_TOPIC_IDS: Final = 13
-_SINCE_REPLICA_STATE: Final = 15
-_SINCE_ENDPOINTS: Final = 16
+SINCE_TOPIC_IDS: Final = 13
 
 
 def fetch_versions(request: FetchRequest) -> range:
     """Return the versions that can carry a request: by topic id only where every topic's is known (KIP-516)."""
     named = {topic for topic, _ in (*request.partitions, *request.forgotten)}
     by_id = len(request.topic_ids) > 0 and named <= request.topic_ids.keys()
-    return VERSIONS if by_id else range(VERSIONS.start, _SINCE_TOPIC_IDS)
+    return VERSIONS if by_id else range(VERSIONS.start, SINCE_TOPIC_IDS)
 
 
-def encode_fetch(request: FetchRequest, classes: Any) -> Any:
-    """Return the request as one of kio's `classes`; what their version cannot say is left out, as Kafka does."""
-    version = classes.FetchRequest.__version__
-    fields: dict[str, Any] = {
-        "max_wait": timedelta(milliseconds=request.max_wait_ms),
-        "min_bytes": request.min_bytes,
-        "max_bytes": request.max_bytes,
-        "isolation_level": request.isolation_level,
-        "topics": tuple(
-            classes.FetchTopic(
-                **_topic(topic, request.topic_ids, version),
-                partitions=tuple(_partition(classes.FetchPartition, *entry, version) for entry in entries),
-            )
-            for topic, entries in by_topic(request.partitions.items()).items()
-        ),
-    }
-    if version >= _SINCE_LAST_FETCHED_EPOCH:
-        fields["cluster_id"] = request.cluster_id
-    if version < _SINCE_REPLICA_STATE:
-        fields["replica_id"] = request.replica_id
-    else:
-        state = classes.ReplicaState(replica_id=request.replica_id, replica_epoch=request.replica_epoch)
-        fields["replica_state"] = state
-    if version >= _SINCE_SESSIONS:
-        fields |= {"session_id": request.session_id, "session_epoch": request.session_epoch}
-        fields["forgotten_topics_data"] = tuple(
-            classes.ForgottenTopic(
-                **_topic(topic, request.topic_ids, version), partitions=tuple(partition for partition, _ in entries)
-            )
-            for topic, entries in by_topic((partition, None) for partition in request.forgotten).items()
-        )
-    return classes.FetchRequest(**fields)
-
-
-def decode_fetch(payload: Any, topic_names: Mapping[UUID, str]) -> FetchResponse:
-    """Read kio's FetchResponse; MalformedResponseError for a topic id that `topic_names` does not have."""
-    version = payload.__version__
-    partitions = {
-        TopicPartition(topic, partition.partition_index): _fetched(partition, version)
-        for answer in payload.responses
-        for topic in (_topic_name(answer, topic_names, version),)
-        for partition in answer.partitions
-    }
-    return FetchResponse(
-        error=code_of(payload.error_code) if version >= _SINCE_SESSIONS else ErrorCode.NONE,
-        session_id=payload.session_id if version >= _SINCE_SESSIONS else NO_SESSION,
-        throttle_time_ms=payload.throttle_time // timedelta(milliseconds=1),
-        partitions=partitions,
-        leaders=_endpoints(payload) if version >= _SINCE_ENDPOINTS else {},
-    )
-
-
-def _endpoints(payload: Any) -> dict[int, Address]:
-    return {node.node_id: Address(node.host, node.port) for node in payload.node_endpoints}
-
-
-def _topic(topic: str, topic_ids: Mapping[str, UUID], version: int) -> dict[str, str | UUID]:
-    return {"topic_id": topic_ids[topic]} if version >= _SINCE_TOPIC_IDS else {"topic": topic}
-
-
-def _partition(kind: Any, index: int, asked: FetchPartition, version: int) -> Any:
-    offset, max_bytes, leader_epoch, fetched_epoch, log_start = asked
-    if version >= _SINCE_LAST_FETCHED_EPOCH:
-        return kind(
-            partition=index,
-            current_leader_epoch=leader_epoch,
-            fetch_offset=offset,
-            last_fetched_epoch=fetched_epoch,
-            log_start_offset=log_start,
-            partition_max_bytes=max_bytes,
-        )
-    older = {"log_start_offset": log_start} if version >= _SINCE_LOG_START else {}
-    if version >= _SINCE_LEADER_EPOCH:
-        older["current_leader_epoch"] = leader_epoch
-    return kind(partition=index, fetch_offset=offset, partition_max_bytes=max_bytes, **older)
-
-
-def _topic_name(answer: Any, topic_names: Mapping[UUID, str], version: int) -> str:
-    if version < _SINCE_TOPIC_IDS:
-        name: str = answer.topic
-        return name
-    try:
-        return topic_names[answer.topic_id]
-    except KeyError:
-        raise MalformedResponseError(
-            f"the answer to Fetch holds a topic of id {answer.topic_id}, which was not asked for"
-        ) from None
-
-
-def _fetched(partition: Any, version: int) -> FetchedPartition:
-    log_start = partition.log_start_offset if version >= _SINCE_LOG_START else -1
-    records = partition.records or b""
-    if version < _SINCE_LAST_FETCHED_EPOCH:
-        return FetchedPartition(code_of(partition.error_code), partition.high_watermark, log_start, records)
-    diverging, leader, snapshot = partition.diverging_epoch, partition.current_leader, partition.snapshot_id
-    return FetchedPartition(
-        code_of(partition.error_code),
-        partition.high_watermark,
-        log_start,
-        records,
-        EndOffset(diverging.epoch, diverging.end_offset) if diverging.epoch >= 0 else None,
-        LeaderIdAndEpoch(leader.leader_id, leader.leader_epoch) if leader.leader_id >= 0 else None,
-        SnapshotId(snapshot.end_offset, snapshot.epoch) if snapshot.end_offset >= 0 else None,
+def named(request: FetchRequest, names: Mapping[UUID, str]) -> FetchRequest:
+    """Return a request that was read by topic ids with the names of the topics; ids without a name stay as they are."""
+    new = {known: names.get(topic_id, known) for known, topic_id in request.topic_ids.items()}
+    return replace(
+        request,
+        partitions={
+            TopicPartition(new.get(topic, topic), index): asked for (topic, index), asked in request.partitions.items()
+        },
+        forgotten=tuple(TopicPartition(new.get(topic, topic), index) for topic, index in request.forgotten),
+        topic_ids={new[known]: topic_id for known, topic_id in request.topic_ids.items()},
     )

@@ -1,14 +1,25 @@
 """FetchSnapshot: a piece of a snapshot of the metadata, from the quorum's leader (KIP-630)."""
 
-from dataclasses import dataclass
-from datetime import timedelta
-from typing import Any, Final
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Annotated, Final, NamedTuple
+from uuid import UUID
 
 from logstore import TopicPartition
+from replication.codec.codec import Since, Struct, Structs, Tag
+from replication.codec.fields import Int16, Int32, Int64, OptionalString, Records, String, UInt16, Uuid
+from replication.protocol.addresses import Address
 from replication.protocol.error_code import ErrorCode, code_of
-from replication.protocol.errors import MalformedResponseError
-from replication.protocol.messages.fetch import SnapshotId
+from replication.protocol.errors import MalformedResponseError, UnsupportedRequestError
+from replication.protocol.messages.fetch import LeaderIdAndEpoch, SnapshotId
+from replication.protocol.messages.field_types import NO_ID
+from replication.protocol.messages.form import Form
+from replication.protocol.messages.replica_id import CONSUMER
 from replication.protocol.messages.request import Request
+
+_NO_SNAPSHOT: Final = SnapshotId(-1, -1)
+_NO_LEADER: Final = LeaderIdAndEpoch(0, 0)
+"""What stands there where the tag is left out."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,6 +35,13 @@ class FetchSnapshotResponse:
     data: bytes | memoryview = b""
     """A part of the file, which may begin and end within a batch."""
     throttle_time_ms: int = 0
+    partition: TopicPartition | None = None
+    """None where `error` is about the request as a whole."""
+    snapshot_id: SnapshotId = _NO_SNAPSHOT
+    current_leader: LeaderIdAndEpoch | None = None
+    """With an error that says that somebody else leads."""
+    leaders: Mapping[int, Address] = field(default_factory=dict)
+    """Where the current leader listens, by node id (KIP-853; v1)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,42 +56,126 @@ class FetchSnapshotRequest(Request[FetchSnapshotResponse]):
     current_leader_epoch: int
     replica_id: int
     cluster_id: str | None = None
+    replica_directory_id: UUID = NO_ID
+    """Of the directory of the follower's log (KIP-853; v1)."""
 
 
 API_KEY: Final = 59
 VERSIONS: Final = range(2)
 
 
-def encode_fetch_snapshot(request: FetchSnapshotRequest, classes: Any) -> Any:
-    """Return the request as one of kio's `classes`, all of one version."""
-    partition = classes.PartitionSnapshot(
-        partition=request.partition.partition,
-        current_leader_epoch=request.current_leader_epoch,
-        snapshot_id=classes.SnapshotId(end_offset=request.snapshot_id.end_offset, epoch=request.snapshot_id.epoch),
-        position=request.position,
+class _Asked(NamedTuple):
+    partition: Int32
+    current_leader_epoch: Int32
+    snapshot_id: Annotated[SnapshotId, Struct(SnapshotId)]
+    position: Int64
+    replica_directory_id: Annotated[Uuid, Since(1, ignorable=True), Tag(0)] = NO_ID
+
+
+class _AskedTopic(NamedTuple):
+    name: String
+    partitions: Annotated[tuple[_Asked, ...], Structs(_Asked)]
+
+
+class _Request(NamedTuple):
+    cluster_id: Annotated[OptionalString, Tag(0)] = None
+    replica_id: Int32 = CONSUMER
+    max_bytes: Int32 = 0
+    topics: Annotated[tuple[_AskedTopic, ...], Structs(_AskedTopic)] = ()
+
+
+class _Told(NamedTuple):
+    partition: Int32
+    error: Int16
+    snapshot_id: Annotated[SnapshotId, Struct(SnapshotId)]
+    current_leader: Annotated[LeaderIdAndEpoch, Struct(LeaderIdAndEpoch), Tag(0)] = _NO_LEADER
+    size: Int64 = 0
+    position: Int64 = 0
+    data: Records = b""
+
+
+class _ToldTopic(NamedTuple):
+    name: String
+    partitions: Annotated[tuple[_Told, ...], Structs(_Told)]
+
+
+class _Endpoint(NamedTuple):
+    node_id: Int32
+    host: String
+    port: UInt16
+
+
+class _Response(NamedTuple):
+    throttle_time_ms: Int32 = 0
+    error: Int16 = 0
+    topics: Annotated[tuple[_ToldTopic, ...], Structs(_ToldTopic)] = ()
+    endpoints: Annotated[tuple[_Endpoint, ...], Structs(_Endpoint), Since(1, ignorable=True), Tag(0)] = ()
+
+
+def _encode_request(request: FetchSnapshotRequest, _: int) -> _Request:
+    topic, index = request.partition
+    asked = _Asked(
+        index, request.current_leader_epoch, request.snapshot_id, request.position, request.replica_directory_id
     )
-    return classes.FetchSnapshotRequest(
-        cluster_id=request.cluster_id,
-        replica_id=request.replica_id,
-        max_bytes=request.max_bytes,
-        topics=(classes.TopicSnapshot(name=request.partition.topic, partitions=(partition,)),),
+    return _Request(request.cluster_id, request.replica_id, request.max_bytes, (_AskedTopic(topic, (asked,)),))
+
+
+def _decode_request(fields: _Request, _: int) -> FetchSnapshotRequest:
+    partitions = [(topic.name, asked) for topic in fields.topics for asked in topic.partitions]
+    if len(partitions) != 1:
+        raise UnsupportedRequestError(f"a FetchSnapshotRequest asks for {len(partitions)} partitions, not for one")
+    topic, asked = partitions[0]
+    return FetchSnapshotRequest(
+        partition=TopicPartition(topic, asked.partition),
+        snapshot_id=asked.snapshot_id,
+        position=asked.position,
+        max_bytes=fields.max_bytes,
+        current_leader_epoch=asked.current_leader_epoch,
+        replica_id=fields.replica_id,
+        cluster_id=fields.cluster_id,
+        replica_directory_id=asked.replica_directory_id,
     )
 
 
-def decode_fetch_snapshot(payload: Any) -> FetchSnapshotResponse:
-    """Read kio's FetchSnapshotResponse; MalformedResponseError where it is not about one partition."""
-    throttle_time_ms = payload.throttle_time // timedelta(milliseconds=1)
-    error = code_of(payload.error_code)
+def _encode_response(response: FetchSnapshotResponse, _: int) -> _Response:
+    endpoints = tuple(_Endpoint(node_id, *address) for node_id, address in response.leaders.items())
+    if response.partition is None:
+        return _Response(response.throttle_time_ms, response.error, (), endpoints)
+    topic, index = response.partition
+    told = _Told(
+        index,
+        response.error,
+        response.snapshot_id,
+        response.current_leader or _NO_LEADER,
+        response.size,
+        response.position,
+        response.data,
+    )
+    return _Response(response.throttle_time_ms, ErrorCode.NONE, (_ToldTopic(topic, (told,)),), endpoints)
+
+
+def _decode_response(fields: _Response, _: int) -> FetchSnapshotResponse:
+    """Return the answer; MalformedResponseError where it is not about one partition."""
+    leaders = {node_id: Address(host, port) for node_id, host, port in fields.endpoints}
+    error = code_of(fields.error)
     if error is not ErrorCode.NONE:
-        return FetchSnapshotResponse(error=error, throttle_time_ms=throttle_time_ms)
-    partitions = [partition for topic in payload.topics for partition in topic.partitions]
+        return FetchSnapshotResponse(error=error, throttle_time_ms=fields.throttle_time_ms, leaders=leaders)
+    partitions = [(topic.name, told) for topic in fields.topics for told in topic.partitions]
     if len(partitions) != 1:
         raise MalformedResponseError(f"the answer to FetchSnapshot tells of {len(partitions)} partitions, not of one")
-    told = partitions[0]
+    topic, told = partitions[0]
     return FetchSnapshotResponse(
-        error=code_of(told.error_code),
+        error=code_of(told.error),
         size=told.size,
         position=told.position,
-        data=told.unaligned_records or b"",
-        throttle_time_ms=throttle_time_ms,
+        data=told.data,
+        throttle_time_ms=fields.throttle_time_ms,
+        partition=TopicPartition(topic, told.partition),
+        snapshot_id=told.snapshot_id,
+        current_leader=None if told.current_leader == _NO_LEADER else told.current_leader,
+        leaders=leaders,
     )
+
+
+REQUEST: Final = Form("FetchSnapshotRequest", _Request, 0, _encode_request, _decode_request)
+RESPONSE: Final = Form("FetchSnapshotResponse", _Response, 0, _encode_response, _decode_response)

@@ -2,12 +2,14 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import timedelta
-from typing import Any, Final, NamedTuple
+from typing import Annotated, Any, Final, NamedTuple
 
 from logstore import TopicPartition
+from replication.codec.codec import Since, Structs
+from replication.codec.fields import Int8, Int16, Int32, Int64, String
 from replication.protocol.error_code import ErrorCode, code_of
 from replication.protocol.messages.by_topic import by_topic
+from replication.protocol.messages.form import Form
 from replication.protocol.messages.replica_id import CONSUMER
 from replication.protocol.messages.request import Request
 
@@ -22,6 +24,8 @@ MAX_TIMESTAMP: Final = -3
 
 EARLIEST_LOCAL: Final = -4
 """Instead of a time: the first offset on the leader's own disk (KIP-405; v8)."""
+
+_TIMEOUT_MS: Final = 30_000
 
 
 class OffsetQuestion(NamedTuple):
@@ -61,16 +65,14 @@ class ListOffsetsRequest(Request[ListOffsetsResponse]):
     replica_id: int = CONSUMER
     isolation_level: int = 0
     """0: read uncommitted; 1: LATEST is the last stable offset."""
+    timeout_ms: int = _TIMEOUT_MS
+    """How long the leader may look in tiered storage (v10)."""
 
 
 API_KEY: Final = 2
 VERSIONS: Final = range(1, 12)
 
-_SINCE_ISOLATION: Final = 2
-_SINCE_LEADER_EPOCH: Final = 4
-_SINCE_TIMEOUT: Final = 10
-_REMOTE_TIMEOUT: Final = timedelta(seconds=30)
-"""How long the leader may look in tiered storage."""
+_FLEXIBLE_SINCE: Final = 6
 _SPECIAL_SINCE: Final[Mapping[int, int]] = {MAX_TIMESTAMP: 7, EARLIEST_LOCAL: 8}
 
 
@@ -80,39 +82,80 @@ def list_offsets_versions(request: ListOffsetsRequest) -> range:
     return range(max(first, VERSIONS.start), VERSIONS.stop)
 
 
-def encode_list_offsets(request: ListOffsetsRequest, classes: Any) -> Any:
-    """Return the request as one of kio's `classes`; what their version cannot say is left out, as Kafka does."""
-    version = classes.ListOffsetsRequest.__version__
-    fields: dict[str, Any] = {"isolation_level": request.isolation_level} if version >= _SINCE_ISOLATION else {}
-    if version >= _SINCE_TIMEOUT:
-        fields["timeout"] = _REMOTE_TIMEOUT
-    topics = tuple(
-        classes.ListOffsetsTopic(
-            name=topic,
-            partitions=tuple(_partition(classes.ListOffsetsPartition, *entry, version) for entry in entries),
-        )
-        for topic, entries in by_topic(request.partitions.items()).items()
-    )
-    return classes.ListOffsetsRequest(replica_id=request.replica_id, topics=topics, **fields)
+class _Question(NamedTuple):
+    partition: Int32
+    current_leader_epoch: Annotated[Int32, Since(4, ignorable=True)] = -1
+    timestamp: Int64 = 0
 
 
-def decode_list_offsets(payload: Any) -> ListOffsetsResponse:
-    """Read kio's ListOffsetsResponse."""
-    version = payload.__version__
+class _Questions(NamedTuple):
+    topic: String
+    partitions: Annotated[tuple[_Question, ...], Structs(_Question)]
+
+
+class _Request(NamedTuple):
+    replica_id: Int32
+    isolation_level: Annotated[Int8, Since(2, ignorable=True)] = 0
+    topics: Annotated[tuple[_Questions, ...], Structs(_Questions)] = ()
+    timeout_ms: Annotated[Int32, Since(10, ignorable=True)] = _TIMEOUT_MS
+
+
+class _Answer(NamedTuple):
+    partition: Int32
+    error: Int16
+    timestamp: Int64
+    offset: Int64
+    leader_epoch: Annotated[Int32, Since(4, ignorable=True)] = -1
+
+
+class _Answers(NamedTuple):
+    topic: String
+    partitions: Annotated[tuple[_Answer, ...], Structs(_Answer)]
+
+
+class _Response(NamedTuple):
+    throttle_time_ms: Annotated[Int32, Since(2, ignorable=True)] = 0
+    topics: Annotated[tuple[_Answers, ...], Structs(_Answers)] = ()
+
+
+def _encode_request(request: ListOffsetsRequest, _: int) -> tuple[Any, ...]:
+    topics = [
+        (topic, [(index, asked.current_leader_epoch, asked.timestamp) for index, asked in questions])
+        for topic, questions in by_topic(request.partitions.items()).items()
+    ]
+    return request.replica_id, request.isolation_level, topics, request.timeout_ms
+
+
+def _decode_request(fields: _Request, _: int) -> ListOffsetsRequest:
     partitions = {
-        TopicPartition(topic.name, answer.partition_index): ListedOffset(
-            code_of(answer.error_code),
-            answer.offset,
-            answer.leader_epoch if version >= _SINCE_LEADER_EPOCH else -1,
-            answer.timestamp,
-        )
-        for topic in payload.topics
-        for answer in topic.partitions
+        TopicPartition(topic, index): OffsetQuestion(timestamp, current_leader_epoch)
+        for topic, questions in fields.topics
+        for index, current_leader_epoch, timestamp in questions
     }
-    throttled = payload.throttle_time // timedelta(milliseconds=1) if version >= _SINCE_ISOLATION else 0
-    return ListOffsetsResponse(throttle_time_ms=throttled, partitions=partitions)
+    return ListOffsetsRequest(
+        partitions=partitions,
+        replica_id=fields.replica_id,
+        isolation_level=fields.isolation_level,
+        timeout_ms=fields.timeout_ms,
+    )
 
 
-def _partition(kind: Any, index: int, asked: OffsetQuestion, version: int) -> Any:
-    fence = {"current_leader_epoch": asked.current_leader_epoch} if version >= _SINCE_LEADER_EPOCH else {}
-    return kind(partition_index=index, timestamp=asked.timestamp, **fence)
+def _encode_response(response: ListOffsetsResponse, _: int) -> tuple[Any, ...]:
+    topics = [
+        (topic, [(index, told.error, told.timestamp, told.offset, told.leader_epoch) for index, told in answers])
+        for topic, answers in by_topic(response.partitions.items()).items()
+    ]
+    return response.throttle_time_ms, topics
+
+
+def _decode_response(fields: _Response, _: int) -> ListOffsetsResponse:
+    partitions = {
+        TopicPartition(topic, index): ListedOffset(code_of(error), offset, leader_epoch, timestamp)
+        for topic, answers in fields.topics
+        for index, error, timestamp, offset, leader_epoch in answers
+    }
+    return ListOffsetsResponse(throttle_time_ms=fields.throttle_time_ms, partitions=partitions)
+
+
+REQUEST: Final = Form("ListOffsetsRequest", _Request, _FLEXIBLE_SINCE, _encode_request, _decode_request)
+RESPONSE: Final = Form("ListOffsetsResponse", _Response, _FLEXIBLE_SINCE, _encode_response, _decode_response)

@@ -2,11 +2,14 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import timedelta
-from typing import Any, Final, NamedTuple
+from typing import Annotated, Final, NamedTuple
 
 from logstore import TopicPartition
+from replication.codec.codec import Structs
+from replication.codec.fields import Int16, Int32, Int32s, OptionalString, String
 from replication.protocol.error_code import ErrorCode, code_of
+from replication.protocol.messages.by_topic import by_topic
+from replication.protocol.messages.form import Form
 from replication.protocol.messages.request import Request
 
 
@@ -26,35 +29,85 @@ class ListedReassignments:
     error: ErrorCode = ErrorCode.NONE
     error_message: str | None = None
     partitions: Mapping[TopicPartition, PartitionReassignment]
+    throttle_time_ms: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListPartitionReassignmentsRequest(Request[ListedReassignments]):
-    """Asks for all reassignments that go on (Kafka: ListPartitionReassignmentsRequest)."""
+    """Asks for reassignments that go on (Kafka: ListPartitionReassignmentsRequest)."""
 
     timeout_ms: int = 30_000
     """How long the controller may take."""
+    partitions: tuple[TopicPartition, ...] | None = None
+    """None: all that there are."""
 
 
 API_KEY: Final = 46
 VERSIONS: Final = range(1)
 
 
-def encode_list_partition_reassignments(request: ListPartitionReassignmentsRequest, classes: Any) -> Any:
-    """Return the request as one of kio's `classes`, all of one version."""
-    return classes.ListPartitionReassignmentsRequest(timeout=timedelta(milliseconds=request.timeout_ms), topics=None)
+class _AskedTopic(NamedTuple):
+    name: String
+    partitions: Int32s
 
 
-def decode_list_partition_reassignments(payload: Any) -> ListedReassignments:
-    """Read kio's ListPartitionReassignmentsResponse."""
-    return ListedReassignments(
-        error=code_of(payload.error_code),
-        error_message=payload.error_message,
-        partitions={
-            TopicPartition(topic.name, told.partition_index): PartitionReassignment(
-                tuple(told.replicas), tuple(told.adding_replicas), tuple(told.removing_replicas)
-            )
-            for topic in payload.topics
-            for told in topic.partitions
-        },
+class _Request(NamedTuple):
+    timeout_ms: Int32
+    topics: Annotated[tuple[_AskedTopic, ...] | None, Structs(_AskedTopic, optional=True)]
+
+
+class _Partition(NamedTuple):
+    partition: Int32
+    replicas: Int32s
+    adding: Int32s
+    removing: Int32s
+
+
+class _Topic(NamedTuple):
+    name: String
+    partitions: Annotated[tuple[_Partition, ...], Structs(_Partition)]
+
+
+class _Response(NamedTuple):
+    throttle_time_ms: Int32
+    error: Int16
+    error_message: OptionalString
+    topics: Annotated[tuple[_Topic, ...], Structs(_Topic)]
+
+
+def _encode_request(request: ListPartitionReassignmentsRequest, _: int) -> _Request:
+    topics = by_topic((partition, None) for partition in request.partitions or ())
+    asked = tuple(_AskedTopic(topic, tuple(index for index, _ in entries)) for topic, entries in topics.items())
+    return _Request(request.timeout_ms, None if request.partitions is None else asked)
+
+
+def _decode_request(fields: _Request, _: int) -> ListPartitionReassignmentsRequest:
+    asked = tuple(TopicPartition(topic, index) for topic, indexes in fields.topics or () for index in indexes)
+    return ListPartitionReassignmentsRequest(
+        timeout_ms=fields.timeout_ms, partitions=None if fields.topics is None else asked
     )
+
+
+def _encode_response(response: ListedReassignments, _: int) -> _Response:
+    topics = tuple(
+        _Topic(topic, tuple(_Partition(index, *moved) for index, moved in entries))
+        for topic, entries in by_topic(response.partitions.items()).items()
+    )
+    return _Response(response.throttle_time_ms, response.error, response.error_message, topics)
+
+
+def _decode_response(fields: _Response, _: int) -> ListedReassignments:
+    return ListedReassignments(
+        error=code_of(fields.error),
+        error_message=fields.error_message,
+        partitions={
+            TopicPartition(topic, index): PartitionReassignment(*moved)
+            for topic, partitions in fields.topics
+            for index, *moved in partitions
+        },
+        throttle_time_ms=fields.throttle_time_ms,
+    )
+
+
+REQUEST: Final = Form("ListPartitionReassignmentsRequest", _Request, 0, _encode_request, _decode_request)
+RESPONSE: Final = Form("ListPartitionReassignmentsResponse", _Response, 0, _encode_response, _decode_response)

@@ -2,13 +2,15 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import timedelta
-from typing import Any, Final, NamedTuple
+from typing import Annotated, Any, Final, NamedTuple
 
-from epoch import UNDEFINED_EPOCH, EndOffset
+from epoch import UNDEFINED_EPOCH, UNDEFINED_EPOCH_OFFSET, EndOffset
 from logstore import TopicPartition
+from replication.codec.codec import Since, Structs
+from replication.codec.fields import Int16, Int32, Int64, String
 from replication.protocol.error_code import ErrorCode, code_of
 from replication.protocol.messages.by_topic import by_topic
+from replication.protocol.messages.form import Form
 from replication.protocol.messages.replica_id import CONSUMER
 from replication.protocol.messages.request import Request
 
@@ -51,41 +53,73 @@ class OffsetForLeaderEpochRequest(Request[OffsetForLeaderEpochResponse]):
 
 API_KEY: Final = 23
 VERSIONS: Final = range(5)
+"""0 and 1 are those of Kafka before 2.1; 4.0 no longer answers them."""
 
-_SINCE_EPOCHS: Final = 1
-_SINCE_LEADER_EPOCH: Final = 2
-_SINCE_REPLICA_ID: Final = 3
-
-
-def encode_offset_for_leader_epoch(request: OffsetForLeaderEpochRequest, classes: Any) -> Any:
-    """Return the request as one of kio's `classes`; what their version cannot say is left out, as Kafka does."""
-    version = classes.OffsetForLeaderEpochRequest.__version__
-    topics = tuple(
-        classes.OffsetForLeaderTopic(
-            topic=topic,
-            partitions=tuple(_partition(classes.OffsetForLeaderPartition, *entry, version) for entry in entries),
-        )
-        for topic, entries in by_topic(request.partitions.items()).items()
-    )
-    asker = {"replica_id": request.replica_id} if version >= _SINCE_REPLICA_ID else {}
-    return classes.OffsetForLeaderEpochRequest(topics=topics, **asker)
+_FLEXIBLE_SINCE: Final = 4
 
 
-def decode_offset_for_leader_epoch(payload: Any) -> OffsetForLeaderEpochResponse:
-    """Read kio's OffsetForLeaderEpochResponse."""
-    version = payload.__version__
+class _Question(NamedTuple):
+    partition: Int32
+    current_leader_epoch: Annotated[Int32, Since(2, ignorable=True)] = -1
+    leader_epoch: Int32 = 0
+
+
+class _Questions(NamedTuple):
+    topic: String
+    partitions: Annotated[tuple[_Question, ...], Structs(_Question)]
+
+
+class _Request(NamedTuple):
+    replica_id: Annotated[Int32, Since(3, ignorable=True)] = CONSUMER
+    topics: Annotated[tuple[_Questions, ...], Structs(_Questions)] = ()
+
+
+class _Answer(NamedTuple):
+    error: Int16
+    partition: Int32
+    leader_epoch: Annotated[Int32, Since(1, ignorable=True)] = UNDEFINED_EPOCH
+    end_offset: Int64 = UNDEFINED_EPOCH_OFFSET
+
+
+class _Answers(NamedTuple):
+    topic: String
+    partitions: Annotated[tuple[_Answer, ...], Structs(_Answer)]
+
+
+class _Response(NamedTuple):
+    throttle_time_ms: Annotated[Int32, Since(2, ignorable=True)] = 0
+    topics: Annotated[tuple[_Answers, ...], Structs(_Answers)] = ()
+
+
+def _encode_request(request: OffsetForLeaderEpochRequest, _: int) -> tuple[Any, ...]:
+    topics = by_topic(request.partitions.items())
+    return request.replica_id, [(topic, [(index, *asked) for index, asked in asked]) for topic, asked in topics.items()]
+
+
+def _decode_request(fields: _Request, _: int) -> OffsetForLeaderEpochRequest:
     partitions = {
-        TopicPartition(topic.topic, answer.partition): EpochAnswer(
-            code_of(answer.error_code),
-            EndOffset(answer.leader_epoch if version >= _SINCE_EPOCHS else UNDEFINED_EPOCH, answer.end_offset),
-        )
-        for topic in payload.topics
-        for answer in topic.partitions
+        TopicPartition(topic, index): EpochQuestion(current_leader_epoch, leader_epoch)
+        for topic, questions in fields.topics
+        for index, current_leader_epoch, leader_epoch in questions
     }
-    throttled = payload.throttle_time // timedelta(milliseconds=1) if version >= _SINCE_LEADER_EPOCH else 0
-    return OffsetForLeaderEpochResponse(throttle_time_ms=throttled, partitions=partitions)
+    return OffsetForLeaderEpochRequest(partitions=partitions, replica_id=fields.replica_id)
 
 
-def _partition(kind: Any, index: int, asked: EpochQuestion, version: int) -> Any:
-    fence = {"current_leader_epoch": asked.current_leader_epoch} if version >= _SINCE_LEADER_EPOCH else {}
-    return kind(partition=index, leader_epoch=asked.leader_epoch, **fence)
+def _encode_response(response: OffsetForLeaderEpochResponse, _: int) -> tuple[Any, ...]:
+    topics = by_topic(response.partitions.items())
+    return response.throttle_time_ms, [
+        (topic, [(error, index, *end) for index, (error, end) in answers]) for topic, answers in topics.items()
+    ]
+
+
+def _decode_response(fields: _Response, _: int) -> OffsetForLeaderEpochResponse:
+    partitions = {
+        TopicPartition(topic, index): EpochAnswer(code_of(error), EndOffset(leader_epoch, end_offset))
+        for topic, answers in fields.topics
+        for error, index, leader_epoch, end_offset in answers
+    }
+    return OffsetForLeaderEpochResponse(throttle_time_ms=fields.throttle_time_ms, partitions=partitions)
+
+
+REQUEST: Final = Form("OffsetForLeaderEpochRequest", _Request, _FLEXIBLE_SINCE, _encode_request, _decode_request)
+RESPONSE: Final = Form("OffsetForLeaderEpochResponse", _Response, _FLEXIBLE_SINCE, _encode_response, _decode_response)

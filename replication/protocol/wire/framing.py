@@ -16,6 +16,11 @@ _FOREIGN: Final = (
 )
 
 
+def framed(message: bytes) -> bytes:
+    """Return a message after its size."""
+    return len(message).to_bytes(SIZE_BYTES, "big") + message
+
+
 class FrameReader:
     r"""Puts frames together from what arrives, in a buffer that it keeps.
 

@@ -10,11 +10,12 @@ _REQUEST: Final = "RequestHeader"
 _RESPONSE: Final = "ResponseHeader"
 
 
-class ApiAndVersion(NamedTuple):
-    """What a request's header begins with: it decides on the form of the rest."""
+class RequestStart(NamedTuple):
+    """What each request's header begins with: it decides on the form of the rest."""
 
     api_key: Int16
     api_version: Int16
+    correlation_id: Int32
 
 
 class RequestHeader(NamedTuple):
@@ -36,9 +37,9 @@ def write_request_header(header: RequestHeader, *, flexible: bool) -> bytes:
     return write_message(codec_of(RequestHeader, 0, flexible=flexible), header, _REQUEST)
 
 
-def read_api_and_version(frame: Data) -> ApiAndVersion:
+def read_request_start(frame: Data) -> RequestStart:
     """Read what a request's header begins with; MalformedRequestError."""
-    return read_part(codec_of(ApiAndVersion, 0, flexible=False), frame, _REQUEST)[0]
+    return read_part(codec_of(RequestStart, 0, flexible=False), frame, _REQUEST)[0]
 
 
 def read_request_header(frame: Data, *, flexible: bool) -> tuple[RequestHeader, int]:

@@ -18,14 +18,13 @@ from kio.schema import errors as kio_errors
 
 from replication.codec import fields as types
 from replication.codec.codec import Codec, Field, struct_type
-from replication.codec.fields import Data, FieldType, array, converted, optional_array
+from replication.codec.fields import FieldType, array, converted, nullable, optional_array
 from replication.protocol.error_code import ErrorCode
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _MILLISECOND: Final = timedelta(milliseconds=1)
 _NO_ID: Final = UUID(int=0)
 _NO_TIME: Final = -1
-_MAX_INT8: Final = 127
 _CODES: Final[Mapping[int, int]] = {code.value: code for code in kio_errors.ErrorCode}
 
 
@@ -98,7 +97,7 @@ def _field_type(field: KioField[Any], *, tagged: bool) -> FieldType[Any]:
         item, _ = _without_none(get_args(kind)[0])
         return (optional_array if optional else array)(_of_type(item, field))
     if is_dataclass(kind):
-        return _nullable(_of_type(kind, field)) if optional and not tagged else _of_type(kind, field)
+        return nullable(_of_type(kind, field)) if optional and not tagged else _of_type(kind, field)
     name = field.metadata["kafka_type"]
     return _OPTIONAL_TYPES.get(name, _TYPES[name]) if optional else _TYPES[name]
 
@@ -107,21 +106,6 @@ def _of_type(kind: Any, field: KioField[Any]) -> FieldType[Any]:
     if is_dataclass(kind):
         return struct_type(kio_codec(kind))  # type: ignore[arg-type]  # a class can be hashed, which mypy does not see
     return _TYPES[field.metadata["kafka_type"]]
-
-
-def _nullable(struct: FieldType[Any]) -> FieldType[Any]:
-    """Return the type of a struct that may be null: a byte stands before it, below 0 for null (KIP-893)."""
-    write_present, read_present = struct.write, struct.read
-
-    def write(out: bytearray, value: Any) -> None:
-        out += b"\xff" if value is None else b"\x01"
-        if value is not None:
-            write_present(out, value)
-
-    def read(data: Data, position: int) -> tuple[Any, int]:
-        return (None, position + 1) if data[position] > _MAX_INT8 else read_present(data, position + 1)
-
-    return FieldType(write, read)
 
 
 def _default(field: KioField[Any]) -> Any:

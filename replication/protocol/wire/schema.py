@@ -3,17 +3,16 @@
 The other packages of the protocol name kio's types by this module.
 """
 
-from collections.abc import Mapping
 from functools import cache
 from types import ModuleType
-from typing import Any, Final, TypeVar
+from typing import Any, TypeVar
 
 from kio.index import load_payload_module
-from kio.schema.index import PayloadEntityType
+from kio.schema.index import PayloadEntityType, api_key_map, schema_name_map
 from kio.static.constants import EntityType
 from kio.static.protocol import Entity, RequestPayload, ResponsePayload
 
-from replication.protocol.wire import offset_for_leader_epoch_v0, offset_for_leader_epoch_v1
+from replication.codec.fields import Data
 from replication.protocol.wire.kio_codec import kio_codec
 from replication.protocol.wire.message_bytes import read_message, write_message
 
@@ -21,19 +20,15 @@ __all__ = [
     "RequestPayload",
     "ResponsePayload",
     "read",
+    "request_class",
     "request_classes",
     "response_class",
     "response_classes",
+    "served_versions",
     "write",
 ]
 
 EntityT = TypeVar("EntityT", bound=Entity)
-
-_OURS: Final[Mapping[tuple[int, int], ModuleType]] = {
-    (23, 0): offset_for_leader_epoch_v0,
-    (23, 1): offset_for_leader_epoch_v1,
-}
-"""What kio lacks, by API key and version."""
 
 
 def request_classes(api_key: int, version: int) -> Any:
@@ -47,17 +42,35 @@ def response_classes(api_key: int, version: int) -> Any:
 
 
 @cache
-def response_class(request_class: type[RequestPayload], version: int | None = None) -> type[ResponsePayload]:
-    """Return the kio class of the answer to a request, in the request's version unless another is named."""
-    version = request_class.__version__ if version is None else version
-    module = response_classes(request_class.__api_key__, version)
-    found: type[ResponsePayload] = getattr(module, request_class.__name__.removesuffix("Request") + "Response")
+def request_class(api_key: int, version: int) -> type[RequestPayload]:
+    """Return the kio class of an API's requests."""
+    found: type[RequestPayload] = _payload_class(request_classes(api_key, version), EntityType.request)
     return found
 
 
 @cache
+def response_class(api_key: int, version: int) -> type[ResponsePayload]:
+    """Return the kio class of an API's answers."""
+    found: type[ResponsePayload] = _payload_class(response_classes(api_key, version), EntityType.response)
+    return found
+
+
+def served_versions(api_key: int) -> range | None:
+    """Return the versions of an API that kio has; None where it has none."""
+    name = api_key_map.get(api_key)
+    if name is None:
+        return None
+    versions = schema_name_map[name]
+    return range(min(versions), max(versions) + 1)
+
+
+def _payload_class(module: ModuleType, kind: EntityType) -> Any:
+    return next(found for found in vars(module).values() if getattr(found, "__type__", None) is kind)
+
+
+@cache
 def _module(api_key: int, version: int, kind: PayloadEntityType) -> ModuleType:
-    return _OURS.get((api_key, version)) or load_payload_module(api_key, version, kind)
+    return load_payload_module(api_key, version, kind)
 
 
 def write(entity: Entity) -> bytes:
@@ -66,7 +79,7 @@ def write(entity: Entity) -> bytes:
     return write_message(kio_codec(kind), entity, kind.__name__)
 
 
-def read(entity_type: type[EntityT], message: memoryview) -> EntityT:
+def read(entity_type: type[EntityT], message: Data) -> EntityT:
     """Read an entity that takes up all the bytes; MalformedRequestError or MalformedResponseError if it does not."""
     entity: EntityT = read_message(kio_codec(entity_type), message, entity_type.__name__)
     return entity

@@ -15,7 +15,7 @@ from replication.protocol.errors import MalformedResponseError
 from replication.protocol.messages.api_versions import ApiVersions
 from replication.protocol.messages.metadata import MetadataRequest
 from replication.protocol.wire.framing import FrameReader
-from replication.protocol.wire.schema import request_classes, response_class
+from replication.protocol.wire.schema import request_classes, response_class, served_versions
 from tests.campaign import Campaign
 from tests.replication.protocol.fake_broker import framed
 from tests.replication.protocol.instances import instance
@@ -81,7 +81,7 @@ def _asked(exchange: Exchange, rng: random.Random, kinds: list[Any]) -> Any:
     version = rng.choice(versions)
     exchange.versions = ApiVersions({key: range(version, version + 1)})
     exchange.ask(request)
-    return response_class(exchange._asked[0].payload)
+    return response_class(key, max(version, served_versions(key).start))
 
 
 def _received(exchange: Exchange, stream: bytes) -> Any:

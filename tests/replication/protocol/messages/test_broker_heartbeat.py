@@ -2,29 +2,26 @@
 
 import random
 from datetime import timedelta
-from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from replication.protocol.messages import broker_heartbeat
 from replication.protocol.messages.broker_heartbeat import (
     VERSIONS,
     BrokerHeartbeatRequest,
-    decode_broker_heartbeat,
-    encode_broker_heartbeat,
 )
-from replication.protocol.wire.schema import read, request_classes, response_classes, write
+from replication.protocol.wire.schema import response_classes
 from tests.campaign import run_seed
+from tests.replication.protocol.by_kio import received, sent_request
 from tests.replication.protocol.instances import instance
 from tests.replication.protocol.strategies import broker_heartbeat_requests
 
 
 @given(broker_heartbeat_requests, st.sampled_from(VERSIONS))
 def test_kio_reads_what_was_said(request: BrokerHeartbeatRequest, version: int) -> None:
-    payload: Any = encode_broker_heartbeat(request, request_classes(63, version))
-    assert payload.__version__ == version
-    sent = read(request_classes(63, version).BrokerHeartbeatRequest, memoryview(write(payload)))
+    sent = sent_request(broker_heartbeat.REQUEST, request, 63, version)
     since = {"offline_log_dirs": 1, "cordoned_log_dirs": 2}
     names = ("broker_id", "broker_epoch", "current_metadata_offset", "want_fence", "want_shut_down", *since)
     for name in names:
@@ -38,7 +35,7 @@ def test_what_the_controller_answers_is_told(version: int) -> None:
     kind = response_classes(63, version).BrokerHeartbeatResponse
     for _ in range(20):
         answer = instance(kind, rng)
-        response = decode_broker_heartbeat(read(kind, memoryview(write(answer))))
+        response = received(broker_heartbeat.RESPONSE, answer)
         assert response.error == answer.error_code
         assert response.is_caught_up is answer.is_caught_up
         assert response.is_fenced is answer.is_fenced

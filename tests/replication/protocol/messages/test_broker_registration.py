@@ -8,24 +8,22 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from replication.protocol.messages import broker_registration
 from replication.protocol.messages.broker_registration import (
     VERSIONS,
     BrokerRegistrationRequest,
     Listener,
-    decode_broker_registration,
-    encode_broker_registration,
 )
-from replication.protocol.wire.schema import read, request_classes, response_classes, write
+from replication.protocol.wire.schema import response_classes
 from tests.campaign import run_seed
+from tests.replication.protocol.by_kio import received, sent_request
 from tests.replication.protocol.instances import instance
 from tests.replication.protocol.strategies import broker_registration_requests
 
 
 @given(broker_registration_requests, st.sampled_from(VERSIONS))
 def test_kio_reads_what_was_said(request: BrokerRegistrationRequest, version: int) -> None:
-    payload: Any = encode_broker_registration(request, request_classes(62, version))
-    assert payload.__version__ == version
-    sent = read(request_classes(62, version).BrokerRegistrationRequest, memoryview(write(payload)))
+    sent = sent_request(broker_registration.REQUEST, request, 62, version)
     assert (sent.broker_id, sent.cluster_id, sent.rack) == (request.broker_id, request.cluster_id, request.rack)
     assert sent.incarnation_id == request.incarnation_id
     listeners = [Listener(each.name, each.host, each.port, each.security_protocol) for each in sent.listeners]
@@ -40,7 +38,7 @@ def test_kio_reads_what_was_said(request: BrokerRegistrationRequest, version: in
 
 @given(broker_registration_requests, st.sampled_from(VERSIONS))
 def test_levels_from_0_on_are_told_since_version_4(request: BrokerRegistrationRequest, version: int) -> None:
-    sent: Any = encode_broker_registration(request, request_classes(62, version))
+    sent: Any = sent_request(broker_registration.REQUEST, request, 62, version)
     told = {each.name: range(each.min_supported_version, each.max_supported_version + 1) for each in sent.features}
     assert told == {name: levels for name, levels in request.features.items() if levels.start or version >= 4}
 
@@ -51,6 +49,6 @@ def test_what_the_controller_answers_is_told(version: int) -> None:
     kind = response_classes(62, version).BrokerRegistrationResponse
     for _ in range(20):
         answer = instance(kind, rng)
-        response = decode_broker_registration(read(kind, memoryview(write(answer))))
+        response = received(broker_registration.RESPONSE, answer)
         assert (response.error, response.broker_epoch) == (answer.error_code, answer.broker_epoch)
         assert timedelta(milliseconds=response.throttle_time_ms) == answer.throttle_time

@@ -1,28 +1,26 @@
 """DescribeCluster, in every version."""
 
 import random
-from typing import Any
 
 import pytest
 
+from replication.protocol.messages import describe_cluster
 from replication.protocol.messages.describe_cluster import (
     API_KEY,
     VERSIONS,
     DescribeClusterRequest,
     DescribedBroker,
-    decode_describe_cluster,
-    encode_describe_cluster,
 )
 from replication.protocol.messages.metadata import Broker
-from replication.protocol.wire.schema import read, request_classes, response_classes, write
+from replication.protocol.wire.schema import response_classes
 from tests.campaign import run_seed
+from tests.replication.protocol.by_kio import received, sent_request
 from tests.replication.protocol.instances import instance
 
 
 @pytest.mark.parametrize("version", VERSIONS)
 def test_fenced_brokers_are_asked_for_as_soon_as_a_version_can(version: int) -> None:
-    payload = encode_describe_cluster(DescribeClusterRequest(), request_classes(API_KEY, version))
-    sent: Any = read(request_classes(API_KEY, version).DescribeClusterRequest, memoryview(write(payload)))
+    sent = sent_request(describe_cluster.REQUEST, DescribeClusterRequest(), 60, version)
     assert not sent.include_cluster_authorized_operations
     assert version < 1 or sent.endpoint_type == 1
     assert version < 2 or sent.include_fenced_brokers
@@ -34,7 +32,7 @@ def test_what_the_broker_answers_is_told(version: int) -> None:
     kind = response_classes(API_KEY, version).DescribeClusterResponse
     for _ in range(20):
         answer = instance(kind, rng, items=3)
-        told = decode_describe_cluster(read(kind, memoryview(write(answer))))
+        told = received(describe_cluster.RESPONSE, answer)
         assert (told.error, told.error_message) == (answer.error_code, answer.error_message)
         assert (told.cluster_id, told.controller_id) == (answer.cluster_id, answer.controller_id)
         assert told.brokers == {

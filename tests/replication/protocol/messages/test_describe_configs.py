@@ -1,23 +1,22 @@
 """DescribeConfigs of topics, in every version."""
 
 import random
-from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from replication.protocol.error_code import ErrorCode
+from replication.protocol.messages import describe_configs
 from replication.protocol.messages.describe_configs import (
     API_KEY,
     VERSIONS,
     DescribeConfigsRequest,
     TopicConfiguration,
-    decode_describe_configs,
-    encode_describe_configs,
 )
-from replication.protocol.wire.schema import read, request_classes, response_classes, write
+from replication.protocol.wire.schema import response_classes
 from tests.campaign import run_seed
+from tests.replication.protocol.by_kio import received, sent_request
 from tests.replication.protocol.instances import instance
 from tests.replication.protocol.strategies import TOPIC_IDS
 
@@ -31,8 +30,7 @@ requests = st.builds(
 
 @given(requests, st.sampled_from(VERSIONS))
 def test_kio_reads_which_settings_of_which_topics_are_asked_for(request: DescribeConfigsRequest, version: int) -> None:
-    payload = encode_describe_configs(request, request_classes(API_KEY, version))
-    sent: Any = read(request_classes(API_KEY, version).DescribeConfigsRequest, memoryview(write(payload)))
+    sent = sent_request(describe_configs.REQUEST, request, 32, version)
     assert [(each.resource_type, each.resource_name, each.configuration_keys) for each in sent.resources] == [
         (TOPIC, topic, request.names) for topic in request.topics
     ]
@@ -56,7 +54,7 @@ def test_what_the_broker_answers_about_topics_is_told(version: int) -> None:
             for number, told in enumerate(instance(classes.DescribeConfigsResult, rng, items=3) for _ in range(4))
         )
         answer = kind(throttle_time=instance(kind, rng).throttle_time, results=results)
-        topics = decode_describe_configs(read(kind, memoryview(write(answer)))).topics
+        topics = received(describe_configs.RESPONSE, answer).topics
         assert topics == {
             told.resource_name: TopicConfiguration(
                 told.error_code, told.error_message, {each.name: each.value for each in told.configs}

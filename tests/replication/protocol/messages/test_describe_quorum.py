@@ -8,18 +8,19 @@ import pytest
 
 from replication.protocol.error_code import ErrorCode
 from replication.protocol.errors import MalformedResponseError
+from replication.protocol.messages import describe_quorum
 from replication.protocol.messages.describe_quorum import (
     API_KEY,
     METADATA_TOPIC,
     VERSIONS,
     DescribedQuorum,
     DescribeQuorumRequest,
+    QuorumListener,
     QuorumReplica,
-    decode_describe_quorum,
-    encode_describe_quorum,
 )
-from replication.protocol.wire.schema import read, request_classes, response_classes, write
+from replication.protocol.wire.schema import response_classes
 from tests.campaign import run_seed
+from tests.replication.protocol.by_kio import received, sent_request
 from tests.replication.protocol.instances import instance
 
 
@@ -32,13 +33,12 @@ def answered(version: int, rng: random.Random, *, partitions: int = 1) -> Any:
 
 
 def decoded(answer: Any) -> DescribedQuorum:
-    return decode_describe_quorum(read(type(answer), memoryview(write(answer))))
+    return received(describe_quorum.RESPONSE, answer)
 
 
 @pytest.mark.parametrize("version", VERSIONS)
 def test_the_metadata_log_alone_is_asked_about(version: int) -> None:
-    payload = encode_describe_quorum(DescribeQuorumRequest(), request_classes(API_KEY, version))
-    sent: Any = read(request_classes(API_KEY, version).DescribeQuorumRequest, memoryview(write(payload)))
+    sent = sent_request(describe_quorum.REQUEST, DescribeQuorumRequest(), 55, version)
     asked = [(topic.topic_name, each.partition_index) for topic in sent.topics for each in topic.partitions]
     assert asked == [("__cluster_metadata", 0)]
 
@@ -57,6 +57,7 @@ def test_what_the_leader_answers_is_told(version: int) -> None:
             high_watermark=told.high_watermark,
             voters=tuple(_replica(each, version) for each in told.current_voters),
             observers=tuple(_replica(each, version) for each in told.observers),
+            listeners=_listeners(answer) if version >= 2 else {},
         )
 
 
@@ -88,3 +89,10 @@ def test_an_answer_about_none_or_several_partitions_is_malformed(partitions: int
         MalformedResponseError, match=f"^{partitions} partitions are told of, where __cluster_metadata-0"
     ):
         decoded(answered(2, random.Random(1), partitions=partitions))
+
+
+def _listeners(answer: Any) -> dict[int, tuple[QuorumListener, ...]]:
+    return {
+        node.node_id: tuple(QuorumListener(each.name, each.host, each.port) for each in node.listeners)
+        for node in answer.nodes
+    }

@@ -6,16 +6,16 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
+from replication.protocol.messages import describe_topic_partitions
 from replication.protocol.messages.describe_topic_partitions import (
     API_KEY,
     Cursor,
     DescribeTopicPartitionsRequest,
-    decode_describe_topic_partitions,
-    encode_describe_topic_partitions,
 )
 from replication.protocol.messages.metadata import PartitionMetadata
-from replication.protocol.wire.schema import read, request_classes, response_classes, write
+from replication.protocol.wire.schema import response_classes
 from tests.campaign import run_seed
+from tests.replication.protocol.by_kio import received, sent_request
 from tests.replication.protocol.instances import instance
 from tests.replication.protocol.strategies import TOPIC_IDS
 
@@ -32,8 +32,7 @@ requests = st.builds(
 def test_kio_reads_which_topics_are_asked_for_and_where_the_page_begins(
     request: DescribeTopicPartitionsRequest,
 ) -> None:
-    payload = encode_describe_topic_partitions(request, request_classes(API_KEY, 0))
-    sent: Any = read(request_classes(API_KEY, 0).DescribeTopicPartitionsRequest, memoryview(write(payload)))
+    sent = sent_request(describe_topic_partitions.REQUEST, request, 75, 0)
     assert tuple(topic.name for topic in sent.topics) == request.topics
     assert sent.response_partition_limit == request.partition_limit
     cursor = sent.cursor and Cursor(sent.cursor.topic_name, sent.cursor.partition_index)
@@ -45,7 +44,7 @@ def test_what_the_broker_answers_is_told() -> None:
     kind = response_classes(API_KEY, 0).DescribeTopicPartitionsResponse
     for _ in range(40):
         answer = instance(kind, rng, items=3)
-        page = decode_describe_topic_partitions(read(kind, memoryview(write(answer))))
+        page = received(describe_topic_partitions.RESPONSE, answer)
         cursor = answer.next_cursor
         assert page.next_cursor == (cursor and (cursor.topic_name, cursor.partition_index))
         topics = {topic.name: topic for topic in answer.topics if topic.name is not None}

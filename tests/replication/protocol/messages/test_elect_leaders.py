@@ -2,7 +2,6 @@
 
 import random
 from datetime import timedelta
-from typing import Any
 
 import pytest
 from hypothesis import given
@@ -10,17 +9,17 @@ from hypothesis import strategies as st
 
 from logstore import TopicPartition
 from replication.protocol.error_code import ErrorCode
+from replication.protocol.messages import elect_leaders
 from replication.protocol.messages.elect_leaders import (
     PREFERRED,
     UNCLEAN,
     VERSIONS,
     ElectLeadersRequest,
-    decode_elect_leaders,
     elect_leaders_versions,
-    encode_elect_leaders,
 )
-from replication.protocol.wire.schema import read, request_classes, response_classes, write
+from replication.protocol.wire.schema import response_classes
 from tests.campaign import run_seed
+from tests.replication.protocol.by_kio import received, sent_request
 from tests.replication.protocol.instances import instance
 from tests.replication.protocol.strategies import elect_leaders_requests
 
@@ -28,9 +27,7 @@ from tests.replication.protocol.strategies import elect_leaders_requests
 @given(elect_leaders_requests, st.data())
 def test_kio_reads_what_was_said(request: ElectLeadersRequest, data: st.DataObject) -> None:
     version = data.draw(st.sampled_from(elect_leaders_versions(request)))
-    payload: Any = encode_elect_leaders(request, request_classes(43, version))
-    assert payload.__version__ == version
-    sent = read(request_classes(43, version).ElectLeadersRequest, memoryview(write(payload)))
+    sent = sent_request(elect_leaders.REQUEST, request, 43, version)
     assert getattr(sent, "election_type", PREFERRED) == request.election_type
     assert sent.timeout == timedelta(milliseconds=request.timeout_ms)
     if request.partitions is None:
@@ -51,7 +48,7 @@ def test_what_the_controller_answers_is_told(version: int) -> None:
     kind = response_classes(43, version).ElectLeadersResponse
     for _ in range(20):
         answer = instance(kind, rng)
-        response = decode_elect_leaders(read(kind, memoryview(write(answer))))
+        response = received(elect_leaders.RESPONSE, answer)
         assert response.error == getattr(answer, "error_code", ErrorCode.NONE)
         assert timedelta(milliseconds=response.throttle_time_ms) == answer.throttle_time
         for topic in answer.replica_election_results:

@@ -16,20 +16,22 @@ from logstore import TopicPartition
 from replication.protocol.addresses import Address
 from replication.protocol.error_code import ErrorCode
 from replication.protocol.errors import MalformedResponseError
+from replication.protocol.messages import fetch_form
 from replication.protocol.messages.fetch import (
     VERSIONS,
+    AbortedTransaction,
     FetchedPartition,
     FetchPartition,
     FetchRequest,
     LeaderIdAndEpoch,
     SnapshotId,
-    decode_fetch,
-    encode_fetch,
     fetch_versions,
 )
-from replication.protocol.messages.fetch_bytes import write_fetch
-from replication.protocol.wire.schema import read, request_classes, response_classes, write
+from replication.protocol.messages.fetch_form import read_response
+from replication.protocol.messages.field_types import NO_ID
+from replication.protocol.wire.schema import response_classes
 from tests.campaign import run_seed
+from tests.replication.protocol.by_kio import kio_bytes, sent_request
 from tests.replication.protocol.instances import instance
 from tests.replication.protocol.strategies import TOPIC_IDS, fetch_requests
 
@@ -38,11 +40,7 @@ NAMES = {topic_id: name for name, topic_id in TOPIC_IDS.items()}
 
 @given(fetch_requests, st.sampled_from(VERSIONS))
 def test_kio_reads_what_was_asked(request: FetchRequest, version: int) -> None:
-    payload: Any = encode_fetch(request, request_classes(1, version))
-    assert payload.__version__ == version
-    kind = request_classes(1, version).FetchRequest
-    sent = read(kind, memoryview(write(payload)))
-    assert sent == payload
+    sent = sent_request(fetch_form.REQUEST, request, 1, version)
     assert sent.max_wait == timedelta(milliseconds=request.max_wait_ms)
     assert (sent.min_bytes, sent.max_bytes) == (request.min_bytes, request.max_bytes)
     assert sent.isolation_level == request.isolation_level
@@ -58,12 +56,13 @@ def test_kio_reads_what_was_asked(request: FetchRequest, version: int) -> None:
 
 @given(fetch_requests, st.sampled_from(VERSIONS))
 def test_the_bytes_that_are_sent_are_kios(request: FetchRequest, version: int) -> None:
-    assert write_fetch(request, version) == write(encode_fetch(request, request_classes(1, version)))
+    sent = sent_request(fetch_form.REQUEST, request, 1, version)
+    assert kio_bytes(sent) == fetch_form.REQUEST.write(request, version)
 
 
 @given(fetch_requests, st.sampled_from(range(7, 19)))
 def test_a_session_is_named_and_what_it_may_forget(request: FetchRequest, version: int) -> None:
-    sent: Any = encode_fetch(request, request_classes(1, version))
+    sent: Any = sent_request(fetch_form.REQUEST, request, 1, version)
     assert (sent.session_id, sent.session_epoch) == (request.session_id, request.session_epoch)
     forgotten = {
         TopicPartition(_name(topic, version), partition)
@@ -75,8 +74,8 @@ def test_a_session_is_named_and_what_it_may_forget(request: FetchRequest, versio
 
 @given(fetch_requests)
 def test_a_replica_says_its_id_and_since_version_15_its_broker_epoch(request: FetchRequest) -> None:
-    older: Any = encode_fetch(request, request_classes(1, 14))
-    newer: Any = encode_fetch(request, request_classes(1, 15))
+    older: Any = sent_request(fetch_form.REQUEST, request, 1, 14)
+    newer: Any = sent_request(fetch_form.REQUEST, request, 1, 15)
     assert older.replica_id == request.replica_id
     assert newer.replica_state.replica_id == request.replica_id
     assert newer.replica_state.replica_epoch == request.replica_epoch
@@ -84,7 +83,7 @@ def test_a_replica_says_its_id_and_since_version_15_its_broker_epoch(request: Fe
 
 @given(fetch_requests, st.sampled_from(range(12, 19)))
 def test_who_follows_the_metadata_says_of_which_cluster(request: FetchRequest, version: int) -> None:
-    sent = read(request_classes(1, version).FetchRequest, memoryview(write_fetch(request, version)))
+    sent = sent_request(fetch_form.REQUEST, request, 1, version)
     assert sent.cluster_id == request.cluster_id
 
 
@@ -104,8 +103,10 @@ def test_what_the_leader_answers_is_told(version: int) -> None:
     kind = response_classes(1, version).FetchResponse
     for _ in range(20):
         answer = instance(kind, rng, items=3)
-        names = {topic.topic_id: f"topic-{topic.topic_id}" for topic in answer.responses} if version >= 13 else {}
-        response = decode_fetch(read(kind, memoryview(write(answer))), names)
+        names = (
+            {topic.topic_id or NO_ID: f"topic-{topic.topic_id}" for topic in answer.responses} if version >= 13 else {}
+        )
+        response = read_response(kio_bytes(answer), version, names)
         assert timedelta(milliseconds=response.throttle_time_ms) == answer.throttle_time
         assert response.partitions == _expected(answer, names, version)
         if version >= 7:
@@ -119,7 +120,7 @@ def test_divergence_and_the_current_leader_are_none_where_the_leader_leaves_them
     silent = classes.PartitionData(
         partition_index=3, error_code=ErrorCode.NONE, high_watermark=9, aborted_transactions=None, records=None
     )
-    response = decode_fetch(_answer(classes, silent), NAMES)
+    response = read_response(kio_bytes(_answer(classes, silent)), 17, NAMES)
     told = FetchedPartition(ErrorCode.NONE, 9, -1, b"", None, None)
     assert response.partitions == {TopicPartition("orders", 3): told}
 
@@ -135,7 +136,7 @@ def test_divergence_and_the_current_leader_are_told() -> None:
         aborted_transactions=None,
         records=None,
     )
-    told = decode_fetch(_answer(classes, telling), NAMES).partitions[TopicPartition("orders", 3)]
+    told = read_response(kio_bytes(_answer(classes, telling)), 17, NAMES).partitions[TopicPartition("orders", 3)]
     assert told.diverging_epoch == EndOffset(0, 40)
     assert told.current_leader == LeaderIdAndEpoch(0, 7)
 
@@ -143,7 +144,7 @@ def test_divergence_and_the_current_leader_are_told() -> None:
 def test_a_topic_id_that_was_not_asked_for_is_refused() -> None:
     classes = response_classes(1, 17)
     with pytest.raises(MalformedResponseError, match="00000000-0000-0000-0000-000000000001, which was not asked for"):
-        decode_fetch(_answer(classes), {})
+        read_response(kio_bytes(_answer(classes)), 17, {})
 
 
 def _answer(classes: Any, *partitions: Any) -> Any:
@@ -155,21 +156,38 @@ def _name(topic: Any, version: int) -> str:
     return NAMES[topic.topic_id] if version >= 13 else topic.topic
 
 
-def _said(asked: FetchPartition, version: int) -> dict[str, int]:
+def _said(asked: FetchPartition, version: int) -> dict[str, Any]:
     """What a version can say of a partition."""
-    since = {"log_start_offset": 5, "current_leader_epoch": 9, "last_fetched_epoch": 12}
-    return {name: value for name, value in asked._asdict().items() if version >= since.get(name, 0)}
+    since = {
+        "log_start_offset": 5,
+        "current_leader_epoch": 9,
+        "last_fetched_epoch": 12,
+        "replica_directory_id": 17,
+        "high_watermark": 18,
+    }
+    said = {name: value for name, value in asked._asdict().items() if version >= since.get(name, 0)}
+    # kio's None is an id of zeros.
+    return said if said.get("replica_directory_id") != NO_ID else {**said, "replica_directory_id": None}
 
 
-def _told(partition: Any) -> dict[str, int]:
-    names = ("fetch_offset", "current_leader_epoch", "last_fetched_epoch", "log_start_offset")
+def _told(partition: Any) -> dict[str, Any]:
+    names = (
+        "fetch_offset",
+        "current_leader_epoch",
+        "last_fetched_epoch",
+        "log_start_offset",
+        "replica_directory_id",
+        "high_watermark",
+    )
     told = {name: getattr(partition, name) for name in names if hasattr(partition, name)}
     return {**told, "max_bytes": partition.partition_max_bytes}
 
 
 def _expected(answer: Any, names: Mapping[UUID, str], version: int) -> dict[TopicPartition, FetchedPartition]:
     return {
-        TopicPartition(names[topic.topic_id] if version >= 13 else topic.topic, told.partition_index): FetchedPartition(
+        TopicPartition(
+            names[topic.topic_id or NO_ID] if version >= 13 else topic.topic, told.partition_index
+        ): FetchedPartition(
             told.error_code,
             told.high_watermark,
             told.log_start_offset if version >= 5 else -1,
@@ -177,6 +195,9 @@ def _expected(answer: Any, names: Mapping[UUID, str], version: int) -> dict[Topi
             _if(version >= 12 and told.diverging_epoch.epoch >= 0, lambda told=told: _end(told.diverging_epoch)),
             _if(version >= 12 and told.current_leader.leader_id >= 0, lambda told=told: _leader(told.current_leader)),
             _if(version >= 12 and told.snapshot_id.end_offset >= 0, lambda told=told: _snapshot(told.snapshot_id)),
+            told.last_stable_offset,
+            _if(told.aborted_transactions is not None, lambda told=told: _aborted(told.aborted_transactions)),
+            told.preferred_read_replica if version >= 11 else -1,
         )
         for topic in answer.responses
         for told in topic.partitions
@@ -189,6 +210,10 @@ def _if(condition: bool, value: Any) -> Any:
 
 def _end(told: Any) -> EndOffset:
     return EndOffset(told.epoch, told.end_offset)
+
+
+def _aborted(told: Any) -> tuple[AbortedTransaction, ...]:
+    return tuple(AbortedTransaction(each.producer_id, each.first_offset) for each in told)
 
 
 def _leader(told: Any) -> LeaderIdAndEpoch:

@@ -10,23 +10,21 @@ from hypothesis import strategies as st
 
 from replication.protocol.error_code import ErrorCode
 from replication.protocol.errors import MalformedResponseError
+from replication.protocol.messages import fetch_snapshot
 from replication.protocol.messages.fetch_snapshot import (
     VERSIONS,
     FetchSnapshotRequest,
-    decode_fetch_snapshot,
-    encode_fetch_snapshot,
 )
-from replication.protocol.wire.schema import read, request_classes, response_classes, write
+from replication.protocol.wire.schema import read, response_classes, write
 from tests.campaign import run_seed
+from tests.replication.protocol.by_kio import received, sent_request
 from tests.replication.protocol.instances import instance
 from tests.replication.protocol.strategies import fetch_snapshot_requests
 
 
 @given(fetch_snapshot_requests, st.sampled_from(VERSIONS))
 def test_kio_reads_what_was_asked(request: FetchSnapshotRequest, version: int) -> None:
-    payload: Any = encode_fetch_snapshot(request, request_classes(59, version))
-    assert payload.__version__ == version
-    sent = read(request_classes(59, version).FetchSnapshotRequest, memoryview(write(payload)))
+    sent = sent_request(fetch_snapshot.REQUEST, request, 59, version)
     (topic,) = sent.topics
     (partition,) = topic.partitions
     assert (topic.name, partition.partition) == request.partition
@@ -53,13 +51,13 @@ def _told(answer: Any) -> str:
     """Compare what is told with an answer, and return of which kind that is."""
     partitions = [partition for topic in answer.topics for partition in topic.partitions]
     if answer.error_code != ErrorCode.NONE:
-        assert decode_fetch_snapshot(answer).error == answer.error_code
+        assert received(fetch_snapshot.RESPONSE, answer).error == answer.error_code
         return "refused"
     if len(partitions) != 1:
         with pytest.raises(MalformedResponseError, match=f"tells of {len(partitions)} partitions"):
-            decode_fetch_snapshot(answer)
+            received(fetch_snapshot.RESPONSE, answer)
         return "not one partition"
-    response, told = decode_fetch_snapshot(answer), partitions[0]
+    response, told = received(fetch_snapshot.RESPONSE, answer), partitions[0]
     assert response.error == told.error_code
     assert (response.size, response.position) == (told.size, told.position)
     assert response.data == (told.unaligned_records or b"")

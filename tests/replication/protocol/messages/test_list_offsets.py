@@ -2,13 +2,13 @@
 
 import random
 from datetime import timedelta
-from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from logstore import TopicPartition
+from replication.protocol.messages import list_offsets
 from replication.protocol.messages.list_offsets import (
     EARLIEST,
     EARLIEST_LOCAL,
@@ -18,21 +18,18 @@ from replication.protocol.messages.list_offsets import (
     ListedOffset,
     ListOffsetsRequest,
     OffsetQuestion,
-    decode_list_offsets,
-    encode_list_offsets,
     list_offsets_versions,
 )
-from replication.protocol.wire.schema import read, request_classes, response_classes, write
+from replication.protocol.wire.schema import response_classes
 from tests.campaign import run_seed
+from tests.replication.protocol.by_kio import received, sent_request
 from tests.replication.protocol.instances import instance
 from tests.replication.protocol.strategies import list_offsets_requests
 
 
 @given(list_offsets_requests, st.sampled_from(VERSIONS))
 def test_kio_reads_what_was_asked(request: ListOffsetsRequest, version: int) -> None:
-    payload: Any = encode_list_offsets(request, request_classes(2, version))
-    assert payload.__version__ == version
-    sent = read(request_classes(2, version).ListOffsetsRequest, memoryview(write(payload)))
+    sent = sent_request(list_offsets.REQUEST, request, 2, version)
     asked = {
         TopicPartition(topic.name, told.partition_index): OffsetQuestion(
             told.timestamp, told.current_leader_epoch if version >= 4 else -1
@@ -56,7 +53,7 @@ def test_what_the_leader_answers_is_told(version: int) -> None:
     kind = response_classes(2, version).ListOffsetsResponse
     for _ in range(20):
         answer = instance(kind, rng, items=3)
-        response = decode_list_offsets(read(kind, memoryview(write(answer))))
+        response = received(list_offsets.RESPONSE, answer)
         assert response.partitions == {
             TopicPartition(topic.name, told.partition_index): ListedOffset(
                 told.error_code, told.offset, told.leader_epoch if version >= 4 else -1, told.timestamp

@@ -2,26 +2,23 @@
 
 import random
 from datetime import timedelta
-from typing import Any
 
 from logstore import TopicPartition
+from replication.protocol.messages import list_partition_reassignments
 from replication.protocol.messages.list_partition_reassignments import (
     API_KEY,
     ListPartitionReassignmentsRequest,
     PartitionReassignment,
-    decode_list_partition_reassignments,
-    encode_list_partition_reassignments,
 )
-from replication.protocol.wire.schema import read, request_classes, response_classes, write
+from replication.protocol.wire.schema import response_classes
 from tests.campaign import run_seed
+from tests.replication.protocol.by_kio import received, sent_request
 from tests.replication.protocol.instances import instance
 
 
 def test_all_that_go_on_are_asked_for() -> None:
-    payload = encode_list_partition_reassignments(
-        ListPartitionReassignmentsRequest(timeout_ms=1_234), request_classes(API_KEY, 0)
-    )
-    sent: Any = read(request_classes(API_KEY, 0).ListPartitionReassignmentsRequest, memoryview(write(payload)))
+    request = ListPartitionReassignmentsRequest(timeout_ms=1_234)
+    sent = sent_request(list_partition_reassignments.REQUEST, request, API_KEY, 0)
     assert (sent.topics, sent.timeout) == (None, timedelta(milliseconds=1_234))
 
 
@@ -30,7 +27,7 @@ def test_what_the_controller_answers_is_told() -> None:
     kind = response_classes(API_KEY, 0).ListPartitionReassignmentsResponse
     for _ in range(40):
         answer = instance(kind, rng, items=3)
-        told = decode_list_partition_reassignments(read(kind, memoryview(write(answer))))
+        told = received(list_partition_reassignments.RESPONSE, answer)
         assert (told.error, told.error_message) == (answer.error_code, answer.error_message)
         assert told.partitions == {
             TopicPartition(topic.name, each.partition_index): PartitionReassignment(

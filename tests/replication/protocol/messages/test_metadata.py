@@ -8,25 +8,23 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from replication.protocol.messages import metadata
 from replication.protocol.messages.metadata import (
     VERSIONS,
     Broker,
     MetadataRequest,
     PartitionMetadata,
-    decode_metadata,
-    encode_metadata,
 )
-from replication.protocol.wire.schema import read, request_classes, response_classes, write
+from replication.protocol.wire.schema import response_classes
 from tests.campaign import run_seed
+from tests.replication.protocol.by_kio import received, sent_request
 from tests.replication.protocol.instances import instance
 from tests.replication.protocol.strategies import metadata_requests
 
 
 @given(metadata_requests, st.sampled_from(VERSIONS))
 def test_kio_reads_which_topics_are_asked_for_and_that_none_is_created(request: MetadataRequest, version: int) -> None:
-    payload: Any = encode_metadata(request, request_classes(3, version))
-    assert payload.__version__ == version
-    sent = read(request_classes(3, version).MetadataRequest, memoryview(write(payload)))
+    sent = sent_request(metadata.REQUEST, request, 3, version)
     assert (None if sent.topics is None else tuple(topic.name for topic in sent.topics)) == request.topics
     assert sent.allow_auto_topic_creation is False
 
@@ -37,7 +35,7 @@ def test_what_the_broker_answers_is_told(version: int) -> None:
     kind = response_classes(3, version).MetadataResponse
     for _ in range(20):
         answer = instance(kind, rng, items=3)
-        cluster = decode_metadata(read(kind, memoryview(write(answer))))
+        cluster = received(metadata.RESPONSE, answer)
         assert (cluster.cluster_id, cluster.controller_id) == (answer.cluster_id, answer.controller_id)
         assert timedelta(milliseconds=cluster.throttle_time_ms) == answer.throttle_time
         assert cluster.brokers == {

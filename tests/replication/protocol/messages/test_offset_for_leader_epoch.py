@@ -2,7 +2,6 @@
 
 import random
 from datetime import timedelta
-from typing import Any
 
 import pytest
 from hypothesis import given
@@ -11,25 +10,26 @@ from hypothesis import strategies as st
 from epoch import EndOffset
 from logstore import TopicPartition
 from replication.protocol.error_code import ErrorCode
+from replication.protocol.messages import offset_for_leader_epoch
 from replication.protocol.messages.offset_for_leader_epoch import (
     VERSIONS,
     EpochAnswer,
     EpochQuestion,
     OffsetForLeaderEpochRequest,
-    decode_offset_for_leader_epoch,
-    encode_offset_for_leader_epoch,
 )
-from replication.protocol.wire.schema import read, request_classes, response_classes, write
+from replication.protocol.wire.schema import response_classes
 from tests.campaign import run_seed
+from tests.replication.protocol.by_kio import received, sent_request
 from tests.replication.protocol.instances import instance
 from tests.replication.protocol.strategies import epoch_requests
 
+KIOS = VERSIONS[2:]
+"""The versions that kio has."""
 
-@given(epoch_requests, st.sampled_from(VERSIONS))
+
+@given(epoch_requests, st.sampled_from(KIOS))
 def test_what_was_asked_can_be_read(request: OffsetForLeaderEpochRequest, version: int) -> None:
-    payload: Any = encode_offset_for_leader_epoch(request, request_classes(23, version))
-    assert payload.__version__ == version
-    sent = read(request_classes(23, version).OffsetForLeaderEpochRequest, memoryview(write(payload)))
+    sent = sent_request(offset_for_leader_epoch.REQUEST, request, 23, version)
     asked = {
         TopicPartition(topic.topic, told.partition): EpochQuestion(
             told.current_leader_epoch if version >= 2 else -1, told.leader_epoch
@@ -46,13 +46,13 @@ def test_what_was_asked_can_be_read(request: OffsetForLeaderEpochRequest, versio
         assert sent.replica_id == request.replica_id
 
 
-@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("version", KIOS)
 def test_what_the_leader_answers_is_told(version: int) -> None:
     rng = random.Random(f"{run_seed()} {version}")
     kind = response_classes(23, version).OffsetForLeaderEpochResponse
     for _ in range(20):
         answer = instance(kind, rng, items=3)
-        response = decode_offset_for_leader_epoch(read(kind, memoryview(write(answer))))
+        response = received(offset_for_leader_epoch.RESPONSE, answer)
         assert response.partitions == {
             TopicPartition(topic.topic, told.partition): EpochAnswer(
                 told.error_code, EndOffset(told.leader_epoch if version >= 1 else -1, told.end_offset)
@@ -68,7 +68,7 @@ def test_what_the_leader_answers_is_told(version: int) -> None:
 def test_the_oldest_requests_are_these_bytes(version: int) -> None:
     request = OffsetForLeaderEpochRequest(partitions={TopicPartition("t", 2): EpochQuestion(9, 5)})
     message = bytes.fromhex("00000001 0001 74 00000001 00000002 00000005")
-    assert write(encode_offset_for_leader_epoch(request, request_classes(23, version))) == message
+    assert offset_for_leader_epoch.REQUEST.write(request, version) == message
 
 
 @pytest.mark.parametrize(
@@ -79,6 +79,6 @@ def test_the_oldest_requests_are_these_bytes(version: int) -> None:
     ],
 )
 def test_the_oldest_answers_are_these_bytes(version: int, epoch: int, message: str) -> None:
-    kind = response_classes(23, version).OffsetForLeaderEpochResponse
-    response = decode_offset_for_leader_epoch(read(kind, memoryview(bytes.fromhex(message))))
+    response = offset_for_leader_epoch.RESPONSE.read(bytes.fromhex(message), version)
+    assert offset_for_leader_epoch.RESPONSE.write(response, version) == bytes.fromhex(message)
     assert response.partitions == {TopicPartition("t", 2): EpochAnswer(ErrorCode.NONE, EndOffset(epoch, 40))}

@@ -13,8 +13,8 @@ from kio.static.constants import EntityType
 from replication.protocol.errors import InvalidMessageError, MalformedRequestError, MalformedResponseError
 from replication.protocol.wire.headers import (
     RequestHeader,
-    read_api_and_version,
     read_request_header,
+    read_request_start,
     read_response_header,
     write_request_header,
     write_response_header,
@@ -44,7 +44,7 @@ def test_the_header_of_a_request_is_kios(*, flexible: bool, header: RequestHeade
         correlation_id=header.correlation_id,
         client_id=header.client_id,
     )
-    assert read_api_and_version(message) == header[:2]
+    assert read_request_start(message) == header[:3]
     assert read_request_header(message + b"body", flexible=flexible) == (header, len(message))
 
 
@@ -66,9 +66,10 @@ def test_a_header_cut_short_anywhere_is_refused() -> None:
     for size in range(len(message)):
         with pytest.raises(MalformedRequestError, match="RequestHeader"):
             read_request_header(message[:size], flexible=True)
-    for size in range(4):
+    for size in range(8):
         with pytest.raises(MalformedRequestError):
-            read_api_and_version(message[:size])
+            read_request_start(message[:size])
+    for size in range(4):
         with pytest.raises(MalformedResponseError, match="ResponseHeader"):
             read_response_header(bytes(size), flexible=False)
 

@@ -18,16 +18,10 @@ from kio.serial import entity_reader, entity_writer
 
 from replication.protocol.error_code import ErrorCode
 from replication.protocol.errors import MalformedResponseError
-from replication.protocol.wire import offset_for_leader_epoch_v0, offset_for_leader_epoch_v1
 from replication.protocol.wire.schema import read, write
 from tests.campaign import run_seed
 from tests.replication.protocol.instances import instance, request_classes, response_classes
 
-OURS = [
-    getattr(module, name)
-    for module in (offset_for_leader_epoch_v0, offset_for_leader_epoch_v1)
-    for name in ("OffsetForLeaderEpochRequest", "OffsetForLeaderEpochResponse")
-]
 NEW_TAG = b"\x01\x63\x02ab"
 """One tagged field, of tag 99, with two bytes."""
 INT32_MAX = b"\x7f\xff\xff\xff"
@@ -47,12 +41,6 @@ def test_every_message_is_written_and_read_as_kio_does(kind: Any) -> None:
         entity_writer(kind)(message, original)
         assert write(original) == message.getvalue()
         assert read(kind, message.getbuffer()) == original == entity_reader(kind)(message.getvalue(), 0)[0]
-
-
-@pytest.mark.parametrize("kind", OURS, ids=_id)
-def test_what_kio_lacks_is_read_as_it_was_written(kind: Any) -> None:
-    original = instance(kind, random.Random(run_seed()))
-    assert read(kind, memoryview(write(original))) == original
 
 
 @pytest.mark.parametrize("kind", [FetchResponse, FetchResponseV4, MetadataResponse], ids=_id)

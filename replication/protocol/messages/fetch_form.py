@@ -1,0 +1,301 @@
+"""The fields of Fetch in all versions, and what our terms make of them."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Annotated, Any, Final, NamedTuple
+from uuid import UUID
+
+from epoch import EndOffset
+from logstore import TopicPartition
+from replication.codec.codec import Since, Struct, Structs, Tag, Until
+from replication.codec.fields import (
+    Data,
+    Int8,
+    Int16,
+    Int32,
+    Int32s,
+    Int64,
+    OptionalRecords,
+    OptionalString,
+    String,
+    Uuid,
+)
+from replication.protocol.addresses import Address
+from replication.protocol.error_code import code_of
+from replication.protocol.errors import MalformedResponseError
+from replication.protocol.messages import fetch
+from replication.protocol.messages.by_topic import by_topic
+from replication.protocol.messages.fetch import (
+    FINAL_SESSION_EPOCH,
+    NO_SESSION,
+    NOT_SUPPORTED,
+    SINCE_TOPIC_IDS,
+    AbortedTransaction,
+    FetchedPartition,
+    FetchPartition,
+    FetchRequest,
+    FetchResponse,
+    LeaderIdAndEpoch,
+    SnapshotId,
+)
+from replication.protocol.messages.field_types import NO_ID
+from replication.protocol.messages.form import Form
+from replication.protocol.messages.replica_id import CONSUMER
+
+_FLEXIBLE_SINCE: Final = 12
+_SINCE_REPLICA_STATE: Final = 15
+_UNNAMED: Final = "id:{}"
+"""What stands for the name of a topic that a request names by its id; no topic can be called so."""
+
+
+class _Partition(NamedTuple):
+    partition: Int32
+    current_leader_epoch: Annotated[Int32, Since(9, ignorable=True)] = -1
+    fetch_offset: Int64 = 0
+    last_fetched_epoch: Annotated[Int32, Since(12, ignorable=True)] = -1
+    log_start_offset: Annotated[Int64, Since(5, ignorable=True)] = -1
+    max_bytes: Int32 = 0
+    replica_directory_id: Annotated[Uuid, Since(17, ignorable=True), Tag(0)] = NO_ID
+    high_watermark: Annotated[Int64, Since(18, ignorable=True), Tag(1)] = NOT_SUPPORTED
+
+
+class _Topic(NamedTuple):
+    name: Annotated[String, Until(12)] = ""
+    id: Annotated[Uuid, Since(13, ignorable=True)] = NO_ID
+    partitions: Annotated[tuple[_Partition, ...], Structs(_Partition)] = ()
+
+
+class _Forgotten(NamedTuple):
+    name: Annotated[String, Until(12)] = ""
+    id: Annotated[Uuid, Since(13, ignorable=True)] = NO_ID
+    partitions: Int32s = ()
+
+
+class _ReplicaState(NamedTuple):
+    replica_id: Int32 = CONSUMER
+    replica_epoch: Int64 = -1
+
+
+class _Request(NamedTuple):
+    replica_id: Annotated[Int32, Until(14)] = CONSUMER
+    max_wait_ms: Int32 = 0
+    min_bytes: Int32 = 0
+    max_bytes: Int32 = 0
+    isolation_level: Int8 = 0
+    session_id: Annotated[Int32, Since(7, ignorable=True)] = NO_SESSION
+    session_epoch: Annotated[Int32, Since(7, ignorable=True)] = FINAL_SESSION_EPOCH
+    topics: Annotated[tuple[_Topic, ...], Structs(_Topic)] = ()
+    forgotten: Annotated[tuple[_Forgotten, ...], Structs(_Forgotten), Since(7, ignorable=True)] = ()
+    rack_id: Annotated[String, Since(11, ignorable=True)] = ""
+    cluster_id: Annotated[OptionalString, Since(12, ignorable=True), Tag(0)] = None
+    replica: Annotated[_ReplicaState, Struct(_ReplicaState), Since(15, ignorable=True), Tag(1)] = _ReplicaState()
+
+
+class _EpochEndOffset(NamedTuple):
+    epoch: Int32 = -1
+    end_offset: Int64 = -1
+
+
+_NO_END: Final = _EpochEndOffset()
+_NO_LEADER: Final = LeaderIdAndEpoch(-1, -1)
+_NO_SNAPSHOT: Final = SnapshotId(-1, -1)
+
+
+class _Fetched(NamedTuple):
+    partition: Int32
+    error: Int16
+    high_watermark: Int64
+    last_stable_offset: Int64 = -1
+    log_start_offset: Annotated[Int64, Since(5, ignorable=True)] = -1
+    diverging_epoch: Annotated[_EpochEndOffset, Struct(_EpochEndOffset), Since(12, ignorable=True), Tag(0)] = _NO_END
+    current_leader: Annotated[LeaderIdAndEpoch, Struct(LeaderIdAndEpoch), Since(12, ignorable=True), Tag(1)] = (
+        _NO_LEADER
+    )
+    snapshot_id: Annotated[SnapshotId, Struct(SnapshotId), Since(12, ignorable=True), Tag(2)] = _NO_SNAPSHOT
+    aborted_transactions: Annotated[
+        tuple[AbortedTransaction, ...] | None, Structs(AbortedTransaction, optional=True)
+    ] = None
+    preferred_read_replica: Annotated[Int32, Since(11, ignorable=True)] = -1
+    records: OptionalRecords = None
+
+
+class _FetchedTopic(NamedTuple):
+    name: Annotated[String, Until(12)] = ""
+    id: Annotated[Uuid, Since(13, ignorable=True)] = NO_ID
+    partitions: Annotated[tuple[_Fetched, ...], Structs(_Fetched)] = ()
+
+
+class _Endpoint(NamedTuple):
+    node_id: Int32
+    host: String
+    port: Int32
+    rack: OptionalString = None
+
+
+class _Response(NamedTuple):
+    throttle_time_ms: Int32 = 0
+    error: Annotated[Int16, Since(7, ignorable=True)] = 0
+    session_id: Annotated[Int32, Since(7, ignorable=True)] = NO_SESSION
+    topics: Annotated[tuple[_FetchedTopic, ...], Structs(_FetchedTopic)] = ()
+    endpoints: Annotated[tuple[_Endpoint, ...], Structs(_Endpoint), Since(16, ignorable=True), Tag(0)] = ()
+
+
+def _encode_request(request: FetchRequest, version: int) -> _Request:
+    return _Request(
+        request.replica_id,
+        request.max_wait_ms,
+        request.min_bytes,
+        request.max_bytes,
+        request.isolation_level,
+        request.session_id,
+        request.session_epoch,
+        tuple(
+            _Topic(topic, _id(topic, request.topic_ids, version), tuple(_asked(*entry) for entry in entries))
+            for topic, entries in by_topic(request.partitions.items()).items()
+        ),
+        tuple(
+            _Forgotten(topic, _id(topic, request.topic_ids, version), tuple(index for index, _ in entries))
+            for topic, entries in by_topic((partition, None) for partition in request.forgotten).items()
+        ),
+        request.rack_id,
+        request.cluster_id,
+        _ReplicaState(request.replica_id, request.replica_epoch),
+    )
+
+
+def _asked(index: int, asked: FetchPartition) -> Any:
+    """Return a _Partition, as the plain tuple that is made in a quarter of its time."""
+    offset, max_bytes, leader_epoch, fetched_epoch, log_start, directory, high_watermark = asked
+    return index, leader_epoch, offset, fetched_epoch, log_start, max_bytes, directory, high_watermark
+
+
+def _id(topic: str, topic_ids: Mapping[str, UUID], version: int) -> UUID:
+    return topic_ids[topic] if version >= SINCE_TOPIC_IDS else NO_ID
+
+
+def _decode_request(fields: _Request, version: int) -> FetchRequest:
+    topics: list[tuple[str, Any]] = [(_name(topic, version), topic) for topic in fields.topics]
+    forgotten: list[tuple[str, Any]] = [(_name(topic, version), topic) for topic in fields.forgotten]
+    replica = fields.replica if version >= _SINCE_REPLICA_STATE else _ReplicaState(fields.replica_id)
+    return FetchRequest(
+        partitions={
+            TopicPartition(name, asked.partition): FetchPartition(
+                asked.fetch_offset,
+                asked.max_bytes,
+                asked.current_leader_epoch,
+                asked.last_fetched_epoch,
+                asked.log_start_offset,
+                asked.replica_directory_id,
+                asked.high_watermark,
+            )
+            for name, topic in topics
+            for asked in topic.partitions
+        },
+        forgotten=tuple(TopicPartition(name, index) for name, topic in forgotten for index in topic.partitions),
+        topic_ids={name: topic.id for name, topic in (*topics, *forgotten)} if _by_id(version) else {},
+        replica_id=replica.replica_id,
+        replica_epoch=replica.replica_epoch,
+        max_wait_ms=fields.max_wait_ms,
+        min_bytes=fields.min_bytes,
+        max_bytes=fields.max_bytes,
+        session_id=fields.session_id,
+        session_epoch=fields.session_epoch,
+        isolation_level=fields.isolation_level,
+        rack_id=fields.rack_id,
+        cluster_id=fields.cluster_id,
+    )
+
+
+def _by_id(version: int) -> bool:
+    return version >= SINCE_TOPIC_IDS
+
+
+def _name(topic: _Topic | _Forgotten | _FetchedTopic, version: int) -> str:
+    return _UNNAMED.format(topic.id) if _by_id(version) else topic.name
+
+
+def _encode_response(response: FetchResponse, version: int) -> _Response:
+    return _Response(
+        response.throttle_time_ms,
+        response.error,
+        response.session_id,
+        tuple(
+            _FetchedTopic(topic, _id(topic, response.topic_ids, version), tuple(_fetched(*entry) for entry in entries))
+            for topic, entries in by_topic(response.partitions.items()).items()
+        ),
+        tuple(_Endpoint(node_id, *address) for node_id, address in response.leaders.items()),
+    )
+
+
+def _fetched(index: int, told: FetchedPartition) -> _Fetched:
+    return _Fetched(
+        index,
+        told.error,
+        told.high_watermark,
+        told.last_stable_offset,
+        told.log_start_offset,
+        _NO_END if told.diverging_epoch is None else _EpochEndOffset(*told.diverging_epoch),
+        told.current_leader or _NO_LEADER,
+        told.snapshot_id or _NO_SNAPSHOT,
+        told.aborted_transactions,
+        told.preferred_read_replica,
+        told.records,
+    )
+
+
+def read_response(data: Data, version: int, topic_names: Mapping[UUID, str]) -> FetchResponse:
+    """Read an answer; MalformedResponseError also for a topic id that `topic_names` does not have."""
+    fields: _Response = RESPONSE.read_fields(data, version)
+    return _response(fields, [(_asked_name(topic, topic_names, version), topic) for topic in fields.topics])
+
+
+def _decode_response(fields: _Response, version: int) -> FetchResponse:
+    topics = [(_name(topic, version), topic) for topic in fields.topics]
+    ids = {name: topic.id for name, topic in topics} if _by_id(version) else {}
+    return replace(_response(fields, topics), topic_ids=ids)
+
+
+def _response(fields: _Response, topics: list[tuple[str, _FetchedTopic]]) -> FetchResponse:
+    partitions = {
+        TopicPartition(name, told.partition): _told(told) for name, topic in topics for told in topic.partitions
+    }
+    return FetchResponse(
+        error=code_of(fields.error),
+        session_id=fields.session_id,
+        throttle_time_ms=fields.throttle_time_ms,
+        partitions=partitions,
+        leaders={node_id: Address(host, port) for node_id, host, port, _ in fields.endpoints},
+    )
+
+
+def _asked_name(topic: _FetchedTopic, topic_names: Mapping[UUID, str], version: int) -> str:
+    if not _by_id(version):
+        return topic.name
+    try:
+        return topic_names[topic.id]
+    except KeyError:
+        raise MalformedResponseError(
+            f"the answer to Fetch holds a topic of id {topic.id}, which was not asked for"
+        ) from None
+
+
+def _told(told: _Fetched) -> FetchedPartition:
+    diverging, leader, snapshot = told.diverging_epoch, told.current_leader, told.snapshot_id
+    return FetchedPartition(
+        code_of(told.error),
+        told.high_watermark,
+        told.log_start_offset,
+        told.records or b"",
+        EndOffset(*diverging) if diverging.epoch >= 0 else None,
+        leader if leader.leader_id >= 0 else None,
+        snapshot if snapshot.end_offset >= 0 else None,
+        told.last_stable_offset,
+        told.aborted_transactions,
+        told.preferred_read_replica,
+    )
+
+
+API_KEY: Final = fetch.API_KEY
+VERSIONS: Final = fetch.VERSIONS
+REQUEST: Final = Form("FetchRequest", _Request, _FLEXIBLE_SINCE, _encode_request, _decode_request)
+RESPONSE: Final = Form("FetchResponse", _Response, _FLEXIBLE_SINCE, _encode_response, _decode_response)

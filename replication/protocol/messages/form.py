@@ -1,0 +1,50 @@
+"""One kind of message in all its versions: from our terms to bytes, and back."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final, Generic, TypeVar
+
+from replication.codec.codec import codec_of
+from replication.codec.fields import Data
+from replication.protocol.wire.message_bytes import read_message, write_message
+
+MessageT = TypeVar("MessageT")
+
+NEVER: Final = 0x7FFF
+"""Instead of the first flexible version."""
+
+
+def _itself(message: Any, _: int) -> Any:
+    return message
+
+
+@dataclass(frozen=True, slots=True)
+class Form(Generic[MessageT]):
+    """How a message is written and read: in `encode` and `decode` as its fields, by the codec of these as bytes."""
+
+    name: str
+    """Such as FetchRequest."""
+    fields: type[Any]
+    """The annotated class of the fields, as all versions have them."""
+    flexible_since: int
+    encode: Callable[[MessageT, int], Any] = _itself
+    """Returns the fields of a message, in a version; left out where the message is an instance of `fields`."""
+    decode: Callable[[Any, int], MessageT] = _itself
+
+    def write(self, message: MessageT, version: int) -> bytes:
+        """Return a message as bytes; InvalidMessageError if the version cannot say it."""
+        return write_message(self._codec(version), self.encode(message, version), self.name)
+
+    def read(self, data: Data, version: int) -> MessageT:
+        """Read a message that takes up all the bytes.
+
+        MalformedRequestError or MalformedResponseError if it does not.
+        """
+        return self.decode(self.read_fields(data, version), version)
+
+    def read_fields(self, data: Data, version: int) -> Any:
+        """Read the fields alone; errors as those of `read`."""
+        return read_message(self._codec(version), data, self.name)
+
+    def _codec(self, version: int) -> Any:
+        return codec_of(self.fields, version, flexible=version >= self.flexible_since)

@@ -1,0 +1,53 @@
+"""A request as the other side of a connection receives it, and its answer as it is sent.
+
+>>> frame = bytes.fromhex("003c0000 00000007 ffff 00" + "00 00")  # DescribeCluster 0, the 7th of a connection
+>>> received = ReceivedRequest.of(frame)
+>>> received.header.correlation_id, received.request.include_cluster_authorized_operations
+(7, False)
+"""
+
+from typing import Any, NamedTuple, Self
+
+from replication.codec.fields import Data
+from replication.protocol.errors import UnsupportedRequestError
+from replication.protocol.messages.api import Api
+from replication.protocol.messages.apis import api_with
+from replication.protocol.wire.framing import framed
+from replication.protocol.wire.headers import (
+    RequestHeader,
+    read_request_header,
+    read_request_start,
+    write_response_header,
+)
+
+
+class ReceivedRequest(NamedTuple):
+    """A request with its header."""
+
+    header: RequestHeader
+    api: Api
+    request: Any
+    """One of ours where we have the API, else one of kio's."""
+
+    @classmethod
+    def of(cls, frame: Data) -> Self:
+        """Read what a frame holds.
+
+        UnsupportedRequestError for an API or a version that is not known, MalformedRequestError for anything else that
+        is no request. `read_request_start` reads the correlation id of both.
+        """
+        start = read_request_start(frame)
+        api = api_with(start.api_key)
+        if api is None or start.api_version not in api.served:
+            known = (
+                f"{api.name} is known in {api.served.start} to {api.served.stop - 1}" if api else "no such API is known"
+            )
+            raise UnsupportedRequestError(f"a request of API {start.api_key} in version {start.api_version}: {known}")
+        header, position = read_request_header(frame, flexible=api.is_flexible(start.api_version))
+        return cls(header, api, api.request.read(memoryview(frame)[position:], start.api_version))
+
+    def answered(self, response: Any) -> bytes:
+        """Return the frame of an answer; InvalidMessageError if the request's version cannot say it."""
+        version = self.header.api_version
+        header = write_response_header(self.header.correlation_id, flexible=self.api.is_answer_flexible(version))
+        return framed(header + self.api.response.write(response, version))
