@@ -88,6 +88,9 @@ class Codec(Generic[T]):
         self._plain: Final = tuple(field.name for field in plain)
         self._tagged: Final = [(tag, _getter(kind, [field.name]), field) for tag, field in tagged]
         self._tag_readers: Final = dict(tagged)
+        self._tags: Final = _getter(kind, [field.name for _, field in tagged])
+        defaults = tuple(field.default for _, field in tagged)
+        self._untagged: Final = defaults[0] if len(defaults) == 1 else defaults
         self._refused: Final = [
             (_getter(kind, [field.name]), field) for field in every if not (field.present or field.ignorable)
         ]
@@ -130,6 +133,9 @@ class Codec(Generic[T]):
         return self._made(values, tagged), position
 
     def _write_tags(self, out: bytearray, value: T) -> None:
+        if not self._tagged or self._tags(value) == self._untagged:
+            out.append(0)
+            return
         present = [
             (tag, content(value), field.type) for tag, content, field in self._tagged if content(value) != field.default
         ]
@@ -237,7 +243,7 @@ def _write_of(kind: Any, run: list[Field]) -> _Write:
 
 
 def _read_of(run: list[Field]) -> _Read:
-    if len(run) == 1:
+    if not run[0].type.letter:
         return _read_one(run[0].type.read)
     layout = _layout(run)
     unpack, size = layout.unpack_from, layout.size
@@ -264,6 +270,8 @@ def _layout(run: Iterable[Field]) -> Layout:
 
 def _getter(kind: Any, names: list[str]) -> Callable[[Any], Any]:
     """Return what gives the fields of a value: one by itself, several as a tuple."""
+    if not names:
+        return lambda _: ()
     if not issubclass(kind, tuple):
         return attrgetter(*names)
     return itemgetter(*map(kind._fields.index, names))

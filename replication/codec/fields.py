@@ -158,6 +158,9 @@ def _write_compact_length(out: bytearray, length: int) -> None:
 
 
 def _read_compact_length(data: Data, position: int) -> tuple[int, int]:
+    byte = data[position]
+    if byte < 0x80:
+        return byte - 1, position + 1
     number, position = read_uvarint(data, position)
     return number - 1, position
 
@@ -167,11 +170,17 @@ _SHORT: Final = _legacy_lengths("h")
 _LONG: Final = _legacy_lengths("i")
 
 
-def _checked(length: int, size: int, data: Data, position: int) -> int:
-    """Return a length of items of at least `size` bytes each, if so many can follow."""
-    if length < -1 or length * size > len(data) - position:
+def _check(length: int, size: int, data: Data, position: int) -> None:
+    """Refuse a length of items of at least `size` bytes each, unless so many can follow."""
+    if length * size > len(data) - position:
         raise ValueError(f"{length:,} items of {size} bytes or more do not fit into the {len(data) - position:,} left")
-    return length
+
+
+def _empty(length: int, nothing: T) -> T | None:
+    """Return what has no items, or null."""
+    if length < -1:
+        raise ValueError(f"a length of {length:,} items is no length")
+    return None if length < 0 else nothing
 
 
 def _bytes(lengths: _Lengths) -> FieldType[Any]:
@@ -183,8 +192,9 @@ def _bytes(lengths: _Lengths) -> FieldType[Any]:
 
     def read(data: Data, position: int) -> tuple[bytes | None, int]:
         length, position = read_length(data, position)
-        if _checked(length, 1, data, position) < 0:
-            return None, position
+        if length <= 0:
+            return _empty(length, b""), position
+        _check(length, 1, data, position)
         end = position + length
         return bytes(data[position:end]), end
 
@@ -201,8 +211,9 @@ def _string(lengths: _Lengths) -> FieldType[Any]:
 
     def read(data: Data, position: int) -> tuple[str | None, int]:
         length, position = read_length(data, position)
-        if _checked(length, 1, data, position) < 0:
-            return None, position
+        if length <= 0:
+            return _empty(length, ""), position
+        _check(length, 1, data, position)
         end = position + length
         return str(data[position:end], "utf-8"), end
 
@@ -218,8 +229,9 @@ def _int32s(lengths: _Lengths) -> FieldType[Any]:
 
     def read(data: Data, position: int) -> tuple[tuple[int, ...] | None, int]:
         length, position = read_length(data, position)
-        if _checked(length, 4, data, position) < 0:
-            return None, position
+        if length <= 0:
+            return _empty(length, ()), position
+        _check(length, 4, data, position)
         return unpack_from(f">{length}i", data, position), position + 4 * length
 
     return FieldType(write, read, least)
@@ -236,8 +248,9 @@ def _many(lengths: _Lengths, item: FieldType[Any]) -> FieldType[Any]:
 
     def read(data: Data, position: int) -> tuple[tuple[Any, ...] | None, int]:
         length, position = read_length(data, position)
-        if _checked(length, size, data, position) < 0:
-            return None, position
+        if length <= 0:
+            return _empty(length, ()), position
+        _check(length, size, data, position)
         values = []
         for _ in range(length):
             value, position = read_item(data, position)
