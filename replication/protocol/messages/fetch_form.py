@@ -279,19 +279,19 @@ def _asked_name(topic: _FetchedTopic, topic_names: Mapping[UUID, str], version: 
         ) from None
 
 
-def _told(told: _Fetched) -> FetchedPartition:
-    diverging, leader, snapshot = told.diverging_epoch, told.current_leader, told.snapshot_id
+def _told(fields: _Fetched) -> FetchedPartition:
+    _, error, high_watermark, stable, log_start, diverging, leader, snapshot, aborted, preferred, records = fields
     return FetchedPartition(
-        code_of(told.error),
-        told.high_watermark,
-        told.log_start_offset,
-        told.records or b"",
-        EndOffset(*diverging) if diverging.epoch >= 0 else None,
-        leader if leader.leader_id >= 0 else None,
-        snapshot if snapshot.end_offset >= 0 else None,
-        told.last_stable_offset,
-        told.aborted_transactions,
-        told.preferred_read_replica,
+        code_of(error),
+        high_watermark,
+        log_start,
+        records or b"",
+        None if diverging is _NO_END or diverging.epoch < 0 else EndOffset(*diverging),
+        None if leader is _NO_LEADER or leader.leader_id < 0 else leader,
+        None if snapshot is _NO_SNAPSHOT or snapshot.end_offset < 0 else snapshot,
+        stable,
+        aborted,
+        preferred,
     )
 
 

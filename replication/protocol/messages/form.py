@@ -33,7 +33,7 @@ class Form(Generic[MessageT]):
 
     def write(self, message: MessageT, version: int) -> bytes:
         """Return a message as bytes; InvalidMessageError if the version cannot say it."""
-        return write_message(self._codec(version), self.encode(message, version), self.name)
+        return self.write_fields(self.encode(message, version), version)
 
     def read(self, data: Data, version: int) -> MessageT:
         """Read a message that takes up all the bytes.
@@ -45,6 +45,10 @@ class Form(Generic[MessageT]):
     def read_fields(self, data: Data, version: int) -> Any:
         """Read the fields alone; errors as those of `read`."""
         return read_message(self._codec(version), data, self.name)
+
+    def write_fields(self, fields: Any, version: int) -> bytes:
+        """Return the fields as bytes; InvalidMessageError if the version cannot say them."""
+        return write_message(self._codec(version), fields, self.name)
 
     def _codec(self, version: int) -> Any:
         return codec_of(self.fields, version, flexible=version >= self.flexible_since)

@@ -25,7 +25,7 @@ partitions = st.builds(TopicPartition, st.sampled_from(sorted(TOPIC_IDS)), st.in
 
 fetch_requests = st.builds(
     FetchRequest,
-    partitions=st.dictionaries(partitions, st.builds(FetchPartition, int64, int32, int32, int32, int64)),
+    partitions=st.dictionaries(partitions, st.builds(FetchPartition, int64, int32, int32, int32, int64, uuids, int64)),
     forgotten=st.sets(partitions),
     topic_ids=st.just(TOPIC_IDS),
     replica_id=int32,
@@ -36,6 +36,7 @@ fetch_requests = st.builds(
     session_id=int32,
     session_epoch=int32,
     isolation_level=st.integers(0, 1),
+    rack_id=st.sampled_from(["", "rack-1"]),
     cluster_id=st.none() | st.sampled_from(["", "MkU3OEVBNTcwNTJENDM2Qg"]),
 )
 epoch_requests = st.builds(
@@ -48,6 +49,7 @@ list_offsets_requests = st.builds(
     partitions=st.dictionaries(partitions, st.builds(OffsetQuestion, int64, int32)),
     replica_id=int32,
     isolation_level=st.integers(0, 1),
+    timeout_ms=st.integers(0, 2**31 - 1),
 )
 metadata_requests = st.builds(
     MetadataRequest, topics=st.none() | st.lists(st.sampled_from(sorted(TOPIC_IDS)), unique=True).map(tuple)
