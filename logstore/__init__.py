@@ -79,7 +79,7 @@ _NAMES_BY_MODULE = {
     "directory.log_directory": ("LogDirectory",),
     "offline.log_file": ("LogFile",),
     "log.log_observer": ("LogObserver",),
-    "offline.log_root": ("LogRoot", "open_log_directory"),
+    "offline.offline_log_directory": ("OfflineLogDirectory", "open_offline"),
     "batch.message_set": ("LegacyBatch",),
     "files.meta_properties": ("MetaProperties",),
     "files.offset_checkpoint": ("OffsetCheckpoint",),

@@ -91,8 +91,8 @@ from logstore.log.log_observer import LogObserver as LogObserver
 from logstore.log.timestamp_search import TimestampedOffset as TimestampedOffset
 from logstore.log_config import LogConfig as LogConfig
 from logstore.offline.log_file import LogFile as LogFile
-from logstore.offline.log_root import LogRoot as LogRoot
-from logstore.offline.log_root import open_log_directory as open_log_directory
+from logstore.offline.offline_log_directory import OfflineLogDirectory as OfflineLogDirectory
+from logstore.offline.offline_log_directory import open_offline as open_offline
 from logstore.offline.partition_directory import PartitionDirectory as PartitionDirectory
 from logstore.offline.recovered_log import RecoveredLog as RecoveredLog
 from logstore.producers.producer_state import ProducerState as ProducerState

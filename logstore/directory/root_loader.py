@@ -15,7 +15,7 @@ from logstore.errors import LogStoreError, linked_directory
 from logstore.files.directory_lock import DirectoryLock
 from logstore.files.own_checkpoints import OwnCheckpoints
 from logstore.files.root_checkpoints import PartitionCheckpoints, RootCheckpoints
-from logstore.offline.log_root import is_live_partitions
+from logstore.offline.offline_log_directory import is_live_partitions
 from logstore.recovery.segment_recovery import OnBytes
 from logstore.topic_partition import DirectoryMark, TopicPartition, is_partition_directory_name, parse_directory_name
 

@@ -16,7 +16,12 @@ from logstore.files.offset_checkpoint import (
     RECOVERY_POINT_CHECKPOINT,
 )
 from logstore.files.root_checkpoints import PartitionCheckpoints, RootCheckpoints
-from logstore.offline.log_root import BOOTSTRAP_CHECKPOINT_NAME, ROOT_DIRECTORIES, ROOT_FILES, LogRoot
+from logstore.offline.offline_log_directory import (
+    BOOTSTRAP_CHECKPOINT_NAME,
+    ROOT_DIRECTORIES,
+    ROOT_FILES,
+    OfflineLogDirectory,
+)
 from logstore.offline.partition_directory import PartitionDirectory
 from logstore.topic_partition import DirectoryMark, is_partition_directory_name, parse_directory_name
 from logstore.verify.finding import UNREADABLE, Finding, Reporter, Severity
@@ -32,7 +37,7 @@ _MARKS = {
 START_BEYOND_END: Final = "log-start-beyond-log-end"
 
 
-def check_root(root: LogRoot) -> Iterator[Finding]:
+def check_root(root: OfflineLogDirectory) -> Iterator[Finding]:
     """Check what stands beside the partitions: checkpoint files, identity, what is missing, what is left over."""
     report = Reporter(None)
     yield from check_checkpoints(root.checkpoints, report)
@@ -78,14 +83,14 @@ def not_files(names: Iterable[str], report: Reporter) -> Iterator[Finding]:
         )
 
 
-def _not_files(root: LogRoot) -> set[str]:
+def _not_files(root: OfflineLogDirectory) -> set[str]:
     """Name them; links that leave the root are reported as such."""
     listing = root.listing
     found = ROOT_FILES.intersection([*listing.directories, *listing.other])
     return {*found, *root.checkpoints.not_files} - listing.escaping_links.keys()
 
 
-def _small_files(root: LogRoot, report: Reporter) -> Iterator[Finding]:
+def _small_files(root: OfflineLogDirectory, report: Reporter) -> Iterator[Finding]:
     meta_properties = root.listing.files.get(META_PROPERTIES_NAME)
     if meta_properties is not None:
         read_properties = partial(MetaProperties.read, meta_properties)
@@ -113,7 +118,7 @@ def check_clean_shutdown(path: Path, report: Reporter) -> Iterator[Finding]:
         yield finding if finding.kind == UNREADABLE else replace(finding, severity=Severity.WARNING)
 
 
-def _missing_partitions(root: LogRoot) -> Iterator[Finding]:
+def _missing_partitions(root: OfflineLogDirectory) -> Iterator[Finding]:
     present = {
         parse_directory_name(name).topic_partition
         for name in root.listing.directories

@@ -7,7 +7,7 @@ from itertools import repeat
 from logstore.errors import LogStoreError
 from logstore.file_name import FileKind
 from logstore.offline.log_file import LogFile
-from logstore.offline.log_root import LogRoot
+from logstore.offline.offline_log_directory import OfflineLogDirectory
 from logstore.offline.partition_directory import PartitionDirectory
 from logstore.offline.segment import Segment
 from logstore.topic_partition import parse_directory_name
@@ -37,15 +37,20 @@ def no_watch(_partition: PartitionDirectory) -> Sequence[Check]:
 
 
 def verify(
-    directory: LogRoot | PartitionDirectory, *, records: bool = False, progress: Advance = lambda _bytes: None
+    directory: OfflineLogDirectory | PartitionDirectory,
+    *,
+    records: bool = False,
+    progress: Advance = lambda _bytes: None,
 ) -> Iterator[Finding]:
     """Check a partition directory or a whole root. `progress` is told the bytes of log that were read."""
-    if isinstance(directory, LogRoot):
+    if isinstance(directory, OfflineLogDirectory):
         return verify_root(directory, records=records, progress=progress)
     return verify_partition(directory, records=records, progress=progress)
 
 
-def verify_root(root: LogRoot, *, records: bool = False, progress: Advance = lambda _bytes: None) -> Iterator[Finding]:
+def verify_root(
+    root: OfflineLogDirectory, *, records: bool = False, progress: Advance = lambda _bytes: None
+) -> Iterator[Finding]:
     """Check a root's own files and all its partitions."""
     yield from check_root(root)
     for name in root.live_names():
@@ -57,7 +62,7 @@ def verify_root(root: LogRoot, *, records: bool = False, progress: Advance = lam
         yield from verify_partition(partition, records=records, progress=progress)
 
 
-def _unreadable(root: LogRoot, name: str, error: LogStoreError | OSError) -> Iterator[Finding]:
+def _unreadable(root: OfflineLogDirectory, name: str, error: LogStoreError | OSError) -> Iterator[Finding]:
     """Report a directory that cannot be listed, unless it is gone: deleted, or renamed to be."""
     if (root.path / name).exists():
         yield Reporter(parse_directory_name(name).topic_partition).error(
@@ -105,7 +110,7 @@ def _findings(
         yield from check_claims(partition, end)
 
 
-def bytes_to_read(directory: LogRoot | PartitionDirectory) -> int:
+def bytes_to_read(directory: OfflineLogDirectory | PartitionDirectory) -> int:
     """Return the bytes of log that `verify` reads: the unit of its progress.
 
     What cannot be read counts as none.
@@ -115,7 +120,7 @@ def bytes_to_read(directory: LogRoot | PartitionDirectory) -> int:
     return sum(map(_partition_size, repeat(directory), directory.live_names()))
 
 
-def _partition_size(root: LogRoot, name: str) -> int:
+def _partition_size(root: OfflineLogDirectory, name: str) -> int:
     try:
         return sum(map(_size, root.open_partition(name).segments))
     except (LogStoreError, OSError):

@@ -11,7 +11,7 @@ from typing import Final
 from epoch.checkpoint import LEADER_EPOCH_CHECKPOINT
 from logstore.errors import LogStoreError
 from logstore.files.root_checkpoints import RootCheckpoints
-from logstore.offline.log_root import LogRoot
+from logstore.offline.offline_log_directory import OfflineLogDirectory
 from logstore.offline.partition_directory import PartitionDirectory
 from logstore.topic_partition import TopicPartition
 from logstore.verify import Finding, bytes_to_read
@@ -88,7 +88,7 @@ def root_findings(replicas: Sequence[Replica]) -> Iterator[ReplicaFinding]:
     """Check the files of the replicas' roots; of those of single partitions the checkpoint files, such as the HWs."""
     for replica in replicas:
         if replica.is_root:
-            found = (finding for root in _roots(replica) for finding in check_root(LogRoot.open(root)))
+            found = (finding for root in _roots(replica) for finding in check_root(OfflineLogDirectory.open(root)))
         else:
             found = (finding for each in replica.partitions.values() for finding in _beside(each))
         yield from (ReplicaFinding(replica.name, finding) for finding in found)

@@ -61,13 +61,13 @@ def demo(
 
 def _facts(place: Path) -> dict[str, Any]:
     """Run what the story tells about: every number in it is computed here, from the files."""
-    from logstore.offline.log_root import LogRoot
+    from logstore.offline.offline_log_directory import OfflineLogDirectory
     from logstore.verify import compare_epochs, verify_root
     from replication.audit.local_judging import judge_replicas
     from replication.planning import open_replicas, plan_replicas
 
     brokers = sorted((place / "diverged").iterdir())
-    roots = [LogRoot.open(broker) for broker in brokers]
+    roots = [OfflineLogDirectory.open(broker) for broker in brokers]
     findings = {root.name: [finding.as_json() for finding in verify_root(root)] for root in roots}
     replicas = open_replicas(brokers)
     plans = [

@@ -34,13 +34,13 @@ def epochs(
 
     Example: epochlog epochs /var/kafka-logs/orders-0 --rebuild --output /tmp/rebuilt
     """
-    from logstore.offline.log_root import open_log_directory
+    from logstore.offline.offline_log_directory import open_offline
     from replication.planning.replica import open_partitions
 
     if rebuild != (output is not None):
         raise typer.BadParameter("--rebuild and --output DIR2 go together", param_hint="--rebuild")
     failures = Failures()
-    partitions = open_partitions(open_log_directory(directory), failures).values()
+    partitions = open_partitions(open_offline(directory), failures).values()
     if output:
         _ensure_apart(output, directory, partitions)
     comparisons = _compare(partitions, failures)

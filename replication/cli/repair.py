@@ -16,7 +16,7 @@ from replication.cli.unusable_file import UnusableFileError, ensure_usable
 
 if TYPE_CHECKING:
     from logstore.files.directory_lock import DirectoryLock
-    from logstore.offline.log_root import LogRoot
+    from logstore.offline.offline_log_directory import OfflineLogDirectory
     from logstore.offline.partition_directory import PartitionDirectory
 
 OutputOption = Annotated[
@@ -69,11 +69,11 @@ class Repair:
         UnusableFileError.
         """
         from logstore.files.directory_lock import LOCK_NAME, DirectoryLock
-        from logstore.offline.log_root import open_log_directory
+        from logstore.offline.offline_log_directory import open_offline
 
         with ExitStack() as stack:
             # What it is says which locks it needs; all else is read once they are held.
-            found = open_log_directory(self.directory)
+            found = open_offline(self.directory)
             _refuse_links(found)
             root, *logs = _lockable(found)
             is_changed = self.in_place and not self.dry_run
@@ -86,7 +86,7 @@ class Repair:
                 locks |= {place: _lock_for_now(place, stack) for place in logs}
             else:
                 locks = {place: _lock_to_read(place, stack) for place in (root, *logs)}
-            yield Workplace(open_log_directory(self.directory), self.output, locks, had_locks, unusable)
+            yield Workplace(open_offline(self.directory), self.output, locks, had_locks, unusable)
 
     def propose(self, *plan: str) -> None:
         """Say what will be done, on the error stream, and ask where DIR itself is changed.
@@ -107,7 +107,7 @@ class Repair:
 class Workplace:
     """What is to be repaired, as it was read once nobody else could change it."""
 
-    opened: "LogRoot | PartitionDirectory"
+    opened: "OfflineLogDirectory | PartitionDirectory"
     output: Path | None
     locks: "Mapping[Path, DirectoryLock | None]"
     """Of the root and its logs, each by its directory; None where there is nothing to lock in what is only read."""
@@ -127,9 +127,9 @@ class Workplace:
     @property
     def partitions(self) -> "Sequence[PartitionDirectory]":
         """The partition, or all of the root that can be repaired."""
-        from logstore.offline.log_root import LogRoot
+        from logstore.offline.offline_log_directory import OfflineLogDirectory
 
-        if not isinstance(self.opened, LogRoot):
+        if not isinstance(self.opened, OfflineLogDirectory):
             return [self.opened]
         return list(self.opened.partitions(without={path.name for path in self.unusable}))
 
@@ -139,9 +139,11 @@ class Workplace:
 
         A log that stands alone has such files in its own directory, or a lock at least while they are not yet written.
         """
-        from logstore.offline.log_root import LogRoot, has_root_files
+        from logstore.offline.offline_log_directory import OfflineLogDirectory, has_root_files
 
-        if not isinstance(self.opened, LogRoot) or any(each.own_checkpoints is not None for each in self.partitions):
+        if not isinstance(self.opened, OfflineLogDirectory) or any(
+            each.own_checkpoints is not None for each in self.partitions
+        ):
             return False
         return has_root_files(self.opened.listing.files) or not self.had_locks
 
@@ -152,11 +154,11 @@ class Workplace:
         """
         from logstore.files.directory_lock import DirectoryLock
         from logstore.offline.directory_copy import bytes_to_copy, copy_directory
-        from logstore.offline.log_root import LogRoot
+        from logstore.offline.offline_log_directory import OfflineLogDirectory
 
         if self.output is None:
             return self.opened.path
-        target = self.output if isinstance(self.opened, LogRoot) else self.output / self.opened.path.name
+        target = self.output if isinstance(self.opened, OfflineLogDirectory) else self.output / self.opened.path.name
         with progress_bar("copying", bytes_to_copy(self.opened.path, without=self.unusable)) as advance:
             copy_directory(self.opened.path, target, without=self.unusable, progress=advance)
         for place in (place for place, lock in self.locks.items() if lock is None):
@@ -165,30 +167,34 @@ class Workplace:
 
     def moved(self, partition: "PartitionDirectory", made: Path) -> "PartitionDirectory":
         """Take the partition in what was `made` for the one that was read, with all that is known of it."""
-        from logstore.offline.log_root import LogRoot
+        from logstore.offline.offline_log_directory import OfflineLogDirectory
 
-        return replace(partition, path=made / partition.path.name if isinstance(self.opened, LogRoot) else made)
+        return replace(
+            partition, path=made / partition.path.name if isinstance(self.opened, OfflineLogDirectory) else made
+        )
 
 
 def _can_ask() -> bool:
     return sys.stdin is not None and sys.stdin.isatty() and sys.stderr.isatty()
 
 
-def _refuse_links(found: "LogRoot | PartitionDirectory") -> None:
+def _refuse_links(found: "OfflineLogDirectory | PartitionDirectory") -> None:
     """Leave alone what is elsewhere: the locks that count may lie there, and so may the checkpoint files, or not."""
     from logstore.errors import linked_directory
-    from logstore.offline.log_root import LogRoot
+    from logstore.offline.offline_log_directory import OfflineLogDirectory
 
-    links = found.links() if isinstance(found, LogRoot) else [found.path] if found.path.is_symlink() else []
+    links = found.links() if isinstance(found, OfflineLogDirectory) else [found.path] if found.path.is_symlink() else []
     for path in links:
         raise linked_directory(path)
 
 
-def _unusable(found: "LogRoot | PartitionDirectory", *, is_changed: bool) -> "dict[Path, UnusableFileError]":
+def _unusable(
+    found: "OfflineLogDirectory | PartitionDirectory", *, is_changed: bool
+) -> "dict[Path, UnusableFileError]":
     """Find the logs of a root that cannot be repaired. Raises UnusableFileError for a partition's own directory."""
-    from logstore.offline.log_root import LogRoot
+    from logstore.offline.offline_log_directory import OfflineLogDirectory
 
-    if not isinstance(found, LogRoot):
+    if not isinstance(found, OfflineLogDirectory):
         ensure_usable(found.path, is_changed=is_changed)
         return {}
     unusable: dict[Path, UnusableFileError] = {}
@@ -200,11 +206,11 @@ def _unusable(found: "LogRoot | PartitionDirectory", *, is_changed: bool) -> "di
     return unusable
 
 
-def _lockable(found: "LogRoot | PartitionDirectory") -> "list[Path]":
+def _lockable(found: "OfflineLogDirectory | PartitionDirectory") -> "list[Path]":
     """Name the directories that those who work on the logs may have locked: the root first, then each log's own."""
-    from logstore.offline.log_root import LogRoot
+    from logstore.offline.offline_log_directory import OfflineLogDirectory
 
-    if isinstance(found, LogRoot):
+    if isinstance(found, OfflineLogDirectory):
         return [found.path, *(found.path / name for name in found.live_names())]
     return [found.path.parent, found.path]
 

@@ -43,14 +43,14 @@ def truncate(
 
     Example: epochlog truncate /var/kafka-logs/orders-0 --to 11530 --output /tmp/truncated
     """
-    from logstore import LogRoot, NotALogDirectoryError, RecoveryEstimate
+    from logstore import NotALogDirectoryError, OfflineLogDirectory, RecoveryEstimate
     from logstore.directory.offline_log import OfflineLog, ensure_checkpoints_parse
 
     repair = Repair(directory, output, in_place, dry_run, yes, json)
     repair.ensure_allowed()
     with repair.locked() as workplace:
         opened = workplace.opened
-        if isinstance(opened, LogRoot):
+        if isinstance(opened, OfflineLogDirectory):
             raise NotALogDirectoryError(
                 "a whole root cannot be truncated to one offset",
                 file=directory,

@@ -44,11 +44,11 @@ def verify(
 
     Example: epochlog verify /var/kafka-logs --records
     """
-    from logstore.offline.log_root import open_log_directory
+    from logstore.offline.offline_log_directory import open_offline
     from logstore.verify import bytes_to_read
     from logstore.verify import verify as findings_of
 
-    opened = {directory: open_log_directory(directory) for directory in directories}
+    opened = {directory: open_offline(directory) for directory in directories}
     size = sum(map(bytes_to_read, opened.values()))
     tally = Tally()
     with progress_bar("verifying", size, wanted=not (json and sys.stdout.isatty())) as advance:

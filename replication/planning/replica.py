@@ -11,7 +11,7 @@ from logstore.errors import LogStoreError, NotALogDirectoryError
 from logstore.file_name import FileKind, parse_file_name
 from logstore.files.meta_properties import META_PROPERTIES_NAME, MetaProperties
 from logstore.files.partition_metadata import PartitionMetadata
-from logstore.offline.log_root import LogRoot, open_log_directory
+from logstore.offline.offline_log_directory import OfflineLogDirectory, open_offline
 from logstore.offline.partition_directory import PartitionDirectory
 from logstore.topic_partition import DirectoryMark, TopicPartition, is_partition_directory_name, parse_directory_name
 from replication.errors import (
@@ -92,13 +92,13 @@ def _opened(paths: Sequence[Path], on_error: OnError) -> list[Replica]:
     return [_open(name, each, on_error) for name, each in zip(_distinct_names(places), opened, strict=True)]
 
 
-def _open_directories(path: Path) -> Sequence[LogRoot | PartitionDirectory]:
+def _open_directories(path: Path) -> Sequence[OfflineLogDirectory | PartitionDirectory]:
     """Open what is named: a partition, a root, or all roots of one broker in a directory.
 
     Raises NotALogDirectoryError, and what `_ensure_one_brokers` does.
     """
     try:
-        return [open_log_directory(path)]
+        return [open_offline(path)]
     except NotALogDirectoryError:
         roots = list(_roots_in(path)) if path.is_dir() else []
         if not roots:
@@ -107,7 +107,7 @@ def _open_directories(path: Path) -> Sequence[LogRoot | PartitionDirectory]:
     return roots
 
 
-def _ensure_one_brokers(path: Path, roots: Sequence[LogRoot]) -> None:
+def _ensure_one_brokers(path: Path, roots: Sequence[OfflineLogDirectory]) -> None:
     """Raise SeveralBrokersError, DifferentClustersError, or SameBrokerError where two disks hold one partition."""
     properties = {root.path: _properties(root) for root in roots}
     brokers = by_broker(
@@ -116,7 +116,7 @@ def _ensure_one_brokers(path: Path, roots: Sequence[LogRoot]) -> None:
     if len(brokers) > 1:
         raise SeveralBrokersError(path, [root.path.name for root, *_ in brokers])
     ensure_one_cluster({str(place): known.cluster_id if known else None for place, known in properties.items()})
-    held: dict[TopicPartition, LogRoot] = {}
+    held: dict[TopicPartition, OfflineLogDirectory] = {}
     for root in roots:
         for partition in _live_partitions(root):
             other = held.setdefault(partition, root)
@@ -125,17 +125,17 @@ def _ensure_one_brokers(path: Path, roots: Sequence[LogRoot]) -> None:
                 raise SameBrokerError(str(other.path), str(root.path), what)
 
 
-def _roots_in(path: Path) -> Iterator[LogRoot]:
+def _roots_in(path: Path) -> Iterator[OfflineLogDirectory]:
     for place in sorted(each for each in path.iterdir() if each.is_dir() and not each.is_symlink()):
         try:
-            opened = open_log_directory(place)
+            opened = open_offline(place)
         except NotALogDirectoryError:
             continue
-        if isinstance(opened, LogRoot):
+        if isinstance(opened, OfflineLogDirectory):
             yield opened
 
 
-def _live_partitions(root: LogRoot) -> set[TopicPartition]:
+def _live_partitions(root: OfflineLogDirectory) -> set[TopicPartition]:
     return {parse_directory_name(name).topic_partition for name in root.live_names()}
 
 
@@ -172,7 +172,7 @@ def held_by_one(replicas: Sequence[Replica]) -> dict[str, list[TopicPartition]]:
 
 
 def open_partitions(
-    opened: LogRoot | PartitionDirectory, on_error: OnError
+    opened: OfflineLogDirectory | PartitionDirectory, on_error: OnError
 ) -> dict[TopicPartition, PartitionDirectory]:
     """Open a root's live partitions, or take the one; `on_error` is told of those that cannot be or have vanished.
 
@@ -260,7 +260,7 @@ def _leaves_the_root(path: Path) -> LogStoreError:
     )
 
 
-def _open(name: str, opened: Sequence[LogRoot | PartitionDirectory], on_error: OnError) -> Replica:
+def _open(name: str, opened: Sequence[OfflineLogDirectory | PartitionDirectory], on_error: OnError) -> Replica:
     left_out = set()
 
     def leave_out(partition: TopicPartition, error: Exception) -> None:
@@ -271,28 +271,28 @@ def _open(name: str, opened: Sequence[LogRoot | PartitionDirectory], on_error: O
     listed: set[TopicPartition] = set()
     for each in opened:
         partitions |= open_partitions(each, leave_out)
-        listed |= _listed(each) if isinstance(each, LogRoot) else frozenset()
+        listed |= _listed(each) if isinstance(each, OfflineLogDirectory) else frozenset()
     known = [properties for each in opened if (properties := _properties(each))]
     return Replica(
         name,
         partitions,
         frozenset(left_out),
-        is_root=isinstance(opened[0], LogRoot),
+        is_root=isinstance(opened[0], OfflineLogDirectory),
         listed=frozenset(listed),
         node_id=next((each.node_id for each in known if each.node_id is not None), None),
         cluster_id=next((each.cluster_id for each in known if each.cluster_id is not None), None),
     )
 
 
-def _listed(root: LogRoot) -> frozenset[TopicPartition]:
+def _listed(root: OfflineLogDirectory) -> frozenset[TopicPartition]:
     names = [parse_directory_name(name) for name in root.listing.directories if is_partition_directory_name(name)]
     deleted = {name.topic_partition for name in names if name.mark is DirectoryMark.DELETE}
     return frozenset(root.checkpoints.partitions() - deleted)
 
 
-def _properties(opened: LogRoot | PartitionDirectory) -> MetaProperties | None:
+def _properties(opened: OfflineLogDirectory | PartitionDirectory) -> MetaProperties | None:
     """Read whose root it is, or is in; None where that cannot be."""
-    in_root = isinstance(opened, LogRoot)
+    in_root = isinstance(opened, OfflineLogDirectory)
     path = opened.listing.files.get(META_PROPERTIES_NAME) if in_root else opened.path.parent / META_PROPERTIES_NAME
     try:
         return MetaProperties.read(path) if path else None

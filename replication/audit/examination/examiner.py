@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from logstore.errors import LogStoreError
 from logstore.files.root_checkpoints import RootCheckpoints
-from logstore.offline.log_root import LogRoot
+from logstore.offline.offline_log_directory import OfflineLogDirectory
 from logstore.offline.partition_directory import PartitionDirectory
 from logstore.verify.finding import UNREADABLE, Finding, Reporter, Severity
 from logstore.verify.root_check import check_root
@@ -63,7 +63,9 @@ class Examiner:
     def _root(self, job: Job) -> Row:
         try:
             with Storage(job.root).local_copy("") as path:
-                findings = [ReplicaFinding(job.replica, finding) for finding in check_root(LogRoot.open(path))]
+                findings = [
+                    ReplicaFinding(job.replica, finding) for finding in check_root(OfflineLogDirectory.open(path))
+                ]
         except FAILURES as error:
             findings = [_unread(job.replica, Reporter(None), UNREADABLE, f"nothing was checked: {error}")]
         return {"replica": job.replica, "root": job.root, "is_part": False, "findings": _as_json(findings)}

@@ -12,7 +12,7 @@ from logstore.errors import CorruptCheckpointError, CorruptMetadataError
 from logstore.file_name import FileFate, FileKind, parse_file_name
 from logstore.files.meta_properties import META_PROPERTIES_NAME, MetaProperties
 from logstore.files.offset_checkpoint import OFFSET_CHECKPOINTS, OffsetCheckpoint
-from logstore.offline.log_root import has_root_files, holds_partition
+from logstore.offline.offline_log_directory import has_root_files, holds_partition
 from logstore.shown_text import shown
 from logstore.topic_partition import DirectoryMark, TopicPartition, is_partition_directory_name, parse_directory_name
 from replication.audit.copy_summary import SegmentExtent

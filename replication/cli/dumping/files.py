@@ -12,7 +12,12 @@ from logstore.files.directory_lock import LOCK_NAME
 from logstore.files.meta_properties import META_PROPERTIES_NAME
 from logstore.files.offset_checkpoint import OFFSET_CHECKPOINTS
 from logstore.offline.directory_listing import DirectoryListing, list_directory
-from logstore.offline.log_root import BOOTSTRAP_CHECKPOINT_NAME, ROOT_FILES, LogRoot, open_log_directory
+from logstore.offline.offline_log_directory import (
+    BOOTSTRAP_CHECKPOINT_NAME,
+    ROOT_FILES,
+    OfflineLogDirectory,
+    open_offline,
+)
 from logstore.topic_partition import is_partition_directory_name
 from replication.cli.dumping import small_files
 from replication.cli.dumping.log_dump import dump_log
@@ -78,7 +83,7 @@ class Dump:
 
     def _dump(self, path: Path) -> None:
         if path.is_dir():
-            if isinstance(open_log_directory(path), LogRoot):
+            if isinstance(open_offline(path), OfflineLogDirectory):
                 self._root(path)
             else:
                 self._partition(path, root=path)

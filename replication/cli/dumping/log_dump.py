@@ -10,7 +10,7 @@ from logstore.batch.control import ControlRecord, ControlType
 from logstore.batch.record import Record
 from logstore.errors import CorruptControlRecordError, LogStoreError
 from logstore.file_name import FileKind
-from logstore.offline.log_root import BOOTSTRAP_CHECKPOINT_NAME
+from logstore.offline.offline_log_directory import BOOTSTRAP_CHECKPOINT_NAME
 from replication.cli.dumping.log_reading import Damage, Gap, read_log
 from replication.cli.dumping.offset_range import OffsetRange
 from replication.cli.dumping.printer import Fields, Printer

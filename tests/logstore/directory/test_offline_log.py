@@ -21,7 +21,7 @@ from logstore.files.offset_checkpoint import (
 )
 from logstore.log.log import Log
 from logstore.log_config import LogConfig
-from logstore.offline.log_root import open_log_directory
+from logstore.offline.offline_log_directory import open_offline
 from logstore.offline.partition_directory import PartitionDirectory
 from logstore.offline.recovered_log import RecoveredLog
 from logstore.topic_partition import TopicPartition
@@ -61,7 +61,7 @@ def made(make: Make, place: Path) -> Path:
 
 
 def damage(path: Path) -> list[str]:
-    return [f"{each.kind} {each.message}" for each in verify(open_log_directory(path)) if each.severity.is_damage]
+    return [f"{each.kind} {each.message}" for each in verify(open_offline(path)) if each.severity.is_damage]
 
 
 @pytest.mark.parametrize("make", [root_of_two, alone])

@@ -13,7 +13,7 @@ import time
 from pathlib import Path
 
 from logstore.directory.log_directory import LogDirectory
-from logstore.offline.log_root import open_log_directory
+from logstore.offline.offline_log_directory import open_offline
 from logstore.verify import verify
 from tests.campaign import Campaign
 from tests.data.replicas import PROJECT
@@ -57,7 +57,7 @@ def test_nothing_acknowledged_is_lost(tmp_path: Path) -> None:
             assert values == list(range(log.log_end_offset))
             assert log.epochs.entries == [(epoch, start) for epoch, start in epochs(log.log_end_offset)]
             written += log.log_end_offset
-        assert [each for each in verify(open_log_directory(root)) if each.severity.needs_attention] == []
+        assert [each for each in verify(open_offline(root)) if each.severity.needs_attention] == []
         (root / ".kafka_cleanshutdown").unlink()
     KILLS.report(KILLS.count, f"{written:,} records read")
 

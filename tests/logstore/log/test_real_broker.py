@@ -8,7 +8,7 @@ from logstore.directory.log_directory import LogDirectory
 from logstore.files.meta_properties import MetaProperties
 from logstore.files.partition_metadata import parse_uuid
 from logstore.log_config import LogConfig
-from logstore.offline.log_root import open_log_directory
+from logstore.offline.offline_log_directory import open_offline
 from logstore.topic_partition import TopicPartition
 from logstore.verify import verify
 from tests.oracle.broker import Broker
@@ -43,7 +43,7 @@ def test_a_broker_serves_what_we_wrote_and_we_open_what_it_wrote(tmp_path: Path)
         assert served.split() == [f"{number}:key={number}" for number in range(OURS)]
         assert last == str(OURS + THEIRS - 1)
     assert MetaProperties.read(broker.root / "meta.properties").node_id == 1
-    findings = [finding for finding in verify(open_log_directory(broker.root)) if finding.severity.needs_attention]
+    findings = [finding for finding in verify(open_offline(broker.root)) if finding.severity.needs_attention]
     assert findings == []
     with LogDirectory.open(broker.root, CONFIG) as directory:
         log = directory.log(PARTITION)

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from logstore.offline.log_root import LogRoot
+from logstore.offline.offline_log_directory import OfflineLogDirectory
 from logstore.verify import Finding, verify_root
 from tests.data.replicas import damage_kinds, damaged, replicas
 
@@ -65,7 +65,7 @@ KINDS = {
 
 def findings_by_replica(root: Path) -> dict[str, list[Finding]]:
     brokers = sorted(place for place in root.iterdir() if place.is_dir())
-    return {broker.name: list(verify_root(LogRoot.open(broker), records=True)) for broker in brokers}
+    return {broker.name: list(verify_root(OfflineLogDirectory.open(broker), records=True)) for broker in brokers}
 
 
 def is_the_damage(finding: Finding, expected: dict[str, Any]) -> bool:

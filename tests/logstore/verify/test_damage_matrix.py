@@ -8,7 +8,7 @@ from pathlib import Path
 import crc32c
 import pytest
 
-from logstore.offline.log_root import LogRoot
+from logstore.offline.offline_log_directory import OfflineLogDirectory
 from logstore.verify import verify_root
 from tests.logstore.verify.sound_root import ROOT_FILES, source
 
@@ -226,7 +226,7 @@ def copy(root: Path) -> Path:
 
 
 def found(root: Path, *, records: bool) -> list[str]:
-    return [each.kind for each in verify_root(LogRoot.open(root), records=records)]
+    return [each.kind for each in verify_root(OfflineLogDirectory.open(root), records=records)]
 
 
 CHANGES = dict(changes())

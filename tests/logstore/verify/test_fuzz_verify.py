@@ -9,7 +9,7 @@ from types import FrameType
 
 import pytest
 
-from logstore.offline.log_root import LogRoot
+from logstore.offline.offline_log_directory import OfflineLogDirectory
 from logstore.verify import compare_epochs, verify_root
 from tests.campaign import Campaign
 from tests.data.replicas import replicas
@@ -132,10 +132,10 @@ def test_verify_answers_whatever_the_damage(memory_dir: Path) -> None:
         partition = build(chance, root)
         signal.alarm(SLOWEST)
         try:
-            for finding in verify_root(LogRoot.open(root), records=True):
+            for finding in verify_root(OfflineLogDirectory.open(root), records=True):
                 assert finding.message
                 assert finding.as_json()
-            for opened in LogRoot.open(root).partitions():
+            for opened in OfflineLogDirectory.open(root).partitions():
                 compare_epochs(opened)
         except BaseException as error:
             error.add_note(f"input {number} of seed {campaign.seed}: {sorted(partition.iterdir())}")

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from epoch.checkpoint import format_checkpoint
-from logstore.offline.log_root import LogRoot
+from logstore.offline.offline_log_directory import OfflineLogDirectory
 from logstore.verify import Finding, Severity, verify_root
 from tests.logstore.batches import TRANSACTIONAL, batch, record
 from tests.logstore.verify.logs import COMMIT, COMPACTED, findings, kinds, marker, thinned, transactional, write_log
@@ -116,7 +116,7 @@ def test_what_was_written_before_the_log_start_is_forgotten(tmp_path: Path) -> N
     write_log(tmp_path, {0: [*log, of_producer(7, 10)]})
     for log_start, expected in ((0, [(Severity.WARNING, 6), (Severity.WARNING, 6)]), (5, [])):
         (tmp_path / "log-start-offset-checkpoint").write_bytes(format_checkpoint([("t", 0, log_start)]))
-        found = [each for each in verify_root(LogRoot.open(tmp_path)) if each.kind == BROKEN]
+        found = [each for each in verify_root(OfflineLogDirectory.open(tmp_path)) if each.kind == BROKEN]
         assert broken(found) == expected
 
 

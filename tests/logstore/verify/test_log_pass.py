@@ -11,7 +11,7 @@ from logstore.kernels import scan
 from logstore.offline import growing_log
 from logstore.offline.batch_search import BatchSearch
 from logstore.offline.log_file import LogFile
-from logstore.offline.log_root import LogRoot
+from logstore.offline.offline_log_directory import OfflineLogDirectory
 from logstore.offline.partition_directory import PartitionDirectory
 from logstore.verify import Finding, Severity, bytes_to_read, verify_partition, verify_root
 from logstore.verify.finding import Reporter
@@ -127,7 +127,7 @@ def test_of_a_partition_that_is_deleted_meanwhile_nothing_is_said(
     one, other = write(tmp_path, simple_batch(3)), tmp_path / "u-0"
     (one / "partition.metadata").write_text("version: 0\ntopic_id: AAAAAAAAAAAAAAAAAAAAAQ\n")
     shutil.copytree(one, other)
-    root = LogRoot.open(tmp_path)
+    root = OfflineLogDirectory.open(tmp_path)
     assert {each.topic for each in verify_root(root)} == {"t", "u"}
     real = PartitionDirectory.open.__func__  # type: ignore[attr-defined]
 
@@ -147,15 +147,15 @@ def test_a_directory_that_cannot_be_listed_is_reported_and_the_others_checked(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     shutil.copytree(write(tmp_path, simple_batch(3)), tmp_path / "u-0")
-    root = LogRoot.open(tmp_path)
-    real = LogRoot.open_partition
+    root = OfflineLogDirectory.open(tmp_path)
+    real = OfflineLogDirectory.open_partition
 
-    def refuse(self: LogRoot, name: str) -> PartitionDirectory:
+    def refuse(self: OfflineLogDirectory, name: str) -> PartitionDirectory:
         if name == "t-0":
             raise PermissionError(13, "Permission denied", name)
         return real(self, name)
 
-    monkeypatch.setattr(LogRoot, "open_partition", refuse)
+    monkeypatch.setattr(OfflineLogDirectory, "open_partition", refuse)
     findings = list(verify_root(root))
     assert (findings[0].kind, findings[0].topic) == ("file-unreadable", "t")
     assert "u" in {each.topic for each in findings}

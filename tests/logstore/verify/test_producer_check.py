@@ -7,7 +7,7 @@ import pytest
 from epoch.checkpoint import format_checkpoint
 from logstore.files.producer_snapshot import ProducerSnapshot, ProducerStateEntry
 from logstore.indexes.transaction_index import AbortedTransaction
-from logstore.offline.log_root import LogRoot
+from logstore.offline.offline_log_directory import OfflineLogDirectory
 from logstore.verify import Severity, verify_root
 from tests.logstore.batches import batch, record
 from tests.logstore.verify.logs import COMPACTED, findings, kinds, marker, thinned, transactional, write_log
@@ -129,5 +129,5 @@ def test_a_transaction_that_began_before_the_log_start_may_be_forgotten(tmp_path
         directory = write_log(root, {0: [transactional(7, 0, 5), other, plain]})
         known = ProducerStateEntry(7, 0, 0, 6, 0, 1_000, -1, -1)
         (directory / f"{7:020d}.snapshot").write_bytes(ProducerSnapshot((known,)).encode())
-        found = [each.kind for each in verify_root(LogRoot.open(root)) if each.kind.startswith("snapshot")]
+        found = [each.kind for each in verify_root(OfflineLogDirectory.open(root)) if each.kind.startswith("snapshot")]
         assert found == expected

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from logstore.offline.log_root import LogRoot
+from logstore.offline.offline_log_directory import OfflineLogDirectory
 from logstore.verify import Finding, Severity, verify_root
 from tests.logstore.batches import simple_batch
 from tests.logstore.verify.test_directory_check import snapshot_batches
@@ -30,7 +30,7 @@ def root(tmp_path: Path) -> Path:
 def found(root: Path) -> list[Finding]:
     # The log has neither indexes nor epochs beside it.
     ours = ("index-missing", "epoch-checkpoint-missing")
-    return [each for each in verify_root(LogRoot.open(root)) if each.kind not in ours]
+    return [each for each in verify_root(OfflineLogDirectory.open(root)) if each.kind not in ours]
 
 
 def kinds(root: Path) -> list[tuple[str, Severity, str | None]]:
@@ -175,7 +175,7 @@ def test_a_checkpoint_that_is_a_link_within_the_root_is_not_read_and_said_to_be_
     (root / "replica-offsets").write_text("0\n1\nt 0 99\n")
     (root / name).symlink_to(root / "replica-offsets")
     assert ("not-a-file", Severity.ERROR, name) in kinds(root)
-    assert LogRoot.open(root).open_partition("t-0").checkpoints.unread == {name}
+    assert OfflineLogDirectory.open(root).open_partition("t-0").checkpoints.unread == {name}
 
 
 def test_directories_with_a_mark_are_named_and_not_opened_as_live(root: Path) -> None:

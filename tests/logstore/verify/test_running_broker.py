@@ -12,7 +12,7 @@ from logstore.batch.record import Record
 from logstore.log.log import Log
 from logstore.log_config import LogConfig
 from logstore.offline.log_file import LogFile
-from logstore.offline.log_root import LogRoot
+from logstore.offline.offline_log_directory import OfflineLogDirectory
 from logstore.offline.partition_directory import PartitionDirectory
 from logstore.verify import Finding, compare_epochs, verify_partition, verify_root
 from logstore.verify.directory_check import check_directory
@@ -172,7 +172,7 @@ def test_files_that_vanish_while_a_directory_is_listed_are_not_listed(
 def test_a_partition_made_or_deleted_after_the_root_was_listed_is_not_missing(orders: Path) -> None:
     checkpoint = orders.parent / "recovery-point-offset-checkpoint"
     checkpoint.write_text("0\n2\nmade 0 0\ndeleted 0 0\n")
-    root = LogRoot.open(orders.parent)
+    root = OfflineLogDirectory.open(orders.parent)
     (orders.parent / "made-0").mkdir()
     checkpoint.write_text("0\n1\nmade 0 0\n")
     assert "partition-missing" not in [each.kind for each in verify_root(root)]

@@ -7,7 +7,7 @@ import pytest
 
 from logstore.batch.record import Record
 from logstore.log.log import Log
-from logstore.offline.log_root import open_log_directory
+from logstore.offline.offline_log_directory import open_offline
 from logstore.offline.partition_directory import PartitionDirectory
 from logstore.verify import verify_partition
 
@@ -32,7 +32,7 @@ def test_its_files_are_known(queue: Path) -> None:
     names = {file.name for file in queue.iterdir()}
     assert {*OFFSETS, ".kafka_cleanshutdown"} < names
     assert found(queue) == []
-    opened = open_log_directory(queue)
+    opened = open_offline(queue)
     assert isinstance(opened, PartitionDirectory)
     assert opened.log_start_offset == 3
 

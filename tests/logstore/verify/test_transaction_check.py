@@ -7,7 +7,7 @@ import pytest
 from epoch.checkpoint import format_checkpoint
 from logstore.indexes.transaction_index import AbortedTransaction
 from logstore.offline.growing_log import GrowingLog
-from logstore.offline.log_root import LogRoot
+from logstore.offline.offline_log_directory import OfflineLogDirectory
 from logstore.verify import Finding, verify_root
 from logstore.verify.log_pass import LogPass
 from tests.logstore.batches import CONTROL, TRANSACTIONAL, batch, record
@@ -75,7 +75,7 @@ def test_a_transaction_whose_records_are_deleted_may_be_forgotten(
 ) -> None:
     (tmp_path / "log-start-offset-checkpoint").write_bytes(format_checkpoint([("t", 0, log_start)]))
     write(tmp_path, ABORTED[1:])
-    told = [each for each in verify_root(LogRoot.open(tmp_path)) if "transaction" in each.kind]
+    told = [each for each in verify_root(OfflineLogDirectory.open(tmp_path)) if "transaction" in each.kind]
     assert [(each.kind, each.severity) for each in told] == [("aborted-transaction-missing", severity)]
 
 
@@ -84,7 +84,7 @@ def test_a_transaction_may_be_known_from_the_log_start_only(tmp_path: Path, firs
     (tmp_path / "log-start-offset-checkpoint").write_bytes(format_checkpoint([("t", 0, 3)]))
     log = [transactional(7, 0, 5), transactional(7, 5, 5), transactional(8, 10), marker(8, 11), marker(7, 12)]
     write(tmp_path, [AbortedTransaction(8, 10, 11, first), AbortedTransaction(7, 5, 12, 13)], log)
-    assert [each.kind for each in verify_root(LogRoot.open(tmp_path)) if "transaction" in each.kind] == []
+    assert [each.kind for each in verify_root(OfflineLogDirectory.open(tmp_path)) if "transaction" in each.kind] == []
 
 
 class TestFollower:

@@ -8,7 +8,7 @@ from typing import IO, Any
 
 import pytest
 
-from logstore.offline.log_root import LogRoot
+from logstore.offline.offline_log_directory import OfflineLogDirectory
 from logstore.verify import Finding, verify_root
 from tests.logstore.verify.sound_root import ROOT_FILES, source
 
@@ -47,7 +47,9 @@ def root(tmp_path: Path) -> Path:
 
 
 def found(root: Path) -> list[Finding]:
-    return [each for each in verify_root(LogRoot.open(root), records=True) if each.kind != "partition-missing"]
+    return [
+        each for each in verify_root(OfflineLogDirectory.open(root), records=True) if each.kind != "partition-missing"
+    ]
 
 
 @pytest.mark.parametrize("name", [*ROOT_FILES, *files()])

@@ -6,7 +6,7 @@ import cramjam
 import pytest
 
 from logstore.offline import growing_log
-from logstore.offline.log_root import LogRoot
+from logstore.offline.offline_log_directory import OfflineLogDirectory
 from logstore.offline.partition_directory import PartitionDirectory
 from logstore.verify import Finding, Severity, verify_partition, verify_root
 from tests.logstore.batches import GZIP, batch, record
@@ -127,7 +127,7 @@ def test_links_that_leave_the_root_are_reported_and_not_followed(tmp_path: Path)
     inside = write_partition(root, BATCHES, TWO_EPOCHS)
     (root / "stolen-0").symlink_to(outside)
     (inside / "00000000000000000099.log").symlink_to(next(outside.glob("*.log")))
-    found = [each for each in verify_root(LogRoot.open(root)) if each.kind != "index-missing"]
+    found = [each for each in verify_root(OfflineLogDirectory.open(root)) if each.kind != "index-missing"]
     assert [(each.kind, each.file) for each in found] == [
         ("link-leaves-root", "stolen-0"),
         ("link-leaves-root", "00000000000000000099.log"),
@@ -138,14 +138,14 @@ def test_a_doubtful_clean_shutdown_marker_is_reported(tmp_path: Path) -> None:
     write_partition(tmp_path, BATCHES, TWO_EPOCHS)
     (tmp_path / ".kafka_cleanshutdown").write_text('{"version":0,"brokerEpoch":7}')
     (tmp_path / "recovery-point-offset-checkpoint").write_text("0\n1\nt 0 10\n")
-    found = [each for each in verify_root(LogRoot.open(tmp_path)) if each.kind != "index-missing"]
+    found = [each for each in verify_root(OfflineLogDirectory.open(tmp_path)) if each.kind != "index-missing"]
     assert [(each.kind, each.offset) for each in found] == [("clean-shutdown-doubtful", 10)]
 
 
 def test_left_over_directories_are_named(tmp_path: Path) -> None:
     write_partition(tmp_path, BATCHES, TWO_EPOCHS)
     (tmp_path / "t-1.0123456789abcdef0123456789abcdef-delete").mkdir()
-    found = [each for each in verify_root(LogRoot.open(tmp_path)) if each.kind != "index-missing"]
+    found = [each for each in verify_root(OfflineLogDirectory.open(tmp_path)) if each.kind != "index-missing"]
     assert [(each.kind, each.topic, each.partition) for each in found] == [("left-over-directory", "t", 1)]
 
 

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from logstore.offline.log_root import LogRoot
+from logstore.offline.offline_log_directory import OfflineLogDirectory
 from logstore.offline.partition_directory import PartitionDirectory
 from logstore.topic_partition import TopicPartition
 from replication.audit.comparison.examined_copy import ExaminedCopy, in_place
@@ -16,7 +16,7 @@ def examine_all(roots: Path, *, records: bool = False) -> list[tuple[PartitionDi
     return [
         (partition, examine(partition, root.name, records=records))
         for root in sorted(place for place in roots.iterdir() if place.is_dir())
-        for partition in LogRoot.open(root).partitions()
+        for partition in OfflineLogDirectory.open(root).partitions()
     ]
 
 

@@ -12,7 +12,7 @@ from types import FrameType
 import pytest
 
 from logstore.errors import LogStoreError
-from logstore.offline.log_root import LogRoot
+from logstore.offline.offline_log_directory import OfflineLogDirectory
 from logstore.offline.partition_directory import PartitionDirectory
 from replication.audit.copy_summary import CopySummary
 from replication.audit.examination.examination import examine, examine_lineage, examine_piece
@@ -41,7 +41,7 @@ def _alarm() -> Iterator[None]:
 
 def open_partition(path: Path) -> PartitionDirectory | None:
     try:
-        return LogRoot.open(path.parent).open_partition(path.name)
+        return OfflineLogDirectory.open(path.parent).open_partition(path.name)
     except LogStoreError:
         return None
 

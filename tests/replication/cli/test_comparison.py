@@ -17,7 +17,7 @@ from logstore.files.offset_checkpoint import (
     OffsetCheckpoint,
 )
 from logstore.offline.log_file import LogFile
-from logstore.offline.log_root import LogRoot
+from logstore.offline.offline_log_directory import OfflineLogDirectory
 from logstore.offline.partition_directory import PartitionDirectory
 from logstore.topic_partition import TopicPartition
 from logstore.verify.finding import Reporter
@@ -544,14 +544,14 @@ def test_a_file_name_that_the_terminal_cannot_show_is_no_traceback(tmp_path: Pat
 def test_a_partition_that_vanishes_after_the_listing_is_left_out(
     roots: list[Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    real = LogRoot.open
+    real = OfflineLogDirectory.open
 
-    def vanishing(path: Path) -> LogRoot:
+    def vanishing(path: Path) -> OfflineLogDirectory:
         opened = real(path)
         (roots[0] / "a-0").rename(roots[0] / "a-0.0123456789abcdef0123456789abcdef-delete")
         return opened
 
-    monkeypatch.setattr(LogRoot, "open", vanishing)
+    monkeypatch.setattr(OfflineLogDirectory, "open", vanishing)
     outcome = epochlog("epochs", roots[0], "--json")
     assert (outcome.status, [each["topic"] for each in outcome.document["partitions"]]) == (0, ["b"])
 

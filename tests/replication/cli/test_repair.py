@@ -11,7 +11,7 @@ import pytest
 from logstore.batch.record import Record
 from logstore.directory.log_directory import LogDirectory
 from logstore.files.directory_lock import DirectoryLock
-from logstore.offline.log_root import open_log_directory
+from logstore.offline.offline_log_directory import open_offline
 from logstore.topic_partition import TopicPartition
 from logstore.verify import verify
 from tests.replication.cli.command import epochlog
@@ -58,7 +58,7 @@ def broken(tmp_path: Path) -> Path:
 
 
 def is_sound(path: Path) -> bool:
-    return not [finding for finding in verify(open_log_directory(path)) if finding.severity.needs_attention]
+    return not [finding for finding in verify(open_offline(path)) if finding.severity.needs_attention]
 
 
 @pytest.mark.parametrize("command", [["recover"], ["truncate", "--to", 3]])

@@ -15,7 +15,7 @@ from logstore.files.directory_lock import LOCK_NAME, DirectoryLock
 from logstore.files.root_checkpoints import RootCheckpoints
 from logstore.log.log import Log
 from logstore.offline import directory_copy
-from logstore.offline.log_root import open_log_directory
+from logstore.offline.offline_log_directory import open_offline
 from logstore.verify import verify
 from replication.cli import repair
 from tests.replication.cli.command import Outcome, epochlog
@@ -200,7 +200,7 @@ def test_a_cut_inside_a_batch_is_reported_where_the_log_ends_and_leaves_a_sound_
     assert "10 records in 212 bytes to drop; " in outcome.err
     assert "10 records (offsets 10..19, " in outcome.err
     path = queue if place == "--in-place" else tmp_path / "new/queue-0"
-    assert [each.kind for each in verify(open_log_directory(path))] == []
+    assert [each.kind for each in verify(open_offline(path))] == []
     with Log.open(path) as log:
         assert (log.log_end_offset, log.high_watermark) == (10, 10)
 

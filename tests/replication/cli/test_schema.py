@@ -178,7 +178,7 @@ def test_what_nobody_expected_is_a_failure_too(monkeypatch: pytest.MonkeyPatch) 
     def broken(*_: object, **__: object) -> None:
         raise ZeroDivisionError("this cannot be")
 
-    monkeypatch.setattr("logstore.offline.log_root.open_log_directory", broken)
+    monkeypatch.setattr("logstore.offline.offline_log_directory.open_offline", broken)
     outcome = epochlog("verify", DATA, "--json")
     assert (outcome.status, outcome.document["error"]["class"]) == (2, "ZeroDivisionError")
     assert "Traceback" in outcome.err

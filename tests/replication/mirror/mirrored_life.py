@@ -11,7 +11,7 @@ from contextlib import closing, suppress
 from pathlib import Path
 
 from logstore import Log, LogConfig, Record, TopicPartition
-from logstore.offline.log_root import open_log_directory
+from logstore.offline.offline_log_directory import open_offline
 from logstore.verify import verify
 from replication.fetcher.fetcher_thread import FetcherThread
 from replication.mirror.events import Event
@@ -223,7 +223,7 @@ class Life:
 
     def verify(self) -> None:
         """See that the copy, which nobody has open, is sound."""
-        found = [each for each in verify(open_log_directory(self.copy)) if each.severity.needs_attention]
+        found = [each for each in verify(open_offline(self.copy)) if each.severity.needs_attention]
         assert found == [], found
 
     # --- what is left when it is closed

@@ -20,7 +20,7 @@ from typing import Self
 from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from logstore.offline.log_root import open_log_directory
+from logstore.offline.offline_log_directory import open_offline
 from logstore.verify import verify
 from tests.logstore.directories import GAPS
 from tests.oracle.cluster import KafkaCluster, free_port
@@ -190,7 +190,7 @@ class Play:
         for partition in range(PARTITIONS):
             leader = self.stage.log(self.topic, partition)
             assert differences(self.mirror.log_dir / leader.name, leader) == []
-        found = verify(open_log_directory(self.mirror.log_dir), records=True)
+        found = verify(open_offline(self.mirror.log_dir), records=True)
         assert [each for each in found if each.severity.needs_attention and each.kind not in GAPS] == []
         assert self.mirror.events("truncated") == [], "a leader that never lost anything"
         assert self.mirror.events("failed") == []

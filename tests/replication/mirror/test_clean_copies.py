@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from logstore import BatchTemplate, Log, LogConfig, Record, TopicPartition
-from logstore.offline.log_root import open_log_directory
+from logstore.offline.offline_log_directory import open_offline
 from logstore.verify import Finding, verify
 from replication.mirror.mirror_directory import open_mirror_directory
 from tests.replication.cli.command import epochlog
@@ -38,7 +38,7 @@ def write_transactions(log: Log) -> None:
 
 
 def findings(root: Path) -> list[Finding]:
-    return list(verify(open_log_directory(root), records=True))
+    return list(verify(open_offline(root), records=True))
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ from logstore import Log, LogConfig, MetaProperties, Record, TopicPartition
 from logstore.files.clean_shutdown import CLEAN_SHUTDOWN_NAME
 from logstore.files.offset_checkpoint import HIGH_WATERMARK_CHECKPOINT
 from logstore.files.partition_metadata import PARTITION_METADATA_NAME, PartitionMetadata
-from logstore.offline.log_root import open_log_directory
+from logstore.offline.offline_log_directory import open_offline
 from logstore.verify import verify
 from replication.mirror.errors import ForeignDirectoryError, NoSuchPartitionsError, UnknownTopicError
 from replication.mirror.events import Disconnected, Failed, LeaderChanged, Truncated, Waiting
@@ -114,7 +114,7 @@ def test_what_is_there_and_what_comes_is_copied_byte_for_byte(scene: Scene) -> N
     assert MetaProperties.read(scene.root / "copy" / "meta.properties").cluster_id == "wire"
     known = PartitionMetadata.read(scene.root / "copy" / "orders-0" / PARTITION_METADATA_NAME)
     assert known.topic_id == scene.leader.topic_ids["orders"]
-    assert [each for each in verify(open_log_directory(scene.root / "copy")) if each.severity.needs_attention] == []
+    assert [each for each in verify(open_offline(scene.root / "copy")) if each.severity.needs_attention] == []
 
 
 def test_it_goes_on_where_it_stopped(scene: Scene) -> None:

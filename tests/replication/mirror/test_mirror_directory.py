@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from logstore import MetaProperties, Record, TopicPartition
-from logstore.offline.log_root import open_log_directory
+from logstore.offline.offline_log_directory import open_offline
 from logstore.verify import verify
 from replication.mirror.errors import ForeignDirectoryError
 from replication.mirror.mirror_directory import MIRROR_NODE_ID, open_mirror_directory
@@ -22,7 +22,7 @@ def test_a_new_root_is_made_with_its_properties_and_verify_finds_nothing_wrong(t
     known = MetaProperties.read(root / "meta.properties")
     assert (known.version, known.cluster_id, known.node_id) == (1, CLUSTER, MIRROR_NODE_ID)
     assert known.directory_id is not None
-    assert list(verify(open_log_directory(root))) == []
+    assert list(verify(open_offline(root))) == []
 
 
 def test_a_root_is_opened_again_as_it_was(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ import pytest
 from confluent_kafka.admin import AdminClient
 
 from logstore.files.partition_metadata import PARTITION_METADATA_NAME, PartitionMetadata, parse_uuid
-from logstore.offline.log_root import open_log_directory
+from logstore.offline.offline_log_directory import open_offline
 from logstore.verify import verify
 from replication.audit.snapshots.snapshot import list_snapshots
 from tests.conftest import require_java_for_spark
@@ -153,7 +153,7 @@ def test_it_follows_a_partition_that_moves_to_another_broker(scene: Scene) -> No
 
 def test_the_copy_of_a_mirror_that_was_stopped_is_in_order(scene: Scene) -> None:
     assert scene.mirror.stop() == 0, scene.mirror.said()
-    found = verify(open_log_directory(scene.mirror.log_dir), records=True)
+    found = verify(open_offline(scene.mirror.log_dir), records=True)
     assert [each for each in found if each.severity.needs_attention and each.kind not in GAPS] == []
     for topic in FORKED:
         leader = scene.cluster.log_dir(scene.leader(topic, 0)) / f"{topic}-0"

@@ -12,7 +12,7 @@ import pytest
 from confluent_kafka.admin import AdminClient
 
 from logstore import TopicPartition
-from logstore.offline.log_root import LogRoot, open_log_directory
+from logstore.offline.offline_log_directory import OfflineLogDirectory, open_offline
 from logstore.offline.recovered_log import RecoveredLog
 from replication.operations.cluster_reader import read_cluster
 from replication.operations.partition_view import PartitionView
@@ -206,8 +206,8 @@ def test_an_unclean_election_loses_what_was_foreseen(scene: Scene) -> None:
     scene.cluster.start(3)
     scene.wait("ctrl-t", is_under_replicated=False)
     scene.cluster.stop(3)
-    root = open_log_directory(scene.cluster.log_dir(3))
-    assert isinstance(root, LogRoot)
+    root = open_offline(scene.cluster.log_dir(3))
+    assert isinstance(root, OfflineLogDirectory)
     assert RecoveredLog.load(root.open_partition("ctrl-t-0")).log_end_offset == 100
 
 

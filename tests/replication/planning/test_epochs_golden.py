@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from logstore.offline.log_root import LogRoot
+from logstore.offline.offline_log_directory import OfflineLogDirectory
 from logstore.verify import compare_epochs
 from tests.data.replicas import replicas, truth
 
@@ -21,7 +21,7 @@ def test_epochs_agrees_with_kafka(label: str) -> None:
     partitions = list(told(label))
     assert partitions
     for broker, partition, facts in partitions:
-        comparison = compare_epochs(LogRoot.open(replicas(label) / broker).open_partition(partition))
+        comparison = compare_epochs(OfflineLogDirectory.open(replicas(label) / broker).open_partition(partition))
         place = (broker, partition)
         assert as_lists(comparison.checkpoint) == facts["leader_epoch_checkpoint"], place
         assert as_lists(comparison.batches) == facts["epochs_from_batches"], place

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from epoch import TruncationProtocol
-from logstore.offline.log_root import LogRoot
+from logstore.offline.offline_log_directory import OfflineLogDirectory
 from logstore.offline.partition_directory import PartitionDirectory
 from logstore.offline.recovered_log import RecoveredLog
 from replication.planning import advise_replicas, open_replicas, plan
@@ -23,7 +23,7 @@ def pairs(label: str) -> Iterator[tuple[str, str, str, dict[str, Any]]]:
 
 
 def load(label: str, broker: str, partition: str) -> RecoveredLog:
-    root = LogRoot.open(replicas(label) / broker)
+    root = OfflineLogDirectory.open(replicas(label) / broker)
     return RecoveredLog.load(
         PartitionDirectory.open(root.path / partition, root=root.path, checkpoints=root.checkpoints)
     )

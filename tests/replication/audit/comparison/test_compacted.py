@@ -11,7 +11,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from epoch.checkpoint import format_checkpoint
-from logstore.offline.log_root import LogRoot
+from logstore.offline.offline_log_directory import OfflineLogDirectory
 from logstore.offline.partition_directory import PartitionDirectory
 from logstore.verify import Severity
 from replication.audit.comparison import compacted
@@ -128,7 +128,7 @@ def write(root: Path, original: Original, batches: Sequence[tuple[Entry, ...]], 
     if point:
         (root / "cleaner-offset-checkpoint").write_bytes(format_checkpoint([("t", "0", point)]))
     (root / "replication-offset-checkpoint").write_bytes(format_checkpoint([("t", "0", 0)]))
-    return next(LogRoot.open(root).partitions())
+    return next(OfflineLogDirectory.open(root).partitions())
 
 
 def begins(original: Original, marker: Entry) -> int:

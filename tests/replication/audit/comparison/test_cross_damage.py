@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from epoch.checkpoint import format_checkpoint
-from logstore.offline.log_root import LogRoot
+from logstore.offline.offline_log_directory import OfflineLogDirectory
 from logstore.verify.root_check import check_root
 from replication.audit.comparison.examined_copy import ExaminedCopy
 from replication.audit.examination.examination import examine
@@ -47,7 +47,7 @@ class Audited:
 
 
 def examined(root: Path, partition: str, replica: str) -> tuple[ExaminedCopy, list[str]]:
-    directory = LogRoot.open(root).open_partition(partition)
+    directory = OfflineLogDirectory.open(root).open_partition(partition)
     examination = examine(directory, replica, records=True)
     return copy_of(directory, examination), [found.finding.kind for found in examination.findings]
 
@@ -56,7 +56,7 @@ def audited(untouched: Path, altered: Path, partition: str) -> Audited:
     """Audit a root that was altered beside two that were not, about which nothing bad may be said."""
     others = [examined(untouched, partition, name) for name in OTHERS]
     one, kinds = examined(altered, partition, ALTERED)
-    kinds += [found.kind for found in check_root(LogRoot.open(altered))]
+    kinds += [found.kind for found in check_root(OfflineLogDirectory.open(altered))]
     verdict = judge([one, *(other for other, _ in others)])
     assert [own for _, own in others] == [[], []]
     # Whoever has records that an altered copy of a later epoch lacks is not blamed, but told to keep them.

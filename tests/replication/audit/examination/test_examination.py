@@ -6,7 +6,7 @@ from random import Random
 
 import pytest
 
-from logstore.offline.log_root import LogRoot
+from logstore.offline.offline_log_directory import OfflineLogDirectory
 from logstore.offline.partition_directory import PartitionDirectory
 from logstore.offline.recovered_log import RecoveredLog
 from logstore.verify import verify_partition
@@ -25,7 +25,7 @@ def partitions(root: Path) -> list[PartitionDirectory]:
         partition
         for broker in sorted(root.iterdir())
         if broker.is_dir()
-        for partition in LogRoot.open(broker).partitions()
+        for partition in OfflineLogDirectory.open(broker).partitions()
     ]
 
 
@@ -67,7 +67,7 @@ def test_of_a_damaged_copy_as_well(kind: str, tmp_path: Path, *, unclean: bool) 
     if unclean:
         (broker / ".kafka_cleanshutdown").unlink(missing_ok=True)
         (broker / "recovery-point-offset-checkpoint").unlink(missing_ok=True)
-    for partition in LogRoot.open(broker).partitions():
+    for partition in OfflineLogDirectory.open(broker).partitions():
         if partition.topic_partition.topic != expected["topic"]:
             continue
         examination = examine(partition, "r")
@@ -88,7 +88,7 @@ def test_pieces_give_the_same_as_the_whole(tmp_path: Path) -> None:
     kinds = random.sample(damage_kinds(), PIECES.count)
     for kind in kinds:
         expected = damaged(kind, tmp_path / kind)
-        for partition in LogRoot.open(tmp_path / kind / expected["replica"]).partitions():
+        for partition in OfflineLogDirectory.open(tmp_path / kind / expected["replica"]).partitions():
             if partition.topic_partition.topic == expected["topic"]:
                 whole = examine(partition, "r", records=True)
                 assert examine_in_pieces(partition, random, records=True) == whole

@@ -32,7 +32,7 @@ ROOT_DIRECTORIES = frozenset({"remote-log-index-cache"})
 
 
 @dataclass(frozen=True)
-class LogRoot:
+class OfflineLogDirectory:
     """The partitions under one root, and the files beside them."""
 
     path: Path
@@ -124,13 +124,15 @@ def has_root_files(files: Iterable[str]) -> bool:
     return not _SIGNS_OF_A_ROOT.isdisjoint(files)
 
 
-def open_log_directory(path: str | os.PathLike[str]) -> LogRoot | PartitionDirectory:
+def open_offline(path: str | os.PathLike[str]) -> OfflineLogDirectory | PartitionDirectory:
     """Open a partition directory or a whole log.dirs root, whichever `path` is.
 
     The directory of a log that stands alone (`Log.open`) is a partition, and a directory of such is a root.
     """
     path = Path(path).absolute()
-    return PartitionDirectory.open(path) if path.is_dir() and _may_hold_partition(path) else LogRoot.open(path)
+    return (
+        PartitionDirectory.open(path) if path.is_dir() and _may_hold_partition(path) else OfflineLogDirectory.open(path)
+    )
 
 
 def _may_hold_partition(path: Path) -> bool:

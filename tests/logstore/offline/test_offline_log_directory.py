@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from logstore import Log, NotALogDirectoryError, Record, TopicPartition
-from logstore.offline.log_root import LogRoot, open_log_directory
+from logstore.offline.offline_log_directory import OfflineLogDirectory, open_offline
 from logstore.offline.partition_directory import PartitionDirectory
 from logstore.verify import verify
 
@@ -33,9 +33,9 @@ def test_a_directory_of_logs_that_stand_alone_is_a_root_of_partitions(tmp_path: 
             log.append([Record(0, 0, b"k", b"v")] * (number + 1), leader_epoch=0)
             log.update_high_watermark(1)
 
-    root = open_log_directory(tmp_path)
+    root = open_offline(tmp_path)
 
-    assert isinstance(root, LogRoot)
+    assert isinstance(root, OfflineLogDirectory)
     partitions = {each.topic_partition: each.checkpoints.high_watermark for each in root.partitions()}
     assert partitions == {TopicPartition("queue", 0): 1, TopicPartition("queue", 1): 1}
     assert [each for each in verify(root, records=True) if each.severity.needs_attention] == []
@@ -45,21 +45,21 @@ def test_a_directory_of_logs_that_stand_alone_is_a_root_of_partitions(tmp_path: 
 def test_a_partition_is_one_whatever_a_log_that_stands_alone_keeps_beside_it(beside: str, tmp_path: Path) -> None:
     directory = make(tmp_path / "queue-0", SEGMENT, beside)
 
-    assert isinstance(open_log_directory(directory), PartitionDirectory)
-    assert isinstance(open_log_directory(tmp_path), LogRoot)
+    assert isinstance(open_offline(directory), PartitionDirectory)
+    assert isinstance(open_offline(tmp_path), OfflineLogDirectory)
 
 
 @pytest.mark.parametrize("beside", OF_A_ROOT)
 def test_a_root_is_one_though_it_be_called_like_a_partition_and_a_segment_have_strayed_into_it(
     beside: str, tmp_path: Path
 ) -> None:
-    assert isinstance(open_log_directory(make(tmp_path / "broker-1", SEGMENT, beside)), LogRoot)
+    assert isinstance(open_offline(make(tmp_path / "broker-1", SEGMENT, beside)), OfflineLogDirectory)
     with pytest.raises(NotALogDirectoryError, match=r"neither a log\.dirs root"):
-        open_log_directory(tmp_path)
+        open_offline(tmp_path)
 
 
 @pytest.mark.parametrize("names", [(), (".lock",), ("notes.txt",), ("x.tmp",)])
 def test_what_holds_nothing_of_kafkas_is_refused_whatever_it_is_called(names: tuple[str, ...], tmp_path: Path) -> None:
     for directory in (make(tmp_path / "queue-0", *names), tmp_path, make(tmp_path / "other", *names)):
         with pytest.raises(NotALogDirectoryError, match=r"neither a log\.dirs root"):
-            open_log_directory(directory)
+            open_offline(directory)
