@@ -10,8 +10,8 @@ from epoch.checkpoint import LeaderEpochCheckpoint
 from logstore.batch.columns import BatchColumns
 from logstore.errors import LogStoreError
 from logstore.offline.epoch_runs import EpochRuns
-from logstore.offline.log_tail import LogTail, number_of_holder
 from logstore.offline.partition_directory import PartitionDirectory
+from logstore.offline.recovery_scan import RecoveryScan, number_of_holder
 from logstore.offline.segment import Segment
 
 
@@ -50,10 +50,10 @@ class RecoveredLog:
         checkpoint cannot be parsed, as Kafka refuses to load the log then, and OSError: FileNotFoundError where a
         segment was deleted since the directory was listed.
         """
-        return cls.of(partition, LogTail.read(partition), checkpointed_history(partition))
+        return cls.of(partition, RecoveryScan.read(partition), checkpointed_history(partition))
 
     @classmethod
-    def of(cls, partition: PartitionDirectory, tail: LogTail, checkpointed: EpochHistory) -> "RecoveredLog":
+    def of(cls, partition: PartitionDirectory, tail: RecoveryScan, checkpointed: EpochHistory) -> "RecoveredLog":
         """Take a log whose tail and epoch checkpoint were read already."""
         start = partition.log_start_offset
         history = _with_tail(partition, checkpointed, tail)
@@ -145,7 +145,7 @@ def checkpointed_history(partition: PartitionDirectory) -> EpochHistory:
     return LeaderEpochCheckpoint(path.parent).read_history() if path else EpochHistory()
 
 
-def _with_tail(partition: PartitionDirectory, history: EpochHistory, tail: LogTail) -> EpochHistory:
+def _with_tail(partition: PartitionDirectory, history: EpochHistory, tail: RecoveryScan) -> EpochHistory:
     """Add, as Kafka's recovery does, the epochs above the checkpoint's latest that the batches carry.
 
     Nothing below the latest is restored, even where the latest starts at the log's end and so is dropped next: a

@@ -25,7 +25,7 @@ from logstore.file_name import FileFate, FileKind, file_name, parse_file_name
 from logstore.indexes.index_sanity import has_good_indexes, last_indexed_position
 from logstore.log_config import LogConfig
 from logstore.offline.log_file import LogFile
-from logstore.offline.log_tail import number_of_holder
+from logstore.offline.recovery_scan import number_of_holder
 from logstore.producers.producer_replay import rebuild_producers
 from logstore.producers.producer_state import ProducerState
 from logstore.recovery.left_over_files import orphaned_indexes, plan_left_overs

@@ -8,8 +8,8 @@ from itertools import accumulate
 from typing import Any, Final, Self
 
 from logstore.errors import CorruptIndexError
-from logstore.offline.log_tail import first_segment_to_read
 from logstore.offline.partition_directory import PartitionDirectory
+from logstore.offline.recovery_scan import first_segment_to_read
 from logstore.offline.segment import Segment
 from logstore.recovery.segment_recovery import check_part
 

@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 from epoch.history import MAX_OFFSET
 from logstore.batch.columns import BatchColumns, StopReason
 from logstore.batch.layout import LOG_OVERHEAD
-from logstore.offline.growing_log import GrowingLog
 from logstore.offline.holes import end_of_zeros
 from logstore.offline.log_file import LogFile
 from logstore.offline.segment import Segment
+from logstore.offline.tail_rereader import TailRereader
 from logstore.verify.ahead import WORTH_A_THREAD, ahead
 from logstore.verify.finding import Finding, Reporter
 
@@ -131,7 +131,7 @@ class LogPass:
             yield from check.end(self.log_end_offset if self.end_is_known else MAX_OFFSET)
 
     def _segment(self, segment: Segment, *, is_active: bool) -> Iterator[Finding]:
-        growing = GrowingLog(segment.log_path)
+        growing = TailRereader(segment.log_path)
         position, was_whole = 0, False
         while True:
             with growing.open() as log:

@@ -63,15 +63,15 @@ class RecoveryOutcome:
         """
         from epoch import EpochError, EpochHistory
         from logstore import RecoveredLog, RecoveryReport
-        from logstore.offline.log_tail import LogTail
         from logstore.offline.recovered_log import checkpointed_history
+        from logstore.offline.recovery_scan import RecoveryScan
 
         report = RecoveryReport()
         try:
             found = checkpointed_history(partition)
         except EpochError as error:
             found, report.damaged_epoch_checkpoint = EpochHistory(), told(error)
-        log = RecoveredLog.of(partition, LogTail.read(partition), found)
+        log = RecoveredLog.of(partition, RecoveryScan.read(partition), found)
         report.epochs_before, report.epochs_after = list(found.entries), list(log.history.entries)
         report.dropped = _dropped(log) if log.damage else []
         return cls(partition.topic_partition, log.log_start_offset, log.log_end_offset, report)

@@ -14,9 +14,9 @@ from logstore.errors import InvalidBatchHeaderError, TornBatchError
 from logstore.file_name import FileKind, file_name
 from logstore.log.isolation import Isolation
 from logstore.log.log import Log
-from logstore.offline.growing_log import GrowingLog
 from logstore.offline.log_file import LogFile
 from logstore.offline.partition_directory import PartitionDirectory
+from logstore.offline.tail_rereader import TailRereader
 from replication.metadata.batches import RECOVER_ADVICE, MetadataBatch, metadata_batch
 from replication.metadata.errors import DamagedMetadataError
 from replication.metadata.framing import encode
@@ -109,7 +109,7 @@ def _of_directory(path: Path, start: int) -> Iterator[Batch]:
 
 
 def _of_growing_file(path: Path) -> Iterator[Batch]:
-    growing, position = GrowingLog(path), 0
+    growing, position = TailRereader(path), 0
     while True:
         with growing.open() as log:
             try:

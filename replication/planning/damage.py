@@ -7,8 +7,8 @@ from typing import Any, Self
 from logstore.errors import LogStoreError
 from logstore.file_name import FileKind
 from logstore.files.offset_checkpoint import HIGH_WATERMARK_CHECKPOINT, LOG_START_OFFSET_CHECKPOINT
-from logstore.offline.log_tail import LogTail
 from logstore.offline.recovered_log import RecoveredLog, checkpointed_history
+from logstore.offline.recovery_scan import RecoveryScan
 from logstore.verify.epoch_check import REBUILD
 
 
@@ -42,7 +42,7 @@ def _all_dropped(log: RecoveredLog) -> LogStoreError | None:
     # A log that starts beyond its files counts as ending where it starts.
     if start is None or start < log.log_end_offset or not partition.segments:
         return None
-    end = LogTail.read(replace(partition, checkpoints=replace(partition.checkpoints, log_start_offset=None)))
+    end = RecoveryScan.read(replace(partition, checkpoints=replace(partition.checkpoints, log_start_offset=None)))
     if start <= end.log_end_offset:
         return None
     return LogStoreError(

@@ -9,8 +9,8 @@ from logstore.batch.batch_attributes import NO_TIMESTAMP
 from logstore.batch.columns import BatchColumns
 from logstore.errors import LogStoreError
 from logstore.offline.epoch_runs import EpochRuns
-from logstore.offline.log_tail import LogTail, first_segment_to_read
 from logstore.offline.partition_directory import PartitionDirectory
+from logstore.offline.recovery_scan import RecoveryScan, first_segment_to_read
 from logstore.offline.segment import Segment
 from logstore.verify import Finding
 from logstore.verify.log_pass import Chunk, SilentCheck, end_after, ends, runs
@@ -59,7 +59,7 @@ class CopyWatch(SilentCheck):
         self.digests = RangeDigests()
         self.runs = EpochRuns()
         self.producers = ProducerTally()
-        self.tail = LogTail(partition.log_start_offset)
+        self.tail = RecoveryScan(partition.log_start_offset)
         """What the broker would take over of the log when it loads it."""
         self.segments: list[SegmentTally] = []
         self.corrupt: list[OffsetRange] = []

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from logstore.batch.batches import Batch
 from logstore.errors import LogStoreError
-from logstore.offline.growing_log import GrowingLog
 from logstore.offline.log_file import LogFile
+from logstore.offline.tail_rereader import TailRereader
 
 if TYPE_CHECKING:
     from logstore.offline.batch_search import BatchSearch
@@ -37,7 +37,7 @@ class Damage(Gap):
 
 def read_log(path: Path) -> Iterator[Batch | Gap]:
     """Read a log file to its end, over damage to the next valid batch. Raises OSError."""
-    growing, position = GrowingLog(path), 0
+    growing, position = TailRereader(path), 0
     while True:
         with growing.open() as log:
             for piece in _read_batches_and_gaps(log, position):

@@ -156,7 +156,7 @@ def test_entries_for_batches_that_a_broker_appends_meanwhile_are_right(
     more = offset_index(*OFFSETS, (6, 6 * SIZE)), time_index(*TIMES, (1_060, 6))
     partition = write(tmp_path, LOG, *more, rolled=False)
     log = partition.path / f"{0:020d}.log"
-    monkeypatch.setattr(log_pass_module.GrowingLog, "has_changed", lambda _self: False)
+    monkeypatch.setattr(log_pass_module.TailRereader, "has_changed", lambda _self: False)
     scan = log_pass_module.LogPass._read
 
     def then_the_broker_appends(*arguments: object) -> object:

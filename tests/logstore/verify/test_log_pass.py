@@ -202,7 +202,7 @@ def test_a_tail_is_read_again_no_more_than_some_times(tmp_path: Path, monkeypatc
     log = tmp_path / "log"
     log.write_bytes(b"torn")
     monkeypatch.setattr(growing_log.time, "sleep", lambda _pause: log.write_bytes(log.read_bytes() + b"more"))
-    growing = growing_log.GrowingLog(log)
+    growing = growing_log.TailRereader(log)
     answers = []
     for _ in range(growing_log.TAIL_READS + 1):
         with growing.open():

@@ -6,8 +6,8 @@ import pytest
 
 from epoch.checkpoint import format_checkpoint
 from logstore.indexes.transaction_index import AbortedTransaction
-from logstore.offline.growing_log import GrowingLog
 from logstore.offline.offline_log_directory import OfflineLogDirectory
+from logstore.offline.tail_rereader import TailRereader
 from logstore.verify import Finding, verify_root
 from logstore.verify.log_pass import LogPass
 from tests.logstore.batches import CONTROL, TRANSACTIONAL, batch, record
@@ -111,7 +111,7 @@ def test_an_abort_that_a_broker_appends_meanwhile_is_known_to_the_log_too(
     directory = write(tmp_path, [*ABORTED, later])
     assert kinds(directory) == ["aborted-transaction-unknown"]
     log = directory / f"{0:020d}.log"
-    monkeypatch.setattr(GrowingLog, "has_changed", lambda _self: False)
+    monkeypatch.setattr(TailRereader, "has_changed", lambda _self: False)
     scan = LogPass._read
 
     def then_the_broker_appends(*arguments: object) -> object:

@@ -10,15 +10,15 @@ from epoch.history import MAX_OFFSET
 from logstore.batch.columns import BatchColumns
 from logstore.errors import InvalidBatchHeaderError, LogStoreError
 from logstore.offline.epoch_runs import EpochRuns
-from logstore.offline.growing_log import GrowingLog
 from logstore.offline.holes import end_of_zeros
 from logstore.offline.log_file import LogFile
 from logstore.offline.partition_directory import PartitionDirectory
 from logstore.offline.segment import Segment
+from logstore.offline.tail_rereader import TailRereader
 
 
 @dataclass(slots=True)
-class LogTail:
+class RecoveryScan:
     """Takes over segments and their batches in order; once there is `damage`, nothing that follows counts."""
 
     log_start_offset: int
@@ -33,7 +33,7 @@ class LogTail:
         self.log_end_offset = self.log_start_offset
 
     @classmethod
-    def read(cls, partition: PartitionDirectory) -> "LogTail":
+    def read(cls, partition: PartitionDirectory) -> "RecoveryScan":
         """Read what opening the log reads: the last segment, or all from the recovery point on. Raises OSError."""
         tail = cls(partition.log_start_offset)
         first_read = first_segment_to_read(partition)
@@ -54,7 +54,7 @@ class LogTail:
 
     def read_segment(self, *, check_crc: bool, is_last: bool) -> None:
         """Take over the last segment's batches up to the first damage."""
-        growing = GrowingLog(self.segments[-1].log_path)
+        growing = TailRereader(self.segments[-1].log_path)
         while True:
             with growing.open() as log:
                 # What is known already is not read again.

@@ -12,7 +12,7 @@ TAIL_PAUSE_SECONDS: Final = 0.05
 """What a broker that is in the middle of a write is given to end it."""
 
 
-class GrowingLog:
+class TailRereader:
     """Opens a log file again for as long as that may bring more than was seen of it. Nothing is locked."""
 
     def __init__(self, path: Path) -> None:
