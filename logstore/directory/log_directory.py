@@ -20,9 +20,9 @@ from logstore.directory.deleted_partitions import DeletedPartitions
 from logstore.directory.directory_settings import DirectorySettings
 from logstore.directory.log_opener import LogOpener
 from logstore.directory.partitions import Partitions
+from logstore.directory.periodic_tasks import PeriodicTasks
 from logstore.directory.periodic_thread import PeriodicThread
 from logstore.directory.root_loader import RootLoader
-from logstore.directory.schedule import Schedule
 from logstore.directory.upkeep import Upkeep
 from logstore.errors import (
     InvalidDirectoryNameError,
@@ -98,7 +98,7 @@ class LogDirectory:
         """Those whose making may have been broken off."""
         self._failure: OSError | None = None
         self._changes: RLock | RefusedLock = RLock()
-        self._schedule = Schedule(
+        self._schedule = PeriodicTasks(
             {
                 self._notice_failures: 0,
                 self.flush_due_logs: settings.log_flush_scheduler_interval_ms,

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 Task = Callable[[], object]
 
 
-class Schedule:
+class PeriodicTasks:
     """Tasks and when each is due next; times are milliseconds of any clock that does not go back."""
 
     def __init__(self, tasks: dict[Task, int], now_ms: int) -> None:
