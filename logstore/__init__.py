@@ -80,7 +80,7 @@ _NAMES_BY_MODULE = {
     "offline.log_file": ("LogFile",),
     "log.log_observer": ("LogObserver",),
     "offline.offline_log_directory": ("OfflineLogDirectory", "open_offline"),
-    "batch.message_set": ("LegacyBatch",),
+    "batch.legacy_batch": ("LegacyBatch",),
     "files.meta_properties": ("MetaProperties",),
     "files.offset_checkpoint": ("OffsetCheckpoint",),
     "indexes.offset_index": ("OffsetIndex", "OffsetIndexEntry"),

@@ -21,7 +21,7 @@ from logstore.batch.compression.codec import Codec as Codec
 from logstore.batch.control import ControlRecord as ControlRecord
 from logstore.batch.control import ControlType as ControlType
 from logstore.batch.control import EndTransactionMarker as EndTransactionMarker
-from logstore.batch.message_set import LegacyBatch as LegacyBatch
+from logstore.batch.legacy_batch import LegacyBatch as LegacyBatch
 from logstore.batch.record import Header as Header
 from logstore.batch.record import Record as Record
 from logstore.clock import now_ms as now_ms

@@ -5,7 +5,7 @@ from typing import Final
 
 from logstore.batch.batch import RecordBatch, refuse_torn
 from logstore.batch.layout import MAGIC_AT
-from logstore.batch.message_set import SMALLEST_MESSAGE, LegacyBatch
+from logstore.batch.legacy_batch import SMALLEST_MESSAGE, LegacyBatch
 
 Batch = RecordBatch | LegacyBatch
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from epoch.filesystem import REAL, FileSystem
 from logstore.batch.batch import RecordBatch
 from logstore.batch.columns import StopReason
-from logstore.batch.message_set import LegacyBatch
+from logstore.batch.legacy_batch import LegacyBatch
 from logstore.errors import LogStoreError, SegmentTooLargeError
 from logstore.file_name import FileFate, FileKind, file_name
 from logstore.files.index_slots import MAX_RELATIVE_OFFSET

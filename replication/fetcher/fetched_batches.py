@@ -7,7 +7,7 @@ from typing import Final, NamedTuple, NoReturn
 from epoch.history import MAX_OFFSET
 from logstore.batch.batches import read_batches
 from logstore.batch.layout import HEADER_SIZE, LAST_OFFSET_DELTA_AT, LENGTH_AT, LOG_OVERHEAD, header_of
-from logstore.batch.message_set import SMALLEST_MESSAGE
+from logstore.batch.legacy_batch import SMALLEST_MESSAGE
 from logstore.errors import InvalidBatchHeaderError
 
 _PLACE: Final = header_of("base_offset", "length", "leader_epoch", "magic")

@@ -23,7 +23,7 @@ from hypothesis import strategies as st
 from logstore.batch.columns import StopReason
 from logstore.batch.compression.codec import Codec, decompress
 from logstore.batch.control import ControlRecord
-from logstore.batch.message_set import LegacyBatch
+from logstore.batch.legacy_batch import LegacyBatch
 from logstore.errors import LogStoreError
 from logstore.file_name import parse_file_name
 from logstore.files.clean_shutdown import CLEAN_SHUTDOWN_NAME, CleanShutdown

@@ -12,7 +12,7 @@ from logstore.batch.record import Record
 from logstore.errors import InvalidRecordError
 from logstore.log.log import Log
 from logstore.log_config import LogConfig
-from tests.logstore.batch.test_message_set import message
+from tests.logstore.batch.test_legacy_batch import message
 from tests.logstore.directories import GAPS, assert_sound
 
 LAST = 2**63 - 2

@@ -11,7 +11,7 @@ import pytest
 
 from logstore.batch.batch_attributes import TimestampType
 from logstore.batch.compression.codec import Codec
-from logstore.batch.message_set import LegacyBatch
+from logstore.batch.legacy_batch import LegacyBatch
 from logstore.errors import CorruptRecordError, DecompressionError, DecompressionLimitError
 from logstore.offline.log_file import LogFile
 from tests.logstore.golden import LEGACY
