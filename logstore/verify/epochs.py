@@ -11,7 +11,7 @@ from logstore.verify.compaction import Compaction
 from logstore.verify.epoch_check import EpochCheck
 from logstore.verify.finding import Finding, Reporter
 from logstore.verify.log_pass import LogPass
-from logstore.verify.settling import LOOKS, PAUSE_SECONDS, changes, state_of
+from logstore.verify.stable_read import LOOKS, PAUSE_SECONDS, changes, state_of
 
 
 @dataclass(frozen=True, slots=True)

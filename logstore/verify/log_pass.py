@@ -14,8 +14,8 @@ from logstore.offline.holes import end_of_zeros
 from logstore.offline.log_file import LogFile
 from logstore.offline.segment import Segment
 from logstore.offline.tail_rereader import TailRereader
-from logstore.verify.ahead import WORTH_A_THREAD, ahead
 from logstore.verify.finding import Finding, Reporter
+from logstore.verify.read_ahead import WORTH_A_THREAD, read_ahead
 
 if TYPE_CHECKING:
     from logstore.offline.batch_search import BatchSearch
@@ -154,7 +154,7 @@ class LogPass:
         """Read from `position` on, over damage, as far as batches go; return where they end."""
         while True:
             chunks = self._scan(reading.log, position)
-            for columns in ahead(chunks) if reading.log.size - position > WORTH_A_THREAD else chunks:
+            for columns in read_ahead(chunks) if reading.log.size - position > WORTH_A_THREAD else chunks:
                 if len(columns):
                     yield from self._chunk(Chunk(reading.segment, reading.is_active, reading.log, columns))
                 self._progress(columns.next_position - position)

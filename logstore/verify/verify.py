@@ -24,7 +24,7 @@ from logstore.verify.producer_check import ProducerCheck, SnapshotFile
 from logstore.verify.record_check import RecordCheck
 from logstore.verify.root_check import check_claims, check_root
 from logstore.verify.segment_names import NamedSegments
-from logstore.verify.settling import settled
+from logstore.verify.stable_read import settled
 from logstore.verify.transaction_check import TransactionCheck
 
 Advance = Callable[[int], None]

@@ -5,14 +5,14 @@ from collections.abc import Iterator
 
 import pytest
 
-from logstore.verify.ahead import ahead
+from logstore.verify.read_ahead import read_ahead
 
 SECONDS = 30
 
 
 def test_all_items_come_in_their_order() -> None:
-    assert list(ahead(iter(range(1, 6)))) == [1, 2, 3, 4, 5]
-    assert list(ahead(iter(()))) == []
+    assert list(read_ahead(iter(range(1, 6)))) == [1, 2, 3, 4, 5]
+    assert list(read_ahead(iter(()))) == []
 
 
 def test_the_next_item_is_made_while_one_is_worked_on() -> None:
@@ -23,7 +23,7 @@ def test_the_next_item_is_made_while_one_is_worked_on() -> None:
         second_is_made.set()
         yield "second"
 
-    coming = ahead(items())
+    coming = read_ahead(items())
     assert next(coming) == "first"
     assert second_is_made.wait(SECONDS)
     assert list(coming) == ["second"]
@@ -34,7 +34,7 @@ def test_an_error_comes_where_its_item_would_have() -> None:
         yield "first"
         raise OSError("the disk is gone")
 
-    coming = ahead(items())
+    coming = read_ahead(items())
     assert next(coming) == "first"
     with pytest.raises(OSError, match="the disk is gone"):
         next(coming)
@@ -42,7 +42,7 @@ def test_an_error_comes_where_its_item_would_have() -> None:
 
 def test_nothing_goes_on_behind_the_back_of_who_stops_early() -> None:
     before = threading.active_count()
-    coming = ahead(iter(range(1, 6)))
+    coming = read_ahead(iter(range(1, 6)))
     next(coming)
     coming.close()
     assert threading.active_count() == before
