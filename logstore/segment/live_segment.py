@@ -7,8 +7,8 @@ from struct import Struct
 from typing import Final, Self
 
 from epoch.filesystem import REAL, FileSystem
+from logstore.append.append_fast_path import Buffer, follow_kernel
 from logstore.append.append_info import AppendInfo
-from logstore.append.plain_append import Buffer, follow_kernel
 from logstore.batch.batch import HEADER_SIZE, LOG_OVERHEAD
 from logstore.batch.batches import MAGIC_POSITION, Batch, read_batch, read_batches
 from logstore.file_name import FileKind, file_name
