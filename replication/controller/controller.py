@@ -29,7 +29,7 @@ from replication.controller.elections import (
     elect_leaders,
     elect_uncleanly,
 )
-from replication.controller.heartbeats import ControlState, Heartbeats, Wish
+from replication.controller.heartbeats import ControlState, HeartbeatIntent, Heartbeats
 from replication.controller.isr_changes import IsrChangeAnswer, IsrChangeRequest, change_isrs
 from replication.controller.reassignments import (
     OngoingReassignment,
@@ -165,7 +165,7 @@ class Controller:
             message = f"No register broker record offset for broker {request.broker_id}"
             raise Refusal(ErrorCode.STALE_BROKER_EPOCH, message)
         broker = registered(self.cluster, request.broker_id, request.broker_epoch)
-        wish = Wish(request.want_fence, request.want_shut_down, request.current_metadata_offset)
+        wish = HeartbeatIntent(request.want_fence, request.want_shut_down, request.current_metadata_offset)
         leads = self.cluster.index.leads
         state = self.heartbeats.next_state(broker.id, wish, registration_offset, lambda: leads(broker.id))
         records = self._records_of(broker, state)

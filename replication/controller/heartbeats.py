@@ -36,7 +36,7 @@ class ControlState(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
+class HeartbeatIntent:
     """What a heartbeat asks for."""
 
     want_fence: bool
@@ -123,7 +123,7 @@ class Heartbeats:
         return ControlState.FENCED if broker.fenced else ControlState.UNFENCED
 
     def next_state(
-        self, broker_id: int, wish: Wish, registration_offset: int, leads: Callable[[], bool]
+        self, broker_id: int, wish: HeartbeatIntent, registration_offset: int, leads: Callable[[], bool]
     ) -> ControlState:
         """Return the state that a heartbeat brings a broker into.
 
@@ -149,14 +149,14 @@ class Heartbeats:
             raise NotRegisteredError(broker_id) from None
 
 
-def _next_of_fenced(wish: Wish, registration_offset: int) -> ControlState:
+def _next_of_fenced(wish: HeartbeatIntent, registration_offset: int) -> ControlState:
     if wish.want_shut_down:
         return ControlState.SHUTDOWN_NOW
     may_serve = wish.is_caught_up(registration_offset) and not wish.want_fence
     return ControlState.UNFENCED if may_serve else ControlState.FENCED
 
 
-def _next_of_unfenced(wish: Wish, leads: Callable[[], bool]) -> ControlState:
+def _next_of_unfenced(wish: HeartbeatIntent, leads: Callable[[], bool]) -> ControlState:
     if wish.want_fence:
         return ControlState.SHUTDOWN_NOW if wish.want_shut_down else ControlState.FENCED
     if not wish.want_shut_down:

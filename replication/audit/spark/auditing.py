@@ -28,8 +28,8 @@ from replication.audit.snapshots.arguments import (
 from replication.audit.snapshots.missing_copies import Expectations, missing_copies, nowhere_findings
 from replication.audit.snapshots.snapshot import Snapshot, assigned_in, find_snapshots, named_absolutely
 from replication.audit.snapshots.work import Copy, Job, Task, plan_work, target_bytes
-from replication.audit.spark.examining import examination
-from replication.audit.spark.judging import finishing, judging
+from replication.audit.spark.examine_job import examination
+from replication.audit.spark.judge_job import finishing, judging
 from replication.audit.spark.selection import is_of_topics
 from replication.audit.spark.session import prepare_session, send_packages
 from replication.audit.spark.tables import EXAMINED, FINDINGS, JUDGED, spark_schema

@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 from logstore.verify import Severity
 from replication.audit.snapshots.snapshot import Snapshot
 from replication.audit.spark.auditing import Audit
-from replication.audit.spark.stranding import stranded
+from replication.audit.spark.stranded_offsets import stranded
 
 SEVERITIES = tuple(severity.value for severity in Severity)
 """The worst first."""

@@ -5,10 +5,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from replication.audit.examination.examiner import Examiner
+from replication.audit.examination.copy_examiner import Examiner
 from replication.audit.snapshots.snapshot import Snapshot, find_snapshots
 from replication.audit.snapshots.work import Job, Task, packed, plan_work, unpacked
-from replication.audit.spark.judging import finish_rows, judge_rows
+from replication.audit.spark.judge_job import finish_rows, judge_rows
 from replication.audit.spark.tables import EXAMINED
 
 Rows = list[dict[str, Any]]

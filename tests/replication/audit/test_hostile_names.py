@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 
 from replication.audit.snapshots.snapshot import find_snapshots
 from replication.audit.snapshots.work import packed
-from replication.audit.spark.examining import examining
+from replication.audit.spark.examine_job import examining
 from tests.replication.audit.one_process import plan
 from tests.replication.audit.snapshot_roots import batches, write_root
 from tests.replication.cli.command import epochlog

@@ -16,7 +16,7 @@ from logstore.verify import Finding
 from replication.audit import audit
 from replication.audit.snapshots.arguments import master_in
 from replication.audit.snapshots.snapshot import find_snapshots, list_snapshots
-from replication.audit.spark.examining import Examine, Numbers, examining
+from replication.audit.spark.examine_job import Examine, Numbers, examining
 from replication.audit.spark.metrics import shuffle_bytes
 from replication.audit.spark.session import session_for_a_while, start_session
 from replication.errors import (
@@ -192,7 +192,7 @@ def test_a_task_that_is_killed_is_tried_again(
 
         return examine_or_die
 
-    monkeypatch.setattr("replication.audit.spark.examining.examining", fragile)
+    monkeypatch.setattr("replication.audit.spark.examine_job.examining", fragile)
 
     with audit(spark, [replicas("diverged")]) as audited:
         verdicts = rows_of(audited.partitions)

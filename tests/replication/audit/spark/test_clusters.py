@@ -21,9 +21,9 @@ from pyspark.sql import SparkSession
 from replication.audit import audit, start_session
 
 def where_from(tables: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    import logstore, replication.audit.examination.examiner
+    import logstore, replication.audit.examination.copy_examiner
     for table in tables:
-        files = [logstore.__file__, replication.audit.examination.examiner.__file__]
+        files = [logstore.__file__, replication.audit.examination.copy_examiner.__file__]
         yield pa.RecordBatch.from_pydict({"file": files})
 
 def start(master: str, settings: dict[str, str]) -> SparkSession:

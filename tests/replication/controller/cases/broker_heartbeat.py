@@ -5,7 +5,13 @@ from functools import partial
 
 import pytest
 
-from replication.controller.heartbeats import ControlState, FencedShutdownError, Heartbeats, NotRegisteredError, Wish
+from replication.controller.heartbeats import (
+    ControlState,
+    FencedShutdownError,
+    HeartbeatIntent,
+    Heartbeats,
+    NotRegisteredError,
+)
 from replication.controller.sessions import BrokerIncarnation, BrokerSessions
 from tests.replication.controller.case import Case, Cases, Document, only
 
@@ -50,7 +56,7 @@ def check_next_state(case: Document) -> None:
         heartbeats.register(broker, fenced=False)
         heartbeats.touch(broker, fenced=False, metadata_offset=offset)
     assert heartbeats.state(BROKER).name == case["current"]
-    wish = Wish(case["want_fence"], case["want_shut_down"], case["current_metadata_offset"])
+    wish = HeartbeatIntent(case["want_fence"], case["want_shut_down"], case["current_metadata_offset"])
     after = heartbeats.next_state(BROKER, wish, case["register_record_offset"], lambda: case["has_leaderships"])
     assert after.name == case["next"]
     assert after.fenced == case["reply_is_fenced"]
@@ -73,7 +79,7 @@ def check_error(error: Document) -> None:
     does: dict[str, tuple[type[Exception], Callable[[], object]]] = {
         "heartbeat of a broker that was never registered": (
             NotRegisteredError,
-            lambda: heartbeats.next_state(9, Wish(False, False, 0), 0, lambda: False),
+            lambda: heartbeats.next_state(9, HeartbeatIntent(False, False, 0), 0, lambda: False),
         ),
         "controlled-shutdown offset set on a fenced broker": (
             FencedShutdownError,

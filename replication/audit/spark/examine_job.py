@@ -7,7 +7,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
-from replication.audit.examination.examiner import Examiner
+from replication.audit.examination.copy_examiner import Examiner
 from replication.audit.snapshots.work import Task, packed, unpacked
 from replication.audit.spark.tables import EXAMINED, spark_schema
 

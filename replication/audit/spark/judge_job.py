@@ -7,7 +7,7 @@ import pyarrow as pa
 from logstore.topic_partition import TopicPartition
 from replication.audit.comparison.examined_copy import ExaminedCopy, OpenLogs
 from replication.audit.copy_summary import CopySummary
-from replication.audit.examination.examiner import Examiner, Row, copy_of, piece_of
+from replication.audit.examination.copy_examiner import Examiner, Row, copy_of, piece_of
 from replication.audit.examination.range_digests import RangeDigests
 from replication.audit.judgement.judgement import judge
 from replication.audit.judgement.verdict import PartitionVerdict, Verdict
