@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NoReturn, Self
 from epoch.checkpoint import LeaderEpochCheckpoint
 from epoch.errors import InheritedError
 from epoch.filesystem import REAL, FileSystem
-from epoch.forked import RefusedLock, disown_after_fork
+from epoch.forked import RefusedLock, detach_after_fork
 from epoch.history import EpochHistory
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ class LeaderEpochFileCache:
         self._write_lock: Lock | RefusedLock = Lock()
         # How often memory changed; the change that the file must reach; the change that it has reached.
         self._version = self._wanted = self._written = 0
-        disown_after_fork(self)
+        detach_after_fork(self)
 
     @classmethod
     def open(cls, partition_dir: Path, filesystem: FileSystem = REAL) -> Self:
@@ -171,7 +171,7 @@ class LeaderEpochFileCache:
         with self._change_lock:
             self._replace(history, wanted=True)
 
-    def disown(self) -> None:
+    def detach(self) -> None:
         """Change no file any more, and wait for no thread: for a forked process."""
         if self._checkpoint is None:
             self._change_lock, self._write_lock = Lock(), Lock()

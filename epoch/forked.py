@@ -10,18 +10,18 @@ from typing import Final, NoReturn, Protocol
 from weakref import WeakSet
 
 
-class Disowned(Protocol):
+class Detachable(Protocol):
     """What is to be told that it is another process's now."""
 
-    def disown(self) -> None:
+    def detach(self) -> None:
         """Take nothing more, without a lock."""
 
 
-_known: Final[WeakSet[Disowned]] = WeakSet()
+_known: Final[WeakSet[Detachable]] = WeakSet()
 
 
-def disown_after_fork(thing: Disowned) -> None:
-    """Call `thing.disown()` in each process that is forked from this one, as long as somebody else holds `thing`."""
+def detach_after_fork(thing: Detachable) -> None:
+    """Call `thing.detach()` in each process that is forked from this one, as long as somebody else holds `thing`."""
     _known.add(thing)
 
 
@@ -41,15 +41,15 @@ class RefusedLock:
         """Let go of it: what has taken the lock before the fork, in the thread that forked."""
 
 
-def _disown_all() -> None:
+def _detach_all() -> None:
     failures: list[Exception] = []
     for thing in tuple(_known):
         try:
-            thing.disown()
+            thing.detach()
         except Exception as error:  # noqa: BLE001  whatever is wrong with one, no other may be left as it was
             failures.append(error)
     if failures:
         raise ExceptionGroup("a forked process may still use what is another's", failures)
 
 
-os.register_at_fork(after_in_child=_disown_all)
+os.register_at_fork(after_in_child=_detach_all)

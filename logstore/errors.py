@@ -36,7 +36,7 @@ class LogStoreError(Exception):
         self.position = position
         self.offset = offset
 
-    def placed(self, *, file: str | PathLike[str] | None, position: int | None, offset: int) -> Self:
+    def with_position(self, *, file: str | PathLike[str] | None, position: int | None, offset: int) -> Self:
         """Return the same error with the place that only the caller of its raiser knows."""
         return type(self)(self.what, file=file, position=position, offset=offset, advice=self.advice)
 

@@ -115,7 +115,7 @@ class LogConfig:
         return "delete" in self.cleanup_policy
 
     @property
-    def takes_as_sent(self) -> bool:
+    def accepts_unchanged(self) -> bool:
         """Whether a leader changes no more of an uncompressed batch than offset and epoch, and asks for no keys."""
         return (
             self.compression_type in _UNCHANGED

@@ -3,7 +3,7 @@
 from abc import ABC, abstractmethod
 
 from epoch.errors import InheritedError
-from epoch.forked import disown_after_fork
+from epoch.forked import detach_after_fork
 
 
 class OwnedByProcess(ABC):
@@ -12,9 +12,9 @@ class OwnedByProcess(ABC):
     def __init__(self) -> None:
         """Begin as this process's."""
         self._is_inherited = False
-        disown_after_fork(self)
+        detach_after_fork(self)
 
-    def disown(self) -> None:
+    def detach(self) -> None:
         """Take nothing more, and leave everything as it is: for a forked process, which has none of the threads."""
         self._is_inherited = True
 

@@ -97,7 +97,7 @@ def plain_producer_batch(
 ) -> tuple[bytearray, AppendInfo] | None:
     """Look at the one batch that a producer sends, and give it offset and epoch; None as `plain_batch` does.
 
-    Such a batch keeps its codec and its producer's timestamps, and has no faults, where the log `takes_as_sent`. Raises
+    Such a batch keeps its codec and its producer's timestamps, and has no faults, where the log `accepts_unchanged`. Raises
     DecompressionError.
     """
     size = len(data)

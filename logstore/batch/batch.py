@@ -176,7 +176,7 @@ class RecordBatch:
                 append_timestamp=self.max_timestamp if append_time else None,
             )
         except (DecompressionError, CorruptRecordError) as error:
-            raise error.placed(file=self.file, position=self.position, offset=self.base_offset) from error
+            raise error.with_position(file=self.file, position=self.position, offset=self.base_offset) from error
 
     def section(self, *, limit: int | None = None) -> memoryview:
         """Return the records' bytes, decompressed as by `records`, else where they are. Raises DecompressionError."""

@@ -197,7 +197,7 @@ class LegacyBatch:
         return self.last_offset - last_inner_offset if self.magic else 0
 
     def _placed(self, error: DecompressionError | CorruptRecordError) -> LogStoreError:
-        return error.placed(file=self.file, position=self.position, offset=self.last_offset)
+        return error.with_position(file=self.file, position=self.position, offset=self.last_offset)
 
     def _key_and_value(self) -> tuple[bytes | None, bytes | None]:
         end = self.position + self.size

@@ -11,7 +11,7 @@ from typing import NoReturn, Self
 from uuid import UUID
 
 from epoch.filesystem import REAL, FileSystem
-from epoch.forked import RefusedLock, disown_after_fork
+from epoch.forked import RefusedLock, detach_after_fork
 from epoch.resource_limits import naming_limits
 from logstore.clock import now_ms
 from logstore.closing import do_all
@@ -111,7 +111,7 @@ class LogDirectory:
         )
         self._thread = PeriodicThread(self.run_periodic, settings.shortest_interval_ms, f"epochlog {root.name}")
         self._is_inherited = False
-        disown_after_fork(self)
+        detach_after_fork(self)
 
     @classmethod
     def open(
@@ -410,7 +410,7 @@ class LogDirectory:
         self._partitions.logs = {}
         self._lock.release()
 
-    def disown(self) -> None:
+    def detach(self) -> None:
         """Take nothing more, and leave everything as it is: for a forked process, which does not hold the lock."""
         self._is_inherited = True
         self._changes = RefusedLock(self._refuse)

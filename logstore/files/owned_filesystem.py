@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Final, NoReturn
 
 from epoch.filesystem import FileSystem
-from epoch.forked import disown_after_fork
+from epoch.forked import detach_after_fork
 from logstore.errors import LogStoreError
 
 _STEPS: Final = ("write", "fsync", "rename", "copy", "truncate", "unlink", "mkdir", "rmdir", "fsync_directory")
@@ -25,7 +25,7 @@ class OwnedFileSystem(FileSystem):
         self._descriptors: set[int] = set()
         for step in _STEPS:  # bound once: appends pay nothing for coming by here
             setattr(self, step, getattr(disk, step))
-        disown_after_fork(self)
+        detach_after_fork(self)
 
     def open(self, path: Path, *, truncate: bool = False) -> int:
         """Open a file, and remember its descriptor."""
@@ -47,7 +47,7 @@ class OwnedFileSystem(FileSystem):
         finally:
             self._disk.close(descriptor)
 
-    def disown(self) -> None:
+    def detach(self) -> None:
         """Take no further step, and let all descriptors lead to nothing that can be written."""
         for step in ("open", *_STEPS):
             setattr(self, step, self._refuse)

@@ -62,7 +62,7 @@ class Appender:
         self._epochs = epochs
         self._flusher = flusher
         self._roller = roller
-        self._takes_as_sent = environment.config.takes_as_sent
+        self._accepts_unchanged = environment.config.accepts_unchanged
         # Such an append cannot be taken back once it is flushed: what that opens must be there before.
         self._flushes_soon = environment.config.flush_messages < MAX_INT64
 
@@ -92,7 +92,7 @@ class Appender:
             if leader_epoch is None:
                 leader_epoch = contents.epochs.latest_epoch or 0
             try:
-                if leader_epoch == contents.current_epoch and origin is AppendOrigin.CLIENT and self._takes_as_sent:
+                if leader_epoch == contents.current_epoch and origin is AppendOrigin.CLIENT and self._accepts_unchanged:
                     plain = plain_producer_batch(data, next_offset, leader_epoch, now, self._environment.config)
                     if plain is not None and self._write_plain(*plain) is not None:
                         return plain[1]
@@ -259,7 +259,7 @@ class Appender:
 
     def _placed(self, error: AppendError, next_offset: int) -> AppendError:
         offset = next_offset if error.offset is None else error.offset
-        return error.placed(file=self._directory, position=error.position, offset=offset)
+        return error.with_position(file=self._directory, position=error.position, offset=offset)
 
     def _tell_duplicate(self, known: AppendedBatch) -> AppendInfo:
         info = AppendInfo(

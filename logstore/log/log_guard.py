@@ -4,7 +4,7 @@ from collections.abc import Callable
 from threading import RLock
 from typing import Final, NoReturn, TypeVar
 
-from epoch.forked import RefusedLock, disown_after_fork
+from epoch.forked import RefusedLock, detach_after_fork
 from epoch.resource_limits import ensure_room, is_limit, name_memory
 from logstore.errors import (
     LogClosedError,
@@ -58,9 +58,9 @@ class LogGuard:
         self._failure: OSError | None = None
         self.is_broken_off = False
         """Whether a call was broken off, and nobody has settled the log yet."""
-        disown_after_fork(self)
+        detach_after_fork(self)
 
-    def disown(self) -> None:
+    def detach(self) -> None:
         """Take nothing more, and leave everything as it is: for a forked process, whose copy of the log has no lock."""
         self.is_inherited = True  # whatever a call that goes on here makes of the state
         self.state = LogState.INHERITED

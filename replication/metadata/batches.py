@@ -56,7 +56,7 @@ def _decoded(batch: Batch) -> Iterator[MetadataRecord]:
             offset = record.offset
             yield decode(record.value)
     except MetadataError as error:
-        raise error.placed(file=batch.file, position=batch.position, offset=offset) from error
+        raise error.with_position(file=batch.file, position=batch.position, offset=offset) from error
     except (CorruptRecordError, DecompressionError) as error:
         raise DamagedMetadataError(
             error.what, file=batch.file, position=batch.position, offset=offset, advice=RECOVER_ADVICE

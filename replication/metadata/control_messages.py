@@ -33,7 +33,7 @@ _TYPES: Final = {kind: number for number, kind in _KINDS.items()}
 def decode_control(record: Record) -> ControlMessage | None:
     """Read what a control record says; None for those of other logs, and of later Kafkas.
 
-    Raises InvalidMetadataRecordError, which names the offset; its `placed` adds the file.
+    Raises InvalidMetadataRecordError, which names the offset; its `with_position` adds the file.
     """
     try:
         control = ControlRecord.of(record)

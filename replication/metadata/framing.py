@@ -53,7 +53,7 @@ def decode(value: bytes | None) -> MetadataRecord:
     """Read the value of a log's record.
 
     Raises UnknownMetadataRecordError for types and versions that are not known, and InvalidMetadataRecordError for
-    everything else that cannot be read; their `placed` adds where it was.
+    everything else that cannot be read; their `with_position` adds where it was.
     """
     if value is None:
         raise InvalidMetadataRecordError("a metadata record has no value")

@@ -39,7 +39,7 @@ def load_image(directory: str | os.PathLike[str]) -> LoadedImage:
         try:
             loaded.image.replay_all(batch.records)
         except InvalidReplayError as error:
-            raise error.placed(file=directory, position=None, offset=batch.base_offset) from error
+            raise error.with_position(file=directory, position=None, offset=batch.base_offset) from error
         loaded = LoadedImage(loaded.image, batch.last_offset + 1, batch.leader_epoch)
     return loaded
 

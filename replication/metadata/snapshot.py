@@ -106,7 +106,7 @@ class MetadataSnapshot:
         try:
             message = decode_control(record)
         except MetadataError as error:
-            raise error.placed(file=self.path, position=None, offset=record.offset) from error
+            raise error.with_position(file=self.path, position=None, offset=record.offset) from error
         if message is None:
             raise self._invalid(f"the control record at offset {record.offset} cannot stand in a snapshot", None)
         return message

@@ -219,7 +219,7 @@ class FollowedMetadata:
             try:
                 self._publisher.replay(self._unreplayed())
             except InvalidReplayError as error:
-                raise error.placed(file=local.log.directory, position=None, offset=self._replayed_end) from error
+                raise error.with_position(file=local.log.directory, position=None, offset=self._replayed_end) from error
         self._publisher.publish()
 
     def _unreplayed(self) -> Iterator[MetadataBatch]:

@@ -3,31 +3,31 @@
 import os
 import sys
 
-from epoch.forked import disown_after_fork
+from epoch.forked import detach_after_fork
 
 
 class Owned:
-    """Remembers whether it was disowned."""
+    """Remembers whether it was detached."""
 
-    is_disowned = False
+    is_detached = False
 
-    def disown(self) -> None:
-        self.is_disowned = True
+    def detach(self) -> None:
+        self.is_detached = True
 
 
 class Broken:
-    """Cannot be disowned."""
+    """Cannot be detached."""
 
-    def disown(self) -> None:
+    def detach(self) -> None:
         raise OSError
 
 
 def test_what_cannot_be_disowned_keeps_nothing_else_from_it() -> None:
     things = [Owned() if number % 2 else Broken() for number in range(20)]
     for thing in things:
-        disown_after_fork(thing)
+        detach_after_fork(thing)
     child = os.fork()
     if not child:
         sys.unraisablehook = lambda _: None
-        os._exit(not all(thing.is_disowned for thing in things if isinstance(thing, Owned)))
+        os._exit(not all(thing.is_detached for thing in things if isinstance(thing, Owned)))
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0

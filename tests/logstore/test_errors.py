@@ -30,6 +30,6 @@ def test_every_error_is_also_a_fitting_builtin(kind: type[LogStoreError]) -> Non
 
 
 def test_an_error_takes_the_place_that_only_the_caller_knows() -> None:
-    placed = TornBatchError("what", advice="next").placed(file="f", position=3, offset=4)
+    placed = TornBatchError("what", advice="next").with_position(file="f", position=3, offset=4)
     assert type(placed) is TornBatchError
     assert str(placed) == "f: what at position 3, offset 4; next"

@@ -18,7 +18,7 @@ def test_a_forked_process_is_refused_and_the_one_that_made_it_is_not() -> None:
 
 def test_what_is_disowned_is_refused_from_then_on() -> None:
     owned = Owned()
-    owned.disown()
+    owned.detach()
     with pytest.raises(
         InheritedError,
         match="this one is that of the process which forked this one: use it there, or open another one after the fork",

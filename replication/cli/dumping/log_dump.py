@@ -129,7 +129,7 @@ def _write_metadata_record(batch: Batch, record: Record, printer: Printer) -> No
     try:
         printer.entry("metadata_record", metadata_fields(record))
     except MetadataError as error:
-        printer.damage(error.placed(file=batch.file, position=batch.position, offset=record.offset))
+        printer.damage(error.with_position(file=batch.file, position=batch.position, offset=record.offset))
 
 
 def _sequence(batch: Batch, record: Record) -> int:
@@ -147,7 +147,7 @@ def _control_fields(batch: Batch, record: Record) -> Fields:
         marker = control.end_transaction_marker()
         message = control_message_fields(record) if marker is None else None
     except (CorruptControlRecordError, MetadataError) as error:
-        raise error.placed(file=batch.file, position=batch.position, offset=record.offset) from error
+        raise error.with_position(file=batch.file, position=batch.position, offset=record.offset) from error
     fields = {
         "offset": record.offset,
         "timestamp": record.timestamp,

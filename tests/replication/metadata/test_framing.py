@@ -99,7 +99,7 @@ def test_what_does_not_fit_its_type_is_not_written(topic: TopicRecord) -> None:
 def test_what_a_later_kafka_has_brought_is_named(value: bytes, told: str) -> None:
     with pytest.raises(UnknownMetadataRecordError, match=told) as caught:
         decode(value)
-    placed = caught.value.placed(file="x.log", position=10, offset=77)
+    placed = caught.value.with_position(file="x.log", position=10, offset=77)
     assert str(placed).startswith("x.log: ")
     assert (placed.file, placed.position, placed.offset) == ("x.log", 10, 77)
 
