@@ -10,10 +10,12 @@ operation (`LogFile.scan`), everything else works without it.
 
 __distribution__ = "epochlog 0.1.0"
 
+import sys
 from importlib import import_module
 from typing import Any
 
 from logstore.belonging import ensure_together
+from logstore.renamed import warn_renamed
 
 _NAMES_BY_MODULE = {
     "append.append_info": ("AppendInfo",),
@@ -102,11 +104,16 @@ _NAMES_BY_MODULE = {
 }
 _MODULES = {name: module for module, names in _NAMES_BY_MODULE.items() for name in names}
 
+_RENAMED = {"LogRoot": "OfflineLogDirectory", "open_log_directory": "open_offline"}
+
 __all__ = list(_MODULES)
 
 
 def __getattr__(name: str) -> Any:
     """Load the module that defines a public name (PEP 562)."""
+    if name in _RENAMED:
+        warn_renamed(f"{__name__}.{name}", _RENAMED[name])
+        return getattr(sys.modules[__name__], _RENAMED[name])
     if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     value = getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)

@@ -9,6 +9,8 @@ from collections.abc import Sequence
 from os import PathLike, fspath
 from typing import Self
 
+from logstore.renamed import warn_renamed
+
 
 class LogStoreError(Exception):
     """The base of all errors about what is in a file."""
@@ -39,6 +41,11 @@ class LogStoreError(Exception):
     def with_position(self, *, file: str | PathLike[str] | None, position: int | None, offset: int) -> Self:
         """Return the same error with the place that only the caller of its raiser knows."""
         return type(self)(self.what, file=file, position=position, offset=offset, advice=self.advice)
+
+    def placed(self, *, file: str | PathLike[str] | None, position: int | None, offset: int) -> Self:
+        """Do what `with_position` does (deprecated)."""
+        warn_renamed("LogStoreError.placed", "with_position")
+        return self.with_position(file=file, position=position, offset=offset)
 
 
 def complete(error: OSError, file: str | PathLike[str], advice: str) -> None:

@@ -6,6 +6,7 @@ from typing import Any, Final, Self
 
 from logstore.arguments import whole_number
 from logstore.batch.batch_attributes import TimestampType
+from logstore.renamed import warn_renamed
 
 MAX_INT32: Final = 2**31 - 1
 MAX_INT64: Final = 2**63 - 1
@@ -122,6 +123,12 @@ class LogConfig:
             and self.message_timestamp_type is TimestampType.CREATE_TIME
             and "compact" not in self.cleanup_policy
         )
+
+    @property
+    def takes_as_sent(self) -> bool:
+        """Deprecated: `accepts_unchanged`."""
+        warn_renamed("LogConfig.takes_as_sent", "accepts_unchanged")
+        return self.accepts_unchanged
 
 
 def _parse(name: str, text: str) -> Any:

@@ -97,8 +97,9 @@ def plain_producer_batch(
 ) -> tuple[bytearray, AppendInfo] | None:
     """Look at the one batch that a producer sends, and give it offset and epoch; None as `plain_batch` does.
 
-    Such a batch keeps its codec and its producer's timestamps, and has no faults, where the log `accepts_unchanged`. Raises
-    DecompressionError.
+    Such a batch keeps its codec and its producer's timestamps, and has no faults, if the log `accepts_unchanged`.
+
+    Raises DecompressionError.
     """
     size = len(data)
     if not HEADER_SIZE <= size <= config.max_message_bytes or _unpack_int32(data, LENGTH_AT)[0] != size - LOG_OVERHEAD:

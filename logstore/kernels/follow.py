@@ -25,7 +25,7 @@ SMALLEST = -(2**63)
 
 @inlined
 def is_plain(data: Data, at: int, previous_offset: int, leader_epoch: int) -> bool:
-    """Look at the whole batch of magic 2 that is there: see `plain_append`."""
+    """Look at the whole batch of magic 2 that is there: see `append_fast_path`."""
     end = at + LOG_OVERHEAD + int32(data, at + LENGTH_AT)
     return (
         int64(data, at) > previous_offset
@@ -64,7 +64,7 @@ def follow(
     offset_of_largest: int,
     entries: "array[int]",
 ) -> tuple[int, int, int, int, int, int, int, int]:
-    """Check that all of `fetched`, read-only, is plain batches: see `plain_append`.
+    """Check that all of `fetched`, read-only, is plain batches: see `append_fast_path`.
 
     The segment's first offset and size, where the batch of its last index entry begins, and its largest timestamp with
     that one's offset are those before the append. The quarters of `entries` take what the indexes get: last offsets,

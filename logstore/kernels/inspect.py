@@ -67,7 +67,7 @@ def inspect_records(
 
 @kernel
 def inspect_sent(sent: memoryview, now_ms: int, before_max_ms: int, after_max_ms: int) -> tuple[int, int]:
-    """Check that `sent`, read-only, is one plain batch of a producer: see `plain_append`.
+    """Check that `sent`, read-only, is one plain batch of a producer: see `append_fast_path`.
 
     Its timestamps may lie so long before and after now. Returns how many records it has, 0 where it is not plain, and
     their largest timestamp.

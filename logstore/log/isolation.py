@@ -1,14 +1,24 @@
 """Up to where a read may go."""
 
-from enum import Enum
+from enum import Enum, EnumType
+
+from logstore.renamed import warn_renamed
 
 
-class Isolation(Enum):
+class _RenamedMembers(EnumType):
+    @property
+    def TXN_COMMITTED(cls) -> "Isolation":  # noqa: N802  a member's old name
+        """Deprecated: READ_COMMITTED."""
+        warn_renamed("Isolation.TXN_COMMITTED", "Isolation.READ_COMMITTED")
+        return Isolation.READ_COMMITTED
+
+
+class Isolation(Enum, metaclass=_RenamedMembers):
     """Up to where a read may go (Kafka: FetchIsolation)."""
 
     LOG_END = "log_end"
     """Everything: followers."""
     HIGH_WATERMARK = "high_watermark"
     """What all in-sync replicas have: consumers."""
-    TXN_COMMITTED = "txn_committed"
+    READ_COMMITTED = "read_committed"
     """What belongs to no open transaction: consumers with `isolation.level=read_committed`."""

@@ -29,7 +29,7 @@ T = TypeVar("T")
 # An enum looks its members up at each use, which costs as much as finding a segment.
 _LOG_END: Final = Isolation.LOG_END
 _HIGH_WATERMARK: Final = Isolation.HIGH_WATERMARK
-_TXN_COMMITTED: Final = Isolation.TXN_COMMITTED
+_TXN_COMMITTED: Final = Isolation.READ_COMMITTED
 
 
 class LogReader:

@@ -80,7 +80,7 @@ class ReadView:
     def records(self) -> Iterator[Record]:
         """Give the records from `offset` on: without control records, and without those of aborted transactions.
 
-        Which transactions were aborted is only known of a read with `Isolation.TXN_COMMITTED`. Raises as
+        Which transactions were aborted is only known of a read with `Isolation.READ_COMMITTED`. Raises as
         `RecordBatch.records` does, and CorruptBatchError where a checksum does not hold or offsets do not rise: disks
         and memory lose bits while a log is open, too.
         """

@@ -44,6 +44,10 @@ def kafkas_name(error: Exception) -> str:
     return KAFKAS_NAMES.get(name, name.removesuffix("Error") + "Exception")
 
 
+_KAFKAS_NAMES = {Isolation.READ_COMMITTED: "TXN_COMMITTED"}
+"""What Kafka calls it, where it has another name for it than its clients."""
+
+
 class KafkaCannotOpenError(Exception):
     """Recovery finds more index entries than the index takes, since each start has skipped one; Kafka gives up."""
 
@@ -184,7 +188,9 @@ class LogPair:
             self.check(times or "empty", f"timeindex {segment.base_offset}")
 
     def read(self, offset: int, max_bytes: int, isolation: Isolation, *, min_one_batch: bool) -> None:
-        theirs = self.ask(f"read {offset} {max_bytes} {isolation.name} {str(min_one_batch).lower()}")
+        theirs = self.ask(
+            f"read {offset} {max_bytes} {_KAFKAS_NAMES.get(isolation, isolation.name)} {str(min_one_batch).lower()}"
+        )
         # Kafka's high watermark may have moved by the read: the one thing in which a log must not be like it.
         self.ask(f"hw {self.log.high_watermark}")
         try:

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
-from logstore.append import plain_append
+from logstore.append import append_fast_path
 from logstore.append.append_info import AppendInfo
 from logstore.batch.compression.codec import Codec, compress
 from logstore.errors import LogStoreError
@@ -103,7 +103,7 @@ FETCHES = st.lists(st.lists(SENT, min_size=1, max_size=6), min_size=1, max_size=
 def short_way(compiled_from: int) -> Iterator[None]:
     with (
         patch.object(appender, "SEVERAL_BYTES", compiled_from),
-        patch.object(plain_append, "SEVERAL_BYTES", compiled_from),
+        patch.object(append_fast_path, "SEVERAL_BYTES", compiled_from),
     ):
         yield
 

@@ -254,7 +254,7 @@ def test_transactions_end_with_the_marker_that_kafka_makes(
                 log.append_end_transaction(7, 3, commit=commit, leader_epoch=2, coordinator_epoch=5)
             log.update_high_watermark(2)
             assert log.last_stable_offset == 2
-            assert len(log.read(0, 1 << 20, isolation=Isolation.TXN_COMMITTED).aborted_transactions) == (kind == 0)
+            assert len(log.read(0, 1 << 20, isolation=Isolation.READ_COMMITTED).aborted_transactions) == (kind == 0)
             written.append(bytes(log.read(0, 1 << 20).data))
     assert written[0] == written[1]
 

@@ -21,7 +21,7 @@ from logstore.segment.read_view import ReadView
 from tests.logstore.directories import GAPS, assert_sound
 
 SECONDS = 2.0
-ISOLATIONS = [Isolation.LOG_END] * 6 + [Isolation.HIGH_WATERMARK, Isolation.TXN_COMMITTED]
+ISOLATIONS = [Isolation.LOG_END] * 6 + [Isolation.HIGH_WATERMARK, Isolation.READ_COMMITTED]
 
 
 @pytest.fixture(autouse=True)

@@ -137,7 +137,7 @@ class Threads:
                 continue
             for batch in view.batches():
                 batch.ensure_valid()
-            if isolation is Isolation.TXN_COMMITTED:
+            if isolation is Isolation.READ_COMMITTED:
                 shown = [record.value for record in view.records()]
                 assert not [value for value in shown if value and value.startswith(b"abort")], "read before its abort"
             self.held.append((view, bytes(view.data)))
@@ -182,7 +182,7 @@ class Threads:
         assert contents(log, Isolation.LOG_END) == ledger.records
         log.update_high_watermark(log.log_end_offset)
         assert log.last_stable_offset in ledger.last_stable_offsets(log.log_end_offset)
-        assert contents(log, Isolation.TXN_COMMITTED) == ledger.committed_before(log.last_stable_offset)
+        assert contents(log, Isolation.READ_COMMITTED) == ledger.committed_before(log.last_stable_offset)
         for timestamp in self.rng.sample(TIMES, 3):
             found = log.offset_for_timestamp(timestamp)
             assert (found and found.offset) == ledger.first_offset_from(timestamp)

@@ -76,7 +76,7 @@ def search_by_time(log: Log) -> object:
 
 
 def read_committed(log: Log) -> object:
-    return log.read(0, 1 << 20, isolation=Isolation.TXN_COMMITTED)
+    return log.read(0, 1 << 20, isolation=Isolation.READ_COMMITTED)
 
 
 def batches(segment: LiveSegment) -> int:
@@ -112,7 +112,7 @@ def test_the_largest_timestamp_survives_a_first_search_by_time(closed: Path) -> 
 def test_an_aborted_transaction_survives_a_first_read_of_committed_records(closed: Path) -> None:
     for log in after_each_meeting(closed, LogConfig(retention_ms=-1), read_committed, abort):
         log.update_high_watermark(log.log_end_offset)
-        view = log.read(0, 1 << 20, isolation=Isolation.TXN_COMMITTED)
+        view = log.read(0, 1 << 20, isolation=Isolation.READ_COMMITTED)
         assert [each.first_offset for each in view.aborted_transactions] == [3, 5]
         assert [record.value for record in view.records()] == [b"first"] * 3
 

@@ -24,7 +24,7 @@ def log(tmp_path: Path) -> Log:
 
 
 def test_control_records_and_aborted_ones_are_read_over(log: Log) -> None:
-    view = log.read(0, 1 << 20, isolation=Isolation.TXN_COMMITTED)
+    view = log.read(0, 1 << 20, isolation=Isolation.READ_COMMITTED)
     assert [record.offset for record in view.records()] == [0, 1, 2]
     assert view.next_offset == 5
 

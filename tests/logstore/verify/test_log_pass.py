@@ -8,7 +8,7 @@ import pytest
 
 from logstore.files.clean_shutdown import CLEAN_SHUTDOWN_NAME
 from logstore.kernels import scan
-from logstore.offline import growing_log
+from logstore.offline import tail_rereader
 from logstore.offline.batch_search import BatchSearch
 from logstore.offline.log_file import LogFile
 from logstore.offline.offline_log_directory import OfflineLogDirectory
@@ -179,7 +179,7 @@ def test_a_preallocated_tail_is_read_again_although_its_size_stays(
     def finish_the_write(_pause: float) -> None:
         (partition.path / NAMES[0]).write_bytes(written.ljust(500, b"\0"))
 
-    monkeypatch.setattr(growing_log.time, "sleep", finish_the_write)
+    monkeypatch.setattr(tail_rereader.time, "sleep", finish_the_write)
     assert [(each.kind, each.position) for each in found(partition)] == [("zero-tail", len(written))]
 
 
@@ -201,13 +201,13 @@ def test_what_is_appended_during_the_pass_is_part_of_the_log(tmp_path: Path, mon
 def test_a_tail_is_read_again_no_more_than_some_times(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     log = tmp_path / "log"
     log.write_bytes(b"torn")
-    monkeypatch.setattr(growing_log.time, "sleep", lambda _pause: log.write_bytes(log.read_bytes() + b"more"))
-    growing = growing_log.TailRereader(log)
+    monkeypatch.setattr(tail_rereader.time, "sleep", lambda _pause: log.write_bytes(log.read_bytes() + b"more"))
+    growing = tail_rereader.TailRereader(log)
     answers = []
-    for _ in range(growing_log.TAIL_READS + 1):
+    for _ in range(tail_rereader.TAIL_READS + 1):
         with growing.open():
             answers.append(growing.is_worth_another_read())
-    assert answers == [True] * growing_log.TAIL_READS + [False]
+    assert answers == [True] * tail_rereader.TAIL_READS + [False]
 
 
 def test_the_work_of_searching_behind_damage_is_limited_for_a_whole_file() -> None:

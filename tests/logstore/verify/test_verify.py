@@ -5,7 +5,7 @@ from pathlib import Path
 import cramjam
 import pytest
 
-from logstore.offline import growing_log
+from logstore.offline import tail_rereader
 from logstore.offline.offline_log_directory import OfflineLogDirectory
 from logstore.offline.partition_directory import PartitionDirectory
 from logstore.verify import Finding, Severity, verify_partition, verify_root
@@ -69,7 +69,7 @@ def test_a_tail_that_is_still_being_written_is_read_again(tmp_path: Path, monkey
         with log.open("ab") as file:
             file.write(more[40:])
 
-    monkeypatch.setattr(growing_log.time, "sleep", finish_the_write)
+    monkeypatch.setattr(tail_rereader.time, "sleep", finish_the_write)
     assert [finding.kind for finding in verify_partition(opened) if finding.kind != "index-missing"] == []
     assert log.stat().st_size == 4 * len(more)
 

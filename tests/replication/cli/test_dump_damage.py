@@ -12,7 +12,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from logstore.offline import growing_log
+from logstore.offline import tail_rereader
 from logstore.offline.log_file import LogFile
 from replication.cli.dumping import log_dump
 from tests.data.replicas import damage_kinds, damaged
@@ -153,7 +153,7 @@ def test_the_tail_of_a_log_that_grows_is_read_again(tmp_path: Path, monkeypatch:
 def test_the_tail_of_a_log_is_given_time_to_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     data = simple_batch() + simple_batch(1)
     path = written(tmp_path, data[:-5])
-    monkeypatch.setattr(growing_log.time, "sleep", lambda _pause: path.write_bytes(data))
+    monkeypatch.setattr(tail_rereader.time, "sleep", lambda _pause: path.write_bytes(data))
     outcome = epochlog("dump", path)
     assert outcome.status == 0
     assert len(outcome.out.splitlines()) == 2

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from replication.audit.examination import examiner
+from replication.audit.examination import copy_examiner
 from replication.audit.replica_finding import ReplicaFinding
 from replication.audit.snapshots.snapshot import find_snapshots
 from replication.audit.snapshots.work import Copy
@@ -100,7 +100,7 @@ def test_a_log_that_changes_each_time_it_is_read_is_unknown(
 ) -> None:
     tasks = plan(find_snapshots(roots), target)
     active = max((roots[0] / "t-0").glob("*.log"))
-    looks, real = [], examiner.changes
+    looks, real = [], copy_examiner.changes
 
     def changing(copy: Copy) -> Iterator[ReplicaFinding]:
         if copy.root.endswith("/a") and copy.topic_partition.partition == 0:
@@ -109,7 +109,7 @@ def test_a_log_that_changes_each_time_it_is_read_is_unknown(
                 file.write(bytes(100))
         return real(copy)
 
-    monkeypatch.setattr(examiner, "changes", changing)
+    monkeypatch.setattr(copy_examiner, "changes", changing)
     partitions, findings = judge_all(examine_tasks(tasks))
 
     assert len(looks) >= 3
