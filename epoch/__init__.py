@@ -1,7 +1,7 @@
-"""Who led when: leader epoch histories, where an epoch ends, and what a replica must truncate.
+"""Leader epoch histories: which epoch wrote which offsets, where an epoch ends, and what a replica must truncate.
 
 Pure decisions and one small file: no sockets, no log segments. `EpochTable`, the bulk form, loads numba and is
-imported from `epoch.bulk` where it is needed.
+imported from `epoch.bulk` when it is needed.
 """
 
 __distribution__ = "epochlog 0.1.0"

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class EndOffsets(NamedTuple):
-    """Many `EndOffset`s as columns, int64 both."""
+    """Many `EndOffset`s as two int64 columns."""
 
     epochs: NDArray[np.int64]
     end_offsets: NDArray[np.int64]
@@ -59,8 +59,8 @@ class EpochTable:
         """Answer an OffsetForLeaderEpoch request: `EpochHistory.end_offset_for`, row by row.
 
         Each argument is a column or a single number, which then holds for every row: many epochs of one partition
-        are `end_offsets_for(0, epochs, log_end_offset)`. `partitions` are positions in the list of histories; one
-        that is not there raises IndexError.
+        are `end_offsets_for(0, epochs, log_end_offset)`. `partitions` are positions in the list of histories.
+        Raises IndexError if there is no history at a position.
         """
         asked = [np.asarray(column, np.int64) for column in (partitions, epochs, log_end_offsets)]
         shape = np.broadcast_shapes(*(column.shape for column in asked))

@@ -21,15 +21,15 @@ if TYPE_CHECKING:
 class LeaderEpochFileCache:
     """A partition's epoch history, in memory or over its `leader-epoch-checkpoint` (Kafka's class of that name).
 
-    Any thread may call anything. Reading takes no lock: a change puts a new `EpochHistory` in the place of the old.
+    All methods are thread-safe. Reading takes no lock: a change replaces the `EpochHistory` by a new one.
 
     `assign` returns once the change is on disk. Truncations only change memory and leave the file `pending` until
     `flush`, or until the next `assign`, so that no record ever follows an entry that should be gone. A file that a
     crash left behind is completed from the log by `EpochHistory.reconcile`.
 
-    Whatever is raised in the middle of a change, by a signal handler for one: memory holds the history of before or
-    after, and once it holds that of after, the file gets it too, with the next `flush` or `assign` at the latest. A
-    forked process can read, but not change what has a file (InheritedError).
+    If an exception interrupts a change, for example one raised by a signal handler, memory holds the history from
+    before or after the change. If it holds the one from after, the next `flush` or `assign` writes it to the file.
+    A forked process can read, but cannot change a cache that has a file (InheritedError).
 
     >>> cache = LeaderEpochFileCache()
     >>> cache.assign(0, 0), cache.assign(2, 40), cache.assign(2, 60)
@@ -52,7 +52,8 @@ class LeaderEpochFileCache:
     def open(cls, partition_dir: Path, filesystem: FileSystem = REAL) -> Self:
         """Load the checkpoint file of a partition directory; one that is missing counts as empty.
 
-        A file whose entries do not rise is repaired in memory and left as it is. Raises OSError, CheckpointError.
+        If the file's entries do not rise, they are repaired in memory and the file is not changed. Raises OSError,
+        CheckpointError.
         """
         checkpoint = LeaderEpochCheckpoint(partition_dir, filesystem)
         return cls(checkpoint.read_history(), checkpoint)
@@ -110,7 +111,7 @@ class LeaderEpochFileCache:
         return self._history.end_offset_for(epoch, log_end_offset)
 
     def entries_in_range(self, start_offset: int, end_offset: int) -> list[EpochEntry]:
-        """Return who led within [start_offset, end_offset) (Kafka: epochEntriesInRange)."""
+        """Return the epochs that wrote [start_offset, end_offset) (Kafka: epochEntriesInRange)."""
         return self._history.entries_in_range(start_offset, end_offset)
 
     def __len__(self) -> int:
@@ -119,10 +120,10 @@ class LeaderEpochFileCache:
     # --- what happens to it
 
     def assign(self, epoch: int, start_offset: int) -> bool:
-        """Let `epoch` lead from `start_offset` on; return whether that changed anything (Kafka: assign).
+        """Record that `epoch` leads from `start_offset` on; return whether that changed anything (Kafka: assign).
 
-        On return the file holds the change, and any truncation before it. Raises InvalidEpochEntryError, and
-        OSError where writing failed: memory has changed then, and the next `flush` tries again.
+        On return the file holds the change, and any truncation before it. Raises InvalidEpochEntryError. Raises
+        OSError if writing failed: memory has changed by then, and the next `flush` tries again.
         """
         with self._change_lock:
             changed = self._replace(self._history.assign(epoch, start_offset), wanted=True)
@@ -133,7 +134,8 @@ class LeaderEpochFileCache:
     def assign_many(self, entries: Iterable[tuple[int, int]]) -> None:
         """Assign one entry after another and write the file once (Kafka: assign(List)).
 
-        Where one entry is invalid, none is assigned. Raises as `assign` does.
+        If one entry is invalid, none is assigned. Raises InvalidEpochEntryError. Raises OSError if writing failed:
+        memory has changed by then, and the next `flush` tries again.
         """
         entries = list(entries)
         with self._change_lock:
@@ -143,12 +145,12 @@ class LeaderEpochFileCache:
             self._write()
 
     def truncate_to(self, end_offset: int) -> bool:
-        """Forget what starts at or after `end_offset`; return whether anything did (Kafka: truncateFromEnd)."""
+        """Remove entries that start at or after `end_offset`; return whether any did (Kafka: truncateFromEnd)."""
         with self._change_lock:
             return self._replace(self._history.truncate_to(end_offset), wanted=True)
 
     def truncate_from_start(self, start_offset: int) -> bool:
-        """Let the history begin at `start_offset`; return whether it began earlier or there.
+        """Remove what lies before `start_offset`; return whether the history began at or before it.
 
         Kafka: truncateFromStart.
         """
@@ -156,12 +158,12 @@ class LeaderEpochFileCache:
             return self._replace(self._history.truncate_from_start(start_offset), wanted=True)
 
     def clear(self) -> None:
-        """Forget everything, in memory only (Kafka: clear)."""
+        """Remove all entries, in memory only (Kafka: clear)."""
         with self._change_lock:
             self._put(EpochHistory(), wanted=False)
 
     def clear_and_flush(self) -> None:
-        """Forget everything, in the file too (Kafka: clearAndFlush). Raises OSError."""
+        """Remove all entries, in the file too (Kafka: clearAndFlush). Raises OSError."""
         with self._change_lock:
             self._put(EpochHistory(), wanted=True)
         self._write()
@@ -189,9 +191,9 @@ class LeaderEpochFileCache:
         return self._written < self._wanted
 
     def flush(self) -> None:
-        """Write what is pending. Raises OSError; what was pending then still is.
+        """Write pending changes to the file. Raises OSError; the changes then stay pending.
 
-        Where the partition directory is gone there is nothing left to keep, and nothing is written.
+        If the partition directory no longer exists, nothing is written.
         """
         if self._checkpoint is None or self._checkpoint.path.parent.is_dir():
             self._write()
@@ -220,4 +222,4 @@ class LeaderEpochFileCache:
 
     def _refuse(self) -> NoReturn:
         place = self._checkpoint.path if self._checkpoint is not None else "memory"
-        raise InheritedError(f"{place}: the epochs are those of the process which forked this one; change them there")
+        raise InheritedError(f"{place}: the epochs belong to the parent process; change them there")

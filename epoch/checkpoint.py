@@ -7,7 +7,7 @@ A checkpoint is a version line, a count line, and one line of fields for each en
     3 1000
     5 1500
 
-Reading forgives what Kafka forgives: an empty file, a version alone, a missing final newline, CRLF, tabs, several
+Reading accepts what Kafka accepts: an empty file, a version alone, a missing final newline, CRLF, tabs, several
 spaces, trailing blanks, plus signs. Everything else is an error that names the file and the line.
 """
 
@@ -59,7 +59,7 @@ def parse_checkpoint_lines(data: bytes, *, path: Path, fields: int) -> list[Chec
     rows = [CheckpointRow(line, _fields(text)) for line, text in enumerate(lines[2:], start=3)]
     for row in rows:
         if len(row.fields) != fields or not row.fields[0]:
-            raise CheckpointError(path, row.line, f"{_quoted(lines[row.line - 1])} is not {fields} fields")
+            raise CheckpointError(path, row.line, f"{_quoted(lines[row.line - 1])} does not have {fields} fields")
     if count != len(rows):
         raise CheckpointError(path, 2, f"the count is {count}, but {len(rows)} entries follow")
     return rows
@@ -90,7 +90,7 @@ def read_checkpoint(path: Path) -> bytes:
     with open(path, "rb") as file:
         data = file.read(MAX_CHECKPOINT_BYTES + 1)
     if len(data) > MAX_CHECKPOINT_BYTES:
-        raise CheckpointError(path, 1, f"more than {MAX_CHECKPOINT_BYTES} bytes are no checkpoint")
+        raise CheckpointError(path, 1, f"more than {MAX_CHECKPOINT_BYTES} bytes are too many for a checkpoint")
     return data
 
 
@@ -102,14 +102,14 @@ class LeaderEpochCheckpoint:
         self._filesystem = filesystem
 
     def read(self) -> list[EpochEntry]:
-        """Return the entries as they stand in the file; none where there is no file.
+        """Return the file's entries, unrepaired; none if the file does not exist.
 
         Raises CheckpointError with the file and line; `EpochHistory.from_batches` then rebuilds the history.
         """
         return list(starmap(EpochEntry, self._entries(self._data())))
 
     def read_history(self) -> EpochHistory:
-        """Return the history that the entries make, repaired where they do not rise; raises as `read` does."""
+        """Return the entries as a history, repaired if they do not rise. Raises CheckpointError, OSError."""
         data = self._data()
         if len(data) >= _BULK_BYTES:
             from epoch.checkpoint_columns import rising_columns  # noqa: PLC0415  numpy loads on the first bulk operation

@@ -1,4 +1,4 @@
-"""Who led from which offset on, and where an epoch ends."""
+"""Where an epoch starts and ends."""
 
 from typing import Final, NamedTuple
 

@@ -1,28 +1,28 @@
-"""What can go wrong with an epoch history, each error also a fitting builtin."""
+"""The errors of epoch histories. Each also inherits from the builtin exception that fits."""
 
 from pathlib import Path
 
 
 class EpochError(Exception):
-    """Base of everything that this package raises on purpose."""
+    """Base class of this package's errors."""
 
 
 class InvalidEpochEntryError(EpochError, ValueError):
-    """An epoch or offset that no leader can have (Kafka: IllegalArgumentException)."""
+    """The epoch or offset is out of range (Kafka: IllegalArgumentException)."""
 
     def __init__(self, epoch: int, start_offset: int) -> None:
         self.epoch = epoch
         self.start_offset = start_offset
         super().__init__(
             f"epoch {epoch} cannot start at offset {start_offset}: "
-            "an epoch is within 0..2^31-1 and an offset within 0..2^63-1"
+            "epochs range from 0 to 2^31-1 and offsets from 0 to 2^63-1"
         )
 
 
 class CheckpointError(EpochError, ValueError):
-    """A checkpoint file that cannot be read as one (Kafka: KafkaStorageException).
+    """A checkpoint file cannot be parsed (Kafka: KafkaStorageException).
 
-    `file` and `line` (counted from 1) say where.
+    `file` and `line` (counted from 1) give the place.
     """
 
     def __init__(self, file: Path, line: int, problem: str, remedy: str = "") -> None:
@@ -33,19 +33,19 @@ class CheckpointError(EpochError, ValueError):
 
 
 class UnknownEpochError(EpochError, LookupError):
-    """The leader cannot say where an epoch ends (Kafka answers such a fetch with OFFSET_OUT_OF_RANGE)."""
+    """The leader does not know where an epoch ends (Kafka answers such a fetch with OFFSET_OUT_OF_RANGE)."""
 
     def __init__(self, epoch: int) -> None:
         self.epoch = epoch
         super().__init__(
             f"the end of epoch {epoch} is unknown here: the fetch offset is out of range, "
-            "and the follower must start again from the leader's own offsets"
+            "and the follower must restart from the leader's offsets"
         )
 
 
 class InheritedError(EpochError, RuntimeError):
-    """A forked process was to change what is in a file of the process that it was forked from."""
+    """A forked process tried to change epochs whose file belongs to its parent process."""
 
 
 class TruncationOrderError(EpochError, RuntimeError):
-    """A truncation was told something that it had not asked for."""
+    """A method of `Truncation` was called out of order: `next()` did not ask for that."""

@@ -1,4 +1,4 @@
-"""Which leader epoch wrote which offsets, as a value: no lock, no file, every change a new history."""
+"""Which leader epoch wrote which offsets, as an immutable value: no lock, no file, and each change is a new history."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ _build: Final = tuple.__new__
 class EpochHistory:
     """A partition's leader epochs and where each starts; epochs and start offsets both strictly rise.
 
-    It never changes: what would change it returns another history, and `self` where there is nothing to change.
-    Entries given to the constructor are assigned one after another, so a list that does not rise is repaired.
+    A history is immutable: methods that change it return a new one, or `self` if nothing changes. The constructor
+    assigns its entries one after another, so a list that does not rise is repaired.
 
     >>> history = EpochHistory([EpochEntry(0, 0), EpochEntry(3, 50)])
     >>> history.end_offset_for(1, log_end_offset=80)
@@ -72,8 +72,8 @@ class EpochHistory:
     def from_batches(cls, batches: Iterable[tuple[int, int]]) -> EpochHistory:
         """Rebuild a history from the log: (partition leader epoch, base offset) of each batch, in log order.
 
-        Batches without an epoch (-1), and batches whose epoch is below an earlier one's, say nothing about who led
-        next and are passed over, as Kafka's recovery does.
+        Batches without an epoch (-1), and batches whose epoch is below an earlier one's, are ignored, as in Kafka's
+        recovery.
         """
         epochs, firsts, _ = _runs(batches)
         return cls(zip(epochs, firsts, strict=True))
@@ -87,7 +87,7 @@ class EpochHistory:
 
     @property
     def columns(self) -> tuple[array[int], array[int]]:
-        """The entries as two columns of type "q", which are the caller's: epochs, start offsets."""
+        """A copy of the entries as two columns of type "q": epochs, start offsets."""
         return self._epochs[: self._size], self._starts[: self._size]
 
     @property
@@ -142,19 +142,20 @@ class EpochHistory:
         return answer if answer is not None else self._find_end(epoch)
 
     def entries_in_range(self, start_offset: int, end_offset: int) -> list[EpochEntry]:
-        """Return who led within [start_offset, end_offset): the first entry cut to start there.
+        """Return the epochs that wrote [start_offset, end_offset), the first one cut to start at `start_offset`.
 
-        Kafka: epochEntriesInRange. A negative start cuts nothing.
+        Kafka: epochEntriesInRange. A negative `start_offset` cuts nothing.
         """
         return self.truncate_from_start(start_offset).truncate_to(end_offset).entries
 
     # --- what happens to it
 
     def assign(self, epoch: int, start_offset: int) -> EpochHistory:
-        """Let `epoch` lead from `start_offset` on (Kafka: assign).
+        """Record that `epoch` leads from `start_offset` on (Kafka: assign).
 
-        The latest epoch at or after its start changes nothing. Otherwise the trailing entries that do not lie
-        below in both epoch and offset go, and the new entry is put. Raises InvalidEpochEntryError.
+        If `epoch` is the latest and started at or before `start_offset`, nothing changes. Otherwise the trailing
+        entries that are not lower in both epoch and offset are removed, and the new entry is appended. Raises
+        InvalidEpochEntryError.
         """
         latest_start = self._starts[self._size - 1] if self._size else -1
         if epoch == self._latest and start_offset >= latest_start:
@@ -167,18 +168,18 @@ class EpochHistory:
         return self.of_rising(epochs, starts)
 
     def assign_many(self, entries: Iterable[tuple[int, int]]) -> EpochHistory:
-        """Assign one entry after another; none of them where one is invalid (Kafka: assign(List), up to there)."""
+        """Assign one entry after another, or none if one is invalid (Kafka's assign(List) keeps those before it)."""
         return EpochHistory([*zip(*self.columns, strict=True), *entries])
 
     def truncate_to(self, end_offset: int) -> EpochHistory:
-        """Forget what starts at or after `end_offset`; a negative one changes nothing (Kafka: truncateFromEnd)."""
+        """Remove the entries that start at or after `end_offset`, none if it is negative (Kafka: truncateFromEnd)."""
         kept = bisect_left(self._starts, end_offset, 0, self._size)
         if end_offset < 0 or kept == self._size:
             return self
         return self.of_rising(self._epochs[:kept], self._starts[:kept])
 
     def truncate_from_start(self, start_offset: int) -> EpochHistory:
-        """Let the history begin at `start_offset`: the entry that covers it starts there, those before it go.
+        """Start the history at `start_offset`: the entry that covers it starts there, earlier ones are removed.
 
         Kafka: truncateFromStart. An offset below the first start changes nothing; the start is never lowered.
         """
@@ -192,17 +193,17 @@ class EpochHistory:
     def reconcile(
         self, batches: Iterable[tuple[int, int]], *, log_start_offset: int, log_end_offset: int
     ) -> EpochHistory:
-        """Make a history that was read back after a crash agree with the log that was recovered.
+        """Reconcile a history read back after a crash with the recovered log.
 
-        `batches` are (partition leader epoch, base offset) of the batches that recovery went over, in log order;
-        the rest of the log counts as known. Epochs that only the batches know are restored, entries that a batch
-        contradicts go, and the history is cut to [log_start_offset, log_end_offset). Entries that no batch
-        contradicts stay: compaction may have removed all that an epoch wrote. Where epochs go back along the log, a
-        lower one makes the higher ones before it go, as `assign` did when it was written, unless this history knows
-        that another epoch led there: then it was damaged since.
+        `batches` are (partition leader epoch, base offset) of the batches that recovery read, in log order; the
+        history is trusted for the rest of the log. Epochs that only the batches have are restored, entries that a
+        batch contradicts are removed, and the history is cut to [log_start_offset, log_end_offset). Entries that no
+        batch contradicts stay: compaction may have removed all that an epoch wrote. If epochs go back along the log,
+        a lower one removes the higher ones before it, as `assign` did when it was written, unless this history has
+        another epoch there: then the batch was damaged later.
 
-        Kafka only adds epochs above the latest, and so keeps an entry whose truncation was never flushed when the
-        log has since grown past it.
+        Kafka only adds epochs above the latest. It therefore keeps an entry whose truncation was never flushed if
+        the log has since grown past it.
         """
         epochs, firsts, lasts = _runs(batches, lambda epoch, at: self.epoch_for_offset(at) in {None, epoch})
 

@@ -43,11 +43,11 @@ _REFUSED: Final[dict[Path, str]] = {}
 
 
 class NoKernelCacheWarning(RuntimeWarning):
-    """No directory for compiled kernels can be written: each process compiles them anew."""
+    """No directory for compiled kernels is writable: each process compiles them again."""
 
 
 class UntrustedKernelCacheWarning(RuntimeWarning):
-    """Compiled kernels were left alone and compiled anew: somebody else may have written them."""
+    """Compiled kernels were not loaded, since other users may have written them; they are compiled again."""
 
 
 def used_directories() -> list[Path]:

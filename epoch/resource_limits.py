@@ -17,13 +17,13 @@ _DESCRIPTORS: Final = 4
 
 
 class ResourceLimitError(EpochError, OSError):
-    """The process, or the system, has no more descriptors, mappings, threads or memory to give. Nothing was changed.
+    """A limit on descriptors, mappings, threads or memory of the process or system is reached. Nothing was changed.
 
-    `limit` names the limit and `value` says how much it allows, None where the system does not tell.
+    `limit` is the limit's name and `value` what it allows, None if the system does not report it.
     """
 
     def __init__(self, number: int, what: str, limit: str, value: int | None, advice: str) -> None:
-        """Say what there is no more of, and by which limit."""
+        """Describe what ran out, and the limit that was reached."""
         allows = "" if value is None else f" of {value:,}"
         super().__init__(f"{what}: the limit {limit}{allows} is reached; {advice}")
         self.errno = number
@@ -36,7 +36,7 @@ class ResourceLimitError(EpochError, OSError):
 
 
 class OutOfMemoryError(ResourceLimitError, MemoryError):
-    """The interpreter got no memory from the system."""
+    """The interpreter could not allocate memory."""
 
 
 def is_limit(error: BaseException) -> bool:
@@ -64,10 +64,10 @@ def refuse_beyond_limit(error: OSError, path: str | os.PathLike[str]) -> None:
         raise error
     told = f"{os.fspath(path)}: {error.strerror}"
     if error.errno == errno.EMFILE:
-        advice = "raise it (`ulimit -n`), or hold fewer files open"
+        advice = "raise it (`ulimit -n`), or keep fewer files open"
         limit = ResourceLimitError(error.errno, told, "RLIMIT_NOFILE", _soft(resource.RLIMIT_NOFILE), advice)
     elif error.errno == errno.ENFILE:
-        advice = "it is the whole system's: raise it, or close files of other processes"
+        advice = "it applies to the whole system: raise it, or close files of other processes"
         limit = ResourceLimitError(error.errno, told, "fs.file-max", _system("fs/file-max"), advice)
     elif error.errno == errno.ENOMEM:
         limit = _of_memory(told)
@@ -83,13 +83,15 @@ def name_memory(error: BaseException, path: str | os.PathLike[str]) -> None:
     """
     if not isinstance(error, MemoryError) or isinstance(error, ResourceLimitError):
         return
-    told = f"{os.fspath(path)}: no memory is left"
+    told = f"{os.fspath(path)}: out of memory"
     limits = {"RLIMIT_AS": _soft(resource.RLIMIT_AS), "RLIMIT_DATA": _soft(resource.RLIMIT_DATA)}
     value, limit = min(
         ((value, name) for name, value in limits.items() if value is not None),
         default=(os.sysconf("SC_PHYS_PAGES") * mmap.PAGESIZE, "physical memory"),
     )
-    raise OutOfMemoryError(errno.ENOMEM, told, limit, value, "let go of what is not needed, or raise it") from error
+    raise OutOfMemoryError(
+        errno.ENOMEM, told, limit, value, "release memory that is not needed, or raise it"
+    ) from error
 
 
 def no_more_threads(error: RuntimeError) -> ResourceLimitError:
@@ -118,7 +120,7 @@ def ensure_room(path: Path) -> None:
 
 
 def _of_memory(told: str) -> ResourceLimitError:
-    advice = "let go of views that are not needed, or raise it"
+    advice = "release views that are not needed, or raise it"
     address_space = _soft(resource.RLIMIT_AS)
     if address_space is not None:
         return ResourceLimitError(errno.ENOMEM, told, "RLIMIT_AS", address_space, advice)

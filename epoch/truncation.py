@@ -1,18 +1,18 @@
 """What a follower must truncate before it may follow a leader: decisions only, no log and no network.
 
-Three generations of the protocol decide it, each of them a `TruncationProtocol`. The caller carries questions to the
-leader and truncations to the log:
+Three versions of the protocol exist, each of them a `TruncationProtocol`. The caller sends the requests to the leader
+and truncates the log:
 
     truncation = Truncation(protocol, history, log_end_offset, high_watermark)
     while isinstance(step := truncation.next(), AskEndOffset) or not step.complete:
         if isinstance(step, AskEndOffset):
-            truncation.answer(...)  # what the leader's end_offset_for(step.epoch) said
+            truncation.answer(...)  # what the leader's end_offset_for(step.epoch) returned
         else:
             truncation.truncated(...)  # the log's end, after it was truncated to step.offset
     # truncate the log to step.offset and start to fetch
 
-Since KIP-595 a leader may also find the divergence itself, in a Fetch: `diverging_epoch` is its part, and
-`truncation_for` the follower's.
+Since KIP-595 a leader may also find the divergence itself when it answers a Fetch: it calls `diverging_epoch`, and the
+follower calls `truncation_for`.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ class TruncationProtocol(StrEnum):
     """How a follower finds out where its log stops agreeing with the leader's."""
 
     HIGH_WATERMARK = "high-watermark"
-    """Truncate to the own high watermark (Kafka before 0.11). Loses committed records, lets logs diverge."""
+    """Truncate to the follower's high watermark (Kafka before 0.11). Loses committed records, lets logs diverge."""
 
     KIP_101 = "kip-101"
-    """Ask the leader once where the own latest epoch ends. Lets logs diverge after unclean or fast elections."""
+    """Ask the leader once where the follower's latest epoch ends. Lets logs diverge after unclean or fast elections."""
 
     KIP_320 = "kip-320"
     """Ask until leader and follower agree on an epoch (KIP-279, KIP-320)."""
@@ -50,16 +50,16 @@ class AskEndOffset:
 
 @dataclass(frozen=True, slots=True)
 class TruncateTo:
-    """Truncate the log to `offset`; if that is not `complete`, more questions follow (Kafka: OffsetTruncationState)."""
+    """Truncate the log to `offset`; unless that is `complete`, more requests follow (Kafka: OffsetTruncationState)."""
 
     offset: int
     complete: bool
 
 
 class Truncation:
-    """One follower's way to its truncation offset: ask `next()`, do what it says, tell what came of it.
+    """Finds a follower's truncation offset: call `next()`, do what it returns, and report the result.
 
-    It ends whatever the leader answers, after at most as many rounds as the follower has epochs: every truncation
+    This ends whatever the leader answers, after at most as many rounds as the follower has epochs: every truncation
     that is not complete removes at least the epoch that was asked about.
     """
 
@@ -73,7 +73,7 @@ class Truncation:
         self._decision: TruncateTo | None = None
 
     def next(self) -> AskEndOffset | TruncateTo:
-        """Return what is to be done now; the same until it was done."""
+        """Return the next step; the same one until its result is reported."""
         if self._decision is not None:
             return self._decision
         if self.protocol is TruncationProtocol.HIGH_WATERMARK or self.history.latest_epoch is None:
@@ -81,40 +81,40 @@ class Truncation:
         return AskEndOffset(self.history.latest_epoch)
 
     def answer(self, answer: EndOffset) -> None:
-        """Take the leader's answer to the question. Raises TruncationOrderError where there was none."""
+        """Report the leader's answer. Raises TruncationOrderError if no request was due."""
         if not isinstance(self.next(), AskEndOffset):
-            raise TruncationOrderError(f"an answer came, but {self.next()} is to be done")
+            raise TruncationOrderError(f"an answer was reported, but the next step is {self.next()}")
         if self.protocol is TruncationProtocol.KIP_101:
-            # Leaders of that time told no epoch.
+            # Leaders of that time sent no epoch.
             answer = EndOffset(-1, answer.end_offset)
         self._decision = truncation_for(answer, self.history, self.log_end_offset, self.high_watermark)
 
     def truncated(self, log_end_offset: int) -> None:
-        """Take the log's end after a truncation that was not complete; it may lie lower than was asked for.
+        """Report the log's end after a truncation that was not complete; it may be lower than requested.
 
-        Raises TruncationOrderError where no such truncation was due, or where the log still goes on beyond it.
+        Raises TruncationOrderError if no such truncation was due, or if the log still ends above its offset.
         """
         if self._decision is None or self._decision.complete:
-            raise TruncationOrderError(f"a truncation was reported, but {self.next()} is to be done")
+            raise TruncationOrderError(f"a truncation was reported, but the next step is {self.next()}")
         if log_end_offset > self._decision.offset:
-            raise TruncationOrderError(f"the log ends at {log_end_offset}, but {self._decision} is to be done")
+            raise TruncationOrderError(f"the log ends at {log_end_offset}, but the next step is {self._decision}")
         self.history = self.history.truncate_to(log_end_offset)
         self.log_end_offset = log_end_offset
         self._decision = None
 
 
 def truncation_for(answer: EndOffset, history: EpochHistory, log_end_offset: int, high_watermark: int) -> TruncateTo:
-    """Decide from where the leader says that the follower's latest epoch ends, or that the logs diverge.
+    """Decide what to truncate, given where the leader says an epoch of the follower ends or the logs diverge.
 
     Kafka: AbstractFetcherThread.getOffsetTruncationState. After a diverging epoch in a Fetch response the follower
-    truncates to the decision's offset and fetches on from there, complete or not.
+    truncates to the decision's offset and continues to fetch from there, complete or not.
     """
     if answer.end_offset < 0:
         return _to_high_watermark(high_watermark, log_end_offset)
     leader_end = min(answer.end_offset, log_end_offset)
     own = history.end_offset_for(answer.epoch, log_end_offset)
     if own.end_offset < 0:
-        # The leader told no epoch, as before KIP-279, or one that lies above all that the follower knows.
+        # The leader sent no epoch, as before KIP-279, or one that lies above all that the follower knows.
         return TruncateTo(leader_end, complete=True)
     # Where the follower does not know the leader's epoch, the two may share nothing beyond the follower's last
     # epoch below it.
@@ -126,10 +126,10 @@ def truncation_for(answer: EndOffset, history: EpochHistory, log_end_offset: int
 def diverging_epoch(
     history: EpochHistory, log_end_offset: int, fetch_offset: int, last_fetched_epoch: int
 ) -> EndOffset | None:
-    """Decide, as leader, whether a follower's log leaves this one before its fetch offset (KIP-595).
+    """Decide, as leader, whether a follower's log diverges from this one before its fetch offset (KIP-595).
 
-    Returns the epoch and end offset for the Fetch response, or None where the follower may fetch on. Raises
-    UnknownEpochError where the epoch's end cannot be told, which Kafka answers with OFFSET_OUT_OF_RANGE.
+    Returns the epoch and end offset for the Fetch response, or None if it does not diverge. Raises UnknownEpochError if
+    the leader does not know where the epoch ends, which Kafka answers with OFFSET_OUT_OF_RANGE.
     """
     end = history.end_offset_for(last_fetched_epoch, log_end_offset)
     if end.end_offset < 0 or end.epoch < 0:
@@ -138,14 +138,14 @@ def diverging_epoch(
 
 
 class Round(NamedTuple):
-    """One question to the leader, and its answer."""
+    """One request to the leader, and its answer."""
 
     requested_epoch: int
     answer: EndOffset
 
 
 class TruncationOutcome(NamedTuple):
-    """How a follower came to the offset that it truncates to."""
+    """The offset that a follower truncates to, and the rounds that led to it."""
 
     rounds: list[Round]
     truncate_to: int
@@ -156,7 +156,7 @@ def truncate_against(
     leader_log_end_offset: int,
     truncation: Truncation,
 ) -> TruncationOutcome:
-    """Run a follower's truncation to its end against a leader's history, as if both were there."""
+    """Run a follower's whole truncation against a leader's history, without a network."""
     rounds: list[Round] = []
     while isinstance(step := truncation.next(), AskEndOffset) or not step.complete:
         if isinstance(step, AskEndOffset):

@@ -23,9 +23,9 @@ BROKEN = {
     b"0\n3\n1 10\n": (2, "the count is 3, but 1 entries follow"),
     b"0\n1\n99999999999 10\n": (3, "99999999999 does not fit 32 bits"),
     b"0\n-1\n": (2, "the count is -1"),
-    b"0\n2\n1 10\n1 2 3\n": (4, "'1 2 3' is not 2 fields"),
-    b"0\n1\n 1 10\n": (3, "' 1 10' is not 2 fields"),
-    b"0\n1\n1 10\n\n": (4, "'' is not 2 fields"),
+    b"0\n2\n1 10\n1 2 3\n": (4, "'1 2 3' does not have 2 fields"),
+    b"0\n1\n 1 10\n": (3, "' 1 10' does not have 2 fields"),
+    b"0\n1\n1 10\n\n": (4, "'' does not have 2 fields"),
     b"0\n1\n1 ten\n": (3, "'ten' is not a number"),
     b"0\n1\n1_0 10\n": (3, "'1_0' is not a number"),
     b"0\n1\n1 9223372036854775808\n": (3, "does not fit 64 bits"),
@@ -127,7 +127,7 @@ def test_fields_may_be_text() -> None:
 
 
 def test_a_first_field_is_never_empty() -> None:
-    with pytest.raises(CheckpointError, match="line 3: ' 3 42' is not 3 fields"):
+    with pytest.raises(CheckpointError, match="line 3: ' 3 42' does not have 3 fields"):
         parse_checkpoint_lines(b"0\n1\n 3 42\n", path=PLACE, fields=3)
 
 

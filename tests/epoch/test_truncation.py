@@ -101,10 +101,10 @@ def test_the_log_may_end_lower_than_was_asked_for() -> None:
 
 def test_what_was_not_asked_for_is_refused() -> None:
     truncation = Truncation(KIP_320, FOLLOWER, END, WATERMARK)
-    with pytest.raises(TruncationOrderError, match=r"but AskEndOffset\(epoch=7\) is to be done"):
+    with pytest.raises(TruncationOrderError, match=r"but the next step is AskEndOffset\(epoch=7\)"):
         truncation.truncated(50)
     truncation.answer(EndOffset(5, 45))
-    with pytest.raises(TruncationOrderError, match=r"but TruncateTo\(offset=50, complete=False\) is to be done"):
+    with pytest.raises(TruncationOrderError, match=r"but the next step is TruncateTo\(offset=50, complete=False\)"):
         truncation.answer(EndOffset(5, 45))
     with pytest.raises(TruncationOrderError, match="the log ends at 51"):
         truncation.truncated(51)

@@ -263,7 +263,7 @@ def test_a_call_that_gets_no_memory_names_the_limit_and_the_log_goes_on(
         monkeypatch.setattr(SegmentFile, "data", fail)
         with (
             limited(resource.RLIMIT_DATA, 1 << 50),
-            pytest.raises(MemoryError, match=r"t-0: no memory is left: the limit RLIMIT_DATA of 1,125,8") as told,
+            pytest.raises(MemoryError, match=r"t-0: out of memory: the limit RLIMIT_DATA of 1,125,8") as told,
         ):
             CALLS[call](log)
         assert isinstance(told.value, ResourceLimitError)
@@ -280,7 +280,7 @@ def test_records_that_get_no_memory_to_be_encoded_name_the_limit(tmp_path: Path)
         in_use = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
         with (
             limited(resource.RLIMIT_AS, in_use + (32 << 20)),
-            pytest.raises(MemoryError, match="t-0: no memory is left: the limit RLIMIT_AS of "),
+            pytest.raises(MemoryError, match="t-0: out of memory: the limit RLIMIT_AS of "),
         ):
             log.append(records)
         assert (log.failure, log.log_end_offset) == (None, 0)
@@ -301,9 +301,7 @@ def test_a_directory_that_gets_no_memory_names_the_limit_and_stays_online(tmp_pa
     disk = Forgetful()
     with LogDirectory.open(tmp_path / "root", filesystem=disk) as directory:
         disk.is_full = True
-        with pytest.raises(
-            MemoryError, match=r"root: no memory is left: the limit (RLIMIT_AS|physical memory) of [0-9]"
-        ):
+        with pytest.raises(MemoryError, match=r"root: out of memory: the limit (RLIMIT_AS|physical memory) of [0-9]"):
             directory.checkpoint()
         disk.is_full = False
         directory.checkpoint()

@@ -133,6 +133,6 @@ def test_a_damaged_epoch_checkpoint_is_to_be_rebuilt_first(root: Path) -> None:
     (root / "diverge-0/leader-epoch-checkpoint").write_text("0\n3\n0")
     outcome = truncate(root, 300, ["--dry-run"])
     assert outcome.status == 2
-    assert "line 3: '0' is not 2 fields; `epochlog recover` rebuilds this file from the batches" in outcome.err
+    assert "line 3: '0' does not have 2 fields; `epochlog recover` rebuilds this file from the batches" in outcome.err
     assert epochlog("recover", root / "diverge-0", "--in-place", "--yes").status == 1
     assert truncate(root, 300, ["--dry-run"]).status == 3
