@@ -4,8 +4,8 @@
 >>> with LogFile.open("orders-0/00000000000000000000.log") as log:
 ...     values = [record.value for batch in log.batches() for record in batch.records()]
 
-Names load their modules on first use, so that `import logstore` costs next to nothing; numba loads on the first bulk
-operation (`LogFile.scan`), everything else works without it.
+Names load their modules on first use, so that `import logstore` is fast. numba is loaded by the first bulk operation
+(`LogFile.scan`); everything else works without it.
 """
 
 __distribution__ = "epochlog 0.1.0"

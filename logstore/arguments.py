@@ -7,7 +7,7 @@ MAX_EPOCH: Final = 2**31 - 1
 
 
 def whole_number(value: object, name: str) -> int:
-    """Return the number; raises TypeError for all that is none, as what is no whole number would come to be on disk."""
+    """Return the number as an int. Raises TypeError if it is not a whole number."""
     if type(value) is int:  # a look at whether it could be one costs more than an append
         return value
     if isinstance(value, bool) or not hasattr(value, "__index__"):

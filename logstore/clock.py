@@ -4,5 +4,5 @@ import time
 
 
 def now_ms() -> int:
-    """Milliseconds since 1970 UTC, as records and retention count them: the clock that logs have unless given one."""
+    """Return the time in milliseconds since 1970 UTC: the default clock of logs."""
     return time.time_ns() // 1_000_000

@@ -1,8 +1,8 @@
-"""What can be wrong with Kafka's files, grouped by when it is found.
+"""The errors of `logstore`, grouped by when they are raised.
 
-Every error says what happened, where, and what to do next, and carries `file`, `position` (bytes from the start of
-the file) and `offset` (of a record or batch) as attributes, None where they do not apply. None of them is about the
-disk itself: missing or unreadable files stay the `OSError` that they are.
+Every error says what happened, where, and what to do next, and has the attributes `file`, `position` (bytes from the
+start of the file) and `offset` (of a record or batch), which are None if they do not apply. Missing or unreadable
+files raise `OSError`.
 """
 
 from collections.abc import Sequence
@@ -13,7 +13,7 @@ from logstore.renamed import warn_renamed
 
 
 class LogStoreError(Exception):
-    """The base of all errors about what is in a file."""
+    """Base class of this package's errors."""
 
     def __init__(
         self,
@@ -59,7 +59,7 @@ def complete(error: OSError, file: str | PathLike[str], advice: str) -> None:
 
 
 class NotALogDirectoryError(LogStoreError, ValueError):
-    """A path is missing, is no directory, or holds nothing of Kafka's."""
+    """A path does not exist, is not a directory, or contains no files of Kafka's."""
 
 
 def linked_directory(directory: str | PathLike[str]) -> NotALogDirectoryError:
@@ -68,22 +68,22 @@ def linked_directory(directory: str | PathLike[str]) -> NotALogDirectoryError:
     Whoever works on the log may hold a lock beside the link or beside what it leads to, and so lie its checkpoints.
     """
     return NotALogDirectoryError(
-        "a symbolic link in the place of a partition, which is not followed",
+        "the partition's directory is a symbolic link, which is not followed",
         file=directory,
-        advice="put the directory that it leads to in its place, or name that one where it lies in its own root",
+        advice="replace the link by the directory that it leads to, or open that directory in its own root",
     )
 
 
 class InvalidDirectoryNameError(LogStoreError, ValueError):
-    """A directory name is not `topic-partition` (with Kafka's suffixes)."""
+    """A directory's name is not `topic-partition` (with Kafka's suffixes)."""
 
 
 class DirectoryLockedError(LogStoreError, BlockingIOError):
-    """Another process works on the log.dirs root, or this one already does (Kafka: KafkaException at start-up)."""
+    """The log.dirs root is in use by another process, or already by this one (Kafka: KafkaException at start-up)."""
 
 
 class OfflineDirectoryError(LogStoreError, OSError):
-    """A log.dirs root's disk has failed: its partitions are offline (Kafka: KafkaStorageException)."""
+    """The disk of a log.dirs root has failed: its partitions are offline (Kafka: KafkaStorageException)."""
 
 
 class UnknownPartitionError(LogStoreError, LookupError):
@@ -91,26 +91,26 @@ class UnknownPartitionError(LogStoreError, LookupError):
 
 
 class DuplicatePartitionError(LogStoreError, ValueError):
-    """Two log directories that are used as one hold the same partition."""
+    """Two roots of one `LogDirectories` hold the same partition."""
 
 
 class PartitionExistsError(LogStoreError, FileExistsError):
-    """The partition that was to be made is there already."""
+    """The partition to create already exists."""
 
 
 # Batches of a log file, from the outside in ------------------------------------------------------------------------
 
 
 class TornBatchError(LogStoreError, EOFError):
-    """The file ends inside a batch: normal at the tail of a log that is being written or whose broker was killed."""
+    """The file ends inside a batch: normal at the end of a log that is being written or whose broker was killed."""
 
 
 class CorruptBatchError(LogStoreError, ValueError):
-    """A batch is damaged: its checksum fails or its header cannot be (Kafka: CorruptRecordException)."""
+    """A batch is damaged: its checksum does not match or its header is invalid (Kafka: CorruptRecordException)."""
 
 
 class InvalidBatchHeaderError(CorruptBatchError):
-    """No batch begins here: its length, magic, or offsets cannot be. What follows cannot be found without it."""
+    """No batch begins here: its length, magic or offsets are invalid. Where the next batch begins is unknown."""
 
 
 class DecompressionError(LogStoreError, ValueError):
@@ -118,7 +118,7 @@ class DecompressionError(LogStoreError, ValueError):
 
 
 class DecompressionLimitError(DecompressionError):
-    """The records of a batch decompress to more, or consist of more blocks, than allowed: damage, or a bomb."""
+    """The records of a batch decompress to more bytes, or consist of more blocks, than allowed."""
 
 
 class CorruptRecordError(LogStoreError, ValueError):
@@ -133,9 +133,9 @@ class CorruptControlRecordError(CorruptRecordError):
 
 
 class AppendError(LogStoreError, ValueError):
-    """The base of errors about what somebody wanted to append.
+    """Base class of the errors of appends.
 
-    `file` is the log's directory, `offset` where it would have begun, `position` a place within the bytes given.
+    `file` is the log's directory, `offset` the offset of the append, `position` a position in the bytes given.
     """
 
 
@@ -152,15 +152,15 @@ class RecordTooLargeError(AppendError):
 
 
 class RecordBatchTooLargeError(AppendError):
-    """An append is larger than a whole segment may be (Kafka: RecordBatchTooLargeException)."""
+    """An append is larger than `segment_bytes` (Kafka: RecordBatchTooLargeException)."""
 
 
 class OffsetsOutOfOrderError(AppendError):
-    """A follower was given batches whose offsets do not ascend (Kafka: OffsetsOutOfOrderException)."""
+    """The offsets of a follower's batches do not ascend (Kafka: OffsetsOutOfOrderException)."""
 
 
 class UnexpectedAppendOffsetError(AppendError):
-    """A follower was given batches that begin below its log's end (Kafka: UnexpectedAppendOffsetException)."""
+    """A follower's batches begin below its log end offset (Kafka: UnexpectedAppendOffsetException)."""
 
 
 class OutOfOrderSequenceError(AppendError):
@@ -168,30 +168,30 @@ class OutOfOrderSequenceError(AppendError):
 
 
 class InvalidProducerEpochError(AppendError):
-    """A newer instance of the producer has written already (Kafka: InvalidProducerEpochException)."""
+    """A newer instance of the producer has already written (Kafka: InvalidProducerEpochException)."""
 
 
 class InvalidTransactionStateError(AppendError):
-    """A producer wrote outside of the transaction that it has open (Kafka: InvalidTxnStateException)."""
+    """A producer with an open transaction wrote outside of it (Kafka: InvalidTxnStateException)."""
 
 
 class TransactionCoordinatorFencedError(AppendError):
-    """A newer transaction coordinator has written already (Kafka: TransactionCoordinatorFencedException)."""
+    """A newer transaction coordinator has already written (Kafka: TransactionCoordinatorFencedException)."""
 
 
 class FencedLeaderEpochError(AppendError):
-    """A leader writes in an epoch that is over: a later one has written already (Kafka: FencedLeaderEpochException)."""
+    """The leader epoch is older than the log's latest one (Kafka: FencedLeaderEpochException)."""
 
 
 class SegmentTooLargeError(LogStoreError, ValueError):
-    """A segment is larger than its indexes can point into (Kafka: KafkaException)."""
+    """A segment is larger than its indexes can address (Kafka: KafkaException)."""
 
 
 # A log in use ------------------------------------------------------------------------------------------------------
 
 
 class OffsetOutOfRangeError(LogStoreError, LookupError):
-    """An offset lies outside of the log, or above its high watermark (Kafka: OffsetOutOfRangeException)."""
+    """An offset is outside of the log, or above its high watermark (Kafka: OffsetOutOfRangeException)."""
 
 
 class LogClosedError(LogStoreError, ValueError):
@@ -201,7 +201,7 @@ class LogClosedError(LogStoreError, ValueError):
 def inherited_log(directory: str | PathLike[str]) -> LogClosedError:
     """Make the error for a log that a forked process has got from its parent."""
     return LogClosedError(
-        "the log is that of the process which forked this one",
+        "the log belongs to the parent process",
         file=directory,
         advice="use it there, or open it after the fork",
     )
@@ -210,21 +210,21 @@ def inherited_log(directory: str | PathLike[str]) -> LogClosedError:
 def inherited_directory(root: str | PathLike[str]) -> DirectoryLockedError:
     """Make the error for a log directory that a forked process has got from its parent."""
     return DirectoryLockedError(
-        "the log directory is that of the process which forked this one",
+        "the log directory belongs to the parent process",
         file=root,
         advice="use it there, or open it after the fork",
     )
 
 
 class LogPoisonedError(LogStoreError, OSError):
-    """What is on disk is unknown, since the disk failed or a call was broken off: open the log again.
+    """The state on disk is unknown, since the disk failed or a call was interrupted: open the log again.
 
     Kafka: KafkaStorageException.
     """
 
 
 class NotClosedError(LogStoreError, OSError):
-    """Several of many logs or directories could not be closed; the others are."""
+    """Several logs or directories could not be closed; the others were."""
 
     failures: tuple[Exception, ...] = ()
     """Each one's error."""
@@ -238,9 +238,9 @@ class NotClosedError(LogStoreError, OSError):
 
 
 class ReentrantCallError(LogStoreError, RuntimeError):
-    """A signal handler used a log or a directory of logs in the middle of a call of the thread that it interrupted.
+    """A signal handler called a log or log directory while the thread that it interrupted was in a call of it.
 
-    Nothing is changed by the call that raises it.
+    The call that raises this error changes nothing.
     """
 
 
@@ -248,7 +248,7 @@ class ReentrantCallError(LogStoreError, RuntimeError):
 
 
 class CorruptFileError(LogStoreError, ValueError):
-    """The base of errors about files beside the log, all of which Kafka can rebuild or do without."""
+    """Base class of the errors of files beside the log, all of which Kafka can rebuild or do without."""
 
 
 class CorruptIndexError(CorruptFileError):

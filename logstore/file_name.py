@@ -1,4 +1,4 @@
-"""What the name of a file in a partition directory says: its kind, its base offset, and its fate."""
+"""The names of files in a partition directory: kind, base offset, and fate."""
 
 import re
 from enum import Enum
@@ -34,7 +34,7 @@ class FileKind(Enum):
 
 
 class FileFate(Enum):
-    """What a segment file's last suffix says about it; start-up must finish or remove these."""
+    """A segment file's last suffix, which marks it for deletion or replacement; start-up completes these."""
 
     LIVE = ""
     DELETED = "deleted"
@@ -62,7 +62,7 @@ _NAMED = {
 
 @lru_cache(4096)  # thousands of partitions have files of the same names
 def parse_file_name(name: str) -> FileName:
-    """Read a file's name; every name has an answer, if only `FileKind.UNKNOWN`.
+    """Parse a file's name; the kind of other names is `FileKind.UNKNOWN`.
 
     >>> parse_file_name("00000000000000011600.timeindex.deleted")
     FileName(kind=<FileKind.TIME_INDEX: 'timeindex'>, base_offset=11600, epoch=None, fate=<FileFate.DELETED: 'deleted'>)

@@ -1,4 +1,4 @@
-"""How one log behaves: Kafka's topic configuration, as far as it is about the log on disk."""
+"""The configuration of one log: those of Kafka's topic settings that concern the log on disk."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
@@ -45,10 +45,10 @@ _OUR_OWN: Final = {"takes_lower_epochs"}
 
 @dataclass(frozen=True, slots=True)
 class LogConfig:
-    """Names and defaults are those of Kafka's topic configuration, with underscores (Kafka: LogConfig).
+    """The configuration of a log: Kafka's topic settings, with underscores and Kafka's defaults (Kafka: LogConfig).
 
-    Sizes are bytes, times milliseconds, -1 means no limit. Raises ValueError for what Kafka refuses too, and
-    TypeError for sizes and times that are no whole numbers.
+    Sizes are in bytes, times in milliseconds, -1 means no limit. Raises ValueError for values that Kafka refuses too,
+    and TypeError for sizes and times that are not whole numbers.
 
     >>> LogConfig(segment_bytes=64 << 20, retention_ms=-1).segment_index_bytes
     10485760
@@ -57,13 +57,13 @@ class LogConfig:
     segment_bytes: int = 1 << 30
     """A segment grows up to this size."""
     segment_ms: int = 7 * DAY_MS
-    """A segment takes records of at most this span of time."""
+    """A segment is rolled when its records span more than this time."""
     segment_jitter_ms: int = 0
-    """Up to so much less, at random, so that many logs do not roll at once."""
+    """At most this is subtracted from `segment_ms`, at random, so that many logs do not roll at once."""
     segment_index_bytes: int = 10 << 20
     """An index grows up to this size; a segment whose index is full is rolled. Nothing is preallocated."""
     index_interval_bytes: int = 4096
-    """More than so many bytes lie between two index entries."""
+    """More than this many bytes lie between two index entries."""
     max_message_bytes: int = 1_048_588
     """The largest batch, compressed, that a leader accepts."""
     retention_ms: int = 7 * DAY_MS
@@ -72,28 +72,28 @@ class LogConfig:
     file_delete_delay_ms: int = 60_000
     """Deleted segments are renamed at once, and removed after this time."""
     flush_messages: int = MAX_INT64
-    """Flush after so many records; by default the operating system decides, as in Kafka."""
+    """Flush after this many records; by default the operating system decides, as in Kafka."""
     flush_ms: int = MAX_INT64
-    """Flush after this time (`LogDirectory` does it)."""
+    """Flush after this time (only in a `LogDirectory`)."""
     message_timestamp_type: TimestampType = TimestampType.CREATE_TIME
     message_timestamp_before_max_ms: int = MAX_INT64
     message_timestamp_after_max_ms: int = 3_600_000
     compression_type: str = "producer"
-    """`producer` keeps what the producer chose; else `uncompressed`, `gzip`, `snappy`, `lz4`, `zstd`."""
+    """`producer` keeps the producer's codec; otherwise `uncompressed`, `gzip`, `snappy`, `lz4` or `zstd`."""
     cleanup_policy: frozenset[str] = frozenset({"delete"})
     producer_id_expiration_ms: int = DAY_MS
     """A broker's setting in Kafka: how long an idle producer is remembered."""
     takes_lower_epochs: bool = False
-    """Let a leader write in a lower epoch than one before it, which then is forgotten, as Kafka's UnifiedLog does.
+    """Allow a leader to write in a lower epoch, which removes the higher ones, as in Kafka's UnifiedLog.
 
-    Not a setting of Kafka's: its brokers never come to that, as they refuse a leader whose epoch is over.
+    Not a setting of Kafka's: its brokers refuse leaders of an older epoch before they reach the log.
     """
 
     def __post_init__(self) -> None:
         for name, (lowest, highest) in _BOUNDS.items():
             value = whole_number(getattr(self, name), name)
             if not lowest <= value <= highest:
-                raise ValueError(f"{name} is {value:,}, and must lie within {lowest:,} and {highest:,}")
+                raise ValueError(f"{name} is {value:,}, and must be between {lowest:,} and {highest:,}")
         if self.compression_type not in COMPRESSION_TYPES:
             raise ValueError(f"compression_type is {self.compression_type!r}, and none of {COMPRESSION_TYPES}")
         if not CLEANUP_POLICIES.issuperset(self.cleanup_policy):
@@ -101,7 +101,7 @@ class LogConfig:
 
     @classmethod
     def of(cls, properties: Mapping[str, str]) -> Self:
-        """Read Kafka's own spelling, dots and text; names that are not Kafka's about the log are passed over.
+        """Read Kafka's own spelling, dots and text; other names are ignored.
 
         >>> LogConfig.of({"segment.bytes": "1048576", "cleanup.policy": "compact,delete"}).segment_bytes
         1048576

@@ -15,7 +15,7 @@ _MAX_PARTITION = 2**31 - 1
 
 
 class TopicPartition(NamedTuple):
-    """One partition of one topic (Kafka: TopicPartition); its directory is called `topic-partition`."""
+    """One partition of one topic (Kafka: TopicPartition); its directory is named `topic-partition`."""
 
     topic: str
     partition: int
@@ -45,7 +45,7 @@ class DirectoryName(NamedTuple):
 
 
 def parse_directory_name(name: str) -> DirectoryName:
-    """Read a partition directory's name; InvalidDirectoryNameError if it is none.
+    """Parse a partition directory's name. Raises InvalidDirectoryNameError if it is not one.
 
     >>> parse_directory_name("orders-2").topic_partition
     TopicPartition(topic='orders', partition=2)

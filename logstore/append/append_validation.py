@@ -122,7 +122,7 @@ def validate_for_leader(
 
 
 def validate_for_follower(data: Buffer, *, next_offset: int, leader_epoch: int) -> ValidatedAppend:
-    """Check batches as fetched from a leader of `leader_epoch`; they are written as they are.
+    """Check batches as fetched from a leader of `leader_epoch`; they are written unchanged.
 
     An incomplete batch at the end is dropped, and so is everything from the first batch of a higher epoch on
     (KAFKA-18723). Raises CorruptBatchError, OffsetsOutOfOrderError, UnexpectedAppendOffsetError, and InvalidRecordError

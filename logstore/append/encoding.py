@@ -27,9 +27,9 @@ _MAX_INT16: Final = 2**15 - 1
 
 
 def encode_batch(records: Sequence[Record], template: BatchTemplate | None = None) -> bytearray:
-    """Encode one batch. The records get consecutive offsets from the template's on; their own are not looked at.
+    """Encode one batch. The records get consecutive offsets from the template's on; their own offsets are ignored.
 
-    Raises ValueError without records and for negative timestamps other than -1, and TypeError for what are no records.
+    Raises ValueError if there are no records or a timestamp is below -1, and TypeError if an element is not a Record.
 
     >>> data = encode_batch([Record.of(b"value", b"key")], BatchTemplate(codec=Codec.ZSTD))
     """
@@ -130,9 +130,9 @@ def encode_values(
 def encode_columns(
     records: "RecordColumns", *, template: BatchTemplate | None = None, batch_bytes: int = BATCH_BYTES
 ) -> memoryview:
-    """Encode as `encode_values` does, keys, values and headers from anywhere in the columns' data.
+    """Encode the records of columns in bulk, with headers: as many batches as they need, one after the other.
 
-    Columns `batch` and `offset` are not looked at. Raises ValueError where a record does not lie within the data.
+    The columns `batch` and `offset` are ignored. Raises ValueError if a record does not lie within the columns' data.
     """
     from logstore.kernels.encode import Encoder  # noqa: PLC0415  numba loads on the first bulk operation
 

@@ -1,4 +1,4 @@
-"""Who asks for an append, which decides what is checked of it."""
+"""Where an append comes from, which decides what is checked."""
 
 from enum import Enum
 

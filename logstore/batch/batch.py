@@ -162,8 +162,8 @@ class RecordBatch:
     def records(self, *, limit: int | None = None) -> Iterator[Record]:
         """Decode the records, decompressed first, to at most `limit` bytes (see `decompression_limit`).
 
-        The checksum is the caller's business (`ensure_valid`). Raises DecompressionError, DecompressionLimitError,
-        and CorruptRecordError once the records before it are given.
+        The checksum is not verified (see `ensure_valid`). Raises DecompressionError, DecompressionLimitError, and
+        CorruptRecordError after the records before it were yielded.
         """
         append_time = self.timestamp_type is TimestampType.LOG_APPEND_TIME
         try:

@@ -14,9 +14,10 @@ _MAGIC_END: Final = MAGIC_AT + 1
 
 
 def read_batches(data: memoryview, position: int = 0, file: str | None = None) -> Iterator[Batch]:
-    """Read the batches that begin at `position`, up to the end of `data` or the first thing that is no batch.
+    """Read batches from `position` to the end of `data`, or until no valid batch follows.
 
-    Raises as `read_batch` does. Checksums are not looked at.
+    Raises TornBatchError if the data ends inside a batch, and InvalidBatchHeaderError if no batch begins where one
+    should. Checksums are not verified.
     """
     end = len(data)
     while position < end:
@@ -28,7 +29,7 @@ def read_batches(data: memoryview, position: int = 0, file: str | None = None) -
 def read_batch(data: memoryview, position: int = 0, file: str | None = None) -> Batch:
     """Read the header of the batch at `position`.
 
-    Raises TornBatchError where the data ends inside the batch, and InvalidBatchHeaderError where none begins.
+    Raises TornBatchError if the data ends inside the batch, and InvalidBatchHeaderError if no batch begins there.
     """
     left = len(data) - position
     if left < _MAGIC_END:

@@ -16,9 +16,9 @@ class Header(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """One record of a log: of one that is read, or by `of`, one to be written.
+    """One record: read from a log, or created with `of` to be written.
 
-    `timestamp` is in milliseconds since 1970 UTC, -1 where the format has none (magic 0). A `value` of None is a
+    `timestamp` is in milliseconds since 1970 UTC, -1 if the format has none (magic 0). A `value` of None is a
     tombstone: compaction removes the key.
 
     >>> log.append([Record.of(b"value"), Record.of(b"value", b"key")])
@@ -39,6 +39,6 @@ class Record:
         timestamp: int | None = None,
         headers: Iterable[tuple[str, bytes | None]] = (),
     ) -> Self:
-        """Make a record to be written: its offset is -1 until the log gives it one, and its time is now by default."""
+        """Create a record to write: its offset is -1 until the log assigns one, and its time is now by default."""
         written = now_ms() if timestamp is None else timestamp
         return cls(-1, written, key, value, tuple(Header(*each) for each in headers))

@@ -1,4 +1,4 @@
-"""How a root of logs is looked after."""
+"""The settings of a log directory."""
 
 from dataclasses import dataclass, field
 
@@ -7,19 +7,19 @@ from logstore.segment.open_files import default_limit
 
 @dataclass(frozen=True, slots=True)
 class DirectorySettings:
-    """How a root is kept; names and defaults are those of Kafka's broker configuration. Times are milliseconds."""
+    """The settings of a root, with Kafka's names and defaults of its broker configuration. Times are milliseconds."""
 
     num_recovery_threads_per_data_dir: int = 2
     log_flush_scheduler_interval_ms: int = 1_000
-    """How often logs are looked at whose `flush_ms` may have passed (in Kafka practically never, by default)."""
+    """How often to check for logs whose `flush_ms` has passed (in Kafka practically never, by default)."""
     log_flush_offset_checkpoint_interval_ms: int = 60_000
     """How often recovery points and log start offsets are written."""
     replica_high_watermark_checkpoint_interval_ms: int = 5_000
     log_retention_check_interval_ms: int = 300_000
     max_open_files: int = field(default_factory=default_limit)
-    """How many segment files are open at once; those that nobody used lately are closed (not in Kafka).
+    """How many segment files are open at once; those not used recently are closed (not in Kafka).
 
-    By default 8,192, or as many as take two thirds of the descriptors that the process may have.
+    By default 8,192, or fewer if that is more than two thirds of the descriptors that the process may have.
     """
 
     @property

@@ -42,7 +42,7 @@ class _Options(TypedDict, total=False):
 
 
 class LogDirectories:
-    """Roots that are used as one; see `LogDirectory` for each.
+    """Several log.dirs roots of one broker, used as one; each is a `LogDirectory`.
 
     >>> with LogDirectories.open(["/disk-1/kafka-logs", "/disk-2/kafka-logs"]) as directories:
     ...     directories.log(TopicPartition("orders", 0)).log_end_offset
@@ -61,11 +61,11 @@ class LogDirectories:
         config: LogConfig | Callable[[TopicPartition], LogConfig] | None = None,
         **options: Unpack[_Options],
     ) -> Self:
-        """Open each root in a thread of its own, as `LogDirectory.open` does with the same options.
+        """Open each root in its own thread, with the options of `LogDirectory.open`.
 
-        A root whose disk fails is offline from the beginning. Raises DirectoryLockedError, and the disk's OSError
-        where no root is left; DuplicatePartitionError where two roots hold one partition. Whatever is raised,
-        all locks are free again then.
+        A root whose disk fails is offline from the start. Raises DirectoryLockedError; the disk's OSError if no root
+        is left; DuplicatePartitionError if two roots hold the same partition. All locks are released if an error is
+        raised.
         """
         opened: list[LogDirectory] = []
         paths = [Path(root).absolute() for root in roots]
@@ -102,10 +102,10 @@ class LogDirectories:
 
     @property
     def broker_epoch(self) -> int:
-        """The epoch of the broker that stopped last, where all roots say the same; else -1.
+        """The epoch of the broker that stopped last if all roots have the same, otherwise -1.
 
-        Kafka: LogManager.readBrokerEpochFromCleanShutdownFiles. What is set here is written where a root is closed in
-        order.
+        Kafka: LogManager.readBrokerEpochFromCleanShutdownFiles. A new value is written to each root that is closed
+        cleanly.
         """
         epochs = {root.broker_epoch for root in self.roots}
         return epochs.pop() if len(epochs) == 1 and not self.offline else UNKNOWN_BROKER_EPOCH
@@ -121,27 +121,27 @@ class LogDirectories:
         return {partition: log for root in self.roots for partition, log in root.partitions.items()}
 
     def log(self, partition: TopicPartition) -> Log:
-        """Return a partition's log. Raises UnknownPartitionError; OfflineDirectoryError where it may be offline."""
+        """Return a partition's log. Raises UnknownPartitionError, or OfflineDirectoryError if it may be offline."""
         return self._root_of(partition).log(partition)
 
     def create(self, partition: TopicPartition, *, topic_id: UUID | None = None) -> Log:
-        """Make a partition in the root with the fewest, as Kafka does.
+        """Create a partition in the root with the fewest partitions, as Kafka does.
 
-        Raises PartitionExistsError, OfflineDirectoryError where no root is online, and OSError.
+        Raises PartitionExistsError, OfflineDirectoryError if no root is online, and OSError.
         """
         # Each root refuses what it has itself only; a lock would be one more that a fork may inherit.
         claim = object()
         try:
             # Within, for what a signal handler raises right after it must not leave the claim behind.
             if self._being_made.setdefault(partition, claim) is not claim:
-                raise PartitionExistsError(f"another call is making the partition {partition}")
+                raise PartitionExistsError(f"another call is creating the partition {partition}")
             return self._root_for(partition).create(partition, topic_id=topic_id)
         finally:
             if self._being_made.get(partition) is claim:
                 del self._being_made[partition]
 
     def delete(self, partition: TopicPartition) -> None:
-        """Remove a partition, as `LogDirectory.delete` does."""
+        """Delete a partition: its directory is renamed now, and removed later."""
         self._root_of(partition).delete(partition)
 
     def run_periodic(self) -> None:
@@ -160,7 +160,7 @@ class LogDirectories:
             raise OfflineDirectoryError("all log directories are offline", advice="replace the disks")
         for root in online:
             if partition in root.partitions or partition in root.unreadable:
-                raise PartitionExistsError(f"there is a partition {partition} already", file=root.root)
+                raise PartitionExistsError(f"the partition {partition} already exists", file=root.root)
         return min(online, key=lambda root: len(root.partitions))
 
     def _root_of(self, partition: TopicPartition) -> LogDirectory:

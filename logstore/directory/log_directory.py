@@ -53,8 +53,8 @@ from logstore.topic_partition import DirectoryMark, TopicPartition, parse_direct
 class LogDirectory:
     """All partitions of one log.dirs root, behind its lock.
 
-    Nothing runs in the background, unless it is opened with `periodic=True`: `run_periodic` does what is due, and is to
-    be called every second or so.
+    Open it with `periodic=True` to run periodic tasks in a background thread. Otherwise call `run_periodic` about every
+    second, which runs the tasks that are due.
 
     >>> with LogDirectory.open("/var/kafka-logs", periodic=True) as directory:
     ...     log = directory.create(TopicPartition("orders", 0))
@@ -128,17 +128,18 @@ class LogDirectory:
         lock: DirectoryLock | None = None,
         made: Callable[[Self], object] = lambda _: None,
     ) -> Self:
-        """Lock the root, made where it is missing, and open all logs in it, recovering them after an unclean stop.
+        """Lock the root, creating it if missing, and open all logs in it, recovering them after an unclean stop.
 
-        `config` is all logs' or tells each partition's. `observer` hears of all logs, from several threads. With
-        `periodic` a thread calls `run_periodic` until the directory is closed. `progress` is told, from several
-        threads, how many more bytes are recovered: `RecoveryEstimate` says beforehand how many there are. `lock` is
-        the root's, where the caller holds it already: it is released when the directory is closed. `made` is told of
-        the directory before it opens any log: for who closes it whatever is raised, even as this returns.
+        `config` applies to all logs, or is a function that returns the configuration of a partition. `observer` is
+        called for all logs, from several threads. With `periodic` a thread calls `run_periodic` until the directory is
+        closed. `progress` is called, from several threads, with the number of bytes recovered since its last call;
+        `RecoveryEstimate` gives the total in advance. `lock` is the root's lock if the caller already holds it: it is
+        released when the directory is closed. `made` is called with the directory before any log is opened, so that
+        the caller can close it whatever is raised.
 
-        A log that is damaged beyond recovery, that somebody has opened by itself, or whose directory is a link, is in
-        `unreadable`, and the others go on. Raises NotALogDirectoryError where the root is a log's own directory,
-        DirectoryLockedError, and OSError where the disk fails.
+        A log is in `unreadable` if it is damaged beyond recovery, is open by itself, or if its directory is a link; the
+        other logs are opened. Raises NotALogDirectoryError if the root is a log's own directory, DirectoryLockedError,
+        and OSError if the disk fails.
         """
         root = Path(root).absolute()
         filesystem = OwnedFileSystem(filesystem, inherited_directory(root))
@@ -193,9 +194,9 @@ class LogDirectory:
 
     @property
     def set_aside(self) -> Mapping[str, DirectoryMark]:
-        """The directories marked `-future` or `-stray`, by name: a broker's affair, and left as they are.
+        """The directories marked `-future` or `-stray`, by name, which are left to a broker.
 
-        So is what the checkpoint files say of their partitions. Kafka opens such logs too.
+        The entries of their partitions in the checkpoint files are kept. Kafka opens such logs too.
         """
         return MappingProxyType(self._partitions.set_aside)
 
@@ -205,7 +206,7 @@ class LogDirectory:
         return self._failure
 
     def log(self, partition: TopicPartition) -> Log:
-        """Return a partition's log. Raises OfflineDirectoryError, UnknownPartitionError, or why it is unreadable."""
+        """Return a log. Raises OfflineDirectoryError, UnknownPartitionError, or the error in `unreadable`."""
         self._ensure_online()
         if partition in self._partitions.unreadable:
             raise self._partitions.unreadable[partition]
@@ -216,7 +217,7 @@ class LogDirectory:
     # --- partitions come and go
 
     def create(self, partition: TopicPartition, *, topic_id: UUID | None = None) -> Log:
-        """Make a partition and open its empty log.
+        """Create a partition and open its empty log.
 
         Raises InvalidDirectoryNameError, PartitionExistsError, OSError.
         """
@@ -229,7 +230,7 @@ class LogDirectory:
             self._ensure_online()
             path = self.root / str(partition)
             if partition in self._partitions.logs or (os.path.lexists(path) and partition not in self._begun):
-                raise PartitionExistsError(f"there is a partition {partition} already", file=path)
+                raise PartitionExistsError(f"the partition {partition} already exists", file=path)
             with self._watched():
                 if self._checkpoints.speak_of(partition):
                     # Of one that was deleted: after a crash that would be taken for what the new one holds.
@@ -248,10 +249,10 @@ class LogDirectory:
             return log
 
     def recover(self, partition: TopicPartition) -> Log:
-        """Open a poisoned log again, checked from its recovery point on, and return what takes its place.
+        """Close a poisoned log and return a new one, opened again and checked from its recovery point on.
 
-        Where that is broken off, the log is closed; the next call goes on with it. Raises as `log` and `Log.open` do;
-        LogClosedError where its directory is gone.
+        If the call is interrupted, the log is closed; the next call continues. Raises the errors of `log` and
+        `Log.open`, and LogClosedError if its directory no longer exists.
         """
         self._ensure_between_calls()
         with self._changes, self._watched():
@@ -260,10 +261,10 @@ class LogDirectory:
             return log
 
     def delete(self, partition: TopicPartition) -> None:
-        """Remove a partition: its directory is renamed now, and removed `file_delete_delay_ms` later.
+        """Delete a partition: its directory is renamed now, and removed `file_delete_delay_ms` later.
 
-        Nothing needs space for that: it is what helps where the disk is full. Where that is broken off, the partition
-        may be closed already; the next call goes on with it. Raises UnknownPartitionError, OSError.
+        This needs no disk space, so it also works when the disk is full. If the call is interrupted, the partition may
+        already be closed; the next call continues. Raises UnknownPartitionError, OSError.
         """
         self._ensure_between_calls()
         with self._changes, self._watched():
@@ -285,11 +286,11 @@ class LogDirectory:
     # --- what is due from time to time
 
     def run_periodic(self) -> None:
-        """Do what is due: flush by `flush_ms`, write checkpoints, enforce retention, remove what was deleted.
+        """Run the tasks that are due: flush by `flush_ms`, write checkpoints, enforce retention, remove deleted files.
 
-        A failed disk takes the root offline, as `failure` tells then. On a full one what failed is tried again when
-        it is due next. Once the directory is closed nothing is due, and nothing is done in the middle of another call
-        of this thread. Raises nothing.
+        A failed disk takes the root offline, and `failure` is set. If the disk is full, a failed task is retried when
+        it is next due. This does nothing once the directory is closed, or during another call of this thread. Raises
+        nothing.
         """
         if self._is_inherited or self._is_in_call or self._log_in_call is not None:
             return
@@ -309,7 +310,10 @@ class LogDirectory:
             self._write_recovery_points()
 
     def checkpoint_high_watermarks(self) -> None:
-        """Write the high watermarks, durably. Raises as `checkpoint` does."""
+        """Write the high watermarks, durably.
+
+        Raises DirectoryLockedError once closed, OfflineDirectoryError, OSError.
+        """
         self._ensure_between_calls()
         with self._changes:
             self._write_high_watermarks()
@@ -329,14 +333,14 @@ class LogDirectory:
         self._upkeep.flush_due_logs()
 
     def enforce_retention(self) -> None:
-        """Delete segments by age and size in all logs, and forget idle producers. Raises OSError."""
+        """Delete segments by age and size in all logs, and remove the state of idle producers. Raises OSError."""
         self._upkeep.enforce_retention()
 
     def notice_failures(self) -> None:
-        """Take the root offline where a write or fsync of a log has failed. `run_periodic` looks first.
+        """Take the root offline if a write or fsync of a log has failed. `run_periodic` checks this first.
 
-        A log that is poisoned since a call was broken off (LogPoisonedError), say by a full disk, says nothing of the
-        disk: see `recover`.
+        A log that was poisoned because a call was interrupted (LogPoisonedError), for example by a full disk, does not
+        take the root offline: see `recover`.
         """
         self._ensure_between_calls()
         with self._changes:
@@ -357,9 +361,9 @@ class LogDirectory:
     def close(self) -> None:
         """Flush and close all logs, write the checkpoints and the clean-shutdown file, release the lock.
 
-        After a failure of the disk only the lock is released. Where a log cannot be closed, all others still are.
-        Raises OSError, NotClosedError where several failed; the logs are recovered at the next open then. A forked
-        process closes its copy of a directory by this too: nothing happens to the directory.
+        After a disk failure only the lock is released. If a log cannot be closed, all others still are. Raises OSError,
+        or NotClosedError if several failed; the logs are then recovered at the next open. In a forked process this
+        closes the copy of the directory and does not change the directory.
         """
         if self._is_inherited:
             return
@@ -375,7 +379,7 @@ class LogDirectory:
                 self._let_go()
 
     def abandon(self) -> None:
-        """Let go of everything and write nothing, as if the process had died."""
+        """Close all files and write nothing, as if the process had died."""
         if self._is_inherited:
             return
         self._ensure_between_calls()
@@ -425,7 +429,7 @@ class LogDirectory:
         """Raise ReentrantCallError in the middle of a call of this thread: it goes on with what it has found."""
         if self._is_in_call:
             raise ReentrantCallError(
-                "the log directory is in the middle of another call of this thread",
+                "this thread is already in a call of the log directory",
                 file=self.root,
                 advice="do not use it in a signal handler that may interrupt such a call",
             )
@@ -440,7 +444,7 @@ class LogDirectory:
         log = self._log_in_call
         if log is not None:
             raise ReentrantCallError(
-                "a log of the directory is in the middle of a call of this thread",
+                "this thread is in a call of a log of the directory",
                 file=log.directory,
                 advice="do not close the directory in a signal handler that may interrupt such a call",
             )
@@ -510,7 +514,7 @@ def _ensure_holds_no_segments(root: Path) -> None:
     for path in root.glob("*.log"):
         if parse_file_name(path.name).kind is FileKind.LOG:
             raise NotALogDirectoryError(
-                "this is a partition: it holds segments itself",
+                "this is the directory of a partition, not a root: it holds segments",
                 file=root,
                 advice="open it with Log.open, or name its parent",
             )

@@ -17,7 +17,7 @@ _FIELDS: Final = ("version", "brokerEpoch")
 
 @dataclass(frozen=True, slots=True)
 class CleanShutdown:
-    """Written when all logs are flushed and closed, removed at the next start: its presence spares recovery."""
+    """Written once all logs are flushed and closed, removed at the next start: if it exists, logs need no recovery."""
 
     broker_epoch: int = UNKNOWN_BROKER_EPOCH
     """The broker's epoch when it stopped; -1 where an older broker left an empty file."""

@@ -55,15 +55,15 @@ class DirectoryLock:
 
     @classmethod
     def acquire(cls, root: Path) -> Self:
-        """Lock a root, making `.lock` where it is missing. Raises DirectoryLockedError at once, and OSError."""
+        """Lock a root, creating `.lock` if missing. Raises DirectoryLockedError without waiting, and OSError."""
         lock = cls(root / LOCK_NAME)
         lock.take()
         return lock
 
     def take(self) -> None:
-        """Do so, with a lock that the caller `release`s whatever is raised: even as this returns, something may be.
+        """Lock a root with this lock, so that the caller can `release` it whatever is raised, even as this returns.
 
-        Raises as `acquire` does, and holds nothing then.
+        Raises DirectoryLockedError and OSError; the lock is then not held.
         """
         with _held_lock:
             try:
@@ -76,9 +76,9 @@ class DirectoryLock:
 
     @staticmethod
     def ensure_free(root: Path) -> None:
-        """Raise DirectoryLockedError where somebody has locked this directory; nothing is made, and nothing is locked.
+        """Raise DirectoryLockedError if this directory is locked, without creating or locking a file.
 
-        Where only POSIX locks exist, other processes' are not noticed. Raises OSError.
+        On systems that only have POSIX locks, those of other processes are not noticed. Raises OSError.
         """
         path = root / LOCK_NAME
         if not path.exists():
@@ -111,7 +111,7 @@ class DirectoryLock:
             )
 
     def release(self) -> None:
-        """Let others in. The file stays, as with Kafka. Nothing happens the second time."""
+        """Release the lock. The file stays, as with Kafka. Releasing again does nothing."""
         if self.held:
             with _held_lock:
                 self._drop()
@@ -191,9 +191,9 @@ def _holder(descriptor: int) -> int | None:
 
 def _locked(path: Path, holder: int | None) -> DirectoryLockedError:
     by = f"process {holder}" if holder else "another process"
-    advice = "stop the broker or program that works on it, or name a copy of the directory"
+    advice = "stop the broker or program that uses it, or use a copy of the directory"
     if holder == os.getpid():
-        by, advice = "this process itself", "use what is open already, or close it first"
+        by, advice = "this process itself", "use the one that is already open, or close it first"
     return DirectoryLockedError(f"the log directory is locked by {by}", file=path, advice=advice)
 
 

@@ -24,7 +24,7 @@ _LAST_RESERVED: Final = 100
 
 @dataclass(frozen=True, slots=True)
 class MetaProperties:
-    """Version 0 is of clusters under ZooKeeper, version 1 of KRaft."""
+    """The identity of a log.dirs root: version 0 is written under ZooKeeper, version 1 under KRaft."""
 
     version: int
     cluster_id: str | None

@@ -28,7 +28,7 @@ OFFSET_CHECKPOINTS: Final = (
 
 
 class OffsetCheckpoint(dict[TopicPartition, int]):
-    r"""Offsets by partition, as one checkpoint file states them; of a partition's several lines the last counts.
+    r"""Offsets by partition, read from one checkpoint file; if a partition has several lines, the last one counts.
 
     >>> OffsetCheckpoint.parse(b"0\n1\norders 2 6528\n")
     {TopicPartition(topic='orders', partition=2): 6528}
@@ -53,7 +53,7 @@ class OffsetCheckpoint(dict[TopicPartition, int]):
             raise _corrupt(error, path) from error
 
     def encode(self) -> bytes:
-        r"""Return the file's bytes, the partitions in order. Raises TypeError for an offset that is no whole number.
+        r"""Return the file's bytes, the partitions in order. Raises TypeError if an offset is not a whole number.
 
         >>> OffsetCheckpoint({TopicPartition("orders", 2): 6528}).encode()
         b'0\n1\norders 2 6528\n'

@@ -16,7 +16,7 @@ _ENCODED_LENGTH: Final = 22
 
 @dataclass(frozen=True, slots=True)
 class PartitionMetadata:
-    """The topic's id: topics of one name that were deleted and made again differ in it."""
+    """A topic's id, which changes if a topic is deleted and created again with the same name."""
 
     topic_id: UUID
 
@@ -67,7 +67,7 @@ def parse_uuid(text: str) -> UUID:
 
 
 def format_uuid(uuid: UUID) -> str:
-    """Write a UUID as Kafka does.
+    """Format a UUID as Kafka does.
 
     >>> format_uuid(UUID("06bf2c9d-925c-4ab4-9a30-8055a095f76b"))
     'Br8snZJcSrSaMIBVoJX3aw'

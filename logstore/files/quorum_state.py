@@ -16,7 +16,7 @@ _MAX_BYTES: Final = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class QuorumState:
-    """The leader that a voter knew and the vote that it gave, in one epoch; -1 where there is none."""
+    """The leader that a voter knows and the vote that it cast, in one epoch; -1 if there is none."""
 
     leader_id: int
     leader_epoch: int

@@ -150,7 +150,7 @@ class Appender:
                     raise
                 raise TypeError(
                     f"batches of type {type(data).__name__} cannot be appended: pass their bytes, one after the other, "
-                    "as they were fetched; records of your own go to `append`"
+                    "as they were fetched; for records use `append`"
                 ) from None
 
     def _append_plain(self, data: Buffer, next_offset: int) -> AppendInfo | None:

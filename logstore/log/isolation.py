@@ -14,7 +14,7 @@ class _RenamedMembers(EnumType):
 
 
 class Isolation(Enum, metaclass=_RenamedMembers):
-    """Up to where a read may go (Kafka: FetchIsolation)."""
+    """How far a read may go (Kafka: FetchIsolation)."""
 
     LOG_END = "log_end"
     """Everything: followers."""

@@ -23,10 +23,10 @@ class LeaderEpochs:
         latest = self._contents.epochs.latest
         if latest is not None and epoch < latest.epoch and not self._environment.config.takes_lower_epochs:
             raise FencedLeaderEpochError(
-                f"leader epoch {epoch} is over: epoch {latest.epoch} leads from offset {latest.start_offset:,} on",
+                f"leader epoch {epoch} is fenced: epoch {latest.epoch} leads from offset {latest.start_offset:,} on",
                 file=self._environment.directory,
                 offset=self._contents.log_end_offset,
-                advice="leave `leader_epoch` out to go on in the latest, or give a higher one",
+                advice="omit `leader_epoch` to use the latest one, or pass a higher one",
             )
 
     def assign(self, epoch: int, start_offset: int, *, magic: int) -> None:

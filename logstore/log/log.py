@@ -51,9 +51,9 @@ from logstore.topic_partition import TopicPartition, parse_directory_name
 class Log:
     """An append-only log of record batches, in segments.
 
-    One thread writes at a time (others wait); any number of threads read and wait for nobody. All methods may raise
-    OSError. After a failed write or fsync the log is poisoned: it can be read, and refuses writes until it is opened
-    again. A full disk only fails the append that it fails; nothing of that is left in the log.
+    One thread writes at a time (others wait); any number of threads read without waiting. All methods may raise
+    OSError. After a failed write or fsync the log is poisoned: it can be read, but refuses writes until it is opened
+    again. If the disk is full, only that append fails; it leaves nothing in the log.
 
     >>> with Log.open("queue-0") as log:
     ...     log.append([Record.of(b"first")])
@@ -115,15 +115,15 @@ class Log:
         open_files: OpenFiles | None = None,
         progress: Callable[[int], object] = lambda _: None,
     ) -> Self:
-        """Open the log in a directory named `topic-partition`, made where it is missing; recover it where needed.
+        """Open the log in a directory named `topic-partition`, creating it if missing; recover it if needed.
 
-        `checkpoints` is what a root's checkpoint files say (`LogDirectory` reads and writes them): the caller holds the
-        lock of that root. Without them the log stands alone: it keeps such files itself, and locks the directory.
-        `in_directory` says that the log is one of a `LogDirectory`, which recovers it. `clock` gives milliseconds since
-        1970 UTC. `progress` is told how many more bytes are recovered.
+        `checkpoints` are the offsets in a root's checkpoint files (`LogDirectory` reads and writes them): the caller
+        holds the lock of that root. Without them the log stands alone: it keeps such files itself, and locks the
+        directory. `in_directory` marks a log of a `LogDirectory`, which recovers it. `clock` returns milliseconds since
+        1970 UTC. `progress` is called with the number of bytes recovered since the last call.
 
         Raises InvalidDirectoryNameError, SegmentTooLargeError and OSError; NotALogDirectoryError for a symbolic link;
-        DirectoryLockedError where a log that stands alone is open already, or its parent directory is locked as a root.
+        DirectoryLockedError if a log that stands alone is already open, or if its parent directory is locked as a root.
         """
         path = Path(directory).absolute()
         if path.is_symlink():
@@ -195,18 +195,18 @@ class Log:
 
     @property
     def failure(self) -> OSError | None:
-        """What poisoned the log; None while it can be written.
+        """The error that poisoned the log; None while it can be written.
 
-        That is a write or fsync that failed; LogPoisonedError where a call that cannot be taken back was broken off, be
-        it for want of space on the disk.
+        That is the OSError of a failed write or fsync, or a LogPoisonedError if a call that cannot be undone was
+        interrupted, for example because the disk was full.
         """
         return self._guard.failure
 
     @property
     def is_in_call(self) -> bool:
-        """Whether this thread is in the middle of a call that changes the log, and a signal handler or observer asks.
+        """Whether this thread is in a call that changes the log: true only in a signal handler or observer.
 
-        Each further one raises ReentrantCallError until that has come to its end.
+        Further calls that change the log raise ReentrantCallError until that one returns.
         """
         return self._guard.is_nested()
 
@@ -214,7 +214,7 @@ class Log:
 
     @property
     def config(self) -> LogConfig:
-        """What the log is kept by. Another one counts from the next call on, for what that call looks up."""
+        """The configuration. A new one takes effect with the next call."""
         return self._environment.config
 
     @config.setter
@@ -238,7 +238,7 @@ class Log:
 
     @property
     def high_watermark(self) -> int:
-        """All in-sync replicas have what is below it (HW); whoever leads tells by `update_high_watermark`."""
+        """All in-sync replicas have the records below it (HW); the leader sets it with `update_high_watermark`."""
         return self._contents.high_watermark
 
     @property
@@ -278,10 +278,10 @@ class Log:
     ) -> ReadView:
         """Return whole batches from the one that holds `offset` on, up to `max_bytes`, of one segment; no copies.
 
-        With `min_one_batch` the first batch comes even where it is larger. An offset at the end, or beyond what
-        `isolation` lets see, gets an empty answer; raises OffsetOutOfRangeError before the log's start or after its
-        end, TypeError for what is no whole number, ValueError for negative `max_bytes`, LogClosedError,
-        LogPoisonedError where a truncation was broken off, and OSError.
+        With `min_one_batch` the first batch is returned even if it is larger. For an offset at the end, or beyond
+        what `isolation` allows, the result is empty. Raises OffsetOutOfRangeError before the log's start or after its
+        end, TypeError if a number is not whole, ValueError for negative `max_bytes`, LogClosedError,
+        LogPoisonedError if a truncation was interrupted, and OSError.
         """
         return self._reader.read(offset, max_bytes, isolation, min_one_batch)
 
@@ -294,9 +294,9 @@ class Log:
         return self._reader.offset_for_timestamp(timestamp)
 
     def end_offset_for_epoch(self, epoch: int) -> EndOffset | None:
-        """Return the largest epoch up to `epoch` that wrote here, and where it ends; None where nobody knows.
+        """Return the largest epoch up to `epoch` in this log, and where it ends; None if that is unknown.
 
-        Raises LogClosedError; ValueError for what is no epoch, -1 aside, which nobody knows.
+        It is unknown for -1. Raises LogClosedError, and ValueError for other numbers that are not epochs.
         """
         return self._reader.end_offset_for_epoch(epoch)
 
@@ -311,10 +311,10 @@ class Log:
         origin: AppendOrigin = AppendOrigin.CLIENT,
         transaction_version: int | None = None,
     ) -> AppendInfo:
-        """Append one batch as the leader: offsets, epoch and, with LogAppendTime, timestamps are given here.
+        """Append one batch as the leader, which assigns offsets, epoch and, with LogAppendTime, timestamps.
 
-        Without `leader_epoch` the latest epoch goes on, in a new log 0. Records are encoded as `template` says (codec,
-        producer); bytes are a batch as a producer sends it, with base offset 0. Kafka: appendAsLeader.
+        `leader_epoch` defaults to the latest epoch, in a new log to 0. Records are encoded according to `template`
+        (codec, producer); bytes are a batch as a producer sends it, with base offset 0. Kafka: appendAsLeader.
 
         Raises FencedLeaderEpochError for an epoch below the latest, InvalidRecordError for bytes that hold no whole
         batch, what `validate_for_leader` and `ProducerState.prepare` raise, RecordBatchTooLargeError, LogPoisonedError
@@ -325,9 +325,9 @@ class Log:
     def append_batches(self, data: bytes | bytearray | memoryview, *, leader_epoch: int = MAX_EPOCH) -> AppendInfo:
         """Append batches as a follower: as they were fetched from the leader of `leader_epoch`, offsets kept.
 
-        What is no whole batch at the end is left out, and so is everything from the first batch of a later epoch on.
-        Offsets may leave gaps, and never go back. Epochs may, as in logs of old clusters: the higher ones before are
-        forgotten then, as in Kafka. Kafka: appendAsFollower.
+        An incomplete batch at the end is ignored, and so is everything from the first batch of a later epoch on.
+        Offsets may have gaps but must ascend. Epochs may go back, as in logs of old clusters: this removes the higher
+        ones from the history, as in Kafka. Kafka: appendAsFollower.
 
         Raises what `validate_for_follower` raises, RecordBatchTooLargeError, LogPoisonedError and OSError, with
         nothing appended.
@@ -346,7 +346,7 @@ class Log:
     ) -> AppendInfo:
         """Append the marker that commits or aborts a producer's transaction, as the transaction coordinator does.
 
-        `coordinator_epoch` is how often the coordinator has moved: the log refuses markers of an older one. With
+        `coordinator_epoch` is the leader epoch of the coordinator's partition; older ones are refused. With
         `transaction_version` 2 each transaction has a producer epoch of its own (KIP-890). Kafka: WriteTxnMarkers.
 
         Raises InvalidProducerEpochError, TransactionCoordinatorFencedError, and what `append` raises.
@@ -364,7 +364,7 @@ class Log:
         )
 
     def assign_epoch(self, epoch: int, start_offset: int) -> None:
-        """Note that `epoch` leads from `start_offset` on: a new leader does so before it writes.
+        """Record that `epoch` leads from `start_offset` on: a new leader calls this before it writes.
 
         Kafka: assignEpochStartOffset. Raises InvalidEpochEntryError, and FencedLeaderEpochError below the latest epoch.
         """
@@ -374,7 +374,7 @@ class Log:
     # --- moving the ends
 
     def update_high_watermark(self, offset: int) -> int:
-        """Move the high watermark, within the log's start and end; return where it is (Kafka: updateHighWatermark).
+        """Set the high watermark, limited to the log's start and end; return it (Kafka: updateHighWatermark).
 
         Raises LogClosedError, and ReentrantCallError while this thread changes the log.
         """
@@ -388,10 +388,10 @@ class Log:
             return self._contents.move_high_watermark(offset)
 
     def truncate_to(self, offset: int) -> bool:
-        """Let the log end at `offset`; return whether it ended later (Kafka: truncateTo).
+        """Truncate the log to `offset`; return whether it ended later (Kafka: truncateTo).
 
-        A batch that reaches `offset` goes as a whole, and the log ends at `offset` all the same: with a gap. An
-        offset before the first segment begins the log anew there. Raises ValueError for a negative offset.
+        A batch that reaches `offset` is removed as a whole; the log still ends at `offset`, after a gap. If
+        `offset` is before the first segment, the log restarts there, empty. Raises ValueError for a negative offset.
         """
         offset = whole_number(offset, "offset")
         if offset < 0:
@@ -399,39 +399,40 @@ class Log:
         return self._guard.do(ADDING, lambda: self._truncation.end_at(offset))
 
     def truncate_fully_and_start_at(self, offset: int, log_start_offset: int | None = None) -> None:
-        """Drop everything; the log goes on at `offset` (Kafka: truncateFullyAndStartAt).
+        """Remove everything; the log continues at `offset` (Kafka: truncateFullyAndStartAt).
 
-        `log_start_offset` is what a leader with tiered storage told, at most `offset`; `offset` without it. Raises
-        ValueError where that cannot be.
+        `log_start_offset` is that of a leader with tiered storage, at most `offset`, which is the default. Raises
+        ValueError for offsets out of range.
         """
         offset = whole_number(offset, "offset")
         start = offset if log_start_offset is None else whole_number(log_start_offset, "log_start_offset")
         if not 0 <= offset < MAX_OFFSET:
-            raise ValueError(f"a log cannot go on at offset {offset:,}: pass one from 0 on and below {MAX_OFFSET:,}")
+            raise ValueError(f"a log cannot continue at offset {offset:,}: pass one from 0 on and below {MAX_OFFSET:,}")
         if not 0 <= start <= offset:
-            raise ValueError(f"a log cannot start at {start:,} and go on at {offset:,}: pass one from 0 to {offset:,}")
+            raise ValueError(
+                f"a log cannot start at {start:,} and continue at {offset:,}: pass one from 0 to {offset:,}"
+            )
         self._guard.do(ADDING, lambda: self._truncation.start_at(offset, start), needs_room=True)
 
     def delete_records(self, before: int) -> bool:
-        """Let the log start at `before`; return whether it started earlier (Kafka: maybeIncrementLogStartOffset).
+        """Move the log's start to `before`; return whether it was lower (Kafka: maybeIncrementLogStartOffset).
 
-        Segments that lie below it are deleted by `delete_old_segments`. Raises OffsetOutOfRangeError above the high
-        watermark.
+        `delete_old_segments` deletes the segments below it. Raises OffsetOutOfRangeError above the high watermark.
         """
         before = whole_number(before, "before")
         return self._guard.do(ADDING, lambda: self._retention.delete_records(before), needs_room=True)
 
     def delete_old_segments(self) -> int:
-        """Delete what lies below the log's start, and what `retention_bytes` and `retention_ms` no longer keep.
+        """Delete segments below the log's start, and those that exceed `retention_bytes` or `retention_ms`.
 
-        Returns how many segments that were (Kafka: deleteOldSegments).
+        Returns how many were deleted (Kafka: deleteOldSegments).
         """
         return self._guard.do(ADDING, self._retention.delete_old_segments, needs_room=True)
 
     # --- segments
 
     def roll(self) -> None:
-        """Let a new segment begin at the log's end; an empty one stays the active one."""
+        """Begin a new segment at the log's end, unless the active one is empty."""
         self._guard.do(ADDING, self._roller.roll_unless_empty)
 
     def flush(self) -> int:
@@ -441,16 +442,16 @@ class Log:
     # --- closing
 
     def expire_producers(self) -> None:
-        """Forget producers that have been idle for `producer_id_expiration_ms`."""
+        """Remove the state of producers that have been idle for `producer_id_expiration_ms`."""
         self._guard.ensure_not_nested()
         with self._guard.lock:
             self._guard.ensure_readable()
             self._contents.producers.expire(self._environment.clock())
 
     def close(self) -> None:
-        """Flush, and let go of the files; the next `open` needs no recovery. Closing again does nothing.
+        """Flush, and close the files; the next `open` needs no recovery. Closing again does nothing.
 
-        A forked process closes its copy of a log by this too: nothing happens to the log.
+        In a forked process this closes the copy of the log and does not change the log.
         """
         if self._guard.is_inherited:
             return
@@ -480,9 +481,9 @@ class Log:
         self.is_complete = True
 
     def abandon(self) -> None:
-        """Let go of the files and write nothing, as if the process had died (Kafka: closeHandlers).
+        """Close the files and write nothing, as if the process had died (Kafka: closeHandlers).
 
-        For a log whose disk has failed: the next `open` recovers it. A forked process does nothing to the log by this.
+        For a log whose disk has failed: the next `open` recovers it. In a forked process this does not change the log.
         """
         if self._guard.is_inherited:
             return
@@ -511,11 +512,11 @@ class Log:
         return self._guard.recovery_advice
 
     def recover(self) -> "Log":
-        """Let go of a poisoned log and return what takes its place: checked from the recovery point on.
+        """Close a poisoned log and return a new one, opened again and checked from the recovery point on.
 
-        Use what is returned: this log stays closed. Where that is broken off, the next call goes on with it. Raises as
-        `Log.open` does; LogClosedError in a forked process, and where the log was closed or its directory is gone;
-        DirectoryLockedError for a log of a `LogDirectory`, which has a `recover` of its own.
+        This log stays closed. If the call is interrupted, the next one continues. Raises the errors of `open`;
+        LogClosedError in a forked process, or if the log was closed or its directory no longer exists;
+        DirectoryLockedError for a log of a `LogDirectory`, which has its own `recover`.
 
         >>> log = log.recover()
         """
@@ -551,7 +552,7 @@ class Log:
             self._guard.refuse()
         if self._is_in_directory:
             raise DirectoryLockedError(
-                "the log is one of a LogDirectory, which has to know what takes its place",
+                "the log belongs to a LogDirectory, which has to recover it",
                 file=self.directory,
                 advice=self.recovery_advice,
             )
@@ -567,7 +568,7 @@ class Log:
     def _known_for_successor(self) -> PartitionCheckpoints:
         if not self.directory.is_dir():
             raise LogClosedError(
-                "the log was deleted", file=self.directory, advice="create it anew; nothing is left to be recovered"
+                "the log was deleted", file=self.directory, advice="create it again; there is nothing to recover"
             )
         return PartitionCheckpoints(
             recovery_point=self._contents.recovery_point,
@@ -579,8 +580,8 @@ class Log:
 def _recovery_advice(partition: TopicPartition | None) -> str:
     """Say how to go on where the log is poisoned: one of a `LogDirectory` goes on where the directory knows of it."""
     if partition is None:
-        return "go on with `log = log.recover()`; or `abandon()` it, and open the log again"
-    return f"go on with `log = directory.recover({partition!r})`, `directory` being its LogDirectory"
+        return "continue with `log = log.recover()`; or `abandon()` it, and open the log again"
+    return f"continue with `log = directory.recover({partition!r})`, where `directory` is its LogDirectory"
 
 
 def _lock_alone(lock: DirectoryLock, directory: Path) -> None:

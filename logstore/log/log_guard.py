@@ -133,7 +133,7 @@ class LogGuard:
             raise LogPoisonedError(what, file=self._directory, advice=self.recovery_advice) from failure
         if self.state is CLOSED:
             raise LogClosedError(
-                "the log is closed", file=self._directory, advice="use what has taken its place, or open it again"
+                "the log is closed", file=self._directory, advice="use the log that replaced it, or open it again"
             )
         self.refuse_nested()
 
@@ -145,7 +145,7 @@ class LogGuard:
     def refuse_nested(self) -> NoReturn:
         """Raise ReentrantCallError."""
         raise ReentrantCallError(
-            "the log is in the middle of another call of this thread",
+            "this thread is already in a call of the log",
             file=self._directory,
             advice="do not use it in a signal handler that may interrupt such a call",
         )
@@ -196,7 +196,7 @@ class LogGuard:
         if not isinstance(error, OSError):
             self.poison(self._broken_off(failure))
         elif is_passing(error) and isinstance(failure, OSError) and not is_passing(failure):
-            error.add_note(f"what it had written could not be taken back: {failure}")
+            error.add_note(f"what it had written could not be undone: {failure}")
             self.poison(failure)
         else:
             self.poison(error)
@@ -204,7 +204,7 @@ class LogGuard:
     def _broken_off(self, error: BaseException | None) -> LogPoisonedError:
         by = f" by {_reason(error)}" if error is not None else ""
         return LogPoisonedError(
-            f"a call was broken off{by} before all was done that belongs to it",
+            f"a call was interrupted{by} before it was complete",
             file=self._directory,
             advice=self.recovery_advice,
         )
@@ -215,7 +215,7 @@ class LogGuard:
             self.poison(error)
         elif self._failure is None:
             self.state = OPEN
-            cure = "make space" if error.errno in OUT_OF_SPACE else "let go of what the limit counts, or raise it"
+            cure = "make space" if error.errno in OUT_OF_SPACE else "release what the limit counts, or raise it"
             complete(error, self._directory, f"nothing has changed in the log: {cure}, and do it again")
 
     def poison(self, error: OSError) -> None:
@@ -234,7 +234,7 @@ class LogGuard:
         if not is_first:
             return
         if not isinstance(error, LogStoreError):
-            complete(error, self._directory, f"the log takes nothing more: {self.recovery_advice}")
+            complete(error, self._directory, f"the log refuses writes: {self.recovery_advice}")
         if self._observer is not None:
             self._observer.failed(self._directory, error)
 

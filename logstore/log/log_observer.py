@@ -1,4 +1,4 @@
-"""Hooks for metrics and logging: what happens to a log, told to whoever wants to know."""
+"""Hooks for metrics and logging that report what happens to a log."""
 
 from pathlib import Path
 
@@ -7,31 +7,31 @@ from logstore.recovery.recovery_report import RecoveryReport
 
 
 class LogObserver:
-    """Override what is of interest. Called with the log's lock held: be quick, and raise nothing.
+    """Callbacks for metrics and logging. Called with the log's lock held: be quick, and raise nothing.
 
     A log without an observer pays nothing.
     """
 
     def appended(self, log: Path, info: AppendInfo) -> None:
-        """Hear that batches were written, or found to be duplicates."""
+        """Observe batches that were written, or found to be duplicates."""
 
     def flushed(self, log: Path, recovery_point: int, seconds: float) -> None:
-        """Hear that everything below `recovery_point` is on stable storage."""
+        """Observe that everything below `recovery_point` is on stable storage."""
 
     def rolled(self, log: Path, base_offset: int) -> None:
-        """Hear that a new segment begins."""
+        """Observe that a new segment begins."""
 
     def truncated(self, log: Path, log_end_offset: int, bytes_removed: int) -> None:
-        """Hear that the log's end was taken back, or the whole log begun anew."""
+        """Observe that the log was truncated, or restarted empty."""
 
     def deleted(self, log: Path, base_offset: int, size: int) -> None:
-        """Hear that a segment was deleted, by retention or below the log's start."""
+        """Observe that a segment was deleted, by retention or below the log's start."""
 
     def recovered(self, log: Path, report: RecoveryReport) -> None:
-        """Hear that the log was opened, and what that found."""
+        """Observe that the log was opened, and what recovery did."""
 
     def failed(self, log: Path, error: OSError) -> None:
-        """Hear that the disk failed, and that the log takes no more writes."""
+        """Observe that the disk failed and that the log refuses further writes."""
 
 
 class LogObservers(LogObserver):

@@ -133,7 +133,7 @@ class LogReader:
             f"the log holds offsets {contents.log_start_offset:,} to {contents.end[0]:,}, and not {offset:,}",
             file=self._directory,
             offset=offset,
-            advice="read from its start or its end, or ask by time or epoch where to go on",
+            advice="read from its start or end, or look up an offset by time or epoch",
         )
 
     # --- reading

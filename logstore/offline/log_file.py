@@ -52,7 +52,7 @@ class LogFile:
         self.close()
 
     def close(self) -> None:
-        """Let go of the bytes. They are unmapped when nobody else holds them."""
+        """Release the bytes. They are unmapped once nothing else holds them."""
         self.data = memoryview(b"")
 
     @property

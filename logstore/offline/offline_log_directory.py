@@ -60,11 +60,10 @@ class OfflineLogDirectory:
         return self.path.name
 
     def partitions(self, *, without: Container[str] = ()) -> Iterator[PartitionDirectory]:
-        """Open the live partitions, by name; one that its broker removed since the root was listed is left out.
+        """Open the live partitions, sorted by name, except those in `without`, by their directories' names.
 
-        So are those `without` which it is asked for, by their directories' names.
-
-        Raises OSError where a directory cannot be read.
+        Partitions that a broker removed since the root was listed are ignored. Raises OSError if a directory cannot be
+        read.
         """
         for name in (each for each in self.live_names() if each not in without):
             try:

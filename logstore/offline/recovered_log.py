@@ -25,7 +25,7 @@ class RemovedBatches:
 
 @dataclass(frozen=True, slots=True)
 class RecoveredLog:
-    """The offsets and the epoch history that a broker works with after it loaded this directory (Kafka: LogLoader)."""
+    """The offsets and the epoch history that a broker would have after loading this directory (Kafka: LogLoader)."""
 
     partition: PartitionDirectory
     log_start_offset: int
@@ -45,10 +45,10 @@ class RecoveredLog:
         """Load a log as Kafka would.
 
         After a clean stop only the last segment's headers are read. Otherwise the segments from the recovery point on
-        are checked, batch by batch, and the log ends where the first of them is damaged. A broker may be at work: a
-        tail that changes is read again before it is called damage. Raises epoch.EpochError where the leader-epoch
-        checkpoint cannot be parsed, as Kafka refuses to load the log then, and OSError: FileNotFoundError where a
-        segment was deleted since the directory was listed.
+        are checked, batch by batch, and the log ends at the first damage. A broker may be running: an end that changes
+        is read again before it is reported as damage. Raises epoch.EpochError if the leader-epoch checkpoint cannot be
+        parsed, in which case Kafka refuses to load the log, and OSError: FileNotFoundError if a segment was deleted
+        since the directory was listed.
         """
         return cls.of(partition, RecoveryScan.read(partition), checkpointed_history(partition))
 
@@ -74,7 +74,7 @@ class RecoveredLog:
 
     @property
     def dropped_bytes(self) -> int:
-        """Bytes behind the first damage, which recovery drops; raises OSError."""
+        """Bytes after the first damage, which recovery drops. Raises OSError."""
         if self.damage is None:
             return 0
         return sum(segment.size for segment in self.partition.segments[len(self.segments) - 1 :]) - self.valid_bytes

@@ -1,4 +1,4 @@
-"""How much work opening logs after an unclean stop is, told beforehand."""
+"""An estimate of the work of opening logs after an unclean stop."""
 
 import time
 from bisect import bisect_right

@@ -1,4 +1,4 @@
-"""What opening a log after a crash has found and done: for people, and for `epochlog recover --json`."""
+"""A report of what recovery found and did: for people, and for `epochlog recover --json`."""
 
 from dataclasses import asdict, dataclass, field
 from typing import Any

@@ -26,7 +26,7 @@ class Idle(Protocol):
 
 
 class OpenFiles:
-    """The files that are open, of which those that nobody used lately are closed first.
+    """Limits how many segment files are open: those not used recently are closed first.
 
     A use only sets a flag, so that readers pay nothing: over the limit, files are gone through in the order of their
     opening, those with the flag get a second chance without it, and the first without it is closed.

@@ -1,4 +1,4 @@
-"""What a read of a log returns: bytes that stay where they are."""
+"""The result of a read of a log: bytes that are not copied."""
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import Final
@@ -14,8 +14,8 @@ _NO_BYTES: Final = memoryview(b"")
 class ReadView:
     """Whole batches of one segment, zero-copy (Kafka: FetchDataInfo).
 
-    The bytes stay valid as long as somebody holds `data`, whatever this process does to the log: truncates, deletes,
-    closes or recovers it, or opens it anew. No descriptor is held for them.
+    The bytes stay valid while `data` is referenced, whatever this process does to the log: truncate, delete, close,
+    recover or reopen it. They keep no file descriptor open.
 
     >>> view = log.read(offset, 1 << 20)
     >>> for record in view.records():
@@ -64,9 +64,9 @@ class ReadView:
 
     @property
     def next_offset(self) -> int:
-        """Where to read on: the offset after the last batch, or what was asked for where there is none.
+        """The offset to read next: the one after the last batch, or the requested one if there is no batch.
 
-        The last record may lie before it: control records and aborted transactions have offsets too.
+        The last record may have a lower offset: control records and aborted transactions have offsets too.
         """
         offset = self.offset
         for batch in self.batches():
@@ -78,11 +78,11 @@ class ReadView:
         return read_batches(self.data)
 
     def records(self) -> Iterator[Record]:
-        """Give the records from `offset` on: without control records, and without those of aborted transactions.
+        """Yield the records from `offset` on, without control records and those of aborted transactions.
 
-        Which transactions were aborted is only known of a read with `Isolation.READ_COMMITTED`. Raises as
-        `RecordBatch.records` does, and CorruptBatchError where a checksum does not hold or offsets do not rise: disks
-        and memory lose bits while a log is open, too.
+        Aborted transactions are only known after a read with `Isolation.READ_COMMITTED`. Raises DecompressionError,
+        DecompressionLimitError and CorruptRecordError, and CorruptBatchError if a checksum does not match or offsets do
+        not rise: disks and memory may also lose bits while a log is open.
         """
         skipped = _AbortedProducers(self.aborted_transactions)
         end = 0

@@ -323,7 +323,7 @@ def test_p27_a_truncation_that_is_interrupted_poisons_the_log(tmp_path: Path) ->
 def test_p27_a_log_of_a_directory_is_recovered_by_the_directory_alone(tmp_path: Path) -> None:
     with LogDirectory.open(tmp_path / "root") as directory:
         log = directory.create(TopicPartition("t", 0))
-        with pytest.raises(DirectoryLockedError, match="which has to know what takes its place; go on with"):
+        with pytest.raises(DirectoryLockedError, match="which has to recover it; continue with"):
             log.recover()
         log.append([RECORD])
         recovered = directory.recover(TopicPartition("t", 0))

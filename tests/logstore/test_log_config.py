@@ -32,7 +32,7 @@ def test_numbers_lie_within_kafkas_bounds(name: str) -> None:
         assert getattr(LogConfig(**allowed), name) == value
     for value in (lowest - 1, highest + 1):
         refused: dict[str, Any] = {name: value}
-        with pytest.raises(ValueError, match=f"{name} is {value:,}, and must lie within"):
+        with pytest.raises(ValueError, match=f"{name} is {value:,}, and must be between"):
             LogConfig(**refused)
 
 

@@ -101,14 +101,14 @@ def test_a_log_that_is_full_goes_on_at_a_lower_offset(log: Log) -> None:
 
 @pytest.mark.parametrize("offset", [-1, 2**63 - 1, 2**63, 2**64])
 def test_no_log_goes_on_where_nothing_could_be_appended(log: Log, offset: int) -> None:
-    with pytest.raises(ValueError, match=f"a log cannot go on at offset {offset:,}: pass one from 0 on and below"):
+    with pytest.raises(ValueError, match=f"a log cannot continue at offset {offset:,}: pass one from 0 on and below"):
         log.truncate_fully_and_start_at(offset)
     assert (log.log_start_offset, log.log_end_offset, log.failure) == (LAST - 1, LAST, None)
 
 
 @pytest.mark.parametrize("start", [-1, 11, 2**63, 2**64])
 def test_no_log_starts_before_0_or_after_its_end(log: Log, start: int) -> None:
-    with pytest.raises(ValueError, match=f"a log cannot start at {start:,} and go on at 10: pass one from 0 to 10"):
+    with pytest.raises(ValueError, match=f"a log cannot start at {start:,} and continue at 10: pass one from 0 to 10"):
         log.truncate_fully_and_start_at(10, start)
     assert (log.log_start_offset, log.log_end_offset, log.failure) == (LAST - 1, LAST, None)
     log.truncate_fully_and_start_at(10, 10)

@@ -81,7 +81,7 @@ def test_a_log_that_a_full_disk_poisons_takes_no_other_offline(tmp_path: Path, c
     assert (directory.failure, len(directory.partitions)) == (None, len(PARTITIONS))
     for other in PARTITIONS[1:]:
         directory.log(other).append([RECORD])
-    with pytest.raises(LogPoisonedError, match=r"broken off by (a full disk|OSError)"):
+    with pytest.raises(LogPoisonedError, match=r"interrupted by (a full disk|OSError)"):
         directory.log(FIRST).append([RECORD])
     directory.recover(FIRST).append([RECORD])
     directory.close()
@@ -125,7 +125,7 @@ def test_a_disk_that_fails_as_an_append_is_taken_back_from_a_full_one_takes_the_
     disk.is_failing = True
     with pytest.raises(OSError, match="No space left on device") as told:
         log.append([RECORD])
-    assert "could not be taken back" in told.value.__notes__[0]
+    assert "could not be undone" in told.value.__notes__[0]
     directory.run_periodic()
     assert directory.failure is not None
     assert directory.failure.errno == errno.EIO

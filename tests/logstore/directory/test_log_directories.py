@@ -186,9 +186,9 @@ def test_a_partition_that_two_threads_make_at_once_is_in_one_root(tmp_path: Path
     with LogDirectories.open(roots(tmp_path), config_of) as directories, ThreadPoolExecutor(1) as thread:
         made = thread.submit(directories.create, partition)
         assert is_making.wait(SECONDS)
-        with pytest.raises(PartitionExistsError, match="another call is making the partition orders-0"):
+        with pytest.raises(PartitionExistsError, match="another call is creating the partition orders-0"):
             directories.create(partition)
         other_is_through.set()
         assert made.result() is directories.log(partition)
-        with pytest.raises(PartitionExistsError, match="there is a partition orders-0 already"):
+        with pytest.raises(PartitionExistsError, match="the partition orders-0 already exists"):
             directories.create(partition)

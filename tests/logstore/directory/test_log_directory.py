@@ -589,7 +589,7 @@ def test_a_log_is_recovered_by_its_directory_alone(root: Path, is_poisoned: bool
         recovered = directory.recover(ORDERS)
         recovered.append(records(), leader_epoch=0)
         for stale in (log.recover, lambda: log.append(records(), leader_epoch=0)):
-            with pytest.raises(LogClosedError, match="the log is closed; use what has taken its place"):
+            with pytest.raises(LogClosedError, match="the log is closed; use the log that replaced it"):
                 stale()
     assert checkpoint(root, "recovery-point-offset")[ORDERS] == recovered.log_end_offset
     with pytest.raises(LogClosedError):

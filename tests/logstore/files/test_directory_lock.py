@@ -55,7 +55,9 @@ class TestTheLock:
 
     def test_keeps_the_same_process_out_and_survives_its_try(self, tmp_path: Path) -> None:
         with DirectoryLock.acquire(tmp_path):
-            with pytest.raises(DirectoryLockedError, match="this process itself; use what is open already") as caught:
+            with pytest.raises(
+                DirectoryLockedError, match="this process itself; use the one that is already open"
+            ) as caught:
                 DirectoryLock.acquire(tmp_path)
             assert caught.value.file == str(tmp_path / ".lock")
             assert another_process_locks(tmp_path) != "locked"

@@ -176,7 +176,7 @@ def test_a_truncation_that_is_interrupted_poisons_the_log_for_readers_too(
     with interrupted(disk, "rename"):
         call(log)
     assert isinstance(log.failure, LogPoisonedError)
-    with pytest.raises(LogPoisonedError, match=r"broken off by Interruption .* open the log again"):
+    with pytest.raises(LogPoisonedError, match=r"interrupted by Interruption .* open the log again"):
         lead(log, b"refused")
     for look in (lambda: log.read(0, 100), lambda: log.offset_for_timestamp(TIME)):
         with pytest.raises(LogPoisonedError, match="broken off"):

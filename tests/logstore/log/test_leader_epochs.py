@@ -54,7 +54,9 @@ def test_an_epoch_that_is_over_is_refused_and_nothing_changes(log: Log, epoch: i
         lambda: log.assign_epoch(epoch, 3),
     )
     for append in appends:
-        with pytest.raises(FencedLeaderEpochError, match=f"leader epoch {epoch} is over: epoch 3 leads from offset 2"):
+        with pytest.raises(
+            FencedLeaderEpochError, match=f"leader epoch {epoch} is fenced: epoch 3 leads from offset 2"
+        ):
             append()
     assert (log.epochs.entries, log.log_end_offset, log.failure) == (before, end, None)
     log.append(RECORDS, leader_epoch=3)

@@ -189,7 +189,7 @@ def test_a_closed_log_is_not_recovered(
     log = Log.open(tmp_path / "t-0", checkpoints=checkpoints)
     log.append_batches(batch(0))
     taking_its_place = close(log)
-    with pytest.raises(LogClosedError, match="the log is closed; use what has taken its place, or open it again"):
+    with pytest.raises(LogClosedError, match="the log is closed; use the log that replaced it, or open it again"):
         log.recover()
     if isinstance(taking_its_place, Log):
         taking_its_place.append_batches(batch(3))

@@ -274,5 +274,5 @@ def test_a_root_with_a_partition_that_is_a_link_is_left_as_it_is(how: list[objec
     where = [*how, tmp_path / "new"] if how == ["--output"] else how
     outcome = epochlog("recover", root, *where)
     assert (outcome.status, outcome.out) == (2, "")
-    assert "orders-0: a symbolic link in the place of a partition" in outcome.err
+    assert "orders-0: the partition's directory is a symbolic link" in outcome.err
     assert contents(tmp_path) == before

@@ -230,7 +230,7 @@ def test_nothing_is_done_through_a_symbolic_link_be_its_owner_beside_it_or_where
         before = contents(tmp_path)
         outcome = epochlog(command[0], link, *command[1:], *where)
         assert (outcome.status, outcome.out) == (2, "")
-        assert "orders-0: a symbolic link in the place of a partition, which is not followed; put" in outcome.err
+        assert "orders-0: the partition's directory is a symbolic link, which is not followed; replace" in outcome.err
         assert contents(tmp_path) == before
         assert log.append([Record.of(b"next")]).first_offset == 6
 
