@@ -560,14 +560,14 @@ def test_a_log_that_was_broken_off_takes_no_other_offline_and_leaves_no_mark_of_
     directory = filled(root)
     other = directory.create(TopicPartition("others", 1))
     log = directory.log(ORDERS)
-    log._guard.poison(LogPoisonedError("a call was broken off"))
+    log._guard.poison(LogPoisonedError("a call was interrupted"))
     directory.run_periodic()
     assert directory.failure is None
     other.append(records(), leader_epoch=0)
     recovered = directory.recover(ORDERS)
     assert directory.log(ORDERS) is recovered
     recovered.append(records(), leader_epoch=0)
-    recovered._guard.poison(LogPoisonedError("a call was broken off"))
+    recovered._guard.poison(LogPoisonedError("a call was interrupted"))
     directory.close()
     assert other.is_complete
     assert not (root / ".kafka_cleanshutdown").exists()
@@ -581,7 +581,7 @@ def test_a_log_is_recovered_by_its_directory_alone(root: Path, is_poisoned: bool
     with filled(root) as directory:
         log = directory.log(ORDERS)
         if is_poisoned:
-            log._guard.poison(LogPoisonedError("a call was broken off"))
+            log._guard.poison(LogPoisonedError("a call was interrupted"))
         with pytest.raises(DirectoryLockedError, match=r"`log = directory.recover\(TopicPartition\(.*'orders'"):
             log.recover()
         assert directory.log(ORDERS) is log
@@ -599,7 +599,7 @@ def test_a_log_is_recovered_by_its_directory_alone(root: Path, is_poisoned: bool
 def test_what_a_poisoned_log_of_a_directory_advises_can_be_done_word_for_word(root: Path) -> None:
     with filled(root) as directory:
         log = directory.log(ORDERS)
-        log._guard.poison(LogPoisonedError("a call was broken off"))
+        log._guard.poison(LogPoisonedError("a call was interrupted"))
         with pytest.raises(LogPoisonedError) as refused:
             log.roll()
         (advised,) = re.findall(r"`log = (directory\.recover\(.*\))`", str(refused.value))
@@ -646,6 +646,6 @@ def test_a_log_that_was_deleted_is_not_recovered(tmp_path: Path, comes_back: boo
 def test_a_log_whose_directory_is_gone_is_not_recovered(tmp_path: Path) -> None:
     log = Log.open(tmp_path / "t-0")
     log.directory.rename(tmp_path / "elsewhere")
-    with pytest.raises(LogClosedError, match="nothing is left to be recovered"):
+    with pytest.raises(LogClosedError, match="there is nothing to recover"):
         log.recover()
     assert not log.directory.exists()
