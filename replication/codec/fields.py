@@ -10,23 +10,25 @@ A reader checks each length against what is left before it makes room. It takes 
 is independent of the view.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from struct import Struct, pack, unpack_from
 from typing import Annotated, Any, Final, Generic, NamedTuple, TypeAlias, TypeVar
 from uuid import UUID
 
 T = TypeVar("T")
 U = TypeVar("U")
-MAX_VARINT_SHIFT: Final = 28
-_UUID_SIZE: Final = 16
-_MAX_INT8: Final = 127
+_SHIFTS: Final = (14, 21, 28)
+"""Of the third to the fifth byte of a varint."""
+_MAX_INT32: Final = 0x7FFFFFFF
 _NULL: Final = "a field is null that must not be"
 
 Data: TypeAlias = bytes | memoryview
 Writer: TypeAlias = Callable[[bytearray, T], None]
 Reader: TypeAlias = Callable[[Data, int], tuple[T, int]]
 """Reads at a position, and tells the one after. May raise IndexError, struct.error, OverflowError and ValueError."""
+Rest: TypeAlias = Callable[[Any, Data, int], tuple[T, int]]
+"""Reads what follows a number, given that number; errors as those of a Reader."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,12 +37,25 @@ class FieldType(Generic[T]):
 
     write: Writer[T]
     read: Reader[T]
-    least: int = 1
+    least: int
     """How many bytes a value has at least."""
     letter: str = ""
-    """Of a number: what `struct` calls it."""
+    """What `struct` calls the number that a value begins with: neighbours are unpacked by one call."""
+    rest: Rest[T] | None = None
+    """Reads what follows that number; None where the number is the value."""
+    blanks: Mapping[Any, T] = field(default_factory=dict, compare=False)
+    """The values that nothing follows, by their number: `rest` need not be called for them."""
     legacy: "FieldType[T] | None" = None
     """How versions that are not flexible write it, where that differs."""
+    write_many: Writer[Sequence[T]] | None = None
+    """Writes many, one after another, where that takes less time than one at a time."""
+    read_many: Rest[Sequence[T]] | None = None
+    """Reads so many, one after another, where that takes less time than one at a time."""
+
+    @property
+    def is_number(self) -> bool:
+        """Whether a value is a number of fixed size, and no more."""
+        return bool(self.letter) and self.rest is None
 
     def form(self, *, flexible: bool) -> "FieldType[T]":
         """Return how it is written in versions that are flexible, or that are not."""
@@ -48,12 +63,15 @@ class FieldType(Generic[T]):
 
 
 class _Lengths(NamedTuple):
-    """How lengths are written; -1 stands for null."""
+    """How lengths are written."""
 
     write: Writer[int]
-    read: Reader[int]
-    size: int
-    """In bytes, at least."""
+    """Writes a length, or -1 for null."""
+    letter: str
+    null: int
+    """The number that stands for null; the one after it is a length of 0."""
+    most: int
+    """The largest number that the letter unpacks whole."""
 
 
 def write_uvarint(out: bytearray, value: int) -> None:
@@ -67,13 +85,19 @@ def write_uvarint(out: bytearray, value: int) -> None:
 def read_uvarint(data: Data, position: int) -> tuple[int, int]:
     """Read what `write_uvarint` wrote. Raises IndexError at the end, ValueError after five bytes."""
     byte = data[position]
+    return (byte, position + 1) if byte < 0x80 else _rest_of_uvarint(byte, data, position + 1)
+
+
+def _rest_of_uvarint(value: int, data: Data, position: int) -> tuple[int, int]:
+    """Read on after a first byte above 0x7F; each byte takes off the highest bit of the one before."""
+    byte = data[position]
+    value += byte - 1 << 7
     if byte < 0x80:
-        return byte, position + 1
-    value = byte & 0x7F
-    for shift in range(7, MAX_VARINT_SHIFT + 1, 7):
+        return value, position + 1
+    for shift in _SHIFTS:
         position += 1
         byte = data[position]
-        value |= (byte & 0x7F) << shift
+        value += byte - 1 << shift
         if byte < 0x80:
             return value, position + 1
     raise ValueError("a variable-length integer has more than five bytes")
@@ -81,42 +105,24 @@ def read_uvarint(data: Data, position: int) -> tuple[int, int]:
 
 def converted(kind: FieldType[T], read: Callable[[T], U], write: Callable[[U], T]) -> FieldType[U]:
     """Return a type whose values stand for those of another."""
-    write_plain, read_plain = kind.write, kind.read
+    write_plain, rest_plain = kind.write, kind.rest or _number_itself
 
-    def read_converted(data: Data, position: int) -> tuple[U, int]:
-        value, position = read_plain(data, position)
+    def rest(number: Any, data: Data, position: int) -> tuple[U, int]:
+        value, position = rest_plain(number, data, position)
         return read(value), position
 
     legacy = converted(kind.legacy, read, write) if kind.legacy else None
-    return FieldType(lambda out, value: write_plain(out, write(value)), read_converted, kind.least, legacy=legacy)
+    return _beginning(kind.letter, lambda out, value: write_plain(out, write(value)), rest, legacy=legacy)
 
 
 def array(item: FieldType[T]) -> FieldType[tuple[T, ...]]:
     """Many of an item, in order; never null."""
-    return required(optional_array(item))
+    return _both(lambda lengths, flexible: _many(lengths, item.form(flexible=flexible), optional=False))
 
 
 def optional_array(item: FieldType[T]) -> FieldType[tuple[T, ...] | None]:
     """Many of an item, in order, or null."""
-    return _both(lambda lengths, flexible: _many(lengths, item.form(flexible=flexible)))
-
-
-def required(kind: FieldType[T | None]) -> FieldType[T]:
-    """Refuse null."""
-    write_any, read_any = kind.write, kind.read
-
-    def write(out: bytearray, value: T) -> None:
-        if value is None:
-            raise ValueError(_NULL)
-        write_any(out, value)
-
-    def read(data: Data, position: int) -> tuple[T, int]:
-        value, position = read_any(data, position)
-        if value is None:
-            raise ValueError(_NULL)
-        return value, position
-
-    return FieldType(write, read, kind.least, legacy=required(kind.legacy) if kind.legacy else None)
+    return _both(lambda lengths, flexible: _many(lengths, item.form(flexible=flexible), optional=True))
 
 
 def nullable(struct: FieldType[T]) -> FieldType[T | None]:
@@ -128,156 +134,185 @@ def nullable(struct: FieldType[T]) -> FieldType[T | None]:
         if value is not None:
             write_present(out, value)
 
-    def read(data: Data, position: int) -> tuple[T | None, int]:
-        return (None, position + 1) if data[position] > _MAX_INT8 else read_present(data, position + 1)
+    def rest(number: int, data: Data, position: int) -> tuple[T | None, int]:
+        return (None, position) if number < 0 else read_present(data, position)
 
-    return FieldType(write, read)
+    return _beginning("b", write, rest)
+
+
+def _number_itself(number: Any, _: Data, position: int) -> tuple[Any, int]:
+    return number, position
+
+
+def _beginning(
+    letter: str,
+    write: Writer[Any],
+    rest: Rest[Any] | None = None,
+    *,
+    blanks: Mapping[Any, Any] | None = None,
+    legacy: FieldType[Any] | None = None,
+) -> FieldType[Any]:
+    """Return the type of values that begin with a number."""
+    layout = Struct(f">{letter}")
+    unpack, size, rest_of = layout.unpack_from, layout.size, rest or _number_itself
+
+    def read(data: Data, position: int) -> tuple[Any, int]:
+        return rest_of(unpack(data, position)[0], data, position + size)
+
+    return FieldType(write, read, size, letter, rest, blanks or {}, legacy)
 
 
 def _number(letter: str) -> FieldType[Any]:
-    layout = Struct(f">{letter}")
-    size = layout.size
-    encode, decode = layout.pack, layout.unpack_from
+    pack = Struct(f">{letter}").pack
 
     def write(out: bytearray, value: Any) -> None:
-        out += encode(value)
+        out += pack(value)
 
-    def read(data: Data, position: int) -> tuple[Any, int]:
-        return decode(data, position)[0], position + size
-
-    return FieldType(write, read, size, letter)
-
-
-def _legacy_lengths(letter: str) -> _Lengths:
-    number = _number(letter)
-    return _Lengths(number.write, number.read, number.least)
+    return _beginning(letter, write)
 
 
 def _write_compact_length(out: bytearray, length: int) -> None:
     write_uvarint(out, length + 1)
 
 
-def _read_compact_length(data: Data, position: int) -> tuple[int, int]:
-    byte = data[position]
-    if byte < 0x80:
-        return byte - 1, position + 1
-    number, position = read_uvarint(data, position)
-    return number - 1, position
+def _legacy_lengths(letter: str) -> _Lengths:
+    return _Lengths(_number(letter).write, letter, -1, _MAX_INT32)
 
 
-_COMPACT: Final = _Lengths(_write_compact_length, _read_compact_length, 1)
+_COMPACT: Final = _Lengths(_write_compact_length, "B", 0, 0x7F)
 _SHORT: Final = _legacy_lengths("h")
 _LONG: Final = _legacy_lengths("i")
 
 
-def _check(length: int, size: int, data: Data, position: int) -> None:
-    """Refuse a length of items of at least `size` bytes each, unless so many can follow."""
-    if length * size > len(data) - position:
-        raise ValueError(f"{length:,} items of {size} bytes or more do not fit into the {len(data) - position:,} left")
+def _counted(
+    lengths: _Lengths, write_items: Writer[Any], read_items: Rest[Any], *, least: int, nothing: Any, optional: bool
+) -> FieldType[Any]:
+    """Return the type of items with their count before them, each of at least so many bytes.
+
+    Here and nowhere else a length is read: no reader of items is called before they are seen to fit into what is left.
+    """
+    write_length, letter, null, most = lengths
+
+    def write(out: bytearray, value: Any) -> None:
+        if value is None and not optional:
+            raise ValueError(_NULL)
+        write_length(out, -1 if value is None else len(value))
+        if value:
+            write_items(out, value)
+
+    def rest(number: int, data: Data, position: int) -> tuple[Any, int]:
+        if number > most:
+            number, position = _rest_of_uvarint(number, data, position)
+        length = number - null - 1
+        if length <= 0:
+            return _empty(length, nothing, optional=optional), position
+        left = len(data) - position
+        if length * least > left:
+            raise ValueError(f"{length:,} items of {least} bytes or more do not fit into the {left:,} left")
+        return read_items(length, data, position)
+
+    blanks = {null: None, null + 1: nothing} if optional else {null + 1: nothing}
+    return _beginning(letter, write, rest, blanks=blanks)
 
 
-def _empty(length: int, nothing: T) -> T | None:
+def _empty(length: int, nothing: T, *, optional: bool) -> T | None:
     """Return what has no items, or null."""
     if length < -1:
         raise ValueError(f"a length of {length:,} items is no length")
+    if length < 0 and not optional:
+        raise ValueError(_NULL)
     return None if length < 0 else nothing
 
 
-def _bytes(lengths: _Lengths) -> FieldType[Any]:
-    write_length, read_length, least = lengths
+def _append(out: bytearray, value: bytes | memoryview) -> None:
+    out += value
 
-    def write(out: bytearray, value: bytes | memoryview | None) -> None:
-        write_length(out, -1 if value is None else len(value))
-        out += value or b""
 
-    def read(data: Data, position: int) -> tuple[bytes | None, int]:
-        length, position = read_length(data, position)
-        if length <= 0:
-            return _empty(length, b""), position
-        _check(length, 1, data, position)
+def _bytes(lengths: _Lengths, *, optional: bool) -> FieldType[Any]:
+    def read(length: int, data: Data, position: int) -> tuple[bytes, int]:
         end = position + length
         return bytes(data[position:end]), end
 
-    return FieldType(write, read, least)
+    return _counted(lengths, _append, read, least=1, nothing=b"", optional=optional)
 
 
-def _string(lengths: _Lengths) -> FieldType[Any]:
-    write_length, read_length, least = lengths
-
-    def write(out: bytearray, value: str | None) -> None:
-        encoded = None if value is None else value.encode()
-        write_length(out, -1 if encoded is None else len(encoded))
-        out += encoded or b""
-
-    def read(data: Data, position: int) -> tuple[str | None, int]:
-        length, position = read_length(data, position)
-        if length <= 0:
-            return _empty(length, ""), position
-        _check(length, 1, data, position)
+def _string(lengths: _Lengths, *, optional: bool) -> FieldType[Any]:
+    def read(length: int, data: Data, position: int) -> tuple[str, int]:
         end = position + length
         return str(data[position:end], "utf-8"), end
 
-    return FieldType(write, read, least)
+    encoded = _counted(lengths, _append, read, least=1, nothing="", optional=optional)
+    write_encoded = encoded.write
+
+    def write(out: bytearray, value: str | None) -> None:
+        write_encoded(out, None if value is None else value.encode())
+
+    return replace(encoded, write=write)
 
 
-def _int32s(lengths: _Lengths) -> FieldType[Any]:
-    write_length, read_length, least = lengths
+def _int32s(lengths: _Lengths, *, optional: bool) -> FieldType[Any]:
+    def write(out: bytearray, values: tuple[int, ...]) -> None:
+        out += pack(f">{len(values)}i", *values)
 
-    def write(out: bytearray, values: tuple[int, ...] | None) -> None:
-        write_length(out, -1 if values is None else len(values))
-        out += pack(f">{len(values)}i", *values) if values else b""
-
-    def read(data: Data, position: int) -> tuple[tuple[int, ...] | None, int]:
-        length, position = read_length(data, position)
-        if length <= 0:
-            return _empty(length, ()), position
-        _check(length, 4, data, position)
+    def read(length: int, data: Data, position: int) -> tuple[tuple[int, ...], int]:
         return unpack_from(f">{length}i", data, position), position + 4 * length
 
-    return FieldType(write, read, least)
+    return _counted(lengths, write, read, least=4, nothing=(), optional=optional)
 
 
-def _many(lengths: _Lengths, item: FieldType[Any]) -> FieldType[Any]:
-    write_length, read_length, least = lengths
-    write_item, read_item, size = item.write, item.read, item.least
+def _many(lengths: _Lengths, item: FieldType[Any], *, optional: bool) -> FieldType[Any]:
+    write_many, read_many = item.write_many or _write_each(item), item.read_many or _read_each(item)
 
-    def write(out: bytearray, values: tuple[Any, ...] | None) -> None:
-        write_length(out, -1 if values is None else len(values))
-        for value in values or ():
-            write_item(out, value)
-
-    def read(data: Data, position: int) -> tuple[tuple[Any, ...] | None, int]:
-        length, position = read_length(data, position)
-        if length <= 0:
-            return _empty(length, ()), position
-        _check(length, size, data, position)
-        values = []
-        for _ in range(length):
-            value, position = read_item(data, position)
-            values.append(value)
+    def read(count: int, data: Data, position: int) -> tuple[tuple[Any, ...], int]:
+        values, position = read_many(count, data, position)
         return tuple(values), position
 
-    return FieldType(write, read, least)
+    return _counted(lengths, write_many, read, least=item.least, nothing=(), optional=optional)
 
 
-def _both(made: Callable[[_Lengths, bool], FieldType[Any]]) -> FieldType[Any]:
+def _write_each(item: FieldType[T]) -> Writer[Sequence[T]]:
+    write_item = item.write
+
+    def write(out: bytearray, values: Sequence[T]) -> None:
+        for value in values:
+            write_item(out, value)
+
+    return write
+
+
+def _read_each(item: FieldType[T]) -> Rest[Sequence[T]]:
+    read_item = item.read
+
+    def read(count: int, data: Data, position: int) -> tuple[list[T], int]:
+        values = []
+        for _ in range(count):
+            value, position = read_item(data, position)
+            values.append(value)
+        return values, position
+
+    return read
+
+
+def _both(made: Callable[[_Lengths, bool], FieldType[Any]], legacy: _Lengths = _LONG) -> FieldType[Any]:
     """Return what is made of the lengths of both forms."""
-    return replace(made(_COMPACT, True), legacy=made(_LONG, False))
-
-
-def _read_uuid(data: Data, position: int) -> tuple[UUID, int]:
-    end = position + _UUID_SIZE
-    return UUID(bytes=bytes(data[position:end])), end
+    return replace(made(_COMPACT, True), legacy=made(legacy, False))
 
 
 def _write_uuid(out: bytearray, value: UUID) -> None:
     out += value.bytes
 
 
-_UUID: Final[FieldType[UUID]] = FieldType(_write_uuid, _read_uuid, _UUID_SIZE)
-_STRING: Final[FieldType[Any]] = replace(_string(_COMPACT), legacy=_string(_SHORT))
-_BYTES: Final = _both(lambda lengths, _: _bytes(lengths))
-_INT32S: Final = _both(lambda lengths, _: _int32s(lengths))
+def _uuid(found: bytes, _: Data, position: int) -> tuple[UUID, int]:
+    return UUID(bytes=found), position
+
+
+_UUID: Final[FieldType[UUID]] = _beginning("16s", _write_uuid, _uuid)
+_STRING: Final = _both(lambda lengths, _: _string(lengths, optional=False), _SHORT)
+_OPTIONAL_STRING: Final = _both(lambda lengths, _: _string(lengths, optional=True), _SHORT)
+_BYTES: Final = _both(lambda lengths, _: _bytes(lengths, optional=False))
+_OPTIONAL_BYTES: Final = _both(lambda lengths, _: _bytes(lengths, optional=True))
+_INT32S: Final = _both(lambda lengths, _: _int32s(lengths, optional=False))
+_OPTIONAL_INT32S: Final = _both(lambda lengths, _: _int32s(lengths, optional=True))
 
 Bool = Annotated[bool, _number("?")]
 Int8 = Annotated[int, _number("b")]
@@ -287,18 +322,18 @@ Int32 = Annotated[int, _number("i")]
 Int64 = Annotated[int, _number("q")]
 Float64 = Annotated[float, _number("d")]
 Uuid = Annotated[UUID, _UUID]
-String = Annotated[str, required(_STRING)]
-OptionalString = Annotated[str | None, _STRING]
-OptionalLegacyString = Annotated[str | None, _string(_SHORT)]
+String = Annotated[str, _STRING]
+OptionalString = Annotated[str | None, _OPTIONAL_STRING]
+OptionalLegacyString = Annotated[str | None, _string(_SHORT, optional=True)]
 """Also in flexible versions, as in the headers of requests."""
-Bytes = Annotated[bytes, required(_BYTES)]
-Records = Annotated[bytes | memoryview, required(_BYTES)]
+Bytes = Annotated[bytes, _BYTES]
+Records = Annotated[bytes | memoryview, _BYTES]
 """Read as bytes, written from a view too."""
-OptionalRecords = Annotated[bytes | memoryview | None, _BYTES]
-OptionalBytes = Annotated[bytes | None, _BYTES]
-Int32s = Annotated[tuple[int, ...], required(_INT32S)]
-OptionalInt32s = Annotated[tuple[int, ...] | None, _INT32S]
+OptionalRecords = Annotated[bytes | memoryview | None, _OPTIONAL_BYTES]
+OptionalBytes = Annotated[bytes | None, _OPTIONAL_BYTES]
+Int32s = Annotated[tuple[int, ...], _INT32S]
+OptionalInt32s = Annotated[tuple[int, ...] | None, _OPTIONAL_INT32S]
 Uuids = Annotated[tuple[UUID, ...], array(_UUID)]
 OptionalUuids = Annotated[tuple[UUID, ...] | None, optional_array(_UUID)]
-Strings = Annotated[tuple[str, ...], array(required(_STRING))]
-OptionalStrings = Annotated[tuple[str, ...] | None, optional_array(required(_STRING))]
+Strings = Annotated[tuple[str, ...], array(_STRING)]
+OptionalStrings = Annotated[tuple[str, ...] | None, optional_array(_STRING)]

@@ -37,7 +37,7 @@ def read_part(codec: Codec[T], data: Data, name: str) -> tuple[T, int]:
     """Read a message that bytes begin with, and tell where it ends; errors as those of `read_message`."""
     try:
         return codec.read(data, 0)
-    except LookupError as error:
+    except (LookupError, struct.error) as error:
         raise malformed(name)(f"{name} ends after {len(data):,} bytes, amid a field") from error
     except _REFUSALS as error:
         raise malformed(name)(f"{name} of {len(data):,} bytes cannot be read: {error}") from error

@@ -42,6 +42,12 @@ class Row(NamedTuple):
     tagged: Annotated[Int64, Since(2, ignorable=True), Tag(3)] = 9
 
 
+class Rows(NamedTuple):
+    """Of nothing else."""
+
+    rows: Annotated[tuple[Row, ...], Structs(Row)]
+
+
 NO_ID = UUID(int=0)
 FIRST = Row(0)
 
@@ -120,6 +126,34 @@ def test_each_version_has_its_own_fields(version: int, row: Row, message: str) -
 def test_what_a_version_lacks_has_its_default_when_it_is_read() -> None:
     assert _read(Row, _written(Row(1, 2, 3, 4, 5), 0), 0) == Row(1, 2, -1, 4, 9)
     assert _read(Row, _written(Row(1, 2, 3, 4, 5), 2), 2) == Row(1, 7, 3, 4, 5)
+
+
+@given(st.lists(st.tuples(int32, st.sampled_from([9, 5])), max_size=4), versions)
+def test_many_rows_stand_one_after_another_with_tags_or_without(numbers: list[tuple[int, int]], version: int) -> None:
+    many = tuple(Row(index, tagged=tagged) for index, tagged in numbers)
+    data = _written(Rows(many), version)
+    flexible = version >= FLEXIBLE_SINCE
+    length = bytes([len(many) + 1]) if flexible else len(many).to_bytes(4)
+    assert data == length + b"".join(_written(row, version) for row in many) + bytes(flexible)
+    told = Rows(tuple(row if flexible else row._replace(tagged=9) for row in many))
+    assert _read(Rows, data, version) == told
+    assert _read(Rows, memoryview(data), version) == told
+
+
+@pytest.mark.parametrize("version", [0, 3])
+def test_rows_that_are_refused_alone_are_refused_among_many(version: int) -> None:
+    class Strict(NamedTuple):
+        number: Int32
+        strict: Annotated[Int32, Since(1)] = 5
+
+    class Many(NamedTuple):
+        rows: Annotated[tuple[Strict, ...], Structs(Strict)]
+
+    if version == 0:
+        with pytest.raises(ValueError, match="this version has no strict, which is 6"):
+            _written(Many((Strict(1), Strict(1, 6))), version)
+    else:
+        assert _read(Many, _written(Many((Strict(1, 6),)), version), version) == Many((Strict(1, 6),))
 
 
 def test_what_a_version_lacks_and_may_not_leave_out_is_refused() -> None:
