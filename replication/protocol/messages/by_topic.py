@@ -1,5 +1,6 @@
 """Partitions grouped by topic, as requests carry them."""
 
+from collections import defaultdict
 from collections.abc import Iterable
 from typing import TypeVar
 
@@ -10,7 +11,7 @@ T = TypeVar("T")
 
 def by_topic(partitions: Iterable[tuple[TopicPartition, T]]) -> dict[str, list[tuple[int, T]]]:
     """Group what is known of partitions under their topics, in the order given."""
-    topics: dict[str, list[tuple[int, T]]] = {}
+    topics: dict[str, list[tuple[int, T]]] = defaultdict(list)
     for (topic, partition), value in partitions:
-        topics.setdefault(topic, []).append((partition, value))
+        topics[topic].append((partition, value))
     return topics

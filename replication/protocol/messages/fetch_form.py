@@ -1,6 +1,6 @@
 """The fields of Fetch in all versions, and what our terms make of them."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Annotated, Any, Final, NamedTuple
 from uuid import UUID
@@ -107,16 +107,16 @@ class _Fetched(NamedTuple):
     high_watermark: Int64
     last_stable_offset: Int64 = -1
     log_start_offset: Annotated[Int64, Since(5, ignorable=True)] = -1
-    diverging_epoch: Annotated[_EpochEndOffset, Struct(_EpochEndOffset), Since(12, ignorable=True), Tag(0)] = _NO_END
-    current_leader: Annotated[LeaderIdAndEpoch, Struct(LeaderIdAndEpoch), Since(12, ignorable=True), Tag(1)] = (
-        _NO_LEADER
-    )
-    snapshot_id: Annotated[SnapshotId, Struct(SnapshotId), Since(12, ignorable=True), Tag(2)] = _NO_SNAPSHOT
     aborted_transactions: Annotated[
         tuple[AbortedTransaction, ...] | None, Structs(AbortedTransaction, optional=True)
     ] = None
     preferred_read_replica: Annotated[Int32, Since(11, ignorable=True)] = -1
     records: OptionalRecords = None
+    diverging_epoch: Annotated[_EpochEndOffset, Struct(_EpochEndOffset), Since(12, ignorable=True), Tag(0)] = _NO_END
+    current_leader: Annotated[LeaderIdAndEpoch, Struct(LeaderIdAndEpoch), Since(12, ignorable=True), Tag(1)] = (
+        _NO_LEADER
+    )
+    snapshot_id: Annotated[SnapshotId, Struct(SnapshotId), Since(12, ignorable=True), Tag(2)] = _NO_SNAPSHOT
 
 
 class _FetchedTopic(NamedTuple):
@@ -150,7 +150,7 @@ def _encode_request(request: FetchRequest, version: int) -> _Request:
         request.session_id,
         request.session_epoch,
         tuple(
-            _Topic(topic, _id(topic, request.topic_ids, version), tuple(_asked(*entry) for entry in entries))
+            _Topic(topic, _id(topic, request.topic_ids, version), _asked(entries))
             for topic, entries in by_topic(request.partitions.items()).items()
         ),
         tuple(
@@ -163,10 +163,20 @@ def _encode_request(request: FetchRequest, version: int) -> _Request:
     )
 
 
-def _asked(index: int, asked: FetchPartition) -> Any:
-    """Return a _Partition, as the plain tuple that is made in a quarter of its time."""
-    offset, max_bytes, leader_epoch, fetched_epoch, log_start, directory, high_watermark = asked
-    return index, leader_epoch, offset, fetched_epoch, log_start, max_bytes, directory, high_watermark
+def _asked(entries: Iterable[tuple[int, FetchPartition]]) -> Any:
+    """Return each as a _Partition: as the plain tuple that is made in a quarter of its time."""
+    return [
+        (index, leader_epoch, offset, fetched_epoch, log_start, max_bytes, directory, high_watermark)
+        for index, (
+            offset,
+            max_bytes,
+            leader_epoch,
+            fetched_epoch,
+            log_start,
+            directory,
+            high_watermark,
+        ) in entries
+    ]
 
 
 def _id(topic: str, topic_ids: Mapping[str, UUID], version: int) -> UUID:
@@ -234,12 +244,12 @@ def _fetched(index: int, told: FetchedPartition) -> _Fetched:
         told.high_watermark,
         told.last_stable_offset,
         told.log_start_offset,
-        _NO_END if told.diverging_epoch is None else _EpochEndOffset(*told.diverging_epoch),
-        told.current_leader or _NO_LEADER,
-        told.snapshot_id or _NO_SNAPSHOT,
         told.aborted_transactions,
         told.preferred_read_replica,
         told.records,
+        _NO_END if told.diverging_epoch is None else _EpochEndOffset(*told.diverging_epoch),
+        told.current_leader or _NO_LEADER,
+        told.snapshot_id or _NO_SNAPSHOT,
     )
 
 
@@ -256,14 +266,38 @@ def _decode_response(fields: _Response, version: int) -> FetchResponse:
 
 
 def _response(fields: _Response, topics: list[tuple[str, _FetchedTopic]]) -> FetchResponse:
-    partitions = {
-        TopicPartition(name, told.partition): _told(told) for name, topic in topics for told in topic.partitions
-    }
     return FetchResponse(
         error=code_of(fields.error),
         session_id=fields.session_id,
         throttle_time_ms=fields.throttle_time_ms,
-        partitions=partitions,
+        partitions={
+            TopicPartition(name, index): FetchedPartition(
+                code_of(error),
+                high_watermark,
+                log_start,
+                records or b"",
+                None if diverging is _NO_END or diverging.epoch < 0 else EndOffset(*diverging),
+                None if leader is _NO_LEADER or leader.leader_id < 0 else leader,
+                None if snapshot is _NO_SNAPSHOT or snapshot.end_offset < 0 else snapshot,
+                stable,
+                aborted,
+                preferred,
+            )
+            for name, topic in topics
+            for (
+                index,
+                error,
+                high_watermark,
+                stable,
+                log_start,
+                aborted,
+                preferred,
+                records,
+                diverging,
+                leader,
+                snapshot,
+            ) in topic.partitions
+        },
         leaders={node_id: Address(host, port) for node_id, host, port, _ in fields.endpoints},
     )
 
@@ -277,22 +311,6 @@ def _asked_name(topic: _FetchedTopic, topic_names: Mapping[UUID, str], version: 
         raise MalformedResponseError(
             f"the answer to Fetch holds a topic of id {topic.id}, which was not asked for"
         ) from None
-
-
-def _told(fields: _Fetched) -> FetchedPartition:
-    _, error, high_watermark, stable, log_start, diverging, leader, snapshot, aborted, preferred, records = fields
-    return FetchedPartition(
-        code_of(error),
-        high_watermark,
-        log_start,
-        records or b"",
-        None if diverging is _NO_END or diverging.epoch < 0 else EndOffset(*diverging),
-        None if leader is _NO_LEADER or leader.leader_id < 0 else leader,
-        None if snapshot is _NO_SNAPSHOT or snapshot.end_offset < 0 else snapshot,
-        stable,
-        aborted,
-        preferred,
-    )
 
 
 API_KEY: Final = fetch.API_KEY
