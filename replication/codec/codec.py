@@ -69,6 +69,8 @@ class Structs:
     kind: type[Any]
     optional: bool = False
     """Whether it may be null."""
+    plain: bool = False
+    """Whether NamedTuples are read as the plain tuples that are made and unpacked in less time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +87,7 @@ class Field:
 
 _Write: TypeAlias = Callable[[bytearray, Any], None]
 _Unpack: TypeAlias = Callable[[Data, int], tuple[Any, ...]]
+_Make: TypeAlias = Callable[[Sequence[Any]], Any]
 _Step: TypeAlias = tuple[_Unpack, int, Mapping[Any, Any], Rest[Any]]
 """Unpacks numbers of so many bytes, of which the last begins a field: its blanks, and what reads the rest of it."""
 
@@ -109,7 +112,9 @@ class Codec(Generic[T]):
         ]
         self._writes: Final = [_write_of(kind, run) for run in _runs(plain)]
         self._steps, self._last = _steps(plain, flexible=flexible)
-        self._make: Final = _maker(kind, every, [*plain, *(field for _, field in tagged)])
+        present = [*plain, *(field for _, field in tagged)]
+        self._make: Final = _maker(kind, every, present)
+        self._make_plain: Final = _maker(kind, every, present, tuple)
         self.least: Final = sum(field.type.least for field in plain) + flexible
         """The size of the smallest value, in bytes."""
         self._row: Final = _row(plain, flexible=flexible)
@@ -137,7 +142,7 @@ class Codec(Generic[T]):
 
         Tags that are not known are passed over, as later versions may bring them.
         """
-        (value,), position = self._read_each(1, data, position)
+        (value,), position = self._read_each(1, data, position, self._make)
         return value, position
 
     def write_many(self, out: bytearray, values: Sequence[T]) -> None:
@@ -150,20 +155,27 @@ class Codec(Generic[T]):
 
     def read_many(self, count: int, data: Data, position: int) -> tuple[Sequence[T], int]:
         """Read so many values, where as many of the smallest fit into what is left; errors as those of `read`."""
+        return self._read_many(count, data, position, self._make)
+
+    def read_many_plain(self, count: int, data: Data, position: int) -> tuple[Sequence[T], int]:
+        """Do what `read_many` does, but return plain tuples, not those of the class."""
+        return self._read_many(count, data, position, self._make_plain)
+
+    def _read_many(self, count: int, data: Data, position: int, make: _Make) -> tuple[Sequence[T], int]:
         row = self._row
         if row is None:
-            return self._read_each(count, data, position)
+            return self._read_each(count, data, position, make)
         end = position + count * row.size
         rows = memoryview(data)[position:end]
         if self._flexible and any(rows[row.size - 1 :: row.size].tobytes()):
-            return self._read_each(count, data, position)
+            return self._read_each(count, data, position, make)
         found: Iterable[tuple[Any, ...]] = row.iter_unpack(rows)
         if self._rest:
             found = (numbers + self._rest for numbers in found)
-        return tuple(map(self._make, found)), end
+        return tuple(map(make, found)), end
 
-    def _read_each(self, count: int, data: Data, position: int) -> tuple[list[T], int]:
-        steps, flexible, rest, make = self._steps, self._flexible, self._rest, self._make
+    def _read_each(self, count: int, data: Data, position: int, make: _Make) -> tuple[list[T], int]:
+        steps, flexible, rest = self._steps, self._flexible, self._rest
         unpack_last, last_size = self._last.unpack_from, self._last.size
         made = []
         for _ in range(count):
@@ -237,9 +249,10 @@ def codec_of(kind: type[T], version: int, *, flexible: bool = True) -> Codec[T]:
     return codec
 
 
-def struct_type(codec: Codec[T]) -> FieldType[T]:
-    """Return the type of fields that hold what a codec writes."""
-    return FieldType(codec.write, codec.read, codec.least, write_many=codec.write_many, read_many=codec.read_many)
+def struct_type(codec: Codec[T], *, plain: bool = False) -> FieldType[T]:
+    """Return the type of fields that hold what a codec writes; many of them can be read as plain tuples."""
+    read_many = codec.read_many_plain if plain else codec.read_many
+    return FieldType(codec.write, codec.read, codec.least, write_many=codec.write_many, read_many=read_many)
 
 
 def _fields(kind: Any, version: int, *, flexible: bool) -> Iterable[Field]:
@@ -269,9 +282,10 @@ def _defaults(kind: Any) -> dict[str, Any]:
 def _type(mark: FieldType[Any] | Struct | Structs, version: int, *, flexible: bool) -> FieldType[Any]:
     if isinstance(mark, FieldType):
         return mark.form(flexible=flexible)
-    one = struct_type(codec_of(mark.kind, version, flexible=flexible))
+    codec = codec_of(mark.kind, version, flexible=flexible)
     if isinstance(mark, Struct):
-        return one
+        return struct_type(codec)
+    one = struct_type(codec, plain=mark.plain)
     return (optional_array if mark.optional else array)(one).form(flexible=flexible)
 
 
@@ -348,12 +362,12 @@ def _lacked(kind: Any, every: Iterable[Field]) -> tuple[Any, ...]:
     return tuple(field.default for field in every if not field.present) if issubclass(kind, tuple) else ()
 
 
-def _maker(kind: Any, every: Sequence[Field], present: Sequence[Field]) -> Callable[[Sequence[Any]], Any]:
+def _maker(kind: Any, every: Sequence[Field], present: Sequence[Field], make: _Make | None = None) -> _Make:
     """Return what makes a value of the fields that are present, and then those that are `_lacked`."""
     names = [field.name for field in present]
     if not issubclass(kind, tuple):
         return lambda values: kind(**dict(zip(names, values, strict=True)))
-    make = partial(tuple.__new__, kind)  # what `kind._make` does, in half of its time
+    make = make or partial(tuple.__new__, kind)  # what `kind._make` does, in half of its time
     names += [field.name for field in every if not field.present]
     if names == [*kind._fields]:
         return make

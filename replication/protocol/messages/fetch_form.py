@@ -122,7 +122,7 @@ class _Fetched(NamedTuple):
 class _FetchedTopic(NamedTuple):
     name: Annotated[String, Until(12)] = ""
     id: Annotated[Uuid, Since(13, ignorable=True)] = NO_ID
-    partitions: Annotated[tuple[_Fetched, ...], Structs(_Fetched)] = ()
+    partitions: Annotated[tuple[_Fetched, ...], Structs(_Fetched, plain=True)] = ()
 
 
 class _Endpoint(NamedTuple):

@@ -83,7 +83,7 @@ class _Answer(NamedTuple):
 
 class _Answers(NamedTuple):
     topic: String
-    partitions: Annotated[tuple[_Answer, ...], Structs(_Answer)]
+    partitions: Annotated[tuple[_Answer, ...], Structs(_Answer, plain=True)]
 
 
 class _Response(NamedTuple):

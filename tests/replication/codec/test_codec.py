@@ -140,6 +140,18 @@ def test_many_rows_stand_one_after_another_with_tags_or_without(numbers: list[tu
     assert _read(Rows, memoryview(data), version) == told
 
 
+@pytest.mark.parametrize("version", range(4))
+@pytest.mark.parametrize("tagged", [9, 5])
+def test_rows_can_be_read_as_plain_tuples_of_all_their_fields(version: int, tagged: int) -> None:
+    class PlainRows(NamedTuple):
+        rows: Annotated[tuple[Row, ...], Structs(Row, plain=True)]
+
+    data = _written(Rows((Row(1, tagged=tagged),)), version)
+    (row,) = _read(PlainRows, data, version).rows  # type: ignore[attr-defined]
+    assert type(row) is tuple
+    assert row == _read(Row, _written(Row(1, tagged=tagged), version), version)
+
+
 @pytest.mark.parametrize("version", [0, 3])
 def test_rows_that_are_refused_alone_are_refused_among_many(version: int) -> None:
     class Strict(NamedTuple):
