@@ -9,7 +9,7 @@ from types import FrameType
 from typing import Final
 
 import pytest
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, Phase, settings
 
 from tests.campaign import REPORT, run_seed
 from tests.longest import place
@@ -19,6 +19,11 @@ settings.register_profile(
     deadline=None,  # machines are noisy, and no test asserts on a clock
     suppress_health_check=[HealthCheck.too_slow],
     print_blob=True,
+)
+settings.register_profile(
+    "mutants",
+    settings.get_profile("epochlog"),
+    phases=[Phase.explicit, Phase.generate],  # that a test fails says enough: no smaller example is looked for
 )
 settings.load_profile("epochlog")
 

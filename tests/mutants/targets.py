@@ -1,0 +1,78 @@
+"""Which files get faults, and which tests must notice them: what mirrors a file first, then what uses it. None needs Java.
+
+Not here: kernels and what compiles and finds them, which are tested in programs of their own (`epoch/kernel.py`,
+`kernel_cache.py`, `fingerprint.py`, `belonging.py`), or beside their plain twins.
+"""
+
+from typing import Final
+
+EPOCH: Final = "tests/epoch"
+FETCHER: Final = "tests/replication/fetcher"
+LOG: Final = "tests/logstore/log"
+RECOVERY: Final = "tests/logstore/recovery"
+
+HISTORY: Final = (f"{EPOCH}/test_history.py", f"{EPOCH}/test_cache.py")
+CACHE: Final = (f"{EPOCH}/test_cache.py", f"{EPOCH}/test_cache_interruptions.py", f"{EPOCH}/test_crash.py")
+CHECKPOINT: Final = (f"{EPOCH}/test_checkpoint.py", f"{EPOCH}/test_crash.py")
+FOLLOWING: Final = (
+    f"{FETCHER}/test_fetcher.py",
+    f"{FETCHER}/test_setbacks.py",
+    f"{FETCHER}/test_scenarios.py",
+    f"{FETCHER}/test_following_machine.py",
+    f"{FETCHER}/test_leader_changes.py",
+    f"{FETCHER}/test_throttle.py",
+)
+LIVE_LOG: Final = (
+    f"{LOG}/test_leader_epochs.py",
+    f"{LOG}/test_log_poison.py",
+    f"{LOG}/test_log_state_machine.py",
+    "tests/logstore/test_durability.py",
+)
+LOADER: Final = (
+    f"{RECOVERY}/test_log_loader.py",
+    f"{RECOVERY}/test_left_over_files.py",
+    f"{RECOVERY}/test_segment_split.py",
+    f"{RECOVERY}/test_recovery_estimate.py",
+    "tests/logstore/test_durability.py",
+)
+
+TARGETS: Final[dict[str, tuple[str, ...]]] = {
+    "epoch/bulk.py": (f"{EPOCH}/test_bulk.py",),
+    "epoch/cache.py": CACHE,
+    "epoch/checkpoint.py": CHECKPOINT,
+    "epoch/checkpoint_columns.py": CHECKPOINT,
+    "epoch/filesystem.py": (f"{EPOCH}/test_filesystem.py", *CHECKPOINT),
+    "epoch/forked.py": (f"{EPOCH}/test_forked.py", f"{EPOCH}/test_cache.py"),
+    "epoch/history.py": HISTORY,
+    "epoch/resource_limits.py": ("tests/logstore/test_resource_limits.py",),
+    "epoch/truncation.py": (f"{EPOCH}/test_truncation.py",),
+    "epoch/trusted_file.py": (f"{EPOCH}/test_trusted_file.py",),
+    "logstore/log/leader_epochs.py": LIVE_LOG,
+    "logstore/log/truncation.py": LIVE_LOG,
+    "logstore/recovery/left_over_files.py": LOADER,
+    "logstore/recovery/log_loader.py": LOADER,
+    "logstore/recovery/recovery_estimate.py": (f"{RECOVERY}/test_recovery_estimate.py",),
+    "logstore/recovery/recovery_report.py": LOADER,
+    "logstore/recovery/segment_recovery.py": LOADER,
+    "logstore/recovery/segment_split.py": LOADER,
+    "replication/controller/partition_change.py": (
+        "tests/replication/controller/test_cases.py",
+        "tests/replication/controller/test_controller.py",
+        "tests/replication/controller/test_elections.py",
+        "tests/replication/controller/test_simulation.py",
+    ),
+    "replication/fetcher/due_partitions.py": FOLLOWING,
+    "replication/fetcher/fetch_rules.py": (*FOLLOWING, f"{FETCHER}/test_against_plan.py"),
+    "replication/fetcher/fetch_session.py": (f"{FETCHER}/test_fetch_session.py", *FOLLOWING),
+    "replication/fetcher/fetch_state.py": FOLLOWING,
+    "replication/fetcher/fetched_batches.py": (f"{FETCHER}/test_fetched_batches.py",),
+    "replication/fetcher/fetcher.py": FOLLOWING,
+    "replication/fetcher/following.py": FOLLOWING,
+    "replication/fetcher/leader_changes.py": FOLLOWING,
+    "replication/fetcher/leader_doubts.py": FOLLOWING,
+    "replication/fetcher/log_state.py": FOLLOWING,
+    "replication/fetcher/open_fetch.py": FOLLOWING,
+    "replication/fetcher/open_questions.py": FOLLOWING,
+    "replication/fetcher/setbacks.py": FOLLOWING,
+    "replication/fetcher/throttle.py": FOLLOWING,
+}

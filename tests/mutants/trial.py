@@ -1,0 +1,108 @@
+"""Runs tests on the code with one fault, in a process of its own that is forked once everything is imported."""
+
+import gc
+import os
+import resource
+import signal
+import sys
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from select import select
+from tempfile import TemporaryDirectory
+from time import monotonic
+from types import FunctionType
+from typing import Final
+
+import pytest
+
+from tests.mutants.mutant import PROJECT, Mutant
+
+OPTIONS: Final = ("-x", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", "--hypothesis-profile=mutants")
+MOST_MEMORY: Final = 4 << 30
+"""A fault may ask for memory without end."""
+
+
+class Outcome(StrEnum):
+    """What became of a mutant."""
+
+    KILLED = "killed"
+    SURVIVED = "survived"
+    LISTED = "listed"
+    TIMED_OUT = "timed out"
+
+
+@dataclass(frozen=True)
+class Trial:
+    """Tests to run on a mutant; without one, they must pass."""
+
+    tests: tuple[str, ...]
+    seconds: float
+    mutant: Mutant | None = None
+
+
+def collect(tests: Iterable[str]) -> None:
+    """Import all tests, with what they test."""
+    if pytest.main([*OPTIONS, "--collect-only", "-qq", *tests]):
+        raise SystemExit("the tests cannot be collected")
+
+
+def outcomes(trials: Iterable[Trial], workers: int) -> Iterator[tuple[Trial, Outcome, float]]:
+    """Run trials, several at a time, and give each as it ends, with the seconds that it took."""
+    running: dict[int, tuple[Trial, int, float]] = {}
+    waiting = iter(trials)
+    while True:
+        while len(running) < workers and (trial := next(waiting, None)) is not None:
+            pid = _start(trial)
+            running[os.pidfd_open(pid)] = trial, pid, monotonic()
+        if not running:
+            return
+        ended = select(list(running), [], [], 0.2)[0]
+        for handle, (trial, pid, started) in list(running.items()):
+            took = monotonic() - started
+            if handle not in ended and took < trial.seconds:
+                continue
+            with suppress(ProcessLookupError):
+                os.killpg(pid, signal.SIGKILL)  # with all that the tests have started
+            status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+            os.close(handle)
+            del running[handle]
+            outcome = Outcome.KILLED if status else Outcome.SURVIVED
+            yield trial, outcome if handle in ended else Outcome.TIMED_OUT, took
+
+
+def _start(trial: Trial) -> int:
+    pid = os.fork()
+    if pid == 0:
+        status = 1
+        try:
+            os.setpgid(0, 0)
+            status = _run(trial)
+        finally:
+            os._exit(status)
+    with suppress(PermissionError, ProcessLookupError):
+        os.setpgid(pid, pid)
+    return pid
+
+
+def _run(trial: Trial) -> int:
+    resource.setrlimit(resource.RLIMIT_DATA, (MOST_MEMORY, MOST_MEMORY))
+    with TemporaryDirectory() as place, (Path(place) / "output").open("w") as output:
+        for stream in (1, 2):
+            os.dup2(output.fileno(), stream)
+        os.environ["HYPOTHESIS_STORAGE_DIRECTORY"] = place
+        if trial.mutant is not None:
+            put_in_place(trial.mutant)
+        sys.stdout.flush()
+        return int(pytest.main([*OPTIONS, f"--basetemp={place}/tests", *trial.tests]))
+
+
+def put_in_place(mutant: Mutant) -> None:
+    """Give the function its code with the fault, wherever it was imported to, and however decorated."""
+    file, code = str(PROJECT / mutant.file), mutant.code
+    for function in [each for each in gc.get_objects() if isinstance(each, FunctionType)]:
+        old = function.__code__
+        if (old.co_filename, old.co_qualname, old.co_firstlineno) == (file, code.co_qualname, code.co_firstlineno):
+            function.__code__ = code
