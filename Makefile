@@ -12,8 +12,8 @@ RESULTS := build/bench/results
 OLDEST := build/oldest
 
 .DEFAULT_GOAL := help
-.PHONY: help setup java browser unpacker demo test test-long test-oldest test-nojit test-filesystems lint format bench \
-  bench-report bench-floors bench-compare clean
+.PHONY: help setup java browser unpacker demo test test-long test-oldest test-nojit test-filesystems mutants lint format \
+  bench bench-report bench-floors bench-compare clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -74,6 +74,10 @@ test-filesystems: setup ## power loss on ext4, xfs and btrfs (minutes; root, loo
 	@tests/install filesystems
 	$(BIN)/python -m pip install --quiet -c constraints.txt --group filesystems
 	$(BIN)/python -m tests.filesystems $(KINDS)
+
+mutants: setup ## faults put into the code, which the tests must notice (an hour or two, without Java); SHARE=20 for a twentieth
+	$(BIN)/epochlog warm > /dev/null
+	$(BIN)/python -m tests.mutants --shares $(or $(SHARE),1) $(FILES)
 
 lint: setup ## ruff, mypy, import contracts
 	$(BIN)/ruff check

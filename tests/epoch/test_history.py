@@ -106,6 +106,18 @@ def test_truncating_the_start_moves_the_covering_entry(history: EpochHistory, of
         assert cut is history
 
 
+def test_no_log_ends_before_offset_0_so_nothing_is_truncated_to() -> None:
+    history = EpochHistory([(2, 10), (5, 30)])
+    assert history.truncate_to(-1) is history
+    assert history.truncate_to(0).entries == []
+
+
+def test_the_last_epoch_and_offset_there_can_be_are_taken() -> None:
+    last = (2**31 - 1, 2**63 - 1)
+    assert EpochHistory([(1, 2)]).assign(*last).entries == [(1, 2), last]
+    assert EpochHistory([(1, 2), last]).entries == [(1, 2), last]
+
+
 def test_the_latest_epoch_at_or_after_its_start_changes_nothing() -> None:
     history = EpochHistory([(2, 10), (5, 30)])
     assert history.assign(5, 30) is history
@@ -140,13 +152,15 @@ def test_edges_of_a_history() -> None:
     assert history != [(2, 10), (5, 30)]
 
 
-@pytest.mark.parametrize(("epoch", "start"), [(-1, 3), (2, -3), (2**31, 0), (0, 2**63)])
+@pytest.mark.parametrize(("epoch", "start"), [(-1, 3), (2, -1), (2**31, 0), (2**31, 3), (0, 2**63), (2, 2**63)])
 def test_what_no_leader_can_have_is_refused(epoch: int, start: int) -> None:
     with pytest.raises(InvalidEpochEntryError, match=rf"epoch {epoch} cannot start at offset {start}") as refused:
         EpochHistory([(1, 2)]).assign(epoch, start)
     assert (refused.value.epoch, refused.value.start_offset) == (epoch, start)
     with pytest.raises(ValueError, match="cannot start"):
         EpochHistory([(1, 2), (epoch, start)])
+    with pytest.raises(ValueError, match="cannot start"):
+        EpochHistory([(epoch, start)])
 
 
 # --- recovery
@@ -242,3 +256,8 @@ def test_an_entry_whose_truncation_was_lost_goes_where_the_log_has_grown_past_it
     grown = [(1, 0), (2, 10), (2, 15), (2, 25)]
     found = stale.reconcile(grown, log_start_offset=0, log_end_offset=30)
     assert found.entries == [(1, 0), (2, 10)]
+
+
+def test_an_entry_goes_that_a_batch_of_an_earlier_epoch_at_its_start_contradicts() -> None:
+    stale = EpochHistory([(5, 10)])
+    assert stale.reconcile([(3, 10)], log_start_offset=0, log_end_offset=20).entries == [(3, 10)]

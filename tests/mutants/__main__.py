@@ -53,16 +53,15 @@ def sound_runs(tests: Iterable[str], workers: int) -> dict[str, float]:
 def trial_outcomes(chosen: Iterable[Mutant], seconds: Mapping[str, float], workers: int) -> Outcomes:
     """Try each mutant, and tell of each that no test noticed."""
     reasons, counts = listed(), defaultdict[str, Counter[Outcome]](Counter)
-    limits = {file: 10 + 5 * sum(seconds.get(test, 0) for test in tests) for file, tests in TARGETS.items()}
+    limits = {file: 10 + 3 * sum(seconds.get(test, 0) for test in tests) for file, tests in TARGETS.items()}
     trials = (Trial(TARGETS[mutant.file], limits[mutant.file], mutant) for mutant in chosen)
-    for trial, outcome, _ in outcomes(trials, workers):
+    for trial, found, _ in outcomes(trials, workers):
         mutant = trial.mutant
         assert mutant is not None
-        if outcome is Outcome.SURVIVED and mutant.name in reasons:
-            outcome = Outcome.LISTED
+        outcome = Outcome.LISTED if found is Outcome.SURVIVED and mutant.name in reasons else found
         counts[mutant.file][outcome] += 1
         if outcome is not Outcome.KILLED:
-            print(f"{outcome}: {mutant.file}:{mutant.line} {mutant.function}: {mutant.before} -> {mutant.after}", flush=True)
+            print(f"{outcome}: line {mutant.line} of {mutant.name}", flush=True)
     return counts
 
 

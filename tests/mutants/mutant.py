@@ -162,7 +162,6 @@ def _first_line(node: ast.AST) -> str:
     return ast.unparse(node).partition("\n")[0]
 
 
-
 def _codes(code: CodeType, name: str, function: ast.FunctionDef) -> Iterator[CodeType]:
     """Find a function in what was compiled, among others of its name such as a property's setter."""
     first = min(function.lineno, *(each.lineno for each in function.decorator_list), function.lineno)

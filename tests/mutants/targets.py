@@ -1,7 +1,8 @@
-"""Which files get faults, and which tests must notice them: what mirrors a file first, then what uses it. None needs Java.
+"""Which files get faults, and which tests must notice them: what mirrors a file first, then what uses it.
 
-Not here: kernels and what compiles and finds them, which are tested in programs of their own (`epoch/kernel.py`,
-`kernel_cache.py`, `fingerprint.py`, `belonging.py`), or beside their plain twins.
+None of these tests needs Java. Not here: kernels, which are tested beside their plain twins, what compiles and finds
+them (`epoch/kernel.py`, `kernel_cache.py`, `fingerprint.py`, `belonging.py`), and limits on files and memory
+(`epoch/resource_limits.py`): the tests of those start programs, which a fault in this process does not reach.
 """
 
 from typing import Final
@@ -44,7 +45,6 @@ TARGETS: Final[dict[str, tuple[str, ...]]] = {
     "epoch/filesystem.py": (f"{EPOCH}/test_filesystem.py", *CHECKPOINT),
     "epoch/forked.py": (f"{EPOCH}/test_forked.py", f"{EPOCH}/test_cache.py"),
     "epoch/history.py": HISTORY,
-    "epoch/resource_limits.py": ("tests/logstore/test_resource_limits.py",),
     "epoch/truncation.py": (f"{EPOCH}/test_truncation.py",),
     "epoch/trusted_file.py": (f"{EPOCH}/test_trusted_file.py",),
     "logstore/log/leader_epochs.py": LIVE_LOG,
