@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from epoch import CheckpointError, EndOffset, EpochHistory, InvalidEpochEntryError, LeaderEpochFileCache
+from epoch.errors import InheritedError
 from epoch.filesystem import FileSystem
 from tests.disk import FailingDisk
 
@@ -202,3 +203,40 @@ def test_threads_that_change_and_read_see_whole_histories(tmp_path: Path) -> Non
     cache.flush()
     assert torn == []
     assert LeaderEpochFileCache.open(tmp_path).entries == cache.entries
+
+
+def test_a_forked_process_is_told_whose_file_it_may_not_change(tmp_path: Path) -> None:
+    cache = LeaderEpochFileCache.open(tmp_path)
+    cache.disown()
+    with pytest.raises(InheritedError, match=f"^{tmp_path / FILE}: the epochs are those of the process"):
+        cache.truncate_to(0)
+    in_memory = LeaderEpochFileCache()
+    in_memory.disown()
+    assert in_memory.assign(1, 10)
+
+
+@pytest.mark.parametrize(
+    "forget",
+    [
+        lambda cache: cache.truncate_to(15),
+        lambda cache: cache.truncate_from_start(15),
+        lambda cache: cache.restore(EpochHistory([(1, 10)])),
+    ],
+    ids=["truncate_to", "truncate_from_start", "restore"],
+)
+def test_what_is_forgotten_waits_for_the_file(tmp_path: Path, forget: Callable[[LeaderEpochFileCache], object]) -> None:
+    cache = LeaderEpochFileCache.open(tmp_path)
+    cache.assign_many([(1, 10), (2, 20)])
+    forget(cache)
+    assert cache.pending
+    cache.flush()
+    assert not cache.pending
+    assert LeaderEpochFileCache.open(tmp_path).entries == cache.entries
+
+
+def test_forgetting_in_memory_only_leaves_the_file(tmp_path: Path) -> None:
+    cache = LeaderEpochFileCache.open(tmp_path)
+    cache.assign(1, 10)
+    cache.clear()
+    assert (cache.entries, cache.pending) == ([], False)
+    assert text(tmp_path) == "0\n1\n1 10\n"

@@ -121,6 +121,16 @@ def line_in_error(data: bytes) -> int:
     return 0
 
 
+@pytest.mark.parametrize("bits", [32, 64])
+def test_numbers_are_those_of_java(bits: int) -> None:
+    least, largest = -(2 ** (bits - 1)), 2 ** (bits - 1) - 1
+    for number in (least, -2, -1, 0, largest):
+        assert parse_number(str(number), bits=bits, path=PLACE, line=3) == number
+    for number in (least - 1, largest + 1):
+        with pytest.raises(CheckpointError, match=f"{number} does not fit {bits} bits"):
+            parse_number(str(number), bits=bits, path=PLACE, line=3)
+
+
 def test_fields_may_be_text() -> None:
     [row] = parse_checkpoint_lines(b"0\n1\nmy-topic 3 42\n", path=PLACE, fields=3)
     assert row.fields == ("my-topic", "3", "42")
