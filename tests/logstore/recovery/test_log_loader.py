@@ -71,6 +71,7 @@ class TestAfterACrash:
         (tail,) = loaded.report.dropped
         assert (tail.file, tail.position) == (file(directory, 30).name, len(whole))
         assert tail.reason == "the file ends inside a batch"
+        assert loaded.report.dropped_bytes == len(batches(60, 1, epoch=4)) - 5
         assert loaded.report.changed
 
     def test_the_log_ends_at_the_first_damage_and_later_segments_go(self, directory: Path) -> None:
@@ -86,6 +87,17 @@ class TestAfterACrash:
         ]
         assert not file(directory, 30).exists()
         assert loaded.epochs.entries == [EpochEntry(1, 0)]
+
+    def test_what_is_dropped_is_reported_in_the_order_of_the_log(self, directory: Path) -> None:
+        for base_offset in (60, 63):
+            file(directory, base_offset).write_bytes(batches(base_offset, 1, epoch=4))
+        damaged = bytearray(file(directory, 30).read_bytes())
+        damaged[-1] ^= 1
+        file(directory, 30).write_bytes(damaged)
+        report = load(directory).report
+        assert [tail.file for tail in report.dropped] == [file(directory, base).name for base in (30, 60, 63)]
+        assert report.dropped[1].position == 0
+        assert report.dropped_bytes == 3 * len(batches(60, 1, epoch=4))
 
     def test_what_lies_below_the_recovery_point_is_not_read(self, directory: Path) -> None:
         load(directory)
