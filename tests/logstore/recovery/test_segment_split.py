@@ -7,10 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from epoch.filesystem import REAL
 from logstore.log_config import LogConfig
 from logstore.offline.log_file import LogFile
 from logstore.recovery.log_loader import LoadedLog, load_log
-from logstore.recovery.segment_split import Part, plan_split
+from logstore.recovery.segment_split import Part, plan_split, write_parts
 from tests.logstore.batches import batch, record
 
 FARTHEST = 2**31 - 1
@@ -110,6 +111,15 @@ CONFIG = LogConfig(index_interval_bytes=0)
 
 def overflowing() -> bytes:
     return a_batch(100) + a_batch(102) + a_batch(FAR, 1) + a_batch(2 * FAR, 1) + a_batch(2 * FAR + 3)
+
+
+def test_what_an_earlier_attempt_left_is_written_over(directory: Path) -> None:
+    write(directory, 100, overflowing())
+    position = 2 * len(a_batch(100))
+    (directory / f"{FAR:020d}.log.cleaned").write_bytes(b"left over")
+    write_parts(directory, 100, (Part(100, 0), Part(FAR, position)), REAL)
+    assert (directory / f"{100:020d}.log.swap").read_bytes() == overflowing()[:position]
+    assert (directory / f"{FAR:020d}.log.swap").read_bytes() == overflowing()[position:]
 
 
 class TestLoading:

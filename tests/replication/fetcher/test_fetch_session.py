@@ -70,6 +70,18 @@ def test_then_it_names_only_what_changed() -> None:
     assert (request.session_id, request.session_epoch) == (7, 1)
 
 
+def test_after_a_failed_fetch_another_session_begins_and_goes_on() -> None:
+    session = begun(PARTITIONS[0])
+    session.failed()
+    request = next_request(session)
+    assert dict(request.partitions) == {PARTITIONS[0]: at(0)}
+    assert request.session_epoch == 0
+    assert session.answered(request, FetchResponse(session_id=8, partitions={PARTITIONS[0]: NOTHING})) == ""
+    put(session, PARTITIONS[0], 3)
+    request = next_request(session)
+    assert (request.session_id, request.session_epoch) == (8, 1)
+
+
 def test_nothing_to_fetch_is_no_fetch() -> None:
     session = begun(PARTITIONS[0])
     session.drop(PARTITIONS[0])
