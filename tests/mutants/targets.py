@@ -16,6 +16,7 @@ HISTORY: Final = (f"{EPOCH}/test_history.py", f"{EPOCH}/test_cache.py")
 CACHE: Final = (f"{EPOCH}/test_cache.py", f"{EPOCH}/test_cache_interruptions.py", f"{EPOCH}/test_crash.py")
 CHECKPOINT: Final = (f"{EPOCH}/test_checkpoint.py", f"{EPOCH}/test_crash.py")
 FOLLOWING: Final = (
+    f"{FETCHER}/test_following.py",
     f"{FETCHER}/test_fetcher.py",
     f"{FETCHER}/test_setbacks.py",
     f"{FETCHER}/test_scenarios.py",

@@ -202,6 +202,30 @@ def test_how_far_a_silent_leader_is_ahead_is_known_from_what_it_told_before(logs
     assert standing(fetcher).lag == 0
 
 
+def test_a_silent_leader_may_be_ahead(logs: Logs) -> None:
+    write(logs("leader"), 0, b"a", b"b")
+    leader = leading(logs, 0)
+    fetcher = Fetcher()
+    fetcher.follow(PARTITION, logs("follower"), 0)
+    catch_up(fetcher, leader)
+    fetcher.follow(PARTITION, logs("another follower"), 0)
+    (request,) = fetcher.requests(fetcher.confirmed_at + 1)
+    assert isinstance(request, FetchRequest)
+    fetcher.take(request, FetchResponse(session_id=request.session_id, partitions={}), fetcher.confirmed_at + 1)
+    assert standing(fetcher).lag == 2
+
+
+def test_who_follows_the_same_leader_with_the_same_log_goes_on(logs: Logs) -> None:
+    write(logs("leader"), 0, b"a", b"b")
+    fetcher = Fetcher()
+    fetcher.follow(PARTITION, logs("follower"), 0)
+    catch_up(fetcher, leading(logs, 0))
+    state = standing(fetcher)
+    assert fetcher.follow(PARTITION, logs("follower"), 0) is state
+    assert fetcher.follow(PARTITION, logs("another follower"), 0).fetch_offset == 0
+    assert fetcher.forget(PARTITION) is logs("another follower")
+
+
 # --- truncating
 
 
@@ -524,6 +548,30 @@ def test_a_disk_that_fails_fails_its_partition_alone(logs: Logs) -> None:
     assert "closed" in standing(fetcher).reason
     assert told.events == [("failed", PARTITION)]
     assert fetcher.is_caught_up(OTHER, 0)
+
+
+class Breaking(Unsynced):
+    """A disk that takes no more records once it is broken."""
+
+    is_broken = False
+
+    def write(self, descriptor: int, data: bytes | bytearray | memoryview) -> None:
+        if self.is_broken:
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
+        super().write(descriptor, data)
+
+
+def test_a_disk_that_takes_no_records_fails_the_partition_at_once(logs: Logs, tmp_path: Path) -> None:
+    write(logs("leader"), 0, b"a")
+    leader, disk = leading(logs, 0), Breaking()
+    (tmp_path / "breaking").mkdir()
+    log = Log.open(tmp_path / "breaking" / str(PARTITION), CONFIG, filesystem=disk)
+    fetcher = Fetcher()
+    fetcher.follow(PARTITION, log, 0)
+    disk.is_broken = True
+    exchange(fetcher, leader)
+    assert standing(fetcher).phase is Phase.FAILED
+    log.abandon()
 
 
 def test_a_leader_that_is_gone_puts_all_in_doubt(logs: Logs) -> None:
