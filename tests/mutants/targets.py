@@ -73,7 +73,7 @@ TARGETS: Final[dict[str, tuple[str, ...]]] = {
     "replication/fetcher/leader_changes.py": FOLLOWING,
     "replication/fetcher/leader_doubts.py": FOLLOWING,
     "replication/fetcher/log_state.py": FOLLOWING,
-    "replication/fetcher/open_fetch.py": FOLLOWING,
+    "replication/fetcher/open_fetch.py": (f"{FETCHER}/test_open_fetch.py", *FOLLOWING),
     "replication/fetcher/open_questions.py": FOLLOWING,
     "replication/fetcher/setbacks.py": FOLLOWING,
     "replication/fetcher/throttle.py": FOLLOWING,

@@ -1,0 +1,67 @@
+"""The one fetch that is open: when the next comes, and what a failure means for it."""
+
+import pytest
+
+from logstore import TopicPartition
+from replication.fetcher.fetch_observer import FetchObserver
+from replication.fetcher.fetch_session import FetchSession
+from replication.fetcher.fetcher_settings import FetcherSettings
+from replication.fetcher.open_fetch import OpenFetch
+from replication.protocol.error_code import ErrorCode
+from replication.protocol.messages.fetch import FetchedPartition, FetchPartition, FetchRequest, FetchResponse
+
+PARTITION = TopicPartition("orders", 0)
+ANSWER = FetchResponse(session_id=7, partitions={PARTITION: FetchedPartition(ErrorCode.NONE, 0)})
+BACK_OFF = 1_000
+
+
+@pytest.fixture
+def session() -> FetchSession:
+    session = FetchSession()
+    session.put(PARTITION, FetchPartition(0, 1 << 20))
+    return session
+
+
+@pytest.fixture
+def fetch(session: FetchSession) -> OpenFetch:
+    return OpenFetch(session, FetcherSettings(), FetchObserver())
+
+
+def asked(fetch: OpenFetch, now: int) -> FetchRequest:
+    request = fetch.ask(now)
+    assert request is not None
+    return request
+
+
+def test_one_fetch_is_open_at_a_time(fetch: OpenFetch) -> None:
+    assert fetch.due_at(5) == 5
+    request = asked(fetch, 5)
+    assert (fetch.due_at(6), fetch.ask(6)) == (None, None)
+    assert fetch.answered(request, ANSWER, 9, BACK_OFF) == (5, "")
+    assert fetch.answered(request, ANSWER, 9, BACK_OFF) == (None, "")
+    assert fetch.due_at(9) == 9
+    assert asked(fetch, 9).session_epoch == 1
+
+
+def test_with_nothing_to_fetch_no_fetch_is_due(fetch: OpenFetch, session: FetchSession) -> None:
+    session.drop(PARTITION)
+    assert (fetch.due_at(5), fetch.ask(5)) == (None, None)
+
+
+def test_after_a_failure_all_is_fetched_in_another_session(fetch: OpenFetch) -> None:
+    fetch.answered(asked(fetch, 0), ANSWER, 1, BACK_OFF)
+    late = asked(fetch, 2)
+    fetch.failed()
+    assert fetch.answered(late, ANSWER, 3, BACK_OFF) == (None, "")
+    request = asked(fetch, 3)
+    assert (request.session_epoch, list(request.partitions)) == (0, [PARTITION])
+
+
+@pytest.mark.parametrize(("asked_ms", "due_at"), [(1, 11), (300, 310)])
+def test_over_its_quota_a_follower_is_silent_as_long_as_it_is_asked_to_be(
+    fetch: OpenFetch, asked_ms: int, due_at: int
+) -> None:
+    over_quota = FetchResponse(throttle_time_ms=asked_ms, partitions={})
+    assert fetch.answered(asked(fetch, 10), over_quota, 10, BACK_OFF) == (None, "")
+    assert (fetch.due_at(10), fetch.ask(due_at - 1)) == (due_at, None)
+    assert asked(fetch, due_at)
