@@ -77,7 +77,7 @@ test-filesystems: setup ## power loss on ext4, xfs and btrfs (minutes; root, loo
 
 mutants: setup ## faults put into the code, which the tests must notice (an hour or two, without Java); SHARE=20 for a twentieth
 	$(BIN)/epochlog warm > /dev/null
-	$(BIN)/python -m tests.mutants --shares $(or $(SHARE),1) $(FILES)
+	$(BIN)/python -m tests.mutants --shares $(or $(SHARE),1) --least $(or $(LEAST),0.95) $(FILES)
 
 lint: setup ## ruff, mypy, import contracts
 	$(BIN)/ruff check

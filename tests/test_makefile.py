@@ -46,7 +46,7 @@ def dry_run(target: str, tmp_path: Path) -> str:
     return subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=True).stdout
 
 
-@pytest.mark.parametrize("target", [*TOOLS, "setup", "lint", "bench", "bench-floors"])
+@pytest.mark.parametrize("target", [*TOOLS, "setup", "lint", "mutants", "bench", "bench-floors"])
 def test_each_prerequisite_is_made_by_a_rule_or_is_a_file(target: str) -> None:
     known = rules()
     assert target in known
