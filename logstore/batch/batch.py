@@ -5,7 +5,7 @@ from typing import Final, NoReturn
 
 import crc32c
 
-from epoch.history import MAX_OFFSET as MAX_OFFSET  # noqa: PLC0414  read from here too
+from epoch.history import MAX_OFFSET
 from logstore.batch.batch_attributes import (
     CODEC_BITS,
     CONTROL_BIT,
@@ -16,9 +16,7 @@ from logstore.batch.batch_attributes import (
     TimestampType,
 )
 from logstore.batch.compression.codec import Codec, decompress
-from logstore.batch.layout import CRC_START, HEADER, LENGTH_AT
-from logstore.batch.layout import HEADER_SIZE as HEADER_SIZE  # noqa: PLC0414  read from here too
-from logstore.batch.layout import LOG_OVERHEAD as LOG_OVERHEAD  # noqa: PLC0414  read from here too
+from logstore.batch.layout import CRC_START, HEADER, HEADER_SIZE, LENGTH_AT, LOG_OVERHEAD
 from logstore.batch.record import Record
 from logstore.batch.record_decoder import decode_records
 from logstore.errors import (

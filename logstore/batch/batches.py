@@ -9,7 +9,6 @@ from logstore.batch.legacy_batch import SMALLEST_MESSAGE, LegacyBatch
 
 Batch = RecordBatch | LegacyBatch
 
-MAGIC_POSITION: Final = MAGIC_AT
 _MAGIC_END: Final = MAGIC_AT + 1
 
 

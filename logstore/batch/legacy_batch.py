@@ -22,7 +22,7 @@ from logstore.batch.batch_attributes import (
     TimestampType,
 )
 from logstore.batch.compression.codec import Codec, decompress
-from logstore.batch.layout import LOG_OVERHEAD
+from logstore.batch.layout import LOG_OVERHEAD, MAGIC_AT
 from logstore.batch.record import Record
 from logstore.errors import (
     CorruptBatchError,
@@ -35,9 +35,11 @@ from logstore.errors import (
 _HEADER: Final = Struct(">qiIbb")
 _INT32: Final = Struct(">i")
 _INT64: Final = Struct(">q")
-_CRC_START: Final = 16
-_FIELDS: Final = {0: 18, 1: 26}
-"""Where the key's length stands, by magic: magic 1 puts a timestamp before it."""
+_CRC_START: Final = MAGIC_AT
+_TIMESTAMP_AT: Final = _HEADER.size
+"""Only in magic 1."""
+_FIELDS: Final = {0: _TIMESTAMP_AT, 1: _TIMESTAMP_AT + _INT64.size}
+"""Where the key's length stands, by magic."""
 SMALLEST_MESSAGE: Final = 26
 """Bytes of a message of magic 0 with neither key nor value."""
 
@@ -95,7 +97,7 @@ class LegacyBatch:
         if self.size > left:
             refuse_torn(left, self.size, position, file)
         self.base_timestamp = self.max_timestamp = (
-            _INT64.unpack_from(data, position + 18)[0] if self.magic else NO_TIMESTAMP
+            _INT64.unpack_from(data, position + _TIMESTAMP_AT)[0] if self.magic else NO_TIMESTAMP
         )
         self.data = data
         self.position = position

@@ -3,14 +3,13 @@
 from array import array
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from struct import Struct
 from typing import Final, Self
 
 from epoch.filesystem import REAL, FileSystem
 from logstore.append.append_fast_path import Buffer, follow_kernel
 from logstore.append.append_info import AppendInfo
-from logstore.batch.batch import HEADER_SIZE, LOG_OVERHEAD
-from logstore.batch.batches import MAGIC_POSITION, Batch, read_batch, read_batches
+from logstore.batch.batches import Batch, read_batch, read_batches
+from logstore.batch.layout import HEADER_SIZE, LOG_OVERHEAD, MAGIC_AT, header_of
 from logstore.file_name import FileKind, file_name
 from logstore.files.index_slots import MAX_RELATIVE_OFFSET
 from logstore.indexes.live_offset_index import LiveOffsetIndex
@@ -25,9 +24,8 @@ from logstore.segment.segment_reader import SegmentReader
 
 DELETED_SUFFIX: Final = ".deleted"
 
-# Base offset, length, last offset delta, largest timestamp: all that a walk from batch to batch looks at.
-_TIMES: Final = Struct(">qi4xb6xi8xq")
-_unpack_times: Final = _TIMES.unpack_from
+# All that the search for the largest timestamp looks at.
+_unpack_times: Final = header_of("base_offset", "length", "last_offset_delta", "max_timestamp").unpack_from
 
 _ENTRY: Final = array("q", (0, 0, 0, 0))
 # Half the cost of calling a NamedTuple's class, once an append.
@@ -328,8 +326,8 @@ class LiveSegment:
         last = self.indexes.time.last
         timestamp, offset = last
         data, position = self.file.data(), self.indexes.offset.lookup(last.offset)
-        while position < size and data[position + MAGIC_POSITION] == 2:
-            base_offset, length, _, delta, reached = _unpack_times(data, position)
+        while position < size and data[position + MAGIC_AT] == 2:
+            base_offset, length, delta, reached = _unpack_times(data, position)
             if reached > timestamp:
                 timestamp, offset = reached, base_offset + delta
             position += length + LOG_OVERHEAD

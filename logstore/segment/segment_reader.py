@@ -1,16 +1,15 @@
 """Finds batches in a segment that is in use, by offset."""
 
-from struct import Struct
 from typing import Final
 
-from logstore.batch.batch import LOG_OVERHEAD
 from logstore.batch.batches import read_batches
+from logstore.batch.layout import LOG_OVERHEAD, header_of
 from logstore.segment.read_view import ReadView
 from logstore.segment.segment_file import SegmentFile
 from logstore.segment.segment_indexes import SegmentIndexes
 
-# Base offset, length, magic, last offset delta: all that a walk from batch to batch looks at.
-_HEADER: Final = Struct(">qi4xb6xi")
+# All that a walk from batch to batch looks at.
+_HEADER: Final = header_of("base_offset", "length", "magic", "last_offset_delta")
 _HEADER_BYTES: Final = _HEADER.size
 _unpack: Final = _HEADER.unpack_from
 
