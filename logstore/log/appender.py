@@ -16,12 +16,12 @@ from logstore.batch.batch_template import BatchTemplate
 from logstore.batch.record import Record
 from logstore.errors import AppendError, InvalidRecordError, RecordBatchTooLargeError
 from logstore.log.flusher import Flusher
-from logstore.log.leader_epochs import LeaderEpochs
-from logstore.log.log_contents import LogContents
-from logstore.log.log_environment import LogEnvironment
-from logstore.log.log_guard import ADDING, CHANGING, OPEN, LogGuard
 from logstore.log.segment_roller import SegmentRoller
-from logstore.log.undo import Undo
+from logstore.log.state.leader_epochs import LeaderEpochs
+from logstore.log.state.log_contents import LogContents
+from logstore.log.state.log_environment import LogEnvironment
+from logstore.log.state.log_guard import ADDING, CHANGING, OPEN, LogGuard
+from logstore.log.state.undo import Undo
 from logstore.log_config import MAX_INT64
 from logstore.producers.producer import AppendedBatch
 from logstore.producers.producer_append import ProducerAppend

@@ -4,9 +4,9 @@ import time
 
 from epoch.resource_limits import is_limit, name_memory
 from logstore.files.own_checkpoints import OwnCheckpoints
-from logstore.log.log_contents import LogContents
-from logstore.log.log_environment import LogEnvironment
-from logstore.log.log_guard import ADDING, OPEN, LogGuard
+from logstore.log.state.log_contents import LogContents
+from logstore.log.state.log_environment import LogEnvironment
+from logstore.log.state.log_guard import ADDING, OPEN, LogGuard
 
 
 class Flusher:

@@ -28,17 +28,17 @@ from logstore.log.appender import Appender
 from logstore.log.deleted_segments import DeletedSegments
 from logstore.log.flusher import Flusher
 from logstore.log.isolation import Isolation
-from logstore.log.leader_epochs import LeaderEpochs
-from logstore.log.log_contents import LogContents
-from logstore.log.log_environment import LogEnvironment
-from logstore.log.log_guard import ADDING, CLOSED, OPEN, REMOVING, LogGuard
 from logstore.log.log_observer import LogObserver
 from logstore.log.log_reader import LogReader
 from logstore.log.retention import Retention
 from logstore.log.segment_roller import SegmentRoller
+from logstore.log.state.leader_epochs import LeaderEpochs
+from logstore.log.state.log_contents import LogContents
+from logstore.log.state.log_environment import LogEnvironment
+from logstore.log.state.log_guard import ADDING, CLOSED, OPEN, REMOVING, LogGuard
+from logstore.log.state.undo import Undo
 from logstore.log.timestamp_search import TimestampedOffset
 from logstore.log.truncation import Truncation
-from logstore.log.undo import Undo
 from logstore.log_config import LogConfig
 from logstore.recovery.log_loader import LoadedLog, load_log
 from logstore.recovery.recovery_report import RecoveryReport

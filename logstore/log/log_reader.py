@@ -9,9 +9,9 @@ from logstore.arguments import whole_number
 from logstore.errors import OffsetOutOfRangeError
 from logstore.indexes.transaction_index import AbortedTransaction
 from logstore.log.isolation import Isolation
-from logstore.log.log_contents import LogContents, LogPlace
-from logstore.log.log_environment import LogEnvironment
-from logstore.log.log_guard import CLOSED, LogGuard
+from logstore.log.state.log_contents import LogContents, LogPlace
+from logstore.log.state.log_environment import LogEnvironment
+from logstore.log.state.log_guard import CLOSED, LogGuard
 from logstore.log.timestamp_search import (
     EARLIEST,
     LARGEST,

@@ -3,10 +3,10 @@
 import random
 
 from logstore.log.flusher import Flusher
-from logstore.log.log_contents import LogContents
-from logstore.log.log_environment import LogEnvironment
-from logstore.log.log_guard import REMOVING, LogGuard
-from logstore.log.undo import Undo
+from logstore.log.state.log_contents import LogContents
+from logstore.log.state.log_environment import LogEnvironment
+from logstore.log.state.log_guard import REMOVING, LogGuard
+from logstore.log.state.undo import Undo
 from logstore.segment.live_segment import LiveSegment
 from logstore.segment.segment_list import SegmentList
 

@@ -5,11 +5,11 @@ from collections.abc import Callable
 from epoch.resource_limits import ensure_room, refuse_beyond_limit
 from logstore.log.deleted_segments import DeletedSegments
 from logstore.log.flusher import Flusher
-from logstore.log.leader_epochs import LeaderEpochs
-from logstore.log.log_contents import LogContents
-from logstore.log.log_environment import LogEnvironment
-from logstore.log.log_guard import CHANGING, LogGuard
 from logstore.log.segment_roller import SegmentRoller
+from logstore.log.state.leader_epochs import LeaderEpochs
+from logstore.log.state.log_contents import LogContents
+from logstore.log.state.log_environment import LogEnvironment
+from logstore.log.state.log_guard import CHANGING, LogGuard
 from logstore.producers.producer_replay import rebuild_producers
 from logstore.producers.producer_state import ProducerState
 from logstore.segment.segment_list import SegmentList

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from logstore.files.partition_metadata import format_uuid
-from replication.controller import broker_changes
+from replication.controller.brokers import broker_changes
 from replication.controller.cluster_state import ClusterState
 from replication.controller.decision import Decision
 from replication.controller.refusal import Refusal

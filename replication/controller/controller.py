@@ -18,8 +18,8 @@ from typing import TypeVar
 from uuid import UUID, uuid4
 
 from logstore.topic_partition import TopicPartition
-from replication.controller import broker_changes
 from replication.controller.broker_registry import register_broker, registered, unregister_broker
+from replication.controller.brokers import broker_changes
 from replication.controller.cluster_state import ClusterState
 from replication.controller.decision import Decision
 from replication.controller.elections import (

@@ -13,7 +13,7 @@ from logstore.batch.record import Record
 from logstore.log.appender import Appender
 from logstore.log.flusher import Flusher
 from logstore.log.log import Log
-from logstore.log.log_contents import LogContents
+from logstore.log.state.log_contents import LogContents
 from logstore.log.timestamp_search import EARLIEST
 from logstore.log_config import LogConfig
 from tests.interleaving import BeforeLine

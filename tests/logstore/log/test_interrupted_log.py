@@ -20,7 +20,7 @@ from logstore.log.appender import Appender
 from logstore.log.isolation import Isolation
 from logstore.log.log import Log
 from logstore.log.log_observer import LogObserver
-from logstore.log.log_state import LogState
+from logstore.log.state.log_state import LogState
 from logstore.log_config import LogConfig
 from logstore.recovery.recovery_report import RecoveryReport
 from tests.interruption import Interrupter

@@ -5,8 +5,9 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeVar
 from uuid import UUID
 
+from replication.controller.brokers import broker_changes
+
 from logstore.topic_partition import TopicPartition
-from replication.controller import broker_changes
 from replication.controller.controller import Controller, HeartbeatAnswer
 from replication.controller.decision import Decision
 from replication.controller.elections import ElectionAnswer, ElectionType

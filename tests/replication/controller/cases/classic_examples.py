@@ -6,9 +6,9 @@ from itertools import chain
 from typing import Any
 
 import pytest
+from replication.controller.classic.store import nodes
 
 from logstore.topic_partition import TopicPartition
-from replication.controller.classic import nodes
 from replication.controller.classic.broker_changes import changes_between
 from replication.controller.classic.context import StateChange
 from replication.controller.classic.controller import FIRST_BALANCE_MS, ClassicController, RunState

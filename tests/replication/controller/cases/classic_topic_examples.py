@@ -3,8 +3,9 @@
 import re
 from typing import Any
 
+from replication.controller.classic.store import nodes
+
 from logstore.topic_partition import TopicPartition
-from replication.controller.classic import nodes
 from replication.controller.classic.partition_states import PartitionState
 from replication.controller.classic.replica_states import Replica, ReplicaState
 from replication.controller.classic.settings import ClassicSettings

@@ -2,8 +2,9 @@
 
 from typing import TYPE_CHECKING
 
+from replication.controller.classic.store import nodes
+
 from logstore.topic_partition import TopicPartition
-from replication.controller.classic import nodes
 from replication.controller.classic.context import Context
 from replication.controller.classic.coordination_store import Operation, SetData
 from replication.controller.classic.leader_and_isr import LeaderAndIsr

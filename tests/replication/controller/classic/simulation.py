@@ -10,8 +10,9 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 from random import Random
 
+from replication.controller.classic.store import nodes
+
 from logstore.topic_partition import TopicPartition
-from replication.controller.classic import nodes
 from replication.controller.classic.commands import (
     Command,
     LeaderAndIsrRequest,

@@ -3,9 +3,9 @@
 from unittest.mock import patch
 
 import pytest
+from replication.controller.classic.store import nodes
 
 from logstore.topic_partition import TopicPartition
-from replication.controller.classic import nodes
 from replication.controller.classic.cluster_store import ClusterStore
 from replication.controller.classic.commands import LeaderAndIsrRequest, UpdateMetadataRequest
 from replication.controller.classic.controller import ClassicController, RunState

@@ -6,8 +6,9 @@ it would say changes only when the follower does something else, whereupon it as
 
 from dataclasses import replace
 
+from replication.fetcher.decisions import fetch_state_machine as following
+
 from epoch import UNDEFINED_END_OFFSET
-from replication.fetcher import following
 from replication.fetcher.actions import Append, StartAfresh
 from replication.fetcher.fetch_rules import FetchRules
 from replication.fetcher.fetch_state import FetchState

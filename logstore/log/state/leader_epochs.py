@@ -1,8 +1,8 @@
 """Which leader epochs a log takes, and what they change in its history of epochs."""
 
 from logstore.errors import FencedLeaderEpochError
-from logstore.log.log_contents import LogContents
-from logstore.log.log_environment import LogEnvironment
+from logstore.log.state.log_contents import LogContents
+from logstore.log.state.log_environment import LogEnvironment
 
 
 class LeaderEpochs:

@@ -14,10 +14,10 @@ from logstore.errors import (
     complete,
     inherited_log,
 )
-from logstore.log.log_contents import LogContents
-from logstore.log.log_environment import LogEnvironment
-from logstore.log.log_state import LogState
-from logstore.log.undo import Undo
+from logstore.log.state.log_contents import LogContents
+from logstore.log.state.log_environment import LogEnvironment
+from logstore.log.state.log_state import LogState
+from logstore.log.state.undo import Undo
 from logstore.segment.segment_file import OUT_OF_SPACE, is_passing
 
 T = TypeVar("T")

@@ -3,8 +3,8 @@
 from epoch.history import EpochHistory
 from epoch.resource_limits import is_limit
 from logstore.file_name import FileKind, file_name
-from logstore.log.log_contents import LogContents
-from logstore.log.log_environment import LogEnvironment
+from logstore.log.state.log_contents import LogContents
+from logstore.log.state.log_environment import LogEnvironment
 
 
 class Undo:
