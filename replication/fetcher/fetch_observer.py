@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from logstore import AppendInfo, Log, TopicPartition
-from replication.fetcher.fetch_state import FetchState
+from replication.fetcher.decisions.fetch_state import FetchState
 from replication.protocol.error_code import ErrorCode
 
 

@@ -9,17 +9,10 @@ from epoch import UNDEFINED_EPOCH, EndOffset
 from epoch.history import MAX_OFFSET
 from epoch.resource_limits import is_limit
 from logstore import Log, TopicPartition
-from replication.fetcher.actions import Append
-from replication.fetcher.due_partitions import DuePartitions
-from replication.fetcher.errors import EarlyRecordsError, RefusedRecordsError, reason_of
-from replication.fetcher.fetch_observer import FetchObserver
-from replication.fetcher.fetch_rules import FetchRules
-from replication.fetcher.fetch_session import FetchSession
-from replication.fetcher.fetch_state import FetchState, Phase
-from replication.fetcher.fetcher_settings import FetcherSettings
-from replication.fetcher.followed_log import FollowedLog
-from replication.fetcher.followed_partition import FollowedPartition
-from replication.fetcher.following import (
+from replication.fetcher.decisions.actions import Append
+from replication.fetcher.decisions.fetch_rules import FetchRules
+from replication.fetcher.decisions.fetch_state import FetchState, Phase
+from replication.fetcher.decisions.fetch_state_machine import (
     EpochQuestion,
     FetchQuestion,
     LeaderOffsets,
@@ -34,10 +27,17 @@ from replication.fetcher.following import (
     ask,
     follow,
 )
+from replication.fetcher.errors import EarlyRecordsError, RefusedRecordsError, reason_of
+from replication.fetcher.fetch_observer import FetchObserver
+from replication.fetcher.fetcher_settings import FetcherSettings
+from replication.fetcher.followed_log import FollowedLog
+from replication.fetcher.followed_partition import FollowedPartition
 from replication.fetcher.leader_doubts import DOUBTFUL_ERRORS
-from replication.fetcher.open_fetch import OpenFetch
-from replication.fetcher.open_questions import OpenQuestions, TruncationRequest
-from replication.fetcher.throttle import Throttle
+from replication.fetcher.requests.due_partitions import DuePartitions
+from replication.fetcher.requests.fetch_session import FetchSession
+from replication.fetcher.requests.open_fetch import OpenFetch
+from replication.fetcher.requests.open_questions import OpenQuestions, TruncationRequest
+from replication.fetcher.requests.throttle import Throttle
 from replication.protocol.error_code import ErrorCode
 from replication.protocol.messages.fetch import FetchedPartition, FetchPartition, FetchRequest, FetchResponse
 from replication.protocol.messages.list_offsets import ListOffsetsRequest, ListOffsetsResponse

@@ -7,13 +7,13 @@ from typing import Final, NamedTuple
 from uuid import UUID
 
 from logstore import Log, TopicPartition
+from replication.fetcher.decisions.fetch_state import FetchState, Phase
 from replication.fetcher.fetch_observer import FetchObserver
-from replication.fetcher.fetch_state import FetchState, Phase
 from replication.fetcher.fetcher import Fetcher
 from replication.fetcher.fetcher_settings import FetcherSettings
 from replication.fetcher.fetcher_thread import FetcherThread
 from replication.fetcher.leader_doubts import LeaderDoubts
-from replication.fetcher.throttle import Throttle
+from replication.fetcher.requests.throttle import Throttle
 from replication.protocol.addresses import Address
 from replication.protocol.client.client_settings import ClientSettings
 from replication.worker_thread import STOP_SECONDS

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Final
 
-from replication.fetcher.fetch_rules import MIRROR_RULES, REPLICA_RULES, FetchRules
+from replication.fetcher.decisions.fetch_rules import MIRROR_RULES, REPLICA_RULES, FetchRules
 from replication.protocol.messages.replica_id import CONSUMER
 
 _DEBUGGER: Final = -2

@@ -8,9 +8,9 @@ from typing import ClassVar, Final
 from replication.back_off import BackOff
 from replication.clock import monotonic_ms
 from replication.errors import ReplicationError
+from replication.fetcher.decisions.fetch_rules import FetchRules
 from replication.fetcher.errors import reason_of
 from replication.fetcher.fetch_observer import FetchObserver
-from replication.fetcher.fetch_rules import FetchRules
 from replication.fetcher.fetcher import Fetcher
 from replication.protocol.addresses import Address
 from replication.protocol.client.client_settings import ClientSettings

@@ -20,7 +20,8 @@ from logstore.append.append_info import NOTHING_APPENDED
 from logstore.batch.batches import read_batch
 from logstore.batch.layout import LENGTH_AT, LOG_OVERHEAD
 from logstore.errors import LogStoreError
-from replication.fetcher.actions import Append, StartAfresh, TruncateTo
+from replication.fetcher.decisions.actions import Append, StartAfresh, TruncateTo
+from replication.fetcher.decisions.log_state import LogState
 from replication.fetcher.errors import EarlyRecordsError, RefusedRecordsError
 from replication.fetcher.fetch_observer import Cut, FetchObserver
 from replication.fetcher.fetched_batches import (
@@ -33,7 +34,6 @@ from replication.fetcher.fetched_batches import (
     split_batches,
     whole_batches,
 )
-from replication.fetcher.log_state import LogState
 
 _DAMAGE: Final = (
     CorruptBatchError,

@@ -2,7 +2,7 @@
 
 from uuid import UUID
 
-from replication.fetcher.fetch_state import FetchState
+from replication.fetcher.decisions.fetch_state import FetchState
 from replication.fetcher.followed_log import FollowedLog
 from replication.fetcher.setbacks import Setbacks
 

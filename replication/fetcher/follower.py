@@ -8,14 +8,14 @@ from typing import Final, Self
 from logstore import Log, TopicPartition
 from logstore.files.partition_metadata import PARTITION_METADATA_NAME, PartitionMetadata
 from replication.clock import monotonic_ms
+from replication.fetcher.decisions.fetch_state import FetchState, Phase
 from replication.fetcher.errors import FollowingFailedError, NotCaughtUpError, OtherPartitionError, UnknownTopicError
 from replication.fetcher.fetch_observer import FetchObserver
-from replication.fetcher.fetch_state import FetchState, Phase
 from replication.fetcher.fetcher_manager import FetcherManager
 from replication.fetcher.fetcher_settings import FetcherSettings
 from replication.fetcher.leader_changes import Recreated, Unknown
 from replication.fetcher.leader_tracker import LeaderTracker
-from replication.fetcher.throttle import Throttle
+from replication.fetcher.requests.throttle import Throttle
 from replication.owned_by_process import OwnedByProcess
 from replication.protocol.client.client_settings import ClientSettings
 from replication.protocol.client.cluster_client import ClusterClient

@@ -8,8 +8,8 @@ from uuid import UUID
 
 from logstore import Log, TopicPartition
 from replication.errors import ReplicationError
+from replication.fetcher.decisions.fetch_state import Phase
 from replication.fetcher.errors import reason_of
-from replication.fetcher.fetch_state import Phase
 from replication.fetcher.fetcher_manager import FetcherManager, LeaderAddress
 from replication.fetcher.leader_changes import KnownLeader, Outdated, Recreated, Unknown, leader_of
 from replication.protocol.client.cluster_client import ClusterClient

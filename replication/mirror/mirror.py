@@ -10,12 +10,12 @@ from logstore import Log, LogDirectory, OfflineDirectoryError, TopicPartition
 from logstore.errors import LogStoreError
 from logstore.files.partition_metadata import PARTITION_METADATA_NAME, PartitionMetadata
 from replication.clock import monotonic_ms
-from replication.fetcher.fetch_state import FetchState, Phase
+from replication.fetcher.decisions.fetch_state import FetchState, Phase
 from replication.fetcher.fetcher_manager import FetcherManager
 from replication.fetcher.fetcher_settings import FetcherSettings
 from replication.fetcher.leader_changes import Recreated, Unknown
 from replication.fetcher.leader_tracker import LeaderTracker
-from replication.fetcher.throttle import Throttle
+from replication.fetcher.requests.throttle import Throttle
 from replication.mirror.errors import NoSuchPartitionsError, UnknownTopicError
 from replication.mirror.events import Disconnected, Event, Failed, Waiting
 from replication.mirror.mirror_directory import open_mirror_directory

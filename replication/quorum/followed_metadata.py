@@ -8,12 +8,12 @@ from uuid import UUID
 
 from logstore.batch.batches import read_batches
 from logstore.errors import InvalidBatchHeaderError, TornBatchError
-from replication.fetcher.actions import Append
+from replication.fetcher.decisions.actions import Append
+from replication.fetcher.decisions.fetch_state import FetchState
+from replication.fetcher.decisions.fetch_state_machine import Step, after_append, after_cut, ask, follow
 from replication.fetcher.errors import RefusedRecordsError
 from replication.fetcher.fetch_observer import FetchObserver
-from replication.fetcher.fetch_state import FetchState
 from replication.fetcher.followed_log import FollowedLog
-from replication.fetcher.following import Step, after_append, after_cut, ask, follow
 from replication.metadata.batches import MetadataBatch, ensure_sound
 from replication.metadata.errors import DamagedMetadataError, InvalidReplayError
 from replication.metadata.image import ClusterImage

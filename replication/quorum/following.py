@@ -1,6 +1,6 @@
 """An observer's decisions about the quorum's answers: values in, values out; no log, no network, no clock.
 
-What to truncate and where to go on is decided as for any other partition, in `replication.fetcher.following`. Here is
+What to truncate and where to go on is decided as for any other partition, in `replication.fetcher.decisions.fetch_state_machine`. Here is
 what only a quorum has: a leader who is asked for by fetching, snapshots, and records that are never taken back once
 they are committed.
 """
@@ -9,11 +9,11 @@ from collections.abc import Mapping
 from typing import Final, NamedTuple
 
 from epoch import EndOffset
-from replication.fetcher.actions import Append
-from replication.fetcher.fetch_rules import REPLICA_RULES, FetchRules
-from replication.fetcher.fetch_state import FetchState
-from replication.fetcher.following import Step, after_fetch
-from replication.fetcher.log_state import LogState
+from replication.fetcher.decisions.actions import Append
+from replication.fetcher.decisions.fetch_rules import REPLICA_RULES, FetchRules
+from replication.fetcher.decisions.fetch_state import FetchState
+from replication.fetcher.decisions.fetch_state_machine import Step, after_fetch
+from replication.fetcher.decisions.log_state import LogState
 from replication.protocol.addresses import Address
 from replication.protocol.error_code import ErrorCode
 from replication.protocol.errors import MalformedResponseError, error_for

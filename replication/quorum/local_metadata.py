@@ -12,7 +12,7 @@ from epoch.filesystem import REAL, FileSystem
 from logstore import Log, LogConfig, TopicPartition
 from logstore.file_name import FileKind, parse_file_name
 from logstore.log.isolation import Isolation
-from replication.fetcher.log_state import LogState
+from replication.fetcher.decisions.log_state import LogState
 from replication.metadata.batches import MetadataBatch
 from replication.metadata.metadata_log import read_metadata
 from replication.metadata.snapshot import MetadataSnapshot

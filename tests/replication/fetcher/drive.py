@@ -4,8 +4,8 @@ from pathlib import Path
 
 from epoch.filesystem import FileSystem
 from logstore import Log, LogConfig, TopicPartition
+from replication.fetcher.decisions.fetch_state import Phase
 from replication.fetcher.fetch_observer import Cut, FetchObserver
-from replication.fetcher.fetch_state import Phase
 from replication.fetcher.fetcher import Fetcher, FetcherRequest
 from tests.replication.fetcher.leader import Leader
 

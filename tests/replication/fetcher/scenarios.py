@@ -1,7 +1,7 @@
 """The stories by which Kafka's truncation grew, played by each generation of the protocol.
 
 A story is told once, of replicas of the model (`tests.replication.fetcher.model`), whose followers decide by
-`replication.fetcher.following`. `python -m tests.replication.fetcher.scenarios` writes their outcomes into
+`replication.fetcher.decisions.fetch_state_machine`. `python -m tests.replication.fetcher.scenarios` writes their outcomes into
 docs/truncation.md anew.
 """
 
@@ -11,7 +11,7 @@ from textwrap import fill
 from typing import Final, NamedTuple
 
 from epoch import UNDEFINED_END_OFFSET, TruncationProtocol
-from replication.fetcher.fetch_rules import FetchRules
+from replication.fetcher.decisions.fetch_rules import FetchRules
 from replication.protocol.error_code import ErrorCode
 from tests.data.replicas import PROJECT
 from tests.replication.fetcher.model import follower, leader

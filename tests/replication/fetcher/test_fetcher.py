@@ -12,12 +12,12 @@ import pytest
 
 from epoch import EndOffset, TruncationProtocol
 from logstore import Log, Record, TopicPartition
+from replication.fetcher.decisions.fetch_rules import MIRROR_RULES, REPLICA_RULES, FetchRules
+from replication.fetcher.decisions.fetch_state import FetchState, Phase
 from replication.fetcher.fetch_observer import Cut, FetchObserver
-from replication.fetcher.fetch_rules import MIRROR_RULES, REPLICA_RULES, FetchRules
-from replication.fetcher.fetch_state import FetchState, Phase
 from replication.fetcher.fetcher import Fetcher
 from replication.fetcher.fetcher_settings import FetcherSettings, FetchIdentity
-from replication.fetcher.throttle import Throttle
+from replication.fetcher.requests.throttle import Throttle
 from replication.protocol.error_code import ErrorCode
 from replication.protocol.messages.fetch import FetchedPartition, FetchRequest, FetchResponse
 from replication.protocol.messages.list_offsets import ListedOffset, ListOffsetsRequest, ListOffsetsResponse

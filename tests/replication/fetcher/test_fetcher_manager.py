@@ -16,8 +16,8 @@ from epoch.resource_limits import ResourceLimitError
 from logstore import AppendInfo, Log, Record, TopicPartition
 from logstore.errors import LogClosedError
 from replication.fetcher import fetcher_thread
+from replication.fetcher.decisions.fetch_state import FetchState, Phase
 from replication.fetcher.fetch_observer import FetchObserver
-from replication.fetcher.fetch_state import FetchState, Phase
 from replication.fetcher.fetcher import FetcherRequest, FetcherResponse
 from replication.fetcher.fetcher_manager import FetcherManager, LeaderAddress, fetcher_number
 from replication.fetcher.fetcher_settings import FetcherSettings

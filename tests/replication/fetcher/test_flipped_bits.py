@@ -9,7 +9,7 @@ from typing import NamedTuple
 import pytest
 
 from logstore import BatchTemplate, Log, Record, encode_batch
-from replication.fetcher.fetch_state import Phase
+from replication.fetcher.decisions.fetch_state import Phase
 from replication.fetcher.fetcher import Fetcher, FetcherResponse
 from replication.fetcher.fetcher_settings import FetcherSettings, FetchIdentity
 from replication.protocol.messages.fetch import FetchResponse

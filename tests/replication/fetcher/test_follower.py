@@ -10,8 +10,8 @@ from confluent_kafka.admin import AdminClient, NewTopic
 
 import replication
 from logstore import Log, LogConfig, Record, TopicPartition
+from replication.fetcher.decisions.fetch_state import Phase
 from replication.fetcher.errors import FollowingFailedError, NotCaughtUpError, OtherPartitionError, UnknownTopicError
-from replication.fetcher.fetch_state import Phase
 from replication.protocol.errors import NoBrokerError
 from tests.oracle.broker import Broker, free_port
 from tests.replication.mirror.wire_leader import WireLeader

@@ -15,7 +15,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from epoch import Truncation, TruncationProtocol, truncate_against
 from logstore import Log, Record
-from replication.fetcher.fetch_rules import MIRROR_RULES, REPLICA_RULES
+from replication.fetcher.decisions.fetch_rules import MIRROR_RULES, REPLICA_RULES
 from replication.fetcher.fetcher import Fetcher
 from replication.fetcher.fetcher_settings import FetcherSettings, FetchIdentity
 from replication.protocol.messages.fetch import FetchRequest

@@ -11,7 +11,7 @@ import pytest
 from epoch import EndOffset
 from logstore import Log, Record
 from logstore.batch.batch import RecordBatch
-from replication.fetcher.fetch_state import Phase
+from replication.fetcher.decisions.fetch_state import Phase
 from replication.fetcher.fetcher import Fetcher, FetcherResponse
 from replication.fetcher.fetcher_settings import FetcherSettings, FetchIdentity
 from replication.protocol.error_code import ErrorCode

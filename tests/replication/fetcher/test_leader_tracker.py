@@ -8,7 +8,7 @@ from typing import Any, cast
 import pytest
 
 from logstore import Log, TopicPartition
-from replication.fetcher.fetch_state import FetchState
+from replication.fetcher.decisions.fetch_state import FetchState
 from replication.fetcher.fetcher_manager import FetcherManager, LeaderAddress
 from replication.fetcher.leader_doubts import LeaderDoubts
 from replication.fetcher.leader_tracker import LeaderTracker

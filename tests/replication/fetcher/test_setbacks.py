@@ -7,8 +7,8 @@ import pytest
 
 from epoch import EndOffset
 from logstore import Log, Record
+from replication.fetcher.decisions.fetch_state import Phase
 from replication.fetcher.fetch_observer import FetchObserver
-from replication.fetcher.fetch_state import Phase
 from replication.fetcher.fetcher import Fetcher, FetcherRequest, FetcherResponse
 from replication.fetcher.fetcher_settings import FetcherSettings, FetchIdentity
 from replication.fetcher.setbacks import LONGEST_MS, Setbacks

@@ -13,8 +13,8 @@ from logstore import AppendInfo, Log, Record, TopicPartition
 from logstore.directory.log_directory import LogDirectory
 from logstore.files.clean_shutdown import CLEAN_SHUTDOWN_NAME
 from replication import Follower
+from replication.fetcher.decisions.fetch_state import FetchState
 from replication.fetcher.fetch_observer import FetchObserver
-from replication.fetcher.fetch_state import FetchState
 from replication.fetcher.fetcher_thread import FetcherThread
 from replication.mirror.mirror import Mirror
 from replication.mirror.mirror_settings import MirrorSettings

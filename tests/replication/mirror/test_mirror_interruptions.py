@@ -22,7 +22,7 @@ from logstore.files.directory_lock import DirectoryLock
 from replication.back_off import BackOff
 from replication.errors import ReplicationError
 from replication.fetcher import fetcher_thread
-from replication.fetcher.fetch_rules import FetchRules
+from replication.fetcher.decisions.fetch_rules import FetchRules
 from replication.fetcher.fetcher_settings import FetcherSettings
 from replication.mirror import mirror as mirror_module
 from replication.mirror.mirror_directory import open_mirror_directory

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from logstore import AppendInfo, Log, Record, TopicPartition
+from replication.fetcher.decisions.fetch_state import FetchState
 from replication.fetcher.fetch_observer import Cut
-from replication.fetcher.fetch_state import FetchState
 from replication.mirror.events import Failed, Truncated
 from replication.mirror.mirror_observer import MirrorObserver
 from replication.mirror.removed_records import RemovedRecords

@@ -16,8 +16,8 @@ import pytest
 
 from logstore import Log, Record, TopicPartition
 from replication import Follower
-from replication.fetcher.fetch_rules import MIRROR_RULES, REPLICA_RULES
-from replication.fetcher.fetch_state import Phase
+from replication.fetcher.decisions.fetch_rules import MIRROR_RULES, REPLICA_RULES
+from replication.fetcher.decisions.fetch_state import Phase
 from replication.fetcher.fetcher_settings import FetcherSettings, FetchIdentity
 from replication.protocol.client.client_settings import ClientSettings
 from tests.campaign import Campaign

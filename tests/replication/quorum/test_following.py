@@ -5,10 +5,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from epoch import EndOffset, EpochHistory
-from replication.fetcher.actions import Append, TruncateTo
-from replication.fetcher.fetch_state import FetchState
-from replication.fetcher.following import Step, follow
-from replication.fetcher.log_state import LogState
+from replication.fetcher.decisions.actions import Append, TruncateTo
+from replication.fetcher.decisions.fetch_state import FetchState
+from replication.fetcher.decisions.fetch_state_machine import Step, follow
+from replication.fetcher.decisions.log_state import LogState
 from replication.protocol.addresses import Address
 from replication.protocol.error_code import ErrorCode
 from replication.protocol.errors import KafkaError, MalformedResponseError

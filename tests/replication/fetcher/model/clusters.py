@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from epoch import TruncationProtocol
-from replication.fetcher.fetch_rules import FetchRules
+from replication.fetcher.decisions.fetch_rules import FetchRules
 from tests.replication.fetcher.model.variant import Variant
 from tests.replication.fetcher.model.violations import DIVERGENCE, LOSS
 

@@ -1,4 +1,4 @@
-"""A follower of the model: the functions of `replication.fetcher.following`, and what they say done to its log.
+"""A follower of the model: the functions of `replication.fetcher.decisions.fetch_state_machine`, and what they say done to its log.
 
 A question is sent as soon as it is due. That is all orders: nobody sees a question before the leader does, and what
 it would say changes only when the follower does something else, whereupon it asks anew.
@@ -6,13 +6,12 @@ it would say changes only when the follower does something else, whereupon it as
 
 from dataclasses import replace
 
-from replication.fetcher.decisions import fetch_state_machine as following
-
 from epoch import UNDEFINED_END_OFFSET
-from replication.fetcher.actions import Append, StartAfresh
-from replication.fetcher.fetch_rules import FetchRules
-from replication.fetcher.fetch_state import FetchState
-from replication.fetcher.following import EpochQuestion, FetchQuestion, LeaderOffsets, Step
+from replication.fetcher.decisions import fetch_state_machine as following
+from replication.fetcher.decisions.actions import Append, StartAfresh
+from replication.fetcher.decisions.fetch_rules import FetchRules
+from replication.fetcher.decisions.fetch_state import FetchState
+from replication.fetcher.decisions.fetch_state_machine import EpochQuestion, FetchQuestion, LeaderOffsets, Step
 from replication.protocol.error_code import ErrorCode
 from tests.replication.fetcher.model.leader import Question, decoded
 from tests.replication.fetcher.model.replica import Answer, LateFetch, Replica

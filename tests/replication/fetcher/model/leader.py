@@ -1,8 +1,13 @@
 """A leader's answers, as Kafka's Partition gives them."""
 
 from epoch import UNDEFINED_END_OFFSET, UnknownEpochError, diverging_epoch
-from replication.fetcher.actions import Append
-from replication.fetcher.following import EpochQuestion, FetchQuestion, LeaderOffsets, OffsetsQuestion
+from replication.fetcher.decisions.actions import Append
+from replication.fetcher.decisions.fetch_state_machine import (
+    EpochQuestion,
+    FetchQuestion,
+    LeaderOffsets,
+    OffsetsQuestion,
+)
 from replication.protocol.error_code import ErrorCode
 from tests.replication.fetcher.model.replica import Answer, Log, Record, Replica
 

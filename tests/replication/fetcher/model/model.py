@@ -9,8 +9,8 @@ from functools import cache
 from typing import NamedTuple
 
 from epoch import UNDEFINED_END_OFFSET
-from replication.fetcher.actions import Append
-from replication.fetcher.following import FetchQuestion
+from replication.fetcher.decisions.actions import Append
+from replication.fetcher.decisions.fetch_state_machine import FetchQuestion
 from replication.protocol.error_code import ErrorCode
 from tests.replication.fetcher.model import controller, follower, leader
 from tests.replication.fetcher.model.cluster import Cluster

@@ -12,10 +12,10 @@ from operator import attrgetter
 from typing import Any, NamedTuple
 
 from epoch import EndOffset, EpochHistory
-from replication.fetcher.actions import Append
-from replication.fetcher.fetch_state import FetchState
-from replication.fetcher.following import FetchQuestion, LeaderOffsets
-from replication.fetcher.log_state import LogState
+from replication.fetcher.decisions.actions import Append
+from replication.fetcher.decisions.fetch_state import FetchState
+from replication.fetcher.decisions.fetch_state_machine import FetchQuestion, LeaderOffsets
+from replication.fetcher.decisions.log_state import LogState
 from replication.protocol.error_code import ErrorCode
 
 

@@ -7,9 +7,9 @@ from typing import Any
 from unittest.mock import patch
 
 import pytest
-from replication.fetcher.decisions import fetch_state_machine as following
 
 from epoch import TruncateTo
+from replication.fetcher.decisions import fetch_state_machine as following
 from tests.replication.fetcher.model import clusters, leader, model
 from tests.replication.fetcher.model.checker import check
 from tests.replication.fetcher.model.trace import rendered

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, replace
 
-from replication.fetcher.fetch_rules import FetchRules
+from replication.fetcher.decisions.fetch_rules import FetchRules
 
 
 @dataclass(frozen=True, slots=True)

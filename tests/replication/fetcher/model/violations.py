@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from replication.fetcher.fetch_state import Phase
+from replication.fetcher.decisions.fetch_state import Phase
 from tests.replication.fetcher.model.cluster import NAMES, Cluster
 from tests.replication.fetcher.model.replica import Log, Replica
 

@@ -6,7 +6,7 @@ from threading import Lock
 from typing import Final
 
 from logstore import TopicPartition
-from replication.fetcher.fetch_state import FetchState
+from replication.fetcher.decisions.fetch_state import FetchState
 
 WINDOWS: Final = 11
 """Kafka: replication.quota.window.num."""

@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from logstore import TopicPartition
-from replication.fetcher.fetch_state import FetchState
-from replication.fetcher.throttle import WINDOW_MS, WINDOWS, Throttle
+from replication.fetcher.decisions.fetch_state import FetchState
+from replication.fetcher.requests.throttle import WINDOW_MS, WINDOWS, Throttle
 
 PARTITION, OTHER = TopicPartition("orders", 0), TopicPartition("orders", 1)
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from logstore import TopicPartition
-from replication.fetcher.fetch_session import FetchSession, SessionFetch
+from replication.fetcher.requests.fetch_session import FetchSession, SessionFetch
 from replication.protocol.error_code import ErrorCode
 from replication.protocol.messages.fetch import FetchedPartition, FetchPartition, FetchRequest, FetchResponse
 

@@ -4,9 +4,9 @@ import pytest
 
 from logstore import TopicPartition
 from replication.fetcher.fetch_observer import FetchObserver
-from replication.fetcher.fetch_session import FetchSession
 from replication.fetcher.fetcher_settings import FetcherSettings
-from replication.fetcher.open_fetch import OpenFetch
+from replication.fetcher.requests.fetch_session import FetchSession
+from replication.fetcher.requests.open_fetch import OpenFetch
 from replication.protocol.error_code import ErrorCode
 from replication.protocol.messages.fetch import FetchedPartition, FetchPartition, FetchRequest, FetchResponse
 

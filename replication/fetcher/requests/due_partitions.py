@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 from heapq import heappop, heappush
 
 from logstore import TopicPartition
-from replication.fetcher.throttle import Throttle
+from replication.fetcher.requests.throttle import Throttle
 
 
 class DuePartitions:

@@ -3,8 +3,8 @@
 import pytest
 
 from logstore import TopicPartition
-from replication.fetcher.due_partitions import DuePartitions
-from replication.fetcher.throttle import WINDOW_MS, WINDOWS, Throttle
+from replication.fetcher.requests.due_partitions import DuePartitions
+from replication.fetcher.requests.throttle import WINDOW_MS, WINDOWS, Throttle
 
 FIRST, SECOND = TopicPartition("orders", 0), TopicPartition("orders", 1)
 FREE_AGAIN = WINDOWS * WINDOW_MS

@@ -4,9 +4,9 @@ from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from logstore import TopicPartition
-from replication.fetcher.fetch_state import FetchState
+from replication.fetcher.decisions.fetch_state import FetchState
+from replication.fetcher.decisions.fetch_state_machine import LeaderOffsets
 from replication.fetcher.fetcher_settings import FetchIdentity
-from replication.fetcher.following import LeaderOffsets
 from replication.protocol.messages.list_offsets import (
     EARLIEST,
     LATEST,

@@ -5,10 +5,10 @@ from dataclasses import replace
 import pytest
 
 from epoch import UNDEFINED_EPOCH, EndOffset, EpochHistory, TruncationProtocol
-from replication.fetcher.actions import Append, StartAfresh, TruncateTo
-from replication.fetcher.fetch_rules import MIRROR_RULES, REPLICA_RULES, FetchRules
-from replication.fetcher.fetch_state import FetchState, Phase
-from replication.fetcher.following import (
+from replication.fetcher.decisions.actions import Append, StartAfresh, TruncateTo
+from replication.fetcher.decisions.fetch_rules import MIRROR_RULES, REPLICA_RULES, FetchRules
+from replication.fetcher.decisions.fetch_state import FetchState, Phase
+from replication.fetcher.decisions.fetch_state_machine import (
     EpochQuestion,
     FetchQuestion,
     LeaderOffsets,
@@ -23,7 +23,7 @@ from replication.fetcher.following import (
     ask,
     follow,
 )
-from replication.fetcher.log_state import LogState
+from replication.fetcher.decisions.log_state import LogState
 from replication.protocol.error_code import ErrorCode
 
 LOG = LogState(10, 100, 80, EpochHistory([(1, 10), (4, 50)]))

@@ -15,10 +15,10 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from epoch import UNDEFINED_EPOCH, EndOffset, TruncationProtocol, truncation_for
-from replication.fetcher.actions import Action, Append, StartAfresh, TruncateTo
-from replication.fetcher.fetch_rules import FetchRules
-from replication.fetcher.fetch_state import FetchState, Phase
-from replication.fetcher.log_state import LogState
+from replication.fetcher.decisions.actions import Action, Append, StartAfresh, TruncateTo
+from replication.fetcher.decisions.fetch_rules import FetchRules
+from replication.fetcher.decisions.fetch_state import FetchState, Phase
+from replication.fetcher.decisions.log_state import LogState
 from replication.protocol.error_code import ErrorCode
 
 

@@ -3,8 +3,8 @@
 from typing import Final
 
 from replication.fetcher.fetch_observer import FetchObserver
-from replication.fetcher.fetch_session import FetchSession, is_lost
 from replication.fetcher.fetcher_settings import FetcherSettings
+from replication.fetcher.requests.fetch_session import FetchSession, is_lost
 from replication.protocol.error_code import ErrorCode
 from replication.protocol.messages.fetch import FetchRequest, FetchResponse
 

@@ -1,0 +1,1 @@
+"""What a follower does next, without a log, a connection or a thread."""

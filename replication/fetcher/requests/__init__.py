@@ -1,0 +1,1 @@
+"""Which partitions the next request asks for, and what its answer says."""
