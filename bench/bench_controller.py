@@ -12,7 +12,7 @@ from pytest_benchmark.fixture import BenchmarkFixture
 
 from logstore import Log, LogConfig
 from replication.controller.controller import Controller, ControllerSettings
-from replication.controller.topics import NewTopic
+from replication.controller.topics.topics import NewTopic
 from replication.metadata.framing import encode
 from replication.metadata.metadata_log import append_metadata
 from replication.metadata.metadata_version import LATEST_METADATA_VERSION, METADATA_VERSION_FEATURE

@@ -18,8 +18,10 @@ from typing import TypeVar
 from uuid import UUID, uuid4
 
 from logstore.topic_partition import TopicPartition
-from replication.controller.broker_registry import register_broker, registered, unregister_broker
 from replication.controller.brokers import broker_changes
+from replication.controller.brokers.broker_registry import register_broker, registered, unregister_broker
+from replication.controller.brokers.heartbeats import ControlState, HeartbeatIntent, Heartbeats
+from replication.controller.brokers.sessions import BrokerIncarnation, BrokerSessions
 from replication.controller.cluster_state import ClusterState
 from replication.controller.decision import Decision
 from replication.controller.elections import (
@@ -29,18 +31,16 @@ from replication.controller.elections import (
     elect_leaders,
     elect_uncleanly,
 )
-from replication.controller.heartbeats import ControlState, HeartbeatIntent, Heartbeats
 from replication.controller.isr_changes import IsrChangeAnswer, IsrChangeRequest, change_isrs
-from replication.controller.reassignments import (
+from replication.controller.refusal import Refusal
+from replication.controller.topics.reassignments import (
     OngoingReassignment,
     ReassignmentAnswer,
     ReassignmentRequest,
     alter_reassignments,
     list_reassignments,
 )
-from replication.controller.refusal import Refusal
-from replication.controller.sessions import BrokerIncarnation, BrokerSessions
-from replication.controller.topics import MorePartitions, NewTopic, TopicAnswer, TopicMaker, delete_topics
+from replication.controller.topics.topics import MorePartitions, NewTopic, TopicAnswer, TopicMaker, delete_topics
 from replication.metadata.nodes import BrokerRegistration, changed_broker
 from replication.metadata.records import MetadataRecord, RegisterBrokerRecord
 from replication.protocol.error_code import ErrorCode

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
-from replication.controller.broker_registry import registered
+from replication.controller.brokers.broker_registry import registered
 from replication.controller.cluster_state import ClusterState
 from replication.controller.decision import Decision
 from replication.controller.leadership import change_of

@@ -19,10 +19,10 @@ from replication.controller.elections import ElectionType
 from replication.controller.isr_changes import IsrChange, IsrChangeRequest, IsrMember
 from replication.controller.partition_change import without
 from replication.controller.partition_index import PartitionKey
-from replication.controller.reassignments import ReassignmentRequest
 from replication.controller.refusal import Refusal
 from replication.controller.rules import ELR_FEATURE
-from replication.controller.topics import MorePartitions, NewTopic
+from replication.controller.topics.reassignments import ReassignmentRequest
+from replication.controller.topics.topics import MorePartitions, NewTopic
 from replication.metadata.framing import decode, encode
 from replication.metadata.metadata_version import METADATA_VERSION_FEATURE, MetadataVersion
 from replication.metadata.partition import LeaderRecoveryState, PartitionRegistration

@@ -10,7 +10,7 @@ from replication.controller.decision import Decision
 from replication.controller.isr_changes import IsrChange, IsrChangeAnswer, IsrChangeRequest, IsrMember
 from replication.controller.partition_index import PartitionKey
 from replication.controller.rules import ELR_FEATURE
-from replication.controller.topics import NewTopic
+from replication.controller.topics.topics import NewTopic
 from replication.metadata.configurations import ConfigResourceType
 from replication.metadata.metadata_version import LATEST_METADATA_VERSION, METADATA_VERSION_FEATURE
 from replication.metadata.partition import PartitionRegistration

@@ -6,10 +6,10 @@ from uuid import UUID
 import pytest
 
 from logstore import Log, LogConfig
+from replication.controller.brokers.heartbeats import ControlState
 from replication.controller.controller import Controller, ControllerSettings
-from replication.controller.heartbeats import ControlState
-from replication.controller.reassignments import ReassignmentAnswer, ReassignmentRequest
 from replication.controller.refusal import Refusal
+from replication.controller.topics.reassignments import ReassignmentAnswer, ReassignmentRequest
 from replication.metadata.metadata_log import append_metadata, read_metadata
 from replication.metadata.metadata_version import METADATA_VERSION_FEATURE, MetadataVersion
 from replication.metadata.partition import PartitionRegistration

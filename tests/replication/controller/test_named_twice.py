@@ -4,8 +4,8 @@ import pytest
 
 from replication.controller.elections import ElectionType
 from replication.controller.isr_changes import IsrChange, IsrChangeRequest, IsrMember
-from replication.controller.reassignments import ReassignmentAnswer, ReassignmentRequest
-from replication.controller.topics import MorePartitions, TopicAnswer
+from replication.controller.topics.reassignments import ReassignmentAnswer, ReassignmentRequest
+from replication.controller.topics.topics import MorePartitions, TopicAnswer
 from replication.protocol.error_code import ErrorCode
 from tests.replication.controller.small_cluster import SmallCluster, named
 

@@ -5,18 +5,17 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeVar
 from uuid import UUID
 
-from replication.controller.brokers import broker_changes
-
 from logstore.topic_partition import TopicPartition
+from replication.controller.brokers import broker_changes
+from replication.controller.brokers.sessions import BrokerIncarnation
 from replication.controller.controller import Controller, HeartbeatAnswer
 from replication.controller.decision import Decision
 from replication.controller.elections import ElectionAnswer, ElectionType
 from replication.controller.isr_changes import IsrChangeAnswer, IsrChangeRequest
-from replication.controller.reassignments import ReassignmentAnswer, ReassignmentRequest
 from replication.controller.refusal import Refusal
-from replication.controller.replica_placement import place_replicas
-from replication.controller.sessions import BrokerIncarnation
-from replication.controller.topics import MorePartitions, NewTopic, TopicAnswer, _usable_brokers
+from replication.controller.topics.reassignments import ReassignmentAnswer, ReassignmentRequest
+from replication.controller.topics.replica_placement import place_replicas
+from replication.controller.topics.topics import MorePartitions, NewTopic, TopicAnswer, _usable_brokers
 from replication.metadata.framing import decode, encode
 from replication.metadata.records import (
     BrokerRegistrationChangeRecord,

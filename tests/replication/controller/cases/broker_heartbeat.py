@@ -5,14 +5,14 @@ from functools import partial
 
 import pytest
 
-from replication.controller.heartbeats import (
+from replication.controller.brokers.heartbeats import (
     ControlState,
     FencedShutdownError,
     HeartbeatIntent,
     Heartbeats,
     NotRegisteredError,
 )
-from replication.controller.sessions import BrokerIncarnation, BrokerSessions
+from replication.controller.brokers.sessions import BrokerIncarnation, BrokerSessions
 from tests.replication.controller.case import Case, Cases, Document, only
 
 BROKER = 1

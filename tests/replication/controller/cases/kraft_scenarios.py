@@ -8,16 +8,16 @@ from uuid import UUID
 
 from logstore.files.partition_metadata import parse_uuid
 from logstore.topic_partition import TopicPartition
+from replication.controller.brokers.sessions import BrokerIncarnation
 from replication.controller.controller import Controller, ControllerSettings
 from replication.controller.decision import Decision
 from replication.controller.elections import ElectionType
 from replication.controller.isr_changes import IsrChange, IsrChangeRequest, IsrMember
 from replication.controller.partition_index import PartitionKey
-from replication.controller.reassignments import ReassignmentRequest
 from replication.controller.refusal import Refusal
 from replication.controller.rules import ELR_FEATURE
-from replication.controller.sessions import BrokerIncarnation
-from replication.controller.topics import MorePartitions, NewTopic
+from replication.controller.topics.reassignments import ReassignmentRequest
+from replication.controller.topics.topics import MorePartitions, NewTopic
 from replication.metadata.metadata_version import LATEST_METADATA_VERSION, METADATA_VERSION_FEATURE
 from replication.metadata.nodes import BrokerRegistration
 from replication.metadata.partition import LeaderRecoveryState, PartitionRegistration

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from replication.controller.refusal import Refusal
-from replication.controller.replica_placement import UsableBroker, place_replicas
+from replication.controller.topics.replica_placement import UsableBroker, place_replicas
 
 RACKS = st.sampled_from(["a", "b", "c", None])
 CLUSTERS = st.lists(st.tuples(RACKS, st.booleans()), min_size=1, max_size=9).map(

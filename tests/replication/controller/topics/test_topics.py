@@ -7,7 +7,7 @@ from replication.controller.controller import ControllerSettings
 from replication.controller.partition_index import PartitionIndex
 from replication.controller.refusal import Refusal
 from replication.controller.topic_names import TopicNames
-from replication.controller.topics import MorePartitions, NewTopic, TopicAnswer
+from replication.controller.topics.topics import MorePartitions, NewTopic, TopicAnswer
 from replication.metadata.errors import InvalidReplayError
 from replication.metadata.records import ClearElrRecord, ConfigRecord, PartitionRecord, TopicRecord
 from replication.protocol.error_code import ErrorCode

@@ -5,10 +5,10 @@ from typing import Final
 
 from logstore.files.partition_metadata import format_uuid
 from replication.controller.brokers import broker_changes
+from replication.controller.brokers.sessions import BrokerIncarnation
 from replication.controller.cluster_state import ClusterState
 from replication.controller.decision import Decision
 from replication.controller.refusal import Refusal
-from replication.controller.sessions import BrokerIncarnation
 from replication.metadata.metadata_version import METADATA_VERSION_FEATURE
 from replication.metadata.nodes import BrokerRegistration
 from replication.metadata.records import Endpoint, MetadataRecord, RegisterBrokerRecord, SupportedFeature

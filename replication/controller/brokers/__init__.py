@@ -1,0 +1,1 @@
+"""Which brokers there are, which of them live, and what changes with them."""
