@@ -18,16 +18,16 @@ from typing import Final
 
 from logstore.topic_partition import TopicPartition
 from replication.controller.classic import events
-from replication.controller.classic.broker_queue import BrokerQueue
-from replication.controller.classic.cluster_store import ClusterStore
-from replication.controller.classic.commands import StopReplicaRequest
+from replication.controller.classic.commands.broker_queue import BrokerQueue
+from replication.controller.classic.commands.commands import StopReplicaRequest
 from replication.controller.classic.context import StateChange
-from replication.controller.classic.coordination_store import CoordinationStore
 from replication.controller.classic.elections import Trigger
 from replication.controller.classic.errors import ControllerMovedError, SessionLostError
 from replication.controller.classic.settings import ClassicSettings
+from replication.controller.classic.store.cluster_store import ClusterStore
+from replication.controller.classic.store.coordination_store import CoordinationStore
+from replication.controller.classic.store.watches import Watches
 from replication.controller.classic.term import Term
-from replication.controller.classic.watches import Watches
 from replication.controller.elections import ElectionAnswer, ElectionType
 from replication.controller.refusal import Refusal
 from replication.protocol.error_code import ErrorCode

@@ -7,7 +7,7 @@ from logstore.topic_partition import TopicPartition
 from replication.controller.classic.context import Context
 from replication.controller.classic.errors import StateChangeError
 from replication.controller.classic.leader_and_isr import NO_LEADER
-from replication.controller.classic.partition_machine import PartitionMachine
+from replication.controller.classic.machines.partition_machine import PartitionMachine
 from replication.controller.classic.partition_states import PartitionState
 from replication.controller.classic.selectors import Selector
 from replication.controller.elections import ElectionAnswer, ElectionType

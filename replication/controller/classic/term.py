@@ -5,23 +5,23 @@ from contextlib import suppress
 
 from logstore.topic_partition import TopicPartition
 from replication.controller.classic.broker_changes import changes_between
-from replication.controller.classic.broker_queue import BrokerQueue
-from replication.controller.classic.cluster_store import ClusterStore
+from replication.controller.classic.commands.broker_queue import BrokerQueue
+from replication.controller.classic.commands.outbox import Outbox
 from replication.controller.classic.context import Context, StateChange
 from replication.controller.classic.elections import Elections, Trigger
 from replication.controller.classic.errors import MalformedNodeError
 from replication.controller.classic.imbalance import imbalanced
-from replication.controller.classic.outbox import Outbox
-from replication.controller.classic.partition_machine import PartitionMachine
+from replication.controller.classic.machines.partition_machine import PartitionMachine
+from replication.controller.classic.machines.reassignment import Reassignment
+from replication.controller.classic.machines.replica_machine import ReplicaMachine
+from replication.controller.classic.machines.topic_deletion import TopicDeletion
 from replication.controller.classic.partition_states import PartitionState
-from replication.controller.classic.reassignment import Reassignment
 from replication.controller.classic.replica_assignment import ReplicaAssignment
-from replication.controller.classic.replica_machine import ReplicaMachine
 from replication.controller.classic.replica_states import Replica, ReplicaState
 from replication.controller.classic.selectors import Selector
 from replication.controller.classic.settings import ClassicSettings
-from replication.controller.classic.topic_deletion import TopicDeletion
-from replication.controller.classic.watches import Watches
+from replication.controller.classic.store.cluster_store import ClusterStore
+from replication.controller.classic.store.watches import Watches
 from replication.controller.elections import ElectionType
 from replication.controller.refusal import Refusal
 from replication.protocol.error_code import ErrorCode

@@ -6,22 +6,22 @@ from itertools import chain
 from typing import Any
 
 import pytest
-from replication.controller.classic.store import nodes
 
 from logstore.topic_partition import TopicPartition
 from replication.controller.classic.broker_changes import changes_between
 from replication.controller.classic.context import StateChange
 from replication.controller.classic.controller import FIRST_BALANCE_MS, ClassicController, RunState
-from replication.controller.classic.coordination_store import Delete, SetData
 from replication.controller.classic.errors import StateChangeError
 from replication.controller.classic.imbalance import imbalanced
 from replication.controller.classic.leader_and_isr import LeaderAndIsr
-from replication.controller.classic.partition_machine import UNCLEAN_ELECTION
+from replication.controller.classic.machines.partition_machine import UNCLEAN_ELECTION
+from replication.controller.classic.machines.reassignment import Step
 from replication.controller.classic.partition_states import PartitionState, initial_partition_state
-from replication.controller.classic.reassignment import Step
 from replication.controller.classic.replica_assignment import ReplicaAssignment
 from replication.controller.classic.replica_states import Replica, ReplicaState, initial_replica_state
 from replication.controller.classic.settings import ClassicSettings
+from replication.controller.classic.store import nodes
+from replication.controller.classic.store.coordination_store import Delete, SetData
 from replication.controller.elections import ElectionType
 from replication.controller.imbalance import is_imbalanced
 from replication.controller.refusal import Refusal

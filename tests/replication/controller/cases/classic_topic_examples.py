@@ -3,12 +3,11 @@
 import re
 from typing import Any
 
-from replication.controller.classic.store import nodes
-
 from logstore.topic_partition import TopicPartition
 from replication.controller.classic.partition_states import PartitionState
 from replication.controller.classic.replica_states import Replica, ReplicaState
 from replication.controller.classic.settings import ClassicSettings
+from replication.controller.classic.store import nodes
 from tests.replication.controller.case import Document, only
 from tests.replication.controller.classic.chronicle import check_order, is_change
 from tests.replication.controller.classic.cluster import ClassicCluster

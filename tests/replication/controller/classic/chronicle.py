@@ -5,8 +5,8 @@ from typing import Any
 from unittest.mock import patch
 
 from logstore.topic_partition import TopicPartition
-from replication.controller.classic.broker_queue import BrokerQueue
-from replication.controller.classic.commands import Command, UpdateMetadataRequest
+from replication.controller.classic.commands.broker_queue import BrokerQueue
+from replication.controller.classic.commands.commands import Command, UpdateMetadataRequest
 from replication.controller.classic.replica_states import Replica
 from tests.replication.controller.classic.cluster import ClassicCluster
 

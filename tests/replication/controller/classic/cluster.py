@@ -3,10 +3,8 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from replication.controller.classic.store import nodes
-
 from logstore.topic_partition import TopicPartition
-from replication.controller.classic.commands import (
+from replication.controller.classic.commands.commands import (
     Command,
     LeaderAndIsrRequest,
     StopReplicaRequest,
@@ -14,11 +12,19 @@ from replication.controller.classic.commands import (
 )
 from replication.controller.classic.context import Context, StateChange
 from replication.controller.classic.controller import ClassicController
-from replication.controller.classic.coordination_store import Check, CoordinationStore, Delete, Node, Operation, Watch
-from replication.controller.classic.embedded_store import EmbeddedTree
 from replication.controller.classic.leader_and_isr import LeaderAndIsr
 from replication.controller.classic.replica_assignment import ReplicaAssignment
 from replication.controller.classic.settings import ClassicSettings
+from replication.controller.classic.store import nodes
+from replication.controller.classic.store.coordination_store import (
+    Check,
+    CoordinationStore,
+    Delete,
+    Node,
+    Operation,
+    Watch,
+)
+from replication.controller.classic.store.embedded_store import EmbeddedTree
 from replication.controller.classic.term import Term
 from replication.protocol.error_code import ErrorCode
 

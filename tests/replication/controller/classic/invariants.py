@@ -2,14 +2,13 @@
 
 from typing import TYPE_CHECKING
 
-from replication.controller.classic.store import nodes
-
 from logstore.topic_partition import TopicPartition
 from replication.controller.classic.context import Context
-from replication.controller.classic.coordination_store import Operation, SetData
 from replication.controller.classic.leader_and_isr import LeaderAndIsr
-from replication.controller.classic.partition_machine import UNCLEAN_ELECTION
+from replication.controller.classic.machines.partition_machine import UNCLEAN_ELECTION
 from replication.controller.classic.replica_assignment import ReplicaAssignment
+from replication.controller.classic.store import nodes
+from replication.controller.classic.store.coordination_store import Operation, SetData
 from replication.metadata.partition import LeaderRecoveryState
 
 if TYPE_CHECKING:

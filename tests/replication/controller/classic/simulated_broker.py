@@ -5,10 +5,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from logstore.topic_partition import TopicPartition
-from replication.controller.classic.commands import PartitionCommand
+from replication.controller.classic.commands.commands import PartitionCommand
 from replication.controller.classic.controller import ClassicController
-from replication.controller.classic.coordination_store import CoordinationStore, Node, Operation, Watch
 from replication.controller.classic.errors import SessionLostError
+from replication.controller.classic.store.coordination_store import CoordinationStore, Node, Operation, Watch
 
 
 class CrashingStore:

@@ -10,21 +10,20 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 from random import Random
 
-from replication.controller.classic.store import nodes
-
 from logstore.topic_partition import TopicPartition
-from replication.controller.classic.commands import (
+from replication.controller.classic.commands.commands import (
     Command,
     LeaderAndIsrRequest,
     StopReplicaRequest,
 )
 from replication.controller.classic.controller import ClassicController
-from replication.controller.classic.embedded_store import EmbeddedTree
 from replication.controller.classic.errors import BadVersionError, NodeExistsError, SessionLostError
 from replication.controller.classic.leader_and_isr import LeaderAndIsr
-from replication.controller.classic.partition_machine import UNCLEAN_ELECTION
+from replication.controller.classic.machines.partition_machine import UNCLEAN_ELECTION
 from replication.controller.classic.replica_assignment import ReplicaAssignment
 from replication.controller.classic.settings import ClassicSettings
+from replication.controller.classic.store import nodes
+from replication.controller.classic.store.embedded_store import EmbeddedTree
 from replication.controller.elections import ElectionType
 from replication.controller.refusal import Refusal
 from replication.protocol.error_code import ErrorCode

@@ -3,11 +3,9 @@
 from unittest.mock import patch
 
 import pytest
-from replication.controller.classic.store import nodes
 
 from logstore.topic_partition import TopicPartition
-from replication.controller.classic.cluster_store import ClusterStore
-from replication.controller.classic.commands import LeaderAndIsrRequest, UpdateMetadataRequest
+from replication.controller.classic.commands.commands import LeaderAndIsrRequest, UpdateMetadataRequest
 from replication.controller.classic.controller import ClassicController, RunState
 from replication.controller.classic.elections import Trigger
 from replication.controller.classic.errors import (
@@ -16,11 +14,13 @@ from replication.controller.classic.errors import (
 )
 from replication.controller.classic.imbalance import imbalanced
 from replication.controller.classic.leader_and_isr import LeaderAndIsr
-from replication.controller.classic.partition_machine import UNCLEAN_ELECTION
+from replication.controller.classic.machines.partition_machine import UNCLEAN_ELECTION
 from replication.controller.classic.partition_states import PartitionState
 from replication.controller.classic.replica_assignment import ReplicaAssignment
 from replication.controller.classic.replica_states import Replica, ReplicaState
 from replication.controller.classic.settings import ClassicSettings
+from replication.controller.classic.store import nodes
+from replication.controller.classic.store.cluster_store import ClusterStore
 from replication.controller.elections import ElectionAnswer, ElectionType
 from replication.controller.refusal import Refusal
 from replication.metadata.partition import LeaderRecoveryState

@@ -3,16 +3,16 @@
 from unittest.mock import patch
 
 import pytest
-from replication.controller.classic.store import nodes
 
 from logstore.topic_partition import TopicPartition
-from replication.controller.classic.cluster_store import ClusterStore
 from replication.controller.classic.errors import (
     BadVersionError,
     MalformedNodeError,
     SessionLostError,
 )
 from replication.controller.classic.replica_assignment import ReplicaAssignment
+from replication.controller.classic.store import nodes
+from replication.controller.classic.store.cluster_store import ClusterStore
 from replication.controller.refusal import Refusal
 from replication.protocol.error_code import ErrorCode
 from tests.replication.controller.classic.cluster import ClassicCluster, P, Q, leader_and_isr, named

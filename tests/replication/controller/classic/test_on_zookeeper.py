@@ -8,13 +8,13 @@ from threading import Event, Thread
 
 import pytest
 from kazoo.client import KazooClient
-from replication.controller.classic.store import nodes
 
 from logstore.topic_partition import TopicPartition
 from replication.controller.classic.controller import ClassicController, RunState
 from replication.controller.classic.leader_and_isr import LeaderAndIsr
 from replication.controller.classic.replica_assignment import ReplicaAssignment
-from replication.controller.classic.zookeeper_store import ZooKeeperStore
+from replication.controller.classic.store import nodes
+from replication.controller.classic.store.zookeeper_store import ZooKeeperStore
 from tests.oracle.zookeeper import ZooKeeperServer
 
 PATIENCE_SECONDS = 60

@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from replication.controller.classic.store import nodes
 
 from logstore.topic_partition import TopicPartition
 from replication.controller.classic.errors import MalformedNodeError
 from replication.controller.classic.leader_and_isr import LeaderAndIsr
 from replication.controller.classic.replica_assignment import ReplicaAssignment
+from replication.controller.classic.store import nodes
 from replication.metadata.partition import LeaderRecoveryState
 
 ids = st.integers(0, 2**31 - 1)

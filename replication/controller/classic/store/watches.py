@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from logstore.topic_partition import TopicPartition
 from replication.controller.classic import events
-from replication.controller.classic.coordination_store import Watch
+from replication.controller.classic.store.coordination_store import Watch
 
 
 class Watches:

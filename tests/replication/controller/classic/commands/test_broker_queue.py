@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from replication.controller.classic.broker_queue import RETRY_MS, BrokerQueue
-from replication.controller.classic.commands import Command, UpdateMetadataRequest
+from replication.controller.classic.commands.broker_queue import RETRY_MS, BrokerQueue
+from replication.controller.classic.commands.commands import Command, UpdateMetadataRequest
 
 
 def command(number: int) -> Command:

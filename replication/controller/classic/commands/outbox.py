@@ -4,8 +4,8 @@ from collections import defaultdict
 from collections.abc import Iterable
 
 from logstore.topic_partition import TopicPartition
-from replication.controller.classic.broker_queue import BrokerQueue
-from replication.controller.classic.commands import (
+from replication.controller.classic.commands.broker_queue import BrokerQueue
+from replication.controller.classic.commands.commands import (
     Command,
     LeaderAndIsrRequest,
     PartitionCommand,

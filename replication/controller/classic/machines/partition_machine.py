@@ -4,13 +4,13 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Final, TypeAlias
 
 from logstore.topic_partition import TopicPartition
-from replication.controller.classic.cluster_store import ClusterStore
+from replication.controller.classic.commands.outbox import Outbox
 from replication.controller.classic.context import Context, StateChange
 from replication.controller.classic.errors import BadVersionError, NodeExistsError, StateChangeError
 from replication.controller.classic.leader_and_isr import LeaderAndIsr
-from replication.controller.classic.outbox import Outbox
 from replication.controller.classic.partition_states import PartitionState, initial_partition_state
 from replication.controller.classic.selectors import Selector, select
+from replication.controller.classic.store.cluster_store import ClusterStore
 
 UNCLEAN_ELECTION: Final = "unclean.leader.election.enable"
 Outcomes: TypeAlias = dict[TopicPartition, LeaderAndIsr | StateChangeError]

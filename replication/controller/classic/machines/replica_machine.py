@@ -2,12 +2,12 @@
 
 from collections.abc import Callable, Iterable
 
-from replication.controller.classic.cluster_store import ClusterStore
+from replication.controller.classic.commands.outbox import Outbox
 from replication.controller.classic.context import Context, StateChange
 from replication.controller.classic.errors import BadVersionError, StateChangeError
 from replication.controller.classic.leader_and_isr import LeaderAndIsr
-from replication.controller.classic.outbox import Outbox
 from replication.controller.classic.replica_states import Replica, ReplicaState, initial_replica_state
+from replication.controller.classic.store.cluster_store import ClusterStore
 
 
 class ReplicaMachine:

@@ -9,17 +9,6 @@ from contextlib import suppress
 from typing import Final, TypeVar
 
 from logstore.topic_partition import TopicPartition
-from replication.controller.classic.coordination_store import (
-    ANY_VERSION,
-    Check,
-    CoordinationStore,
-    Create,
-    Delete,
-    Node,
-    Operation,
-    SetData,
-    Watch,
-)
 from replication.controller.classic.errors import (
     BadVersionError,
     ControllerMovedError,
@@ -32,6 +21,17 @@ from replication.controller.classic.errors import (
 from replication.controller.classic.leader_and_isr import LeaderAndIsr
 from replication.controller.classic.replica_assignment import ReplicaAssignment
 from replication.controller.classic.store import nodes
+from replication.controller.classic.store.coordination_store import (
+    ANY_VERSION,
+    Check,
+    CoordinationStore,
+    Create,
+    Delete,
+    Node,
+    Operation,
+    SetData,
+    Watch,
+)
 from replication.int32 import parse_int32
 
 T = TypeVar("T")

@@ -10,7 +10,7 @@ It sends nothing itself. A thread around it, with times in milliseconds of a clo
 from collections import deque
 from typing import Final
 
-from replication.controller.classic.commands import Command
+from replication.controller.classic.commands.commands import Command
 
 RETRY_MS: Final = 100
 

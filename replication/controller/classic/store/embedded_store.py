@@ -12,7 +12,14 @@ from dataclasses import dataclass, field
 from threading import RLock
 from typing import Final
 
-from replication.controller.classic.coordination_store import (
+from replication.controller.classic.errors import (
+    BadVersionError,
+    NodeExistsError,
+    NoNodeError,
+    NotEmptyError,
+    SessionLostError,
+)
+from replication.controller.classic.store.coordination_store import (
     ANY_VERSION,
     Check,
     Create,
@@ -21,13 +28,6 @@ from replication.controller.classic.coordination_store import (
     Operation,
     SetData,
     Watch,
-)
-from replication.controller.classic.errors import (
-    BadVersionError,
-    NodeExistsError,
-    NoNodeError,
-    NotEmptyError,
-    SessionLostError,
 )
 
 _SEQUENCE_DIGITS: Final = 10

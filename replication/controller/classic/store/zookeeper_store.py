@@ -6,7 +6,15 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
-from replication.controller.classic.coordination_store import (
+from replication.controller.classic.errors import (
+    BadVersionError,
+    CoordinationError,
+    NodeExistsError,
+    NoNodeError,
+    NotEmptyError,
+    SessionLostError,
+)
+from replication.controller.classic.store.coordination_store import (
     ANY_VERSION,
     Check,
     Create,
@@ -15,14 +23,6 @@ from replication.controller.classic.coordination_store import (
     Operation,
     SetData,
     Watch,
-)
-from replication.controller.classic.errors import (
-    BadVersionError,
-    CoordinationError,
-    NodeExistsError,
-    NoNodeError,
-    NotEmptyError,
-    SessionLostError,
 )
 
 if TYPE_CHECKING:

@@ -6,8 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from replication.controller.classic.coordination_store import Check, CoordinationStore, Create, Delete, SetData
-from replication.controller.classic.embedded_store import EmbeddedTree
 from replication.controller.classic.errors import (
     BadVersionError,
     NodeExistsError,
@@ -15,7 +13,9 @@ from replication.controller.classic.errors import (
     NotEmptyError,
     SessionLostError,
 )
-from replication.controller.classic.zookeeper_store import ZooKeeperStore
+from replication.controller.classic.store.coordination_store import Check, CoordinationStore, Create, Delete, SetData
+from replication.controller.classic.store.embedded_store import EmbeddedTree
+from replication.controller.classic.store.zookeeper_store import ZooKeeperStore
 from tests.oracle.broker import free_port
 from tests.oracle.zookeeper import ZooKeeperServer
 

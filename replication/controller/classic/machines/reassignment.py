@@ -8,15 +8,15 @@ from collections.abc import Iterator
 from enum import IntEnum
 
 from logstore.topic_partition import TopicPartition
-from replication.controller.classic.cluster_store import ClusterStore
+from replication.controller.classic.commands.outbox import Outbox
 from replication.controller.classic.context import Context
-from replication.controller.classic.outbox import Outbox
-from replication.controller.classic.partition_machine import PartitionMachine
+from replication.controller.classic.machines.partition_machine import PartitionMachine
+from replication.controller.classic.machines.replica_machine import ReplicaMachine
 from replication.controller.classic.partition_states import PartitionState
 from replication.controller.classic.replica_assignment import ReplicaAssignment
-from replication.controller.classic.replica_machine import ReplicaMachine
 from replication.controller.classic.replica_states import Replica, ReplicaState
 from replication.controller.classic.selectors import Selector
+from replication.controller.classic.store.cluster_store import ClusterStore
 
 
 class Step(IntEnum):

@@ -1,0 +1,1 @@
+"""Commands to brokers, and the queues in which they wait."""

@@ -1,0 +1,1 @@
+"""The coordination store, and what the controller keeps in it."""
