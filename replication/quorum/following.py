@@ -1,8 +1,8 @@
 """An observer's decisions about the quorum's answers: values in, values out; no log, no network, no clock.
 
-What to truncate and where to go on is decided as for any other partition, in `replication.fetcher.decisions.fetch_state_machine`. Here is
-what only a quorum has: a leader who is asked for by fetching, snapshots, and records that are never taken back once
-they are committed.
+What to truncate and where to go on is decided as for any other partition, in
+`replication.fetcher.decisions.fetch_state_machine`. Here is what only a quorum has: a leader who is asked for by
+fetching, snapshots, and records that are never taken back once they are committed.
 """
 
 from collections.abc import Mapping

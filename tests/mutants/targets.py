@@ -16,16 +16,16 @@ HISTORY: Final = (f"{EPOCH}/test_history.py", f"{EPOCH}/test_cache.py")
 CACHE: Final = (f"{EPOCH}/test_cache.py", f"{EPOCH}/test_cache_interruptions.py", f"{EPOCH}/test_crash.py")
 CHECKPOINT: Final = (f"{EPOCH}/test_checkpoint.py", f"{EPOCH}/test_crash.py")
 FOLLOWING: Final = (
-    f"{FETCHER}/test_following.py",
+    f"{FETCHER}/decisions/test_fetch_state_machine.py",
     f"{FETCHER}/test_fetcher.py",
     f"{FETCHER}/test_setbacks.py",
     f"{FETCHER}/test_scenarios.py",
     f"{FETCHER}/test_following_machine.py",
     f"{FETCHER}/test_leader_changes.py",
-    f"{FETCHER}/test_throttle.py",
+    f"{FETCHER}/requests/test_throttle.py",
 )
 LIVE_LOG: Final = (
-    f"{LOG}/test_leader_epochs.py",
+    f"{LOG}/state/test_leader_epochs.py",
     f"{LOG}/test_log_poison.py",
     f"{LOG}/test_log_state_machine.py",
     "tests/logstore/test_durability.py",
@@ -63,9 +63,9 @@ TARGETS: Final[dict[str, tuple[str, ...]]] = {
         "tests/replication/controller/test_elections.py",
         "tests/replication/controller/test_simulation.py",
     ),
-    "replication/fetcher/requests/due_partitions.py": (f"{FETCHER}/test_due_partitions.py", *FOLLOWING),
+    "replication/fetcher/requests/due_partitions.py": (f"{FETCHER}/requests/test_due_partitions.py", *FOLLOWING),
     "replication/fetcher/decisions/fetch_rules.py": (*FOLLOWING, f"{FETCHER}/test_against_plan.py"),
-    "replication/fetcher/requests/fetch_session.py": (f"{FETCHER}/test_fetch_session.py", *FOLLOWING),
+    "replication/fetcher/requests/fetch_session.py": (f"{FETCHER}/requests/test_fetch_session.py", *FOLLOWING),
     "replication/fetcher/decisions/fetch_state.py": FOLLOWING,
     "replication/fetcher/fetched_batches.py": (f"{FETCHER}/test_fetched_batches.py",),
     "replication/fetcher/fetcher.py": FOLLOWING,
@@ -73,7 +73,7 @@ TARGETS: Final[dict[str, tuple[str, ...]]] = {
     "replication/fetcher/leader_changes.py": FOLLOWING,
     "replication/fetcher/leader_doubts.py": FOLLOWING,
     "replication/fetcher/decisions/log_state.py": FOLLOWING,
-    "replication/fetcher/requests/open_fetch.py": (f"{FETCHER}/test_open_fetch.py", *FOLLOWING),
+    "replication/fetcher/requests/open_fetch.py": (f"{FETCHER}/requests/test_open_fetch.py", *FOLLOWING),
     "replication/fetcher/requests/open_questions.py": FOLLOWING,
     "replication/fetcher/setbacks.py": FOLLOWING,
     "replication/fetcher/requests/throttle.py": FOLLOWING,

@@ -1,8 +1,8 @@
 """The stories by which Kafka's truncation grew, played by each generation of the protocol.
 
 A story is told once, of replicas of the model (`tests.replication.fetcher.model`), whose followers decide by
-`replication.fetcher.decisions.fetch_state_machine`. `python -m tests.replication.fetcher.scenarios` writes their outcomes into
-docs/truncation.md anew.
+`replication.fetcher.decisions.fetch_state_machine`. `python -m tests.replication.fetcher.scenarios` writes their
+outcomes into docs/truncation.md anew.
 """
 
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""A follower of the model: the functions of `replication.fetcher.decisions.fetch_state_machine`, and what they say done to its log.
+"""A follower of the model: the functions of `fetch_state_machine`, and what they say done to its log.
 
 A question is sent as soon as it is due. That is all orders: nobody sees a question before the leader does, and what
 it would say changes only when the follower does something else, whereupon it asks anew.

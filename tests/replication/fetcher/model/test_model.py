@@ -1,6 +1,7 @@
 """Every order of events in small clusters: which protocol loses or forks what, and which does not.
 
-`replication.fetcher.decisions.fetch_state_machine` decides for each follower. A normal run visits the smaller clusters, CAMPAIGN=full all.
+`replication.fetcher.decisions.fetch_state_machine` decides for each follower. A normal run visits the smaller
+clusters, CAMPAIGN=full all.
 """
 
 import sys
