@@ -301,10 +301,10 @@ def _runs(plain: Sequence[Field]) -> list[list[Field]]:
 
 
 def _write_of(kind: Any, run: list[Field]) -> _Write:
-    if not run[0].type.is_number:
+    if len(run) == 1:
         content, write_one = _getter(kind, [run[0].name]), run[0].type.write
         return lambda out, value: write_one(out, content(value))
-    contents = _getter_of_all(kind, [field.name for field in run])
+    contents = _getter(kind, [field.name for field in run])
     pack = Layout(">" + _letters(run)).pack
 
     def write(out: bytearray, value: Any) -> None:
