@@ -208,7 +208,7 @@ class TestStopping:
         (root / str(ORDERS)).symlink_to(tmp_path / target)
         with LogDirectory.open(root) as directory:
             assert set(directory.partitions) == {OTHERS}
-            with pytest.raises(LogStoreError, match="orders-0: a symbolic link"):
+            with pytest.raises(LogStoreError, match="orders-0: the partition's directory is a symbolic link"):
                 directory.log(ORDERS)
             with pytest.raises(PartitionExistsError):
                 directory.create(ORDERS)
