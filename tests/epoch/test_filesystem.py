@@ -84,3 +84,10 @@ def test_the_primitives(tmp_path: Path) -> None:
     disk.unlink(directory / "b")
     disk.fsync_directory(directory)
     assert list(directory.iterdir()) == []
+
+
+def test_what_is_missing_is_named(tmp_path: Path) -> None:
+    missing = tmp_path / "missing"
+    for step in (REAL.fsync_directory, lambda path: REAL.open(path / "file")):
+        with pytest.raises(FileNotFoundError, match=str(missing)):
+            step(missing)

@@ -261,3 +261,8 @@ def test_an_entry_whose_truncation_was_lost_goes_where_the_log_has_grown_past_it
 def test_an_entry_goes_that_a_batch_of_an_earlier_epoch_at_its_start_contradicts() -> None:
     stale = EpochHistory([(5, 10)])
     assert stale.reconcile([(3, 10)], log_start_offset=0, log_end_offset=20).entries == [(3, 10)]
+
+
+def test_an_entry_goes_that_starts_after_the_first_batch_of_its_epoch() -> None:
+    late = EpochHistory([(3, 20)])
+    assert late.reconcile([(1, 0), (3, 10)], log_start_offset=0, log_end_offset=30).entries == [(1, 0), (3, 10)]
