@@ -53,7 +53,7 @@ TARGETS: Final[dict[str, tuple[str, ...]]] = {
     "logstore/recovery/left_over_files.py": LOADER,
     "logstore/recovery/log_loader.py": LOADER,
     "logstore/recovery/recovery_estimate.py": (f"{RECOVERY}/test_recovery_estimate.py",),
-    "logstore/recovery/recovery_report.py": LOADER,
+    "logstore/recovery/recovery_report.py": (f"{RECOVERY}/test_recovery_report.py", *LOADER),
     "logstore/recovery/segment_recovery.py": (f"{RECOVERY}/test_segment_recovery.py", *LOADER),
     "logstore/recovery/segment_split.py": LOADER,
     "replication/controller/partition_change.py": (
