@@ -29,7 +29,7 @@ T = TypeVar("T")
 # An enum looks its members up at each use, which costs as much as finding a segment.
 _LOG_END: Final = Isolation.LOG_END
 _HIGH_WATERMARK: Final = Isolation.HIGH_WATERMARK
-_TXN_COMMITTED: Final = Isolation.READ_COMMITTED
+_READ_COMMITTED: Final = Isolation.READ_COMMITTED
 
 
 class LogReader:
@@ -61,7 +61,7 @@ class LogReader:
                 if not contents.log_start_offset <= offset <= end[0]:
                     self._refuse_offset(offset)
                 limit = end if isolation is _LOG_END else self._limit_of(isolation)
-                view = self._find(offset, max_bytes, limit, min_one_batch, isolation is _TXN_COMMITTED)
+                view = self._find(offset, max_bytes, limit, min_one_batch, isolation is _READ_COMMITTED)
             except Exception as error:
                 if changes == contents.changes and not changes & 1:
                     name_memory(error, self._directory)
@@ -102,7 +102,7 @@ class LogReader:
         """Return where readers of this isolation stop."""
         if isolation is _HIGH_WATERMARK:
             return self._place_of(self._contents.high_watermark)
-        if isolation is _TXN_COMMITTED:
+        if isolation is _READ_COMMITTED:
             return self._place_of(self._contents.last_stable_offset)
         raise TypeError(f"the isolation is {isolation!r}: pass Isolation.LOG_END or another of `Isolation`")
 

@@ -22,7 +22,7 @@ class Broken:
         raise OSError
 
 
-def test_what_cannot_be_disowned_keeps_nothing_else_from_it() -> None:
+def test_what_cannot_be_detached_keeps_nothing_else_from_it() -> None:
     things = [Owned() if number % 2 else Broken() for number in range(20)]
     for thing in things:
         detach_after_fork(thing)

@@ -16,7 +16,7 @@ def test_a_forked_process_is_refused_and_the_one_that_made_it_is_not() -> None:
     owned._ensure_own()
 
 
-def test_what_is_disowned_is_refused_from_then_on() -> None:
+def test_what_is_detached_is_refused_from_then_on() -> None:
     owned = Owned()
     owned.detach()
     with pytest.raises(
