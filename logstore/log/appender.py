@@ -94,8 +94,8 @@ class Appender:
             try:
                 if leader_epoch == contents.current_epoch and origin is AppendOrigin.CLIENT and self._accepts_unchanged:
                     plain = plain_producer_batch(data, next_offset, leader_epoch, now, self._environment.config)
-                    if plain is not None and self._write_plain(*plain) is not None:
-                        return plain[1]
+                    if plain is not None and (done := self._write_plain(*plain, next_offset)) is not None:
+                        return done
                 if leader_epoch != contents.current_epoch:
                     leader_epoch = leader_epoch_number(leader_epoch)
                     self._epochs.refuse_lower(leader_epoch)
@@ -134,9 +134,10 @@ class Appender:
             try:
                 if contents.current_epoch <= leader_epoch:
                     plain = plain_batch(data, next_offset, contents.current_epoch)
-                    done = self._append_plain(data, next_offset) if plain is None else self._write_plain(data, plain)
-                    if done is not None:
-                        return done
+                    if plain is not None or len(data) >= SEVERAL_BYTES:
+                        done = self._write_plain(data, plain, next_offset)
+                        if done is not None:
+                            return done
                 append = validate_for_follower(data, next_offset=next_offset, leader_epoch=leader_epoch)
                 return self._append(append, AppendOrigin.REPLICATION, None)
             except AppendError as error:
@@ -153,15 +154,19 @@ class Appender:
                     "as they were fetched; for records use `append`"
                 ) from None
 
-    def _append_plain(self, data: Buffer, next_offset: int) -> AppendInfo | None:
-        """Append plain batches; None where they must be looked at closer, or a new segment begin."""
+    def _write_plain(self, data: Buffer, plain: AppendInfo | None, next_offset: int) -> AppendInfo | None:
+        """Write the one batch that was found to be `plain`, or several, if they all are.
+
+        None, nothing written, where they must be looked at closer, or a new segment begin.
+        """
         contents, guard = self._contents, self._guard
-        if len(data) < SEVERAL_BYTES:
-            return None
-        segment = contents.segments.active
+        segment, clock, jitter_ms = contents.segments.active, self._clock, self._roller.jitter_ms
         try:
             guard.state = ADDING
-            info = segment.append_plain(data, next_offset, contents.current_epoch, self._clock, self._roller.jitter_ms)
+            if plain is not None:
+                info = segment.append_batch(data, plain, clock, jitter_ms)
+            else:
+                info = segment.append_plain(data, next_offset, contents.current_epoch, clock, jitter_ms)
             if info is None:
                 guard.state = OPEN
                 return None
@@ -173,24 +178,6 @@ class Appender:
         if self._observer is not None:
             self._observer.appended(self._directory, info)
         return info
-
-    def _write_plain(self, data: Buffer, plain: AppendInfo) -> AppendInfo | None:
-        """Write one batch that was found to be plain; None where a new segment must begin."""
-        contents, guard = self._contents, self._guard
-        segment = contents.segments.active
-        try:
-            guard.state = ADDING
-            if not segment.append_batch(data, plain, self._clock, self._roller.jitter_ms):
-                guard.state = OPEN
-                return None
-            self._publish(segment, plain)
-        except BaseException as error:
-            guard.is_broken_off = True
-            guard.settle(error)
-            raise
-        if self._observer is not None:
-            self._observer.appended(self._directory, plain)
-        return plain
 
     def _append(self, append: ValidatedAppend, origin: AppendOrigin, transaction_version: int | None) -> AppendInfo:
         contents, guard = self._contents, self._guard

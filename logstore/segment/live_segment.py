@@ -195,15 +195,20 @@ class LiveSegment:
         self._index_room = self.indexes.room
         return self._index_room <= 0
 
-    def append_batch(self, data: Buffer, info: AppendInfo, clock: Callable[[], int], jitter_ms: int) -> bool:
-        """Write one batch; False, nothing written, where it belongs into the next segment. Raises as `append` does."""
+    def append_batch(
+        self, data: Buffer, info: AppendInfo, clock: Callable[[], int], jitter_ms: int
+    ) -> AppendInfo | None:
+        """Write one batch, and return `info`; None, nothing written, where it belongs into the next segment.
+
+        Raises OSError, nothing written.
+        """
         _, last_offset, max_timestamp, size, _ = info
         if self.should_roll(size, max_timestamp, last_offset, clock, jitter_ms):
-            return False
+            return None
         position = self.file.size
         self.file.append(data)
         self._note(position, size, last_offset, max_timestamp)
-        return True
+        return info
 
     def append(self, data: Buffer, batches: Iterable[tuple[int, int, int]]) -> None:
         """Write `data`, and note its batches in the indexes: size, last offset and largest timestamp of each.
