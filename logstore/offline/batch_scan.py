@@ -1,6 +1,7 @@
 """Batches of all magics as columns: kernels for magic 2, plain Python for what is older and for small logs."""
 
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from itertools import islice, takewhile
 from typing import Final, NamedTuple
 
@@ -17,11 +18,16 @@ SMALL: Final = 2 << 20
 """Bytes of a log that plain Python reads, as long as it may."""
 
 
-class Plain:
+@dataclass(slots=True)
+class PlainBudget:
     """Bounds what is read in plain Python by the cost of loading numba, which a command on a few logs need not pay."""
 
-    batches_left = 10_000
-    """In this process, at some ten microseconds each."""
+    batches_left: int = 10_000
+    """At some ten microseconds each."""
+
+
+PLAIN_BUDGET: Final = PlainBudget()
+"""What is left to this process."""
 
 
 def scan_batches(
@@ -39,8 +45,10 @@ def scan_batches(
                 # The kernel has seen that the message is complete: only its header can be wrong.
                 columns = _columns([], position, StopReason.BAD_HEADER)
         elif plain:
-            columns = _read(islice(batches, min(CHUNK, Plain.batches_left)), position, len(data), check_crc=check_crc)
-            Plain.batches_left -= len(columns)
+            columns = _read(
+                islice(batches, min(CHUNK, PLAIN_BUDGET.batches_left)), position, len(data), check_crc=check_crc
+            )
+            PLAIN_BUDGET.batches_left -= len(columns)
             # What cannot be read, or not in plain Python any more, is the kernel's to judge.
             plain = len(columns) > 0
         else:
@@ -55,7 +63,7 @@ def _scan(data: memoryview, position: int, *, check_crc: bool) -> BatchColumns:
     """Read batches of magic 2, as many as make a chunk."""
     from logstore.kernels.scan import scan  # noqa: PLC0415  numba loads on the first bulk operation
 
-    Plain.batches_left = 0  # nothing is left to save
+    PLAIN_BUDGET.batches_left = 0  # nothing is left to save
     return scan(np.frombuffer(data, np.uint8), position, check_crc=check_crc)
 
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from logstore.batch.columns import BatchColumns
 from logstore.offline import batch_scan
-from logstore.offline.batch_scan import Plain
+from logstore.offline.batch_scan import PLAIN_BUDGET
 from logstore.offline.log_file import LogFile
 from tests.logstore.batches import log
 from tests.logstore.kernels.sizes import EXAMPLES
@@ -30,12 +30,12 @@ for path in sys.argv[1:]:
 
 @pytest.fixture(autouse=True)
 def fresh_process(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Plain, "batches_left", 10_000)
+    monkeypatch.setattr(PLAIN_BUDGET, "batches_left", 10_000)
 
 
 def whole(data: bytes, *, plain_batches: int) -> dict[str, Any]:
     """All chunks as one, with the reason for which the last ended."""
-    Plain.batches_left = plain_batches
+    PLAIN_BUDGET.batches_left = plain_batches
     chunks = list(LogFile(memoryview(data)).scan())
     names = [field.name for field in dataclasses.fields(BatchColumns)[:15]]
     of = {name: [value for chunk in chunks for value in getattr(chunk, name).tolist()] for name in names}
@@ -58,18 +58,18 @@ def test_plain_python_and_kernels_read_the_same(data: bytes, few: int) -> None:
 
 
 def test_plain_python_reads_no_more_batches_than_it_may() -> None:
-    Plain.batches_left = 25
+    PLAIN_BUDGET.batches_left = 25
     with LogFile(memoryview(log(batches=10))) as file:
         for left in (15, 5, 0, 0):
             assert sum(map(len, file.scan())) == 10
-            assert Plain.batches_left == left
+            assert PLAIN_BUDGET.batches_left == left
 
 
 def test_a_large_log_is_left_to_the_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
     data = log(batches=10)
     monkeypatch.setattr(batch_scan, "SMALL", len(data) - 1)
     assert sum(map(len, LogFile(memoryview(data)).scan())) == 10
-    assert Plain.batches_left == 0
+    assert PLAIN_BUDGET.batches_left == 0
 
 
 def test_numba_is_not_loaded_for_a_small_log_without_damage(tmp_path: Path) -> None:

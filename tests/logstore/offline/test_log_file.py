@@ -9,7 +9,7 @@ import pytest
 from logstore.batch.batch import RecordBatch
 from logstore.batch.columns import StopReason
 from logstore.errors import InvalidBatchHeaderError, TornBatchError
-from logstore.offline.batch_scan import Plain
+from logstore.offline.batch_scan import PLAIN_BUDGET
 from logstore.offline.log_file import LogFile
 from tests.logstore.batches import batch, log, simple_batch
 from tests.logstore.golden import LABELS, LEGACY, golden_segments
@@ -34,7 +34,7 @@ COLUMNS = [
 
 @pytest.fixture(autouse=True, params=[0, 10_000], ids=["kernels", "plain Python"])
 def reader_of_small_logs(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Plain, "batches_left", request.param)
+    monkeypatch.setattr(PLAIN_BUDGET, "batches_left", request.param)
 
 
 def in_memory(data: bytes) -> LogFile:
