@@ -17,17 +17,17 @@ This page is made from the commands' own `--help` by `docs/make_cli_reference.py
 
 What holds for all commands:
 
-- Exit status 0: nothing wrong. 1: findings (damage, differences, records that would be lost). 2: could not do it, or
-  not all of it: each thing that could not be done is one line on the error stream, and the rest is done all the same.
+- Exit status 0: nothing wrong. 1: findings (damage, differences, records that would be lost). 2: failed in
+  whole or in part: each failure is one line on the error stream, and the rest is done all the same.
   `elect` ends with 1 in place of 2, as Kafka's own tool does. 3, of `advise`, `audit`, `recover` and `truncate`:
   acknowledged records are lost, or will be under the leader that Kafka elects; this goes before all others.
-- Exit status 141 where whoever reads the output goes away before its end (`| head`), as with any command that a shell
-  counts as ended by SIGPIPE. Nothing is said then.
+- Exit status 141 if the reader of the output goes away before its end (`| head`), as with any command that a shell
+  counts as ended by SIGPIPE. Nothing is printed then.
 - `--json` prints one object with `schema_version`, or for `dump` and `mirror` one a line; errors too. See
   [JSON](json.md).
 - On a terminal tables are drawn. In a pipe they are tab-separated, with one heading line.
 - Nothing is changed in the directories that are read, and a broker may be at work in them: `verify`, `epochs`, `plan`,
-  `advise` and `dump` list a directory again where files vanish from it, and leave out partitions that are deleted.
+  `advise` and `dump` list a directory again if files vanish from it, and leave out partitions that are deleted.
 - `epochlog --install-completion` installs completion for your shell.
 """
 

@@ -66,7 +66,7 @@ class LastMarker(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CopySummary:
-    """Offsets are Kafka's: ends are exclusive. None is what no file tells."""
+    """Offsets are Kafka's: ends are exclusive. None if no file has it."""
 
     replica: str
     topic: str
@@ -76,7 +76,7 @@ class CopySummary:
     clean_shutdown: bool
     log_start_offset: int
     begins_at: int
-    """Where the log began by what its files tell: below its start where its first segments are missing."""
+    """Where the log began according to its files: below its start where its first segments are missing."""
     is_dropped: bool
     """Its start lies beyond its end: its broker drops all of it, and begins an empty log there."""
     log_end_offset: int

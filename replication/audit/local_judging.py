@@ -61,11 +61,11 @@ def judge_replicas(
 ) -> Iterator[JudgedPartition]:
     """Read all partitions that two replicas hold, or that one holds and another lacks, and judge them.
 
-    `missing` is what `missing_among` returned, which is asked where it is not given.
+    `missing` is the result of `missing_among`, which is called if it is not given.
 
-    `on_error` is told why a copy could not be read, which makes its partition `unknown`, and which partitions are not
-    judged: those that are deleted meanwhile, and topics that only share their name. `progress` is told the bytes of log
-    that were read.
+    `on_error` is called if a copy could not be read, which makes its partition `unknown`, and for partitions that are
+    not judged: those that were deleted meanwhile, and different topics of one name. `progress` is called with the
+    number of bytes of log that were read.
 
     >>> for each in judge_replicas(open_replicas([Path("broker-1"), Path("broker-2")])):
     ...     print(each.verdict.topic, each.verdict.verdict)
@@ -112,7 +112,7 @@ def bytes_of(replicas: Sequence[Replica], missing: Missing) -> int:
 
 
 def missing_among(replicas: Sequence[Replica], replication_factor: int | None = None) -> Missing:
-    """Tell which replicas lack a copy that they should have.
+    """Return which replicas lack a copy that they should have.
 
     Of a partition that is named by itself, where nothing else is to be compared, that is each root without it.
     """
@@ -216,11 +216,11 @@ class _Judging:
         except TopicIdsDifferError:
             raise
         except (LogStoreError, OSError):
-            pass  # that a file tells no id is a finding
+            pass  # that a file has no id is a finding
 
 
 def _state(copy: PartitionDirectory) -> State:
-    """Tell which files the directory has by now that say what the log holds, and of which size and time."""
+    """Return the files of the directory that determine the log's contents, with their current sizes and times."""
     try:
         with os.scandir(copy.path) as entries:
             stats = {entry.name: entry.stat() for entry in entries if entry.name.endswith(TELLING)}
@@ -230,4 +230,4 @@ def _state(copy: PartitionDirectory) -> State:
 
 
 def _untold(_bytes: int) -> None:
-    """Be told the bytes that are read once more."""
+    """Count the bytes that are read once more."""

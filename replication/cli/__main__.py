@@ -10,7 +10,7 @@ RARELY = 100_000
 
 
 def run() -> None:
-    """Run the command line, or say what it lacks: the library core is installed without it."""
+    """Run the command line, or report what is missing: the library core is installed without it."""
     # A command needs to its end what it loads: looking for garbage there takes a tenth of a second, most of it at exit.
     gc.set_threshold(RARELY)
     atexit.register(gc.freeze)

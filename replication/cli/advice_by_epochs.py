@@ -1,4 +1,4 @@
-"""What `epochlog advise --epochs-only` prints: it has read no records, and says so."""
+"""The output of `epochlog advise --epochs-only`, which reads no records and reports that."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
@@ -11,8 +11,8 @@ if TYPE_CHECKING:
     from replication.planning import Advice, Replica, Standing
 
 NOT_READ: Final = (
-    "the records were not read (--epochs-only): what follows is by leader epochs alone, and what the copies hold, and "
-    "whether they are damaged, is not known"
+    "the records were not read (--epochs-only): what follows is by leader epochs alone; the contents of "
+    "the copies, and damage to them, are not known"
 )
 
 

@@ -46,16 +46,18 @@ def advise(
     *,
     epochs_only: Annotated[
         bool,
-        typer.Option("--epochs-only", help="Judge by leader epochs alone: the records are not read, damage not found."),
+        typer.Option(
+            "--epochs-only", help="Judge by leader epochs alone: records are not read, and damage is not found."
+        ),
     ] = False,
     replication_factor: ReplicationFactorOption = None,
     json: JsonOption = False,
 ) -> None:
-    """Say which replica should lead each partition: the one that Kafka would elect, and the one that loses least.
+    """Recommend a leader for each partition: the replica that Kafka would elect, and the one that loses least.
 
-    All bytes are read and checked, as `verify` does. Exit status 3 where acknowledged records are lost, or will be
-    under the leader that Kafka elects; 2 where a partition could not be judged, or a copy of it not be read, or changed
-    meanwhile; 1 where any choice loses records, for the replicas do not agree, or where one is damaged or missing.
+    All bytes are read and checked, as `verify` does. Exit status 3 if acknowledged records are lost, or will be under
+    the leader that Kafka elects; 2 if a partition could not be judged, or a copy could not be read or changed while it
+    was read; 1 if the replicas do not agree, so that any choice loses records, or if one is damaged or missing.
 
     Example: epochlog advise broker-1 broker-2 broker-3
     """
@@ -170,8 +172,8 @@ def _print_agreed(agreed: Sequence[dict[str, Any]]) -> None:
         print(f"all copies were read, any replica may lead, nothing is lost: {', '.join(map(_name, whole))}")
     unread = [each for each in doubtful if any(branch["high_watermark_unread"] for branch in each["branches"])]
     for why, partitions in (
-        ("no file tells up to where all were committed", [each for each in doubtful if each not in unread]),
-        ("a file that tells up to where all were committed could not be read", unread),
+        ("no file has their high watermark", [each for each in doubtful if each not in unread]),
+        ("a file with their high watermark could not be read", unread),
     ):
         if partitions:
             print(
@@ -180,7 +182,7 @@ def _print_agreed(agreed: Sequence[dict[str, Any]]) -> None:
             )
     if trimmed:
         print(
-            "all copies were read, any replica may lead, nothing is lost but what lies below the start of its log: "
+            "all copies were read, any replica may lead, nothing is lost except what lies below the start of its log: "
             f"{', '.join(map(_name_with_longest, trimmed))}"
         )
 

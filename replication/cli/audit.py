@@ -43,20 +43,22 @@ def audit(
         typer.Argument(
             metavar="[NAME=]URI...",
             help="Copies of brokers' log directories: a log.dirs root, or a directory of several; a path, or a URI "
-            "such as s3://bucket/broker-1. What exists as a directory, = in its name or not, is meant as that.",
+            "such as s3://bucket/broker-1. An existing directory is taken as a path even if its name contains =.",
         ),
     ],
     *,
     records: Annotated[bool, typer.Option("--records", help="Decode every record too.")] = False,
     topics: Annotated[
-        str, typer.Option("--topics", metavar="NAMES", help="Only these topics: names or patterns, commas between.")
+        str,
+        typer.Option("--topics", metavar="NAMES", help="Only these topics: names or patterns, separated by commas."),
     ] = "",
     sample: Annotated[
-        float, typer.Option("--sample", metavar="SHARE", help="Only this share of the partitions, as 0.1.")
+        float, typer.Option("--sample", metavar="SHARE", help="Only this share of the partitions, such as 0.1.")
     ] = 1.0,
     replication_factor: ReplicationFactorOption = None,
     master: Annotated[
-        str | None, typer.Option("--master", metavar="URL", help="Spark's master; without it Spark runs in here.")
+        str | None,
+        typer.Option("--master", metavar="URL", help="Spark's master; by default Spark runs in this process."),
     ] = None,
     output: Annotated[
         Path | None,
@@ -66,21 +68,21 @@ def audit(
         Path | None, typer.Option("--report", metavar="FILE.html", help="Write a page with pictures of the forks.")
     ] = None,
     history: Annotated[
-        Path | None, typer.Option("--history", metavar="DIR", help="Keep what was found, and say what is new.")
+        Path | None, typer.Option("--history", metavar="DIR", help="Keep the findings, and report what is new.")
     ] = None,
     json: JsonOption = False,
 ) -> None:
     """Compare copies of several brokers' logs: which replicas agree, lag, have forked, are damaged, and who should
     lead.
 
-    Exit status 3 where acknowledged records are lost, or will be under the leader that Kafka elects; 2 where something
-    could not be read or changed meanwhile, or a result could not be written; 1 where replicas differ other than by
-    retention and compaction, or where there is damage. Nothing in the copies is changed.
+    Exit status 3 if acknowledged records are lost, or will be under the leader that Kafka elects; 2 if something could
+    not be read or changed while it was read, or a result could not be written; 1 if replicas differ other than by
+    retention and compaction, or if there is damage. The copies are never changed.
 
     Example: epochlog audit broker-1 broker-2 broker-3 --report audit.html
     """  # noqa: D205  typer takes the first paragraph whole
     if not 0 < sample <= 1:
-        raise typer.BadParameter(f"{sample} is no share above 0 and up to 1", param_hint="--sample")
+        raise typer.BadParameter(f"{sample} is not a share above 0 and up to 1", param_hint="--sample")
     files = AuditFiles(report, output, history)
     files.ensure_writable()
     before = files.run_before()
@@ -127,7 +129,7 @@ def _audited(
         raise MissingPackageError("the audit needs", error, "spark") from error
     found = find_snapshots(snapshots)
     files.ensure_apart_from(local_directories(snapshots, found))
-    chosen_copies(found, topics, sample)  # what is wrong is told before Spark takes its seconds
+    chosen_copies(found, topics, sample)  # errors are reported before Spark takes its seconds to start
     try:
         with (
             session_for_a_while(master) as spark,

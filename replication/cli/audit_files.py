@@ -35,7 +35,9 @@ class AuditFiles:
     def ensure_writable(self) -> None:
         """Say before the long work, not after it, that its results could not be written. Raises BadParameter."""
         if self.output is not None and self.output.exists():
-            raise typer.BadParameter(f"{self.output} exists; name a directory to be made", param_hint="--output")
+            raise typer.BadParameter(
+                f"{self.output} exists; name a directory that does not exist yet", param_hint="--output"
+            )
         if self.report is not None:
             _ensure_file_writable(self.report, "--report")
         if self.output is not None:
@@ -50,7 +52,7 @@ class AuditFiles:
             for option, place in wished:
                 if place is not None and place.resolve().is_relative_to(copy.resolve()):
                     raise typer.BadParameter(
-                        f"{place} lies in {copy}, which is only read; name a place apart from it", param_hint=option
+                        f"{place} lies in {copy}, which is only read; name a place outside of it", param_hint=option
                     )
 
     def run_before(self) -> "Run | None":
@@ -101,7 +103,7 @@ class AuditFiles:
             yield
         except kinds as error:
             reason = told(error) if isinstance(error, OSError) else cause_of(error)
-            message = f"{option} {place} is not written, or not whole: {reason}"
+            message = f"{option} {place} was not written, or not completely: {reason}"
             self.failures.append({**error_as_json(error, message), "file": str(place)})
 
 
@@ -126,7 +128,7 @@ def _ensure_file_writable(file: Path, option: str) -> None:
 def _ensure_directory_writable(directory: Path, option: str) -> None:
     there = next(place for place in (directory.absolute(), *directory.absolute().parents) if place.exists())
     if not there.is_dir():
-        raise typer.BadParameter(f"{there} is no directory", param_hint=option)
+        raise typer.BadParameter(f"{there} is not a directory", param_hint=option)
     _ensure_writable(there, option)
 
 

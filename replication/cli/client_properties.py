@@ -40,7 +40,7 @@ API_TIMEOUT: Final = "default.api.timeout.ms"
 """Of these properties only elections know it: other commands wait as long as they are let."""
 DEFAULT_API_TIMEOUT_MS: Final = 60_000
 SECURITY: Final = ("security.", "sasl.", "ssl.")
-"""Properties that must not be passed over: a connection would be less safe than it is meant to be, or fail."""
+"""Properties that must not be ignored: a connection would be less secure than intended, or fail."""
 
 _CONTINUED: Final = re.compile(r"(?<!\\)((?:\\\\)*)\\\r?\n[ \t\f]*")
 _JAAS_OPTION: Final = re.compile(r'(\w+)\s*=\s*(?:"((?:\\.|[^"\\])*)"|([^\s;"]+))')
@@ -114,7 +114,7 @@ def _sasl(given: Mapping[str, str]) -> SaslSettings:
     found = _JAAS_OPTION.findall(given.get("sasl.jaas.config", ""))
     options = {name: re.sub(r"\\(.)", r"\1", quoted) or plain for name, quoted, plain in found}
     if not {"username", "password"} <= options.keys():
-        raise InvalidSettingsError('sasl.jaas.config tells no username="..." and password="..."')
+        raise InvalidSettingsError('sasl.jaas.config has no username="..." and password="..."')
     return SaslSettings(mechanism, options["username"], options["password"])
 
 

@@ -22,36 +22,40 @@ def cluster(
     bootstrap: Bootstrap,
     topic: Annotated[
         list[str] | None,
-        typer.Option(metavar="TOPIC", help="Only this topic, or those that match; may be given several times."),
+        typer.Option(
+            metavar="TOPIC", help="Only this topic, or those that match a pattern; may be given several times."
+        ),
     ] = None,
     unavailable: Annotated[
-        bool, typer.Option("--unavailable", "--unavailable-partitions", help="Only partitions that nobody leads.")
+        bool, typer.Option("--unavailable", "--unavailable-partitions", help="Only partitions without a leader.")
     ] = False,
     under_min_isr: Annotated[
         bool,
         typer.Option(
             "--under-min-isr",
             "--under-min-isr-partitions",
-            help="Only partitions with fewer in sync than min.insync.replicas.",
+            help="Only partitions with fewer replicas in sync than min.insync.replicas.",
         ),
     ] = False,
     at_min_isr: Annotated[
         bool,
-        typer.Option("--at-min-isr", "--at-min-isr-partitions", help="Only partitions with just as many."),
+        typer.Option(
+            "--at-min-isr", "--at-min-isr-partitions", help="Only partitions with exactly min.insync.replicas in sync."
+        ),
     ] = False,
     under_replicated: Annotated[
         bool,
         typer.Option(
             "--under-replicated",
             "--under-replicated-partitions",
-            help="Only partitions with fewer in sync than there are to be.",
+            help="Only partitions with fewer replicas in sync than assigned.",
         ),
     ] = False,
     off_preferred: Annotated[
-        bool, typer.Option("--off-preferred", help="Only partitions that another than the first replica leads.")
+        bool, typer.Option("--off-preferred", help="Only partitions whose leader is not the preferred replica.")
     ] = False,
     reassigning: Annotated[
-        bool, typer.Option("--reassigning", help="Only partitions whose replicas are being moved.")
+        bool, typer.Option("--reassigning", help="Only partitions that are being reassigned.")
     ] = False,
     exclude_internal: Annotated[
         bool, typer.Option("--exclude-internal", help="Without internal topics, such as __consumer_offsets.")
@@ -103,7 +107,7 @@ def _filter(topics: list[str], conditions: "Iterable[Condition]", without_intern
     try:
         return PartitionFilter.naming(tuple(topics), frozenset(conditions), without_internal=without_internal)
     except re.error as error:
-        raise typer.BadParameter(f"{error.pattern!r} is no pattern: {error}", param_hint="--topic") from error
+        raise typer.BadParameter(f"{error.pattern!r} is not a pattern: {error}", param_hint="--topic") from error
 
 
 def _has_findings(view: "ClusterView", chosen: "PartitionFilter") -> bool:

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 
 def committed_loss(found: "RecoveredLog", end: int) -> "RecordSpan":
-    """Tell what of a log's records was committed, by the checkpoint file, and goes once the log ends at `end`.
+    """Return which of a log's records were committed, by the checkpoint file, and are lost once the log ends at `end`.
 
     What is beyond the log's end counts too, by offsets: it stands behind damage, and goes as the log is recovered
     first, or is gone with its files. Raises OSError.
@@ -26,7 +26,7 @@ def committed_loss(found: "RecoveredLog", end: int) -> "RecordSpan":
 
 
 def offsets_lost(end: int, committed: int) -> "RecordSpan":
-    """Tell of the records that a log which ends at `end` lacks below its high watermark, as far as offsets do."""
+    """Return the records that a log which ends at `end` lacks below its high watermark, counted by offsets."""
     from replication.audit.comparison.record_tally import RecordTally
 
     tally = RecordTally()

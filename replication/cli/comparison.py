@@ -1,4 +1,4 @@
-"""What `plan`, `advise` and `epochs` share: they go on after a partition that cannot be judged, and tell of it."""
+"""What `plan`, `advise` and `epochs` share: they report a partition that cannot be judged, and continue."""
 
 from collections.abc import Container, Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any
@@ -26,7 +26,7 @@ ReplicationFactorOption = Annotated[
 
 
 class Failures:
-    """Tells on the error stream, at once, which partitions could not be judged.
+    """Reports on the error stream, at once, which partitions could not be judged.
 
     That a broker deletes partitions is in the nature of things: it counts only where nothing is left to be judged.
     """
@@ -79,7 +79,7 @@ def name_what_is_missing(missing: "Mapping[TopicPartition, tuple[str, ...]]") ->
         for name in names:
             lacking.setdefault(name, []).append(partition)
     for name, partitions in sorted(lacking.items()):
-        whose = name or "one of the replicas, it is not known which,"
+        whose = name or "one of the replicas (which one is not known)"
         complain(f"{whose} lacks partitions that it should have: {', '.join(map(str, partitions))}")
     return [{**each._asdict(), "replica": name} for name, partitions in lacking.items() for each in partitions]
 

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 Bootstrap = Annotated[
     str,
-    typer.Option("--bootstrap", "--bootstrap-server", metavar="HOST:PORT,...", help="Brokers to ask for the others."),
+    typer.Option("--bootstrap", "--bootstrap-server", metavar="HOST:PORT,...", help="Brokers to connect to first."),
 ]
 CommandConfig = Annotated[
     Path | None,
@@ -21,10 +21,10 @@ CommandConfig = Annotated[
 
 
 def client_settings(command_config: Path | None) -> "ClientSettings":
-    """Read a Java client's properties; what makes no difference here is told."""
+    """Read a Java client's properties; report those that have no effect here."""
     from replication.cli.client_properties import ClientProperties
 
     properties = ClientProperties.of({}) if command_config is None else ClientProperties.read(command_config)
     if properties.passed_over:
-        complain(f"{command_config}: makes no difference here: {', '.join(properties.passed_over)}")
+        complain(f"{command_config}: ignored, since they have no effect here: {', '.join(properties.passed_over)}")
     return properties.settings

@@ -18,19 +18,19 @@ PAGE = Path("epochlog-demo.html")
 
 
 class NoAuditError(Exception):
-    """What Spark needs is not there; the message says how to get it."""
+    """What Spark needs is missing; the message explains how to install it."""
 
 
 def demo(
     *,
     report: Annotated[
-        Path, typer.Option("--report", metavar="FILE.html", help="Where the audit's page goes; not with --json.")
+        Path, typer.Option("--report", metavar="FILE.html", help="The file for the audit's page; not with --json.")
     ] = PAGE,
     json: JsonOption = False,
 ) -> None:
-    """Tell what happened to the replicas of a real Kafka cluster that ship with epochlog, and audit them.
+    """Show what happened to the replicas of a real Kafka cluster that ship with epochlog, and audit them.
 
-    The audit needs Java 17 or later; without it the demo says how to get it, and ends there.
+    The audit needs Java 17 or later; without it the demo explains how to install it, and stops there.
 
     Example: epochlog demo
     """
@@ -60,7 +60,7 @@ def demo(
 
 
 def _facts(place: Path) -> dict[str, Any]:
-    """Run what the story tells about: every number in it is computed here, from the files."""
+    """Run what the story reports: every number in it is computed here, from the files."""
     from logstore.offline.offline_log_directory import OfflineLogDirectory
     from logstore.verify import compare_epochs, verify_root
     from replication.audit.local_judging import judge_replicas
@@ -134,7 +134,7 @@ def _audit(cluster: Path) -> dict[str, Any]:
     except JavaMissingError as error:
         raise NoAuditError(str(error)) from error
     except (PySparkException, Py4JJavaError) as error:
-        raise NoAuditError(f"Spark could not do it: {cause_of(error)}") from error
+        raise NoAuditError(f"the Spark job failed: {cause_of(error)}") from error
 
 
 def _tell(lines: Iterable[str]) -> None:
@@ -144,7 +144,7 @@ def _tell(lines: Iterable[str]) -> None:
 
 
 def _story(facts: dict[str, Any]) -> Iterator[str]:
-    """Tell the facts, and announce the audit."""
+    """Print the facts, and announce the audit."""
     for part in (_opening, _verdict, _who_led, _plans, _advice, _ending):
         yield from part(facts)
     yield "6. And all partitions of all brokers, at once?                                 (epochlog audit)"
@@ -191,7 +191,7 @@ def _plans(facts: dict[str, Any]) -> Iterator[str]:
         for each in pair["partitions"]:
             if each["relation"] == "forked":
                 yield (
-                    f"   {roles}: {each['topic']}-{each['partition']} goes back from {each['log_end_offset']} to "
+                    f"   {roles}: {each['topic']}-{each['partition']} truncates from {each['log_end_offset']} to "
                     f"{each['truncate_to']}, {each['records_lost']} records lost"
                 )
     yield "   The follower asks where its own last epoch ends on the leader, and truncates there: back to 300,"
@@ -206,7 +206,7 @@ def _advice(facts: dict[str, Any]) -> Iterator[str]:
             lost = "; ".join(f"under {candidate['replica']} {_lost(candidate)}" for candidate in each["candidates"])
             yield f"   {each['topic']}-{each['partition']}: Kafka elects {each['kafkas_choice']}, {lost}"
     yield "   Kafka elects by the latest epoch, as Raft does. When that came of an unclean election it may be the"
-    yield "   costly choice: here broker-2 led last, and lacks more records that producers were told are safe."
+    yield "   costly choice: here broker-2 led last, and lacks more records that were acknowledged."
     yield ""
 
 
@@ -253,7 +253,7 @@ def _fork(partition: Mapping[str, Any]) -> Iterator[str]:
     for pair in partition["pairs"]:
         if pair["leader"] == partition["recommended"] and pair["records_lost"]:
             yield (
-                f"      if {pair['leader']} leads, {pair['follower']} goes back to {pair['truncate_to']} and loses "
+                f"      if {pair['leader']} leads, {pair['follower']} truncates to {pair['truncate_to']} and loses "
                 f"{pair['records_lost']} records, {pair['bytes_lost']:,} bytes"
             )
 
@@ -261,8 +261,8 @@ def _fork(partition: Mapping[str, Any]) -> Iterator[str]:
 def _page(report: Path) -> Iterator[str]:
     yield f"   Open this page in a browser:  {report.absolute()}"
     yield "   It has a picture of each fork. A bar is one replica's log, a colour is one leader's epoch. The copies"
-    yield "   part at the dashed red line; hatched is what is truncated under the leader that loses least. The"
-    yield "   triangle is the high watermark: producers had been told that all before it is safe."
+    yield "   diverge at the dashed red line; hatched is what is truncated under the leader that loses least. The"
+    yield "   triangle is the high watermark: records before it were acknowledged to producers."
     yield ""
 
 

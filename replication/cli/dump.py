@@ -13,7 +13,7 @@ def dump(
         list[Path], typer.Argument(metavar="PATH...", readable=False, help="Files or directories of a log.")
     ],
     *,
-    records: Annotated[bool, typer.Option("--records", help="Print the records of each batch too.")] = False,
+    records: Annotated[bool, typer.Option("--records", help="Also print the records of each batch.")] = False,
     offsets: Annotated[
         str,
         typer.Option(

@@ -54,7 +54,7 @@ def elect(
         str,
         typer.Option(
             metavar="preferred|unclean",
-            help="preferred: let the first replica lead again, where it is in sync. unclean: where nobody leads, let "
+            help="preferred: let the preferred replica lead again if it is in sync. unclean: if nobody leads, let "
             "any replica lead that is alive, though records may be lost.",
         ),
     ],
@@ -74,13 +74,13 @@ def elect(
         Path | None, typer.Option("--admin.config", metavar="FILE", help="The old name of --command-config.")
     ] = None,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Elect nobody; say who would lead, by Kafka's own rules.")
+        bool, typer.Option("--dry-run", help="Hold no election; report who would lead, by Kafka's own rules.")
     ] = False,
     log_dir: Annotated[
         list[str] | None,
         typer.Option(
             metavar="[ID=]DIR",
-            help="With --dry-run: a broker's log.dirs root, of two brokers or more, to say what an unclean election "
+            help="With --dry-run: a broker's log.dirs root, of two or more brokers, to report what an unclean election "
             "would lose.",
         ),
     ] = None,
@@ -110,7 +110,7 @@ def elect(
 
 
 def _read_options(arguments: Sequence[str]) -> dict[str, object] | None:
-    """Return the options by parameter, or None where help is asked for; end where it is the version."""
+    """Return the options by parameter, or None if help is requested; exit if the version is."""
     from replication.operations.election_options import FLAGS, HELP, VALUED, VERSION, ElectionOptions
     from replication.operations.tool_options import ToolOptions
 
@@ -205,7 +205,7 @@ def _hold(
     *,
     json: bool,
 ) -> bool:
-    """Hold the elections, tell of them, and return whether any failed."""
+    """Hold the elections, report them, and return whether any failed."""
     from replication.controller.elections import ElectionType
     from replication.operations.election_report import ElectionReport
     from replication.operations.leader_election import bootstrap_addresses, hold_elections

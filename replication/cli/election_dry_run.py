@@ -25,7 +25,7 @@ def foresee(
     *,
     json: bool,
 ) -> bool:
-    """Tell what elections would do, and return whether any would fail or might lose records."""
+    """Report what elections would do, and return whether any would fail or might lose records."""
     failures = Failures()
     replicas = open_log_directories(log_dirs, failures) if log_dirs else []
     with ClusterClient(bootstrap_addresses(bootstrap), client.settings) as cluster:
@@ -56,7 +56,7 @@ def foresee(
 
 def _print_forecasts(forecasts: Sequence[ElectionForecast], losses: Mapping[TopicPartition, ElectionLosses]) -> None:
     print_table(
-        "Nobody is elected: this would become of it",
+        "Dry run: no election is held; these would be the results",
         ("partition", "leader", "would lead", "in sync", "election", "lost by the others"),
         [
             (

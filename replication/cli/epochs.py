@@ -20,17 +20,15 @@ if TYPE_CHECKING:
 def epochs(
     directory: Annotated[Path, typer.Argument(metavar="DIR", help="A partition directory or log.dirs root.")],
     *,
-    rebuild: Annotated[
-        bool, typer.Option("--rebuild", help="Make the checkpoint files anew from the batches.")
-    ] = False,
+    rebuild: Annotated[bool, typer.Option("--rebuild", help="Rebuild the checkpoint files from the batches.")] = False,
     output: Annotated[
         Path | None, typer.Option(metavar="DIR2", help="Where --rebuild writes: DIR2/topic-partition/.")
     ] = None,
     json: JsonOption = False,
 ) -> None:
-    """Say who led when, by the leader-epoch checkpoint and by the batches, and explain each difference.
+    """Report who led when, by the leader-epoch checkpoint and by the batches, and explain each difference.
 
-    Exit status 1 where they differ, 2 where something could not be read. DIR itself is never changed.
+    Exit status 1 if they differ, 2 if something could not be read. DIR itself is never changed.
 
     Example: epochlog epochs /var/kafka-logs/orders-0 --rebuild --output /tmp/rebuilt
     """
@@ -70,7 +68,7 @@ def _ensure_apart(output: Path, directory: Path, partitions: Iterable["Partition
     for place in (each.resolve() for each in places):
         if place.is_relative_to(read) or read.is_relative_to(place):
             raise typer.BadParameter(
-                f"{output} is, holds or lies in {directory}, which is never changed; name a directory apart from it",
+                f"{output} is, holds or lies in {directory}, which is never changed; name a directory outside of it",
                 param_hint="--output",
             )
     for target in targets:

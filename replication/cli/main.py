@@ -98,7 +98,7 @@ def epochlog(
     """Read and explain the logs of Kafka replicas: what is in them, what is damaged, who led when, and what each would
     truncate under which leader.
 
-    Exit status: 0 nothing wrong, 1 findings, 2 could not do it, 3 acknowledged records are lost.
+    Exit status: 0 nothing wrong, 1 findings, 2 failed in whole or in part, 3 acknowledged records are lost.
     """  # noqa: D205  typer takes the first paragraph whole
     if version:
         print_version()
@@ -134,7 +134,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except OutputError as error:
         let_go_of(out)
         if error.is_closed:
-            # The reader of our output went away (`| head`): nobody is left to tell.
+            # The reader of our output went away (`| head`): there is nobody to report to.
             sys.exit(EXIT_OUTPUT_CLOSED)
         complain(str(error))
         status = EXIT_FAILED
@@ -158,7 +158,7 @@ def _run(arguments: Sequence[str]) -> int:
         raise
     except Exception as error:  # noqa: BLE001  a traceback alone ends with 1, which means findings
         traceback.print_exc()
-        failure, message = error, f"a fault of epochlog itself: {type(error).__name__}: {told(error)}"
+        failure, message = error, f"internal error in epochlog: {type(error).__name__}: {told(error)}"
     if wants_json(arguments):
         print_failure(failure, message=message)
     complain(message)
@@ -172,7 +172,7 @@ def _refuse_empty(arguments: Sequence[str]) -> None:
 
 
 def _usage_in_one_line(error: Exception) -> str:
-    """Say what is wrong with the arguments, and whose help tells more."""
+    """Report what is wrong with the arguments, and which command's help to read."""
     context: typer.Context | None = getattr(error, "ctx", None)
     message = " ".join(error.format_message().split()).rstrip(".")  # type: ignore[attr-defined]  # see UsageError
     return f"{message} (see `{context.command_path} --help`)" if context else message

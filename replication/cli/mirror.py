@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from replication.mirror.mirror import Mirror
 
 PAUSE_SECONDS: Final = 0.5
-"""How often it is looked whether there is an end to it, and what to show."""
+"""How often to check whether to stop, and to refresh what is shown."""
 METRICS_ADDRESS: Final = re.compile(r"(?:(?P<host>[^\s:]+|\[[^\s\]]+\]):)?(?P<port>\d{1,5})")
 LAST_PORT: Final = 65_535
 UNITS: Final = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9}
@@ -29,7 +29,7 @@ UNITS: Final = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9}
 def _bytes(text: str) -> int:
     match = re.fullmatch(r"(\d+)([KMG]?)", text, re.ASCII | re.IGNORECASE)
     if match is None or not int(match[1]):
-        raise typer.BadParameter(f"{text!r} is no number of bytes, such as 50M")
+        raise typer.BadParameter(f"{text!r} is not a number of bytes, such as 50M")
     return int(match[1]) * UNITS[match[2].upper()]
 
 
@@ -45,7 +45,7 @@ class MetricsAddress:
         """Read [HOST:]PORT."""
         match = METRICS_ADDRESS.fullmatch(text)
         if match is None or int(match["port"]) > LAST_PORT:
-            raise typer.BadParameter(f"{text!r} is no [HOST:]PORT")
+            raise typer.BadParameter(f"{text!r} is not a [HOST:]PORT")
         return cls((match["host"] or "127.0.0.1").strip("[]"), int(match["port"]))
 
 
@@ -54,41 +54,41 @@ def mirror(
     bootstrap: Bootstrap,
     topic: Annotated[list[str], typer.Option(metavar="TOPIC", help="A topic to copy; may be given several times.")],
     log_dir: Annotated[
-        Path, typer.Option(metavar="DIR", help="Where the copy goes: a log.dirs root, made where it is missing.")
+        Path, typer.Option(metavar="DIR", help="The directory of the copy: a log.dirs root, created if it is missing.")
     ],
     partition: Annotated[
         list[int] | None,
         typer.Option(metavar="N", min=0, help="Only this partition of the topic; may be given several times."),
     ] = None,
     once: Annotated[
-        bool, typer.Option("--once", help="Stop when all is copied that was committed at the start.")
+        bool, typer.Option("--once", help="Stop when everything that was committed at the start is copied.")
     ] = False,
     keep_truncated: Annotated[
-        Path | None, typer.Option(metavar="DIR2", help="Keep what is truncated in files below this directory.")
+        Path | None, typer.Option(metavar="DIR2", help="Keep truncated records in files below this directory.")
     ] = None,
     metrics: Annotated[
         MetricsAddress | None,
         typer.Option(
             metavar="[HOST:]PORT",
             parser=MetricsAddress.parse,
-            help="Serve Prometheus metrics; port 0: any that is free.",
+            help="Serve Prometheus metrics; port 0 means any free port.",
         ),
     ] = None,
     command_config: CommandConfig = None,
     threads: Annotated[int, typer.Option(metavar="N", min=1, max=64, help="Fetchers for each broker.")] = 1,
     throttle: Annotated[
         int | None,
-        typer.Option(metavar="BYTES", parser=_bytes, help="Copy at most so many bytes a second, as 50M."),
+        typer.Option(metavar="BYTES", parser=_bytes, help="Copy at most this many bytes a second, such as 50M."),
     ] = None,
     node_id: Annotated[
-        int, typer.Option(metavar="ID", min=0, max=2**31 - 1, help="The node.id of the copy: that of no broker.")
+        int, typer.Option(metavar="ID", min=0, max=2**31 - 1, help="The node.id of the copy; no broker may have it.")
     ] = 2**31 - 1,
     json: JsonOption = False,
 ) -> None:
     """Keep a byte-identical copy of a topic's partitions, which follows leader changes and truncates as a replica does.
 
-    It goes on until it is interrupted, and where it stopped when it is started again. Every truncation is told: how
-    many records went, why, and where they are kept. Exit status 1 where a partition failed.
+    It runs until it is interrupted, and resumes when it is started again. Every truncation is reported:
+    how many records were removed, why, and where they are kept. Exit status 1 if a partition failed.
 
     Example: epochlog mirror --bootstrap broker1:9092 --topic orders --log-dir copy --keep-truncated cut
     """
@@ -99,7 +99,7 @@ def mirror(
     except ModuleNotFoundError as error:
         raise MissingPackageError("the mirror needs", error, "wire") from error
     if partition and len(topic) > 1:
-        raise typer.BadParameter("partitions can be chosen of one topic only", param_hint="--partition")
+        raise typer.BadParameter("--partition needs exactly one --topic", param_hint="--partition")
     settings = MirrorSettings(
         bootstrap=bootstrap,
         topics=tuple(topic),
@@ -118,7 +118,7 @@ def mirror(
     finally:
         display.close()
     if was_cut_short:
-        raise CommandError("interrupted before all was copied; started again, it goes on there")
+        raise CommandError("interrupted before everything was copied; start it again to resume")
     if opened.failed:
         raise typer.Exit(EXIT_FINDINGS)
 

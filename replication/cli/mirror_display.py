@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 QUIET_MS = 10_000
-"""How often lines in a pipe tell how far it is."""
+"""How often lines in a pipe report progress."""
 DRAWN_MS = 500
 """How often the terminal does, at most."""
 ROWS = 12
@@ -25,17 +25,17 @@ ROWS = 12
 
 
 Statuses = Callable[[], Sequence[PartitionStatus]]
-"""Tells how all partitions stand: of many that takes a while, so it is asked for only where it is shown."""
+"""Returns the state of all partitions: with many this takes a while, so it is called only when it is shown."""
 
 
 class Display(Protocol):
-    """Told of events from several threads, and once in a while how all partitions stand.
+    """Receives events from several threads, and from time to time the state of all partitions.
 
-    Only `show` raises OutputError: whoever tells of an event has a log to follow.
+    Only `show` raises OutputError: the threads that report events have logs to follow.
     """
 
     def tell(self, event: Event) -> None:
-        """Tell what happened."""
+        """Show what happened."""
         ...
 
     def show(self, statuses: Statuses, *, last: bool = False) -> None:
@@ -75,7 +75,7 @@ class Looks:
 
 
 class PlainDisplay:
-    """One line for each event, and one every ten seconds; partitions that failed are told on the error stream."""
+    """One line for each event, and one every ten seconds; partitions that failed are reported on the error stream."""
 
     def __init__(self) -> None:
         self._lock = Lock()
@@ -138,7 +138,7 @@ class JsonDisplay:
 
 
 class TerminalDisplay:
-    """A table of the partitions that are furthest behind, below the lines that tell what happened."""
+    """A table of the partitions that are furthest behind, below the lines that report what happened."""
 
     def __init__(self) -> None:
         from rich.console import Console

@@ -97,7 +97,7 @@ def complain(text: str) -> None:
     sys.stdout.flush()
     try:
         print(shown(f"epochlog: {text}"), file=sys.stderr, flush=True)
-    except OSError:  # nobody can be told that nobody can be told
+    except OSError:  # there is no stream left to report this on
         let_go_of(sys.stderr)
 
 
@@ -156,7 +156,7 @@ def _cell(value: object) -> str:
 
 
 class Advance(Protocol):
-    """Told how many more bytes, or other units of work, are done."""
+    """Called with how many more bytes, or other units of work, are done."""
 
     def __call__(self, amount: int, /) -> None:
         """Advance."""

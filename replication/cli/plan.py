@@ -30,10 +30,10 @@ def plan(
     ] = TruncationProtocol.KIP_320,
     json: JsonOption = False,
 ) -> None:
-    """Say what the follower would truncate, before it happens.
+    """Report what the follower would truncate, before it happens.
 
-    The leader is taken as just elected, with a fresh epoch at its log end. Exit status 1 where records would be lost,
-    the logs have forked, or one is damaged or lacks partitions that it should have; 2 where a partition could not be
+    The leader is taken as just elected, with a fresh epoch at its log end. Exit status 1 if records would be lost,
+    the logs have forked, or one is damaged or lacks partitions that it should have; 2 if a partition could not be
     judged.
 
     Example: epochlog plan --leader broker-1 --follower broker-2
@@ -45,7 +45,7 @@ def plan(
     leading, following = open_replicas([leader, follower], on_error=failures)
     plans = plan_replicas(leading, following, protocol, on_error=failures)
     left_out = name_what_is_left_out([leading, following])
-    # Two of many brokers do not tell how many copies there should be: only what is known counts, or that one is empty.
+    # Two of many brokers do not show how many copies there should be: only what is known counts, or that one is empty.
     is_one_empty = not (leading.held and following.held)
     missing = missing_among([leading, following], replication_factor=None if is_one_empty else 1)
     lacking = name_what_is_missing(missing)
@@ -75,7 +75,15 @@ def plan(
 def _print(plans: Sequence["TruncationPlan"], leader: str, follower: str) -> None:
     print_table(
         f"If {leader} leads, {follower} truncates",
-        ("partition", "relation", "log end", "truncate to", "records lost", "bytes lost", "questions and answers"),
+        (
+            "partition",
+            "relation",
+            "log end",
+            "truncate to",
+            "records lost",
+            "bytes lost",
+            "OffsetForLeaderEpoch exchanges",
+        ),
         [
             (
                 _partition(each),
@@ -90,7 +98,7 @@ def _print(plans: Sequence["TruncationPlan"], leader: str, follower: str) -> Non
         ],
     )
     if plans:
-        print("by leader epochs alone: what the records hold was not read; `epochlog advise` reads them")
+        print("by leader epochs alone: the records were not read; `epochlog advise` reads them")
 
 
 def _partition(plan: "TruncationPlan") -> str:
@@ -106,7 +114,7 @@ def _relation(plan: "TruncationPlan") -> str:
 def _dialogue(plan: "TruncationPlan") -> str:
     if plan.rounds:
         return "; ".join(
-            f"epoch {round_.requested_epoch}? epoch {round_.answer.epoch} ends at {round_.answer.end_offset}"
+            f"epoch {round_.requested_epoch} -> epoch {round_.answer.epoch} ends at {round_.answer.end_offset}"
             for round_ in plan.rounds
         )
     by_design = plan.protocol is TruncationProtocol.HIGH_WATERMARK

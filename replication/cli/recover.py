@@ -48,10 +48,10 @@ def recover(
 ) -> None:
     """Recover logs as Kafka does after a crash: cut off what is torn or damaged, rebuild indexes and leader epochs.
 
-    Each log ends before its first damaged batch afterwards; it is said where records below its high watermark are lost.
-    Exit status 3 for that; 2 where a log could not be recovered, which keeps no other from it; 1 where anything was
-    dropped or rebuilt, or a file beside the log is damaged that recovery leaves as it is; with --dry-run, where batches
-    would be dropped or leader epochs changed: it does not look at indexes.
+    Afterwards each log ends before its first damaged batch. If records below its high watermark are lost, that is
+    reported, with exit status 3. Exit status 2 if a log could not be recovered; the others are recovered all the same.
+    1 if anything was dropped or rebuilt, or if a file beside the log is damaged that recovery leaves as it is; with
+    --dry-run, if batches would be dropped or leader epochs changed: it does not check indexes.
 
     Example: epochlog recover /var/kafka-logs --output /tmp/recovered
     """
@@ -95,7 +95,7 @@ def recover(
 def _each(
     partitions: "Sequence[PartitionDirectory]", do: "Callable[[PartitionDirectory], RecoveryOutcome]"
 ) -> tuple[list[RecoveryOutcome], "Unreadable"]:
-    """Do it to each; one that cannot be recovered keeps nobody else."""
+    """Recover each; one that fails does not stop the others."""
     from logstore import LogStoreError
 
     outcomes: list[RecoveryOutcome] = []
@@ -128,7 +128,7 @@ def _recover(partition: "PartitionDirectory", advance: Advance) -> RecoveryOutco
 def _recover_root(
     workplace: Workplace, path: Path, advance: Advance, *, everything: bool
 ) -> tuple[list[RecoveryOutcome], "Unreadable"]:
-    """Open the whole root, which recovers it in several threads; tell what was done where its disk fails meanwhile."""
+    """Open the whole root, which recovers it in several threads; report what was done if its disk fails meanwhile."""
     from logstore import LogDirectory, LogStoreError
 
     lock = workplace.hand_over_root() if workplace.output is None else None

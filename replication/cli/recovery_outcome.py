@@ -42,7 +42,7 @@ class RecoveryOutcome:
         )
 
     def _doubt(self, checkpoints: "PartitionCheckpoints") -> Iterator[str]:
-        """Say where nobody knows whether what is lost was committed."""
+        """Report when it is not known whether what is lost was committed."""
         from logstore.files.offset_checkpoint import HIGH_WATERMARK_CHECKPOINT
 
         is_unread = HIGH_WATERMARK_CHECKPOINT in checkpoints.unread
@@ -87,11 +87,11 @@ class RecoveryOutcome:
         return self.report.changed or self.committed_offsets_lost > 0 or bool(self.faults)
 
     def __str__(self) -> str:
-        """Say what was done and lost, or why there is nothing to say."""
+        """Report what was done and lost, or why nothing was."""
         told_of = ([self._loss()] if self.committed_offsets_lost else []) + self.deeds + [*self.faults]
         if told_of:
             return "; ".join(told_of)
-        return "not checked: closed in order; --all checks it" if self.closed_in_order else "nothing was wrong"
+        return "not checked: cleanly closed; --all checks it" if self.closed_in_order else "nothing was wrong"
 
     def _loss(self) -> str:
         from replication.audit.judgement.committed_records import in_words
@@ -99,9 +99,7 @@ class RecoveryOutcome:
 
         committed = self.high_watermark_before or 0
         lost = in_words(offsets_lost(self.log_end_offset, committed))
-        return (
-            f"committed records lost: at most {lost}, as far as the offsets up to the high watermark {committed:,} tell"
-        )
+        return f"committed records lost: at most {lost}, counting the offsets up to the high watermark {committed:,}"
 
     @property
     def deeds(self) -> list[str]:
@@ -147,7 +145,7 @@ def faults_of_metadata(directory: Path) -> Iterator[str]:
             fault = told(error)
         else:
             return
-    yield f"{fault}; a broker with KRaft cannot load the log so, and takes one without the file for a stray one"
+    yield f"{fault}; a KRaft broker cannot load such a log, and takes a log without this file for a stray one"
 
 
 def _dropped(log: "RecoveredLog") -> "list[DroppedTail]":

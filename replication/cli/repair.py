@@ -23,9 +23,9 @@ OutputOption = Annotated[
     Path | None,
     typer.Option("--output", metavar="DIR2", help="Change a copy of DIR, made here; it must not exist yet."),
 ]
-InPlaceOption = Annotated[bool, typer.Option("--in-place", help="Change DIR itself, after a question.")]
+InPlaceOption = Annotated[bool, typer.Option("--in-place", help="Change DIR itself, after asking for confirmation.")]
 DryRunOption = Annotated[bool, typer.Option("--dry-run", help="Only report what --in-place would do.")]
-YesOption = Annotated[bool, typer.Option("--yes", help="Let --in-place ask nothing.")]
+YesOption = Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation with --in-place.")]
 
 _NOT_WRITABLE: Final = frozenset({errno.EROFS, errno.EACCES, errno.EPERM})
 
@@ -44,18 +44,18 @@ class Repair:
     def ensure_allowed(self) -> None:
         """Refuse to guess what may be changed, to write a copy into what is copied, and to change files unasked."""
         if self.output is not None and (self.in_place or self.dry_run):
-            raise typer.BadParameter("goes neither with --in-place nor with --dry-run", param_hint="--output")
+            raise typer.BadParameter("cannot be combined with --in-place or --dry-run", param_hint="--output")
         if self.output is None and not (self.in_place or self.dry_run):
             raise UsageError("name either --output DIR2 or --in-place; or --dry-run, to see what would be done")
         if self.output is not None and self.output.resolve().is_relative_to(self.directory.resolve()):
             raise typer.BadParameter(
-                f"{self.output} lies in {self.directory}, which is only read then; name a directory apart from it",
+                f"{self.output} lies in {self.directory}, which is only read; name a directory outside of it",
                 param_hint="--output",
             )
         if self.in_place and not (self.dry_run or self.yes or _can_ask()):
             raise typer.BadParameter(
-                "there is no terminal to ask on: add --yes to change DIR without a question, or --dry-run to see what "
-                "would be done",
+                "there is no terminal to ask for confirmation on: add --yes to change DIR without it, or "
+                "--dry-run to see what would be done",
                 param_hint="--in-place",
             )
 
@@ -89,7 +89,7 @@ class Repair:
             yield Workplace(open_offline(self.directory), self.output, locks, had_locks, unusable)
 
     def propose(self, *plan: str) -> None:
-        """Say what will be done, on the error stream, and ask where DIR itself is changed.
+        """Print what will be done on the error stream, and ask for confirmation if DIR itself is changed.
 
         Raises CommandError where the answer is not yes.
         """
@@ -117,7 +117,7 @@ class Workplace:
     """The logs of a root that cannot be repaired, by their directories, and why: they are left alone."""
 
     def hand_over_root(self) -> "DirectoryLock | None":
-        """Return the root's lock to whoever opens the root, who looks at its logs' own locks: those are released."""
+        """Return the root's lock to what opens the root, and release its logs' own locks, which that checks."""
         root, *logs = self.locks
         for place in logs:
             if lock := self.locks[place]:

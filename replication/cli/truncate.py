@@ -33,13 +33,13 @@ def truncate(
 ) -> None:
     """Drop every batch of a log that reaches OFFSET or beyond: from segments, indexes, leader epochs and producers.
 
-    A batch goes as a whole: the log ends before OFFSET where one reaches over it. With --in-place, what the checkpoint
-    files say of the log, as its high watermark, is lowered to its end. A log that was not closed cleanly is recovered
+    Batches are dropped whole: if one spans OFFSET, the log ends before it. With --in-place, the log's offsets in the
+    checkpoint files, such as its high watermark, are lowered to its end. A log that was not closed cleanly is recovered
     first. An offset at or beyond the log's end drops nothing.
 
-    Exit status 3 where committed records, those below the high watermark, are dropped, or with --dry-run would be, or
-    are gone already: that is said first, and done all the same where it was asked for. 1 where the file with the high
-    watermark cannot be read.
+    Exit status 3 if committed records, those below the high watermark, are dropped, would be dropped with --dry-run, or
+    are already gone: this is reported first, and does not prevent the truncation. 1 if the file with the high watermark
+    cannot be read.
 
     Example: epochlog truncate /var/kafka-logs/orders-0 --to 11530 --output /tmp/truncated
     """
@@ -84,11 +84,11 @@ def _ensure_has_segments(partition: "PartitionDirectory") -> None:
     """Refuse to make an empty log where all segments are gone: it would pass for one that never held any."""
     if not partition.segments:
         committed = partition.checkpoints.high_watermark
-        lost = f", and with them committed records, for its high watermark is {committed:,}" if committed else ""
+        lost = f", including committed records: its high watermark is {committed:,}" if committed else ""
         raise UnusableFileError(
             partition.path,
             f"nothing to truncate: all segments are missing (there is no .log file){lost}",
-            "put them back from a copy; or remove the whole directory, once it is known that another replica holds its "
+            "restore them from a copy; or remove the whole directory, if you know that another replica holds its "
             "records (epochlog advise): a broker copies them from the leader again",
         )
 
@@ -161,7 +161,7 @@ def _removed(outcome: dict[str, Any]) -> str:
 
 
 def _end(outcome: dict[str, Any]) -> str:
-    """Say where the log ends, and why not where it was asked to."""
+    """Return where the log ends, and why not at the requested offset."""
     end, to = outcome["log_end_offset"], outcome["truncate_to"]
     cut_before = end < min(to, outcome["log_end_offset_before"])
     return f"{end:,}, not at {to:,}, where no batch ends" if cut_before else f"{end:,}"
@@ -172,7 +172,7 @@ def _name(outcome: dict[str, Any]) -> str:
 
 
 def _committed(outcome: dict[str, Any], of_one: str, of_several: str) -> Iterator[str]:
-    """Say what is lost that was committed, in a line before all others."""
+    """Print which committed records are lost, in a line before all others."""
     from replication.audit.judgement.committed_records import in_words
     from replication.audit.judgement.wording import span_of
 
@@ -201,7 +201,7 @@ def _damage(outcome: dict[str, Any], are: str) -> Iterator[str]:
 
 
 def _unknown(outcome: dict[str, Any]) -> Iterator[str]:
-    """Say where nobody knows whether what is dropped was committed."""
+    """Report when it is not known whether what is dropped was committed."""
     if outcome["high_watermark_before"] is None and (outcome["records_removed"] or outcome["dropped_by_recovery"]):
         why = "could not be read" if outcome["high_watermark_unread"] else "does not mention it"
         yield (

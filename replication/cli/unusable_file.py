@@ -57,11 +57,11 @@ def _is_replaced(kind: FileKind, mode: int) -> bool:
 def _ensure_allowed(path: Path, modes: int) -> None:
     if not os.access(path, modes, effective_ids=os.access in os.supports_effective_ids):
         what = "may not be read and written" if modes & os.W_OK else "may not be read"
-        raise UnusableFileError(path, f"{what} by this user", "run as the broker's user, or give leave to do so")
+        raise UnusableFileError(path, f"{what} by this user", "run as the broker's user, or grant this user access")
 
 
 def named(mode: int) -> str:
-    """Say what stands in the place of a file, by its mode."""
+    """Return what stands in the place of a file, by its mode."""
     if S_ISDIR(mode):
         return "a directory"
     if S_ISFIFO(mode):

@@ -37,10 +37,10 @@ def verify(
     ] = False,
     json: JsonOption = False,
 ) -> None:
-    """Check every file of a replica against every other, and report all that is wrong.
+    """Check every file of a replica against every other, and report everything that is wrong.
 
-    Exit status 1 where there is damage, 2 where a file could not be read. Warnings, which Kafka repairs by itself, are
-    no damage. Nothing is changed.
+    Exit status 1 if there is damage, 2 if a file could not be read. Warnings, which Kafka repairs by itself, are not
+    damage. Nothing is changed.
 
     Example: epochlog verify /var/kafka-logs --records
     """
@@ -120,7 +120,7 @@ def _counted(number: int, one: str, many: str) -> str:
 
 
 def _print_rows(findings: Iterable[tuple[Path, "Finding"]]) -> None:
-    """Print tab-separated columns under a heading, if there is anything to tell."""
+    """Print tab-separated columns under a heading, if there are rows."""
     for number, (directory, finding) in enumerate(findings):
         if number == 0:
             print_row(COLUMNS)

@@ -8,7 +8,7 @@ from replication.cli.output import EXIT_FAILED, JsonOption, complain, print_json
 def warm(*, json: JsonOption = False) -> None:
     """Compile the kernels now, so that later commands start at full speed.
 
-    Compiled code is kept on disk; the last lines say where. Exit status 2 where some of it cannot be kept.
+    Compiled code is kept on disk; the last lines print where. Exit status 2 if some of it cannot be kept.
 
     Example: epochlog warm
     """

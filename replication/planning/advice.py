@@ -66,12 +66,12 @@ class Advice:
 
 
 def advise(partition: TopicPartition, logs: Mapping[str, RecoveredLog]) -> Advice:
-    """Compare the replicas of one partition by leader epochs: the records are not read, nor is damage looked for.
+    """Compare the replicas of one partition by leader epochs: records are not read, and damage is not searched for.
 
-    `replication.audit.judge_replicas` reads them, and tells beside this choice the one under which least is lost.
+    `replication.audit.judge_replicas` reads them, and also returns the choice under which least is lost.
 
     The recommended leader is the one whose log is most up to date: the highest last epoch, then the highest end
-    offset, the order in which Raft and Kafka's unclean recovery (KIP-966) judge. Between equals the one under whom the
+    offset, the order that Raft and Kafka's unclean recovery (KIP-966) use. Between equals the one under whom the
     others lose fewest records, then one that is not damaged, then the first by name. A log whose epochs were lost from
     its checkpoint (KAFKA-15046) counts by those in its batches.
     """
@@ -81,9 +81,9 @@ def advise(partition: TopicPartition, logs: Mapping[str, RecoveredLog]) -> Advic
 
 
 def advise_replicas(replicas: Sequence[Replica], *, on_error: OnError = stop) -> list[Advice]:
-    """Compare all partitions that two replicas hold; `on_error` decides whether one that cannot be is left out.
+    """Compare all partitions that two replicas hold; `on_error` decides whether one that fails is left out.
 
-    Where one of several copies cannot be loaded, the others are compared.
+    If one of several copies cannot be loaded, the others are compared.
     """
     advice = []
     for partition in in_common(replicas):

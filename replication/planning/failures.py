@@ -12,7 +12,7 @@ PARTITION_ERRORS = (EpochError, LogStoreError, ReplicationError, OSError)
 """What is wrong with one partition's files: unreadable, damaged, gone, or not to be compared."""
 
 OnError = Callable[[TopicPartition, Exception], object]
-"""Is told why a partition could not be judged; what it raises ends everything, else the next partition follows."""
+"""Called with the reason that a partition could not be judged; what it raises is not caught, else the next follows."""
 
 
 def stop(partition: TopicPartition, error: Exception) -> NoReturn:

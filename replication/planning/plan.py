@@ -16,15 +16,15 @@ from replication.planning.rereading import judge_copies
 
 
 class Relation(StrEnum):
-    """How a follower's log stands to its leader's, by who led which offsets."""
+    """How a follower's log relates to its leader's, by who led which offsets."""
 
     IDENTICAL = "identical"
     LAGGING = "lagging"
-    """The follower only lacks a tail."""
+    """The follower only lacks records at its end."""
     AHEAD = "ahead"
-    """The follower only has a tail too much."""
+    """The follower only has extra records at its end."""
     FORKED = "forked"
-    """Both have a tail that the other has not."""
+    """Each has records at its end that the other lacks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,12 +78,12 @@ def plan(
 ) -> TruncationPlan:
     """Decide what `follower` truncates once `leader` is elected.
 
-    The leader is taken as just elected: it starts a fresh epoch at its log end, as Kafka's leaders do. `relation` is
+    The leader is assumed to be just elected: it starts a new epoch at its log end, as Kafka's leaders do. `relation` is
     judged by epochs, whatever `protocol` says; that records of one epoch and offset are the same is the protocol's
     own promise, which only a comparison of bytes can check.
 
-    Raises UnknownHighWatermarkError where the follower's high watermark decides and no file tells it, and
-    NoEpochLeftError where no epoch is left for the leader.
+    Raises UnknownHighWatermarkError if the follower's high watermark decides and no file has it, and
+    NoEpochLeftError if no epoch is left for the leader.
     """
     outcome = _decide(leader, follower, protocol)
     removed = follower.removed_by_truncation(outcome.truncate_to)
@@ -110,7 +110,7 @@ def plan_replicas(
     *,
     on_error: OnError = stop,
 ) -> list[TruncationPlan]:
-    """Plan every partition that both replicas hold; `on_error` decides whether one that cannot be is left out."""
+    """Plan every partition that both replicas hold; `on_error` decides whether one that fails is left out."""
     plans = []
     for partition in in_common([leader, follower]):
         try:
@@ -144,7 +144,7 @@ def _decide(leader: RecoveredLog, follower: RecoveredLog, protocol: TruncationPr
 
 
 def elected_history(leader: EpochHistory, follower: EpochHistory, log_end_offset: int) -> EpochHistory:
-    """Return the leader's history right after its election: an epoch that nobody has seen starts at its log end."""
+    """Return the leader's history right after its election: a new epoch starts at its log end."""
     known = [epoch for epoch in (leader.latest_epoch, follower.latest_epoch) if epoch is not None]
     newest = max(known, default=-1)
     if newest == MAX_EPOCH:

@@ -56,13 +56,13 @@ class Replica:
 def open_replicas(paths: Sequence[Path], *, on_error: OnError = stop) -> list[Replica]:
     """Open log.dirs roots, directories of a broker's several roots, or single partitions' as replicas of one cluster.
 
-    A replica is called like the directory that was named; where two share a name, by as much of their paths as tells
-    them apart. `on_error` decides whether a partition of a root that cannot be opened is left out.
+    A replica has the name of its directory; if two share a name, as much of their paths as distinguishes them.
+    `on_error` decides whether a partition of a root that cannot be opened is left out.
 
-    NothingInCommonError where no two of them hold the same partition, or should by their checkpoint files or for being
-    named beside it; SameReplicaError where one of them is given twice; SeveralBrokersError where a directory holds
-    roots of several brokers; and as the `meta.properties` of their roots say it, DifferentClustersError, and
-    SameBrokerError where two copies of one broker hold the same partition.
+    Raises NothingInCommonError if no two of them hold the same partition, or should by their checkpoint files or
+    because it was named with them; SameReplicaError if one of them is given twice; SeveralBrokersError if a directory
+    holds roots of several brokers; and, by the `meta.properties` of their roots, DifferentClustersError, and
+    SameBrokerError if two copies of one broker hold the same partition.
     """
     replicas = _opened(paths, on_error)
     ensure_one_cluster({str(path): replica.cluster_id for path, replica in zip(paths, replicas, strict=True)})
@@ -73,9 +73,9 @@ def open_replicas(paths: Sequence[Path], *, on_error: OnError = stop) -> list[Re
 
 
 def open_named_replicas(paths: Sequence[Path], *, on_error: OnError = stop) -> list[Replica]:
-    """Open directories whose caller says which broker's and cluster's each is, whatever their `meta.properties` say.
+    """Open directories whose brokers and cluster the caller knows, whatever their `meta.properties` say.
 
-    Raises as `open_replicas` does, but for DifferentClustersError and SameBrokerError.
+    Raises NothingInCommonError, SameReplicaError and SeveralBrokersError as `open_replicas` does.
     """
     replicas = _opened(paths, on_error)
     _ensure_comparable(paths, replicas)
@@ -174,7 +174,7 @@ def held_by_one(replicas: Sequence[Replica]) -> dict[str, list[TopicPartition]]:
 def open_partitions(
     opened: OfflineLogDirectory | PartitionDirectory, on_error: OnError
 ) -> dict[TopicPartition, PartitionDirectory]:
-    """Open a root's live partitions, or take the one; `on_error` is told of those that cannot be or have vanished.
+    """Open a root's live partitions, or take the one; `on_error` is called for those that fail or have vanished.
 
     Symbolic links that leave the root are not followed: a partition that is one, or needs one, cannot be opened.
     """
@@ -248,7 +248,7 @@ def _is_one_lacking(replicas: Sequence[Replica]) -> bool:
 
 
 def _refuse_links(partition: PartitionDirectory) -> None:
-    """Raise LogStoreError where a file that tells of the log is a link that was not followed."""
+    """Raise LogStoreError if a file of the log is a link that was not followed."""
     for name, path in partition.listing.escaping_links.items():
         if parse_file_name(name).kind in NEEDED:
             raise _leaves_the_root(path)
@@ -307,7 +307,7 @@ def held_by_several(replicas: Sequence[Replica]) -> set[TopicPartition]:
 
 
 def _distinct_names(paths: Sequence[Path]) -> list[str]:
-    """Name each path by its last part, or by as many last parts as tell all of them apart."""
+    """Name each path by its last part, or by as many last parts as distinguish all of them."""
     deepest = max(len(path.parts) for path in paths)
     names = [path.name for path in paths]
     for parts in range(2, deepest + 1):

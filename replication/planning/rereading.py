@@ -49,7 +49,7 @@ def judge_copies(
 ) -> T | None:
     """Load the copies of a partition, by replica name, and judge those that can be; None where that is less than two.
 
-    `on_error` is told why one cannot be loaded. Raises what `judge` raises, and TopicIdsDifferError.
+    `on_error` is called with the reason if one cannot be loaded. Raises what `judge` raises, and TopicIdsDifferError.
     """
     relistings_left = RELISTINGS
     while True:

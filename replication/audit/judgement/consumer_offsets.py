@@ -121,7 +121,7 @@ def stranded_by(
 ) -> Iterator[StrandedOffset]:
     """Yield the offsets committed for a partition that have no place once the recommended replica leads.
 
-    The partition is told as `PartitionVerdict.as_json` does.
+    The partition is given as `PartitionVerdict.as_json` does.
     """
     leader = next((branch for branch in partition["branches"] if branch["replica"] == partition["recommended"]), None)
     if leader is None:

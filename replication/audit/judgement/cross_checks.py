@@ -67,7 +67,7 @@ class _CrossChecks:
                 replica,
                 self.report.warning(
                     "replica-missing",
-                    f"{whose}, though the cluster's metadata, checkpoint files or the other copies tell that there "
+                    f"{whose}, though the cluster's metadata, checkpoint files or the other copies show that there "
                     f"should be one; on {there} there is: it was lost, not yet made, or not taken into the snapshot",
                     file=None,
                 ),
@@ -114,10 +114,10 @@ class _CrossChecks:
     def _epoch_finding(self, found: _Contradiction, other: str, starts: tuple[int, int]) -> Finding:
         what = f"epoch {found.epoch} starts at {starts[0]} here and at {starts[1]} on {other}"
         if found.fork is not None:
-            what += f", although the two have parted at offset {found.fork} before"
+            what += f", although the two diverge already at offset {found.fork} before"
         return self.report.error(
             "epochs-contradict",
-            f"{what}: an epoch has one leader, and whoever has records of it has all that stand before them, so the "
+            f"{what}: an epoch has one leader, and a copy with records of it has all records before them, so the "
             "epochs of one copy were altered; take the partition from the replica that is right",
             file=LEADER_EPOCH_CHECKPOINT,
             offset=starts[0],
@@ -175,7 +175,7 @@ class _CrossChecks:
                 continue
             finding = self.report.info(
                 "high-watermark-beyond-fork",
-                f"records up to {committed} were committed by what this broker knew, but the copies "
+                f"records up to {committed} were committed as far as this broker knew, but the copies "
                 f"diverge at offset {fork}: they stay only if this branch is the one that leads",
                 file=HIGH_WATERMARK_CHECKPOINT,
                 offset=fork,

@@ -53,7 +53,7 @@ class _Cut:
                 "producer-sequence-cut",
                 f"producer {producer.producer_id} (epoch {producer.producer_epoch}) has got to sequence "
                 f"{producer.last_sequence} here, but {self.leader.replica}, which should lead, {knows}: batches from "
-                f"offset {self.offset} on that it was told are written are lost, and if it goes on, its next one is "
+                f"offset {self.offset} on that were acknowledged to it are lost, and if it goes on, its next one is "
                 "refused as out of order; clients from Kafka 2.5 on then begin a new epoch (KIP-360), older ones fail",
                 file=None,
                 offset=producer.last_offset,

@@ -27,9 +27,9 @@ Logs = Mapping[str, ExaminedLog]
 def judge(
     copies: Sequence[ExaminedCopy], *, missing: Sequence[str] = (), unread: Collection[str] = ()
 ) -> PartitionVerdict:
-    """Compare all copies of one partition, of at least one; `missing` names the replicas that should have one too.
+    """Compare all copies of one partition, at least one; `missing` names the replicas that should have one too.
 
-    `unread` names the replicas whose copies could not be read, or changed while they were: they make the partition
+    `unread` names the replicas whose copies could not be read, or changed while they were read: they make the partition
     `unknown`. So does what cannot be read again, which is a finding, `file-unreadable`; the pair is then not judged by
     its bytes.
     """
@@ -82,7 +82,7 @@ def _unreadable(partition: TopicPartition, error: CopyUnreadableError) -> Replic
 
 
 def _costs(logs: Logs) -> Iterator[tuple[tuple[str, str], TruncationPlan]]:
-    """Tell what each follower truncates under each leader, as far as that can be known."""
+    """Return what each follower truncates under each leader, as far as that can be known."""
     for leader, follower in permutations(logs, 2):
         try:
             yield (leader, follower), plan(logs[leader], logs[follower])

@@ -32,7 +32,7 @@ class Loss:
     lost: RecordSpan
     """What some copy has and the leader's has not: truncated, or never read again."""
     acknowledged: RecordSpan
-    """Those of them below the high watermark of a copy that has them: producers were told that they are safe."""
+    """Those of them below the high watermark of a copy that has them: they were acknowledged to producers."""
     by_replica: Mapping[str, RecordSpan]
     """The acknowledged ones that each replica has; replicas without any are left out."""
     unreadable: Mapping[str, RecordSpan]
@@ -42,11 +42,11 @@ class Loss:
 
 
 def losses(copies: Sequence[ExaminedCopy], comparisons: Comparisons) -> dict[str, Loss]:
-    """Tell, by leader, what is lost under it; a leader is left out where the copies could not all be compared with it.
+    """Return what is lost under each leader; a leader is left out where the copies could not all be compared with it.
 
     Records count as equal where `compare` says so. What retention has removed from the leader's log is not lost, and
     neither is what the cleaner may have removed. Batches whose checksum does not hold are nobody's records; where
-    they were acknowledged and no copy has them sound, they are lost whoever leads; and so is what was acknowledged
+    they were acknowledged and no copy has them sound, they are lost under any leader; and so is what was acknowledged
     and is missing everywhere.
     """
     leaders = [

@@ -12,22 +12,22 @@ from replication.planning import Relation
 
 
 class Verdict(StrEnum):
-    """How copies of a partition stand to each other, the worst first."""
+    """How copies of a partition compare, the worst first."""
 
     UNKNOWN = "unknown"
-    """A copy could not be read, or changed while it was: what it holds may be anything."""
+    """A copy could not be read, or changed while it was read: its contents are not known."""
     SILENT_DIVERGENCE = "silent-divergence"
-    """Other bytes under the same offset and epoch, all checksums good: what truncation promises never to happen."""
+    """Different bytes at the same offset and epoch, with valid checksums: truncation promises this never happens."""
     DAMAGED = "damaged"
     """Files of a copy have errors."""
     FORKED = "forked"
     """Two leaders wrote the same offsets."""
     MISSING = "missing"
-    """A copy, or offsets within one, are not there."""
+    """A copy, or offsets within one, are missing."""
     LAGGING = "lagging"
-    """One only lacks a tail."""
+    """One only lacks records at its end."""
     COMPACTION = "compaction"
-    """The cleaner has been further in one, or through other segments; what each key says last is the same."""
+    """One was compacted further, or in other segments; the last value of each key is the same."""
     RETENTION = "retention"
     """One starts at an older offset."""
     IDENTICAL = "identical"
@@ -53,13 +53,13 @@ def worst_first(verdicts: set[Verdict]) -> tuple[Verdict, ...]:
 
 @dataclass(frozen=True, slots=True)
 class PairVerdict:
-    """What becomes of a follower once the leader is elected, and how the two copies differ."""
+    """What a follower truncates once the leader is elected, and how the two copies differ."""
 
     leader: str
     follower: str
     relation: Relation
     truncate_to: int | None
-    """None, with the losses, where the high watermark decides and no file tells it."""
+    """None, with the losses, if the high watermark decides and no file has it."""
     records_lost: int | None
     bytes_lost: int | None
     """Records and bytes are of whole batches, control batches included."""
@@ -99,7 +99,7 @@ class Branch:
     bytes: int
     lineage: tuple[EpochEntry, ...]
     high_watermark_unread: bool = False
-    """Whether the file that may tell the high watermark could not be read."""
+    """Whether the file that may have the high watermark could not be read."""
 
     def as_json(self) -> dict[str, Any]:
         """Return the branch as `epochlog audit --json` prints it."""
@@ -117,7 +117,7 @@ class Branch:
 
 @dataclass(frozen=True, slots=True)
 class ForkedPair:
-    """Where two copies part: the first offset that two leaders wrote, and the epoch of each."""
+    """Where two copies diverge: the first offset that two leaders wrote, and the epoch of each."""
 
     left: str
     right: str
@@ -146,14 +146,14 @@ class PartitionVerdict:
     pairs: tuple[PairVerdict, ...]
     """Each copy as leader of each other one."""
     recommendation: Recommendation | None
-    """Who should lead, among the copies that were read; None where there is none."""
+    """Who should lead, among the copies that were read; None if none was."""
     branches: tuple[Branch, ...]
     """By replica."""
     forks: tuple[ForkedPair, ...]
     missing: tuple[str, ...]
     """Replicas that should have a copy and have none."""
     unread: tuple[str, ...]
-    """Replicas whose copies could not be read, or changed while they were."""
+    """Replicas whose copies could not be read, or changed while they were read."""
     findings: tuple[ReplicaFinding, ...]
     """What only the comparison of copies shows."""
     comparisons: tuple[Comparison, ...]

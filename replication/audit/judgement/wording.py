@@ -41,9 +41,9 @@ def loss_in_words(partition: Json, candidate: Json | None) -> str:
     verdicts = set(partition["verdicts"])
     if Verdict.UNKNOWN in verdicts:
         return "not known: not every copy was read"
-    below = " but what lies below the start of its log" if _starts_later(partition, candidate["replica"]) else ""
+    below = " except what lies below the start of its log" if _starts_later(partition, candidate["replica"]) else ""
     if verdicts & UNTRUSTED or candidate["damage"]:
-        return f"no loss found{below}; what was there where copies are damaged or differ is not known"
+        return f"no loss found{below}; what the damaged or differing parts held is not known"
     return f"nothing lost{below}" if below else "nothing is lost"
 
 
@@ -89,7 +89,7 @@ def _limits(partition: Json) -> str:
         for each in partition["branches"]
         if each["high_watermark"] is None and each["replica"] not in unread
     ]
-    why = [f"no file tells the high watermark of {', '.join(unknown)}"] if unknown else []
+    why = [f"no file has the high watermark of {', '.join(unknown)}"] if unknown else []
     why += [f"the file with the high watermark of {', '.join(unread)} could not be read"] if unread else []
     return f" as far as is known ({'; '.join(why)})" if why else ""
 

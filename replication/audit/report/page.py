@@ -113,11 +113,11 @@ def _committed(findings: Sequence[Json]) -> Iterator[str]:
 
 
 def _choices(partitions: Sequence[Json]) -> Iterator[str]:
-    """Name the partitions of which Kafka would elect another leader than the one that loses least."""
+    """Name the partitions of which Kafka would elect a different leader than the one that loses least."""
     differing = [each for each in partitions if each["choices_differ"]]
     if not differing:
         return
-    yield "<h2>Kafka would elect another leader than the one that loses least</h2><ul>"
+    yield "<h2>Kafka would elect a different leader than the one that loses least</h2><ul>"
     for partition in differing[:MOST_PICTURES]:
         yield f"<li>{escape(advice_in_words(partition))}.</li>"
     yield "</ul>"
@@ -188,7 +188,7 @@ def _fork(partition: Json) -> Iterator[str]:
     yield f'<section class="fork"><h3>{escape(_name(partition))}</h3>'
     for fork in partition["forks"]:
         yield (
-            f"<p>{escape(fork['left'])} and {escape(fork['right'])} part at offset {fork['offset']:,}: epoch "
+            f"<p>{escape(fork['left'])} and {escape(fork['right'])} diverge at offset {fork['offset']:,}: epoch "
             f"{fork['left_epoch']} on {escape(fork['left'])}, {fork['right_epoch']} on {escape(fork['right'])}.</p>"
         )
     yield draw(partition)
@@ -346,14 +346,14 @@ _RULES: Final = {"kafkas_choice": "Kafka's choice", "least_loss": "least loss"}
 """The rules by which a leader is chosen, as keys of a partition."""
 _SENTENCES: Final = {
     Verdict.UNKNOWN: (
-        "Some copies could not be read, or changed while they were: what they hold, and what is lost, is not known."
+        "Some copies could not be read, or changed meanwhile: their contents, and what is lost, are not known."
     ),
     Verdict.SILENT_DIVERGENCE: (
         "Some copies hold other bytes under the same offset and leader epoch. Replication promises that this never "
         "happens: no truncation will heal it, so find out which copy is right before any of them is thrown away."
     ),
     Verdict.DAMAGED: "Some copies are damaged: see the findings, and take what is lost from another replica.",
-    Verdict.FORKED: "Some partitions have forked: two leaders wrote the same offsets, and one branch will be cut off.",
+    Verdict.FORKED: "Some partitions have forked: two leaders wrote the same offsets; one branch will be truncated.",
     Verdict.MISSING: "Some copies, or parts of them, are missing.",
     Verdict.LAGGING: "No copy contradicts another; some lack the newest records, and fetch them if they do not lead.",
     Verdict.COMPACTION: "No copy contradicts another; some were compacted further than others.",

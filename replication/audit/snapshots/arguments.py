@@ -13,7 +13,7 @@ _TOPICS: Final = "a list of names or patterns, each a str, such as ['orders', 'p
 _MASTER: Final = re.compile(
     r"local(\[(\d+|\*)(,\s*\d+)?\])?|local-cluster\[\s*\d+\s*,\s*\d+\s*,\s*\d+\s*\]|yarn|(spark|k8s|sc)://.+"
 )
-_MASTERS: Final = "spark://HOST:PORT, k8s://HOST:PORT, yarn, local[THREADS], sc://HOST of Spark Connect; or none at all"
+_MASTERS: Final = "spark://HOST:PORT, k8s://HOST:PORT, yarn, local[THREADS], sc://HOST of Spark Connect; or None"
 _SAMPLE: Final = "a share of the partitions, above 0 and up to 1"
 
 

@@ -21,9 +21,9 @@ Directory = AbstractContextManager[Path]
 def assigned_copies(
     directories: Iterable[Directory], replicas: Mapping[int, str]
 ) -> dict[TopicPartition, tuple[str, ...]]:
-    """Tell which of the `replicas`, by node id, the newest of these copies of the metadata assigns each partition to.
+    """Return which of the `replicas`, by node id, the newest of these copies of the metadata assigns each partition to.
 
-    Whoever is being added to a partition or removed from it need not have it. A copy that cannot be read is left out,
+    A replica that is being added or removed need not have it. A copy that cannot be read is left out,
     with a warning that says why.
     """
     newest = max(_images(directories), key=lambda loaded: loaded.end_offset, default=None)
@@ -44,5 +44,5 @@ def _images(directories: Iterable[Directory]) -> Iterator[LoadedImage]:
             with directory as path:
                 yield load_image(path)
         except (LogStoreError, EpochError, ReplicationError, OSError) as error:
-            message = f"what the cluster's metadata says of missing copies is not known from here: {error}"
+            message = f"missing copies could not be determined from the cluster's metadata: {error}"
             warnings.warn(message, stacklevel=2)

@@ -29,7 +29,7 @@ class Expectations:
 
 
 def missing_copies(held: Partitions, expected: Expectations) -> dict[TopicPartition, tuple[str, ...]]:
-    """Tell, of the partitions that some replica holds, which replicas lack a copy that they should have.
+    """Return, for the partitions that some replica holds, which replicas lack a copy that they should have.
 
     A replica should have one where the metadata or its own checkpoint files say so. Of a partition that the metadata
     does not mention there should be `replication_factor` copies, or as many as of most partitions of its topic; where
@@ -90,7 +90,7 @@ _ASSIGNED: Final = (
 
 
 def _who(candidates: set[str], count: int, empty: set[str]) -> set[str]:
-    """Tell who lacks one of `count` copies; those that hold nothing at all before others."""
+    """Return who lacks one of `count` copies; those that hold nothing at all before others."""
     if count <= 0:
         return set()
     for meant in (candidates, candidates & empty):

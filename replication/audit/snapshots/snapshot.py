@@ -82,11 +82,11 @@ class Snapshot:
 
 
 def find_snapshots(arguments: Sequence[str | Path]) -> list[Snapshot]:
-    """List what each `[NAME=]URI` holds: a log.dirs root, or a directory of several; or one partition's, it alone.
+    """List what each `[NAME=]URI` holds: a log.dirs root, a directory of several, or one partition's directory.
 
     Several roots with one `node.id` in their meta.properties, or none, are the disks of one broker; with different
     ones, or with the same partitions in them, each is a broker's. A snapshot is called NAME, else like its directory.
-    What exists as a directory, `=` in its name or not, is meant as that. Raises DifferentClustersError,
+    An existing directory is taken as a path even if its name contains `=`. Raises DifferentClustersError,
     SameBrokerError, NothingInCommonError, NoSnapshotError, SnapshotNameError, UnreadableLocationError.
 
     >>> [snapshot.name for snapshot in find_snapshots(["/backup/broker-1", "old=s3://backups/broker-2"])]
@@ -98,7 +98,7 @@ def find_snapshots(arguments: Sequence[str | Path]) -> list[Snapshot]:
 
 
 def list_snapshots(arguments: Sequence[str | Path]) -> list[Snapshot]:
-    """List as `find_snapshots` does, be they of one cluster or not.
+    """List as `find_snapshots` does, but allow snapshots of different clusters.
 
     Raises NoSnapshotError, SameBrokerError where a copy is named twice, SnapshotNameError, UnreadableLocationError,
     and WrongTypeError or NotAllowedError where `arguments` is no list, or an empty one.
@@ -113,7 +113,7 @@ def list_snapshots(arguments: Sequence[str | Path]) -> list[Snapshot]:
 
 
 def assigned_in(snapshots: Sequence[Snapshot]) -> dict[TopicPartition, tuple[str, ...]]:
-    """Tell which of the snapshots should hold which partitions, by the newest metadata that one of them holds."""
+    """Return which of the snapshots should hold which partitions, by the newest metadata that one of them holds."""
     roots = [root for snapshot in snapshots for root in snapshot.roots if str(METADATA_PARTITION) in root.partitions]
     names = {
         root.node_id: snapshot.name for snapshot in snapshots for root in snapshot.roots if root.node_id is not None

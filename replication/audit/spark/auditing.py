@@ -43,7 +43,7 @@ GROUP: Final = 50
 
 @dataclass(frozen=True)
 class Audit:
-    """What an audit has found, as DataFrames: nothing is read before the first of them is asked for rows.
+    """The results of an audit, as DataFrames: nothing is read before rows of the first one are requested.
 
     What was examined is kept until `close`, so that it is read once.
     """
@@ -75,7 +75,7 @@ class Audit:
         return sum(copy.bytes for copy in copies.values())
 
     def close(self) -> None:
-        """Let Spark forget what was examined."""
+        """Release what Spark keeps of the examination."""
         for table in self.kept:
             table.unpersist()
 
@@ -101,15 +101,15 @@ def audit(
 ) -> Audit:
     """Compare the copies of all partitions that the snapshots hold.
 
-    `snapshots` are as `find_snapshots` takes them, and what that raises is raised. With `records` every record is
+    `snapshots` are what `find_snapshots` takes, and its errors are raised. With `records` every record is
     decoded. `topics` are names or patterns like `orders-*`; of `sample` below 1 that share of the partitions is taken,
     the same in each run; NothingChosenError is raised where that leaves none. `task_bytes` is what a task reads, chosen
     by the whole where it is not given. Of partitions that no copy of the cluster's metadata mentions there should be
     `replication_factor` copies, or as many as the other copies suggest. `found` is what `find_snapshots` has returned
     for the same snapshots, where that was asked already: large ones take long to list. WrongTypeError and
-    NotAllowedError tell what an argument may be.
+    NotAllowedError name the values that an argument may have.
 
-    Every audit reads again, whatever others in the session have read, and is closed by itself.
+    Every audit reads everything again, independently of others in the session, and is closed separately.
 
     >>> with audit(start_session(), ["/backup/broker-1", "/backup/broker-2"]) as audited:
     ...     audited.partitions.where("verdict != 'identical'").show()

@@ -30,7 +30,7 @@ _LISTING_SECONDS: Final = 60
 def find_java() -> Path:
     """Return the home directory of a Java that Spark runs on: `JAVA_HOME`, that on the PATH, or where it is usually.
 
-    Raises JavaMissingError, which says what was found instead and how to get one.
+    Raises JavaMissingError, which names what was found instead and how to install one.
     """
     rejected: dict[Path, str] = {}
     for home in _homes():

@@ -22,7 +22,7 @@ class Selection:
     last_offset: int = MAX_OFFSET
 
     def wants(self, partition: TopicPartition) -> bool:
-        """Tell whether a partition is asked for.
+        """Return whether a partition is asked for.
 
         >>> Selection(topics=("orders-*",)).wants(TopicPartition("payments", 0))
         False
@@ -32,7 +32,7 @@ class Selection:
         return is_of_topics(partition, self.topics)
 
     def holds(self, offset: int) -> bool:
-        """Tell whether a record is asked for."""
+        """Return whether a record is asked for."""
         return self.first_offset <= offset <= self.last_offset
 
     def segments(self, segments: Sequence[SegmentExtent]) -> Iterator[SegmentExtent]:
@@ -51,5 +51,5 @@ class Selection:
 
 
 def is_of_topics(partition: TopicPartition, topics: Sequence[str]) -> bool:
-    """Tell whether a partition is of one of the topics, which are names or patterns like `orders-*`; none are all."""
+    """Return whether a partition is of one of the topics, which are names or patterns like `orders-*`; none are all."""
     return not topics or any(fnmatchcase(partition.topic, pattern) for pattern in topics)

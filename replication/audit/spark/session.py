@@ -37,11 +37,11 @@ _EMBEDDED_SETTINGS: Final = {
 
 
 def start_session(master: str | None = None, *, settings: Mapping[str, str] | None = None) -> SparkSession:
-    """Start Spark, or take the session that there is, and prepare it for audits.
+    """Start Spark, or use the existing session, and prepare it for audits.
 
     `master` is Spark's: `local[2]`, `spark://host:7077`, `yarn`, or `sc://host` for Spark Connect. Without it Spark is
     embedded in this process, with all cores, unless `spark-submit` has named a master. `settings` are Spark's, and go
-    before ours. Raises JavaMissingError, and NotAllowedError for what is no master.
+    before ours. Raises JavaMissingError, and NotAllowedError for an invalid master.
 
     >>> spark = start_session()
     >>> spark.read.format("kafka-log").load("/var/lib/kafka/data").count()
@@ -83,7 +83,7 @@ def _started(master: str | None, settings: Mapping[str, str]) -> SparkSession:
 
 
 def _settings_of(master: str | None) -> dict[str, str]:
-    """Choose what Spark is told of where it is to run: nothing where a server, or `spark-submit`, knows."""
+    """Choose Spark's settings for where it runs: nothing where a server, or `spark-submit`, knows."""
     if master is None:
         return {} if "PYSPARK_GATEWAY_PORT" in os.environ else {"spark.master": EMBEDDED, **_EMBEDDED_SETTINGS}
     if master.startswith("sc://"):
@@ -92,7 +92,7 @@ def _settings_of(master: str | None) -> dict[str, str]:
 
 
 def prepare_session(spark: SparkSession) -> None:
-    """Make `kafka-log` known to a session, once, and send these packages to executors on other machines."""
+    """Register `kafka-log` in a session, once, and send these packages to executors on other machines."""
     from replication.audit.spark.data_source import register  # noqa: PLC0415  it imports pyarrow, which a session does not need
 
     if spark.conf.get(_PREPARED, "") == "true":
@@ -112,12 +112,12 @@ def send_packages(spark: SparkSession) -> None:
 
 
 def is_connected(spark: SparkSession) -> bool:
-    """Tell whether a session is a client's of Spark Connect, whose server may have another Python."""
+    """Return whether a session is a client's of Spark Connect, whose server may have another Python."""
     return type(spark).__module__.startswith("pyspark.sql.connect")
 
 
 def is_local(master: str) -> bool:
-    """Tell whether tasks run on this machine with its own Python, as `local[*]` and not as `local-cluster[2,1,1024]`.
+    """Return whether tasks run on this machine and in its Python: `local[*]`, but not `local-cluster[2,1,1024]`.
 
     >>> is_local("local[4]"), is_local("local-cluster[2,1,1024]")
     (True, False)

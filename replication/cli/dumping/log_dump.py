@@ -43,7 +43,7 @@ def dump_log(path: Path, printer: Printer, offsets: OffsetRange, *, records: boo
 
 
 def _holds_metadata(path: Path) -> bool:
-    """Tell by the name whether a log's records are the cluster's metadata; copies of segments keep their directory."""
+    """Return whether a log holds the cluster's metadata, by its name; copies of segments keep their directory."""
     snapshot = path.name == BOOTSTRAP_CHECKPOINT_NAME or path.suffix == f".{FileKind.METADATA_SNAPSHOT.value}"
     return snapshot or path.absolute().parent.name == METADATA_DIRECTORY_NAME
 
@@ -89,7 +89,7 @@ def _render_records(items: Iterable[Batch | Gap], printer: Printer, offsets: Off
         lines = [_batch_line(batch, printer) for batch in run]
         try:
             printer.write(renderer.render(run, lines))
-        except LogStoreError:  # plain Python prints what comes before the damage, and says where it is
+        except LogStoreError:  # plain Python prints what comes before the damage, and reports where it is
             for batch, line in zip(run, lines, strict=True):
                 printer.write(line)
                 _write_records(batch, printer, offsets)

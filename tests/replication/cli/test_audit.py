@@ -127,13 +127,13 @@ def test_what_cannot_be_audited_is_one_line_before_spark_starts(
         ((here / "broker-1", here / "broker-2", "--sample", "0"), "sample"),
         ((here / "broker-1", here / "broker-2", "--topics", "odrers"), "no partition of the topics odrers"),
         ((here / "broker-1", here / "broker-2", "--output", tmp_path), "exists"),
-        ((here / "broker-1", here / "broker-2", "--output", page / "tables"), f"{page} is no directory"),
+        ((here / "broker-1", here / "broker-2", "--output", page / "tables"), f"{page} is not a directory"),
         (
             (here / "broker-1", here / "broker-2", "--report", tmp_path / "none/page.html"),
             f"no directory {tmp_path}/none",
         ),
         ((here / "broker-1", here / "broker-2", "--report", tmp_path), "is a directory"),
-        ((here / "broker-1", here / "broker-2", "--history", page), f"{page} is no directory"),
+        ((here / "broker-1", here / "broker-2", "--history", page), f"{page} is not a directory"),
         ((here / "broker-1", here / "broker-2", "--history", strange), "no run of an audit"),
     ):
         outcome = epochlog("audit", *arguments)
@@ -187,9 +187,9 @@ def test_what_cannot_be_written_in_the_end_leaves_the_result(tmp_path: Path, mon
     assert outcome.status == 2
     assert {each["verdict"] for each in outcome.document["partitions"]} == {"retention"}
     tables, kept, page = outcome.err.splitlines()
-    assert tables.startswith(f"epochlog: --output {output} is not written, or not whole: ")
-    assert kept == f"epochlog: --history {history} is not written, or not whole: No space left on device"
-    assert page == "epochlog: --report /dev/full is not written, or not whole: No space left on device"
+    assert tables.startswith(f"epochlog: --output {output} was not written, or not completely: ")
+    assert kept == f"epochlog: --history {history} was not written, or not completely: No space left on device"
+    assert page == "epochlog: --report /dev/full was not written, or not completely: No space left on device"
 
 
 def test_an_interrupted_audit_ends_without_a_word(monkeypatch: pytest.MonkeyPatch) -> None:

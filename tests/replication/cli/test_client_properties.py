@@ -62,7 +62,7 @@ def test_any_user_and_password_can_be_told_in_quotes(username: str, password: st
         ({"security.protocol": "TLS"}, "security.protocol is 'TLS', and supported are PLAINTEXT, SSL"),
         ({"sasl.kerberos.service.name": "kafka"}, "sasl.kerberos.service.name: not supported"),
         ({"security.protocol": "SASL_SSL", "sasl.jaas.config": LOGIN}, "sasl.mechanism is 'GSSAPI'"),
-        ({"security.protocol": "SASL_SSL", "sasl.mechanism": "PLAIN"}, "sasl.jaas.config tells no username"),
+        ({"security.protocol": "SASL_SSL", "sasl.mechanism": "PLAIN"}, "sasl.jaas.config has no username"),
         ({"security.protocol": "SSL", "ssl.truststore.location": "ca.jks"}, "ssl.truststore.type is JKS"),
         ({"security.protocol": "SSL", "ssl.endpoint.identification.algorithm": "no"}, "https, \\(empty\\)"),
         ({"request.timeout.ms": "soon"}, "request.timeout.ms is 'soon'"),

@@ -211,7 +211,7 @@ def test_a_topic_that_there_is_not() -> None:
 
 
 def test_a_pattern_that_is_none() -> None:
-    assert "'(' is no pattern: missing )" in failure("--bootstrap", "b1:9092", "--topic", "(")
+    assert "'(' is not a pattern: missing )" in failure("--bootstrap", "b1:9092", "--topic", "(")
 
 
 def test_brokers_that_do_not_answer_are_named() -> None:

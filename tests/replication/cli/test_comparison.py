@@ -315,7 +315,7 @@ class TestDamageThatEndsALog:
         outcome = epochlog("advise", *roots)
         told = outcome.out.splitlines()[0]
         assert told.startswith("a-0: broker-1 (not to be trusted: damaged, its log counts as ending at offset 5: ")
-        assert "is Kafka's choice and the least loss: no loss found; what was there where copies are damaged" in told
+        assert "is Kafka's choice and the least loss: no loss found; what the damaged or differing parts held" in told
 
     def test_is_told_by_advise_without_reading_the_records(self, damaged: Path, roots: list[Path]) -> None:
         outcome = epochlog("advise", *roots, "--epochs-only")
@@ -475,13 +475,13 @@ class TestAnUnknownHighWatermark:
         assert outcome.status == 1
         if clash:
             told = (
-                "as far as is known (no file tells the high watermark of broker-1; the file with the high watermark of "
+                "as far as is known (no file has the high watermark of broker-1; the file with the high watermark of "
                 "broker-2 could not be read)"
             )
             assert told in outcome.out.splitlines()[0]
-        told = "a file that tells up to where all were committed could not be read, so what all may have lost"
+        told = "a file with their high watermark could not be read, so what all may have lost"
         assert told in outcome.out.splitlines()[-1]
-        assert "no file tells up to" not in outcome.out
+        assert "no file has their high watermark" not in outcome.out
         branches = epochlog("advise", *roots, "--json").document["partitions"][0]["branches"]
         assert [each["high_watermark_unread"] for each in branches] == [False, True]
 

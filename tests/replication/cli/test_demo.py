@@ -23,7 +23,7 @@ def test_the_story_ends_in_the_audit(tmp_path: Path) -> None:
     assert "Yes, byte for byte." in outcome.out
     assert "25 copies of 9 partitions" in outcome.out
     assert "diverge-0 forked at offset 300: epoch 4 on broker-1, epoch 5 on broker-2" in outcome.out
-    assert "if broker-1 leads, broker-2 goes back to 300 and loses 77 records, 13,539 bytes" in outcome.out
+    assert "if broker-1 leads, broker-2 truncates to 300 and loses 77 records, 13,539 bytes" in outcome.out
     assert "No damage" in outcome.out
     assert str(page) in outcome.out
     assert page.read_text().count('<svg class="lineage"') == 2

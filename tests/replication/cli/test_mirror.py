@@ -103,12 +103,12 @@ def test_a_certificate_that_is_refused_is_one_line(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("--topic", "two", "--partition", "1"), "partitions can be chosen of one topic only"),
+        (("--topic", "two", "--partition", "1"), "--partition needs exactly one --topic"),
         (("--partition", "-1"), "--partition"),
-        (("--metrics", "nowhere"), "'nowhere' is no [HOST:]PORT"),
-        (("--metrics", "127.0.0.1:70000"), "'127.0.0.1:70000' is no [HOST:]PORT"),
-        (("--throttle", "fast"), "'fast' is no number of bytes"),
-        (("--throttle", "0"), "'0' is no number of bytes"),
+        (("--metrics", "nowhere"), "'nowhere' is not a [HOST:]PORT"),
+        (("--metrics", "127.0.0.1:70000"), "'127.0.0.1:70000' is not a [HOST:]PORT"),
+        (("--throttle", "fast"), "'fast' is not a number of bytes"),
+        (("--throttle", "0"), "'0' is not a number of bytes"),
         (("--command-config", "/nowhere/at.all"), "/nowhere/at.all: No such file"),
         (("--threads", "0"), "--threads"),
     ],

@@ -297,7 +297,7 @@ def test_what_retention_has_deleted_is_not_missing_and_the_longest_log_is_prefer
     outcome = epochlog("advise", *roots)
     assert outcome.status == 0
     assert outcome.out.strip() == (
-        "all copies were read, any replica may lead, nothing is lost but what lies below the start of its log: "
+        "all copies were read, any replica may lead, nothing is lost except what lies below the start of its log: "
         "t-0 (earliest start: broker-2)"
     )
 

@@ -68,7 +68,7 @@ def test_a_copy_is_never_written_into_what_is_copied(command: list[object], brok
     for place in (broken / "orders-0", broken / "orders-0/new", broken / "other/../orders-0/new"):
         outcome = epochlog(name, broken / "orders-0", *rest, "--output", place)
         assert (outcome.status, outcome.err.count("\n")) == (2, 1)
-        assert "name a directory apart from it" in outcome.err
+        assert "name a directory outside of it" in outcome.err
     assert contents(broken) == before
     assert [path.name for path in (broken / "orders-0").iterdir() if path.is_dir()] == []
 
@@ -97,7 +97,7 @@ class TestRecover:
         assert is_sound(tmp_path / "new")
         again = epochlog("recover", tmp_path / "new", "--in-place", "--yes")
         assert again.status == 0
-        assert "not checked: closed in order; --all checks it" in again.out
+        assert "not checked: cleanly closed; --all checks it" in again.out
         assert "nothing was wrong" not in again.out
         checked = epochlog("recover", tmp_path / "new", "--in-place", "--yes", "--all")
         assert (checked.status, "nothing was wrong" in checked.out) == (0, True)
@@ -121,7 +121,7 @@ class TestRecover:
                 assert (told["log_end_offset"], told["high_watermark_before"]) == (5, 6)
                 assert (told["committed_offsets_lost"], told["closed_in_order"]) == (1, False)
             else:
-                assert "committed records lost: at most 1 record (offset 5), as far as" in outcome.out
+                assert "committed records lost: at most 1 record (offset 5), counting the offsets" in outcome.out
 
     def test_says_nothing_of_committed_records_where_none_are_lost(self, broken: Path) -> None:
         (broken / "replication-offset-checkpoint").write_text("0\n1\norders 0 6\n")

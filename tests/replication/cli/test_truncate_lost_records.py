@@ -69,8 +69,8 @@ def test_a_log_whose_segments_are_gone_is_refused_and_stays_as_it_is(how: list[o
     outcome = truncate(root, 300, how)
     assert (outcome.status, outcome.out) == (2, "")
     assert outcome.err.startswith(
-        f"epochlog: {root / 'diverge-0'}: nothing to truncate: all segments are missing (there is no .log file), and "
-        "with them committed records, for its high watermark is 420; put them back from a copy; or remove"
+        f"epochlog: {root / 'diverge-0'}: nothing to truncate: all segments are missing (there is no .log file), "
+        "including committed records: its high watermark is 420; restore them from a copy; or remove"
     )
     assert sorted(root.rglob("*")) == left
     assert not list(root.parent.glob("new*"))

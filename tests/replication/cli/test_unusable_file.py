@@ -137,5 +137,5 @@ def test_a_directory_that_may_not_be_entered_keeps_no_other_log_from_recovery(
     assert outcome.status == 3
     last = outcome.out.splitlines()[-1]
     assert last.startswith(f"orders-0 could not be recovered: {of_another_user}/orders-0: may not be read")
-    assert last.endswith("by this user; run as the broker's user, or give leave to do so")
+    assert last.endswith("by this user; run as the broker's user, or grant this user access")
     assert "327 records (offsets 93..419)" in outcome.out

@@ -333,7 +333,7 @@ def test_a_backup_that_is_interrupted_has_not_been_made(scene: Scene) -> None:
         with scene.leader.held:
             # Nothing is answered meanwhile, so that it cannot have caught up.
             assert process.stop() == 2, process.said()
-    assert "interrupted before all was copied" in process.said()
+    assert "interrupted before everything was copied" in process.said()
 
 
 def test_a_process_that_is_killed_again_and_again_has_the_copy_in_the_end(scene: Scene) -> None:

@@ -64,7 +64,7 @@ def test_a_damaged_copy_is_never_named_as_leader_without_its_damage() -> None:
 def test_a_partition_with_an_unread_copy_is_unknown_and_nothing_in_it_is_called_sound() -> None:
     partition = {**agreeing("orders", 0, "unknown"), "unread": ["broker-3"], "recommended": None}
     page = render(document(partition))
-    assert "what they hold, and what is lost, is not known" in page
+    assert "their contents, and what is lost, are not known" in page
     assert "nothing is lost" not in page
     assert "All copies agree" not in page
     assert '"broker-3", 100, null, null]' in page, "how many records are lost is not known"
