@@ -208,7 +208,7 @@ def test_threads_that_change_and_read_see_whole_histories(tmp_path: Path) -> Non
 def test_a_forked_process_is_told_whose_file_it_may_not_change(tmp_path: Path) -> None:
     cache = LeaderEpochFileCache.open(tmp_path)
     cache.detach()
-    with pytest.raises(InheritedError, match=f"^{tmp_path / FILE}: the epochs are those of the process"):
+    with pytest.raises(InheritedError, match=f"^{tmp_path / FILE}: the epochs belong to the parent process"):
         cache.truncate_to(0)
     in_memory = LeaderEpochFileCache()
     in_memory.detach()
