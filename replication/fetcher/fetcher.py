@@ -261,11 +261,14 @@ class Fetcher:
             self._take_step(partition, followed, self._paced(followed, step, now))
 
     def _paced(self, followed: FollowedPartition, step: Step, now: int) -> Step:
-        """Let a partition wait that is sent back from fetching more often than its own epochs can explain."""
+        """Let a partition wait that is sent back from fetching more often than can be explained.
+
+        Each of its own epochs may be unknown to the leader, who may then have deleted what the log goes on with.
+        """
         if not step.state.is_ready(now):
             return step
-        rounds = max(1, len(followed.log.log.epochs.history))
-        wait = followed.wait_ms(now, self.rules.back_off_ms, free=rounds)
+        explained = len(followed.log.log.epochs.history) + 1
+        wait = followed.wait_ms(now, self.rules.back_off_ms, free=explained)
         state = step.state.delayed(now + wait, "the leader's answers lead back again and again") if wait else step.state
         return step._replace(state=state)
 

@@ -16,7 +16,7 @@ from replication.protocol.error_code import ErrorCode
 from replication.protocol.messages.fetch import FetchedPartition, FetchRequest, FetchResponse
 from replication.protocol.messages.list_offsets import ListedOffset, ListOffsetsRequest, ListOffsetsResponse
 from replication.protocol.messages.offset_for_leader_epoch import EpochAnswer, OffsetForLeaderEpochResponse
-from tests.replication.fetcher.drive import CONFIG, PARTITION, assert_follows, batches, open_log
+from tests.replication.fetcher.drive import CONFIG, PARTITION, assert_follows, batches, catch_up, open_log
 from tests.replication.fetcher.leader import Leader
 
 MIRROR = FetcherSettings(max_partition_bytes=150)
@@ -115,6 +115,37 @@ def test_each_wait_is_twice_as_long_as_the_last() -> None:
         waits.append(setbacks.wait_ms(now, 1_000, free=1))
         now += waits[-1]
     assert waits == [0, 1_000, 2_000, 4_000, 8_000, 10_000, 10_000]
+
+
+def test_what_explains_setbacks_may_be_used_up_by_them() -> None:
+    """A follower of four epochs that the leader never had cuts one of them at each."""
+    setbacks = Setbacks()
+    waits = [setbacks.wait_ms(now, 1_000, free=epochs) for now, epochs in enumerate((4, 3, 2, 1))]
+    assert waits == [0, 0, 0, 0]
+    assert setbacks.wait_ms(4, 1_000, free=1) == 1_000
+
+
+def test_a_follower_in_an_epoch_that_the_leader_lacks_does_not_wait_where_the_leader_deleted_records(
+    tmp_path: Path,
+) -> None:
+    leader = Leader()
+    with open_log(tmp_path / "leader") as leader_log, open_log(tmp_path / "follower") as log:
+        for epoch in (0, 3):
+            leader_log.append([Record.of(b"record")] * 4, leader_epoch=epoch)
+        leader_log.update_high_watermark(8)
+        leader_log.delete_records(2)
+        leader.lead(PARTITION, leader_log, 3)
+        log.assign_epoch(1, 0)
+        fetcher = Fetcher(REPLICA)
+        fetcher.follow(PARTITION, log, 3)
+        catch_up(fetcher, leader, to=8)
+        assert (log.log_start_offset, log.log_end_offset) == (2, 8)
+
+
+def test_what_explained_setbacks_long_ago_explains_none_now() -> None:
+    setbacks = Setbacks()
+    assert setbacks.wait_ms(0, 1_000, free=4) == 0
+    assert [setbacks.wait_ms(now, 1_000, free=1) for now in (MINUTE, MINUTE + 1)] == [0, 1_000]
 
 
 def test_after_a_long_time_without_any_a_setback_is_the_first_again() -> None:
