@@ -22,6 +22,8 @@ LOG_END: Final = 1 << 40
 OFFSETS_OF_AN_EPOCH: Final = 100
 PASSES: Final = 16
 """Over all queries, in a round."""
+EPOCHS_OF_A_CALL: Final = 8_192
+"""In bulk. Twice as many answers are columns of 128 KiB, which malloc may map anew, page by page, in each call."""
 LONG: Final = 100_000
 """Entries from which on what walks over them is asked less often."""
 Entries = list[EpochEntry]
@@ -72,17 +74,17 @@ class EpochWorks:
     def _bulk(self, size: int, name: str, *, dense: bool) -> Row:
         epochs, _ = self._ask_about(entries_of(size, dense=dense), self._settings.calls)
         table = EpochTable([LeaderEpochFileCache.open(self._place(OURS)).history])
-        asked = np.array(epochs)
+        asked = np.split(np.array(epochs), range(EPOCHS_OF_A_CALL, len(epochs), EPOCHS_OF_A_CALL))
 
-        def ask() -> EndOffsets:
+        def ask() -> list[EndOffsets]:
             """Let go of each pass's answers, as who has sent them does: to keep all would measure fresh memory."""
             for _ in range(PASSES):
-                answers = table.end_offsets_for(0, asked, LOG_END)
+                answers = [table.end_offsets_for(0, some, LOG_END) for some in asked]
             return answers
 
         def ours() -> Timed:
             spent, answers = self._settings.time(ask)
-            return Timed(spent / PASSES / len(asked), int(answers.epochs.sum() + answers.end_offsets.sum()))
+            return Timed(spent / PASSES / len(epochs), int(sum(np.sum(columns) for columns in answers)))
 
         return self._beside_kafka(self._row(name, "answers"), ours, "ends", len(epochs))
 
