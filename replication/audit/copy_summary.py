@@ -101,7 +101,7 @@ class CopySummary:
     misfit_epochs: tuple[OffsetRange, ...]
     """Batches whose leader epoch contradicts their neighbours', so that the field must have been altered."""
     corrupt: tuple[OffsetRange, ...]
-    """Batches whose checksum does not hold: nobody can read their records here."""
+    """Batches whose checksum does not match: nobody can read their records here."""
     gaps: tuple[OffsetRange, ...]
     """Offsets from the log's start on that no batch holds, and that the cleaner cannot have removed.
 

@@ -50,9 +50,9 @@ def _divergences(report: Reporter, comparisons: Sequence[Comparison]) -> Iterato
                     report.error(
                         "silent-divergence",
                         f"the records at offsets {divergence.first_offset}..{divergence.last_offset} differ from those "
-                        f"of {other} although both have leader epoch {divergence.leader_epoch} and all checksums hold: "
-                        "no truncation will ever repair that; compare them with `epochlog dump --records`, and take "
-                        "the partition from the replica that is right",
+                        f"of {other} although both have leader epoch {divergence.leader_epoch} and all checksums "
+                        "match: no truncation will ever repair that; compare them with `epochlog dump --records`, and "
+                        "take the partition from the replica that is right",
                         file=file,
                         position=position,
                         offset=divergence.first_offset,

@@ -1,4 +1,4 @@
-"""Batches of the same offsets and leader epoch that differ although all checksums hold."""
+"""Batches of the same offsets and leader epoch that differ although all checksums are valid."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -42,7 +42,7 @@ Rows = NDArray[np.int64]
 class RecordTable(SilentCheck):
     """Collects the records from offset `first` on and below `until` whose keys fall into one of several shares.
 
-    Batches whose checksum does not hold, or whose records cannot be read, are passed over, and so are control batches.
+    Batches whose checksum does not match, or whose records cannot be read, are passed over, and so are control batches.
     """
 
     def __init__(self, first: int, until: int, numbers: dict[str, int], *, share: int = 0, shares: int = 1) -> None:

@@ -63,7 +63,7 @@ class CopyWatch(SilentCheck):
         """What the broker would take over of the log when it loads it."""
         self.segments: list[SegmentTally] = []
         self.corrupt: list[OffsetRange] = []
-        """Offsets of batches whose checksum does not hold; where there are many, the last ones are joined."""
+        """Offsets of batches whose checksum does not match; where there are many, the last ones are joined."""
         self.gaps: list[OffsetRange] = []
         """Offsets that no batch holds, though later ones are held; where there are many, the last ones are joined."""
         self.batches_end = partition.log_start_offset

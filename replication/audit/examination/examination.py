@@ -74,7 +74,7 @@ class PieceExamination:
 
     digests: RangeDigests
     corrupt: tuple[tuple[str, int], ...]
-    """Batches whose checksum does not hold: their files' names, and their positions there."""
+    """Batches whose checksum does not match: their files' names, and their positions there."""
     findings: tuple[ReplicaFinding, ...]
     """About records."""
 

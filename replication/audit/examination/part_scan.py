@@ -48,7 +48,7 @@ class PartScan:
 
 @dataclass(frozen=True, slots=True)
 class KnownChecksums:
-    """Reads headers only, of files of which it is known, by name, at which positions checksums do not hold."""
+    """Reads headers only, of files of which it is known, by name, at which positions checksums do not match."""
 
     corrupt: Mapping[str, NDArray[np.int64]]
 

@@ -12,7 +12,7 @@ from replication.audit.examination.range_digests import RangeDigests
 
 
 class PieceWatch(SilentCheck):
-    """Keeps the digests of what it sees, the batches whose checksums do not hold, and what is wrong with records."""
+    """Keeps the digests of what it sees, the batches whose checksums do not match, and what is wrong with records."""
 
     def __init__(self, report: Reporter, *, records: bool) -> None:
         self.digests = RangeDigests()

@@ -12,7 +12,7 @@ LAST_SEQUENCE = 2**31 - 1
 
 
 class ProducerTally:
-    """Follows the producers with an id through a log; batches whose checksum does not hold are passed over."""
+    """Follows the producers with an id through a log; batches whose checksum does not match are passed over."""
 
     def __init__(self) -> None:
         self._producers: dict[int, ProducerEnd] = {}

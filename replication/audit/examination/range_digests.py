@@ -33,8 +33,8 @@ ROW = np.dtype(
 class RangeDigests:
     """Sums over the batches by range; those of parts of a log, merged in any order, are those of the whole.
 
-    Equal digests mean equal batches: equal offsets, epochs, sizes and stored checksums. Whether a checksum holds they
-    do not tell, and neither in what order the batches stand nor in which segments.
+    Equal digests mean equal batches: equal offsets, epochs, sizes and stored checksums. They do not
+    tell whether a checksum is valid, nor in what order the batches stand, nor in which segments.
     """
 
     def __init__(self, rows: Rows | None = None) -> None:

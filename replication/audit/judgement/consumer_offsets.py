@@ -2,37 +2,19 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from struct import Struct, error
 from typing import Any, Final, NamedTuple
 
-from epoch import UNDEFINED_EPOCH, UNDEFINED_EPOCH_OFFSET, EpochEntry, EpochHistory
+from epoch import UNDEFINED_EPOCH_OFFSET, EpochEntry, EpochHistory
 from logstore.batch.control import ControlRecord, ControlType
 from logstore.batch.record import Record
 from logstore.verify import Finding, Severity
+from replication.audit.judgement.offset_commit import GroupPartition, read_group_partition, read_offset_commit
 from replication.audit.replica_finding import ReplicaFinding
 
 CONSUMER_OFFSETS: Final = "__consumer_offsets"
 """The topic in which Kafka keeps what groups commit."""
 
-_SHORT: Final = Struct(">h")
-_INT: Final = Struct(">i")
-_OFFSET: Final = Struct(">hq")
-_OFFSET_AND_EPOCH: Final = Struct(">hqi")
-_COMMIT_KEYS: Final = (0, 1)
-"""Versions of keys of committed offsets; others are of the groups themselves."""
-_FIRST_WITH_EPOCH: Final = 3
-_NEWEST: Final = 4
-
-
 Json = Mapping[str, Any]
-
-
-class GroupPartition(NamedTuple):
-    """Whose place, and where."""
-
-    group: str
-    topic: str
-    partition: int
 
 
 class CommittedOffset(NamedTuple):
@@ -106,14 +88,14 @@ class CommittedOffsets:
             self._take(record)
 
     def _take(self, record: Record) -> None:
-        place = _place(record.key)
+        place = read_group_partition(record.key)
         if place is None:
             return
-        committed = _committed(record.value)
-        if committed is None:
+        commit = read_offset_commit(record.value)
+        if commit is None:
             self.known.pop(place, None)
         else:
-            self.known[place] = committed
+            self.known[place] = CommittedOffset(commit.offset, commit.leader_epoch)
 
 
 def stranded_by(
@@ -148,40 +130,3 @@ def cuts(partition: Json) -> list[int]:
         and pair["truncate_to"] is not None
         and pair["truncate_to"] < ends[pair["follower"]]
     ]
-
-
-def _place(key: bytes | None) -> GroupPartition | None:
-    """Read whose offset a record is about; None where it is about something else."""
-    try:
-        data = key or b""
-        (version,) = _SHORT.unpack_from(data)
-        if version not in _COMMIT_KEYS:
-            return None
-        group, position = _string(data, _SHORT.size)
-        topic, position = _string(data, position)
-        (partition,) = _INT.unpack_from(data, position)
-    except (error, UnicodeDecodeError):
-        return None
-    return GroupPartition(group, topic, partition)
-
-
-def _string(data: bytes, position: int) -> tuple[str, int]:
-    (length,) = _SHORT.unpack_from(data, position)
-    start = position + _SHORT.size
-    if not 0 <= length <= len(data) - start:
-        raise error
-    return data[start : start + length].decode(), start + length
-
-
-def _committed(value: bytes | None) -> CommittedOffset | None:
-    """Read a commit; None where it is withdrawn, or of a version that nobody knows."""
-    try:
-        data = value or b""
-        (version,) = _SHORT.unpack_from(data)
-        if not 0 <= version <= _NEWEST:
-            return None
-        if version < _FIRST_WITH_EPOCH:
-            return CommittedOffset(_OFFSET.unpack_from(data)[1], UNDEFINED_EPOCH)
-        return CommittedOffset(*_OFFSET_AND_EPOCH.unpack_from(data)[1:])
-    except error:
-        return None

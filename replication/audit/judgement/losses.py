@@ -45,7 +45,7 @@ def losses(copies: Sequence[ExaminedCopy], comparisons: Comparisons) -> dict[str
     """Return what is lost under each leader; a leader is left out where the copies could not all be compared with it.
 
     Records count as equal where `compare` says so. What retention has removed from the leader's log is not lost, and
-    neither is what the cleaner may have removed. Batches whose checksum does not hold are nobody's records; where
+    neither is what the cleaner may have removed. Batches whose checksum does not match are nobody's records; where
     they were acknowledged and no copy has them sound, they are lost under any leader; and so is what was acknowledged
     and is missing everywhere.
     """

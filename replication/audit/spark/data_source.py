@@ -33,7 +33,7 @@ class KafkaLogSource(DataSource):
     `last_offset`, of the first and the last record that is wished. What the last four leave out is not read, which
     filters do not spare.
 
-    Batches behind damage are found again, those whose checksums do not hold have `crc_valid` false, and of those
+    Batches behind damage are found again, those whose checksums do not match have `crc_valid` false, and of those
     there are no records.
 
     >>> logs = spark.read.format("kafka-log").option("columns", "topic,record_count").load("/backup/broker-1")

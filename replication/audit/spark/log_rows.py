@@ -81,7 +81,7 @@ class RecordRows:
     selection: Selection
 
     def read(self, log: LogFile, columns: BatchColumns) -> Iterator[pa.RecordBatch]:
-        """Decode batches whose checksums hold, each up to a record that cannot be."""
+        """Decode batches whose checksums are valid, each up to a record that cannot be."""
         rows: list[dict[str, object]] = []
         size = 0
         for position in columns.position[columns.crc_valid].tolist():

@@ -16,12 +16,12 @@ from replication.audit.judgement.consumer_offsets import (
     CONSUMER_OFFSETS,
     CommittedOffset,
     CommittedOffsets,
-    GroupPartition,
     Json,
     StrandedOffset,
     cuts,
     stranded_by,
 )
+from replication.audit.judgement.offset_commit import GroupPartition
 from replication.audit.snapshots.snapshot import named_absolutely
 from replication.audit.spark.session import prepare_session
 from replication.audit.spark.tables import Columns, spark_schema

@@ -76,7 +76,7 @@ RECORDS: Final[Columns] = {
     "is_control": _FLAG,
     "base_offset": _LONG,
 }
-"""One row a record, of batches whose checksums hold; `base_offset` is its batch's."""
+"""One row a record, of batches whose checksums are valid; `base_offset` is its batch's."""
 SEGMENTS: Final[Columns] = {
     **_COPY,
     "base_offset": _LONG,

@@ -246,7 +246,7 @@ def test_an_epoch_altered_in_a_header_is_damage_and_no_fork(tmp_path: Path) -> N
     assert (verdict.verdicts, verdict.forks) == ((Verdict.DAMAGED,), ())
 
 
-def test_a_checksum_that_does_not_hold_is_damage_and_no_divergence(tmp_path: Path) -> None:
+def test_a_checksum_that_does_not_match_is_damage_and_no_divergence(tmp_path: Path) -> None:
     partitions = write_copies(tmp_path, [Copy(tuple(Written(0, 3) for _ in range(5)))] * 2)
     path = partitions["broker-2"].segments[-1].log_path
     data = bytearray(path.read_bytes())

@@ -124,7 +124,7 @@ def finding(kind: str = "corrupt-batch", severity: str = "error", partition: int
         "file": "00000000000000000000.log",
         "position": 4096,
         "offset": 17,
-        "message": "the checksum of the batch does not hold",
+        "message": "the checksum of the batch does not match",
         **fields,
     }
 
