@@ -75,7 +75,7 @@ test-filesystems: setup ## power loss on ext4, xfs and btrfs (minutes; root, loo
 	$(BIN)/python -m pip install --quiet -c constraints.txt --group filesystems
 	$(BIN)/python -m tests.filesystems $(KINDS)
 
-mutants: setup ## faults put into the code, which the tests must notice (an hour or two, without Java); SHARE=20 for a twentieth
+mutants: setup ## faults put into the code, which the tests must notice (half an hour, without Java); SHARE=20 for a twentieth
 	$(BIN)/epochlog warm > /dev/null
 	$(BIN)/python -m tests.mutants --shares $(or $(SHARE),1) --least $(or $(LEAST),0.95) $(FILES)
 

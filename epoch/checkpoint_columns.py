@@ -31,7 +31,7 @@ def rising_columns(data: bytes) -> tuple[array[int], array[int]] | None:
     # There are fewer where a number is missing between separators.
     if len(numbers) != 2 + 2 * count or numbers[0] != 0 or numbers[1] != count:
         return None
-    columns = array("q", [0]) * count, array("q", [0]) * count
+    columns = array("q", bytes(8 * count)), array("q", bytes(8 * count))
     epochs, starts = (np.frombuffer(column, np.int64) for column in columns)
     epochs[:], starts[:] = numbers[2::2], numbers[3::2]
     # What is too large for 64 bits is read as the largest number.

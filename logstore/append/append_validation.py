@@ -238,7 +238,7 @@ def _only_batch(view: memoryview, max_bytes: int, origin: AppendOrigin) -> Recor
 
 
 def _refused_header(view: memoryview, error: InvalidBatchHeaderError) -> CorruptBatchError | InvalidRecordError:
-    """Tell a header that was damaged from one that somebody wrote: its checksum holds, as far as there is one."""
+    """Tell a header that was damaged from one that somebody wrote: its checksum is valid, as far as there is one."""
     size = int.from_bytes(view[LENGTH_AT:LOG_OVERHEAD], "big", signed=True) + LOG_OVERHEAD
     if not HEADER_SIZE <= size <= len(view) or view[MAGIC_AT] != 2:
         return error

@@ -143,14 +143,14 @@ class RecordBatch:
         return (self.base_sequence + self.last_offset - self.base_offset) & _MAX_SEQUENCE
 
     def is_valid(self) -> bool:
-        """Whether the checksum holds."""
+        """Whether the checksum is valid."""
         return crc32c.crc32c(self.data[self.position + CRC_START : self.position + self.size]) == self.crc
 
     def ensure_valid(self) -> None:
-        """Raise CorruptBatchError unless the checksum holds."""
+        """Raise CorruptBatchError unless the checksum is valid."""
         if not self.is_valid():
             raise CorruptBatchError(
-                f"the checksum of the batch of {self.size:,} bytes does not hold",
+                f"the checksum of the batch of {self.size:,} bytes does not match",
                 file=self.file,
                 position=self.position,
                 offset=self.base_offset,

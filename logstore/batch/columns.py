@@ -50,7 +50,7 @@ class BatchColumns:
     crc: NDArray[np.uint32]
     """The checksum as stored."""
     crc_valid: NDArray[np.bool_]
-    """Whether the checksum holds; all true when the scan was told not to check."""
+    """Whether the checksum is valid; all true when the scan was told not to check."""
     next_position: int
     """Where the scan stopped: the end of the last batch here."""
     stop: StopReason

@@ -131,14 +131,14 @@ class LegacyBatch:
         return self._wrapped().size if self.attributes & CODEC_BITS else 1
 
     def is_valid(self) -> bool:
-        """Whether the checksum (CRC-32, not CRC-32C) holds."""
+        """Whether the checksum (CRC-32, not CRC-32C) is valid."""
         return zlib.crc32(self.data[self.position + _CRC_START : self.position + self.size]) == self.crc
 
     def ensure_valid(self) -> None:
-        """Raise CorruptBatchError unless the checksum holds."""
+        """Raise CorruptBatchError unless the checksum is valid."""
         if not self.is_valid():
             raise CorruptBatchError(
-                f"the checksum of the message of {self.size:,} bytes does not hold",
+                f"the checksum of the message of {self.size:,} bytes does not match",
                 file=self.file,
                 position=self.position,
                 offset=self.last_offset,

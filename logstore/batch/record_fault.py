@@ -1,4 +1,4 @@
-"""What can be wrong with the records of a batch whose checksum holds."""
+"""What can be wrong with the records of a batch whose checksum is valid."""
 
 from enum import IntEnum
 from typing import NamedTuple

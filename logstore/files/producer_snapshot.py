@@ -61,7 +61,7 @@ class ProducerSnapshot:
         if version != _VERSION:
             raise CorruptSnapshotError(f"version {version} is not {_VERSION}", file=path, position=0, advice=_ADVICE)
         if crc32c.crc32c(memoryview(data)[_CRC_END:]) != crc:
-            raise CorruptSnapshotError("the checksum does not hold", file=path, position=2, advice=_ADVICE)
+            raise CorruptSnapshotError("the checksum does not match", file=path, position=2, advice=_ADVICE)
         size = len(data) - _HEADER.size
         if count < 0 or count * _ENTRY.size != size:
             raise CorruptSnapshotError(

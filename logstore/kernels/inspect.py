@@ -95,7 +95,7 @@ def inspect_sent(sent: memoryview, now_ms: int, before_max_ms: int, after_max_ms
 
 @kernel
 def first_corrupt(data: Data, start: int, end: int) -> int:
-    """Where the first batch begins whose checksum does not hold, -1 if all do.
+    """Where the first batch begins whose checksum does not match, -1 if all do.
 
     The batches, all of magic 2, fill the bytes from `start` to `end`: their lengths are checked already.
     """

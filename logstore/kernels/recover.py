@@ -34,7 +34,7 @@ CAPACITY = 4_096
 NO_TIMESTAMP = -1
 
 BAD_CRC = 100
-"""Stop: a batch's checksum does not hold. Beyond the reasons of `StopReason`, as a plain scan goes on there."""
+"""Stop: a batch's checksum does not match. Beyond the reasons of `StopReason`, as a plain scan goes on there."""
 OUT_OF_RANGE = 101
 """Stop: a batch's last offset is below the segment's first, or too far above it for the indexes."""
 

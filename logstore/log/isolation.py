@@ -22,3 +22,10 @@ class Isolation(Enum, metaclass=_RenamedMembers):
     """What all in-sync replicas have: consumers."""
     READ_COMMITTED = "read_committed"
     """What belongs to no open transaction: consumers with `isolation.level=read_committed`."""
+
+    @classmethod
+    def _missing_(cls, value: object) -> "Isolation | None":
+        if value != "txn_committed":
+            return None
+        warn_renamed('Isolation("txn_committed")', 'Isolation("read_committed")')
+        return cls.READ_COMMITTED

@@ -66,7 +66,7 @@ class RecoveryScan:
                 return
 
     def take_over(self, columns: BatchColumns) -> bool:
-        """Take over the next batches up to the first whose checksum does not hold; False where there is one."""
+        """Take over the next batches up to the first whose checksum does not match; False where there is one."""
         valid = len(columns) if columns.crc_valid.all() else int(np.argmin(columns.crc_valid))
         if valid:
             good = columns.first(valid)

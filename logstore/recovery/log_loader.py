@@ -99,7 +99,6 @@ class _Loader:
         self._report = RecoveryReport()
         self._base_offsets: list[int] = []
         self._epochs: list[tuple[int, int]] = []
-        self._recovered: set[int] = set()
         self._started_over = False
         self._opened: list[LiveSegment] = []
 
@@ -192,7 +191,6 @@ class _Loader:
 
     def _recover(self, base_offset: int, producers: ProducerState, later: Sequence[int]) -> SegmentRecovery:
         """Recover a segment, unless it must be split; `later` are those that go where it is damaged."""
-        self._recovered.add(base_offset)
         found = recover_segment(
             self._directory,
             base_offset,
@@ -273,14 +271,8 @@ class _Loader:
     def _open_segments(self) -> list[LiveSegment]:
         """Load what is left, or begin a segment where nothing is."""
         if self._base_offsets:
-            return [self._load_segment(base_offset) for base_offset in self._base_offsets]
+            return [self._begin_segment(LiveSegment.load, base_offset) for base_offset in self._base_offsets]
         return [self._begin_segment(LiveSegment.create, self._log_start_offset)]
-
-    def _load_segment(self, base_offset: int) -> LiveSegment:
-        segment = self._begin_segment(LiveSegment.load, base_offset)
-        if base_offset in self._recovered:
-            segment.read_largest()
-        return segment
 
     def _begin_segment(self, begin: Callable[..., LiveSegment], base_offset: int) -> LiveSegment:
         segment = begin(
@@ -345,7 +337,7 @@ class _Loader:
     def _producers_at(self, offset: int) -> ProducerState:
         """Bring the producers' state up to `offset`, from the latest snapshot and the segments after it."""
         producers = self._new_producers()
-        segments = [self._load_segment(base_offset) for base_offset in self._base_offsets]
+        segments = self._open_segments()
         self._rebuild(producers, segments, offset, self._log_start_offset)
         for segment in segments:
             segment.abandon()
@@ -355,8 +347,6 @@ class _Loader:
         self, segments: list[LiveSegment], log_start_offset: int, end: int, *, clean_shutdown: bool
     ) -> ProducerState:
         producers = self._new_producers()
-        if self._started_over:
-            producers.truncate_fully_and_start_at(log_start_offset)
         producers.remove_stray_snapshots([segment.base_offset for segment in segments])
         if clean_shutdown and producers.latest_snapshot_offset is None:
             # Nothing was ever written by an idempotent producer, or an older broker stopped: no need to read the log.

@@ -37,7 +37,7 @@ REASONS: Final = {
     StopReason.BAD_LENGTH: "no batch has the length that stands here",
     StopReason.BAD_MAGIC: "the magic byte is none of 0, 1, 2",
     StopReason.BAD_HEADER: "a batch's header cannot be",
-    BAD_CRC: "a batch's checksum does not hold",
+    BAD_CRC: "a batch's checksum does not match",
     OUT_OF_RANGE: "a batch's offsets do not fit the segment",
 }
 """Why a pass stopped before the end, by stop reason."""

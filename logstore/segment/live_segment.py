@@ -149,13 +149,6 @@ class LiveSegment:
         """The largest timestamp in ms, -1 without any, and the last offset of its batch (Kafka: maxTimestampSoFar)."""
         return _build(TimeIndexEntry, self._largest or self.indexes.time.last)
 
-    def read_largest(self) -> None:
-        """Know the largest timestamp from now on, as after recovery: a truncation then looks for what is left of it.
-
-        Kafka does not look where it has not known it, which is so after an orderly start; neither do we.
-        """
-        self._largest = self.indexes.time.last
-
     @property
     def largest_timestamp(self) -> int:
         """In ms since 1970 UTC; without any, when the file was last written (Kafka: largestTimestamp)."""

@@ -1,4 +1,4 @@
-"""Checks every file of a replica against every other, and reports all that it finds."""
+"""Check every file of a replica against the others, and report all findings."""
 
 from logstore.verify.epochs import EpochComparison, compare_epochs
 from logstore.verify.finding import Finding, Severity

@@ -15,10 +15,10 @@ ALWAYS_COMPACTED = frozenset({"__consumer_offsets", "__transaction_state", "__sh
 
 
 class Compaction(SilentCheck):
-    """What is known of the cleaner's work: by names and checkpoints at first, then also by the batches that go by.
+    """Whether a log was compacted: decided by names and checkpoints at first, then also by the batches that were read.
 
-    It stands before the checks that ask it. `found` may become true with any batch, so what a cleaned log excuses
-    is to be held back until the end.
+    It runs before the checks that use it. `found` may become true with any batch, so checks must hold back until the
+    end what is normal in a compacted log.
     """
 
     def __init__(self, *, found: bool = False) -> None:
@@ -26,7 +26,7 @@ class Compaction(SilentCheck):
 
     @classmethod
     def of(cls, partition: PartitionDirectory) -> Self:
-        """Begin with what names and checkpoints tell of a partition."""
+        """Begin with what names and checkpoints show about a partition."""
         return cls(found=is_compacted(partition))
 
     def batches(self, chunk: Chunk) -> Iterator[Finding]:
@@ -36,18 +36,18 @@ class Compaction(SilentCheck):
 
 
 def is_compacted(partition: PartitionDirectory) -> bool:
-    """Whether the cleaner has been over the log, or may have been, as far as names and checkpoints tell."""
+    """Whether the cleaner has been over the log, or may have been, as far as names and checkpoints show."""
     known = partition.checkpoints.cleaner_offset is not None or partition.topic_partition.topic in ALWAYS_COMPACTED
     return known or may_lack_checkpoint(partition)
 
 
 def may_lack_checkpoint(partition: PartitionDirectory) -> bool:
-    """Whether the cleaner may have been further than its checkpoint tells: it cannot be read or came too early."""
+    """Whether the cleaner may have got further than its checkpoint states: that is unreadable or was read too early."""
     return CLEANER_OFFSET_CHECKPOINT in partition.checkpoints.unread or _was_replaced(partition)
 
 
 def _was_replaced(partition: PartitionDirectory) -> bool:
-    """Whether a segment stands beside an older one of the same name: the cleaner tells its checkpoint only later."""
+    """Whether a segment stands beside an older one of the same name: the cleaner updates its checkpoint only later."""
     live = {segment.base_offset for segment in partition.segments}
     return any(name.base_offset in live for name, _ in partition.named(FileKind.LOG, FileFate.DELETED))
 

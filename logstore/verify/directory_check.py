@@ -42,13 +42,13 @@ def check_directory(partition: PartitionDirectory, segments: Sequence[Segment]) 
 
 
 def _no_file(name: str, what: str, report: Reporter) -> Finding:
-    """Report what is no file: as damage where one of the broker's belongs."""
+    """Report what is not a regular file, as an error if a broker's file belongs there."""
     parsed = parse_file_name(name)
     if parsed.kind in {FileKind.UNKNOWN, FileKind.TEMPORARY} or parsed.fate is not FileFate.LIVE:
         return report.info("unknown-file", "not a file that Kafka writes in a partition directory", file=name)
     return report.error(
         "not-a-file",
-        f"{what} stands where this file belongs: nothing was read of it, and no broker can write it",
+        f"{what} stands where this file belongs: it was not read, and no broker can write it",
         file=name,
     )
 
@@ -108,7 +108,7 @@ def _partners(partition: PartitionDirectory, segments: Sequence[Segment], report
 
 
 def _writes_indexes_later(partition: PartitionDirectory) -> bool:
-    """Whether it is a log that stands alone and is open: its last segment's indexes are in memory until it rolls."""
+    """Whether it is an open standalone log: its last segment's indexes are in memory until it rolls."""
     return partition.own_checkpoints is not None and not partition.checkpoints.clean_shutdown
 
 

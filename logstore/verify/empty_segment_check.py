@@ -1,4 +1,4 @@
-"""A segment without a byte before the last one: lost, or as a truncation has left it."""
+"""An empty segment before the last one: its records were lost, or a truncation left it empty."""
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
@@ -24,7 +24,7 @@ Content = TypeVar("Content")
 
 
 class EmptySegmentCheck(SilentCheck):
-    """Asks the other files whether an empty segment had records.
+    """Looks in the other files for records that an empty segment had.
 
     A truncation to an offset inside a segment's first batch takes the whole batch, and the log goes on at that offset:
     if it rolls there, an empty segment stays behind and its offsets were never given to any record of this log.
@@ -57,7 +57,7 @@ class EmptySegmentCheck(SilentCheck):
         yield from ()
 
     def end(self, log_end_offset: int) -> Iterator[Finding]:
-        """Report the empty segments, now that it is known whether the log was compacted."""
+        """Report the empty segments, once it is known whether the log was compacted."""
         del log_end_offset
         if not self._compaction.found:
             yield from map(self._judge, self._empty)
@@ -69,7 +69,10 @@ class EmptySegmentCheck(SilentCheck):
         if evidence is not None:
             of_severity, what = self._report.error, f"{evidence}: its records are lost on this replica; {CURE}"
         elif not any(kind in segment.files for kind in INDEXES):
-            of_severity, what = self._report.warning, f"{normal}, but no index is there to tell; {COMPARE}"
+            of_severity, what = (
+                self._report.warning,
+                f"{normal}, but no index would show records; {COMPARE}",
+            )
         else:
             of_severity, what = self._report.info, f"{normal}, and no other file knows of records in it"
         return of_severity(
@@ -81,7 +84,7 @@ class EmptySegmentCheck(SilentCheck):
         )
 
     def _evidence(self, segment: Segment) -> Iterator[str]:
-        """Say which files know of records in the segment. What cannot be read is reported by the check of that file."""
+        """Name the files that show records in the segment. An unreadable file is reported by its own check."""
         start, end = segment.base_offset, self._next_base[segment.base_offset]
         offsets, times = _attempt(segment.offset_index), _attempt(segment.time_index)
         transactions = _attempt(segment.transaction_index)

@@ -18,11 +18,11 @@ from logstore.verify.log_pass import CURE, Chunk, SilentCheck
 from logstore.verify.reading import read_file
 
 FIRST_SEGMENT_MISSING = "first-segment-missing"
-REBUILD = "`epochlog epochs DIR --rebuild --output DIR2` makes it anew from the batches"
+REBUILD = "`epochlog epochs DIR --rebuild --output DIR2` rebuilds it from the batches"
 
 
 class EpochCheck(SilentCheck):
-    """Compares who led by the checkpoint file with who led by the batch headers."""
+    """Compares the epochs of the checkpoint file with those of the batch headers."""
 
     def __init__(
         self,
@@ -69,7 +69,7 @@ class EpochCheck(SilentCheck):
         yield from ()
 
     def unread(self, segment: Segment) -> None:
-        """Remember that epochs may begin where nobody could look."""
+        """Note that epochs may begin in bytes that could not be read."""
         del segment
         self._has_unread = True
 
@@ -180,7 +180,7 @@ class EpochCheck(SilentCheck):
             yield self._error(
                 "epoch-entry-missing",
                 f"epoch {run.epoch} has no entry, although the batches with offsets {run.first_offset}.."
-                f"{run.last_offset} carry it: a follower would be told to truncate wrongly; {REBUILD}",
+                f"{run.last_offset} carry it: a follower would truncate to a wrong offset; {REBUILD}",
                 max(run.first_offset, self._log_start_offset),
             )
 
@@ -192,7 +192,7 @@ class EpochCheck(SilentCheck):
         first = min([*self._segment_bases, *(run.first_offset for run in rising)])
         if begins >= first:
             return
-        what = f"the leader epochs tell that the log begins at offset {begins}, but its first segment begins at {first}"
+        what = f"by its leader epochs the log begins at offset {begins}, but its first segment begins at {first}"
         yield (self._report.error if self._clean_shutdown else self._report.info)(
             FIRST_SEGMENT_MISSING,
             f"{what}: segments are gone that no broker has deleted, which would have moved the first epoch too; {CURE}"

@@ -1,4 +1,4 @@
-"""Who led when, told twice: by the leader-epoch checkpoint and by the batches."""
+"""A partition's leader epochs by its checkpoint file and by its batches."""
 
 import time
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ from logstore.verify.stable_read import LOOKS, PAUSE_SECONDS, changes, state_of
 
 @dataclass(frozen=True, slots=True)
 class EpochComparison:
-    """One partition's two accounts of its leader epochs."""
+    """The leader epochs of one partition, by the checkpoint file and by the batches."""
 
     partition: PartitionDirectory
     checkpoint: tuple[EpochEntry, ...] | None
@@ -44,7 +44,7 @@ class EpochComparison:
 def compare_epochs(partition: PartitionDirectory) -> EpochComparison:
     """Read the checkpoint and all batch headers of a partition, and compare them.
 
-    Where a broker exchanges files meanwhile and something seems wrong, they are read again, some times at most.
+    If a broker replaces files meanwhile and something seems wrong, they are read again, a few times at most.
     """
     for _ in range(LOOKS - 1):
         before = state_of(partition)

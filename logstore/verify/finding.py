@@ -1,4 +1,4 @@
-"""One thing that is wrong, or worth knowing, about a replica's files."""
+"""A finding about a replica's files: damage, a warning, or information."""
 
 from dataclasses import asdict, dataclass
 from enum import StrEnum
@@ -25,12 +25,12 @@ class Severity(StrEnum):
 
     @property
     def is_damage(self) -> bool:
-        """Whether data is lost, unreadable or contradicted: what Kafka repairs by itself is none."""
+        """Whether data is lost, unreadable or contradicted; what Kafka repairs automatically is not damage."""
         return self in {Severity.CRITICAL, Severity.ERROR}
 
     @property
     def needs_attention(self) -> bool:
-        """Whether it is damage, or what Kafka repairs by itself: all but what is normal."""
+        """Whether it is damage or a warning: anything but informational."""
         return self is not Severity.INFO
 
 
@@ -52,7 +52,7 @@ class Finding:
     message: str
 
     def as_json(self) -> dict[str, Any]:
-        """Return the finding as `verify --json` prints it: text that any table takes, whatever a file is called."""
+        """Return the finding as `verify --json` prints it; file names that are not valid text are escaped."""
         return {name: shown(value) if isinstance(value, str) else value for name, value in asdict(self).items()}
 
 
@@ -77,13 +77,13 @@ class Reporter:
     def warning(
         self, kind: str, message: str, *, file: str | None, position: int | None = None, offset: int | None = None
     ) -> Finding:
-        """Report what Kafka itself repairs."""
+        """Report what Kafka repairs automatically."""
         return self._finding(kind, Severity.WARNING, message, file, position, offset)
 
     def info(
         self, kind: str, message: str, *, file: str | None, position: int | None = None, offset: int | None = None
     ) -> Finding:
-        """Report what is worth knowing."""
+        """Report an informational finding."""
         return self._finding(kind, Severity.INFO, message, file, position, offset)
 
     def unreadable(
@@ -94,8 +94,8 @@ class Reporter:
         file: str | None,
         offset: int | None = None,
     ) -> Finding:
-        """Report what the system refuses to give: it may be sound or damaged, so what depends on it is not judged."""
-        what = f"{error.strerror or error}: {unchecked}; see that it is there and may be read, and verify again"
+        """Report a file that the system cannot read. Nothing that depends on it is checked."""
+        what = f"{error.strerror or error}: {unchecked}; make sure that it exists and is readable, and verify again"
         return self.error(UNREADABLE, what, file=file, offset=offset)
 
     def _finding(

@@ -23,14 +23,14 @@ Report = Callable[..., Finding]
 
 
 class HeaderCheck(SilentCheck):
-    """Looks at each header by itself."""
+    """Checks each header on its own."""
 
     def __init__(self, report: Reporter) -> None:
         self._report = report
         self._has_epochs = False
 
     def batches(self, chunk: Chunk) -> Iterator[Finding]:
-        """Report what a header states that cannot be."""
+        """Report impossible values in headers."""
         columns = chunk.columns
         sound = columns.crc_valid & (columns.magic == 2)
         for wrong, what in (*_contradictions(columns), (self._lacks_epoch(columns), "no leader epoch, after others")):
@@ -38,7 +38,7 @@ class HeaderCheck(SilentCheck):
                 yield self._report.error(
                     "batch-header-wrong",
                     f"the header of the batch with offsets {columns.base_offset[row]}..{columns.last_offset[row]} "
-                    f"states {what}, although its checksum holds: it was written so; compare with another replica",
+                    f"states {what}, although its checksum is valid: it was written so; compare with another replica",
                     file=chunk.segment.log_path.name,
                     position=int(columns.position[row]),
                     offset=int(columns.base_offset[row]),
@@ -86,7 +86,7 @@ class SequenceCheck(SilentCheck):
         self._incomplete = False
 
     def damage(self, segment: Segment, start: int, end: int) -> None:
-        """Give up comparing."""
+        """Stop comparing."""
         del segment, start, end
         self._incomplete = True
 
@@ -104,7 +104,7 @@ class SequenceCheck(SilentCheck):
         yield from ()
 
     def end(self, log_end_offset: int) -> Iterator[Finding]:
-        """Report what was found, now that it is known that no batch is missing."""
+        """Report what was found, once it is known that no batch is missing."""
         del log_end_offset
         if not self._incomplete and not self._compaction.found:
             yield from self._held

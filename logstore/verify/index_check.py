@@ -19,7 +19,7 @@ from logstore.verify.finding import Finding, Reporter
 from logstore.verify.log_pass import Chunk, SilentCheck, goes_on_after, runs
 from logstore.verify.reading import collected, read_file
 
-REBUILD: Final = "remove the file, and Kafka builds it anew from the log at its next start"
+REBUILD: Final = "remove the file, and Kafka rebuilds it from the log at its next start"
 
 Flags = NDArray[np.bool_]
 Index = TypeVar("Index", OffsetIndex, TimeIndex)
@@ -97,7 +97,7 @@ class IndexCheck(SilentCheck, Generic[Index]):
             yield self._report.info(
                 "index-entries-left",
                 f"{_entries(counted, len(index) - 1)} with {self._in_words(index, counted)}: no batch agrees, to "
-                "the index's end; a running broker does not count them, and builds the index anew after a crash",
+                "the index's end; a running broker does not count them, and rebuilds the index after a crash",
                 file=name,
                 position=counted * self.slot_bytes,
                 offset=int(self._offsets(index)[counted]),
@@ -124,7 +124,7 @@ class IndexCheck(SilentCheck, Generic[Index]):
         raise NotImplementedError
 
     def _start(self) -> None:
-        """Forget what was known of the segment before."""
+        """Reset the state of the previous segment."""
 
     def _compare(self, index: Index, chunk: Chunk, good: Flags) -> None:
         """Mark the entries that agree with a batch of the chunk."""
@@ -135,7 +135,7 @@ class IndexCheck(SilentCheck, Generic[Index]):
         raise NotImplementedError
 
     def _in_words(self, index: Index, number: int) -> str:
-        """Say what an entry states."""
+        """Describe an entry."""
         raise NotImplementedError
 
     def _meaning(self) -> str:

@@ -1,4 +1,4 @@
-"""One pass over a partition's log that feeds every check: what is no batch is reported here, the rest by the checks."""
+"""One pass over a partition's log that feeds every check. Bytes that are not a batch are reported here."""
 
 from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass
@@ -38,18 +38,18 @@ class Chunk:
 
 
 class Check(Protocol):
-    """Something that watches the batches go by and reports what it sees."""
+    """A check that gets all batches of a log in order and reports what is wrong."""
 
     def batches(self, chunk: Chunk) -> Iterator[Finding]:
         """Look at the next batches of a segment."""
         ...
 
     def damage(self, segment: Segment, start: int, end: int) -> None:
-        """Learn that the bytes from `start` to `end` hold no readable batches."""
+        """Note that the bytes from `start` to `end` contain no readable batches."""
         ...
 
     def unread(self, segment: Segment) -> None:
-        """Learn that a segment's file could not be opened: what it would tell is unknown."""
+        """Note that a segment's file could not be opened, so its content is unknown."""
         ...
 
     def end_segment(self, segment: Segment, *, is_active: bool) -> Iterator[Finding]:
@@ -62,7 +62,7 @@ class Check(Protocol):
 
 
 class SilentCheck:
-    """A check that says nothing: the base of those that need only some of the moments."""
+    """A check that reports nothing: the base class of checks that override only some methods."""
 
     def batches(self, chunk: Chunk) -> Iterator[Finding]:
         """See `Check`."""
@@ -90,7 +90,7 @@ class SilentCheck:
 class LogPass:
     """Reads each segment once, in order, and after damage goes on at the next valid batch.
 
-    Segments that a broker deletes meanwhile are passed over where only others before them, or only others after them,
+    Segments that a broker deletes meanwhile are ignored if only segments before them, or only segments after them,
     are gone as well: retention deletes from the front, truncation from the end.
     """
 
@@ -183,9 +183,9 @@ class LogPass:
         offsets = f"offsets {base}..{columns.last_offset[last]}"
         size = int(columns.size[first : last + 1].sum())
         what = (
-            f"the checksum of the batch with {offsets} does not hold over its {size:,} bytes"
+            f"the checksum of the batch with {offsets} does not match its {size:,} bytes"
             if first == last
-            else f"the checksums of {last - first + 1:,} consecutive batches with {offsets} do not hold over their "
+            else f"the checksums of {last - first + 1:,} consecutive batches with {offsets} do not match their "
             f"{size:,} bytes"
         )
         return self._report.error(
@@ -320,5 +320,5 @@ _REASONS = {
     StopReason.TORN: "the length field of a batch points past the end of the file",
     StopReason.BAD_LENGTH: "the length field of a batch is too small",
     StopReason.BAD_MAGIC: "the magic byte of a batch is unknown",
-    StopReason.BAD_HEADER: "the offsets or the record count in a batch header cannot be",
+    StopReason.BAD_HEADER: "the offsets or the record count in a batch header are impossible",
 }

@@ -47,7 +47,7 @@ class OffsetCheck(SilentCheck):
         self._after_damage = False
 
     def batches(self, chunk: Chunk) -> Iterator[Finding]:
-        """Compare each batch with all before it."""
+        """Compare each batch with all batches before it."""
         columns = chunk.columns
         is_first = self._next_offset is None
         opens_segment = chunk.segment is not self._segment
@@ -130,7 +130,7 @@ class OffsetCheck(SilentCheck):
         if before == (base, last, int(columns.crc[row])):
             return self._report.error(
                 "duplicate-batch",
-                f"the batch with offsets {base}..{last} stands here a second time, and consumers may be given its "
+                f"the batch with offsets {base}..{last} is here a second time, and consumers may get its "
                 f"records twice: {CURE}",
                 file=file,
                 position=position,
@@ -139,7 +139,7 @@ class OffsetCheck(SilentCheck):
         self._misplaced.add(base, last)
         return self._report.error(
             "offsets-go-backwards",
-            f"the batch with offsets {base}..{last} stands behind offset {before[1]}: readers that seek will miss "
+            f"the batch with offsets {base}..{last} follows offset {before[1]}: readers that seek will miss "
             f"records; {CURE}",
             file=file,
             position=position,

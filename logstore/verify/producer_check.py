@@ -1,4 +1,4 @@
-"""Producer snapshots say of each producer what the log before them says."""
+"""Producer snapshots agree with the log before them about each producer."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -31,7 +31,7 @@ class SnapshotFile:
 
 @dataclass(slots=True)
 class _Logged:
-    """What the log says of each producer, by its id."""
+    """The state of each producer by the log, by producer id."""
 
     data: dict[int, tuple[int, int, int]] = field(default_factory=dict)
     """Of the last batch of records: its last offset, last sequence number, and how many offsets it reaches over."""
@@ -83,7 +83,7 @@ class ProducerCheck(SilentCheck):
         yield from ()
 
     def damage(self, segment: Segment, start: int, end: int) -> None:
-        """Give up comparing."""
+        """Stop comparing."""
         del segment, start, end
         self._incomplete = True
 
@@ -147,7 +147,7 @@ class ProducerCheck(SilentCheck):
                 )
 
     def _differences(self, entry: ProducerStateEntry, logged: "_Logged") -> Iterator[str]:
-        """Say how an entry differs from the log, as far as the log still has the producer's batches."""
+        """Describe how an entry differs from the log, as far as the log still has the producer's batches."""
         producer = entry.producer_id
         last_offset, last_sequence, delta = logged.data.get(producer, (-1, -1, 0))
         if entry.last_offset >= self._log_start and entry.last_offset != last_offset:

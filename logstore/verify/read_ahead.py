@@ -1,4 +1,4 @@
-"""Work on one thing while another thread makes the next."""
+"""Process an item while another thread produces the next."""
 
 from collections.abc import Iterator
 from typing import Final, TypeVar

@@ -1,4 +1,4 @@
-"""How the checks read small files: what is wrong with one is a finding, and what is gone is none."""
+"""How the checks read small files: a damaged file is a finding, a file that is gone is not."""
 
 from collections.abc import Callable, Generator
 from typing import TypeVar
@@ -13,7 +13,7 @@ Content = TypeVar("Content")
 def read_file(
     read: Callable[[], Content], name: str, kind: str, report: Reporter, *, advice: str = ""
 ) -> Generator[Finding, None, Content | None]:
-    """Call `read` for the content of the file `name`; None where it has none to give.
+    """Call `read` for the content of the file `name`; None if it cannot be read.
 
     Damage is reported as `kind`, what the system refuses as unreadable. A file that is gone since its directory was
     listed is not reported: a broker removed it, or is about to put another in its place.

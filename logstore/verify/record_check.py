@@ -14,7 +14,7 @@ from logstore.verify.finding import Finding, Reporter
 from logstore.verify.log_pass import Chunk, SilentCheck
 
 _MEANINGS = {
-    RecordFaultReason.LENGTH: "a record's length cannot be",
+    RecordFaultReason.LENGTH: "a record's length is impossible",
     RecordFaultReason.FIELDS: "a record's fields do not fill its length",
     RecordFaultReason.COUNT: "the records are not as many as the header counts",
     RecordFaultReason.OFFSET_RANGE: "a record's offset lies outside its batch",
@@ -23,7 +23,7 @@ _MEANINGS = {
 
 
 class RecordCheck(SilentCheck):
-    """Decodes the records of all batches whose checksum holds."""
+    """Decodes the records of all batches whose checksum is valid."""
 
     def __init__(self, report: Reporter) -> None:
         self._report = report
@@ -78,7 +78,7 @@ class RecordCheck(SilentCheck):
         return self._report.error(
             "batch-header-wrong",
             f"the header of the batch with offsets {base}..{last} states the largest timestamp "
-            f"{columns.max_timestamp[row]}, which is not that of its records, although its checksum holds: it was "
+            f"{columns.max_timestamp[row]}, which is not that of its records, although its checksum is valid: it was "
             "written so, and retention and searches by time go wrong here; compare with another replica",
             file=chunk.segment.log_path.name,
             position=int(columns.position[row]),
@@ -97,7 +97,7 @@ class RecordCheck(SilentCheck):
         base, last = int(columns.base_offset[row]), int(columns.last_offset[row])
         return self._report.error(
             kind,
-            f"{what}: consumers cannot read the batch with offsets {base}..{last}, although its checksum holds",
+            f"{what}: consumers cannot read the batch with offsets {base}..{last}, although its checksum is valid",
             file=chunk.segment.log_path.name,
             position=int(columns.position[row]) if position is None else position,
             offset=base,

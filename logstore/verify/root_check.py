@@ -38,7 +38,7 @@ START_BEYOND_END: Final = "log-start-beyond-log-end"
 
 
 def check_root(root: OfflineLogDirectory) -> Iterator[Finding]:
-    """Check what stands beside the partitions: checkpoint files, identity, what is missing, what is left over."""
+    """Check the files beside the partitions: checkpoint files, identity, what is missing, what is left over."""
     report = Reporter(None)
     yield from check_checkpoints(root.checkpoints, report)
     yield from not_files(_not_files(root), report)
@@ -77,7 +77,7 @@ def not_files(names: Iterable[str], report: Reporter) -> Iterator[Finding]:
     for name in sorted(names):
         yield report.error(
             "not-a-file",
-            "no regular file stands where this one belongs: nothing was read of it, so what it would say is unknown; "
+            "no regular file stands where this one belongs: it was not read, so its content is unknown; "
             "move it away with the broker stopped",
             file=name,
         )

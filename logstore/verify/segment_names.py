@@ -1,4 +1,4 @@
-"""Segments whose files were renamed: the cause is told once, and the rest is checked as if they were not."""
+"""Segments whose files were renamed: the cause is reported once, and the rest is checked under the right names."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -83,7 +83,7 @@ def _first_offset(log: LogFile) -> int | None:
 
 
 def _base_by_index(segment: Segment, log: LogFile, first: int) -> int | None:
-    """Return the base offset that the index was made with, if two of its entries, or one and the batches, tell it."""
+    """Return the base offset that the index was made with, if two of its entries, or one and the batches, show it."""
     try:
         index = segment.offset_index()
         if index is None or not len(index):

@@ -64,8 +64,8 @@ def _header_fault(columns: BatchColumns, next_offset: int, epoch: int) -> tuple[
     expected[:1] = next_offset
     expected[1:] = columns.last_offset[:-1] + 1
     for wrong, what in (
-        (~columns.crc_valid, "a batch's checksum does not hold"),
-        (columns.base_offset != expected, "a batch's offset does not go on from the one before"),
+        (~columns.crc_valid, "checksum mismatch in a batch"),
+        (columns.base_offset != expected, "a batch's offset does not follow the previous batch"),
         (columns.leader_epoch != epoch, f"a batch has another epoch than the snapshot, {epoch}"),
     ):
         rows = np.flatnonzero(wrong)
@@ -75,7 +75,7 @@ def _header_fault(columns: BatchColumns, next_offset: int, epoch: int) -> tuple[
 
 
 def _control_fault(log: LogFile, columns: BatchColumns, *, ended: bool) -> tuple[tuple[int, str] | None, bool]:
-    """Look for a fault in header and footer, the first and the last record; tell too whether the footer was met."""
+    """Look for a fault in header and footer, the first and last record; return also whether the footer was reached."""
     for position, attributes in zip(columns.position.tolist(), columns.attributes.tolist(), strict=True):
         if ended:
             return (position, "a batch follows the record that ends the snapshot"), ended
@@ -88,14 +88,14 @@ def _control_fault(log: LogFile, columns: BatchColumns, *, ended: bool) -> tuple
         if None in types or (ControlType.SNAPSHOT_HEADER in types) != (position == 0):
             return (
                 position,
-                "a snapshot does not begin so, or a control record cannot stand here",
+                "a snapshot does not begin this way, or a control record is not allowed here",
             ), ended
         ended = ControlType.SNAPSHOT_FOOTER in types
     return None, ended
 
 
 def _type_of(control: ControlRecord) -> ControlType | None:
-    """Return the type of a control record that may stand in a snapshot, if its value has the version it must."""
+    """Return the type of a control record that is allowed in a snapshot, if its value has the version it must."""
     known = {
         ControlType.SNAPSHOT_HEADER,
         ControlType.SNAPSHOT_FOOTER,

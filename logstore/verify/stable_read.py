@@ -1,4 +1,4 @@
-"""Looks at a partition again that a broker changes meanwhile: what vanished or moved under the reader is no damage."""
+"""Reads a partition again if a broker changed it meanwhile: files that vanished or moved are not damage."""
 
 import os
 import time
@@ -73,7 +73,7 @@ def _wait_for_swaps(partition: PartitionDirectory, findings: list[Finding]) -> N
 
 
 def state_of(partition: PartitionDirectory) -> State:
-    """Tell which files have the names that were listed, to see later whether others do."""
+    """Return which files have the listed names, to detect later whether they were replaced."""
     # A broker appends to the files of the last segment: they stay the same files.
     growing = set(partition.segments[-1].files.values()) if partition.segments else set()
     return {

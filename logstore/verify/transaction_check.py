@@ -61,7 +61,7 @@ class TransactionCheck(SilentCheck):
                 self._begun.append((first, producer))
 
     def damage(self, segment: Segment, start: int, end: int) -> None:
-        """Give up comparing."""
+        """Stop comparing."""
         del segment, start, end
         self._incomplete = True
 
@@ -83,7 +83,7 @@ class TransactionCheck(SilentCheck):
         self._differences += self._compare(segment, expected, entries, begun)
 
     def end(self, log_end_offset: int) -> Iterator[Finding]:
-        """Report how the indexes differ, now that it is known whether the log was compacted."""
+        """Report how the indexes differ, once it is known whether the log was compacted."""
         del log_end_offset
         if not self._compaction.found:
             yield from self._differences
@@ -153,7 +153,7 @@ class TransactionCheck(SilentCheck):
             if entry.last_offset not in self._unknown_start:
                 yield self._report.error(
                     "aborted-transaction-unknown",
-                    f"entry {number} says {_in_words(entry)}, but no such marker stands in the log",
+                    f"entry {number} says {_in_words(entry)}, but the log has no such marker",
                     file=file,
                     position=number * ENTRY_BYTES,
                     offset=entry.first_offset,

@@ -1,4 +1,4 @@
-"""Which checks a partition and a root go through."""
+"""The checks of a partition and of a root."""
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
@@ -42,7 +42,7 @@ def verify(
     records: bool = False,
     progress: Advance = lambda _bytes: None,
 ) -> Iterator[Finding]:
-    """Check a partition directory or a whole root. `progress` is told the bytes of log that were read."""
+    """Check a partition directory or a whole root. `progress` is called with the number of log bytes read."""
     if isinstance(directory, OfflineLogDirectory):
         return verify_root(directory, records=records, progress=progress)
     return verify_partition(directory, records=records, progress=progress)
@@ -80,10 +80,10 @@ def verify_partition(
 ) -> Iterator[Finding]:
     """Check a partition's files against each other and against what the root's checkpoints claim.
 
-    With `records` every record is decoded too, compressed ones included. The log is read once. A broker may be at work:
-    what it deletes or exchanges meanwhile is not called missing or damaged (the partition is looked at again then), and
-    of a partition that it deletes no more is said. Each look asks `watch` for further checks, and reads batches as
-    `scan` does.
+    With `records` every record is decoded too, compressed ones included. The log is read once. A broker may be running:
+    files that it deletes or replaces meanwhile are not reported as missing or damaged (the partition is read again),
+    and nothing more is reported about a partition that it deletes. `watch` returns further checks for each read, and
+    `scan` reads the batches.
     """
     look = partial(_findings, records=records, progress=progress, watch=watch, scan=scan)
     look_again = partial(look, progress=lambda _bytes: None)
@@ -113,7 +113,7 @@ def _findings(
 def bytes_to_read(directory: OfflineLogDirectory | PartitionDirectory) -> int:
     """Return the bytes of log that `verify` reads: the unit of its progress.
 
-    What cannot be read counts as none.
+    Files that cannot be read count as 0.
     """
     if isinstance(directory, PartitionDirectory):
         return sum(map(_size, directory.segments))

@@ -108,7 +108,7 @@ def test_another_version_is_named(site: Path, name: str, other: str) -> None:
     init = site / other / "__init__.py"
     init.write_text(init.read_text().replace(__distribution__, OTHER_VERSION))
     shutil.rmtree(site / "epochlog-0.1.0.dist-info")
-    assert f"{init} is of no distribution; rename it, or take {site} off sys.path" in refusal(name, site)
+    assert f"{init} is not installed; rename it, or take {site} off sys.path" in refusal(name, site)
     install(site, OTHER_VERSION, f"{other}/__init__.py")
     assert f"{init} was installed by {OTHER_VERSION}; pip uninstall epochlog; pip install " in refusal(name, site)
 
@@ -140,7 +140,7 @@ def test_a_package_elsewhere_that_comes_first_is_refused_where_it_is_needed(
     site: Path, tmp_path: Path, name: str, other: str, shadow: Callable[[Path, str], Path]
 ) -> None:
     file = shadow(tmp_path / "program", other)
-    told = f"and {other} is not: {file} is of no distribution; rename it, or take {tmp_path / 'program'} off sys.path"
+    told = f"and {other} is not: {file} is not installed; rename it, or take {tmp_path / 'program'} off sys.path"
     if (name, other) in NEEDED:
         assert told in refusal(name, tmp_path / "program", site)
         return
@@ -183,7 +183,7 @@ def test_the_command_names_the_package_that_is_in_its_way(
 ) -> None:
     file = shadow(tmp_path / "program", name)
     done = start(tmp_path / "program", "version")
-    advice = f"{file} is of no distribution; rename it, or take {tmp_path / 'program'} off sys.path"
+    advice = f"{file} is not installed; rename it, or take {tmp_path / 'program'} off sys.path"
     said = f"{COMMAND} is of {__distribution__}, and {name} is not: {advice}"
     assert (done.returncode, done.stdout, done.stderr) == (2, "", f"epochlog: {said}\n")
     done = start(tmp_path / "program", "version", "--json")

@@ -70,6 +70,16 @@ def test_columns_may_be_of_any_integers_and_shape() -> None:
     assert (table.end_offsets_for(0, 2, 90).epochs, len(table)) == (1, 1)
 
 
+def test_columns_are_repeated_along_each_other_as_numpy_does() -> None:
+    histories = [EpochHistory([(1, 10), (4, 40)]), EpochHistory([(2, 20)])]
+    asked, ends = [1, 2, 4], [80, 90]
+    answers = EpochTable(histories).end_offsets_for([[0], [1]], asked, [[80], [90]])
+    found = np.stack(answers, axis=-1).tolist()
+    assert found == [
+        [[*history.end_offset_for(epoch, end)] for epoch in asked] for history, end in zip(histories, ends, strict=True)
+    ]
+
+
 @pytest.mark.parametrize("partition", [-1, 2, 2**62, -(2**63)])
 def test_a_partition_that_is_not_there_is_named(partition: int) -> None:
     table = EpochTable([EpochHistory([(1, 10)]), EpochHistory()])

@@ -3,6 +3,7 @@
 import threading
 from collections.abc import Callable
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 
@@ -212,6 +213,21 @@ def test_a_forked_process_is_told_whose_file_it_may_not_change(tmp_path: Path) -
         cache.truncate_to(0)
     in_memory = LeaderEpochFileCache()
     in_memory.detach()
+    assert in_memory.assign(1, 10)
+
+
+def test_once_closed_it_refuses_to_change_its_file(tmp_path: Path) -> None:
+    def refuse() -> NoReturn:
+        raise LookupError
+
+    cache = LeaderEpochFileCache.open(tmp_path)
+    cache.assign(1, 10)
+    cache.close(refuse)
+    with pytest.raises(LookupError):
+        cache.assign(2, 20)
+    assert cache.entries == LeaderEpochFileCache.open(tmp_path).entries == [(1, 10)]
+    in_memory = LeaderEpochFileCache()
+    in_memory.close(refuse)
     assert in_memory.assign(1, 10)
 
 

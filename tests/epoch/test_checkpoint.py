@@ -1,5 +1,6 @@
 """The checkpoint text; which texts Kafka accepts is asked of it in test_against_kafka."""
 
+import re
 from array import array
 from pathlib import Path
 
@@ -17,6 +18,8 @@ PLACE = Path("t-0/leader-epoch-checkpoint")
 BROKEN = {
     b"1\n0\n": (1, "version '1' is not 0"),
     b"zero\n0\n": (1, "'zero' is not a number"),
+    b"2147483648\n0\n": (1, "does not fit 32 bits"),
+    b"\n\xff": (2, "the bytes are not text"),
     b"0\nmany\n": (2, "'many' is not a number"),
     b"0\n2147483648\n": (2, "does not fit 32 bits"),
     b"0\n2000000000\n1 10\n": (2, "the count is 2000000000, but 1 entries follow"),
@@ -88,6 +91,19 @@ def test_an_unreadable_file_is_named_with_its_line(tmp_path: Path, text: bytes) 
     assert len(str(refused.value)) < 400
 
 
+@pytest.mark.parametrize("text", [b"0\r\n2\r\n0 0\r\n7 10\r\n", b"+0\n2\n0 0\n+7 10\n", b"0\n2\n0  0\n7\t10"])
+def test_a_file_that_is_forgiven_has_all_its_entries(tmp_path: Path, text: bytes) -> None:
+    file = LeaderEpochCheckpoint(tmp_path)
+    file.path.write_bytes(text)
+    assert file.read() == [(0, 0), (7, 10)]
+
+
+def test_of_a_long_line_a_message_quotes_the_first_sixty_characters() -> None:
+    for length, quoted in ((60, "x" * 60), (61, "x" * 60 + "...")):
+        with pytest.raises(CheckpointError, match=re.escape(f"'{quoted}' does not have 2 fields")):
+            parse_checkpoint_lines(b"0\n1\n" + b"x" * length + b"\n", path=PLACE, fields=2)
+
+
 @given(ENTRIES)
 def test_what_is_written_is_read_back(entries: list[tuple[int, int]]) -> None:
     rows = parse_checkpoint_lines(format_checkpoint(entries), path=PLACE, fields=2)
@@ -149,10 +165,13 @@ def test_a_lone_carriage_return_ends_a_line() -> None:
 def test_a_file_too_large_to_be_a_checkpoint_is_not_read_into_memory(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(checkpoint, "MAX_CHECKPOINT_BYTES", 100)
     file = LeaderEpochCheckpoint(tmp_path)
     file.write([(epoch, epoch) for epoch in range(30)])
-    with pytest.raises(CheckpointError, match="more than 100 bytes"):
+    size = file.path.stat().st_size
+    monkeypatch.setattr(checkpoint, "MAX_CHECKPOINT_BYTES", size)
+    assert len(file.read()) == 30
+    monkeypatch.setattr(checkpoint, "MAX_CHECKPOINT_BYTES", size - 1)
+    with pytest.raises(CheckpointError, match=f"more than {size - 1} bytes"):
         file.read()
 
 

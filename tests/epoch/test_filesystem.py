@@ -1,10 +1,15 @@
 """The one door to the disk."""
 
+import os
+import resource
+from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
 from epoch.filesystem import REAL, FileSystem
+from epoch.resource_limits import ResourceLimitError
 from tests.disk import FailingDisk
 from tests.epoch.disk import CrashingDisk
 
@@ -64,6 +69,7 @@ def test_no_descriptor_is_left_open(tmp_path: Path) -> None:
     for step in range(1, STEPS_OF_AN_ATOMIC_WRITE + 1):
         with pytest.raises(OSError, match="No space left"):
             FailingDisk(step).write_atomically(tmp_path / "file", b"new")
+    REAL.fsync_directory(tmp_path)
     assert len(list(Path("/dev/fd").iterdir())) == before
 
 
@@ -91,3 +97,75 @@ def test_what_is_missing_is_named(tmp_path: Path) -> None:
     for step in (REAL.fsync_directory, lambda path: REAL.open(path / "file")):
         with pytest.raises(FileNotFoundError, match=str(missing)):
             step(missing)
+
+
+def test_what_is_no_directory_is_not_synced_as_one(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(NotADirectoryError):
+        REAL.fsync_directory(tmp_path / "file")
+
+
+def test_a_sync_reaches_the_file_or_the_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    synced = list[int]()
+    monkeypatch.setattr(os, "fsync", lambda descriptor: synced.append(os.fstat(descriptor).st_ino))
+    REAL.write_atomically(tmp_path / "file", b"new")
+    assert synced == [(tmp_path / "file").stat().st_ino, tmp_path.stat().st_ino]
+
+
+def test_a_write_that_takes_a_part_goes_on_with_the_rest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write = os.write
+    monkeypatch.setattr(os, "write", lambda descriptor, data: write(descriptor, memoryview(data)[:3]))
+    REAL.write_atomically(tmp_path / "file", b"ten bytes.")
+    assert (tmp_path / "file").read_bytes() == b"ten bytes."
+
+
+@pytest.mark.parametrize("step", [lambda path: REAL.open(path / "file"), REAL.fsync_directory])
+def test_a_process_without_descriptors_is_told_its_limit(tmp_path: Path, step: Callable[[Path], object]) -> None:
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    most = max(int(path.name) for path in Path("/dev/fd").iterdir()) + 1
+    taken = []
+    try:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
+        with suppress(OSError):
+            while True:
+                taken.append(os.open("/dev/null", os.O_RDONLY))
+        with pytest.raises(ResourceLimitError, match=f"{tmp_path}.*RLIMIT_NOFILE of {most:,} is reached"):
+            step(tmp_path)
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+        for descriptor in taken:
+            os.close(descriptor)
+
+
+def test_a_new_file_may_be_read_by_others_and_written_by_its_owner_alone(tmp_path: Path) -> None:
+    before = os.umask(0)
+    try:
+        REAL.close(REAL.open(tmp_path / "file"))
+    finally:
+        os.umask(before)
+    assert (tmp_path / "file").stat().st_mode & 0o777 == 0o644
+
+
+@pytest.mark.parametrize("can_share", [True, False], ids=["by the system", "by hand"])
+def test_a_copy_has_the_whole_content(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, can_share: bool) -> None:
+    def refuse(*_: object) -> int:
+        raise OSError
+
+    if not can_share:
+        monkeypatch.setattr(os, "copy_file_range", refuse)
+    (tmp_path / "a").write_bytes(b"content" * 10_000)
+    REAL.copy(tmp_path / "a", tmp_path / "b")
+    assert (tmp_path / "b").read_bytes() == (tmp_path / "a").read_bytes()
+    with pytest.raises(FileExistsError):
+        REAL.copy(tmp_path / "a", tmp_path / "b")
+
+
+def test_private_directories_are_made_from_the_top_and_are_removed_when_empty(tmp_path: Path) -> None:
+    REAL.make_private_directories(tmp_path / "a" / "b")
+    REAL.make_private_directories(tmp_path / "a" / "c", 0o750)
+    modes = {path.name: path.stat().st_mode & 0o777 for path in tmp_path.rglob("*")}
+    assert modes == {"a": 0o700, "b": 0o700, "c": 0o750}
+    REAL.rmdir(tmp_path / "a" / "b")
+    assert not (tmp_path / "a" / "b").exists()
+    with pytest.raises(OSError, match="not empty"):
+        REAL.rmdir(tmp_path / "a")

@@ -102,6 +102,7 @@ def test_truncating_the_start_moves_the_covering_entry(history: EpochHistory, of
     if first is not None and offset >= first.start_offset:
         assert cut.earliest is not None
         assert cut.earliest.start_offset == offset
+        assert len(cut) == 1 + len([entry for entry in history.entries if entry.start_offset > offset])
     else:
         assert cut is history
 
@@ -149,7 +150,8 @@ def test_edges_of_a_history() -> None:
     assert history.columns == (array("q", [2, 5]), array("q", [10, 30]))
     assert repr(history) == "EpochHistory([(2, 10), (5, 30)])"
     assert {history, EpochHistory([(2, 10), (5, 30)])} == {history}
-    assert history != [(2, 10), (5, 30)]
+    assert (history == [(2, 10), (5, 30)]) is False
+    assert EpochHistory([(2, 10)]).previous_epoch is None
 
 
 @pytest.mark.parametrize(("epoch", "start"), [(-1, 3), (2, -1), (2**31, 0), (2**31, 3), (0, 2**63), (2, 2**63)])
@@ -266,3 +268,4 @@ def test_an_entry_goes_that_a_batch_of_an_earlier_epoch_at_its_start_contradicts
 def test_an_entry_goes_that_starts_after_the_first_batch_of_its_epoch() -> None:
     late = EpochHistory([(3, 20)])
     assert late.reconcile([(1, 0), (3, 10)], log_start_offset=0, log_end_offset=30).entries == [(1, 0), (3, 10)]
+    assert late.reconcile([(3, 10)], log_start_offset=0, log_end_offset=30).entries == [(3, 10)]

@@ -49,6 +49,7 @@ def test_the_protocols_by_name() -> None:
         (EndOffset(7, 90), TruncateTo(END, complete=True)),
         (EndOffset(4, 40), TruncateTo(40, complete=True)),
         (EndOffset(4, 60), TruncateTo(50, complete=True)),
+        (EndOffset(2, 0), TruncateTo(0, complete=True)),
         # The follower does not know it: its own epoch below, and another question.
         (EndOffset(5, 45), TruncateTo(50, complete=False)),
         (EndOffset(3, 20), TruncateTo(30, complete=False)),
@@ -160,7 +161,7 @@ def test_the_leader_tells_where_a_fetch_leaves_its_log(
     assert diverging_epoch(LEADER, 100, fetch_offset, epoch) == diverging
 
 
-@pytest.mark.parametrize(("leader", "epoch"), [(LEADER, 9), (EpochHistory(), 2), (LEADER, -1)])
+@pytest.mark.parametrize(("leader", "epoch"), [(LEADER, 9), (EpochHistory(), 2), (LEADER, -1), (LEADER, -2)])
 def test_a_leader_that_does_not_know_the_epoch_says_so(leader: EpochHistory, epoch: int) -> None:
     with pytest.raises(UnknownEpochError, match=f"epoch {epoch} is unknown") as unknown:
         diverging_epoch(leader, 100, 50, epoch)

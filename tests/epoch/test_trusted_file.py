@@ -161,6 +161,22 @@ def test_what_is_no_file_is_refused_without_waiting(way: Path) -> None:
         read(way)
 
 
+def test_what_is_no_directory_is_refused(way: Path) -> None:
+    with pytest.raises(NotADirectoryError):
+        ensure_trusted_directory(way / "code/file")
+
+
+def test_no_descriptor_is_left_open(way: Path) -> None:
+    before = len(list(Path("/dev/fd").iterdir()))
+    read(way)
+    ensure_trusted_directory(way / "code")
+    (way / "code").chmod(0o777)
+    for refused in (lambda: read(way), lambda: ensure_trusted_directory(way / "code")):
+        with pytest.raises(UntrustedFileError):
+            refused()
+    assert len(list(Path("/dev/fd").iterdir())) == before
+
+
 @pytest.mark.parametrize("missing", ["code/file", "code", ""])
 def test_what_is_missing_is_missing(way: Path, missing: str) -> None:
     (way / missing).rename(way.parent / "away")

@@ -202,7 +202,7 @@ DAMAGES = (flip, flip, truncate, splice, overwrite, overwrite)
 
 
 def mend_checksums(data: bytearray) -> None:
-    """Make the checksums of all batches hold, so that the damage behind them is read."""
+    """Make the checksums of all batches valid, so that the damage behind them is read."""
     try:
         for batch in LogFile(memoryview(bytes(data))).batches():
             end = batch.position + batch.size

@@ -19,6 +19,10 @@ def test_an_old_name_of_the_package_is_not_on_offer() -> None:
 def test_the_old_name_of_an_isolation() -> None:
     with pytest.warns(DeprecationWarning, match=r"use Isolation\.READ_COMMITTED;"):
         assert Isolation.TXN_COMMITTED is Isolation.READ_COMMITTED
+    with pytest.warns(DeprecationWarning, match=r'use Isolation\("read_committed"\);'):
+        assert Isolation("txn_committed") is Isolation.READ_COMMITTED
+    with pytest.raises(ValueError, match="'uncommitted' is not a valid Isolation"):
+        Isolation("uncommitted")
 
 
 def test_the_old_name_of_a_setting() -> None:

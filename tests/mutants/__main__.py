@@ -7,16 +7,23 @@ import argparse
 import os
 import sys
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from operator import attrgetter
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from logstore.warm import first_calls
 from tests.campaign import run_seed
 from tests.mutants.listed import listed
 from tests.mutants.mutant import Mutant, mutants
+from tests.mutants.reach import Function, Reach, read_reaches
 from tests.mutants.targets import TARGETS
 from tests.mutants.trial import Outcome, Trial, collect, outcomes
 
-MOST_SECONDS = 300.0
+MOST_SECONDS = 600.0
+"""Of a file of tests without a fault, while it is watched what they reach."""
+LEAST_SECONDS = 10.0
+"""Of the tests of a mutant, beside three times what they take without it."""
 
 Outcomes = Mapping[str, Counter[Outcome]]
 
@@ -36,32 +43,47 @@ def main() -> int:
     collect(tests)
     for _, call in first_calls():
         call()  # kernels are loaded once, and not in each process anew
-    seconds = sound_runs(tests, options.workers)
-    return int(report(trial_outcomes(chosen, seconds, options.workers)) < options.least)
+    tried = outcomes(trials(chosen, reaches(tests, options.workers)), options.workers)
+    return int(report(tell(tried)) < options.least)
 
 
-def sound_runs(tests: Iterable[str], workers: int) -> dict[str, float]:
-    """Run the tests without a fault; return how long each file takes."""
-    seconds: dict[str, float] = {}
-    for trial, outcome, took in outcomes([Trial((test,), MOST_SECONDS) for test in tests], workers):
-        if outcome is not Outcome.SURVIVED:
-            raise SystemExit(f"{trial.tests[0]} fails without any fault: run it alone, with the same CAMPAIGN_SEED")
-        seconds[trial.tests[0]] = took
-    return seconds
+def reaches(tests: Iterable[str], workers: int) -> list[Reach]:
+    """Run the tests without a fault; return what each of them reaches, the fastest first."""
+    with TemporaryDirectory() as place:
+        notes = {test: Path(place, str(number)) for number, test in enumerate(tests)}
+        sound = (Trial((test,), MOST_SECONDS, watched=(*TARGETS,), notes=notes[test]) for test in notes)
+        for trial, outcome, _ in outcomes(sound, workers):
+            if outcome is not Outcome.SURVIVED:
+                raise SystemExit(f"{trial.files[0]} fails without any fault: run it alone, with the same CAMPAIGN_SEED")
+        found = [each for test in notes for each in read_reaches(notes[test])]
+    return sorted(found, key=attrgetter("seconds"))
 
 
-def trial_outcomes(chosen: Iterable[Mutant], seconds: Mapping[str, float], workers: int) -> Outcomes:
-    """Try each mutant, and tell of each that no test noticed."""
+def trials(chosen: Iterable[Mutant], found: Iterable[Reach]) -> Iterator[Trial]:
+    """Say which tests each mutant is tried on: those of its file's tests that reach its function."""
+    reaching = defaultdict[Function, list[Reach]](list)
+    for each in found:
+        for function in each.functions:
+            if each.file in TARGETS[function.file]:
+                reaching[function].append(each)
+    for mutant in chosen:
+        tests = reaching[Function(mutant.file, mutant.function)]
+        seconds = LEAST_SECONDS + 3 * sum(each.seconds for each in tests)
+        files = tuple(dict.fromkeys(each.file for each in tests))
+        yield Trial(files, seconds, mutant, tuple(each.test for each in tests))
+
+
+def tell(tried: Iterable[tuple[Trial, Outcome, float]]) -> Outcomes:
+    """Count what became of the mutants, and tell of each that no test noticed."""
     reasons, counts = listed(), defaultdict[str, Counter[Outcome]](Counter)
-    limits = {file: 10 + 3 * sum(seconds.get(test, 0) for test in tests) for file, tests in TARGETS.items()}
-    trials = (Trial(TARGETS[mutant.file], limits[mutant.file], mutant) for mutant in chosen)
-    for trial, found, _ in outcomes(trials, workers):
+    for trial, found, _ in tried:
         mutant = trial.mutant
         assert mutant is not None
         outcome = Outcome.LISTED if found is Outcome.SURVIVED and mutant.name in reasons else found
         counts[mutant.file][outcome] += 1
         if outcome is not Outcome.KILLED:
-            print(f"{outcome}: line {mutant.line} of {mutant.name}", flush=True)
+            reached = "" if trial.tests else ", which no test reaches"
+            print(f"{outcome}: line {mutant.line} of {mutant.name}{reached}", flush=True)
     return counts
 
 

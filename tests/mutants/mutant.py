@@ -4,10 +4,12 @@ Only what runs in functions is changed, and no message: what an error says is re
 """
 
 import ast
-from collections.abc import Iterator
+import gc
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
-from types import CodeType
+from types import CodeType, FunctionType
 from typing import Final, NamedTuple
 from zlib import crc32
 
@@ -46,16 +48,17 @@ class Place(NamedTuple):
 
     parent: ast.AST
     field: str
-    index: int | None
+    number: int | None
+    """Which one of the field, where it is a list."""
     statement: ast.stmt
     """The innermost statement that it belongs to."""
 
     def put(self, node: ast.AST) -> None:
         """Hang another node there."""
-        if self.index is None:
+        if self.number is None:
             setattr(self.parent, self.field, node)
         else:
-            getattr(self.parent, self.field)[self.index] = node
+            getattr(self.parent, self.field)[self.number] = node
 
 
 @dataclass(frozen=True)
@@ -98,6 +101,35 @@ def mutants(file: str) -> Iterator[Mutant]:
                 yield Mutant(file, place.statement.lineno, name, before, after, code)
 
 
+def marked(file: str, flags: str, first: int) -> Iterator[tuple[str, CodeType]]:
+    """Give every function that gets mutants, with a statement before all others that sets its flag, and no fault.
+
+    The flags are numbered in this order, from `first` on.
+    """
+    path = PROJECT / file
+    tree = ast.parse(path.read_text())
+    functions = list(_functions(tree, ""))
+    for number, (_, function) in enumerate(functions, first):
+        (mark,) = ast.parse(f"{flags}[{number}] = 1").body
+        for node in ast.walk(mark):
+            ast.copy_location(node, function)
+        function.body.insert(0, mark)
+    module = compile(tree, str(path), "exec")
+    for name, function in functions:
+        (code,) = _codes(module, name, function)
+        yield name, code
+
+
+def put_in_place(file: str, codes: Iterable[CodeType]) -> None:
+    """Give functions of a source other code, wherever they were imported to, and however decorated."""
+    import_module(file.removesuffix(".py").replace("/", "."))
+    path = str(PROJECT / file)
+    others = {(path, code.co_qualname, code.co_firstlineno): code for code in codes}
+    for function in [each for each in gc.get_objects() if isinstance(each, FunctionType)]:
+        old = function.__code__
+        function.__code__ = others.get((old.co_filename, old.co_qualname, old.co_firstlineno), old)
+
+
 def _functions(node: ast.AST, prefix: str) -> Iterator[tuple[str, ast.FunctionDef]]:
     for child in ast.iter_child_nodes(node):
         if isinstance(child, ast.FunctionDef) and not COMPILED & {ast.unparse(each) for each in child.decorator_list}:
@@ -113,7 +145,7 @@ def _places(node: ast.AST, statement: ast.stmt) -> Iterator[tuple[Place, ast.AST
             continue
         listed = isinstance(value, list)
         for index, child in enumerate(value if listed else [value]):
-            if not isinstance(child, ast.AST) or isinstance(child, UNTOUCHED):
+            if not isinstance(child, ast.AST) or isinstance(child, UNTOUCHED) or _is_assertion(child):
                 continue
             inner = child if isinstance(child, ast.stmt) else statement
             yield Place(node, field, index if listed else None, inner), child
@@ -147,6 +179,11 @@ def _alternatives(node: ast.AST) -> Iterator[ast.AST]:
             yield ast.Pass()
         case ast.Assign([ast.Attribute() | ast.Subscript()]):
             yield ast.Pass()
+
+
+def _is_assertion(node: ast.AST) -> bool:
+    """Whether a fault there could only keep quiet about another: `strict=True` of what is as long as each other."""
+    return isinstance(node, ast.keyword) and ast.unparse(node) == "strict=True"
 
 
 def _is_plain(test: ast.expr) -> bool:

@@ -25,7 +25,9 @@ FOLLOWING: Final = (
     f"{FETCHER}/requests/test_throttle.py",
 )
 LIVE_LOG: Final = (
+    f"{LOG}/test_truncation.py",
     f"{LOG}/state/test_leader_epochs.py",
+    f"{LOG}/test_interrupted_log.py",
     f"{LOG}/test_log_poison.py",
     f"{LOG}/test_log_state_machine.py",
     "tests/logstore/test_durability.py",
@@ -71,10 +73,10 @@ TARGETS: Final[dict[str, tuple[str, ...]]] = {
     "replication/fetcher/fetcher.py": FOLLOWING,
     "replication/fetcher/decisions/fetch_state_machine.py": FOLLOWING,
     "replication/fetcher/leader_changes.py": FOLLOWING,
-    "replication/fetcher/leader_doubts.py": FOLLOWING,
+    "replication/fetcher/leader_doubts.py": (f"{FETCHER}/test_leader_doubts.py",),
     "replication/fetcher/decisions/log_state.py": FOLLOWING,
     "replication/fetcher/requests/open_fetch.py": (f"{FETCHER}/requests/test_open_fetch.py", *FOLLOWING),
-    "replication/fetcher/requests/open_questions.py": FOLLOWING,
+    "replication/fetcher/requests/open_questions.py": (f"{FETCHER}/requests/test_open_questions.py", *FOLLOWING),
     "replication/fetcher/setbacks.py": FOLLOWING,
     "replication/fetcher/requests/throttle.py": FOLLOWING,
 }

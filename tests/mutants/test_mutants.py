@@ -8,6 +8,7 @@ import pytest
 from tests.mutants import mutant
 from tests.mutants.listed import listed
 from tests.mutants.mutant import PROJECT, Mutant, mutants
+from tests.mutants.reach import Function, read_reaches
 from tests.mutants.targets import TARGETS
 from tests.mutants.trial import Outcome, Trial, outcomes
 
@@ -81,7 +82,7 @@ def test_a_fault_is_noticed_by_a_test_that_fails_and_by_no_other(tmp_path: Path)
     blind.write_text("def test_it():\n    pass\n")
     fault = next(each for each in mutants("epoch/history.py") if each.function == "_below" and "right" in each.after)
     trials = [Trial((str(test),), 60, each) for test in (noticing, blind) for each in (None, fault)]
-    assert {(trial.tests[0], trial.mutant): outcome for trial, outcome, _ in outcomes(trials, 1)} == {
+    assert {(trial.files[0], trial.mutant): outcome for trial, outcome, _ in outcomes(trials, 1)} == {
         (str(noticing), None): Outcome.SURVIVED,
         (str(noticing), fault): Outcome.KILLED,
         (str(blind), None): Outcome.SURVIVED,
@@ -93,3 +94,55 @@ def test_what_never_ends_is_noticed(tmp_path: Path) -> None:
     endless = tmp_path / "test_endless.py"
     endless.write_text("def test_it():\n    while True:\n        pass\n")
     assert [outcome for _, outcome, _ in outcomes([Trial((str(endless),), 0.5)], 1)] == [Outcome.TIMED_OUT]
+
+
+def test_a_fault_is_tried_on_the_tests_that_reach_it(tmp_path: Path) -> None:
+    source, notes = tmp_path / "test_reaching.py", tmp_path / "notes"
+    source.write_text(
+        "import os, pytest\n"
+        "from epoch import EpochEntry, EpochHistory\n"
+        "def test_directly():\n    EpochHistory([(0, 0)]).assign(1, 10)\n"
+        "def test_in_a_fork():\n"
+        "    pid = os.fork()\n"
+        "    if pid == 0:\n        EpochHistory([(0, 0)]).assign(1, 10)\n        os._exit(0)\n"
+        "    os.waitpid(pid, 0)\n"
+        "def test_not_at_all():\n    pass\n"
+    )
+    watching = Trial((str(source),), 60, watched=("epoch/truncation.py", "epoch/history.py"), notes=notes)
+    assert [outcome for _, outcome, _ in outcomes([watching], 1)] == [Outcome.SURVIVED]
+    assign = Function("epoch/history.py", "EpochHistory.assign")
+    reaches = {each.test.partition("::")[2]: assign in each.functions for each in read_reaches(notes)}
+    assert reaches == {"test_directly": True, "test_in_a_fork": True, "test_not_at_all": False}
+
+
+def test_what_a_fixture_reaches_counts_for_all_tests_of_its_file(tmp_path: Path) -> None:
+    source, notes = tmp_path / "test_sharing.py", tmp_path / "notes"
+    source.write_text(
+        "import pytest\n"
+        "from epoch import EpochHistory\n"
+        "@pytest.fixture(scope='module')\n"
+        "def history():\n    return EpochHistory([(0, 0)]).assign(1, 10)\n"
+        "def test_first(history):\n    pass\n"
+        "def test_second(history):\n    assert history.latest.epoch == 1\n"
+    )
+    list(outcomes([Trial((str(source),), 60, watched=("epoch/history.py",), notes=notes)], 1))
+    assign = Function("epoch/history.py", "EpochHistory.assign")
+    assert [assign in each.functions for each in read_reaches(notes)] == [True, True]
+
+
+def test_only_the_chosen_tests_run_in_their_order(tmp_path: Path) -> None:
+    source, order = tmp_path / "test_each.py", tmp_path / "order"
+    source.write_text(
+        f"def note(name):\n    with open({str(order)!r}, 'a') as file:\n        file.write(name)\n"
+        "def test_a():\n    note('a')\ndef test_b():\n    note('b')\ndef test_c():\n    note('c')\n"
+    )
+    notes = tmp_path / "notes"
+    list(outcomes([Trial((str(source),), 60, notes=notes)], 1))
+    tests = {each.test[-1]: each.test for each in read_reaches(notes)}
+    list(outcomes([Trial((str(source),), 60, tests=(tests["c"], tests["a"]))], 1))
+    assert order.read_text() == "abcca"
+
+
+def test_a_fault_that_no_test_reaches_survives() -> None:
+    fault = next(mutants("epoch/history.py"))
+    assert [outcome for _, outcome, _ in outcomes([Trial((), 60, fault, ())], 1)] == [Outcome.SURVIVED]

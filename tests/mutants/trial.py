@@ -1,6 +1,5 @@
 """Runs tests on the code with one fault, in a process of its own that is forked once everything is imported."""
 
-import gc
 import os
 import resource
 import signal
@@ -13,12 +12,12 @@ from pathlib import Path
 from select import select
 from tempfile import TemporaryDirectory
 from time import monotonic
-from types import FunctionType
 from typing import Final
 
 import pytest
 
-from tests.mutants.mutant import PROJECT, Mutant
+from tests.mutants.mutant import Mutant, put_in_place
+from tests.mutants.reach import Choice, Watch
 
 OPTIONS: Final = ("-x", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", "--hypothesis-profile=mutants")
 MOST_MEMORY: Final = 4 << 30
@@ -36,11 +35,17 @@ class Outcome(StrEnum):
 
 @dataclass(frozen=True)
 class Trial:
-    """Tests to run on a mutant; without one, they must pass."""
+    """Files of tests to run on a mutant, or some of their tests; without a mutant, they must pass."""
 
-    tests: tuple[str, ...]
+    files: tuple[str, ...]
     seconds: float
+    """The most that they may take."""
     mutant: Mutant | None = None
+    tests: tuple[str, ...] | None = None
+    """Node ids, in the order in which they run; None for all tests of the files."""
+    watched: tuple[str, ...] = ()
+    """Sources whose functions are watched, and the tests that reach them written to `notes`."""
+    notes: Path | None = None
 
 
 def collect(tests: Iterable[str]) -> None:
@@ -69,6 +74,8 @@ def outcomes(trials: Iterable[Trial], workers: int) -> Iterator[tuple[Trial, Out
             status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
             os.close(handle)
             del running[handle]
+            if status == pytest.ExitCode.NO_TESTS_COLLECTED:
+                raise SystemExit(f"none of the tests in {', '.join(trial.files)} could be chosen")
             outcome = Outcome.KILLED if status else Outcome.SURVIVED
             yield trial, outcome if handle in ended else Outcome.TIMED_OUT, took
 
@@ -88,21 +95,17 @@ def _start(trial: Trial) -> int:
 
 
 def _run(trial: Trial) -> int:
+    if trial.tests is not None and not trial.tests:
+        return 0  # no test notices
     resource.setrlimit(resource.RLIMIT_DATA, (MOST_MEMORY, MOST_MEMORY))
     with TemporaryDirectory() as place, (Path(place) / "output").open("w") as output:
         for stream in (1, 2):
             os.dup2(output.fileno(), stream)
         os.environ["HYPOTHESIS_STORAGE_DIRECTORY"] = place
         if trial.mutant is not None:
-            put_in_place(trial.mutant)
+            put_in_place(trial.mutant.file, [trial.mutant.code])
+        plugins: list[object] = [] if trial.tests is None else [Choice(trial.tests)]
+        if trial.notes is not None:
+            plugins.append(Watch(trial.watched, trial.notes))
         sys.stdout.flush()
-        return int(pytest.main([*OPTIONS, f"--basetemp={place}/tests", *trial.tests]))
-
-
-def put_in_place(mutant: Mutant) -> None:
-    """Give the function its code with the fault, wherever it was imported to, and however decorated."""
-    file, code = str(PROJECT / mutant.file), mutant.code
-    for function in [each for each in gc.get_objects() if isinstance(each, FunctionType)]:
-        old = function.__code__
-        if (old.co_filename, old.co_qualname, old.co_firstlineno) == (file, code.co_qualname, code.co_firstlineno):
-            function.__code__ = code
+        return int(pytest.main([*OPTIONS, f"--basetemp={place}/tests", *trial.files], plugins))

@@ -86,7 +86,7 @@ def _read_header(data: memoryview, *, check_header: bool) -> tuple[int, int, int
     if end >= len(data):
         raise DecompressionError("the lz4 frame ends inside its header")
     if check_header and data[end] != header_checksum(bytes(data[4:end])):
-        raise DecompressionError("the lz4 frame's header checksum does not hold")
+        raise DecompressionError("the lz4 frame's header checksum does not match")
     return flags, block_size, end + 1
 
 

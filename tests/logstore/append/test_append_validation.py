@@ -168,7 +168,7 @@ def test_a_follower_refuses_offsets_that_do_not_ascend_or_that_it_has() -> None:
     assert caught.value.offset == 3
 
 
-def test_a_header_that_cannot_be_is_damage_unless_its_checksum_holds() -> None:
+def test_a_header_that_cannot_be_is_damage_unless_its_checksum_is_valid() -> None:
     written = batches.batch(records=[batches.record()], record_count=-1)
     with pytest.raises(InvalidRecordError, match="-1 records"):
         lead(written)

@@ -187,6 +187,28 @@ def test_a_truncation_that_is_interrupted_poisons_the_log_for_readers_too(
     assert_sound(log.directory)
 
 
+@pytest.mark.parametrize(
+    "call",
+    [lambda log: log.truncate_to(3), lambda log: log.truncate_fully_and_start_at(40)],
+    ids=["truncate_to", "truncate_fully_and_start_at"],
+)
+def test_so_does_one_whose_observer_raises(tmp_path: Path, call: Callable[[Log], object]) -> None:
+    """It must not: nobody knows then whether the caller believes that the log was truncated."""
+
+    class Raising(LogObserver):
+        def truncated(self, *_: object) -> None:
+            raise Interruption
+
+    log = Log.open(tmp_path / "t-0", observer=Raising())
+    for number in range(5):
+        lead(log, b"%d" % number)
+    with pytest.raises(Interruption):
+        call(log)
+    assert isinstance(log.failure, LogPoisonedError)
+    with log.recover() as recovered:
+        lead(recovered, b"kept")
+
+
 def test_a_recovery_that_is_interrupted_at_its_end_leaves_nothing_open(log: Log) -> None:
     def interrupt() -> None:
         raise Interruption

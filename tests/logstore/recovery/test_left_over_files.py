@@ -40,6 +40,27 @@ def test_completed_compaction_replaces_the_segments_that_it_covers() -> None:
     assert renamed == set(swaps)
 
 
+def test_several_segments_may_take_the_place_of_what_they_cover_together() -> None:
+    names = [name(base, "log") for base in (0, 10, 20, 30, 40)]
+    swaps = [name(10, "log.swap"), name(25, "log.swap")]
+    removed, renamed = plan(*names, *swaps, ends={name(10, "log.swap"): 15, name(25, "log.swap"): 40})
+    assert removed == {name(base, "log") for base in (10, 20, 30)}
+    assert renamed == set(swaps)
+
+
+def test_what_follows_the_first_incomplete_file_goes_with_it() -> None:
+    names = [
+        name(0, "log"),
+        name(5, "log.swap"),
+        name(10, "log.cleaned"),
+        name(20, "log.swap"),
+        name(30, "log.cleaned"),
+    ]
+    removed, renamed = plan(*names, ends={name(5, "log.swap"): 7})
+    assert removed == {name(10, "log.cleaned"), name(20, "log.swap"), name(30, "log.cleaned")}
+    assert renamed == {name(5, "log.swap")}
+
+
 def test_a_split_that_did_not_complete_is_undone() -> None:
     # The first half is complete, the second is not: the original is still there.
     removed, renamed = plan(

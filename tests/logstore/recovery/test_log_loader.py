@@ -4,6 +4,7 @@ import errno
 import os
 import shutil
 import struct
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -16,7 +17,9 @@ from logstore.indexes.offset_index import OffsetIndex
 from logstore.indexes.time_index import TimeIndex
 from logstore.log_config import LogConfig
 from logstore.recovery.log_loader import LoadedLog, load_log
-from tests.logstore.batches import simple_batch
+from logstore.segment.open_files import OpenFiles
+from tests.disk import NamingDisk
+from tests.logstore.batches import batch, record, simple_batch
 
 CONFIG = LogConfig(index_interval_bytes=200, segment_index_bytes=4_096)
 RECORDS = 3
@@ -40,12 +43,55 @@ def directory(tmp_path: Path) -> Path:
     return path
 
 
+@pytest.fixture
+def many(tmp_path: Path) -> Path:
+    """Five segments of one batch each, at offsets 0, 3, 6, 9 and 12."""
+    path = tmp_path / "t-1"
+    path.mkdir()
+    for base_offset in range(0, 15, RECORDS):
+        file(path, base_offset).write_bytes(batches(base_offset, 1, epoch=1))
+    return path
+
+
 def load(directory: Path, filesystem: FileSystem = REAL, **options: int) -> LoadedLog:
     return load_log(directory, CONFIG, filesystem=filesystem, **options)
 
 
 def files(directory: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in directory.iterdir()}
+
+
+def offsets_of(directory: Path, suffix: str) -> list[int]:
+    return sorted(int(path.stem) for path in directory.glob(f"*.{suffix}"))
+
+
+def open_files() -> int:
+    return len(list(Path("/dev/fd").iterdir()))
+
+
+def append_of_producer(directory: Path) -> None:
+    """Write offset 60, by producer 7."""
+    now = time.time_ns() // 1_000_000  # older ones are forgotten after a day
+    written = batch(
+        base_offset=60,
+        max_timestamp=now,
+        producer_id=7,
+        producer_epoch=0,
+        base_sequence=0,
+        records=[record(value=b"v")],
+        leader_epoch=4,
+    )
+    with file(directory, 30).open("ab") as log:
+        log.write(written)
+
+
+class WithoutSnapshots(FileSystem):
+    """Takes no snapshot of producers."""
+
+    def open(self, path: Path, *, truncate: bool = False) -> int:
+        if "snapshot" in path.name:
+            raise OSError(errno.EIO, "the disk fails", str(path))
+        return super().open(path, truncate=truncate)
 
 
 class TestAfterACrash:
@@ -82,7 +128,7 @@ class TestAfterACrash:
         assert loaded.log_end_offset == 15
         assert [segment.base_offset for segment in loaded.segments] == [0]
         assert [tail.reason for tail in loaded.report.dropped] == [
-            "a batch's checksum does not hold",
+            "a batch's checksum does not match",
             "it follows a damaged segment",
         ]
         assert not file(directory, 30).exists()
@@ -120,12 +166,39 @@ class TestAfterACrash:
         assert loaded.epochs.entries == [EpochEntry(1, 0), EpochEntry(4, 45)]
         assert "leader-epoch-checkpoint" in loaded.report.damaged_epoch_checkpoint
 
+    def test_it_is_rebuilt_from_batches_that_recovery_would_not_look_at(self, directory: Path) -> None:
+        load(directory)
+        (directory / "leader-epoch-checkpoint").write_text("no checkpoint")
+        damaged = bytearray(file(directory, 0).read_bytes())
+        damaged[100] ^= 1
+        file(directory, 0).write_bytes(damaged)
+        loaded = load(directory, recovery_point=60)
+        assert loaded.epochs.entries == [EpochEntry(1, 0), EpochEntry(4, 45)]
+        assert loaded.report.recovered_segments == 1
+
     def test_a_log_whose_files_are_lost_begins_at_its_checkpointed_start(self, directory: Path) -> None:
         loaded = load(directory, log_start_offset=100)
         assert (loaded.log_start_offset, loaded.log_end_offset) == (100, 100)
         assert loaded.epochs.entries == []
         assert sorted(path.name for path in directory.glob("*.log")) == [file(directory, 100).name]
         assert "ends before its checkpointed start" in loaded.report.dropped[0].reason
+        assert [tail.position for tail in loaded.report.dropped] == [0, 0]
+
+    @pytest.mark.parametrize("clean_shutdown", [False, True])
+    def test_what_was_known_of_a_log_that_begins_anew_is_forgotten(
+        self, directory: Path, *, clean_shutdown: bool
+    ) -> None:
+        load(directory)
+        assert offsets_of(directory, "snapshot") == [30, 60]
+        loaded = load(directory, log_start_offset=100, recovery_point=7, clean_shutdown=clean_shutdown)
+        assert (loaded.epochs.entries, loaded.recovery_point) == ([], 7)
+        assert set(offsets_of(directory, "snapshot")) <= {100}
+
+    def test_a_log_that_ends_at_its_checkpointed_start_keeps_its_files(self, directory: Path) -> None:
+        loaded = load(directory, log_start_offset=60)
+        assert (loaded.log_start_offset, loaded.log_end_offset) == (60, 60)
+        assert not loaded.report.dropped
+        assert offsets_of(directory, "log") == [0, 30]
 
     def test_an_empty_directory_becomes_an_empty_log(self, tmp_path: Path) -> None:
         (tmp_path / "t-0").mkdir()
@@ -141,8 +214,119 @@ class TestAfterACrash:
         self, directory: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr("logstore.recovery.segment_recovery.MAX_SEGMENT_BYTES", 500)
+        before = open_files()
         with pytest.raises(SegmentTooLargeError, match="more than the 500"):
             load(directory)
+        assert open_files() == before
+
+    def test_a_segment_without_room_for_its_offsets_gets_another_name(self, tmp_path: Path) -> None:
+        path = tmp_path / "t-0"
+        path.mkdir()
+        far = 2**31 + 5
+        file(path, 0).write_bytes(batches(far, 2, epoch=1))
+        loaded = load(path)
+        assert [segment.base_offset for segment in loaded.segments] == offsets_of(path, "log") == [far]
+        assert loaded.report.split_segments == [file(path, 0).name]
+
+    def test_each_segment_that_was_read_gets_a_snapshot_of_its_producers(self, many: Path) -> None:
+        load(many)
+        assert offsets_of(many, "snapshot") == [3, 6, 9, 12, 15]
+
+    def test_later_segments_are_gone_for_good_before_the_damage_is_cut(self, directory: Path) -> None:
+        load(directory)
+        damaged = bytearray(file(directory, 0).read_bytes())
+        damaged[-1] ^= 1
+        file(directory, 0).write_bytes(damaged)
+        disk = NamingDisk()
+        load(directory, disk)
+        removed, cut = (
+            disk.steps.index(f"unlink {file(directory, 30).name}"),
+            disk.steps.index(f"cut {file(directory, 0).name}"),
+        )
+        assert "sync t-0" in disk.steps[removed:cut]
+
+    @pytest.mark.parametrize("clean_shutdown", [False, True])
+    def test_the_largest_timestamp_is_known_and_looked_for_again_where_a_truncation_takes_it(
+        self, tmp_path: Path, *, clean_shutdown: bool
+    ) -> None:
+        path = tmp_path / "t-0"
+        path.mkdir()
+        times = {0: 5_000, 1: 9_000, 2: 7_000}
+        written = [batch(base_offset=at, max_timestamp=time, records=[record()]) for at, time in times.items()]
+        file(path, 0).write_bytes(b"".join(written))
+        load(path)
+        (segment,) = load(path, clean_shutdown=clean_shutdown).segments
+        assert segment.largest == (9_000, 1)
+        segment.truncate_to(1)
+        assert segment.largest == (5_000, 0)
+
+    def test_it_is_known_how_long_it_took(self, directory: Path) -> None:
+        begun = time.perf_counter()
+        report = load(directory).report
+        assert 0 < report.seconds <= time.perf_counter() - begun
+
+    def test_an_opening_leaves_open_only_what_the_log_consists_of(self, directory: Path) -> None:
+        load(directory)
+        for snapshot in directory.glob("*.snapshot"):
+            snapshot.unlink()
+        opened = OpenFiles(100)
+        for segment in load_log(directory, CONFIG, recovery_point=40, open_files=opened).segments:
+            segment.abandon()
+        assert len(opened) == 0
+
+    def test_a_failed_opening_leaves_nothing_open(self, directory: Path) -> None:
+        append_of_producer(directory)
+        load(directory)
+        file(directory, 61, "snapshot").unlink()
+        opened = OpenFiles(100)
+        with pytest.raises(OSError, match="snapshot"):
+            load_log(directory, CONFIG, clean_shutdown=True, open_files=opened, filesystem=WithoutSnapshots())
+        assert len(opened) == 0
+
+
+class TestLeftOvers:
+    def test_files_that_await_deletion_and_indexes_without_a_log_are_removed(self, directory: Path) -> None:
+        load(directory)
+        deleted, orphan = file(directory, 3, "log.deleted"), file(directory, 7, "index")
+        for path in (deleted, orphan):
+            path.touch()
+        disk = NamingDisk()
+        report = load(directory, disk, clean_shutdown=True).report
+        assert report.removed_files == [deleted.name, orphan.name]
+        assert disk.steps == [f"unlink {deleted.name}", f"unlink {orphan.name}", "sync t-0"]
+        assert not deleted.exists()
+        assert not orphan.exists()
+
+    def test_a_completed_compaction_takes_the_place_of_what_it_covers(self, directory: Path) -> None:
+        """It ends at offset 60, after which another segment follows."""
+        file(directory, 59).write_bytes(simple_batch(59, leader_epoch=4))
+        file(directory, 60).write_bytes(batches(60, 1, epoch=4))
+        compacted = batches(0, 1, epoch=1) + simple_batch(59, leader_epoch=4)
+        file(directory, 0, "log.swap").write_bytes(compacted)
+        loaded = load(directory)
+        assert [segment.base_offset for segment in loaded.segments] == [0, 60]
+        assert loaded.log_end_offset == 63
+        assert file(directory, 0).read_bytes() == compacted
+        assert loaded.report.renamed_files == [file(directory, 0, "log.swap").name]
+        assert set(loaded.report.removed_files) == {file(directory, base).name for base in (0, 30, 59)}
+        assert not file(directory, 0, "log.swap").exists()
+
+    def test_a_compaction_of_which_nothing_is_left_covers_up_to_where_it_begins(self, directory: Path) -> None:
+        file(directory, 0, "log.swap").write_bytes(batches(0, 1, epoch=1))
+        file(directory, 45, "log.swap").touch()
+        loaded = load(directory)
+        assert offsets_of(directory, "log") == [0, 45]
+        assert set(loaded.report.removed_files) == {file(directory, base).name for base in (0, 30)}
+
+    def test_an_empty_segment_at_the_front_covers_nothing(self, directory: Path) -> None:
+        file(directory, 0).write_bytes(b"")
+        file(directory, 0, "log.swap").touch()
+        assert load(directory).report.removed_files == []
+
+    def test_links_are_none_of_its_files(self, directory: Path, tmp_path: Path) -> None:
+        (tmp_path / "elsewhere").write_bytes(batches(60, 1, epoch=4))
+        file(directory, 60).symlink_to(tmp_path / "elsewhere")
+        assert load(directory).log_end_offset == 60
 
 
 class TestAfterACleanStop:
@@ -208,6 +392,24 @@ class TestAfterACleanStop:
         file(directory, 30).write_bytes(whole + b"torn")
         assert load(directory, clean_shutdown=True).log_end_offset == 60
         assert file(directory, 30).read_bytes() == whole
+
+    def test_without_snapshots_the_log_is_not_read_for_producers(self, many: Path) -> None:
+        load(many)
+        for path in many.glob("*.snapshot"):
+            path.unlink()
+        load(many, clean_shutdown=True)
+        assert offsets_of(many, "snapshot") == [9, 12, 15]
+
+    def test_producers_are_those_of_the_last_snapshot(self, directory: Path) -> None:
+        append_of_producer(directory)
+        assert set(load(directory).producers.producers) == {7}
+        assert set(load(directory, clean_shutdown=True).producers.producers) == {7}
+
+    def test_snapshots_of_no_segment_are_removed(self, directory: Path) -> None:
+        load(directory)
+        shutil.copy(file(directory, 30, "snapshot"), file(directory, 17, "snapshot"))
+        load(directory, clean_shutdown=True)
+        assert offsets_of(directory, "snapshot") == [30, 60]
 
     def test_a_lost_epoch_checkpoint_stays_empty_as_in_kafka(self, directory: Path) -> None:
         load(directory)

@@ -1,5 +1,6 @@
 """What recovery will take is told beforehand, from a trial on the very files, and nothing is changed by that."""
 
+import os
 from itertools import count, pairwise
 from pathlib import Path
 
@@ -61,6 +62,29 @@ def test_little_is_not_measured(directory: Path) -> None:
     assert str(found).endswith("in 3 segments of 1 partitions to check: less than a second")
 
 
+def test_as_much_as_counts_as_little_is_not_measured(directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(recovery_estimate, "SAMPLE_BYTES", BATCH)
+    monkeypatch.setattr(recovery_estimate, "SMALL_BYTES", 300 * BATCH)
+    assert estimate(directory).bytes_a_second is None
+    monkeypatch.setattr(recovery_estimate, "SMALL_BYTES", 300 * BATCH - 1)
+    assert estimate(directory).bytes_a_second is not None
+
+
+@pytest.mark.parametrize(
+    ("size", "told"), [(99, "less than a second"), (100, "about 1 seconds"), (900, "about 9 seconds")]
+)
+def test_it_is_told_in_seconds(size: int, told: str) -> None:
+    found = RecoveryEstimate(1, 2, size, 100.0)
+    assert str(found) == f"{size} bytes in 2 segments of 1 partitions to check: {told}"
+    assert found.as_json() == {
+        "partitions": 1,
+        "segments": 2,
+        "bytes": size,
+        "bytes_a_second": 100.0,
+        "seconds": size / 100,
+    }
+
+
 @pytest.mark.usefixtures("small_samples")
 def test_what_samples_take_is_taken_for_the_whole(directory: Path) -> None:
     before = {path: path.read_bytes() for path in directory.iterdir()}
@@ -71,16 +95,47 @@ def test_what_samples_take_is_taken_for_the_whole(directory: Path) -> None:
     assert {path: path.read_bytes() for path in directory.iterdir()} == before
 
 
+def index_entry(batch: int) -> bytes:
+    return (3 * batch + 2).to_bytes(4) + (batch * BATCH).to_bytes(4)
+
+
 @pytest.mark.usefixtures("small_samples")
-def test_samples_begin_where_the_index_says(directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("index", "start"),
+    [
+        (index_entry(4) + bytes(80), 4 * BATCH),
+        (index_entry(2) + index_entry(4) + index_entry(99), 4 * BATCH),
+        (index_entry(99), 0),
+        (b"", 0),
+        (b"odd", 0),
+    ],
+    ids=["one entry", "the last one before", "none before", "empty", "damaged"],
+)
+def test_samples_begin_where_the_index_says(
+    directory: Path, monkeypatch: pytest.MonkeyPatch, index: bytes, start: int
+) -> None:
     starts = []
     checked = recovery_estimate.check_part
     monkeypatch.setattr(recovery_estimate, "check_part", lambda *args: starts.append(args[2]) or checked(*args))
-    entry = (5 * 3 - 1).to_bytes(4) + (4 * BATCH).to_bytes(4)
     for base_offset in (0, 300, 600):
-        (directory / f"{base_offset:020d}.index").write_bytes(entry + bytes(80))
+        (directory / f"{base_offset:020d}.index").write_bytes(index)
     assert estimate(directory).bytes_a_second == 10 * BATCH
-    assert set(starts) == {4 * BATCH}
+    assert set(starts) == {start}
+
+
+@pytest.mark.usefixtures("small_samples")
+def test_without_a_readable_index_samples_begin_with_the_segment(
+    directory: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    starts = []
+    checked = recovery_estimate.check_part
+    monkeypatch.setattr(recovery_estimate, "check_part", lambda *args: starts.append(args[2]) or checked(*args))
+    for base_offset in (0, 300, 600):
+        index = directory / f"{base_offset:020d}.index"
+        index.touch()
+        os.truncate(index, 2**31)  # more than any index has
+    estimate(directory)
+    assert set(starts) == {0}
 
 
 @pytest.mark.usefixtures("small_samples")

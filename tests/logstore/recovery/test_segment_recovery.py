@@ -5,13 +5,16 @@ from pathlib import Path
 
 import pytest
 
-from epoch.filesystem import REAL
+from epoch.filesystem import REAL, FileSystem
 from logstore.batch.batch import RecordBatch
+from logstore.errors import SegmentTooLargeError
 from logstore.indexes.offset_index import OffsetIndex
 from logstore.indexes.time_index import TimeIndex
 from logstore.log_config import LogConfig
 from logstore.offline.log_file import LogFile
-from logstore.recovery.segment_recovery import SegmentRecovery, check_part, recover_segment
+from logstore.recovery import segment_recovery
+from logstore.recovery.segment_recovery import OnBytes, SegmentRecovery, check_part, recover_segment
+from tests.disk import NamingDisk
 from tests.logstore.batches import simple_batch
 from tests.logstore.golden import LEGACY
 
@@ -23,11 +26,24 @@ WHOLE = b"".join(BATCHES)
 LEGACY_OFFSET, LEGACY_CRC = 0, 12
 
 
-def recover(directory: Path, data: bytes, base_offset: int = BASE) -> SegmentRecovery:
+def recover(
+    directory: Path,
+    data: bytes,
+    base_offset: int = BASE,
+    *,
+    config: LogConfig = CONFIG,
+    filesystem: FileSystem = REAL,
+    progress: OnBytes = lambda _: None,
+) -> SegmentRecovery:
     (directory / f"{base_offset:020d}.log").write_bytes(data)
     nobody: list[RecordBatch] = []
     found = recover_segment(
-        directory, base_offset, CONFIG, on_producer_batch=lambda batch: nobody.append(batch) or [], filesystem=REAL
+        directory,
+        base_offset,
+        config,
+        on_producer_batch=lambda batch: nobody.append(batch) or [],
+        progress=progress,
+        filesystem=filesystem,
     )
     assert nobody == []
     return found
@@ -104,7 +120,7 @@ def test_messages_of_magic_0_and_1_are_kept_and_indexed(tmp_path: Path, name: st
 @pytest.mark.parametrize(
     ("at", "damage", "reason"),
     [
-        (LEGACY_CRC, b"\0\0\0\0", "a batch's checksum does not hold"),
+        (LEGACY_CRC, b"\0\0\0\0", "a batch's checksum does not match"),
         (LEGACY_OFFSET, struct.pack(">q", -1), "a batch's header cannot be"),
         (8, struct.pack(">i", 13), "no batch has the length that stands here"),
         (8, struct.pack(">i", 9_000), "the file ends inside a batch"),
@@ -143,3 +159,38 @@ def test_indexes_are_replaced_without_a_left_over(tmp_path: Path) -> None:
     recover(tmp_path, WHOLE)
     assert sorted(path.suffix for path in tmp_path.iterdir()) == [".index", ".log", ".timeindex", ".txnindex"]
     assert (tmp_path / f"{BASE:020d}.txnindex").read_bytes() == b""
+
+
+def test_new_indexes_are_down_on_the_disk_before_it_is_done(tmp_path: Path) -> None:
+    disk = NamingDisk()
+    recover(tmp_path, WHOLE, filesystem=disk)
+    assert disk.steps[-1] == f"sync {tmp_path.name}"
+    assert f"rename {BASE:020d}.index.cleaned {BASE:020d}.index" in disk.steps
+
+
+def test_it_tells_how_far_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(segment_recovery, "STEP_BYTES", len(WHOLE) // 3)
+    told = list[int]()
+    recover(tmp_path, WHOLE, progress=told.append)
+    assert told == [len(WHOLE) // 3] * 3 + [len(WHOLE) % 3] * bool(len(WHOLE) % 3)
+
+
+def test_a_segment_may_be_as_large_as_indexes_can_point_into(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(segment_recovery, "MAX_SEGMENT_BYTES", len(WHOLE))
+    assert recover(tmp_path, WHOLE).valid_bytes == len(WHOLE)
+    monkeypatch.setattr(segment_recovery, "MAX_SEGMENT_BYTES", len(WHOLE) - 1)
+    with pytest.raises(SegmentTooLargeError, match=f"{len(WHOLE):,} bytes are more than the {len(WHOLE) - 1:,}"):
+        recover(tmp_path, WHOLE)
+
+
+def test_of_messages_with_one_timestamp_the_first_is_indexed(tmp_path: Path) -> None:
+    """As if each were longer than the interval, which one that ends at it is not."""
+    data = bytearray((LEGACY / "magic1-none.log").read_bytes())
+    first = 12 + struct.unpack(">i", data[8:12])[0]
+    message = bytes(data[8:first])
+    same = b"".join(struct.pack(">q", offset) + message for offset in range(6))
+    for interval, indexed in ((first - 1, [1, 2, 3, 4, 5]), (first, [2, 4])):
+        recover(tmp_path, same, 0, config=LogConfig(index_interval_bytes=interval))
+        positions, times = entries(tmp_path, 0)
+        assert [offset for offset, _ in positions] == indexed
+        assert [offset for _, offset in times] == [0]

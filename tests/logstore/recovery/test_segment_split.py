@@ -12,6 +12,7 @@ from logstore.log_config import LogConfig
 from logstore.offline.log_file import LogFile
 from logstore.recovery.log_loader import LoadedLog, load_log
 from logstore.recovery.segment_split import Part, plan_split, write_parts
+from tests.disk import NamingDisk
 from tests.logstore.batches import batch, record
 
 FARTHEST = 2**31 - 1
@@ -36,7 +37,7 @@ def plan(data: bytes, base_offset: int = 0) -> tuple[Part, ...]:
 
 
 def a_message_that_wraps_nonsense(offset: int) -> bytes:
-    """Of magic 1: its checksum holds, but nobody can tell the first offset in it."""
+    """Of magic 1: its checksum is valid, but nobody can tell the first offset in it."""
     checked = bytes([1, 1]) + bytes(8) + (-1).to_bytes(4, signed=True) + (3).to_bytes(4) + b"odd"
     return offset.to_bytes(8) + (4 + len(checked)).to_bytes(4) + zlib.crc32(checked).to_bytes(4) + checked
 
@@ -122,6 +123,22 @@ def test_what_an_earlier_attempt_left_is_written_over(directory: Path) -> None:
     assert (directory / f"{FAR:020d}.log.swap").read_bytes() == overflowing()[position:]
 
 
+def test_parts_are_complete_on_the_disk_before_any_gets_its_name(directory: Path) -> None:
+    write(directory, 100, overflowing())
+    first, second = (f"{base_offset:020d}.log" for base_offset in (100, FAR))
+    disk = NamingDisk()
+    write_parts(directory, 100, (Part(100, 0), Part(FAR, 2 * len(a_batch(100)))), disk)
+    assert disk.steps == [
+        f"sync {first}.cleaned",
+        f"close {first}.cleaned",
+        f"sync {second}.cleaned",
+        f"close {second}.cleaned",
+        f"rename {second}.cleaned {second}.swap",
+        f"rename {first}.cleaned {first}.swap",
+        "sync t-0",
+    ]
+
+
 class TestLoading:
     def test_a_segment_is_split_and_nothing_is_lost(self, directory: Path) -> None:
         write(directory, 100, overflowing())
@@ -147,7 +164,7 @@ class TestLoading:
         loaded = load_log(directory, CONFIG)
         assert shape(loaded) == [(100, 103), (FAR, FAR + 2), (2 * FAR, 2 * FAR)]
         assert [(tail.file, tail.reason) for tail in loaded.report.dropped] == [
-            (f"{2 * FAR:020d}.log", "a batch's checksum does not hold"),
+            (f"{2 * FAR:020d}.log", "a batch's checksum does not match"),
             (f"{3 * FAR:020d}.log", "it follows a damaged segment"),
         ]
 

@@ -226,7 +226,7 @@ class TestCompaction:
         assert kinds(directory) == ["epoch-start-differs"]
 
     @pytest.mark.parametrize(("crc", "expected"), [(None, []), (0, ["corrupt-batch", "epoch-start-differs"])])
-    def test_holes_tell_of_the_cleaner_where_the_checksum_holds(
+    def test_holes_tell_of_the_cleaner_where_the_checksum_is_valid(
         self, tmp_path: Path, crc: int | None, expected: list[str]
     ) -> None:
         directory = write(tmp_path, self.FIRST_BATCH_GONE)

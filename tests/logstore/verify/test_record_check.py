@@ -1,4 +1,4 @@
-"""Records that cannot be decoded although their batch's checksum holds."""
+"""Records that cannot be decoded although their batch's checksum is valid."""
 
 import struct
 import zlib
@@ -29,7 +29,7 @@ def message(offset: int, value: bytes, attributes: int = 0) -> bytes:
 @pytest.mark.parametrize(
     ("records", "meaning"),
     [
-        ([record(), record(offset_delta=1, length=50)], "length cannot be"),
+        ([record(), record(offset_delta=1, length=50)], "length is impossible"),
         ([record(), record(offset_delta=1, header_count=1)], "do not fill its length"),
         ([record()], "not as many as the header counts"),
         ([record(), record(offset_delta=2)], "outside its batch"),
