@@ -1,4 +1,4 @@
-"""Everything that needs more than one replica: following leaders, planning, the command line, audits of clusters."""
+"""Everything about more than one replica: following leaders, planning, the command line, audits of clusters."""
 
 __distribution__ = "epochlog 0.1.0"
 

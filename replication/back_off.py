@@ -1,4 +1,4 @@
-"""How long to wait before the next try."""
+"""How long to wait before the next attempt."""
 
 from random import Random
 from typing import Final
@@ -11,12 +11,12 @@ _JITTER: Final = 0.2
 
 
 class BackOff:
-    """Twice as long after each failure, up to a limit; with jitter, so that many do not come back at once (KIP-580)."""
+    """Twice as long after each failure, up to a limit; with jitter, so that many do not retry at once (KIP-580)."""
 
     def __init__(
         self, initial_ms: int = INITIAL_MS, longest_ms: int = LONGEST_MS, random: Random | None = None
     ) -> None:
-        """Begin as after a success."""
+        """Begin with the shortest wait."""
         self._initial_ms = initial_ms
         self._longest_ms = longest_ms
         self._random = random or Random()  # noqa: S311 - no secret

@@ -82,7 +82,7 @@ def _message(name: str, other: str, distribution: str, spec: "ModuleSpec") -> st
         steps.append(f"pip install --force-reinstall '{distribution.replace(' ', '==')}'")
     else:
         steps.append(f"rename it, or take {_home(file)} off sys.path")
-    whose = f"was installed by {', '.join(others)}" if others else "is missing" if owners else "is of no distribution"
+    whose = f"was installed by {', '.join(others)}" if others else "is missing" if owners else "is not installed"
     return f"{name} is of {distribution}, and {other} is not: {file} {whose}; {'; '.join(steps)}"
 
 

@@ -1,8 +1,8 @@
-"""The time by which threads wait: it has no date, and does not go back."""
+"""The monotonic clock that threads wait by."""
 
 import time
 
 
 def monotonic_ms() -> int:
-    """Milliseconds of a clock that does not go back."""
+    """Milliseconds of a monotonic clock."""
     return time.monotonic_ns() // 1_000_000

@@ -1,4 +1,4 @@
-"""What can keep replicas from being compared or from working together."""
+"""Errors about several replicas: comparing them, and following leaders."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from os import PathLike, fspath
@@ -14,14 +14,14 @@ _NAMED: Final = 10
 
 
 class ReplicationError(Exception):
-    """The base of all errors about more than one replica."""
+    """The base class of all errors of `replication`."""
 
 
 class NothingInCommonError(ReplicationError, ValueError):
-    """The given replicas hold no partition in common."""
+    """The given replicas have no partition in common."""
 
     def __init__(self, names: list[str]) -> None:
-        one = f"{', '.join(names)} alone can be compared with nothing; name at least two: "
+        one = f"{', '.join(names)} cannot be compared with anything; name at least two:  "
         several = f"{', '.join(names)}: no two of them hold the same partition; name "
         super().__init__(
             f"{several if len(names) > 1 else one}log.dirs roots of one cluster, or directories of one partition"
@@ -29,12 +29,12 @@ class NothingInCommonError(ReplicationError, ValueError):
 
 
 class NothingChosenError(ReplicationError, LookupError):
-    """Of the partitions that there are, none is of the topics, named, or in the sample, that are asked for."""
+    """No partition matches the requested topics, names or sample."""
 
     def __init__(
         self, topics: Sequence[str], held: Collection[str], *, partitions: Sequence[str] = (), sample: float = 1.0
     ) -> None:
-        """Take the topics that are held."""
+        """`held` are the topics that exist."""
         asked = f" of the topics {_listed(topics)}" if topics else ""
         named = f" called {_listed(partitions)}" if partitions else ""
         share = f" in a sample of {sample}" if sample < 1 else ""
@@ -52,10 +52,10 @@ class SameReplicaError(ReplicationError, ValueError):
 
 
 class TopicIdsDifferError(ReplicationError, ValueError):
-    """Replicas hold topics of one name that are not the same topic (Kafka: InconsistentTopicIdException)."""
+    """Replicas hold different topics of the same name (Kafka: InconsistentTopicIdException)."""
 
     def __init__(self, topic_ids: Mapping[str, UUID]) -> None:
-        """Name the topic id by replica."""
+        """Take the topic id of each replica."""
         told = ", ".join(f"{format_uuid(topic_id)} on {replica}" for replica, topic_id in topic_ids.items())
         super().__init__(
             f"not one topic but two of the same name, by the ids in partition.metadata: {told}; the topic was deleted "
@@ -64,26 +64,26 @@ class TopicIdsDifferError(ReplicationError, ValueError):
 
 
 class PartitionVanishedError(ReplicationError, LookupError):
-    """A broker deleted a partition, or moved it away, while it was read."""
+    """A broker deleted or moved a partition while it was being read."""
 
     def __init__(self, path: str | PathLike[str]) -> None:
         self.file = fspath(path)
-        super().__init__(f"{fspath(path)}: deleted or renamed while it was looked at, so it is left out")
+        super().__init__(f"{fspath(path)}: deleted or renamed while it was being read, so it is left out")
 
 
 class CopyUnreadableError(ReplicationError, OSError):
-    """A replica's copy of a partition could be examined, but can no longer be read: it was changed or taken away."""
+    """A replica's copy of a partition could be examined, but can no longer be read: it was changed or removed."""
 
     def __init__(self, replica: str, partition: TopicPartition, error: OSError) -> None:
         self.replica = replica
         super().__init__(
-            f"{partition} of {replica} could be examined but not be read again: {error}; audit copies that nobody "
+            f"{partition} of {replica} could be examined but not read again: {error}; audit copies that no process "
             "changes or removes meanwhile"
         )
 
 
 class UnknownHighWatermarkError(ReplicationError, LookupError):
-    """What a follower truncates is up to its high watermark, which its root's files do not tell."""
+    """What a follower truncates depends on its high watermark, which its root's files do not have."""
 
     def __init__(self, partition: TopicPartition, root: str | PathLike[str]) -> None:
         super().__init__(
@@ -93,25 +93,25 @@ class UnknownHighWatermarkError(ReplicationError, LookupError):
 
 
 class NoEpochLeftError(ReplicationError, OverflowError):
-    """The highest leader epoch that there can be is taken: nobody can be elected any more."""
+    """The highest possible leader epoch is in use: no leader can be elected any more."""
 
     def __init__(self, epoch: int) -> None:
         super().__init__(
-            f"no leader can be elected after epoch {epoch}, the highest there is; the leader-epoch-checkpoint that "
+            f"no leader can be elected after epoch {epoch}, the highest possible; the leader-epoch-checkpoint that "
             "holds it is most likely damaged: see `epochlog epochs`"
         )
 
 
 class JavaMissingError(ReplicationError, FileNotFoundError):
-    """There is no Java that Spark runs on."""
+    """No Java that Spark can run on was found."""
 
     def __init__(self, rejected: Mapping[Path, str]) -> None:
-        """Name what was found instead, and what it lacks."""
+        """`found` names what was found instead, and what it lacks."""
         found = "; ".join(f"{home}: {fault}" for home, fault in rejected.items())
         super().__init__(
             "Spark needs Java 17 or later, complete with the module jdk.incubator.vector, and none was found"
-            f"{f' ({found})' if found else ''}; install one, as `apt-get install openjdk-17-jre-headless` or "
-            "`brew install openjdk` do, and name it in JAVA_HOME unless it is on the PATH"
+            f"{f' ({found})' if found else ''}; install one, such as by `apt-get install openjdk-17-jre-headless` or "
+            "`brew install openjdk`, and set JAVA_HOME to it unless it is on the PATH"
         )
 
 
@@ -124,7 +124,7 @@ class HistoryError(ReplicationError, ValueError):
 
 
 class UnreadableLocationError(ReplicationError, OSError):
-    """A snapshot's place cannot be listed: it is not there, or the system or the store refuses."""
+    """A snapshot's location cannot be listed: it does not exist, or access to it is refused."""
 
     def __init__(self, location: str, error: Exception) -> None:
         self.file = location
@@ -133,7 +133,7 @@ class UnreadableLocationError(ReplicationError, OSError):
 
 
 class NoSnapshotError(ReplicationError, ValueError):
-    """What was named holds no copy of a broker's log.dirs."""
+    """The location holds no copy of a broker's log.dirs."""
 
     def __init__(self, location: str) -> None:
         self.file = location
@@ -144,27 +144,27 @@ class NoSnapshotError(ReplicationError, ValueError):
 
 
 class SnapshotNameError(ReplicationError, ValueError):
-    """The NAME in a `[NAME=]URI` is another's too, or may be meant as part of a path."""
+    """The NAME in a `[NAME=]URI` is used twice, or could be part of a path."""
 
     @classmethod
     def doubled(cls, name: str, first: str, second: str) -> Self:
-        """Two are named alike."""
+        """Two have the same name."""
         return cls(f"{first} and {second} are both named {name}; name each differently")
 
     @classmethod
     def ambiguous(cls, argument: str, name: str, rest: str) -> Self:
-        """There is such a directory, and one of the part behind the `=`."""
+        """Both the whole argument and the part after the `=` are directories."""
         return cls(
-            f"{argument} is a directory, and may mean {rest} by the name {name} as well; write ./{argument} for the "
+            f"{argument} is a directory, but could also mean {rest} under the name {name}; write ./{argument} for the "
             f"directory, or {name}=./{rest}"
         )
 
 
 class DifferentClustersError(ReplicationError, ValueError):
-    """The snapshots are of brokers of different clusters, which share no data."""
+    """The snapshots are of brokers of different clusters."""
 
     def __init__(self, clusters: Mapping[str, str]) -> None:
-        """Name the cluster.id by snapshot."""
+        """Take the cluster.id of each snapshot."""
         told = ", ".join(f"{name} of cluster {cluster}" for name, cluster in clusters.items())
         super().__init__(
             f"snapshots of different clusters, by cluster.id in meta.properties: {told}; name one cluster's"
@@ -182,12 +182,12 @@ class SameBrokerError(ReplicationError, ValueError):
 
 
 class SeveralBrokersError(ReplicationError, ValueError):
-    """A directory holds the roots of several brokers, where one replica is meant."""
+    """A directory holds the roots of several brokers instead of one."""
 
     def __init__(self, path: Path, brokers: Sequence[str]) -> None:
         self.path = path
         super().__init__(
-            f"{path}: holds log.dirs roots of several brokers, {_listed(brokers)}; name each broker's by itself"
+            f"{path}: holds log.dirs roots of several brokers, {_listed(brokers)}; name each broker's root separately"
         )
 
 
@@ -199,14 +199,14 @@ class UnknownOptionError(ReplicationError, ValueError):
 
 
 class NotAllowedError(ReplicationError, ValueError):
-    """An argument, or an option of the `kafka-log` format, has a value that it cannot have."""
+    """An argument, or an option of the `kafka-log` format, has a value that is not allowed."""
 
     def __init__(self, name: str, value: object, allowed: str) -> None:
         super().__init__(f"{name} cannot be {value!r}; allowed: {allowed}")
 
 
 class WrongTypeError(ReplicationError, TypeError):
-    """An argument is of a type that means something else, or nothing."""
+    """An argument has the wrong type."""
 
     def __init__(self, name: str, value: object, allowed: str) -> None:
         super().__init__(f"{name} cannot be {type(value).__name__} {value!r:.200}; allowed: {allowed}")

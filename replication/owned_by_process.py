@@ -1,4 +1,4 @@
-"""What a forked process must not use: the threads that work for it are not forked with it."""
+"""Objects that a forked process must not use, as their threads are not forked with it."""
 
 from abc import ABC, abstractmethod
 
@@ -10,7 +10,7 @@ class OwnedByProcess(ABC):
     """Belongs to the process that made it."""
 
     def __init__(self) -> None:
-        """Begin as this process's."""
+        """Belong to this process."""
         self._is_inherited = False
         detach_after_fork(self)
 
@@ -25,6 +25,6 @@ class OwnedByProcess(ABC):
     def _ensure_own(self) -> None:
         if self._is_inherited:
             raise InheritedError(
-                f"{self._described()} is that of the process which forked this one: use it there, or open another one "
+                f"{self._described()} belongs to the process that forked this one: use it there, or open another one "
                 "after the fork"
             )

@@ -96,3 +96,40 @@ class FailingDisk(FileSystem):
         if self.steps_left == 0:
             self.failed = f"{name} {path.name}"
             raise OSError(self.failure.number, os.strerror(self.failure.number))
+
+
+class NamingDisk(FileSystem):
+    """The real disk, and its steps by the name of the file or directory."""
+
+    def __init__(self) -> None:
+        self.steps: list[str] = []
+        self._opened: dict[int, str] = {}
+
+    def open(self, path: Path, *, truncate: bool = False) -> int:
+        descriptor = super().open(path, truncate=truncate)
+        self._opened[descriptor] = path.name
+        return descriptor
+
+    def fsync(self, descriptor: int) -> None:
+        super().fsync(descriptor)
+        self.steps.append(f"sync {self._opened[descriptor]}")
+
+    def close(self, descriptor: int) -> None:
+        super().close(descriptor)
+        self.steps.append(f"close {self._opened.pop(descriptor)}")
+
+    def rename(self, source: Path, target: Path) -> None:
+        super().rename(source, target)
+        self.steps.append(f"rename {source.name} {target.name}")
+
+    def truncate(self, path: Path, size: int) -> None:
+        super().truncate(path, size)
+        self.steps.append(f"cut {path.name}")
+
+    def unlink(self, path: Path) -> None:
+        super().unlink(path)
+        self.steps.append(f"unlink {path.name}")
+
+    def fsync_directory(self, path: Path) -> None:
+        super().fsync_directory(path)
+        self.steps.append(f"sync {path.name}")

@@ -1,4 +1,4 @@
-"""A broker: what it tells the controller, and what it does with the partitions that it holds."""
+"""A broker's registration and heartbeats, and what it does with its partitions."""
 
 from replication.broker.broker_identity import BrokerIdentity
 from replication.broker.broker_settings import BrokerSettings

@@ -1,4 +1,4 @@
-"""Who a broker is: what `meta.properties` in each of its log.dirs say (Kafka: MetaPropertiesEnsemble)."""
+"""A broker's identity, from `meta.properties` in each of its log.dirs (Kafka: MetaPropertiesEnsemble)."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,31 +13,31 @@ from replication.broker.errors import InconsistentDirectoriesError
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BrokerIdentity:
-    """What stays the same from one start of a broker to the next."""
+    """The ids of a broker, which stay the same from one start to the next."""
 
     cluster_id: str
     broker_id: int
     directory_ids: tuple[UUID, ...]
-    """Of the log.dirs that work."""
+    """Of the log.dirs that are online."""
     previous_broker_epoch: int = -1
-    """Of the last start, where all log.dirs were closed in order after it (KIP-966)."""
+    """The broker epoch of the last start, if all log.dirs were closed cleanly after it, else -1 (KIP-966)."""
 
     @classmethod
     def of(cls, directories: LogDirectories) -> Self:
-        """Read them from log.dirs that are open.
+        """Read the identity from open log.dirs.
 
-        Raises InconsistentDirectoriesError where two are not of the same broker, or are the same directory, or one was
-        never formatted; CorruptMetadataError and OSError where a file cannot be read.
+        Raises InconsistentDirectoriesError if two are not of the same broker, or are the same directory, or one was
+        never formatted; CorruptMetadataError and OSError if a file cannot be read.
         """
         roots = {root.root: _formatted(root.root) for root in directories.roots if root.root not in directories.offline}
         if not roots:
-            raise InconsistentDirectoriesError("no log.dirs root is online, and a broker needs one")
+            raise InconsistentDirectoriesError("no log.dirs root is online, but a broker needs one")
         (path, (first, first_id)), *others = roots.items()
         ids = {first_id: path}
         for other_path, (other, directory_id) in others:
             if (other.cluster_id, other.node_id) != (first.cluster_id, first.node_id):
                 raise InconsistentDirectoriesError(
-                    f"{path} is of node {first.node_id} in cluster {first.cluster_id}, and {other_path} is of node "
+                    f"{path} belongs to node {first.node_id} in cluster {first.cluster_id}, but {other_path} to node "
                     f"{other.node_id} in cluster {other.cluster_id}; name the log.dirs of one broker"
                 )
             if directory_id in ids:
@@ -59,7 +59,7 @@ def _formatted(root: Path) -> tuple[MetaProperties, UUID]:
     """Return what a root's meta.properties say, and its id."""
     path = root / META_PROPERTIES_NAME
     if not path.exists():
-        raise InconsistentDirectoriesError(f"{root}: there is no {META_PROPERTIES_NAME}; format it for a cluster first")
+        raise InconsistentDirectoriesError(f"{root}: it has no {META_PROPERTIES_NAME}; format it for a cluster first")
     properties = MetaProperties.read(path)
     if properties.version != 1 or properties.directory_id is None:
         raise InconsistentDirectoriesError(

@@ -1,4 +1,4 @@
-"""How a broker presents itself to the controller, and how it keeps in touch."""
+"""What a broker registers with, and the times of its requests to the controller."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -24,20 +24,20 @@ SUPPORTED_FEATURES: Final[Mapping[str, range]] = MappingProxyType(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BrokerSettings:
-    """Names in brackets are Kafka's settings; defaults are Kafka's too."""
+    """A broker's settings, with Kafka's names in brackets; the defaults are Kafka's."""
 
     listeners: tuple[Listener, ...]
-    """Where others reach the broker (advertised.listeners)."""
+    """The addresses for clients and other brokers (advertised.listeners)."""
     rack: str | None = None
     """(broker.rack)."""
     features: Mapping[str, range] = field(default_factory=lambda: SUPPORTED_FEATURES)
-    """The levels that the broker can work at, by feature."""
+    """The levels that the broker supports, by feature."""
     heartbeat_interval_ms: int = 2_000
-    """From one heartbeat to the next, and from a failure to the next try (broker.heartbeat.interval.ms)."""
+    """Time between heartbeats, and between a failure and the next attempt (broker.heartbeat.interval.ms)."""
     session_timeout_ms: int = 9_000
-    """How long one request is tried. After so long without any the controller fences the broker, by its own setting
-    of this name (broker.session.timeout.ms)."""
+    """The timeout of one request. The controller's own setting of this name says after what time without a heartbeat it
+    fences the broker (broker.session.timeout.ms)."""
     initial_registration_timeout_ms: int = 60_000
-    """Until when the first registration must succeed (initial.broker.registration.timeout.ms)."""
+    """The timeout of the first registration (initial.broker.registration.timeout.ms)."""
     controlled_shutdown_timeout_ms: int = 300_000
-    """How long a controller may take to move leaderships away (5 minutes in Kafka's BrokerServer)."""
+    """The timeout of a controlled shutdown (5 minutes in Kafka's BrokerServer)."""

@@ -101,7 +101,7 @@ class Codec(Generic[T]):
         tagged = sorted((field.tag, field) for field in every if field.present and field.tag is not None)
         self._flexible: Final = flexible
         self._plain: Final = tuple(field.name for field in plain)
-        self._tagged: Final = [(tag, _getter(kind, [field.name]), field) for tag, field in tagged]
+        self._tagged: Final = tagged
         self._tag_readers: Final = {tag: (place, field) for place, (tag, field) in enumerate(tagged)}
         self._tags: Final = _getter_of_all(kind, [field.name for _, field in tagged])
         self._untagged: Final = tuple(field.default for _, field in tagged)
@@ -134,8 +134,7 @@ class Codec(Generic[T]):
     def fields(self, value: T) -> dict[str, Any]:
         """Return what this version has and says of a value: tagged fields only where they have not their default."""
         said = {name: getattr(value, name) for name in self._plain}
-        tagged = {field.name: (content(value), field.default) for _, content, field in self._tagged}
-        return said | {name: content for name, (content, default) in tagged.items() if content != default}
+        return said | {field.name: content for content, _, field in self._present_tags(value)}
 
     def read(self, data: Data, position: int) -> tuple[T, int]:
         """Read at a position, and tell the one after. Raises IndexError, OverflowError, ValueError or struct.error.
@@ -205,16 +204,19 @@ class Codec(Generic[T]):
         if self._tags(value) == self._untagged:
             out.append(0)
             return
-        present = [
-            (tag, content(value), field.type) for tag, content, field in self._tagged if content(value) != field.default
-        ]
+        present = self._present_tags(value)
         write_uvarint(out, len(present))
-        for tag, content, kind in present:
+        for content, tag, field in present:
             body = bytearray()
-            kind.write(body, content)
+            field.type.write(body, content)
             write_uvarint(out, tag)
             write_uvarint(out, len(body))
             out += body
+
+    def _present_tags(self, value: T) -> list[tuple[Any, int, Field]]:
+        """Return what is tagged and has not its default, with its tag."""
+        contents = zip(self._tags(value), self._tagged, strict=True)
+        return [(content, tag, field) for content, (tag, field) in contents if content != field.default]
 
     def _read_tags(self, data: Data, position: int) -> tuple[list[Any], int]:
         values = [*self._rest]

@@ -1,4 +1,4 @@
-"""What a follower refuses, and why it stops to follow a partition."""
+"""What a follower refuses, and why it stops following a partition."""
 
 from pathlib import Path
 
@@ -8,33 +8,33 @@ from replication.errors import ReplicationError
 
 
 class RefusedRecordsError(ReplicationError, ValueError):
-    """What a leader sent is damaged, or cannot follow what the log holds; nothing of it is stored.
+    """A leader's batches are damaged, or do not continue the log; nothing of them is stored.
 
-    It is fetched again after a while, as Kafka does where a checksum fails: most often the next answer is sound.
+    They are fetched again after a while, as Kafka does if a checksum fails: most often the next response is sound.
     """
 
     def __init__(self, partition: TopicPartition, fault: str) -> None:
-        """Say what is wrong with the leader's answer."""
+        """`fault` says what is wrong with the leader's response."""
         self.partition = partition
         self.fault = fault
-        super().__init__(f"{partition}: the leader's answer is refused: {fault}")
+        super().__init__(f"{partition}: the leader's response is refused: {fault}")
 
 
 class EarlyRecordsError(RefusedRecordsError):
-    """A mirror was sent records that were not committed yet by what the same answer tells of the high watermark.
+    """A mirror was sent records at or above the high watermark in the same response.
 
-    Leaders do so now and then: they look at their high watermark first, and then read.
+    Leaders do that at times: they read their high watermark first, and the records later.
     """
 
 
 class OtherPartitionError(ReplicationError, ValueError):
-    """A log was given for another partition than that of its directory."""
+    """A log's directory is named for a different partition."""
 
     def __init__(self, partition: TopicPartition, log: Path) -> None:
-        """Name the partition that was to be followed, and the log's directory."""
+        """Take the partition to follow and the log's directory."""
         self.partition = partition
         super().__init__(
-            f"{log}: not a log of {partition}, by its name; give the directory {log.parent / str(partition)}"
+            f"{log}: its name says that it is not a log of {partition}; use the directory {log.parent / str(partition)}"
         )
 
 
@@ -45,26 +45,26 @@ class UnknownTopicError(ReplicationError, LookupError):
         """Name the brokers that were asked."""
         self.partition = partition
         super().__init__(
-            f"{partition}: the cluster at {bootstrap} has no such partition; see the topic's name and its number of "
+            f"{partition}: the cluster at {bootstrap} has no such partition; check the topic's name and its number of "
             "partitions, and whether this user may describe it"
         )
 
 
 class FollowingFailedError(ReplicationError, RuntimeError):
-    """A partition is followed no more; its `reason` stands in the fetch state."""
+    """A partition has failed and is no longer followed; `reason` is that of its fetch state."""
 
     def __init__(self, partition: TopicPartition, reason: str) -> None:
         """Say why."""
         self.partition = partition
         self.reason = reason
-        super().__init__(f"{partition} is followed no more: {reason}")
+        super().__init__(f"{partition} is no longer followed: {reason}")
 
 
 class NotCaughtUpError(ReplicationError, TimeoutError):
-    """A follower did not reach its leader's high watermark in the time given."""
+    """A follower did not reach its leader's high watermark within the timeout."""
 
     def __init__(self, partition: TopicPartition, seconds: float, standing: str) -> None:
-        """Say how far it came."""
+        """`standing` says how far it got."""
         self.partition = partition
         super().__init__(f"{partition} has not caught up within {seconds:g} s: {standing}")
 

@@ -1,4 +1,4 @@
-"""Hooks for whoever wants to know what a follower does: metrics, displays, keepers of what is truncated."""
+"""Hooks into a follower: for metrics, displays, and to save records before they are truncated."""
 
 from dataclasses import dataclass
 
@@ -9,75 +9,75 @@ from replication.protocol.error_code import ErrorCode
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """Records that a follower removes from its log, because the leader's log does not hold them."""
+    """Records that a follower removes from its log because the leader's log does not have them."""
 
     partition: TopicPartition
     offset: int
     """Where the log ends afterwards, or starts afresh."""
     log_start_offset: int
-    """These three: as they were before."""
+    """This and the next two are the log's values before the cut."""
     log_end_offset: int
     high_watermark: int
     leader_epoch: int
     """The epoch of the leader that is followed."""
     reason: str
     starts_afresh: bool = False
-    """Everything goes: the leader's log starts beyond this one's end, or within the first batch fetched."""
+    """Everything is removed: the leader's log starts beyond this one's end, or within the first batch fetched."""
 
     @property
     def first_offset(self) -> int:
-        """The first offset that goes; with it goes the whole batch that holds it."""
+        """The first offset that is removed, with the whole batch that holds it."""
         return self.log_start_offset if self.starts_afresh else max(self.offset, self.log_start_offset)
 
     @property
     def offset_count(self) -> int:
-        """How many offsets go: as many records, unless some were compacted away."""
+        """The number of offsets removed: as many records, unless some were compacted away."""
         return self.log_end_offset - self.first_offset
 
     @property
     def is_below_high_watermark(self) -> bool:
-        """Whether records go that all in-sync replicas had: an unclean election, unless the leader deleted them."""
+        """Whether all in-sync replicas had some of them: the election was unclean, or the leader deleted records."""
         return self.first_offset < self.high_watermark
 
 
 class FetchObserver:
-    """Override what is of interest. Called by the threads that follow, which wait: be quick, and raise nothing.
+    """Override the methods of interest. The following threads call them and wait: return quickly, raise nothing.
 
-    Only `truncating` may raise: nothing is cut then, and the partition fails for that reason.
+    Only `truncating` may raise: then nothing is removed, and the partition fails with that reason.
     """
 
     def truncating(self, log: Log, cut: Cut) -> None:
-        """Hear what is about to be removed, while it can still be read and kept aside."""
+        """Observe a cut before it is made: the records can still be read and saved."""
 
     def truncated(self, log: Log, cut: Cut) -> None:
-        """Hear what was removed."""
+        """Observe a cut that was made."""
 
     def appended(self, partition: TopicPartition, info: AppendInfo, state: FetchState) -> None:
-        """Hear what was fetched and written, and where the follower stands now."""
+        """Observe an append of fetched batches; `state` is the new state."""
 
     def erred(self, partition: TopicPartition, error: ErrorCode) -> None:
-        """Hear that the leader answered with an error; most often the follower asks again after a while."""
+        """Observe an error that the leader answered; most errors are retried."""
 
     def refused(self, partition: TopicPartition, error: Exception) -> None:
-        """Hear that the leader's answer made no sense, and that nothing of it was stored."""
+        """Observe an invalid answer of the leader, of which nothing was stored."""
 
     def fenced(self, partition: TopicPartition, state: FetchState) -> None:
-        """Hear that there is a newer leader than the one followed."""
+        """Observe that the leader is no longer the leader: its epoch is fenced."""
 
     def failed(self, partition: TopicPartition, state: FetchState) -> None:
-        """Hear that the partition is followed no more, for `state.reason`."""
+        """Observe that the partition is no longer followed; `state.reason` says why."""
 
     def leader_changed(self, partition: TopicPartition, broker_id: int, leader_epoch: int, log_end_offset: int) -> None:
-        """Hear that another leader, or the same in another epoch, is followed, and where the log ended then."""
+        """Observe a new leader, or the same one in a new epoch; `log_end_offset` is the log's end at that time."""
 
     def throttled(self, asked_ms: int, waited_ms: int) -> None:
-        """Hear that a leader, over whose quota this client is, asks not to be asked for a time (KIP-219).
+        """Observe that the leader throttles this client for exceeding its quota (KIP-219).
 
-        `waited_ms` is for how long it is not: `LONGEST_SILENCE_MS` at most, whatever it asks.
+        `waited_ms` is how long the follower waits: at most `LONGEST_SILENCE_MS`, whatever the leader asks.
         """
 
     def connected(self, address: str) -> None:
-        """Hear that the leader at this address is connected to, for the first time or again."""
+        """Observe a new connection to the leader at this address."""
 
     def disconnected(self, address: str, reason: str) -> None:
-        """Hear that the leader at this address cannot be reached, or hung up."""
+        """Observe a lost or refused connection to the leader at this address."""

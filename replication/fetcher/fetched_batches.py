@@ -23,7 +23,7 @@ class EpochsOutOfOrderError(ValueError):
 
     def __init__(self, epoch: int, latest_epoch: int, offset: int) -> None:
         """Name the batch, its epoch, and the epoch before it."""
-        told = "has no leader epoch" if epoch < 0 else f"is of epoch {epoch}, and follows one of epoch {latest_epoch}"
+        told = "has no leader epoch" if epoch < 0 else f"has epoch {epoch}, but follows one of epoch {latest_epoch}"
         super().__init__(f"the batch at offset {offset:,} {told}")
 
 
@@ -32,7 +32,7 @@ class OffsetsOverlapError(ValueError):
 
     def __init__(self, offset: int, last_offset: int) -> None:
         """Name the batch, and where the one before it ends."""
-        super().__init__(f"a batch begins at offset {offset:,}, and follows one that ends with {last_offset:,}")
+        super().__init__(f"a batch begins at offset {offset:,}, but the one before it ends with {last_offset:,}")
 
 
 class GapAboveHighWatermarkError(ValueError):
@@ -155,6 +155,6 @@ def _refuse_form(length: int, position: int) -> NoReturn:
 
 
 def _ensure_sound(view: memoryview) -> None:
-    """Raise CorruptBatchError unless the checksums of these batches hold."""
+    """Raise CorruptBatchError unless the checksums of these batches are valid."""
     for batch in read_batches(view):
         batch.ensure_valid()

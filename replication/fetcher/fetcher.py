@@ -204,8 +204,7 @@ class Fetcher:
         self._fetch.failed()
         self._session.clear()
         self._questions.clear()
-        for partition, followed in self._partitions.items():
-            self._due_partitions.add(partition)
+        for followed in self._partitions.values():
             log = followed.log.state()
             if followed.state.phase is Phase.FETCHING and followed.state.fetch_offset != log.log_end_offset:
                 followed.state = follow(self.rules, followed.state.leader_epoch, log)
@@ -249,7 +248,7 @@ class Fetcher:
         answer: Append | EndOffset = Append(fetched.records, fetched.high_watermark, fetched.log_start_offset)
         if fetched.diverging_epoch is not None:
             if asked.last_fetched_epoch == UNDEFINED_EPOCH:
-                fault = RefusedRecordsError(partition, "it tells where the logs diverge, and was not asked")
+                fault = RefusedRecordsError(partition, "it reports a diverging epoch, but was not asked for one")
                 self._refuse(partition, followed, fault, now)
                 return
             answer = fetched.diverging_epoch
@@ -269,7 +268,7 @@ class Fetcher:
             return step
         explained = len(followed.log.log.epochs.history) + 1
         wait = followed.wait_ms(now, self.rules.back_off_ms, free=explained)
-        state = step.state.delayed(now + wait, "the leader's answers lead back again and again") if wait else step.state
+        state = step.state.delayed(now + wait, "the leader keeps sending this partition back") if wait else step.state
         return step._replace(state=state)
 
     def _take_silence(self, partition: TopicPartition, now: int) -> None:
@@ -324,8 +323,6 @@ class Fetcher:
         while followed.state.is_ready(now):
             question = ask(followed.state, self.rules, followed.log.state())
             if not isinstance(question, Step):
-                if not isinstance(question, FetchQuestion):
-                    self._session.drop(partition)
                 return question
             self._take_step(partition, followed, question)
             self._due_partitions.forget(partition)

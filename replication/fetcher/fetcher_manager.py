@@ -22,14 +22,14 @@ _DEFAULT: Final = ClientSettings()
 
 
 class LeaderAddress(NamedTuple):
-    """A broker that leads, and where it listens."""
+    """A leader's broker id and address."""
 
     broker_id: int
     address: Address
 
 
 class FetcherManager:
-    """Follows partitions with some threads for each leader (Kafka: AbstractFetcherManager). Any thread may use it.
+    """Follows partitions with some threads for each leader (Kafka: AbstractFetcherManager). Thread-safe.
 
     >>> manager.follow(partition, log, LeaderAddress(1, Address("broker1", 9092)), leader_epoch=4)
     """
@@ -43,12 +43,12 @@ class FetcherManager:
         observer: FetchObserver | None = None,
         throttle: Throttle | None = None,
     ) -> None:
-        """`threads` is how many fetch from one leader (Kafka: num.replica.fetchers).
+        """`threads` is the number of fetchers for each leader (Kafka: num.replica.fetchers).
 
-        Raises ValueError without one.
+        Raises ValueError if it is below 1.
         """
         if threads < 1:
-            raise ValueError(f"{threads} threads follow nobody; one is enough for most")
+            raise ValueError(f"threads must be at least 1, not {threads}")
         self.doubts = LeaderDoubts()
         """Partitions that somebody else may lead by now, for whoever finds out."""
         self._client_settings = client_settings
@@ -69,7 +69,7 @@ class FetcherManager:
         leader_epoch: int,
         topic_id: UUID | None = None,
     ) -> None:
-        """Follow a partition, or follow its new leader. Nobody else may append to `log` until `forget`."""
+        """Follow a partition, or its new leader. Nothing else may append to `log` until `forget`."""
         is_known, log_end_offset = self.state(partition) is not None, log.log_end_offset
         with self._changing:
             if self._closed:
@@ -86,32 +86,32 @@ class FetcherManager:
             self._observer.leader_changed(partition, leader.broker_id, leader_epoch, log_end_offset)
 
     def forget(self, partition: TopicPartition) -> None:
-        """Follow a partition no more; its log is not touched after this."""
+        """Stop following a partition; its log is not touched after this."""
         with self._changing:
             self._leave(partition)
             self._stop_idle()
 
     def fail(self, partition: TopicPartition, reason: str) -> None:
-        """Give a partition up, for this reason."""
+        """Mark a partition as failed, for this reason."""
         thread = self._places.get(partition)
         if thread is not None:
             with thread.fetching() as fetcher:
                 fetcher.fail(partition, reason)
 
     def state(self, partition: TopicPartition) -> FetchState | None:
-        """Return where a partition stands; None where it is not followed."""
+        """Return the fetch state of a partition; None if it is not followed."""
         thread = self._places.get(partition)
         return thread.fetcher.state(partition) if thread else None
 
     @property
     def states(self) -> dict[TopicPartition, FetchState]:
-        """Where all partitions stand."""
+        """The fetch states of all partitions."""
         states = {partition: self.state(partition) for partition in list(self._places)}
         return {partition: state for partition, state in states.items() if state is not None}
 
     @property
     def failed(self) -> dict[TopicPartition, str]:
-        """Partitions that are followed no more, and why."""
+        """Partitions that have failed, and why."""
         return {each: state.reason for each, state in self.states.items() if state.phase is Phase.FAILED}
 
     def is_caught_up(self, partition: TopicPartition, since: int) -> bool:

@@ -1,4 +1,4 @@
-"""Who fetches, and how much at once."""
+"""As whom fetchers fetch, and how much at once."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -12,7 +12,7 @@ _DEBUGGER: Final = -2
 
 @dataclass(frozen=True, slots=True)
 class FetchIdentity:
-    """As whom a follower asks."""
+    """As whom a follower sends its requests."""
 
     replica_id: int = CONSUMER
     """A broker's id, for a leader that counts it among its replicas; CONSUMER for a mirror."""
@@ -21,34 +21,34 @@ class FetchIdentity:
 
     @property
     def is_mirror(self) -> bool:
-        """Whether it is no replica of the cluster: it sees what is below the high watermark, and asks for epochs."""
+        """Whether it is not a replica: it gets records below the high watermark only, and asks for epochs."""
         return self.replica_id == CONSUMER
 
     @property
     def offsets_replica_id(self) -> int:
-        """As whom it asks where the leader's log ends."""
+        """The replica id in requests for the leader's log end offset."""
         return _DEBUGGER if self.is_mirror else self.replica_id
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FetcherSettings:
-    """How fetchers ask their leaders. Names in brackets are Kafka's settings of replicas."""
+    """How fetchers fetch from their leaders. Names in brackets are Kafka's settings of replicas."""
 
     identity: FetchIdentity = FetchIdentity()
     rules: FetchRules | None = None
-    """None: a mirror's or a replica's of today."""
+    """None: the rules of a mirror, or of a replica since Kafka 2.7."""
     max_wait_ms: int = 500
-    """How long a leader may wait for records (replica.fetch.wait.max.ms)."""
+    """How long the leader may wait for `min_bytes` (replica.fetch.wait.max.ms)."""
     min_bytes: int = 1
-    """Until there are so many (replica.fetch.min.bytes)."""
+    """The leader responds once it has so many bytes (replica.fetch.min.bytes)."""
     max_bytes: int = 10 << 20
-    """Most of one answer (replica.fetch.response.max.bytes); a larger first batch comes whole."""
+    """Most bytes of one response (replica.fetch.response.max.bytes); a larger first batch is sent whole."""
     max_partition_bytes: int = 1 << 20
-    """Most of one partition in one answer (replica.fetch.max.bytes)."""
+    """Most bytes of one partition in one response (replica.fetch.max.bytes)."""
 
     @property
     def effective_rules(self) -> FetchRules:
-        """By which rules it follows a leader of today."""
+        """The rules for following a current leader."""
         if self.rules is not None:
             return self.rules
         return MIRROR_RULES if self.identity.is_mirror else REPLICA_RULES

@@ -113,7 +113,7 @@ class FollowedLog:
         """
         log = self.log
         if action.log_start_offset > log.log_end_offset:
-            fault = f"the leader's log starts at offset {action.log_start_offset:,}, beyond what was asked for"
+            fault = f"the leader's log starts at offset {action.log_start_offset:,}, beyond the requested offset"
             raise RefusedRecordsError(self.partition, fault)
         info = NOTHING_APPENDED
         if action.records:
@@ -142,7 +142,7 @@ class FollowedLog:
         except _DAMAGE as error:
             raise RefusedRecordsError(self.partition, _fault(error)) from error
         if info.size == 0:
-            fault = f"it begins with a batch of a later epoch than the leader's, {leader_epoch}"
+            fault = f"it begins with a batch of a later epoch than the leader's epoch {leader_epoch}"
             raise RefusedRecordsError(self.partition, fault)
         return info
 
@@ -150,7 +150,7 @@ class FollowedLog:
         """Return what begins below the high watermark. Raises EarlyRecordsError where nothing does."""
         committed = before_offset(whole.data, high_watermark)
         if not committed:
-            fault = f"it begins at the high watermark that it tells, {high_watermark:,}, or above"
+            fault = f"it begins at or above its own high watermark {high_watermark:,}"
             raise EarlyRecordsError(self.partition, fault)
         return committed
 
@@ -220,7 +220,7 @@ class FollowedLog:
         """
         overlap, self._overlap = self._overlap, first_offset
         if overlap == first_offset:
-            reason = f"in the leader's log a batch at offset {first_offset:,} goes on beyond this log's end"
+            reason = f"in the leader's log a batch at offset {first_offset:,} continues beyond this log's end"
             starts_afresh = first_offset <= self.log.log_start_offset
             self.cut((StartAfresh if starts_afresh else TruncateTo)(first_offset, reason), leader_epoch)
 

@@ -32,7 +32,7 @@ _TRY_SECONDS: Final = 0.2
 
 
 class Follower(OwnedByProcess):
-    """Keeps logs identical to those of their leaders, batch by batch; truncates where the leaders' epochs say so.
+    """Keeps logs identical to their leaders', batch by batch, and truncates them where leader epochs diverge.
 
     >>> with (
     ...     Log.open("orders-0") as log,
@@ -40,8 +40,8 @@ class Follower(OwnedByProcess):
     ... ):
     ...     follower.catch_up(timeout=10)
 
-    It asks as a consumer does, so it needs no place in the cluster, and gets what is below the high watermark. It
-    finds the leaders itself and follows their changes. What happens meanwhile an observer hears. The logs stay the
+    It fetches as a consumer does, so it is no member of the cluster, and gets what is below the high watermark. It
+    finds the leaders and follows their changes. An observer is called for each event. The logs remain the
     caller's to close, after the follower.
     """
 
@@ -57,9 +57,9 @@ class Follower(OwnedByProcess):
         observer: FetchObserver | None = None,
         throttle: Throttle | None = None,
     ) -> None:
-        """Connect to nobody yet: `bootstrap` names brokers as `host:port`, with commas between them.
+        """Connect later: `bootstrap` is a comma-separated list of brokers, each `host:port`.
 
-        Raises InvalidAddressError, and what `follow` raises.
+        Raises InvalidAddressError, and the errors of `follow`.
         """
         super().__init__()
         self._bootstrap = bootstrap
@@ -71,9 +71,9 @@ class Follower(OwnedByProcess):
         self.follow(partition, log)
 
     def follow(self, partition: TopicPartition, log: Log) -> None:
-        """Follow one more partition, of the topic whose id is in the log's partition.metadata, if there is one.
+        """Follow one more partition, of the topic whose id is in the log's partition.metadata, if it has one.
 
-        Raises OtherPartitionError where the log's directory is called otherwise; CorruptMetadataError and OSError where
+        Raises OtherPartitionError if the log's directory has another name; CorruptMetadataError and OSError if
         that file cannot be read; InheritedError in a forked process.
         """
         self._ensure_own()
@@ -84,10 +84,10 @@ class Follower(OwnedByProcess):
         self._tracker.track(partition, log, known.topic_id if known else None)
 
     def start(self) -> None:
-        """Find the leaders, and begin to follow; `with` does so. The topics' ids are put beside the logs.
+        """Find the leaders and begin to follow; `with` calls this. Writes the topics' ids to partition.metadata.
 
-        Raises UnknownTopicError, KafkaError for what the brokers refuse for good, and what `ClusterClient.metadata`
-        raises where no broker can be asked, and OSError where an id cannot be written; InheritedError in a forked
+        Raises UnknownTopicError, KafkaError if brokers refuse permanently, the errors of `ClusterClient.metadata`
+        if no broker answers, and OSError if an id cannot be written; InheritedError in a forked
         process.
         """
         self._ensure_own()
@@ -106,9 +106,9 @@ class Follower(OwnedByProcess):
         self._tracker.start()
 
     def catch_up(self, timeout: float | None = None) -> None:
-        """Return once the logs hold all that was below the leaders' high watermarks when this was called.
+        """Wait until the logs hold everything that was below the leaders' high watermarks when this was called.
 
-        Raises FollowingFailedError where a partition is followed no more, NotCaughtUpError after `timeout` seconds;
+        Raises FollowingFailedError if a partition has failed, NotCaughtUpError after `timeout` seconds;
         InheritedError in a forked process.
         """
         self._ensure_own()
@@ -122,9 +122,9 @@ class Follower(OwnedByProcess):
                 self._stop_request.wait(_LOOK_SECONDS)
 
     def run(self) -> None:
-        """Follow until `stop` is called, by another thread or a signal's handler.
+        """Follow until another thread or a signal handler calls `stop`.
 
-        Raises FollowingFailedError once no partition is followed any more, InheritedError in a forked process.
+        Raises FollowingFailedError once all partitions have failed, InheritedError in a forked process.
         """
         self._ensure_own()
         while not self._stop_request.wait(_TRY_SECONDS):
@@ -132,14 +132,14 @@ class Follower(OwnedByProcess):
                 self._raise_failure(next(iter(self._logs)))
 
     def stop(self) -> None:
-        """Let `run` and `catch_up` return; `close` ends the rest. A signal handler may call it at any moment."""
+        """Make `run` and `catch_up` return; `close` stops the rest. A signal handler may call it at any moment."""
         self._stop_request.make()
 
     def close(self) -> None:
-        """Follow no more: the logs are not touched after this.
+        """Stop following: the logs are not touched after this.
 
-        Returns within some seconds, whatever a leader answers; only a write that is under way may still be afterwards.
-        Where it is broken off, the next call goes on with it. In a forked process nothing happens.
+        Returns within some seconds, even if a leader does not answer; only a write in progress may end later.
+        If it is interrupted, the next call continues. Does nothing in a forked process.
         """
         if self._is_inherited:
             return
@@ -165,17 +165,17 @@ class Follower(OwnedByProcess):
 
     @property
     def states(self) -> dict[TopicPartition, FetchState]:
-        """Where the partitions stand whose leaders are known."""
+        """The fetch states of the partitions whose leaders are known."""
         return self._manager.states
 
     @property
     def state(self) -> FetchState | None:
-        """Where the partition stands, the first of several; None until its leader is known."""
+        """The fetch state of the (first) partition; None until its leader is known."""
         return self._manager.state(next(iter(self._logs)))
 
     @property
     def lag(self) -> int | None:
-        """Offsets that the leaders have below their high watermarks and the logs do not; None while that is unknown."""
+        """How many offsets the logs are behind their leaders' high watermarks; None while unknown."""
         total = 0
         for partition in self._logs:
             state = self._manager.state(partition)

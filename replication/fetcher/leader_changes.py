@@ -57,7 +57,7 @@ def leader_of(
     if topic is None:
         return Unknown("the cluster's answer does not name the topic")
     if topic.error is not ErrorCode.NONE:
-        return Unknown(f"the cluster says {topic.error.name} of the topic", topic.error)
+        return Unknown(f"the cluster answers {topic.error.name} for the topic", topic.error)
     if known.topic_id is not None and topic.topic_id is not None and known.topic_id != topic.topic_id:
         return Recreated(
             f"the topic {partition.topic} was deleted and created again: its id was {format_uuid(known.topic_id)} "

@@ -10,8 +10,8 @@ from replication.metadata.framing import decode
 from replication.metadata.records import MetadataRecord
 
 RECOVER_ADVICE: Final = (
-    "nothing from here on can be trusted: see with `epochlog verify` what is damaged, and cut it off with `epochlog "
-    "recover --all`; a controller fetches what it then lacks from the quorum's leader"
+    "nothing from here on can be trusted: find the damage with `epochlog verify`, and truncate it with `epochlog "
+    "recover --all`; a controller then fetches what is missing from the quorum's leader"
 )
 
 
@@ -39,11 +39,11 @@ def metadata_batch(batch: Batch) -> MetadataBatch:
 
 
 def ensure_sound(batch: Batch) -> None:
-    """Raise DamagedMetadataError unless the batch is of magic 2 and its checksum holds."""
+    """Raise DamagedMetadataError unless the batch is of magic 2 and its checksum is valid."""
     if batch.magic != 2:
         fault = f"a batch of magic {batch.magic}, which no metadata log has"
     elif not batch.is_valid():
-        fault = f"the checksum of a batch of {batch.size:,} bytes does not hold"
+        fault = f"the checksum of a batch of {batch.size:,} bytes does not match"
     else:
         return
     raise DamagedMetadataError(fault, file=batch.file, position=batch.position, advice=RECOVER_ADVICE)

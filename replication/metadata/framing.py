@@ -15,7 +15,7 @@ from replication.metadata.records import RECORD_TYPES, MetadataRecord
 
 FRAME_VERSION: Final = 1
 _MAX_NUMBER: Final = 2**15 - 1
-_NEWER_ADVICE: Final = "a later Kafka has written it; read it with a later epochlog, or with Kafka's own tools"
+_NEWER_ADVICE: Final = "it was written by a later Kafka; read it with a later epochlog, or with Kafka's own tools"
 
 
 class Frame(NamedTuple):
@@ -44,7 +44,7 @@ def encode_version(record: MetadataRecord, version: int) -> bytes:
     except (struct.error, ValueError, TypeError, AttributeError, OverflowError) as error:
         raise InvalidMetadataRecordError(
             f"{kind.type_name()} cannot be written in version {version}: {error}",
-            advice="this is what it said: " + repr(record),
+            advice="its message: " + repr(record),
         ) from error
     return bytes(out)
 
@@ -61,7 +61,7 @@ def decode(value: bytes | None) -> MetadataRecord:
     kind = RECORD_TYPES.get(frame.api_key)
     if kind is None:
         raise UnknownMetadataRecordError(
-            f"a metadata record of API key {frame.api_key} in version {frame.version}, of a type that is not known",
+            f"a metadata record of API key {frame.api_key} in version {frame.version}, of an unknown type",
             advice=_NEWER_ADVICE,
         )
     if frame.version > kind.LATEST_VERSION:
@@ -81,7 +81,7 @@ def read_frame(value: bytes) -> Frame:
         version, position = read_uvarint(value, position)
     except (IndexError, ValueError) as error:
         raise InvalidMetadataRecordError(
-            f"this is no metadata record: {error}", advice="the value must begin with a frame version, type and version"
+            f"not a metadata record: {error}", advice="the value must begin with a frame version, type and version"
         ) from error
     if frame_version != FRAME_VERSION:
         raise UnknownMetadataRecordError(
@@ -89,7 +89,7 @@ def read_frame(value: bytes) -> Frame:
             advice=_NEWER_ADVICE,
         )
     if api_key > _MAX_NUMBER or version > _MAX_NUMBER:
-        raise InvalidMetadataRecordError(f"this is no metadata record: API key {api_key}, version {version}")
+        raise InvalidMetadataRecordError(f"not a metadata record: API key {api_key}, version {version}")
     return Frame(api_key, version, position)
 
 

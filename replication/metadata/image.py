@@ -82,7 +82,7 @@ class ClusterImage:
         with nothing changed, where the record does not follow from those before it, and TypeError for a frozen image.
         """
         if self.is_frozen:
-            raise TypeError("a frozen image does not change: replay records into the image that it was made of")
+            raise TypeError("a frozen image cannot change: replay records into the image that it was made from")
         try:
             self._replay(record)
         except (LookupError, ValueError) as error:
@@ -203,14 +203,14 @@ class ClusterImage:
             case RemoveDelegationTokenRecord():
                 _remove(self.delegation_tokens, record.token_id, "delegation token")
             case _:
-                raise ValueError("it is about other records, and no part of an image")
+                raise ValueError("it concerns other records and is not part of an image")
 
     def _registered(self, broker_id: int, epoch: int) -> BrokerRegistration:
         broker = self.brokers.get(broker_id)
         if broker is None:
             raise LookupError(f"broker {broker_id} is not registered")
         if broker.epoch != epoch:
-            raise ValueError(f"broker {broker_id} is registered in epoch {broker.epoch}, and not {epoch}")
+            raise ValueError(f"broker {broker_id} is registered in epoch {broker.epoch}, not {epoch}")
         return broker
 
     def _limit_clients(self, record: ClientQuotaRecord) -> None:

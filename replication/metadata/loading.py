@@ -11,8 +11,9 @@ from replication.metadata.snapshot import MetadataSnapshot
 from replication.metadata.transactions import committed
 
 _LOST_BEGINNING_ADVICE: Final = (
-    "what is lost cannot be made again from what is here: put a snapshot that reaches this far beside the log, or move "
-    "the directory away, where others are in the quorum: a controller fetches what it lacks from the leader"
+    "what is lost cannot be rebuilt from the files here: put a snapshot that reaches this far beside the log; or, if "
+    "the quorum has other controllers, move the directory away: the controller then fetches what is missing from the "
+    "leader"
 )
 
 

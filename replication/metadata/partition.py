@@ -150,7 +150,7 @@ class PartitionRegistration:
 
 def _known(recovery_state: int) -> int:
     if recovery_state not in {LeaderRecoveryState.RECOVERED, LeaderRecoveryState.RECOVERING}:
-        raise ValueError(f"{recovery_state} is no leader recovery state")
+        raise ValueError(f"{recovery_state} is not a leader recovery state")
     return recovery_state
 
 

@@ -30,8 +30,8 @@ from replication.metadata.records.control import ControlMessage, SnapshotFooter,
 
 _BATCH_RECORDS: Final = 1000
 _ADVICE: Final = (
-    "a controller cannot load this snapshot; remove it if a later or an earlier one is there: a controller fetches "
-    "what it lacks from the leader"
+    "a controller cannot load this snapshot; remove it if there is a later or an earlier one: the controller then "
+    "fetches what is missing from the leader"
 )
 
 
@@ -85,7 +85,7 @@ class MetadataSnapshot:
                 messages = list(map(self._message, batch.records())) if batch.is_control else []
                 begins = bool(messages) and isinstance(messages[0], SnapshotHeader)
                 if batch.base_offset != next_offset or begins != (next_offset == 0):
-                    raise self._invalid("no snapshot begins or goes on like this", batch.position)
+                    raise self._invalid("a snapshot cannot begin or continue like this", batch.position)
                 if ended:
                     raise self._invalid("a batch follows the record that ends the snapshot", batch.position)
                 next_offset = batch.last_offset + 1
@@ -108,7 +108,7 @@ class MetadataSnapshot:
         except MetadataError as error:
             raise error.with_position(file=self.path, position=None, offset=record.offset) from error
         if message is None:
-            raise self._invalid(f"the control record at offset {record.offset} cannot stand in a snapshot", None)
+            raise self._invalid(f"the control record at offset {record.offset} does not belong in a snapshot", None)
         return message
 
     def _invalid(self, what: str, position: int | None) -> InvalidMetadataSnapshotError:

@@ -63,7 +63,7 @@ class Topics:
         """Add a topic without partitions."""
         older = self.by_name.get(record.name) or self.by_id.get(record.topic_id)
         if older is not None:
-            raise ValueError(f"there is a topic {older.name} already, of the id {format_uuid(older.id)}")
+            raise ValueError(f"there is already a topic {older.name} with the id {format_uuid(older.id)}")
         self._put(Topic(record.name, record.topic_id))
 
     def remove(self, topic_id: UUID) -> Topic:

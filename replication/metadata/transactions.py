@@ -56,7 +56,7 @@ class Transactions:
         match record:
             case BeginTransactionRecord():
                 if self._open is not None:
-                    raise InvalidReplayError("a transaction begins within another", offset=offset)
+                    raise InvalidReplayError("a transaction begins inside another", offset=offset)
                 self._open = []
             case EndTransactionRecord():
                 self._counting += self._ended(offset)

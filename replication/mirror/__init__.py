@@ -1,1 +1,1 @@
-"""A byte-identical copy of a real cluster's partitions, which follows wherever they go."""
+"""A byte-identical copy of a real cluster's partitions, which follows their leaders."""

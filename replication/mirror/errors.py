@@ -1,4 +1,4 @@
-"""What can keep a mirror from its work."""
+"""Errors of a mirror."""
 
 from pathlib import Path
 from typing import Final
@@ -9,7 +9,7 @@ _NAMED: Final = 10
 
 
 class ForeignDirectoryError(ReplicationError, ValueError):
-    """The directory is not this mirror's: of another cluster, of a broker, or of nobody known."""
+    """The directory is not this mirror's: it is another cluster's, a broker's, or of unknown origin."""
 
     def __init__(self, root: Path, whose: str) -> None:
         super().__init__(f"{root}: {whose}; name another directory, or one that does not exist yet")

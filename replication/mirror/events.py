@@ -1,4 +1,4 @@
-"""What happens to a mirror's partitions that somebody may want to read: as a line of text, and as JSON."""
+"""Events of a mirror's partitions, each as a line of text and as JSON."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,7 +11,7 @@ from replication.mirror.removed_records import RemovedRecords
 
 @dataclass(frozen=True, slots=True)
 class LeaderChanged:
-    """A partition has another leader, or the same in another epoch."""
+    """A partition has a new leader, or the same leader in a new epoch."""
 
     event: ClassVar[str] = "leader-changed"
     partition: TopicPartition
@@ -21,7 +21,7 @@ class LeaderChanged:
 
     def __str__(self) -> str:
         return (
-            f"{self.partition}: led by broker {self.leader_id} in epoch {self.leader_epoch}; it is followed "
+            f"{self.partition}: broker {self.leader_id} leads in epoch {self.leader_epoch}; fetching "
             f"from offset {self.log_end_offset:,}"
         )
 
@@ -36,17 +36,17 @@ class LeaderChanged:
 
 @dataclass(frozen=True, slots=True)
 class Truncated:
-    """The copy went back, because the leader's log does not hold what it held."""
+    """The copy was truncated, because the leader's log does not have its last records."""
 
     event: ClassVar[str] = "truncated"
     cut: Cut
     removed: RemovedRecords
     kept: Path | None
-    """Where the records are now; None where they were not to be kept."""
+    """The file that keeps the removed records; None if they are not kept."""
 
     def __str__(self) -> str:
         cut, removed = self.cut, self.removed
-        what = "starts afresh at" if cut.starts_afresh else "truncated to"
+        what = "restarted at" if cut.starts_afresh else "truncated to"
         below = f", some below the high watermark {cut.high_watermark:,}" if cut.is_below_high_watermark else ""
         kept = f"; kept in {self.kept}" if self.kept else ""
         return (
@@ -74,7 +74,7 @@ class Truncated:
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """A partition is given up; the others go on."""
+    """A partition has failed and is no longer followed; the others go on."""
 
     event: ClassVar[str] = "failed"
     partition: TopicPartition
@@ -90,7 +90,7 @@ class Failed:
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """A leader's answer made no sense; nothing of it was stored."""
+    """A leader's response was invalid; nothing of it was stored."""
 
     event: ClassVar[str] = "refused"
     partition: TopicPartition
@@ -106,7 +106,7 @@ class Refused:
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """For some time nobody has been known to lead a partition; it is followed once somebody is."""
+    """A partition has had no known leader for some time; it is followed once it has one."""
 
     event: ClassVar[str] = "waiting"
     partition: TopicPartition
@@ -122,7 +122,7 @@ class Waiting:
 
 @dataclass(frozen=True, slots=True)
 class Disconnected:
-    """A broker cannot be reached, or hung up; it is tried again."""
+    """A broker cannot be reached, or closed the connection; the mirror keeps retrying."""
 
     event: ClassVar[str] = "disconnected"
     address: str

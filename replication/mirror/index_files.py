@@ -1,4 +1,4 @@
-"""The index files beside the segments that a mirror writes: they are there from the start, as a broker's are."""
+"""The index files of the segments that a mirror writes: made with the segment, as a broker does."""
 
 from contextlib import suppress
 from pathlib import Path
@@ -12,28 +12,28 @@ _SUFFIXES: Final = (".index", ".timeindex")
 
 
 class IndexFiles(LogObserver):
-    """Makes empty index files for each log's last segment, whose entries are in memory until it is flushed or rolls.
+    """Creates empty index files for each log's last segment; entries stay in memory until it is flushed or rolled.
 
-    Without them a copy that is written, or whose mirror was killed, seems to have lost its indexes: a broker makes the
+    Without them a copy that is being written, or whose mirror was killed, seems to lack its indexes: a broker makes the
     files with the segment. Both rebuild them when they recover.
     """
 
     def __init__(self, filesystem: FileSystem = REAL) -> None:
-        """Make them on this disk."""
+        """Create them on this disk."""
         self._filesystem = filesystem
 
     def rolled(self, log: Path, base_offset: int) -> None:
-        """Make those of the segment that begins."""
+        """Create those of the segment that begins."""
         del base_offset
         self._make(log)
 
     def truncated(self, log: Path, log_end_offset: int, bytes_removed: int) -> None:
-        """Make those of the segment that is the last now."""
+        """Create those of the segment that is the last now."""
         del log_end_offset, bytes_removed
         self._make(log)
 
     def recovered(self, log: Path, report: RecoveryReport) -> None:
-        """Make those of the segment that goes on."""
+        """Create those of the segment that is continued."""
         del report
         self._make(log)
 

@@ -1,4 +1,4 @@
-"""What a mirror tells Prometheus."""
+"""A mirror's metrics for Prometheus."""
 
 from collections.abc import Callable, Iterable, Iterator
 from threading import Thread
@@ -17,14 +17,14 @@ _BELOW: Final = "below_high_watermark"
 
 
 class MirrorMetrics(Collector):
-    """Reads how the partitions stand whenever Prometheus asks, so that following them costs nothing more."""
+    """Reads the partitions' states at each scrape, so that following them costs nothing extra."""
 
     def __init__(self, statuses: Callable[[], Iterable[PartitionStatus]]) -> None:
-        """Take what tells the partitions' states; it is called from the server's threads."""
+        """`statuses` returns the partitions' states; it is called from the server's threads."""
         self._statuses = statuses
 
     def collect(self) -> Iterator[Metric]:
-        """Give all metrics at this moment."""
+        """Yield the current metrics."""
         statuses = tuple(self._statuses())
         yield from _gauges(statuses)
         yield from _counters(statuses)
@@ -32,11 +32,11 @@ class MirrorMetrics(Collector):
 
 def _gauges(statuses: Iterable[PartitionStatus]) -> Iterator[Metric]:
     lag = _gauge("lag_offsets", "Offsets up to the leader's high watermark.")
-    epoch = _gauge("leader_epoch", "Epoch of the leader that is followed; -1 while none is known.")
+    epoch = _gauge("leader_epoch", "Leader epoch that is followed; -1 while none is known.")
     high_watermark = _gauge("high_watermark_offset", "High watermark of the copy.")
-    end = _gauge("log_end_offset", "Where the copy ends.")
-    start = _gauge("log_start_offset", "Where the copy starts.")
-    failed = _gauge("failed", "1 where the partition is given up.")
+    end = _gauge("log_end_offset", "Log end offset of the copy.")
+    start = _gauge("log_start_offset", "Log start offset of the copy.")
+    failed = _gauge("failed", "1 if the partition has failed and is no longer followed.")
     for each in statuses:
         labels = _labels(each)
         if each.lag is not None:
@@ -51,10 +51,10 @@ def _gauges(statuses: Iterable[PartitionStatus]) -> Iterator[Metric]:
 
 def _counters(statuses: Iterable[PartitionStatus]) -> Iterator[Metric]:
     size = _counter("bytes", "Bytes of record batches appended.")
-    appends = _counter("appends", "Answers whose batches were appended.")
-    truncations = _counter("truncations", "Truncations that removed something.", _BELOW)
+    appends = _counter("appends", "Fetch responses whose batches were appended.")
+    truncations = _counter("truncations", "Truncations that removed records.", _BELOW)
     records = _counter("truncated_records", "Records that truncations removed.", _BELOW)
-    errors = _counter("errors", "Answers with an error, and exchanges that failed.", "error")
+    errors = _counter("errors", "Responses with an error, and failed requests.", "error")
     for each in statuses:
         labels, tally = _labels(each), each.tally
         size.add_metric(labels, tally.bytes)
@@ -83,10 +83,10 @@ def _labels(status: PartitionStatus) -> list[str]:
 
 
 class MetricsServer:
-    """Answers `GET /metrics` until it is closed."""
+    """Serves `GET /metrics` until it is closed."""
 
     def __init__(self, metrics: Collector, host: str = LOCAL, port: int = 0) -> None:
-        """Listen; port 0 lets the system choose. Raises OSError where that is impossible."""
+        """Listen; port 0 lets the system choose. Raises OSError if the address cannot be used."""
         registry = CollectorRegistry()
         registry.register(metrics)
         try:
@@ -94,13 +94,13 @@ class MetricsServer:
             self._thread: Thread
             self._server, self._thread = start_wsgi_server(port, host, registry)
         except OSError as error:
-            error.add_note(f"no metrics can be served at {host}:{port}; name another port, or 0 for any")
+            error.add_note(f"cannot serve metrics at {host}:{port}; choose another port, or 0 for any")
             raise
         self.address = f"{host}:{self._server.server_port}"
-        """HOST:PORT as it is, whatever port was asked for."""
+        """HOST:PORT with the port that is in use."""
 
     def close(self) -> None:
-        """Listen no more."""
+        """Stop listening."""
         self._server.shutdown()
         self._server.server_close()
         self._thread.join()

@@ -35,7 +35,7 @@ _FAILED: Final = Phase.FAILED.value
 
 
 class Mirror(OwnedByProcess):
-    """Follows topics into a log.dirs root of its own; `look_after` is to be called every second or so.
+    """Copies topics into a log.dirs root of its own; call `look_after` about every second.
 
     >>> with Mirror.open(settings, print) as mirror:
     ...     while not mirror.has_caught_up():
@@ -50,7 +50,7 @@ class Mirror(OwnedByProcess):
         client: ClusterClient,
         directory: LogDirectory,
     ) -> None:
-        """Follow nothing yet; see `open`."""
+        """Use `open`: this follows nothing yet."""
         super().__init__()
         self._settings = settings
         self._tell = tell
@@ -68,9 +68,9 @@ class Mirror(OwnedByProcess):
         self._tracker = LeaderTracker(client, self._manager)
         self._logs: dict[TopicPartition, Log] = {}
         self._failures: dict[TopicPartition, str] = {}
-        """Partitions that cannot even be followed."""
+        """Partitions that could not be opened or followed."""
         self._pending: dict[TopicPartition, int | None] = {}
-        """Partitions that have not reached yet where their leaders' high watermarks were at first, as far as known."""
+        """Partitions that have not yet reached the first high watermark that their leader returned, as far as known."""
         self._leaderless = Standstills[TopicPartition](settings.patience_ms)
         self._unreachable = Standstills[str](settings.patience_ms)
         self._since = monotonic_ms()
@@ -78,10 +78,10 @@ class Mirror(OwnedByProcess):
 
     @classmethod
     def open(cls, settings: MirrorSettings, tell: Callable[[Event], object] = lambda _: None) -> Self:
-        """Ask the cluster what there is, open the root, and begin to follow. `tell` is called from several threads.
+        """Ask the cluster for its topics, open the root, and begin to follow. `tell` gets events from several threads.
 
-        Raises UnknownTopicError, NoSuchPartitionsError and ForeignDirectoryError; what `ClusterClient.metadata` raises
-        where no broker can be asked; what `LogDirectory.open` raises.
+        Raises UnknownTopicError, NoSuchPartitionsError and ForeignDirectoryError, those of `ClusterClient.metadata`
+        if no broker answers, and those of `LogDirectory.open`.
         """
         if settings.keep_truncated is not None:
             ensure_apart(settings.keep_truncated, settings.log_dir)
@@ -113,10 +113,10 @@ class Mirror(OwnedByProcess):
         self.close()
 
     def close(self) -> None:
-        """Follow no more, flush and close all logs. Raises OSError; the logs are recovered at the next start then.
+        """Stop following, flush and close all logs. Raises OSError; the next start then recovers the logs.
 
-        Returns within some seconds, and what the disk takes for its part, whatever leaders answer. Where it is broken
-        off, the next call goes on with it. In a forked process nothing happens.
+        Takes some seconds plus the time of the disk, whether or not leaders answer. If it is interrupted, the next call
+        continues. Does nothing in a forked process.
         """
         if self._is_inherited:
             return
@@ -133,17 +133,17 @@ class Mirror(OwnedByProcess):
     # --- what is due from time to time
 
     def look_after(self) -> None:
-        """Find new partitions, when it is time; tell what keeps partitions waiting.
+        """Look for new partitions when it is time, and report partitions that have been waiting too long.
 
         Raises OfflineDirectoryError once the disk has failed, InheritedError in a forked process. Brokers that do not
-        answer are no error: they are told.
+        answer are reported as events, not raised.
         """
         self._ensure_own()
         if self._directory.failure is not None:
             raise OfflineDirectoryError(
-                f"the copy cannot be written any more: {self._directory.failure}",
+                f"the copy can no longer be written: {self._directory.failure}",
                 file=self._directory.root,
-                advice="see to the disk, and start the mirror again: it recovers the copy and goes on",
+                advice="repair the disk and restart the mirror: it recovers the copy and continues",
             ) from self._directory.failure
         if (time.monotonic() - self._refreshed) * 1_000 >= self._settings.metadata_max_age_ms:
             self._refresh()
@@ -211,14 +211,14 @@ class Mirror(OwnedByProcess):
     # --- how it stands
 
     def statuses(self) -> list[PartitionStatus]:
-        """Return how all partitions stand now. Any thread may ask. Raises InheritedError in a forked process."""
+        """Return the current state of all partitions. Thread-safe. Raises InheritedError in a forked process."""
         self._ensure_own()
         states = self._manager.states
         return [self._status(each, log, states.get(each)) for each, log in list(self._logs.items())]
 
     @property
     def failed(self) -> dict[TopicPartition, str]:
-        """The partitions that are given up, and why."""
+        """The partitions that have failed, and why."""
         return self._manager.failed | self._failures
 
     def has_caught_up(self) -> bool:

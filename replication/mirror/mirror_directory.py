@@ -1,4 +1,4 @@
-"""The log.dirs root that a mirror writes: one of the cluster, of a node that is no broker."""
+"""The log.dirs root that a mirror writes: it belongs to the cluster, under a node id that no broker has."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -14,7 +14,7 @@ from replication.mirror.errors import ForeignDirectoryError
 from replication.mirror.index_files import IndexFiles
 
 MIRROR_NODE_ID: Final = 2**31 - 1
-"""The node.id of a copy unless another is asked for: the highest there is, which hardly any broker has."""
+"""The default node.id of a copy: the highest possible, which hardly any broker has."""
 
 MIRROR_CONFIG: Final = LogConfig(retention_ms=-1, retention_bytes=-1)
 """Nothing is deleted by age or size here: the copy starts where the leader's log starts."""
@@ -25,7 +25,7 @@ MIRROR_DIRECTORY_SETTINGS: Final = DirectorySettings(
     # What a mirror holds was committed: its own high watermarks, should they be old after a crash, cut nothing off.
     replica_high_watermark_checkpoint_interval_ms=30_000,
 )
-"""Looks at many idle partitions less often than a broker does."""
+"""Checks many idle partitions less often than a broker does."""
 
 
 def open_mirror_directory(
@@ -38,10 +38,10 @@ def open_mirror_directory(
     filesystem: FileSystem = REAL,
     made: Callable[[LogDirectory], object] = lambda _: None,
 ) -> LogDirectory:
-    """Open a root for copies of a cluster's partitions; it is made, with its meta.properties, where it is missing.
+    """Open a root for copies of a cluster's partitions; it is created with its meta.properties if missing.
 
-    `made` is told of the directory as by `LogDirectory.open`. Raises ForeignDirectoryError where it is not this
-    cluster's or is another node's, DirectoryLockedError, CorruptMetadataError and OSError.
+    `made` is called as by `LogDirectory.open`. Raises ForeignDirectoryError if it is not this
+    cluster's or is another node's; DirectoryLockedError, CorruptMetadataError and OSError.
     """
     root = root.absolute()
     filesystem.make_directories(root)
@@ -60,15 +60,15 @@ def open_mirror_directory(
 
 
 def _is_ours(root: Path, cluster_id: str, node_id: int) -> bool:
-    """Whether the root was this mirror's before; False where it is empty."""
+    """Whether the root was this mirror's before; False if it is empty."""
     path = root / META_PROPERTIES_NAME
     if not path.exists():
         if any(is_partition_directory_name(entry.name) for entry in root.iterdir()):
-            raise ForeignDirectoryError(root, f"holds partitions, and no {META_PROPERTIES_NAME} that says whose")
+            raise ForeignDirectoryError(root, f"it holds partitions but no {META_PROPERTIES_NAME} that says whose")
         return False
     known = MetaProperties.read(path)
     if known.cluster_id != cluster_id:
-        raise ForeignDirectoryError(root, f"of cluster {known.cluster_id}, and the brokers are of {cluster_id}")
+        raise ForeignDirectoryError(root, f"it belongs to cluster {known.cluster_id}, but the brokers to {cluster_id}")
     if known.node_id != node_id:
-        raise ForeignDirectoryError(root, f"of node {known.node_id}, and this mirror is node {node_id}")
+        raise ForeignDirectoryError(root, f"it belongs to node {known.node_id}, but this mirror is node {node_id}")
     return True

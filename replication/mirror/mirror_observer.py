@@ -1,4 +1,4 @@
-"""What a mirror does about what its fetchers do: counts it, tells of it, keeps what is truncated."""
+"""Counts and reports what a mirror's fetchers do, and keeps what is truncated."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -17,33 +17,33 @@ _REFUSED: Final = "refused answer"
 
 
 class MirrorObserver(FetchObserver):
-    """Hears of all partitions, of each in one thread at a time."""
+    """Observes all partitions; calls for one partition come from one thread at a time."""
 
     def __init__(self, tell: Callable[[Event], object], keeper: TruncatedRecords | None = None) -> None:
-        """`tell` is called from the threads that follow; `keeper` gets what is truncated, before it is."""
+        """`tell` is called from the fetcher threads; `keeper` gets the records of a truncation before it happens."""
         self._tell = tell
         self._keeper = keeper
         self._tallies: dict[TopicPartition, Tally] = {}
         self.failures = 0
-        """How often a partition was given up."""
+        """How many times a partition has failed."""
         self._troubles: dict[str, str] = {}
-        """Why leaders could not be reached, as told; forgotten once they are, and something comes again."""
+        """Why leaders could not be reached, as reported; cleared once a leader sends data again."""
         self._reached: set[str] = set()
-        """Leaders that were connected to, of which it is not known yet whether anything comes."""
+        """Leaders that were connected to and have not sent anything yet."""
         self._removed: dict[TopicPartition, tuple[RemovedRecords, Path | None]] = {}
 
     def tally(self, partition: TopicPartition) -> Tally:
-        """Return what has been done for a partition. Any thread may ask."""
+        """Return the counts of a partition. Thread-safe."""
         return self._tallies.get(partition) or self._tallies.setdefault(partition, Tally())
 
     def truncating(self, log: Log, cut: Cut) -> None:
-        """Count what goes and keep it, if that is asked for. Raises OSError: then nothing goes."""
+        """Count what will be removed and keep it, if configured. Raises OSError: then nothing is removed."""
         removed = RemovedRecords.of(log, cut.first_offset)
         kept = None if self._keeper is None else self._keeper.keep(log, cut, removed)
         self._removed[cut.partition] = removed, kept
 
     def truncated(self, log: Log, cut: Cut) -> None:
-        """Count the truncation and tell of it."""
+        """Count and report the truncation."""
         del log
         removed, kept = self._removed.pop(cut.partition)
         self.tally(cut.partition).add_cut(removed, is_below_high_watermark=cut.is_below_high_watermark)
@@ -81,7 +81,7 @@ class MirrorObserver(FetchObserver):
         self._reached.add(address)
 
     def disconnected(self, address: str, reason: str) -> None:
-        """Tell, but not again at each try."""
+        """Report the error once, not at each retry."""
         self._reached.discard(address)
         if self._troubles.get(address) != reason:
             self._troubles[address] = reason

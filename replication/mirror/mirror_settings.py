@@ -1,4 +1,4 @@
-"""What a mirror is to copy, from where, and to where."""
+"""What a mirror copies, from where, and to where."""
 
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,26 +12,26 @@ class MirrorSettings:
     """Names in brackets are Kafka's settings."""
 
     bootstrap: str
-    """Brokers to ask for the others (bootstrap.servers)."""
+    """Brokers to connect to first (bootstrap.servers)."""
     topics: tuple[str, ...]
     partitions: frozenset[int] = frozenset()
-    """Only these, of each topic; none: all, those too that are added later."""
+    """The partitions of each topic to copy; empty: all, including those added later."""
     log_dir: Path
     """The root of the copy (log.dirs)."""
     node_id: int = MIRROR_NODE_ID
-    """The copy's node.id in meta.properties; no broker's, so that nobody takes the copy for that broker's own."""
+    """The copy's node.id in meta.properties; not a broker's, so that the copy is not mistaken for that broker's own."""
     client: ClientSettings = field(default_factory=ClientSettings)
     keep_truncated: Path | None = None
-    """Where truncated records are kept; None: nowhere."""
+    """Where truncated records are kept; None: they are not kept."""
     threads: int = 1
     """Fetchers for each leader (num.replica.fetchers)."""
     throttle: int | None = None
     """Bytes a second, for all partitions together (follower.replication.throttled.rate); None: no limit."""
     metadata_max_age_ms: int = 60_000
-    """How often it is looked for new partitions and new leaders, though nothing told of them (metadata.max.age.ms)."""
+    """Milliseconds after which the metadata is refreshed even without errors (metadata.max.age.ms)."""
     patience_ms: int = 5_000
-    """How long a partition may have no leader, or no broker answer, before that is told: elections take less."""
+    """How long a partition may have no leader, or no broker answer, before that is reported: elections take less."""
     max_partition_bytes: int = 8 << 20
-    """Most of one partition in one answer (max.partition.fetch.bytes)."""
+    """Most bytes of one partition in one response (max.partition.fetch.bytes)."""
     max_bytes: int = 32 << 20
-    """Most of one answer (fetch.max.bytes)."""
+    """Most bytes of one response (fetch.max.bytes)."""

@@ -1,4 +1,4 @@
-"""How far a mirror is as a whole, and how fast it gets on."""
+"""The progress of a mirror as a whole, and its rate."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -15,13 +15,13 @@ class Progress:
     partitions: int
     failed: int
     lagging: int
-    """Partitions that do not hold yet what their leader has committed, or of which that is not known."""
+    """Partitions that do not yet hold what their leader has committed, or whose lag is not known."""
     unknown: int
-    """Those of `lagging` of which it is not known: their leader has not answered yet, or cannot be reached."""
+    """Those of `lagging` whose lag is not known: their leader has not answered yet, or cannot be reached."""
     lag: int
     """Offsets up to the leaders' high watermarks, as far as these are known."""
     bytes: int
-    """Appended since the mirror started."""
+    """Bytes appended since the mirror started."""
     truncations: int
     bytes_per_second: float = 0
 
@@ -51,7 +51,7 @@ class Progress:
         if self.lagging > self.unknown:
             parts.append(f"{self.lagging - self.unknown:,} behind by {self.lag:,} offsets")
         if self.unknown:
-            parts.append(f"{self.unknown:,} of unknown lag")
+            parts.append(f"{self.unknown:,} with unknown lag")
         if not self.lagging:
             parts.append("caught up")
         if self.truncations:

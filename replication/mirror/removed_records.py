@@ -1,4 +1,4 @@
-"""What a truncation takes away, counted before it does."""
+"""The records that a truncation will remove."""
 
 from collections.abc import Iterator
 from typing import Final, NamedTuple, Self
@@ -9,21 +9,21 @@ from logstore import Log, ReadView
 from logstore.offline.batch_scan import scan_batches
 
 READ_BYTES: Final = 16 << 20
-"""How much of a log is looked at, or copied, at once."""
+"""How many bytes of a log are read or copied at once."""
 
 
 class RemovedRecords(NamedTuple):
     """The batches of a log that reach an offset, or lie beyond it."""
 
     first_offset: int
-    """Below the offset asked for where that lies within a batch."""
+    """Below the truncation offset if that lies within a batch."""
     records: int
-    """Control records included."""
+    """Including control records."""
     bytes: int
 
     @classmethod
     def of(cls, log: Log, offset: int) -> Self:
-        """Count what goes when `log` is truncated to `offset`. Raises OSError."""
+        """Count what is removed when `log` is truncated to `offset`. Raises OSError."""
         first_offset, records, size = offset, 0, 0
         for view in batches_from(log, offset):
             for columns in scan_batches(view.data, 0, check_crc=False):
@@ -35,7 +35,7 @@ class RemovedRecords(NamedTuple):
 
 
 def batches_from(log: Log, offset: int) -> Iterator[ReadView]:
-    """Give the batches that reach `offset` or lie beyond it, as they are. Raises OSError."""
+    """Yield the bytes of the batches that reach `offset` or lie beyond it. Raises OSError."""
     # Up to where the log ends now: who truncates is the only one who writes.
     position, end = max(offset, log.log_start_offset), log.log_end_offset
     while position < end:

@@ -1,4 +1,4 @@
-"""How a mirror stands with each of its partitions: what it shows, exports and stops by."""
+"""The state of each of a mirror's partitions, as it is shown, exported, and used to decide when to stop."""
 
 from collections import Counter
 from dataclasses import dataclass, field
@@ -18,7 +18,7 @@ class Tally:
     records_truncated: int = 0
     records_truncated_below_high_watermark: int = 0
     errors: Counter[str] = field(default_factory=Counter)
-    """Answers that told an error, and exchanges that failed, by Kafka's name or what kind of failure it was."""
+    """Responses with an error, and failed requests, by Kafka's name of the error or the kind of failure."""
 
     def add_cut(self, removed: RemovedRecords, *, is_below_high_watermark: bool) -> None:
         """Count a truncation, if it removed something."""
@@ -37,7 +37,7 @@ class PartitionStatus:
 
     partition: TopicPartition
     phase: str
-    """What is being done about it, in words: `fetching`, `truncating`, `failed`, ..."""
+    """Its state: `fetching`, `truncating`, `failed`, ..."""
     reason: str
     """Why it waits or has failed."""
     leader_epoch: int

@@ -13,26 +13,26 @@ from replication.mirror.errors import ForeignDirectoryError
 from replication.mirror.removed_records import RemovedRecords, batches_from
 
 _TEMPORARY: Final = ".tmp"
-_ADVICE: Final = "nothing is truncated before its records are kept: make room and start again"
+_ADVICE: Final = "nothing is truncated until its records are kept: free some space and restart"
 
 
 class TruncatedRecords:
-    """Writes what is cut off to DIR/orders-0/00000000000000000300-epoch7-20261121T163614.123Z.log.
+    """Writes truncated records to DIR/orders-0/00000000000000000300-epoch7-20261121T163614.123Z.log.
 
-    The name says the first offset, the epoch of the leader whose log does not hold these records, and when they were
-    cut off. Such a file is a segment as any other: the batches are in it as they were, and `epochlog dump` reads it. No
-    file is ever replaced.
+    The name has the first offset, the epoch of the leader whose log lacks these records, and the time of the
+    truncation. Such a file is an ordinary segment: it has the batches unchanged, and `epochlog dump` reads it. No
+    file is ever overwritten.
     """
 
     def __init__(self, directory: Path, filesystem: FileSystem = REAL) -> None:
-        """Keep them below `directory`, which is made when it is needed."""
+        """Keep them below `directory`, which is created when needed."""
         self.directory = directory.absolute()
         self._filesystem = filesystem
 
     def keep(self, log: Log, cut: Cut, removed: RemovedRecords) -> Path | None:
-        """Write what `cut` is about to remove, durably, and return the file; None where there is nothing.
+        """Write what `cut` is about to remove, durably, and return the file; None if it removes nothing.
 
-        Raises OSError where that is impossible: then the log must not be truncated.
+        Raises OSError if that fails: then the log must not be truncated.
         """
         if not removed.bytes:
             return None
@@ -63,17 +63,17 @@ class TruncatedRecords:
 
 
 def ensure_apart(directory: Path, root: Path) -> None:
-    """See that records can be kept in a directory beside the copy in `root`. Raises ForeignDirectoryError."""
+    """Check that records can be kept here. Raises ForeignDirectoryError if not, or if it is within `root`."""
     if directory.exists() and not directory.is_dir():
-        raise ForeignDirectoryError(directory, "no directory, so that no truncated records can be kept below it")
+        raise ForeignDirectoryError(directory, "it is not a directory, so truncated records cannot be kept in it")
     if directory.resolve().is_relative_to(root.resolve()):
         raise ForeignDirectoryError(
-            directory, f"within the copy {root}, where a broker takes directories for partitions and files for segments"
+            directory, f"it is within the copy {root}, where a broker takes any directory for a partition"
         )
 
 
 def _unused(directory: Path, first_offset: int, leader_epoch: int) -> Path:
-    """Find a name that no earlier cut has taken: one partition is only ever cut by one thread."""
+    """Find a name that no earlier truncation has used: each partition is truncated by one thread only."""
     time_ms = now_ms()
     while True:
         moment = datetime.fromtimestamp(time_ms // 1_000, UTC)

@@ -1,1 +1,1 @@
-"""What operators ask of a cluster that runs: how it stands, and who leads."""
+"""What operators ask of a running cluster: its state, and leader elections."""

@@ -1,4 +1,4 @@
-"""What is asked of a cluster to see how it stands, and what is made of the answers: without a socket."""
+"""The requests that determine a cluster's state, and what follows from the responses; without a socket."""
 
 from collections import Counter
 from collections.abc import Generator, Iterator, Mapping, Sequence
@@ -38,23 +38,23 @@ from replication.protocol.messages.request import Request
 
 AnswerT = TypeVar("AnswerT")
 Questions: TypeAlias = Generator[Request[Any], Any, AnswerT]
-"""Yields requests and is sent their answers.
+"""A generator that yields requests and is sent their responses.
 
-UnsupportedVersionError and RequestTimedOutError are thrown in instead of an answer; it goes on where it can.
+UnsupportedVersionError and RequestTimedOutError are thrown into it instead of a response; it continues if it can.
 """
 
 MIN_ISR: Final = "min.insync.replicas"
 TOPICS_AT_ONCE: Final = 1_000
-"""How many topics' settings are asked for in one request."""
+"""How many topics' settings one request asks for."""
 _DELETED: Final = frozenset({ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.UNKNOWN_TOPIC_ID})
-"""A topic that was told of before is gone."""
+"""A topic that was listed before no longer exists."""
 
 
 def ask_for_view(chosen: PartitionFilter) -> Questions[ClusterView]:
-    """Ask all that makes a view of the cluster, with partitions of the topics that are chosen.
+    """Ask for everything that a view of the cluster has, with the partitions of the selected topics.
 
-    What one broker knows is asked first, and last what the controllers are asked through it: they may not answer.
-    Raises KafkaError where brokers or topics are not told, and where no topic has a name that was asked for.
+    Asks first what every broker knows, and last what a broker forwards to the controllers: they may not answer.
+    Raises KafkaError if brokers or topics cannot be listed, or if no topic has a requested name.
     """
     gaps: list[Gap] = []
     cluster = yield from _cluster(gaps)
@@ -86,10 +86,10 @@ def _cluster(gaps: list[Gap]) -> Questions[DescribedCluster]:
             brokers={broker.id: DescribedBroker(broker, None) for broker in metadata.brokers.values()},
         )
     if cluster.error is ErrorCode.MISMATCHED_ENDPOINT_TYPE:
-        raise error_for(cluster.error, "a controller's listener was asked; name those of brokers")
+        raise error_for(cluster.error, "this is a controller's listener; use brokers' addresses")
     raise_for(cluster.error, _said("DescribeCluster", cluster.error_message))
     if any(broker.is_fenced is None for broker in cluster.brokers.values()):
-        gaps.append(Gap(Aspect.FENCED, "brokers tell of them since Kafka 4.0", is_failure=False))
+        gaps.append(Gap(Aspect.FENCED, "brokers report them since Kafka 4.0", is_failure=False))
     return cluster
 
 
@@ -126,13 +126,13 @@ def _paged_topics() -> Questions[dict[str, TopicMetadata]]:
 
 def _without_end(cursor: Cursor) -> MalformedResponseError:
     return MalformedResponseError(
-        "DescribeTopicPartitions: a page has nothing that was not in those before it, and yet the next one is to begin "
-        f"at {TopicPartition(cursor.topic, cursor.partition)}: there would be no end; name another broker"
+        "DescribeTopicPartitions: a page has nothing that the pages before it lacked, yet its cursor points to "
+        f"{TopicPartition(cursor.topic, cursor.partition)}: this would never end; try another broker"
     )
 
 
 def _min_isr(topics: Sequence[str], gaps: list[Gap]) -> Questions[Mapping[str, int]]:
-    """Ask what holds for topics; those of which it is not told are left out."""
+    """Ask for topics' settings; topics whose settings are not returned are left out."""
     known: dict[str, int] = {}
     refused: dict[str, ErrorCode] = {}
     for start in range(0, len(topics), TOPICS_AT_ONCE):
@@ -159,14 +159,14 @@ def _min_isr(topics: Sequence[str], gaps: list[Gap]) -> Questions[Mapping[str, i
 def _controllers(
     gaps: list[Gap],
 ) -> Questions[tuple[QuorumView | None, Mapping[TopicPartition, PartitionReassignment]]]:
-    """Ask what brokers hand on to a controller; once it has not answered, nothing more is asked."""
+    """Ask what brokers forward to a controller; after it failed to answer once, ask nothing more."""
     quorum = None
     reassignments: Mapping[TopicPartition, PartitionReassignment] = {}
     try:
         quorum = yield from _quorum(gaps)
         reassignments = yield from _reassignments(gaps)
     except RequestTimedOutError as error:
-        reason = f"{error.address}: no answer within {error.seconds:g} s; does a controller run?"
+        reason = f"{error.address}: no answer within {error.seconds:g} s; is a controller running?"
         silent = {Aspect.QUORUM, Aspect.REASSIGNMENTS} - {gap.aspect for gap in gaps}
         silent -= {Aspect.QUORUM} if quorum else set()
         gaps.extend(Gap(aspect, reason, is_failure=True) for aspect in sorted(silent))
@@ -207,7 +207,7 @@ def _reassignments(gaps: list[Gap]) -> Questions[Mapping[TopicPartition, Partiti
 def _ensure_found(chosen: PartitionFilter, topics: Sequence[str]) -> None:
     for pattern in chosen.topics:
         if not any(map(pattern.fullmatch, topics)):
-            raise error_for(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"no topic is called {pattern.pattern}")
+            raise error_for(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"no topic is named {pattern.pattern}")
 
 
 def _has_no_quorum(gaps: list[Gap]) -> bool:

@@ -1,4 +1,4 @@
-"""Asks a cluster how it stands: the thin shell around `ask_for_view`."""
+"""Reads the state of a cluster: the thin shell around `ask_for_view`."""
 
 from collections.abc import Callable
 from typing import Any
@@ -13,16 +13,16 @@ _EVERYTHING = PartitionFilter()
 
 
 def read_cluster(client: ClusterClient, chosen: PartitionFilter = _EVERYTHING) -> ClusterView:
-    """Ask any broker for a view of the cluster, with the partitions that are chosen.
+    """Ask any broker for a view of the cluster, with the selected partitions.
 
-    Raises NoBrokerError and what else connections raise, and KafkaError where a broker does not tell of brokers or
-    topics. What else is not told, `gaps` says.
+    Raises NoBrokerError and other errors of connections, and KafkaError if a broker does not list brokers or
+    topics. Whatever else is missing is named in `gaps`.
     """
     return answered(ask_for_view(chosen), client.ask).showing(chosen)
 
 
 def answered(questions: Questions[ClusterView], ask: Callable[[Any], Any]) -> ClusterView:
-    """Ask one question after the other; which are not understood, or not answered in time, the questions are told."""
+    """Send one request after the other; throw UnsupportedVersionError and RequestTimedOutError into `questions`."""
     try:
         request = next(questions)
         while True:

@@ -1,4 +1,4 @@
-"""A cluster as it tells of itself: its brokers, its quorum of controllers, and its partitions."""
+"""A cluster as it describes itself: its brokers, its quorum of controllers, and its partitions."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -13,7 +13,7 @@ from replication.protocol.addresses import Address
 
 
 class Aspect(StrEnum):
-    """What a cluster may not tell, for its age or because the user may not know."""
+    """What a cluster may not return, because of its version or for lack of permission."""
 
     FENCED = "fenced brokers"
     ELR = "eligible leader replicas"
@@ -24,12 +24,12 @@ class Aspect(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Gap:
-    """Why an aspect is not known, or not of all partitions."""
+    """Why an aspect is not known, or not for all partitions."""
 
     aspect: Aspect
     reason: str
     is_failure: bool
-    """Whether it was refused or not answered; otherwise no broker of that version can tell."""
+    """Whether it was refused or not answered; otherwise brokers of that version cannot return it."""
 
     def __str__(self) -> str:
         return f"not known: {self.aspect}: {self.reason}"
@@ -43,11 +43,11 @@ class BrokerView:
     address: Address
     rack: str | None = None
     is_fenced: bool | None = None
-    """Whether it may neither lead nor be in sync; None where it is not told."""
+    """Whether it may neither lead nor be in sync; None if not known."""
     leaders: int = 0
     """How many partitions it leads."""
     replicas: int = 0
-    """How many partitions it is to hold."""
+    """How many partitions it is a replica of."""
 
     def as_json(self) -> Mapping[str, Any]:
         """Return what can be written as JSON."""
@@ -64,18 +64,18 @@ class BrokerView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterView:
-    """All that was told. It was not all seen at one moment: a cluster changes while it is asked."""
+    """All that was returned. It is not a snapshot of one moment: a cluster changes between the requests."""
 
     cluster_id: str
     controller_id: int | None = None
-    """The controller, or -1, where ZooKeeper keeps the metadata; None where a quorum does."""
+    """The controller, or -1, with ZooKeeper; None with KRaft."""
     quorum: QuorumView | None = None
     brokers: tuple[BrokerView, ...] = ()
     partitions: tuple[PartitionView, ...] = ()
     gaps: tuple[Gap, ...] = ()
 
     def showing(self, chosen: PartitionFilter) -> Self:
-        """Return the same with those partitions only that are chosen."""
+        """Return the same view with only the selected partitions."""
         return replace(self, partitions=tuple(filter(chosen.keeps, self.partitions)))
 
     @property
@@ -85,12 +85,12 @@ class ClusterView:
 
     @property
     def has_troubled_partitions(self) -> bool:
-        """Whether somebody should look after a partition."""
+        """Whether a partition needs attention."""
         return not TROUBLES.isdisjoint(self.conditions)
 
     @property
     def has_troubles(self) -> bool:
-        """Whether somebody should look after a partition, a broker or the quorum."""
+        """Whether a partition, a broker or the quorum needs attention."""
         return (
             self.has_troubled_partitions
             or any(broker.is_fenced for broker in self.brokers)

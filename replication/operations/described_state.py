@@ -1,4 +1,4 @@
-"""The state that a controller would decide from, as far as a cluster tells it to clients."""
+"""The state that a controller decides from, as far as a cluster returns it to clients."""
 
 from collections.abc import Iterable, Iterator
 from itertools import groupby
@@ -21,15 +21,15 @@ from replication.operations.cluster_view import BrokerView, ClusterView
 from replication.operations.partition_view import PartitionView
 
 _WORKING: Final = UUID(int=1 << 100)
-"""Stands for all directories of a broker that it can use."""
+"""Stands for all online directories of a broker."""
 _FAILED: Final = UUID(int=2 << 100)
-"""Stands for those that it cannot use."""
+"""Stands for its offline directories."""
 
 
 def described_state(view: ClusterView) -> ClusterState:
-    """Return a state from which elections go as they would in the cluster.
+    """Return a state from which elections have the same results as in the cluster.
 
-    Clients are not told of brokers that are about to shut down: they count as able to lead.
+    Clients cannot see which brokers are about to shut down: these count as able to lead.
     """
     state = ClusterState()
     for offset, record in enumerate(_records(view)):
@@ -71,7 +71,7 @@ def _topic(name: str, topic_id: UUID, partitions: list[PartitionView]) -> Iterat
 
 
 def _min_isr(partitions: Iterable[PartitionView]) -> int:
-    """Return the setting; where it is not told, one by which no replica ceases to be eligible."""
+    """Return the setting; if it is not known, one with which no replica stops being eligible."""
     return max(partition.min_isr or len(partition.replicas) or 1 for partition in partitions)
 
 

@@ -28,7 +28,7 @@ def read_election_data(path: Path) -> tuple[TopicPartition, ...]:
 
 
 def parse_election_data(text: str) -> tuple[TopicPartition, ...]:
-    """Read what stands in such a file; other fields are passed over. Raises ToolError."""
+    """Read the contents of such a file; other fields are ignored. Raises ToolError."""
     document = _object(_parsed(text))
     if PARTITIONS not in document:
         raise ToolError('Replica election data is missing "partitions" field')
@@ -39,30 +39,30 @@ def parse_election_data(text: str) -> tuple[TopicPartition, ...]:
 
 
 class _Missing:
-    """What Jackson reads where there is nothing but blanks."""
+    """What Jackson reads if there is only whitespace."""
 
 
 def _parsed(text: str) -> Any:
-    """Return the first JSON value; what follows it does not matter."""
+    """Return the first JSON value; what follows it is ignored."""
     start = len(text) - len(text.lstrip(_BLANKS))
     if text and start == len(text):
         return _Missing()
     try:
         value, end = _DECODER.raw_decode(text, start)
     except (ValueError, RecursionError) as error:
-        raise ToolError("Replica election data is empty", f"it is no JSON: {error}") from error
+        raise ToolError("Replica election data is empty", f"it is not JSON: {error}") from error
     if _runs_on(text[start:end], text[end : end + 1]):
-        raise ToolError("Replica election data is empty", f"it is no JSON: {text[end]!r} follows {text[start:end]}")
+        raise ToolError("Replica election data is empty", f"it is not JSON: {text[end]!r} follows {text[start:end]}")
     return value
 
 
 def _runs_on(value: str, follower: str) -> bool:
-    """Whether a number or a word goes on as neither can."""
+    """Whether a number or a word continues with a character that neither can have."""
     return value[-1] not in '"]}' and follower not in ("", *_BLANKS)
 
 
 def _no_number(name: str) -> Any:
-    raise ValueError(f"{name} is no number")
+    raise ValueError(f"{name} is not a number")
 
 
 _DECODER: Final = json.JSONDecoder(parse_constant=_no_number)
@@ -101,12 +101,12 @@ def _unexpected(expected: str, value: Any) -> ToolError:
     try:
         received = _written(value)
     except RecursionError:
-        received = "what is nested too deeply to be shown"
+        received = "a value that is nested too deeply to be shown"
     return ToolError(f"Expected {expected}, received {received}")
 
 
 def _written(value: Any) -> str:
-    """Write JSON as Jackson does: without blanks, and doubles as Java does."""
+    """Write JSON as Jackson does: without whitespace, and doubles as Java does."""
     match value:
         case _Missing():
             return ""
@@ -121,7 +121,7 @@ def _written(value: Any) -> str:
 
 
 def _double(value: float) -> str:
-    """Write a double as Java's Double.toString, and what is too large for one in quotes."""
+    """Write a double as Java's Double.toString does, and a number too large for one in quotes."""
     if value in (float("inf"), float("-inf")):
         return '"Infinity"' if value > 0 else '"-Infinity"'
     low, high = _PLAIN_DOUBLES

@@ -1,4 +1,4 @@
-"""What elections would do, by the controller's own rules."""
+"""What elections would do, according to the controller's own rules."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -14,18 +14,18 @@ from replication.protocol.error_code import ErrorCode
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ElectionForecast:
-    """What would become of one partition. Brokers are told by id, None is nobody."""
+    """The result of an election of one partition. Brokers are given by id; None means no leader."""
 
     partition: TopicPartition
     error: ErrorCode
     message: str | None
     leader: int | None = None
-    """Who leads now."""
+    """The current leader."""
     would_lead: int | None = None
     replicas: tuple[int, ...] = ()
-    """Who is to hold it."""
+    """The replicas."""
     isr: tuple[int, ...] = ()
-    """Who would be in sync."""
+    """The replicas that would be in sync."""
     is_unclean: bool = False
     """Whether the new leader may lack records that were committed: it was neither in sync nor eligible."""
 
@@ -51,7 +51,7 @@ class ElectionForecast:
 def forecast(
     cluster: ClusterState, election_type: ElectionType, partitions: Iterable[TopicPartition] | None
 ) -> list[ElectionForecast]:
-    """Say what elections for partitions would do; for all (None), of those that need one."""
+    """Return what elections of these partitions would do; with None, of all that need one."""
     decision = elect_leaders(cluster, election_type, partitions)
     changes = {
         PartitionKey(record.topic_id, record.partition_id): record

@@ -1,4 +1,4 @@
-"""What an unclean election would lose: worked out from the log directories of brokers."""
+"""What an unclean election would lose, computed from the log directories of brokers."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -19,31 +19,31 @@ _MIN_REPLICAS: Final = 2
 
 
 def ensure_of_cluster(arguments: Iterable[str], cluster_id: str) -> None:
-    """Raise ToolError where an `[ID=]DIR` argument is a directory of another cluster, by its meta.properties."""
+    """Raise ToolError if an `[ID=]DIR` argument is a directory of another cluster, according to its meta.properties."""
     for _, path in map(_split, arguments):
         try:
             found = MetaProperties.read(path / META_PROPERTIES_NAME).cluster_id
         except FileNotFoundError:
             continue
         if found is not None and found != cluster_id:
-            raise ToolError(f"{path}: it belongs to cluster {found}, and elections are held in {cluster_id}")
+            raise ToolError(f"{path}: it belongs to cluster {found}, but the elections are in {cluster_id}")
 
 
 @dataclass(frozen=True, slots=True)
 class ElectionLosses:
-    """What the other replicas of a partition truncate under its new leader, as far as their copies tell."""
+    """What the other replicas of a partition truncate under its new leader, as far as their copies show."""
 
     foreseen: ElectionForecast
     advice: Advice | None
-    """How the copies compare; None where fewer than two can be compared."""
+    """How the copies compare; None if fewer than two can be compared."""
     not_compared: tuple[int, ...]
     """The replicas that have no copy here."""
 
     @classmethod
     def of(cls, foreseen: ElectionForecast, copies: Sequence[Replica], on_error: OnError) -> "ElectionLosses":
-        """Compare the copies that the partition's replicas have; `on_error` is told of those that cannot be.
+        """Compare the copies of the partition's replicas; `on_error` is called for those that cannot be compared.
 
-        What a broker holds that is no replica is left aside: it can neither lead nor truncate.
+        Copies of brokers that are not replicas are ignored: they can neither lead nor truncate.
         """
         partition = foreseen.partition
         held = holding((copy for copy in copies if int(copy.name) in foreseen.replicas), partition)
@@ -57,13 +57,13 @@ class ElectionLosses:
 
     @property
     def leader(self) -> Standing | None:
-        """How the new leader's copy stands among the others; None where it was not compared."""
+        """How the new leader's copy compares with the others; None if it was not compared."""
         standings = self.advice.replicas if self.advice else ()
         return next((each for each in standings if each.replica == str(self.foreseen.would_lead)), None)
 
     @property
     def recommended(self) -> int | None:
-        """The preferred leader by epochs; the new leader itself, where none truncates. None where it is not known."""
+        """The recommended leader by epochs; the new leader itself if no replica truncates. None if not known."""
         if self.advice is None or self.leader is None:
             return None
         loses = any(loss.records_lost for loss in self.leader.lost.values())
@@ -84,14 +84,14 @@ class ElectionLosses:
 
 
 def open_log_directories(arguments: Sequence[str], on_error: OnError) -> list[Replica]:
-    """Open `[ID=]DIR` arguments as replicas that are called by their brokers' ids; a broker may have several disks.
+    """Open `[ID=]DIR` arguments as replicas named by their brokers' ids; a broker may have several disks.
 
-    Without an ID it is read from the directory's meta.properties. Raises ToolError where none is told, where there are
-    fewer than two brokers, or two copies of a partition of one broker, and what else `open_named_replicas` raises.
+    Without an ID it is read from the directory's meta.properties. Raises ToolError if none is known, if there are
+    fewer than two brokers, or two copies of a partition on one broker, and the errors of `open_named_replicas`.
     """
     directories = [_parsed(argument) for argument in arguments]
     if len({broker_id for broker_id, _ in directories}) < _MIN_REPLICAS:
-        raise ToolError("Option log-dir is needed for two brokers or more: what is lost shows only in comparison")
+        raise ToolError("Option log-dir is needed for at least two brokers: losses are found by comparing their copies")
     opened = open_named_replicas([path for _, path in directories], on_error=on_error)
     replicas: dict[int, Replica] = {}
     for (broker_id, path), disk in zip(directories, opened, strict=True):
@@ -101,10 +101,10 @@ def open_log_directories(arguments: Sequence[str], on_error: OnError) -> list[Re
 
 
 def _joined(one: Replica, other: Replica, path: Path) -> Replica:
-    """Return what two disks of one broker hold together; `path` is the other's. Raises ToolError."""
+    """Return what two disks of one broker hold together; `path` is the second disk. Raises ToolError."""
     if twice := sorted(one.held & other.held):
         raise ToolError(
-            f"{path}: broker {one.name} has another directory that holds {twice[0]}; name one copy of each of its disks"
+            f"{path}: broker {one.name} has another directory that holds {twice[0]}; give only one copy of each disk"
         )
     return replace(one, partitions={**one.partitions, **other.partitions}, left_out=one.left_out | other.left_out)
 
@@ -120,7 +120,7 @@ def _parsed(argument: str) -> tuple[int, Path]:
             raise ToolError(f"{path}: no such directory") from error
         broker_id = None
     if broker_id is None:
-        raise ToolError(f"{path}: no {META_PROPERTIES_NAME} tells whose it is; write ID={path}")
+        raise ToolError(f"{path}: it has no {META_PROPERTIES_NAME} that names its broker; write ID={path}")
     return broker_id, path
 
 

@@ -1,4 +1,4 @@
-"""What `kafka-leader-election` is told, with all that it refuses (Kafka: LeaderElectionCommandOptions)."""
+"""The options of `kafka-leader-election`, with all checks (Kafka: LeaderElectionCommandOptions)."""
 
 import os
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 BOOTSTRAP: Final = "bootstrap-server"
 OUR_BOOTSTRAP: Final = "bootstrap"
-"""The same in short, as our other commands call it."""
+"""The short name, as in the other commands."""
 ELECTION_TYPE: Final = "election-type"
 TOPIC: Final = "topic"
 PARTITION: Final = "partition"
@@ -56,7 +56,7 @@ class ElectionOptions:
 
     @classmethod
     def of(cls, options: ToolOptions) -> "ElectionOptions":
-        """Take what was given. Raises ToolError, of several faults for the one that Kafka's tool finds first."""
+        """Parse the arguments. Raises ToolError; of several faults, for the one that Kafka's tool finds first."""
         _refuse_incomplete(options)
         _refuse_two_configurations(options)
         _refuse_unclear_choice(options)
@@ -111,7 +111,7 @@ def _election_type(text: str) -> "ElectionType":
 
 
 def _topic(text: str) -> str:
-    """Return a name that can be sent: bytes that are no text are replaced, as Java does."""
+    """Return a name that can be sent: bytes that are not UTF-8 are replaced, as in Java."""
     return os.fsencode(text).decode(errors="replace")
 
 

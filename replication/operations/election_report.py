@@ -1,4 +1,4 @@
-"""What became of elections, in the words of `kafka-leader-election`."""
+"""The results of elections, in the wording of `kafka-leader-election`."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ class ElectionReport:
 
     @property
     def not_needed(self) -> list[TopicPartition]:
-        """The partitions that were as they should be."""
+        """The partitions that needed no election."""
         return self._with(ErrorCode.ELECTION_NOT_NEEDED)
 
     @property
@@ -52,7 +52,7 @@ class ElectionReport:
 
     @property
     def complaint(self) -> str:
-        """The tool's line for the error stream; empty where nothing failed."""
+        """The tool's line for the error stream; empty if nothing failed."""
         return f"{len(self.failed)} replica(s) could not be elected" if self.failed else ""
 
     def as_json(self) -> Mapping[str, Any]:

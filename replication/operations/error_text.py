@@ -17,7 +17,7 @@ _MESSAGES: Final[Mapping[ErrorCode, str]] = {
     ErrorCode.PREFERRED_LEADER_NOT_AVAILABLE: "The preferred leader was not available.",
     ErrorCode.ELIGIBLE_LEADERS_NOT_AVAILABLE: "Eligible topic partition leaders are not available.",
 }
-"""What the errors that elections end with say where the broker adds nothing."""
+"""The messages of the errors of elections, if the broker sends none."""
 
 
 def error_text(code: ErrorCode, message: str | None = None) -> str:

@@ -1,4 +1,4 @@
-"""Elections on a cluster that runs: asked for again and again until somebody answers, as Kafka's admin client does."""
+"""Elections on a running cluster: requested until a broker answers, as Kafka's admin client does."""
 
 import socket
 import time
@@ -38,11 +38,11 @@ _TRANSIENT: Final = (
     RequestTimedOutError,
     UnknownBrokerError,
 )
-"""What may be better soon: a broker starts, another one takes over."""
+"""Errors that may pass soon: a broker is starting, or another one takes over."""
 
 
 def bootstrap_addresses(text: str) -> tuple[Address, ...]:
-    """Read the addresses of brokers. Raises ToolError where one is none, or no host is known."""
+    """Parse the addresses of brokers. Raises ToolError if one is invalid, or if no host can be resolved."""
     try:
         addresses = parse_addresses(text)
     except InvalidAddressError as error:
@@ -69,8 +69,8 @@ def hold_elections(
 ) -> ElectLeadersResponse:
     """Have the controller elect leaders, within the request's time-out for all attempts together.
 
-    After each attempt that fails it waits, twice as long as before, up to a second (KIP-580). Raises ToolError where
-    nobody answers in time or the request is refused as a whole, and ReplicationError where it is no use to try again.
+    After each failed attempt it waits, twice as long as before, up to a second (KIP-580). Raises ToolError if
+    no broker answers in time or the request is refused as a whole, and ReplicationError if a retry cannot help.
     """
     deadline = Deadline(request.timeout_ms / 1000)
     back_off = BackOff()
@@ -92,7 +92,7 @@ def _ask_controller(client: ClusterClient, request: ElectLeadersRequest, deadlin
     try:
         controller = client.connection_to(client.metadata().controller_id)
     except UnsupportedVersionError as error:
-        raise ToolError(NO_BROKER, f"{error}; a controller's listener? name those of brokers") from error
+        raise ToolError(NO_BROKER, f"{error}; if this is a controller's listener, use brokers' addresses") from error
     left_ms = max(1, int(deadline.left() * 1000))
     answer_within = min(left_ms, client.settings.request_timeout_ms)
     return controller.ask(replace(request, timeout_ms=left_ms), answer_within)
@@ -112,5 +112,5 @@ def accepted(response: ElectLeadersResponse) -> ElectLeadersResponse:
 
 
 def timed_out(cause: ReplicationError | None) -> ToolError:
-    """Return what is said where no answer came in time."""
+    """Return the error if no answer came in time."""
     return ToolError(TIMED_OUT, str(cause or "the controller did not decide in time"), on_output_too=True)

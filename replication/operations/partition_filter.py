@@ -9,12 +9,12 @@ from replication.operations.partition_view import Condition, PartitionView
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartitionFilter:
-    """Chooses partitions by topic and by condition."""
+    """Selects partitions by topic and by condition."""
 
     topics: tuple[re.Pattern[str], ...] = ()
-    """Any of them matches the whole name; empty: all topics."""
+    """One of these must match the whole name; empty: all topics."""
     conditions: frozenset[Condition] = frozenset()
-    """Any of them is so; empty: whatever is so."""
+    """One of these must be the case; empty: any or none."""
     without_internal: bool = False
 
     @classmethod

@@ -1,4 +1,4 @@
-"""A partition as a cluster tells of it, and what is to be said of its state."""
+"""A partition as a cluster describes it, and the conditions that it is in."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -13,18 +13,18 @@ NO_LEADER: Final = -1
 
 
 class Condition(StrEnum):
-    """What may be so of a partition; the meanings are those of `kafka-topics --describe`."""
+    """A condition that a partition may be in; the meanings are those of `kafka-topics --describe`."""
 
     UNAVAILABLE = "unavailable"
-    """Nobody leads: it is offline."""
+    """No leader: it is offline."""
     UNDER_MIN_ISR = "under-min-isr"
-    """Nobody leads, or fewer are in sync than `min.insync.replicas`: producers with acks=all are refused."""
+    """No leader, or fewer replicas in sync than `min.insync.replicas`: producers with acks=all are refused."""
     AT_MIN_ISR = "at-min-isr"
-    """As many are in sync as `min.insync.replicas`: the next that falls behind stops producers with acks=all."""
+    """As many in sync as `min.insync.replicas`: if one more falls behind, producers with acks=all are refused."""
     UNDER_REPLICATED = "under-replicated"
-    """Fewer are in sync than there are to be; what a reassignment adds does not count."""
+    """Fewer in sync than there are replicas; those that a reassignment adds do not count."""
     OFF_PREFERRED = "off-preferred"
-    """Another than the first replica leads."""
+    """A replica other than the first leads."""
     REASSIGNING = "reassigning"
     """Replicas are being added or removed."""
 
@@ -32,17 +32,17 @@ class Condition(StrEnum):
 TROUBLES: Final = frozenset(
     {Condition.UNAVAILABLE, Condition.UNDER_MIN_ISR, Condition.UNDER_REPLICATED, Condition.OFF_PREFERRED}
 )
-"""The conditions that somebody should look after. A topic may be made such that it is at its minimum when all is well,
+"""The conditions that need attention. A topic may be configured to be at its minimum when all is well,
 and reassignments end by themselves."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartitionView:
-    """A partition as one broker tells of it. Replicas are broker ids."""
+    """A partition as one broker describes it. Replicas are broker ids."""
 
     partition: TopicPartition
     topic_id: UUID | None = None
-    """None where brokers tell none (before Kafka 2.8)."""
+    """None if brokers return none (before Kafka 2.8)."""
     is_internal: bool = False
     leader: int = NO_LEADER
     leader_epoch: int = -1
@@ -50,40 +50,40 @@ class PartitionView:
     """The preferred leader first."""
     isr: tuple[int, ...] = ()
     elr: tuple[int, ...] | None = None
-    """Not in sync, yet known to have all that is committed (KIP-966); None where it is not told."""
+    """Not in sync, yet known to have all that is committed (KIP-966); None if not known."""
     last_known_elr: tuple[int, ...] | None = None
     offline_replicas: tuple[int, ...] = ()
     """On brokers that are down, or on failed disks."""
     adding: tuple[int, ...] = ()
-    """What a reassignment that goes on adds."""
+    """Replicas that a reassignment in progress adds."""
     removing: tuple[int, ...] = ()
     min_isr: int | None = None
-    """`min.insync.replicas`; None where it is not told."""
+    """`min.insync.replicas`; None if not known."""
 
     @property
     def has_leader(self) -> bool:
-        """Whether anybody leads."""
+        """Whether there is a leader."""
         return self.leader != NO_LEADER
 
     @property
     def is_reassigning(self) -> bool:
-        """Whether a reassignment goes on (Kafka: isReassignmentInProgress)."""
+        """Whether a reassignment is in progress (Kafka: isReassignmentInProgress)."""
         return not {*self.replicas}.isdisjoint({*self.adding, *self.removing})
 
     @property
     def is_under_replicated(self) -> bool:
-        """Whether fewer are in sync than there are to be."""
+        """Whether fewer are in sync than there are replicas."""
         wanted = len(self.replicas) - (len(self.adding) if self.is_reassigning else 0)
         return wanted > len(self.isr)
 
     @property
     def is_off_preferred(self) -> bool:
-        """Whether another leads than the first replica."""
+        """Whether a replica other than the first leads."""
         return self.has_leader and self.replicas[:1] != (self.leader,)
 
     @property
     def conditions(self) -> tuple[Condition, ...]:
-        """All that is so of the partition. What depends on `min.insync.replicas` is left out where that is not told."""
+        """All conditions of the partition, without those that depend on `min.insync.replicas` if that is not known."""
         so = {
             Condition.UNAVAILABLE: not self.has_leader,
             Condition.UNDER_MIN_ISR: self.min_isr is not None and (not self.has_leader or len(self.isr) < self.min_isr),

@@ -1,4 +1,4 @@
-"""The quorum of controllers: who leads it, and how far each node is with the metadata log."""
+"""The quorum of controllers: who leads it, and how far each node has read the metadata log."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -9,24 +9,24 @@ from replication.protocol.messages.describe_quorum import QuorumReplica
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QuorumView:
-    """What the leader of the controllers tells (Kafka: QuorumInfo)."""
+    """What the active controller returns (Kafka: QuorumInfo)."""
 
     leader_id: int
-    """-1 where it is not known."""
+    """-1 if not known."""
     leader_epoch: int
     high_watermark: int
     voters: tuple[QuorumReplica, ...]
     """Controllers."""
     observers: tuple[QuorumReplica, ...]
-    """Brokers, and controllers without a vote. One that is gone stays among them for some minutes."""
+    """Brokers, and controllers without a vote. One that has stopped remains listed for some minutes."""
 
     @property
     def leader(self) -> QuorumReplica | None:
-        """The voter that leads; None where none does."""
+        """The voter that leads; None if there is no leader."""
         return next((each for each in self.voters if each.id == self.leader_id), None)
 
     def lag(self, replica: QuorumReplica) -> int | None:
-        """Return how many offsets a node is behind the leader; None where that is not known."""
+        """Return how many offsets a node is behind the leader; None if not known."""
         if self.leader is None or replica.log_end_offset < 0:
             return None
         return max(0, self.leader.log_end_offset - replica.log_end_offset)

@@ -1,18 +1,18 @@
-"""What Kafka's tools say when they cannot do it."""
+"""The errors of Kafka's tools."""
 
 from typing import Final
 
 from replication.errors import ReplicationError
 
 EXIT_FAILED: Final = 1
-"""The status with which Kafka's tools end, whatever went wrong."""
+"""The exit status of Kafka's tools after any error."""
 
 
 class ToolError(ReplicationError, ValueError):
     """The tool's own message; it goes to the error stream, and the tool ends with EXIT_FAILED."""
 
     def __init__(self, message: str, reason: str = "", *, on_output_too: bool = False) -> None:
-        """`reason` says what the tool's message leaves open, where Kafka prints a stack trace."""
+        """`reason` says what the tool's message leaves out, in place of Kafka's stack trace."""
         super().__init__("; ".join(filter(None, (message, reason))))
         self.message = message
         self.reason = reason

@@ -14,7 +14,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class ToolOptions:
-    """What was given, by the options' names; flags have no values. What is no option is passed over, as Kafka does."""
+    """The values given for each option; flags have none. Arguments that are not options are ignored, as by Kafka."""
 
     given: Mapping[str, tuple[str, ...]]
 
@@ -43,9 +43,9 @@ class ToolOptions:
         return self.given.get(name, ())
 
     def value(self, name: str, parse: Callable[[str], T]) -> T | None:
-        """Return the value of an option, None where it was not given.
+        """Return the value of an option, None if it was not given.
 
-        Raises what `parse` raises, and ToolError where the option was given twice.
+        Raises the errors of `parse`, and ToolError if the option was given twice.
         """
         values = [parse(text) for text in self.values(name)]
         if len(values) > 1:

@@ -1,4 +1,4 @@
-"""Where brokers listen, as people write it: `broker1:9092,[::1]:9092` (Kafka: bootstrap.servers)."""
+"""The addresses of brokers, as users write them: `broker1:9092,[::1]:9092` (Kafka: bootstrap.servers)."""
 
 import re
 from typing import NamedTuple
@@ -20,19 +20,19 @@ class Address(NamedTuple):
 
 
 def parse_addresses(text: str) -> tuple[Address, ...]:
-    """Read addresses with commas between them; InvalidAddressError names the one that is wrong.
+    """Parse comma-separated addresses. Raises InvalidAddressError, which names the invalid one.
 
     >>> parse_addresses("broker1:9092, [::1]:9093")
     (Address(host='broker1', port=9092), Address(host='::1', port=9093))
     """
     addresses = tuple(parse_address(part.strip()) for part in text.split(",") if part.strip())
     if not addresses:
-        raise InvalidAddressError(text, "it names no broker")
+        raise InvalidAddressError(text, "it is empty")
     return addresses
 
 
 def parse_address(text: str) -> Address:
-    """Read one address; InvalidAddressError says what is wrong with it."""
+    """Parse one address. Raises InvalidAddressError."""
     match = _HOST_AND_PORT.fullmatch(text)
     if match is None:
         raise InvalidAddressError(text, _fault(text))
@@ -44,7 +44,7 @@ def parse_address(text: str) -> Address:
 
 def _fault(text: str) -> str:
     if "://" in text:
-        return "a listener's name or a scheme does not belong here"
+        return "remove the listener's name or the scheme"
     if text.count(":") > 1 and not text.startswith("["):
         return "an IPv6 address needs brackets"
     if ":" not in text:

@@ -1,4 +1,4 @@
-"""What can go wrong between a client and a broker: the connection, the answer, and what the broker says."""
+"""Errors between a client and a broker: of the connection, of a response, and error codes in it."""
 
 from collections.abc import Iterable, Mapping
 from typing import Final
@@ -10,17 +10,17 @@ from replication.protocol.error_code import ErrorCode
 
 
 class InvalidAddressError(ReplicationError, ValueError):
-    """What was given is no host and port."""
+    """The text is not an address of a host and port."""
 
     def __init__(self, text: str, fault: str) -> None:
         super().__init__(
-            f"{text!r} is no address: {fault}; write host:port, with commas between several and IPv6 in brackets, such "
+            f"{text!r} is not an address: {fault}; write host:port, separated by commas, and IPv6 in brackets, such "
             "as broker1:9092,[::1]:9092"
         )
 
 
 class InvalidSettingsError(ReplicationError, ValueError):
-    """Settings that contradict one another, or files in them that cannot be used."""
+    """Settings contradict each other, or name files that cannot be used."""
 
 
 # The connection
@@ -36,17 +36,17 @@ class ConnectionFailedError(ReplicationError, ConnectionError):
 
 
 class NoBrokerError(ReplicationError, ConnectionError):
-    """None of the addresses leads to a broker."""
+    """No broker answers at any of the addresses."""
 
     def __init__(self, errors: Mapping[object, Exception]) -> None:
-        """Name why, by address."""
+        """Take the reason by address."""
         self.errors = dict(errors)
         told = "; ".join(_reason(address, error) for address, error in errors.items())
         super().__init__(f"no broker answers: {told}")
 
 
 class UnknownBrokerError(ReplicationError, LookupError):
-    """The cluster's metadata does not name this broker: it is down, or was never there."""
+    """The cluster's metadata does not name this broker: it is down, or does not exist."""
 
     def __init__(self, broker_id: int, known: Iterable[int]) -> None:
         self.broker_id = broker_id
@@ -55,7 +55,7 @@ class UnknownBrokerError(ReplicationError, LookupError):
 
 
 class ConnectionClosedError(ReplicationError, ConnectionError):
-    """The connection is gone: closed by the broker, by the network or on this side."""
+    """The connection was closed, by the broker, by the network or on this side."""
 
     def __init__(self, address: object, reason: str) -> None:
         self.address = address
@@ -72,7 +72,7 @@ class CertificateRefusedError(ReplicationError, ConnectionError):
 
 
 class AuthenticationFailedError(ReplicationError, PermissionError):
-    """The broker refuses our password, or does not prove to know it (Kafka: SaslAuthenticationException)."""
+    """The broker refuses the password, or does not prove that it knows it (Kafka: SaslAuthenticationException)."""
 
     def __init__(
         self,
@@ -88,13 +88,13 @@ class AuthenticationFailedError(ReplicationError, PermissionError):
 
 
 class RequestTimedOutError(ReplicationError, TimeoutError):
-    """No answer came in time."""
+    """No response came in time."""
 
     def __init__(self, address: object, asked: str, seconds: float) -> None:
         self.address = address
         self.seconds = seconds
         super().__init__(
-            f"{address}: no answer to {asked} within {seconds:g} s; is this a Kafka listener, and does it expect TLS?"
+            f"{address}: no response to {asked} within {seconds:g} s; is this a Kafka listener, and does it expect TLS?"
         )
 
 
@@ -102,23 +102,23 @@ class RequestTimedOutError(ReplicationError, TimeoutError):
 
 
 class MalformedResponseError(ReplicationError, ValueError):
-    """What came is not the answer that the protocol prescribes."""
+    """A response does not conform to the protocol."""
 
 
 class MalformedRequestError(ReplicationError, ValueError):
-    """What came is not a request that the protocol prescribes (Kafka: InvalidRequestException)."""
+    """A request does not conform to the protocol (Kafka: InvalidRequestException)."""
 
 
 class UnsupportedRequestError(ReplicationError, NotImplementedError):
-    """What came is a request that cannot be answered here: of another API or version, or about something else."""
+    """A request cannot be answered here: its API, version or subject is not supported."""
 
 
 class InvalidMessageError(ReplicationError, ValueError):
-    """A message holds what its bytes cannot say: a number too large, or a field that the version lacks."""
+    """A message cannot be encoded: a number is too large, or the version lacks a field."""
 
 
 class UnsupportedVersionError(ReplicationError, NotImplementedError):
-    """There is no version of an API that both sides speak, or none that can say what is asked."""
+    """Both sides support no common version of an API, or none that can express the request."""
 
     def __init__(self, api: str, ours: range, theirs: range | None, address: object = None) -> None:
         self.api = api
@@ -126,7 +126,7 @@ class UnsupportedVersionError(ReplicationError, NotImplementedError):
         self.theirs = theirs
         told = f"versions {_span(theirs)}" if theirs else "none"
         super().__init__(
-            f"{address or 'the broker'}: {api} is answered in {told}, this request can be made in {_span(ours)}"
+            f"{address or 'the broker'}: {api} is supported in {told}, this request can be sent in {_span(ours)}"
         )
 
 
@@ -144,7 +144,7 @@ def _reason(address: object, error: Exception) -> str:
 
 
 class KafkaError(ReplicationError, RuntimeError):
-    """An error code in an answer (Kafka: ApiException and its subclasses)."""
+    """An error code in a response (Kafka: ApiException and its subclasses)."""
 
     def __init__(self, code: ErrorCode, message: str = "") -> None:
         self.code = code
@@ -156,23 +156,23 @@ class KafkaError(ReplicationError, RuntimeError):
 
 
 class OffsetNotInLogError(KafkaError):
-    """OFFSET_OUT_OF_RANGE: the offset lies before the leader's log start or past its end."""
+    """OFFSET_OUT_OF_RANGE: the offset is before the leader's log start or after its end."""
 
 
 class UnknownTopicOrPartitionError(KafkaError):
-    """UNKNOWN_TOPIC_OR_PARTITION: the broker does not know it, yet or any more."""
+    """UNKNOWN_TOPIC_OR_PARTITION: the broker does not know it, not yet or no longer."""
 
 
 class NotLeaderOrFollowerError(KafkaError):
-    """NOT_LEADER_OR_FOLLOWER: somebody else leads by now."""
+    """NOT_LEADER_OR_FOLLOWER: another broker leads."""
 
 
 class FencedLeaderEpochError(KafkaError):
-    """FENCED_LEADER_EPOCH: the leader leads in a later epoch than the request says (KIP-320)."""
+    """FENCED_LEADER_EPOCH: the leader's epoch is later than the request's (KIP-320)."""
 
 
 class UnknownLeaderEpochError(KafkaError):
-    """UNKNOWN_LEADER_EPOCH: the broker has not heard yet of the epoch that the request says (KIP-320)."""
+    """UNKNOWN_LEADER_EPOCH: the broker does not know the request's epoch yet (KIP-320)."""
 
 
 class FetchSessionError(KafkaError):
@@ -180,11 +180,11 @@ class FetchSessionError(KafkaError):
 
 
 class UnknownTopicIdError(KafkaError):
-    """UNKNOWN_TOPIC_ID: the topic was deleted, or the broker has not heard of it yet (KIP-516)."""
+    """UNKNOWN_TOPIC_ID: the topic was deleted, or the broker does not know it yet (KIP-516)."""
 
 
 class InconsistentTopicIdError(KafkaError):
-    """INCONSISTENT_TOPIC_ID: the broker's topic of this name is another one (KIP-516)."""
+    """INCONSISTENT_TOPIC_ID: the broker's topic of this name has another id (KIP-516)."""
 
 
 _CLASSES: Final[Mapping[ErrorCode, type[KafkaError]]] = {
@@ -202,11 +202,11 @@ _CLASSES: Final[Mapping[ErrorCode, type[KafkaError]]] = {
 
 
 def error_for(code: ErrorCode, message: str = "") -> KafkaError:
-    """Return the exception for an error code: `message` says what was asked of whom."""
+    """Return the exception for an error code: `message` says which request failed, and where."""
     return _CLASSES.get(code, KafkaError)(code, message)
 
 
 def raise_for(code: ErrorCode, message: str = "") -> None:
-    """Raise the exception for an error code, unless it says that there is no error."""
+    """Raise the exception for an error code, unless it is NONE."""
     if code is not ErrorCode.NONE:
         raise error_for(code, message)

@@ -1,4 +1,4 @@
-"""What keeps the quorum's metadata from being followed."""
+"""Errors of following the quorum's metadata."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -10,32 +10,32 @@ from replication.protocol.errors import KafkaError
 ADVICE: Final[Mapping[ErrorCode, str]] = {
     ErrorCode.INCONSISTENT_CLUSTER_ID: "compare cluster.id in meta.properties with the controller's",
     ErrorCode.CLUSTER_AUTHORIZATION_FAILED: "allow this user ClusterAction on the cluster",
-    ErrorCode.UNKNOWN_TOPIC_ID: "it keeps no metadata log; is it a broker's listener? name those of controllers",
+    ErrorCode.UNKNOWN_TOPIC_ID: "it keeps no metadata log; if it is a broker's listener, use controllers' addresses",
 }
-"""What to do where a controller refuses, whatever it was asked for."""
+"""What to do if a controller refuses a request."""
 
 
 class MetadataRefusedError(KafkaError):
-    """The controller that was asked does not tell the metadata; it is tried again."""
+    """The controller refuses to send the metadata; the request is retried."""
 
     def __init__(self, code: ErrorCode, controller: object) -> None:
         """Name where the controller listens."""
-        super().__init__(code, f"{controller}: the metadata is not told")
+        super().__init__(code, f"{controller}: the metadata is refused")
         self.args = (with_advice(self, ADVICE),)
 
 
 class MetadataDivergedError(ReplicationError, ValueError):
-    """The quorum's leader does not have metadata that was committed: it has lost its log, or is another cluster's."""
+    """The quorum's leader lacks committed metadata: it has lost its log, or belongs to another cluster."""
 
     def __init__(self, end_offset: int, epoch: int, leader: object) -> None:
-        """Name up to where the metadata was committed, and what the leader has instead."""
+        """Take where the committed metadata ends, and what the leader has instead."""
         super().__init__(
-            f"metadata was committed up to offset {end_offset:,} of epoch {epoch}, and the leader's log has only "
-            f"{leader}; do controllers run on empty directories? start the broker again to follow them anyway"
+            f"metadata was committed up to offset {end_offset:,} of epoch {epoch}, but the leader's log has only "
+            f"{leader}; do controllers run on empty directories? restart the broker to follow them anyway"
         )
 
 
 def with_advice(error: KafkaError, advice: Mapping[ErrorCode, str]) -> str:
-    """Return the error's message, and what to do where that is known."""
+    """Return the error's message, and what to do if that is known."""
     found = advice.get(error.code)
     return f"{error}; {found}" if found else str(error)

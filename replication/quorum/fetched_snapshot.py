@@ -48,7 +48,7 @@ class FetchedSnapshot:
         if response.position != at or not response.data or end > response.size or self._descriptor is None:
             raise MalformedResponseError(
                 f"of a snapshot of {response.size:,} bytes, {len(response.data):,} came for position "
-                f"{response.position:,}, and those from {at:,} on were asked for"
+                f"{response.position:,}, but those from {at:,} on were requested"
             )
         self._filesystem.write(self._descriptor, response.data)
         self._position = end

@@ -145,7 +145,7 @@ class FollowedMetadata:
         raise_for(response.error, "Fetch of the metadata")
         fetched = response.partitions.get(METADATA_PARTITION)
         if fetched is None:
-            raise MalformedResponseError("the answer to a Fetch of the metadata does not tell of it")
+            raise MalformedResponseError("the answer to a Fetch of the metadata does not contain it")
         other = other_leader(fetched, response.leaders)
         if other is not None:
             self._log, self._state = self._following(other.leader_epoch)

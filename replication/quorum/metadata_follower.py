@@ -28,10 +28,10 @@ _NOTHING: Final = PublishedImage(ClusterImage().frozen())
 
 
 class MetadataFollower(WorkerThread):
-    """Finds the quorum's leader through any of its controllers, and replays what is committed, until it is stopped.
+    """Finds the quorum's leader and replays committed metadata, until it is stopped.
 
-    Names the leader to `controller`. After `failure` nothing is replayed any more; all else is tried again. Any thread
-    may read what is `published`, without a lock.
+    It tells `controller` who leads. Errors are retried, except those that set `failure` and end it. Any thread may read
+    `published` without a lock.
     """
 
     PASSING: ClassVar[tuple[type[Exception], ...]] = (*WorkerThread.PASSING, LogStoreError)
@@ -45,9 +45,9 @@ class MetadataFollower(WorkerThread):
         observer: MetadataObserver,
         on_failure: Callable[[BaseException], object] = lambda _: None,
     ) -> None:
-        """`bootstrap` are controllers to begin with (Kafka: controller.quorum.bootstrap.servers); `start` begins.
+        """Create a follower; `start` starts its thread. `bootstrap`: Kafka's controller.quorum.bootstrap.servers.
 
-        `open_metadata` is called by the thread, which closes what it returns.
+        The thread calls `open_metadata`, and closes what that returns.
         """
         super().__init__("metadata-follower")
         self.failure: BaseException | None = None
@@ -68,21 +68,21 @@ class MetadataFollower(WorkerThread):
 
     @property
     def published(self) -> PublishedImage:
-        """What is committed, as far as it has come: a value that nothing changes any more."""
+        """The committed metadata that was replayed so far, as an immutable value."""
         return self._published
 
     @property
     def applied_offset(self) -> int:
-        """The highest offset that is in the image; -1 before the first."""
+        """The highest offset in the image; -1 before the first."""
         return self._published.applied_offset
 
     @contextmanager
     def image(self) -> Iterator[ClusterImage]:
-        """Give the image that is published now; `published` tells its offset too."""
+        """Give the image that is published now; `published` has its offset too."""
         yield self._published.image
 
     def wait_for(self, condition: Callable[[ClusterImage], bool], seconds: float) -> bool:
-        """Return whether the image is so, at once or within this time; False at the end of following too."""
+        """Wait until the image meets a condition; return whether it does. Returns early where following has ended."""
         with self._changed:
             self._changed.wait_for(
                 lambda: self._stopped.is_set() or self.failure is not None or condition(self._published.image), seconds

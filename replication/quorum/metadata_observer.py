@@ -1,16 +1,16 @@
-"""Hooks for whoever wants to know how the quorum's metadata is followed."""
+"""Hooks into the following of the quorum's metadata."""
 
 from replication.metadata.image_publisher import PublishedImage
 
 
 class MetadataObserver:
-    """Override what is of interest. Called by the thread that follows, which waits: be quick, and raise nothing."""
+    """Override the methods of interest. The following thread calls them and waits: return quickly, raise nothing."""
 
     def controller_changed(self, address: str) -> None:
-        """Hear that the controller at this address leads the quorum, for the first time or again."""
+        """Observe that the controller at this address was found to lead the quorum."""
 
     def metadata_interrupted(self, error: Exception) -> None:
-        """Hear that the metadata cannot be followed at the moment; that is tried again."""
+        """Observe a failure to follow the metadata; it is retried."""
 
     def metadata_published(self, published: PublishedImage) -> None:
-        """Hear that more is committed: the image as it is now, and what each batch has changed since the one before."""
+        """Observe newly committed metadata: the new image, and what each batch changed."""

@@ -21,6 +21,6 @@ def test_what_is_detached_is_refused_from_then_on() -> None:
     owned.detach()
     with pytest.raises(
         InheritedError,
-        match="this one is that of the process which forked this one: use it there, or open another one after the fork",
+        match="this one belongs to the process that forked this one: use it there, or open another one after the fork",
     ):
         owned._ensure_own()

@@ -1,1 +1,1 @@
-"""A broker's place among its cluster's: registered, alive, and leaving in order."""
+"""A broker's lifecycle in its cluster: registration, heartbeats, controlled shutdown."""

@@ -1,4 +1,4 @@
-"""A process's place among a cluster's brokers: registered, alive, and up to date with the metadata."""
+"""A process's membership of a cluster: registration, heartbeats, and the metadata."""
 
 import os
 from collections.abc import Collection, Iterable
@@ -25,15 +25,15 @@ _DEFAULT: Final = ClientSettings()
 
 
 class BrokerAgent:
-    """Registers with a KRaft quorum as a broker does, stays, and leaves in order. It serves no clients.
+    """Registers with a KRaft quorum as a broker does, sends heartbeats, and shuts down in order. Serves no clients.
 
     >>> with BrokerAgent("controller1:9093", BrokerIdentity.of(directories), BrokerSettings(listeners=...)) as broker:
     ...     broker.wait_until_caught_up(60)
     ...     broker.ready_to_unfence()
     ...     broker.wait_until_running(60)
 
-    Let nothing be led or followed before it is caught up: what the metadata says until then may be of a former life.
-    Each agent is one incarnation, and starts once. Any thread may call anything.
+    Do not lead or follow partitions before it has caught up: until then, the metadata may be from an earlier start.
+    Each agent is one incarnation, and starts once. Thread-safe.
     """
 
     def __init__(
@@ -46,10 +46,10 @@ class BrokerAgent:
         observer: LifecycleObserver | None = None,
         metadata_directory: str | os.PathLike[str] | None = None,
     ) -> None:
-        """Connect to nobody yet. `controllers` are some to begin with (Kafka: controller.quorum.bootstrap.servers).
+        """Connect later: `controllers` are the ones to try first (Kafka: controller.quorum.bootstrap.servers).
 
         `client_settings` say how their listener is protected. `metadata_directory` is where a copy of the metadata is
-        kept, from which the next start goes on (Kafka: metadata.log.dir); it is no directory of the broker's logs.
+        kept, from which the next start continues (Kafka: metadata.log.dir), apart from the broker's logs.
         Without one all metadata is fetched at each start. Raises InvalidAddressError.
         """
         self.identity = identity
@@ -65,7 +65,7 @@ class BrokerAgent:
             observer,
             self._metadata_failed,
         )
-        """What the cluster knows of itself."""
+        """The image of the cluster's metadata."""
         self._lifecycle = LifecycleThread(
             _registration(identity, settings, self.incarnation_id),
             BrokerLifecycle(
@@ -78,53 +78,53 @@ class BrokerAgent:
         )
 
     def start(self) -> None:
-        """Begin to register; `with` does so. Raises RuntimeError where it was started before."""
+        """Begin to register; `with` calls this. Raises RuntimeError if it was started before."""
         self._lifecycle.start()
         self.metadata.start()
 
     def wait_until_caught_up(self, seconds: float) -> None:
-        """Return once it is registered, and the metadata is replayed up to its own registration.
+        """Wait until it is registered, and the metadata is replayed up to its own registration.
 
-        Raises NotInTimeError; BrokerStoppedError where it could not register in the time that the settings allow, or
+        Raises NotInTimeError; BrokerStoppedError if it could not register in the time that the settings allow, or
         the metadata cannot be followed.
         """
         self._lifecycle.wait_for(BrokerState.RECOVERY, seconds)
 
     def ready_to_unfence(self) -> None:
-        """Say that logs are recovered and clients may come."""
+        """Report that logs are recovered and clients can be served."""
         self._lifecycle.ready_to_unfence()
 
     def wait_until_running(self, seconds: float) -> None:
-        """Return once the controller has unfenced it. Raises as `wait_until_caught_up` does."""
+        """Wait until the controller has unfenced it. Raises NotInTimeError and BrokerStoppedError."""
         self._lifecycle.wait_for(BrokerState.RUNNING, seconds)
 
     def directory_failed(self, directory_id: UUID) -> None:
-        """Tell the controller that a directory is offline: what it held is led elsewhere (KIP-858)."""
+        """Report a directory as offline to the controller, which moves its leaderships elsewhere (KIP-858)."""
         self._lifecycle.directory_failed(directory_id)
 
     def cordon(self, directory_ids: Collection[UUID]) -> None:
-        """Tell the controller which directories are to get no new replicas; none: all may. Before Kafka 4.3 in vain."""
+        """Report the directories that should get no new replicas; none: all may. Without effect before Kafka 4.3."""
         self._lifecycle.cordon(directory_ids)
 
     @property
     def state(self) -> BrokerState:
-        """Where it stands."""
+        """Its state."""
         return self._lifecycle.state
 
     @property
     def broker_epoch(self) -> int:
-        """Under which it is registered; -1 before it is. Keep it where the logs are: `LogDirectories.broker_epoch`."""
+        """Its broker epoch; -1 before it is registered. Keep it with the logs: `LogDirectories.broker_epoch`."""
         return self._lifecycle.broker_epoch
 
     @property
     def is_fenced(self) -> bool:
-        """Whether the controller lets it serve, by its last answer."""
+        """Whether it is unfenced, according to the controller's last response."""
         return self._lifecycle.is_fenced
 
     def leave(self, seconds: float | None = None) -> None:
-        """Let the controller move leaderships away, wait until it has, and stop.
+        """Ask the controller to move leaderships away, wait until it has, and stop (controlled shutdown).
 
-        Raises NotInTimeError after so many seconds, by default what the settings say; it has stopped then too.
+        Raises NotInTimeError after so many seconds, by default those of the settings; it is stopped then too.
         """
         self._lifecycle.begin_controlled_shutdown()
         timeout = self._settings.controlled_shutdown_timeout_ms / 1_000 if seconds is None else seconds
@@ -134,7 +134,7 @@ class BrokerAgent:
             self.close()
 
     def close(self) -> None:
-        """Stop at once: the controller notices when the session runs out."""
+        """Stop at once: the controller notices when the session times out."""
         self._lifecycle.stop()
         self.metadata.stop()
         self._controller.close()
@@ -146,13 +146,13 @@ class BrokerAgent:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Leave in order, however the block ends; a controller that does not answer is no error here."""
+        """Shut down in a controlled way; a controller that does not answer is not an error here."""
         with suppress(NotInTimeError, BrokerStoppedError):
             self.leave()
 
     def _metadata_failed(self, error: BaseException) -> None:
-        """Stop: a broker that does not know what happens is none (Kafka: FatalFaultError)."""
-        self._lifecycle.stop(f"the metadata cannot be followed any more: {error}")
+        """Stop: a broker cannot go on without metadata (Kafka: FatalFaultError)."""
+        self._lifecycle.stop(f"the metadata can no longer be followed: {error}")
 
 
 def _registration(

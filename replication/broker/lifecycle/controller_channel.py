@@ -67,7 +67,7 @@ class ControllerChannel:
         deadline = Deadline(
             min(self._retry_timeout_ms, self._retry_timeout_ms if timeout_ms is None else timeout_ms) / 1_000
         )
-        reason = "who leads the quorum is not known"
+        reason = "the quorum's leader is not known"
         while deadline.left() > 0 and not self._closed.is_set():
             address = self._controller.wait(deadline.left())
             if address is None:

@@ -1,4 +1,4 @@
-"""What keeps a broker from having a place among a cluster's brokers."""
+"""Errors of a broker's registration and lifecycle."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -11,25 +11,25 @@ from replication.quorum.errors import ADVICE, with_advice
 _ADVICE: Final[Mapping[ErrorCode, str]] = {
     **ADVICE,
     ErrorCode.DUPLICATE_BROKER_REGISTRATION: (
-        "another process has registered with this id, and its session has not run out; stop it or choose another id; "
-        "where it crashed, the next try after broker.session.timeout.ms of the controller succeeds"
+        "another process has registered with this id, and its session has not timed out; stop it or choose another id; "
+        "if it crashed, the next attempt after the controller's broker.session.timeout.ms succeeds"
     ),
-    ErrorCode.INVALID_REGISTRATION: "see in the controller's log what it does not accept; often a log.dirs root's id",
+    ErrorCode.INVALID_REGISTRATION: "see the controller's log for the reason; often it is the id of a log.dirs root",
     ErrorCode.UNSUPPORTED_VERSION: "the cluster has finalized a feature at a level that this broker does not offer",
-    ErrorCode.STALE_BROKER_EPOCH: "the broker was unregistered, or another has taken its place; start it again",
+    ErrorCode.STALE_BROKER_EPOCH: "the broker was unregistered, or another has taken its place; restart it",
 }
 
 
 class NoControllerError(ReplicationError, ConnectionError):
-    """No controller that leads the quorum answered in time."""
+    """The active controller did not answer in time."""
 
     def __init__(self, reason: str) -> None:
-        """Say what the last try met."""
+        """`reason` is the error of the last attempt."""
         super().__init__(f"no active controller answers: {reason}")
 
 
 class RefusedByControllerError(KafkaError):
-    """The controller answered a registration or a heartbeat with an error; the broker tries again."""
+    """The controller answered a registration or a heartbeat with an error; the broker retries."""
 
     def __init__(self, broker_id: int, asked: str, code: ErrorCode, controller: object) -> None:
         """Name the request, and where the controller listens."""
@@ -39,16 +39,16 @@ class RefusedByControllerError(KafkaError):
 
 
 class NotInTimeError(ReplicationError, TimeoutError):
-    """A broker has not reached the state that somebody waits for."""
+    """A broker has not reached the expected state in time."""
 
     def __init__(self, broker_id: int, seconds: float, standing: str) -> None:
-        """Say where it stands instead."""
+        """Take the state that it is in instead."""
         super().__init__(f"broker {broker_id} is {standing} after {seconds:g} s")
 
 
 class BrokerStoppedError(ReplicationError, RuntimeError):
-    """The broker has stopped, so that it will not reach the state that somebody waits for."""
+    """The broker has stopped, so it will not reach the expected state."""
 
     def __init__(self, broker_id: int, reason: str) -> None:
         """Say why."""
-        super().__init__(f"broker {broker_id} has stopped: {reason or 'it was told to'}")
+        super().__init__(f"broker {broker_id} has stopped: {reason or 'stop was called'}")

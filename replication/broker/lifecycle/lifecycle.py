@@ -25,16 +25,16 @@ _FIRST_SHUTDOWN_GAP_MS: Final = 50
 
 
 class BrokerState(IntEnum):
-    """Where a broker stands, with the values that Kafka's metrics tell (Kafka: BrokerState)."""
+    """The state of a broker, with the values of Kafka's metric (Kafka: BrokerState)."""
 
     NOT_RUNNING = 0
     STARTING = 1
-    """Registering, and catching up with the metadata."""
+    """Registering and catching up with the metadata."""
     RECOVERY = 2
-    """Caught up: logs are recovered, and the controller has not unfenced it yet."""
+    """Caught up; recovering logs, and not unfenced yet."""
     RUNNING = 3
     PENDING_CONTROLLED_SHUTDOWN = 6
-    """The controller moves its leaderships away."""
+    """The controller is moving its leaderships away."""
     SHUTTING_DOWN = 7
 
 
@@ -124,7 +124,7 @@ class BrokerLifecycle:
         Raises RuntimeError where it was started before: another start is another incarnation.
         """
         if self.state is not BrokerState.NOT_RUNNING:
-            raise RuntimeError(f"the broker is {self.state.name}; make another BrokerLifecycle for another start")
+            raise RuntimeError(f"the broker is {self.state.name}; create another BrokerLifecycle to start again")
         self.state = BrokerState.STARTING
         self._give_up_at = now + self._initial_registration_timeout_ms
         self._send_at = now

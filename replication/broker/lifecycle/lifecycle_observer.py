@@ -1,23 +1,23 @@
-"""Hooks for whoever wants to know how a broker fares: logs, metrics, displays."""
+"""Hooks to observe a broker: for logs, metrics, displays."""
 
 from replication.broker.lifecycle.lifecycle import BrokerState
 from replication.quorum.metadata_observer import MetadataObserver
 
 
 class LifecycleObserver(MetadataObserver):
-    """Override what is of interest. Called by the broker's threads, which wait: be quick, and raise nothing."""
+    """Override what is of interest. The broker's threads call these and wait: return quickly, and raise nothing."""
 
     def state_changed(self, state: BrokerState) -> None:
-        """Hear where the broker stands now."""
+        """Handle a change of the broker's state."""
 
     def registered(self, broker_epoch: int) -> None:
-        """Hear that the controller has registered this broker, in this epoch."""
+        """Handle that the controller has registered this broker, with this broker epoch."""
 
     def fenced(self) -> None:
-        """Hear that the controller has fenced this broker though it runs: its session ran out. It comes back itself."""
+        """Handle that the controller has fenced this running broker: its session timed out. It recovers by itself."""
 
     def unfenced(self) -> None:
-        """Hear that the controller has unfenced this broker."""
+        """Handle that the controller has unfenced this broker."""
 
     def refused(self, error: Exception) -> None:
-        """Hear that the controller answered with an error, or cannot be asked; it is asked again."""
+        """Handle that the controller answered with an error, or cannot be reached; the request is retried."""

@@ -20,7 +20,7 @@ class NoNodeError(CoordinationError, LookupError):
 
     def __init__(self, path: str) -> None:
         self.path = path
-        super().__init__(f"{path}: there is no such node in the coordination store")
+        super().__init__(f"{path}: no such node in the coordination store")
 
 
 class NodeExistsError(CoordinationError):
@@ -36,7 +36,7 @@ class BadVersionError(CoordinationError):
 
     def __init__(self, path: str) -> None:
         self.path = path
-        super().__init__(f"{path}: somebody else changed this node since it was read; read it again")
+        super().__init__(f"{path}: the node has changed since it was read; read it again")
 
 
 class NotEmptyError(CoordinationError):
@@ -51,7 +51,7 @@ class SessionLostError(CoordinationError, ConnectionError):
     """The session with the coordination store is over, and its ephemeral nodes are gone."""
 
     def __init__(self, where: str) -> None:
-        super().__init__(f"{where}: the session with the coordination store is over; begin another")
+        super().__init__(f"{where}: the session with the coordination store has expired; open another")
 
 
 class MalformedNodeError(CoordinationError, ValueError):

@@ -166,7 +166,7 @@ class Term:
             raise Refusal(ErrorCode.BROKER_NOT_AVAILABLE, f"Broker id {broker_id} does not exist.")
         if broker_epoch < known:
             raise Refusal(
-                ErrorCode.STALE_BROKER_EPOCH, f"Broker {broker_id} is of epoch {known} by now, not {broker_epoch}."
+                ErrorCode.STALE_BROKER_EPOCH, f"Broker {broker_id} has epoch {known} now, not {broker_epoch}."
             )
         self.context.shutting_down.add(broker_id)
         held = [
@@ -275,13 +275,13 @@ class Term:
     ) -> None:
         invalid = ErrorCode.INVALID_REPLICA_ASSIGNMENT
         if target is not None and (not target or len(set(target)) < len(target)):
-            raise Refusal(invalid, f"Replicas must be some and each once, not {list(target)}.")
+            raise Refusal(invalid, f"Replicas must be non-empty and distinct, not {list(target)}.")
         unknown = [each for each in wished.adding if each not in self.context.broker_epochs]
         if target is not None and unknown:
             raise Refusal(invalid, f"Replica assignment has brokers that are not alive: {unknown}.")
         self.reassignment.refresh(partition)
         if not self.reassignment.can_start(partition, wished):
-            raise Refusal(invalid, f"Of the replicas {list(wished.replicas)} none is alive and in sync.")
+            raise Refusal(invalid, f"None of the replicas {list(wished.replicas)} is alive and in sync.")
 
     def resume_reassignments(self, concerns: Callable[[ReplicaAssignment], bool]) -> None:
         """Go on with moves that may have waited for what happened."""

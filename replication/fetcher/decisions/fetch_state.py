@@ -1,4 +1,4 @@
-"""Where a follower stands with one partition."""
+"""A follower's fetch state of one partition."""
 
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -7,18 +7,18 @@ from epoch import UNDEFINED_EPOCH
 
 
 class Phase(StrEnum):
-    """What a follower does about a partition (Kafka: ReplicaState)."""
+    """What a follower is doing with a partition (Kafka: ReplicaState)."""
 
     TRUNCATING = "truncating"
-    """It finds out where its log stops agreeing with the leader's."""
+    """It finds out where its log diverges from the leader's."""
     LOCATING = "locating"
-    """It asks where the leader's log starts and ends, after OFFSET_OUT_OF_RANGE."""
+    """Asking for the start and end of the leader's log, after OFFSET_OUT_OF_RANGE."""
     FETCHING = "fetching"
-    """It fetches."""
+    """Fetching."""
     FENCED = "fenced"
-    """A newer leader was elected, by what the one followed says: it waits to be told which, and asks now and then."""
+    """The followed broker says that a newer leader was elected: it waits to learn which, and retries now and then."""
     FAILED = "failed"
-    """It has given up, for the reason that stands in `reason`; following the partition anew begins again."""
+    """It has failed, for the reason in `reason`; following the partition again starts over."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,27 +26,27 @@ class FetchState:
     """A follower's position in one partition (Kafka: PartitionFetchState). A value: every step makes a new one."""
 
     leader_epoch: int
-    """The epoch of the leader that is followed; it goes into every request, so that another leader refuses it."""
+    """The epoch of the followed leader; every request has it, so that a leader of another epoch refuses the request."""
     fetch_offset: int
     last_fetched_epoch: int = UNDEFINED_EPOCH
-    """The epoch of the last batch below `fetch_offset`; UNDEFINED_EPOCH where a leader is not to look at it."""
+    """The epoch of the last batch below `fetch_offset`; UNDEFINED_EPOCH if the leader should not check it."""
     phase: Phase = Phase.FETCHING
     lag: int | None = None
-    """Offsets up to the leader's high watermark; None until the first answer, and again after an error."""
+    """Offsets up to the leader's high watermark; None until the first response, and again after an error."""
     ready_at: int = 0
-    """Nothing is asked before this time, in milliseconds of the follower's clock."""
+    """No request is sent before this time, in milliseconds of the follower's clock."""
     reason: str = ""
     """Why it waits, or has failed."""
     began_at: int = -1
-    """Where this leader said that its log starts, and the follower's log began anew; -1 where it did not."""
+    """The leader's log start offset at which the follower's log was started anew; -1 if it was not."""
 
     @property
     def is_active(self) -> bool:
-        """Whether the leader is followed, as far as is known."""
+        """Whether the leader is followed, as far as known."""
         return self.phase not in {Phase.FENCED, Phase.FAILED}
 
     def is_ready(self, now: int) -> bool:
-        """Whether something is to be asked now."""
+        """Whether a request is due now."""
         return self.ready_at <= now and self.phase is not Phase.FAILED
 
     def delayed(self, until: int, reason: str) -> "FetchState":

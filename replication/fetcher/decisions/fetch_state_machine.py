@@ -78,7 +78,7 @@ def ask(state: FetchState, rules: FetchRules, log: LogState) -> EpochQuestion | 
     if state.phase is Phase.FETCHING:
         return FetchQuestion(state.fetch_offset, state.last_fetched_epoch)
     if rules.protocol is TruncationProtocol.HIGH_WATERMARK or not log.history:
-        reason = "no leader epoch tells which records above the high watermark the leader has"
+        reason = "without leader epochs nothing tells which records above the high watermark the leader has"
         return _truncate(state, rules, log, min(log.high_watermark, log.log_end_offset), reason, complete=True)
     return EpochQuestion(log.latest_epoch)
 

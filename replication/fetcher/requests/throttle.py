@@ -1,4 +1,4 @@
-"""A limit to what followers fetch while they lag, so that catching up leaves room for others (KIP-73)."""
+"""A limit to what lagging followers fetch, so that catching up leaves bandwidth for others (KIP-73)."""
 
 from collections import deque
 from collections.abc import Collection
@@ -15,21 +15,21 @@ WINDOW_MS: Final = 1_000
 
 
 class Throttle:
-    """Bytes per second over a sliding window; shared by all threads that it limits (Kafka: ReplicationQuotaManager).
+    """Bytes per second over a sliding window; thread-safe (Kafka: ReplicationQuotaManager).
 
-    Only partitions that lag wait: one in sync would fall out of it. As in Kafka what was not used of the last windows
-    may be used at once, and an answer that was already asked for may exceed the rate.
+    Only lagging partitions wait: one in sync would fall out of sync. As in Kafka, what was unused in the last windows
+    may be used at once, and a response that was already requested may exceed the rate.
     """
 
     def __init__(
         self, bytes_per_second: int, partitions: Collection[TopicPartition] | None = None, *, windows: int = WINDOWS
     ) -> None:
-        """Limit these partitions together, or all of them; `windows` of a second each, one of which is under way.
+        """Limit these partitions together, or all of them; `windows` of a second each, including the current one.
 
-        Kafka: follower.replication.throttled.rate and .replicas. Raises ValueError without a rate, or windows.
+        Kafka: follower.replication.throttled.rate and .replicas. Raises ValueError below a rate of 1 or 2 windows.
         """
         if bytes_per_second <= 0 or windows < 2:
-            raise ValueError(f"{bytes_per_second} bytes per second in {windows} windows let nothing through")
+            raise ValueError(f"{bytes_per_second} bytes per second in {windows} windows: at least 1 and 2 are needed")
         self.bytes_per_second = bytes_per_second
         self._span_ms = windows * WINDOW_MS
         self._partitions = partitions

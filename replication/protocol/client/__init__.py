@@ -1,1 +1,1 @@
-"""Connections to brokers: sockets, TLS and SASL, versions, requests and their answers."""
+"""Connections to brokers: sockets, TLS and SASL, versions, requests and responses."""

@@ -1,4 +1,4 @@
-"""How this side behaves towards brokers; Kafka's name for each setting is that of the Java client's property."""
+"""Settings of the client; Kafka's name for each is that of the Java client's property."""
 
 from dataclasses import dataclass
 
@@ -12,13 +12,13 @@ class ClientSettings:
     """Settings of all connections to one cluster."""
 
     client_id: str = DEFAULT_CLIENT_ID
-    """What brokers log, and account quotas to (Kafka: client.id)."""
+    """The name that brokers log, and apply quotas to (Kafka: client.id)."""
     connect_timeout_ms: int = 10_000
-    """How long a connection may take to be made (Kafka: socket.connection.setup.timeout.ms)."""
+    """Seconds to wait for a connection (Kafka: socket.connection.setup.timeout.ms)."""
     request_timeout_ms: int = 30_000
-    """How long an answer may take where nothing else is said (Kafka: request.timeout.ms)."""
+    """Seconds to wait for a response unless a call says otherwise (Kafka: request.timeout.ms)."""
     max_response_bytes: int = DEFAULT_LIMIT
-    """A larger answer is refused."""
+    """Larger responses, in bytes, are refused."""
     tls: TlsSettings | None = None
     """None: no encryption (Kafka: security.protocol, ssl.*)."""
     sasl: SaslSettings | None = None

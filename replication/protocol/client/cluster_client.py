@@ -25,14 +25,14 @@ AnswerT = TypeVar("AnswerT")
 _DEFAULT: Final = ClientSettings()
 _CANNOT_ANSWER: Final = (ConnectionClosedError, ConnectionFailedError, MalformedResponseError)
 _TRY_ANOTHER: Final = (*_CANNOT_ANSWER, RequestTimedOutError)
-"""What another broker may do better; all refuse the same password."""
+"""Errors that another broker may not have; all refuse the same password."""
 
 
 class ClusterClient:
-    """Asks any broker for metadata, and keeps one connection to each broker that is asked for. Threads may share it."""
+    """Gets metadata from any broker, and keeps one connection to each requested broker. Thread-safe."""
 
     def __init__(self, bootstrap: str | Iterable[Address], settings: ClientSettings = _DEFAULT) -> None:
-        """Connect to nobody yet. `bootstrap` names brokers to begin with (Kafka: bootstrap.servers)."""
+        """Connect later: `bootstrap` names the brokers to try first (Kafka: bootstrap.servers)."""
         self.settings = settings
         self._bootstrap = parse_addresses(bootstrap) if isinstance(bootstrap, str) else tuple(bootstrap)
         self._brokers: dict[int, Broker] = {}
@@ -43,10 +43,10 @@ class ClusterClient:
         self._used = RLock()
 
     def metadata(self, topics: Iterable[str] | None = ()) -> ClusterMetadata:
-        """Ask about these topics; None: about all; by default only about the brokers.
+        """Return the metadata of these topics; None: of all; by default only of the brokers.
 
-        Whoever answered last is asked first, then the brokers that it named, then the bootstrap addresses. If nobody
-        answers, NoBrokerError names them all.
+        Tries the broker that answered last, then the brokers that it named, then the bootstrap addresses. If none
+        answers, raises NoBrokerError, which names them all.
         """
         with self._used:
             metadata = self._ask_any(MetadataRequest(topics=None if topics is None else tuple(topics)), _TRY_ANOTHER)
@@ -55,22 +55,22 @@ class ClusterClient:
             return metadata
 
     def ask(self, request: Request[AnswerT]) -> AnswerT:
-        """Ask what any broker answers; in turn as `metadata` does, but for one that takes too long.
+        """Send a request to any broker, in the order of `metadata`.
 
-        RequestTimedOutError then: it may wait for the controller, and another would wait no less.
+        If one takes too long, raises RequestTimedOutError and tries no other: each may wait for the controller.
         """
         with self._used:
             return self._ask_any(request, _CANNOT_ANSWER)
 
     def ask_another(self) -> None:
-        """Let another broker answer the next question about metadata: the one that did may have missed what changed."""
+        """Use another broker for the next metadata request: the last one may not know of a change yet."""
         with self._used:
             if self._informant is not None:
                 self._passed_over = self._informant.address
                 self._informant.close()
 
     def connection_to(self, broker_id: int) -> Connection:
-        """Return the connection to a broker, made anew if it was closed; UnknownBrokerError if no broker has the id."""
+        """Return the connection to a broker, reconnecting if it was closed. Raises UnknownBrokerError."""
         with self._used:
             connection = self._connections.get(broker_id)
             if connection is None or connection.closed:
@@ -78,7 +78,7 @@ class ClusterClient:
             return connection
 
     def open(self, broker_id: int) -> Connection:
-        """Return a new connection to a broker, which is the caller's to close."""
+        """Return a new connection to a broker, which the caller must close."""
         self._refuse_closed()
         with self._used:
             if broker_id not in self._brokers:
@@ -89,7 +89,7 @@ class ClusterClient:
         return Connection.open(Address(broker.host, broker.port), self.settings)
 
     def close(self) -> None:
-        """End it, with all connections that `connection_to` returned, also while another thread waits for an answer."""
+        """Close it and all connections that `connection_to` returned, even while a thread waits for a response."""
         self._closed = True
         for connection in [*self._connections.values(), self._informant]:
             if connection is not None:

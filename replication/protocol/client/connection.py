@@ -33,13 +33,13 @@ _DEFAULT: Final = ClientSettings()
 
 
 class Connection:
-    """Asks a broker, and receives its answers in the order of the questions. One thread uses it; any may close it.
+    """Sends requests to a broker, and receives its responses in order. Not thread-safe; but any thread may close it.
 
     with Connection.open("broker1:9092") as connection:
         connection.ask(MetadataRequest(topics=None))
 
-    A request is one of ours, answered by ours, or any of kio's, answered by kio's. Of ours the highest version is
-    taken that both sides speak and that can carry what is asked.
+    A request is one of ours, with our response, or any of kio's, with kio's response. Ours use the highest version
+    that both sides support and that can express the request.
     """
 
     def __init__(self, address: Address, stream: socket.socket, settings: ClientSettings) -> None:
@@ -72,13 +72,13 @@ class Connection:
 
     @property
     def versions(self) -> ApiVersions:
-        """What the broker speaks."""
+        """The API versions that the broker supports."""
         assert self._exchange.versions is not None  # noqa: S101 - open() has set it
         return self._exchange.versions
 
     @property
     def closed(self) -> bool:
-        """Whether it can no longer be used."""
+        """Whether it is closed."""
         return self._closed
 
     @overload
@@ -86,7 +86,7 @@ class Connection:
     @overload
     def ask(self, request: RequestPayload, timeout_ms: int | None = None) -> Any: ...
     def ask(self, request: Request[Any] | RequestPayload, timeout_ms: int | None = None) -> Any:
-        """Send a request and return its answer; if that is late, close the connection (Kafka: request.timeout.ms)."""
+        """Send a request and return its response; close the connection if it is late (Kafka: request.timeout.ms)."""
         correlation_id = self.send(request)
         deadline = Deadline(self._timeout(timeout_ms))
         try:
@@ -100,7 +100,7 @@ class Connection:
         return answer
 
     def send(self, request: Request[Any] | RequestPayload) -> int:
-        """Send a request and return its correlation id, without waiting for the answer."""
+        """Send a request and return its correlation id, without waiting for the response."""
         with self._used:
             self._refuse_closed()
             correlation_id, frame = self._framed(request)
@@ -113,9 +113,9 @@ class Connection:
         return correlation_id
 
     def receive(self, timeout_ms: int | None = None) -> tuple[int, Any]:
-        """Return the next answer and its request's correlation id.
+        """Return the next response and its request's correlation id.
 
-        RequestTimedOutError if it does not come in time; it may still be waited for. Other errors close the connection.
+        Raises RequestTimedOutError if it is late; it may be called again then. Other errors close the connection.
         """
         if self._early:
             return self._early.popleft()
@@ -128,9 +128,9 @@ class Connection:
             raise
 
     def close(self) -> None:
-        """End it, also while another thread waits for an answer: that gets a ConnectionClosedError.
+        """Close it, even while another thread waits for a response: that gets a ConnectionClosedError.
 
-        A forked process only lets go of its copy.
+        A forked process only closes its own descriptor.
         """
         self._closed = True
         if self._owner != os.getpid():
@@ -171,7 +171,7 @@ class Connection:
     def _receive(self, deadline: Deadline) -> tuple[int, Any]:
         with self._used:
             if not self._exchange.in_flight:
-                raise ValueError(f"{self.address}: there is no answer to wait for: nothing was asked")
+                raise ValueError(f"{self.address}: there is no response to wait for: no request was sent")
             try:
                 frame = None
                 while frame is None:
@@ -208,7 +208,7 @@ class Connection:
         asked = ", ".join(self._exchange.in_flight[:1]) or "anything"
         return ConnectionClosedError(
             self.address,
-            f"the broker closed the connection before it had answered {asked}; if it always does, the listener may "
+            f"the broker closed the connection before it answered {asked}; if it always does, the listener may "
             "expect TLS or authentication, or not trust our certificate",
         )
 

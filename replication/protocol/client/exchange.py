@@ -60,19 +60,19 @@ class Exchange:
         MalformedResponseError where it is not the next request's, or not an answer at all.
         """
         if not self._asked:
-            raise MalformedResponseError(f"an answer of {len(frame):,} bytes came though nothing was asked")
+            raise MalformedResponseError(f"a response of {len(frame):,} bytes came although no request was sent")
         asked = self._asked.popleft()
         try:
             return asked.correlation_id, _read(asked, frame)
         except MalformedResponseError as error:
-            raise MalformedResponseError(f"the answer to {asked} is malformed: {error}") from error
+            raise MalformedResponseError(f"the response to {asked} is malformed: {error}") from error
 
 
 def _read(asked: _Asked, frame: memoryview) -> Any:
     correlation_id, start = read_response_header(frame, flexible=asked.api.is_answer_flexible(asked.version))
     if correlation_id != asked.correlation_id:
         raise MalformedResponseError(
-            f"it has the correlation id {correlation_id}, and {asked.correlation_id} is the next that was asked"
+            f"it has the correlation id {correlation_id}, but {asked.correlation_id} was expected"
         )
     body = frame[start:]
     unsupported = asked.api.key == api_versions.API_KEY and api_versions.is_unsupported(body)

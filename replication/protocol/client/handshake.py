@@ -37,7 +37,7 @@ def _authenticate(sasl: SaslSettings, versions: ApiVersions) -> Generator[Reques
         error = code_of(answer.error_code)
         if error is not ErrorCode.NONE:
             raise AuthenticationFailedError(
-                f"the broker refuses {sasl.username} by {sasl.mechanism.value}: {answer.error_message or error.name}"
+                f"the broker refuses {sasl.username} with {sasl.mechanism.value}: {answer.error_message or error.name}"
             )
         try:
             message = client.send(answer.auth_bytes)
@@ -56,5 +56,5 @@ def _choose_mechanism(sasl: SaslSettings, versions: ApiVersions) -> Generator[Re
             f"the broker does not accept {sasl.mechanism.value}", f"choose a mechanism that it accepts: {accepted}"
         )
     if error is ErrorCode.ILLEGAL_SASL_STATE:
-        raise AuthenticationFailedError("the listener asks nobody to authenticate", "leave out the user and password")
+        raise AuthenticationFailedError("the listener does not use authentication", "leave out the user and password")
     raise_for(error, "SaslHandshake")

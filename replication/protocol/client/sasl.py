@@ -40,7 +40,7 @@ def sasl_client(settings: SaslSettings) -> SaslClient:
 
 def _plain(settings: SaslSettings) -> SaslClient:
     if "\0" in settings.username + settings.password:
-        raise AuthenticationFailedError("PLAIN cannot carry a user name or a password with a zero byte")
+        raise AuthenticationFailedError("PLAIN does not allow a zero byte in a user name or password")
     yield f"\0{settings.username}\0{settings.password}".encode()
 
 
@@ -62,12 +62,12 @@ def scram(settings: SaslSettings, nonce: str) -> SaslClient:
         raise AuthenticationFailedError(f"the broker says {server_final['e']}")
     server_key = hmac.digest(salted, b"Server Key", digest)
     if not hmac.compare_digest(_base64(server_final.get("v", "")), hmac.digest(server_key, message, digest)):
-        raise _distrust("it does not prove to know the password")
+        raise _distrust("it does not prove that it knows the password")
 
 
 def _salted(digest: str, password: str, salt: bytes, iterations: int) -> bytes:
     if not salt:
-        raise _distrust("it gives no salt")
+        raise _distrust("it has no salt")
     return hashlib.pbkdf2_hmac(digest, password.encode(), salt, iterations)
 
 
@@ -91,7 +91,7 @@ def _text(message: bytes) -> str:
 def _attributes(message: str) -> dict[str, str]:
     attributes = dict(part.split("=", 1) for part in message.split(",") if "=" in part)
     if "m" in attributes:
-        raise _distrust("it asks for an extension that is not known here")
+        raise _distrust("it asks for an unsupported extension")
     return attributes
 
 

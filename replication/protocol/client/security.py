@@ -1,4 +1,4 @@
-"""How a connection is protected, and how this side says who it is."""
+"""Encryption and authentication of a connection."""
 
 import ssl
 from dataclasses import dataclass, field
@@ -10,10 +10,10 @@ from replication.protocol.errors import InvalidSettingsError
 
 
 class SaslMechanism(Enum):
-    """How a client proves who it is (Kafka: sasl.mechanism)."""
+    """How a client authenticates (Kafka: sasl.mechanism)."""
 
     PLAIN = "PLAIN"
-    """Sends the password: only over TLS, unless the network is trusted (RFC 4616)."""
+    """Sends the password: use it only over TLS, unless the network is trusted (RFC 4616)."""
     SCRAM_SHA_256 = "SCRAM-SHA-256"
     """Proves to know the password, and has the broker prove it too (RFC 5802, RFC 7677)."""
     SCRAM_SHA_512 = "SCRAM-SHA-512"
@@ -30,28 +30,28 @@ class SaslSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TlsSettings:
-    """Whose certificates to trust, and the own one; all files in PEM."""
+    """Which certificates to trust, and the client's own; all files in PEM."""
 
     ca: str | PathLike[str] | None = None
     """Certificates of the authorities to trust; None: those that the system trusts (Kafka: ssl.truststore.location)."""
     certificate: str | PathLike[str] | None = None
-    """The own certificate, where the broker asks for one (Kafka: ssl.keystore.location)."""
+    """The client's certificate, if the broker asks for one (Kafka: ssl.keystore.location)."""
     key: str | PathLike[str] | None = None
-    """The own certificate's private key; None: it is in the same file."""
+    """The private key of the client's certificate; None: it is in the same file."""
     key_password: str | None = field(default=None, repr=False)
     check_hostname: bool = True
     """Whether the broker's certificate must be for the host that was asked for (Kafka: \
 ssl.endpoint.identification.algorithm)."""
 
     def context(self) -> ssl.SSLContext:
-        """Return the standard library's context; InvalidSettingsError where a file cannot be used."""
+        """Return the standard library's context. Raises InvalidSettingsError if a file cannot be used."""
         if self.key and not self.certificate:
-            raise InvalidSettingsError(f"{fspath(self.key)} is the private key of no certificate: name that too")
+            raise InvalidSettingsError(f"{fspath(self.key)} is a private key without a certificate: name that too")
         _must_be_readable(self.ca, self.certificate, self.key)
         try:
             context = ssl.create_default_context(cafile=self.ca)
         except (OSError, ValueError) as error:
-            raise InvalidSettingsError(f"{self.ca}: no certificates in PEM: {error}") from error
+            raise InvalidSettingsError(f"{self.ca}: not PEM certificates: {error}") from error
         # Some builds leave that to OpenSSL's configuration. Kafka: ssl.enabled.protocols.
         context.minimum_version = max(context.minimum_version, ssl.TLSVersion.TLSv1_2)
         context.check_hostname = self.check_hostname
@@ -65,11 +65,11 @@ ssl.endpoint.identification.algorithm)."""
             context.load_cert_chain(certificate, self.key, self.key_password or "")
         except (OSError, ValueError) as error:
             raise InvalidSettingsError(
-                f"{fspath(certificate)}: no certificate with its private key in PEM, or another password: {error}"
+                f"{fspath(certificate)}: not a PEM certificate with its private key, or the password is wrong: {error}"
             ) from error
 
 
 def _must_be_readable(*paths: str | PathLike[str] | None) -> None:
     for path in paths:
         if path is not None and not Path(path).is_file():
-            raise InvalidSettingsError(f"{fspath(path)}: there is no such file")
+            raise InvalidSettingsError(f"{fspath(path)}: no such file")

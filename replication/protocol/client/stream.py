@@ -1,4 +1,4 @@
-"""A stream of bytes to a broker: TCP, and TLS where the settings say so."""
+"""A stream of bytes to a broker: TCP, and TLS if configured."""
 
 import socket
 import ssl
@@ -29,7 +29,7 @@ def tls_error(address: Address, error: ssl.SSLError) -> Exception:
         return CertificateRefusedError(
             address,
             f"the broker's certificate is refused: {error.verify_message}",
-            "name the certificates of the authority that signed it, and the host that it is for",
+            "name the certificates of the authority that signed it, and use the host that it is for",
         )
     if "alert" in reason and ("certificate" in reason or "unknown ca" in reason):
         return CertificateRefusedError(
@@ -42,10 +42,10 @@ def _connect(address: Address, seconds: float) -> socket.socket:
     try:
         return socket.create_connection(address, seconds)
     except (socket.gaierror, UnicodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "no host name is written like this"
+        reason = error.strerror if isinstance(error, OSError) else "this is not a valid host name"
         raise ConnectionFailedError(address, f"the host is not known: {reason}", "check its name") from error
     except TimeoutError as error:
-        raise ConnectionFailedError(address, f"nobody answers within {seconds:g} s") from error
+        raise ConnectionFailedError(address, f"no answer within {seconds:g} s") from error
     except OSError as error:
         raise ConnectionFailedError(address, error.strerror or str(error)) from error
 
@@ -56,8 +56,8 @@ def _wrap(address: Address, stream: socket.socket, context: ssl.SSLContext, seco
     except ssl.SSLError as error:
         raise tls_error(address, error) from error
     except TimeoutError as error:
-        reason = f"no answer to TLS within {seconds:g} s"
+        reason = f"no response to TLS within {seconds:g} s"
         raise ConnectionFailedError(address, reason, "does this listener speak TLS?") from error
     except OSError as error:
-        reason = f"the broker ended the connection while TLS began: {error.strerror or error}"
+        reason = f"the broker closed the connection during the TLS handshake: {error.strerror or error}"
         raise ConnectionFailedError(address, reason, "does this listener speak TLS?") from error

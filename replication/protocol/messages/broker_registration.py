@@ -15,7 +15,7 @@ from replication.protocol.messages.request import Request
 
 
 class SecurityProtocol(IntEnum):
-    """How a listener is protected, with the numbers that messages carry."""
+    """The security protocol of a listener, with its id in messages."""
 
     PLAINTEXT = 0
     SSL = 1
@@ -24,7 +24,7 @@ class SecurityProtocol(IntEnum):
 
 
 class Listener(NamedTuple):
-    """Where others reach a broker (Kafka: advertised.listeners)."""
+    """An address at which clients and brokers connect (Kafka: advertised.listeners)."""
 
     name: str
     """Such as PLAINTEXT."""

@@ -148,9 +148,7 @@ def _decode_response(fields: _Response, _: int) -> DescribedQuorum:
         return DescribedQuorum(error=error, error_message=fields.error_message)
     told = [(topic.name, partition) for topic in fields.topics for partition in topic.partitions]
     if [(topic, partition.partition) for topic, partition in told] != [(METADATA_TOPIC, 0)]:
-        raise MalformedResponseError(
-            f"{len(told)} partitions are told of, where {METADATA_TOPIC}-0 alone was asked for"
-        )
+        raise MalformedResponseError(f"{len(told)} partitions are answered, but only {METADATA_TOPIC}-0 was requested")
     partition = told[0][1]
     return DescribedQuorum(
         error=code_of(partition.error),

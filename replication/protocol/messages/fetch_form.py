@@ -309,7 +309,7 @@ def _asked_name(topic: _FetchedTopic, topic_names: Mapping[UUID, str], version: 
         return topic_names[topic.id]
     except KeyError:
         raise MalformedResponseError(
-            f"the answer to Fetch holds a topic of id {topic.id}, which was not asked for"
+            f"the answer to Fetch holds a topic of id {topic.id}, which was not requested"
         ) from None
 
 

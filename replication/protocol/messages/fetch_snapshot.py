@@ -162,7 +162,7 @@ def _decode_response(fields: _Response, _: int) -> FetchSnapshotResponse:
         return FetchSnapshotResponse(error=error, throttle_time_ms=fields.throttle_time_ms, leaders=leaders)
     partitions = [(topic.name, told) for topic in fields.topics for told in topic.partitions]
     if len(partitions) != 1:
-        raise MalformedResponseError(f"the answer to FetchSnapshot tells of {len(partitions)} partitions, not of one")
+        raise MalformedResponseError(f"the answer to FetchSnapshot has {len(partitions)} partitions, not one")
     topic, told = partitions[0]
     return FetchSnapshotResponse(
         error=code_of(told.error),

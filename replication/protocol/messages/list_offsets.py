@@ -34,15 +34,15 @@ class OffsetQuestion(NamedTuple):
     timestamp: int
     """Milliseconds since 1970 UTC, or one of the constants here."""
     current_leader_epoch: int = -1
-    """The epoch in which the asker believes the leader to lead; a leader in another refuses (KIP-320; v4)."""
+    """The leader's epoch as the client knows it; a leader in another epoch refuses the request (KIP-320; v4)."""
 
 
 class ListedOffset(NamedTuple):
-    """The answer for one partition (Kafka: ListOffsetsPartitionResponse)."""
+    """The response for one partition (Kafka: ListOffsetsPartitionResponse)."""
 
     error: ErrorCode
     offset: int
-    """-1 where there is none."""
+    """-1 if there is none."""
     leader_epoch: int = -1
     """The epoch of the record there, or -1 where it is not told (v4)."""
     timestamp: int = -1
@@ -51,7 +51,7 @@ class ListedOffset(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListOffsetsResponse:
-    """The answer to a ListOffsetsRequest."""
+    """The response to a ListOffsetsRequest."""
 
     throttle_time_ms: int = 0
     partitions: Mapping[TopicPartition, ListedOffset]

@@ -27,7 +27,7 @@ class PartitionMetadata(NamedTuple):
 
     error: ErrorCode
     leader_id: int
-    """-1 where nobody leads."""
+    """-1 if there is no leader."""
     leader_epoch: int = -1
     """-1 below version 7."""
     replicas: tuple[int, ...] = ()
@@ -42,7 +42,7 @@ class PartitionMetadata(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TopicMetadata:
-    """One topic, or why nothing can be told of it."""
+    """One topic, or the error why it cannot be described."""
 
     error: ErrorCode = ErrorCode.NONE
     topic_id: UUID | None = None
@@ -50,12 +50,12 @@ class TopicMetadata:
     is_internal: bool = False
     partitions: Mapping[int, PartitionMetadata]
     authorized_operations: int = OPERATIONS_NOT_ASKED
-    """What the asker may do with it, one bit for each operation (KIP-430; v8)."""
+    """The operations that the client may perform on it, one bit for each operation (KIP-430; v8)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterMetadata:
-    """The answer to a MetadataRequest (Kafka: MetadataResponse)."""
+    """The response to a MetadataRequest (Kafka: MetadataResponse)."""
 
     cluster_id: str | None
     controller_id: int
@@ -68,7 +68,7 @@ class ClusterMetadata:
     unnamed: tuple[TopicMetadata, ...] = ()
     """Topics that were asked about by ids that no topic has (v12)."""
     authorized_operations: int = OPERATIONS_NOT_ASKED
-    """What the asker may do with the cluster (v8 to v10)."""
+    """The operations that the client may perform on the cluster (v8 to v10)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,7 +76,7 @@ class MetadataRequest(Request[ClusterMetadata]):
     """Asks about topics by name; by default creates none (Kafka: MetadataRequest)."""
 
     topics: tuple[str, ...] | None
-    """None: all topics that there are; empty: only the brokers."""
+    """None: all topics; empty: only the brokers."""
     topic_ids: tuple[UUID, ...] = ()
     """Of more topics (v12)."""
     allow_auto_topic_creation: bool = False

@@ -67,10 +67,10 @@ class FrameReader:
         size = int.from_bytes(self._size, "big", signed=True)
         if 0 <= size <= self._limit:
             return size
-        guess = next((who for start, who in _FOREIGN if self._size.startswith(start)), "this is no Kafka listener")
+        guess = next((who for start, who in _FOREIGN if self._size.startswith(start)), "this is not a Kafka listener")
         raise MalformedResponseError(
-            f"a message of {size:,} bytes is announced ({bytes(self._size)!r}), and at most {self._limit:,} are taken; "
-            f"{guess}"
+            f"a message of {size:,} bytes is announced ({bytes(self._size)!r}), but at most {self._limit:,} "
+            f"are allowed; {guess}"
         )
 
     def _make_room(self, size: int) -> None:

@@ -29,7 +29,7 @@ def read_message(codec: Codec[T], data: Data, name: str) -> T:
     """Read a message that takes up all the bytes; MalformedRequestError or MalformedResponseError if it does not."""
     message, end = read_part(codec, data, name)
     if end != len(data):
-        raise malformed(name)(f"{name} is followed by {len(data) - end:,} bytes too many")
+        raise malformed(name)(f"{name} is followed by {len(data) - end:,} extra bytes")
     return message
 
 
@@ -38,7 +38,7 @@ def read_part(codec: Codec[T], data: Data, name: str) -> tuple[T, int]:
     try:
         return codec.read(data, 0)
     except (LookupError, struct.error) as error:
-        raise malformed(name)(f"{name} ends after {len(data):,} bytes, amid a field") from error
+        raise malformed(name)(f"{name} ends after {len(data):,} bytes, in the middle of a field") from error
     except _REFUSALS as error:
         raise malformed(name)(f"{name} of {len(data):,} bytes cannot be read: {error}") from error
 

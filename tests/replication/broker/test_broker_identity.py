@@ -54,7 +54,7 @@ def test_a_directory_whose_disk_fails_is_not_named_any_more(tmp_path: Path) -> N
 def test_directories_of_two_brokers_are_refused(tmp_path: Path, other: tuple[int, str]) -> None:
     format_root(tmp_path / "disk-1", 9)
     format_root(tmp_path / "disk-2", *other)
-    with pytest.raises(InconsistentDirectoriesError, match=f"disk-2 is of node {other[0]} in cluster {other[1]}"):
+    with pytest.raises(InconsistentDirectoriesError, match=f"disk-2 to node {other[0]} in cluster {other[1]}"):
         identity(tmp_path / "disk-1", tmp_path / "disk-2")
 
 

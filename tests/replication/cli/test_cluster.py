@@ -206,7 +206,7 @@ def failure(*arguments: object) -> str:
 @pytest.mark.usefixtures("cluster")
 def test_a_topic_that_there_is_not() -> None:
     assert failure("--bootstrap", "b1:9092", "--topic", "nothing") == (
-        "epochlog: no topic is called nothing: UNKNOWN_TOPIC_OR_PARTITION (3)\n"
+        "epochlog: no topic is named nothing: UNKNOWN_TOPIC_OR_PARTITION (3)\n"
     )
 
 

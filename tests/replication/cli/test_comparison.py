@@ -290,7 +290,7 @@ class TestDamageThatEndsALog:
         position = len(SOUND[0].encoded())
         return (
             f"epochlog: a-0: {who} is damaged: its log counts as ending at offset 5: {log}: the checksum of the batch "
-            f"of {log.stat().st_size - position} bytes does not hold at position {position}, offset 5; "
+            f"of {log.stat().st_size - position} bytes does not match at position {position}, offset 5; "
             "take offsets 5 to 9 from another replica\n"
         )
 

@@ -80,7 +80,7 @@ def test_records_that_cannot_be_read_are_damage_and_the_rest_is_printed(tmp_path
     first, second, topic = ran.out.splitlines()[1:]
     assert first.startswith(f"damage: {path}: PARTITION_CHANGE_RECORD in version 2 cannot be read")
     assert first.endswith("at position 0, offset 0")
-    assert second.startswith(f"damage: {path}: this is no metadata record")
+    assert second.startswith(f"damage: {path}: not a metadata record")
     assert "type: TOPIC_RECORD" in topic
 
 

@@ -92,7 +92,7 @@ def test_an_old_broker_elects_preferred_leaders_only() -> None:
         assert (done.status, broker.asked[0].partitions) == (0, None)
         refused = epochlog("elect", "--bootstrap", broker.address, *UNCLEAN, ALL)
     assert refused.status == 1
-    assert "ElectLeaders is answered in versions 0, this request can be made in 1 to 2" in refused.err
+    assert "ElectLeaders is supported in versions 0, this request can be sent in 1 to 2" in refused.err
 
 
 @pytest.mark.parametrize("option", ["--command-config", "--admin.config"])
@@ -155,11 +155,11 @@ def test_without_the_extra_for_the_wire_only_elections_fail(
         ((ALL, "--log-dir", "d"), "Option log-dir is only allowed if dry-run is used\n"),
         (
             (ALL, "--dry-run", "--log-dir", "1=d"),
-            "Option log-dir is needed for two brokers or more: what is lost shows only in comparison\n",
+            "Option log-dir is needed for at least two brokers: losses are found by comparing their copies\n",
         ),
         (
             (ALL, "--dry-run", "--log-dir", "1=d", "--log-dir", "1=e"),
-            "Option log-dir is needed for two brokers or more: what is lost shows only in comparison\n",
+            "Option log-dir is needed for at least two brokers: losses are found by comparing their copies\n",
         ),
     ],
 )
@@ -171,7 +171,10 @@ def test_our_options_are_refused_where_they_make_no_sense(arguments: tuple[str, 
 def test_a_directory_that_does_not_tell_whose_it_is(tmp_path: Path) -> None:
     told = ("--dry-run", "--log-dir", tmp_path, "--log-dir", "2=x")
     done = epochlog("elect", "--bootstrap", "127.0.0.1:1", *UNCLEAN, ALL, *told)
-    assert (done.status, done.err) == (1, f"{tmp_path}: no meta.properties tells whose it is; write ID={tmp_path}\n")
+    assert (done.status, done.err) == (
+        1,
+        f"{tmp_path}: it has no meta.properties that names its broker; write ID={tmp_path}\n",
+    )
     told = ("--dry-run", "--log-dir", tmp_path / "gone", "--log-dir", "2=x")
     assert (
         epochlog("elect", "--bootstrap", "127.0.0.1:1", *UNCLEAN, ALL, *told).err
@@ -301,7 +304,7 @@ def test_directories_of_another_cluster_are_refused(monkeypatch: pytest.MonkeyPa
     replace(MetaProperties.read(copy / "meta.properties"), cluster_id="another").write(copy / "meta.properties")
     with cluster(monkeypatch, leaderless()):
         done = foresee(*UNCLEAN, ALL, "--log-dir", replicas("diverged") / "broker-1", "--log-dir", f"2={copy}")
-    told = f"{copy}: it belongs to cluster another, and elections are held in MkU3OEVBNTcwNTJENDM2Qg\n"
+    told = f"{copy}: it belongs to cluster another, but the elections are in MkU3OEVBNTcwNTJENDM2Qg\n"
     assert (done.status, done.out, done.err) == (1, "", told)
 
 

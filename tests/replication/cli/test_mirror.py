@@ -82,7 +82,7 @@ def test_a_wrong_password_is_one_line(tmp_path: Path) -> None:
     with FakeBroker(refuse) as broker:
         status, said = mirror(tmp_path, "--command-config", config, bootstrap=str(broker.address))
     assert (status, said.count("\n")) == (2, 1)
-    assert f"{broker.address}: authentication failed: the broker refuses alice by PLAIN: Invalid username" in said
+    assert f"{broker.address}: authentication failed: the broker refuses alice with PLAIN: Invalid username" in said
     assert not (tmp_path / "copy").exists()
 
 
@@ -125,7 +125,7 @@ def test_arguments_that_cannot_be_are_refused_in_one_line(
 def test_an_address_that_is_none_is_refused(tmp_path: Path) -> None:
     status, said = mirror(tmp_path, bootstrap="broker1")
     assert status == 2
-    assert "'broker1' is no address" in said
+    assert "'broker1' is not an address" in said
 
 
 def test_an_unsupported_property_is_named(tmp_path: Path) -> None:
@@ -144,7 +144,7 @@ def test_in_a_pipe_each_event_is_a_line_and_failures_are_complaints(capsys: pyte
     below_and_kept = ", some below the high watermark 400; why; kept in cut/orders-3/1.log"
     told = capsys.readouterr()
     assert told.out.splitlines() == [
-        "orders-3: led by broker 2 in epoch 8; it is followed from offset 420",
+        "orders-3: broker 2 leads in epoch 8; fetching from offset 420",
         f"orders-3: truncated to 300 from 420 under leader epoch 8: 120 records in 9,000 bytes removed{below_and_kept}",
         "orders-3: nonsense",
         "orders-4: waiting: it has no leader now",

@@ -111,7 +111,7 @@ def test_a_partition_that_vanishes_is_a_note_and_the_others_come_out(
     assert (outcome.status, judged) == (0, ["b"])
     assert (
         outcome.err
-        == f"epochlog: a-0: {roots[0] / 'a-0'}: deleted or renamed while it was looked at, so it is left out\n"
+        == f"epochlog: a-0: {roots[0] / 'a-0'}: deleted or renamed while it was being read, so it is left out\n"
     )
 
 

@@ -1,6 +1,7 @@
 """How much of an answer is whole, and in which order its epochs come."""
 
-from contextlib import suppress
+import struct
+from contextlib import nullcontext, suppress
 from itertools import accumulate
 
 import pytest
@@ -17,11 +18,16 @@ from replication.fetcher.fetched_batches import (
     split_batches,
     whole_batches,
 )
+from tests.logstore import batches as log_batches
 
 
 def batch(epoch: int, offset: int = 0, count: int = 1) -> bytes:
     records = [Record(offset + number, 0, None, b"v") for number in range(count)]
     return bytes(encode_batch(records, BatchTemplate(leader_epoch=epoch, base_offset=offset)))
+
+
+SMALLEST_MESSAGE = struct.pack(">qiiBBii", 4, 14, 0, 0, 0, -1, -1)
+"""Of magic 0, at offset 4, without key and value; nobody looks at its checksum here."""
 
 
 def batches(epochs: list[int]) -> list[bytes]:
@@ -44,6 +50,45 @@ def test_epochs_never_go_back_and_are_never_missing(epochs: list[int], latest_ep
     else:
         with pytest.raises(EpochsOutOfOrderError):
             whole_batches(records, latest_epoch)
+
+
+@pytest.mark.parametrize(
+    ("epoch", "told"),
+    [(-1, "at offset 7 has no leader epoch"), (0, "has epoch 0, but follows one of epoch 3"), (2, "has epoch 2, ")],
+)
+def test_an_epoch_out_of_order_is_named(epoch: int, told: str) -> None:
+    with pytest.raises(EpochsOutOfOrderError, match=told):
+        whole_batches(batch(epoch, 7), 3)
+
+
+def test_no_offset_is_negative() -> None:
+    with pytest.raises(InvalidBatchHeaderError, match="base offset -1"):
+        whole_batches(b"\xff" * 8 + batch(0)[8:], -1)
+
+
+def test_a_batch_of_which_compaction_left_nothing_is_a_batch() -> None:
+    empty = log_batches.batch(base_offset=5, leader_epoch=3)
+    assert whole_batches(empty, 3, 5).data == empty
+    assert list(split_batches(memoryview(empty), 100)) == [empty]
+
+
+def test_the_smallest_message_is_one_too() -> None:
+    whole = whole_batches(SMALLEST_MESSAGE * 2, 3, 4)
+    assert whole.data == SMALLEST_MESSAGE * 2
+    assert whole.last == (4, 3, 5, 3)
+    assert list(split_batches(whole.data, 1)) == [SMALLEST_MESSAGE] * 2
+
+
+@pytest.mark.parametrize(
+    "damaged",
+    [batch(2, 4), batch(3, 4, 2) + batch(3, 5), batch(3, 4) + batch(3, 9)],
+    ids=["epochs out of order", "offsets overlap", "gap"],
+)
+def test_damage_is_told_before_any_disorder(damaged: bytes) -> None:
+    with pytest.raises(ValueError, match=r"follows one|the one before it|not at"):
+        whole_batches(damaged, 3, 4, high_watermark=6)
+    with pytest.raises(CorruptBatchError):
+        whole_batches(damaged[:-1] + b"x", 3, 4, high_watermark=6)
 
 
 @given(st.integers(0, 20), st.integers(1, 5), st.integers(-5, 5))
@@ -72,6 +117,13 @@ def test_a_giant_length_is_a_batch_that_is_not_whole() -> None:
     records = bytearray(batch(0))
     records[8:12] = (2**31 - 1).to_bytes(4)
     assert whole_batches(bytes(records), -1).data == b""
+
+
+@pytest.mark.parametrize(("cut", "is_told"), [(16, False), (17, True)])
+def test_a_length_is_looked_at_once_the_magic_is_there(cut: int, *, is_told: bool) -> None:
+    start = (b"\0" * 11 + b"\x05" + batch(0)[12:])[:cut]
+    with pytest.raises(InvalidBatchHeaderError) if is_told else nullcontext():
+        assert whole_batches(start, -1).data == b""
 
 
 @given(st.binary(max_size=400))
@@ -122,7 +174,14 @@ def test_how_the_last_batch_goes_on(
     whole = whole_batches(b"".join(parts), 1, 4)
     assert whole.last == expected
     assert whole.last.continues == continues
-    assert whole.data[whole.last_position :] == (parts[-1] if parts else b"")
+    assert whole.last_position == len(b"".join(parts[:-1]))
+    assert str(whole.last) == f"at offset {expected[0]} in epoch {expected[1]}"
+
+
+@pytest.mark.parametrize("latest_epoch", [-1, 0])
+def test_the_first_epoch_of_all_is_0(latest_epoch: int) -> None:
+    assert whole_batches(batch(0, 4), latest_epoch, 4).last.continues
+    assert not whole_batches(batch(1, 4), latest_epoch, 4).last.continues
 
 
 def test_above_the_high_watermark_there_is_no_gap() -> None:
@@ -140,6 +199,7 @@ def test_what_begins_below_an_offset(offset: int, expected: int) -> None:
 
 
 @given(st.lists(st.integers(1, 40), min_size=1, max_size=8), st.integers(1, 1_000))
+@example([1, 1, 1, 1], 2 * len(batch(0)))
 def test_parts_are_whole_batches_that_a_segment_takes_at_once(sizes: list[int], most: int) -> None:
     batches = [bytes(encode_batch([Record(0, 0, None, b"v" * size)])) for size in sizes]
     parts = [bytes(part) for part in split_batches(memoryview(b"".join(batches)), most)]

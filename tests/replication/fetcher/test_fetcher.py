@@ -11,7 +11,7 @@ from uuid import UUID, uuid4
 import pytest
 
 from epoch import EndOffset, TruncationProtocol
-from logstore import Log, Record, TopicPartition
+from logstore import AppendInfo, Log, Record, TopicPartition
 from replication.fetcher.decisions.fetch_rules import MIRROR_RULES, REPLICA_RULES, FetchRules
 from replication.fetcher.decisions.fetch_state import FetchState, Phase
 from replication.fetcher.fetch_observer import Cut, FetchObserver
@@ -91,6 +91,13 @@ class Told(FetchObserver):
 
     def throttled(self, asked_ms: int, waited_ms: int) -> None:
         self.events.append(("throttled", asked_ms, waited_ms))
+
+
+class Appended(Told):
+    """Remembers what was appended too."""
+
+    def appended(self, partition: TopicPartition, info: AppendInfo, state: FetchState) -> None:
+        self.events.append(("appended", partition, info.last_offset, state.fetch_offset))
 
 
 def leading(logs: Logs, epoch: int, *partitions: TopicPartition) -> Leader:
@@ -187,6 +194,7 @@ def test_under_new_rules_all_partitions_truncate_anew(logs: Logs) -> None:
     assert standing(fetcher).phase is Phase.FETCHING
     fetcher.use_rules(MIRROR_RULES)
     assert standing(fetcher).phase is Phase.TRUNCATING
+    assert fetcher.rules == MIRROR_RULES
 
 
 def test_how_far_a_silent_leader_is_ahead_is_known_from_what_it_told_before(logs: Logs) -> None:
@@ -215,6 +223,22 @@ def test_a_silent_leader_may_be_ahead(logs: Logs) -> None:
     assert standing(fetcher).lag == 2
 
 
+def test_a_silence_about_what_is_followed_no_more_says_nothing(logs: Logs) -> None:
+    leader = leading(logs, 0, PARTITION, OTHER)
+    fetcher = Fetcher(REPLICA)
+    fetcher.follow(PARTITION, logs("follower"), 0)
+    catch_up(fetcher, leader)
+    now = fetcher.confirmed_at + 1
+    fetcher.follow(OTHER, logs("follower", OTHER), 0)
+    (request,) = fetcher.requests(now)
+    assert isinstance(request, FetchRequest)
+    assert OTHER in request.partitions
+    fetcher.forget(OTHER)
+    fetcher.take(request, FetchResponse(session_id=request.session_id, partitions={}), now)
+    assert fetcher.confirmed_at == now
+    assert fetcher.state(OTHER) is None
+
+
 def test_who_follows_the_same_leader_with_the_same_log_goes_on(logs: Logs) -> None:
     write(logs("leader"), 0, b"a", b"b")
     fetcher = Fetcher()
@@ -224,6 +248,56 @@ def test_who_follows_the_same_leader_with_the_same_log_goes_on(logs: Logs) -> No
     assert fetcher.follow(PARTITION, logs("follower"), 0) is state
     assert fetcher.follow(PARTITION, logs("another follower"), 0).fetch_offset == 0
     assert fetcher.forget(PARTITION) is logs("another follower")
+
+
+def test_it_knows_where_each_of_its_partitions_stands(logs: Logs) -> None:
+    fetcher = Fetcher()
+    for partition in (PARTITION, OTHER):
+        fetcher.follow(partition, logs("follower", partition), 0)
+    fetcher.fail(PARTITION, "nobody wants it")
+    fetcher.fail(TopicPartition("unknown", 0), "nobody has it")
+    assert len(fetcher) == 2
+    assert {partition: state.phase for partition, state in fetcher.states.items()} == {
+        PARTITION: Phase.FAILED,
+        OTHER: Phase.TRUNCATING,
+    }
+    assert standing(fetcher).reason == "nobody wants it"
+
+
+def test_what_was_appended_is_told(logs: Logs) -> None:
+    write(logs("leader"), 0, b"a", b"b")
+    told = Appended()
+    fetcher = Fetcher(observer=told)
+    fetcher.follow(PARTITION, logs("follower"), 0)
+    catch_up(fetcher, leading(logs, 0))
+    assert told.events == [("appended", PARTITION, 1, 2)]
+
+
+def test_of_a_partition_that_waited_nothing_is_left_once_it_is_forgotten(logs: Logs) -> None:
+    fetcher = Fetcher()
+    fetcher.follow(PARTITION, logs("follower"), 0)
+    fetcher.forget(PARTITION)
+    assert fetcher.wake_at(0) is None
+    fetcher.follow(PARTITION, logs("follower"), 0)
+    fetcher.disconnected("gone", 0)
+    assert fetcher.requests(0) == []
+    fetcher.forget(PARTITION)
+    assert fetcher.requests(BACK_OFF) == []
+
+
+def test_it_wakes_for_what_comes_first(logs: Logs) -> None:
+    leader = leading(logs, 0, PARTITION, OTHER)
+    fetcher = Fetcher(REPLICA)
+    for partition in (PARTITION, OTHER):
+        fetcher.follow(partition, logs("follower", partition), 0)
+    (request,) = fetcher.requests(0)
+    answer = leader.answer(request)
+    assert isinstance(answer, FetchResponse)
+    refused = FetchedPartition(ErrorCode.NOT_LEADER_OR_FOLLOWER, -1)
+    fetcher.take(request, replace(answer, partitions={**answer.partitions, OTHER: refused}), 0)
+    exchange(fetcher, leader)
+    assert standing(fetcher, OTHER).ready_at == BACK_OFF
+    assert fetcher.wake_at(1) == 1
 
 
 # --- truncating
@@ -590,6 +664,53 @@ def test_a_leader_that_is_gone_puts_all_in_doubt(logs: Logs) -> None:
     assert set(again.partitions) == {PARTITION, OTHER}
 
 
+def test_a_connection_that_breaks_leaves_a_partition_where_its_log_is(logs: Logs) -> None:
+    write(logs("leader"), 0, b"a", b"b")
+    leader = leading(logs, 0)
+    fetcher = Fetcher(replace(MIRROR, rules=replace(MIRROR_RULES, back_off_ms=1)))
+    for partition in (PARTITION, OTHER):
+        fetcher.follow(partition, logs("follower", partition), 0)
+    leader.lead(OTHER, logs("leader", OTHER), 0)
+    catch_up(fetcher, leader)
+    # As if the exchange were broken off between a cut and what is known of it.
+    logs("follower").truncate_to(1)
+    fetcher.disconnected("the connection broke", 9)
+    assert (standing(fetcher).fetch_offset, standing(fetcher).phase) == (1, Phase.TRUNCATING)
+    assert (standing(fetcher, OTHER).fetch_offset, standing(fetcher, OTHER).phase) == (0, Phase.FETCHING)
+    catch_up(fetcher, leader, to=2)
+    assert_follows(logs("follower"), logs("leader"), 2)
+
+
+def test_a_connection_that_breaks_takes_open_questions_with_it(logs: Logs) -> None:
+    write(logs("leader"), 0, b"a", b"b")
+    write(logs("follower"), 0, b"a")
+    leader = leading(logs, 0)
+    fetcher = Fetcher(MIRROR)
+    fetcher.follow(PARTITION, logs("follower"), 0)
+    (question,) = fetcher.requests(0)
+    fetcher.disconnected("the connection broke", 0)
+    assert isinstance(question, OffsetForLeaderEpochRequest)
+    fetcher.forget(PARTITION)
+    fetcher.follow(PARTITION, logs("follower"), 0)
+    catch_up(fetcher, leader)
+    assert_follows(logs("follower"), logs("leader"), 2)
+
+
+def test_a_full_fetch_whose_answer_lacks_partitions_is_asked_again_later(logs: Logs) -> None:
+    leader = leading(logs, 0, PARTITION, OTHER)
+    fetcher = Fetcher(REPLICA)
+    for partition in (PARTITION, OTHER):
+        fetcher.follow(partition, logs("follower", partition), 0)
+    (request,) = fetcher.requests(0)
+    answer = leader.answer(request)
+    assert isinstance(answer, FetchResponse)
+    fetcher.take(request, replace(answer, partitions={PARTITION: answer.partitions[PARTITION]}), 0)
+    for partition in (PARTITION, OTHER):
+        assert standing(fetcher, partition).ready_at == BACK_OFF
+        assert "lacks 1 partitions" in standing(fetcher, partition).reason
+    assert fetcher.requests(BACK_OFF - 1) == []
+
+
 def test_a_failed_fetch_is_asked_again_in_full(logs: Logs) -> None:
     leader = leading(logs, 0)
     fetcher = Fetcher()
@@ -670,6 +791,19 @@ def test_a_partition_that_an_answer_lacks_asks_again_later(logs: Logs) -> None:
     fetcher.take(request, OffsetForLeaderEpochResponse(partitions={}), 0)
     assert "lacks" in standing(fetcher).reason
     assert len(fetcher.requests(BACK_OFF)) == 1
+
+
+def test_so_does_one_that_an_answer_about_offsets_lacks(logs: Logs) -> None:
+    fetcher = Fetcher(REPLICA)
+    fetcher.follow(PARTITION, logs("follower"), 0)
+    (fetch,) = fetcher.requests(0)
+    refused = FetchedPartition(ErrorCode.OFFSET_OUT_OF_RANGE, -1)
+    fetcher.take(fetch, FetchResponse(partitions={PARTITION: refused}), 0)
+    for request in fetcher.requests(0):
+        assert isinstance(request, ListOffsetsRequest)
+        fetcher.take(request, ListOffsetsResponse(partitions={}), 0)
+    assert "lacks" in standing(fetcher).reason
+    assert len(fetcher.requests(BACK_OFF)) > 0
 
 
 # --- throttling

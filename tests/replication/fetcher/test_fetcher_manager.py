@@ -197,7 +197,7 @@ def test_a_leader_that_cannot_be_reached_is_in_doubt_and_followed_once_it_can(se
 
 @pytest.mark.parametrize("threads", [0, -1])
 def test_nobody_is_followed_without_threads(threads: int) -> None:
-    with pytest.raises(ValueError, match="threads follow nobody"):
+    with pytest.raises(ValueError, match="threads must be at least 1"):
         FetcherManager(threads=threads)
 
 

@@ -142,6 +142,25 @@ def test_a_follower_in_an_epoch_that_the_leader_lacks_does_not_wait_where_the_le
         assert (log.log_start_offset, log.log_end_offset) == (2, 8)
 
 
+def test_another_leader_begins_without_setbacks(log: Log) -> None:
+    fetcher = Fetcher(REPLICA)
+    back_off = fetcher.rules.back_off_ms
+
+    def wait_after_nonsense(now: int) -> int:
+        (request,) = fetcher.requests(now)
+        fetcher.take(
+            request, FetchResponse(partitions={PARTITION: FetchedPartition(ErrorCode.NONE, 10, 0, b"?" * 99)}), now
+        )
+        state = fetcher.state(PARTITION)
+        assert state is not None
+        return state.ready_at - now
+
+    fetcher.follow(PARTITION, log, 2)
+    assert [wait_after_nonsense(0), wait_after_nonsense(back_off)] == [back_off, 2 * back_off]
+    fetcher.follow(PARTITION, log, 3)
+    assert wait_after_nonsense(3 * back_off) == back_off
+
+
 def test_what_explained_setbacks_long_ago_explains_none_now() -> None:
     setbacks = Setbacks()
     assert setbacks.wait_ms(0, 1_000, free=4) == 0

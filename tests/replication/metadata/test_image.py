@@ -174,12 +174,12 @@ def test_a_broker_is_active_unless_fenced_or_shutting_down() -> None:
         (RemoveTopicRecord(topic_id=TOPIC), "no topic has the id"),
         (ClearElrRecord(topic_name="orders"), "there is no topic orders"),
         (FenceBrokerRecord(id=1, epoch=1), "broker 1 is not registered"),
-        (FenceBrokerRecord(id=2, epoch=1), "broker 2 is registered in epoch 7, and not 1"),
+        (FenceBrokerRecord(id=2, epoch=1), "broker 2 is registered in epoch 7, not 1"),
         (UnregisterBrokerRecord(broker_id=1, broker_epoch=1), "broker 1 is not registered"),
         (BrokerRegistrationChangeRecord(broker_id=2, broker_epoch=7, fenced=2), "fenced is 2"),
         (RemoveAccessControlEntryRecord(id=TOPIC), "there is no access control entry"),
-        (TopicRecord(name="known", topic_id=TOPIC), "there is a topic known already"),
-        (BeginTransactionRecord(), "it is about other records"),
+        (TopicRecord(name="known", topic_id=TOPIC), "there is already a topic known"),
+        (BeginTransactionRecord(), "it concerns other records"),
     ],
 )
 def test_what_does_not_follow_from_the_records_before_is_refused_and_changes_nothing(

@@ -311,7 +311,7 @@ def test_a_snapshot_without_its_end_is_refused(directory: Path) -> None:
     for data, told in (
         (whole[: last.position], "the file ends without the record that ends a snapshot"),
         (whole[:-1], "the file ends"),
-        (whole + whole, "no snapshot begins or goes on like this"),
+        (whole + whole, "a snapshot cannot begin or continue like this"),
         (b"", "the file ends without"),
     ):
         snapshot.path.write_bytes(data)

@@ -248,7 +248,7 @@ def test_it_tells_once_that_a_topic_is_gone(scene: Scene) -> None:
         scene.wait(mirror, lambda: bool(scene.told(Waiting)))
         for _ in range(3):
             mirror.look_after()
-    told = "orders-0: waiting: the cluster says UNKNOWN_TOPIC_OR_PARTITION of the topic"
+    told = "orders-0: waiting: the cluster answers UNKNOWN_TOPIC_OR_PARTITION for the topic"
     assert [str(event) for event in scene.told(Waiting)] == [told]
 
 
@@ -287,7 +287,7 @@ def test_what_is_not_there_is_refused_and_nothing_is_made(scene: Scene) -> None:
 def test_the_copy_of_another_cluster_is_refused(scene: Scene) -> None:
     scene.make(ORDERS, (0, 5))
     MetaProperties(1, "another", 2**31 - 1, None).write(scene.root / "meta.properties")
-    with pytest.raises(ForeignDirectoryError, match="of cluster another, and the brokers are of wire"):
+    with pytest.raises(ForeignDirectoryError, match="to cluster another, but the brokers to wire"):
         scene.mirror(log_dir=scene.root)
 
 

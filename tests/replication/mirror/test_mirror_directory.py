@@ -46,13 +46,13 @@ def test_nothing_is_deleted_by_age(tmp_path: Path) -> None:
 
 def test_the_root_of_another_cluster_is_refused(tmp_path: Path) -> None:
     open_mirror_directory(tmp_path, CLUSTER).close()
-    with pytest.raises(ForeignDirectoryError, match=f"of cluster {CLUSTER}, and the brokers are of another"):
+    with pytest.raises(ForeignDirectoryError, match=f"to cluster {CLUSTER}, but the brokers to another"):
         open_mirror_directory(tmp_path, "another")
 
 
 def test_a_brokers_own_root_is_refused(tmp_path: Path) -> None:
     shutil.copytree(replicas("diverged") / "broker-1", tmp_path / "broker-1")
-    with pytest.raises(ForeignDirectoryError, match="of node 1, and this mirror is node"):
+    with pytest.raises(ForeignDirectoryError, match="belongs to node 1, but this mirror is node"):
         open_mirror_directory(tmp_path / "broker-1", CLUSTER)
 
 

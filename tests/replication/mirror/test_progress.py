@@ -14,13 +14,13 @@ def test_partitions_add_up() -> None:
     progress = Progress.of(statuses, 1_000)
     assert (progress.partitions, progress.failed, progress.lagging, progress.unknown, progress.lag) == (4, 1, 2, 1, 25)
     assert str(progress) == (
-        "4 partitions, 12.0 MB copied, 0.0 MB/s, 1 behind by 25 offsets, 1 of unknown lag, 1 failed"
+        "4 partitions, 12.0 MB copied, 0.0 MB/s, 1 behind by 25 offsets, 1 with unknown lag, 1 failed"
     )
 
 
 def test_a_lag_that_is_not_known_is_not_called_none() -> None:
     progress = Progress.of([replace(ONE, lag=None), replace(ONE, lag=0)], 1_000)
-    assert str(progress) == "2 partitions, 6.0 MB copied, 0.0 MB/s, 1 of unknown lag"
+    assert str(progress) == "2 partitions, 6.0 MB copied, 0.0 MB/s, 1 with unknown lag"
 
 
 def test_the_rate_is_that_since_the_last_look() -> None:

@@ -153,5 +153,5 @@ def test_what_is_kept_may_lie_anywhere_else(tmp_path: Path, place: str) -> None:
 
 def test_a_file_keeps_nothing(tmp_path: Path) -> None:
     (tmp_path / "kept").write_text("")
-    with pytest.raises(ForeignDirectoryError, match="no directory"):
+    with pytest.raises(ForeignDirectoryError, match="not a directory"):
         ensure_apart(tmp_path / "kept", tmp_path / "copy")

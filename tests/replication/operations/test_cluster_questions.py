@@ -133,7 +133,7 @@ class Repeating(ToldCluster):
 @pytest.mark.parametrize("topics", [{}, {"orders": ORDERS}], ids=["empty", "orders"])
 def test_pages_without_an_end_are_not_asked_for(cursor: Cursor, topics: dict[str, TopicMetadata]) -> None:
     cluster = Repeating(cursor, topics)
-    with pytest.raises(MalformedResponseError, match=rf"next one is to begin at {cursor.topic}-{cursor.partition}"):
+    with pytest.raises(MalformedResponseError, match=rf"its cursor points to {cursor.topic}-{cursor.partition}"):
         view_of(cluster)
     assert cluster.pages <= 2
 
@@ -164,7 +164,7 @@ def test_only_topics_that_are_chosen_are_shown_yet_brokers_are_told_of_in_full()
 
 
 def test_a_topic_that_there_is_not() -> None:
-    with pytest.raises(UnknownTopicOrPartitionError, match=r"^no topic is called nothing: UNKNOWN_TOPIC"):
+    with pytest.raises(UnknownTopicOrPartitionError, match=r"^no topic is named nothing: UNKNOWN_TOPIC"):
         view_of(told(), "orders", "nothing")
 
 
@@ -189,7 +189,7 @@ def test_a_cluster_that_speaks_none_of_the_newer_apis_tells_by_its_metadata() ->
     assert {each.elr for each in view.partitions} == {None}
     assert (view.quorum, view.controller_id) == (None, 2)
     assert gaps(view) == dict.fromkeys((Aspect.FENCED, Aspect.ELR, Aspect.QUORUM, Aspect.REASSIGNMENTS), False)
-    assert all("is answered in none" in gap.reason for gap in view.gaps)
+    assert all("is supported in none" in gap.reason for gap in view.gaps)
 
 
 def test_a_cluster_that_does_not_tell_of_fenced_brokers() -> None:
@@ -230,7 +230,7 @@ def test_controllers_that_do_not_answer_are_not_asked_again() -> None:
     cluster = told(silent=frozenset({DescribeQuorumRequest}))
     view = view_of(cluster)
     assert gaps(view) == {Aspect.QUORUM: True, Aspect.REASSIGNMENTS: True}
-    assert view.gaps[0].reason == "b1:9092: no answer within 30 s; does a controller run?"
+    assert view.gaps[0].reason == "b1:9092: no answer within 30 s; is a controller running?"
     assert ListPartitionReassignmentsRequest not in cluster.kinds_asked()
     assert names(view) == ["orders-0", "orders-1", "orders-2", "payments-0"]
 
@@ -260,7 +260,7 @@ def test_without_brokers_or_topics_there_is_no_view(kind: type, unsupported: tup
 
 
 def test_a_controllers_listener_is_told_from_a_brokers() -> None:
-    with pytest.raises(KafkaError, match="name those of brokers: MISMATCHED_ENDPOINT_TYPE"):
+    with pytest.raises(KafkaError, match="use brokers' addresses: MISMATCHED_ENDPOINT_TYPE"):
         view_of(told(refused={DescribeClusterRequest: ErrorCode.MISMATCHED_ENDPOINT_TYPE}))
 
 

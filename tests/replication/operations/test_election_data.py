@@ -11,7 +11,7 @@ from logstore import TopicPartition
 from replication.operations.election_data import parse_election_data, read_election_data
 from replication.operations.tool_error import ToolError
 
-TOO_DEEP = "what is nested too deeply to be shown"
+TOO_DEEP = "a value that is nested too deeply to be shown"
 
 partitions = st.builds(TopicPartition, st.text(), st.integers(-(2**31), 2**31 - 1))
 trees = st.recursive(

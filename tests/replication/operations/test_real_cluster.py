@@ -335,7 +335,9 @@ def test_a_cluster_without_a_controller_tells_what_brokers_know(scene: Scene, tm
     scene.cluster.kill(CONTROLLER)
     told = scene.command("--json", "--command-config", properties)
     assert told.status == 2
-    assert re.findall(r"epochlog: not known: (\w+): \S+: no answer within 3 s; does a controller run\?", told.err) == [
+    assert re.findall(
+        r"epochlog: not known: (\w+): \S+: no answer within 3 s; is a controller running\?", told.err
+    ) == [
         "quorum",
         "reassignments",
     ]

@@ -110,7 +110,7 @@ def test_a_copy_without_the_leader_epochs_that_its_batches_carry_is_damaged(
     assert sound == "None"
     assert lacking == (
         f"its log counts as ending at offset 6: {checkpoint}: the file {what.get(stands, 'has no leader epochs')} "
-        "although batches carry leader epochs; `epochlog epochs DIR --rebuild --output DIR2` makes it anew from the "
+        "although batches carry leader epochs; `epochlog epochs DIR --rebuild --output DIR2` rebuilds it from the "
         "batches"
     )
 

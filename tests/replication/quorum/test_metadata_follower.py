@@ -154,7 +154,7 @@ def test_a_leader_that_hangs_up_is_not_known_to_lead() -> None:
             ear.wait_for(lambda: bool(ear.interruptions))
             assert controller.address is None
             assert controller.trouble == str(ear.interruptions[0])
-        told = f"{broker.address}: the metadata is not told: INCONSISTENT_CLUSTER_ID (104); compare cluster.id in"
+        told = f"{broker.address}: the metadata is refused: INCONSISTENT_CLUSTER_ID (104); compare cluster.id in"
         assert str(ear.interruptions[0]).startswith(told)
 
 
@@ -172,7 +172,7 @@ def test_records_that_do_not_follow_end_it_and_the_broker() -> None:
             leader.append(UnregisterBrokerRecord(broker_id=4, broker_epoch=1))
             leader.commit()
             ear.wait_for(lambda: BrokerState.SHUTTING_DOWN in ear.states)
-            with pytest.raises(BrokerStoppedError, match=r"cannot be followed any more: .*broker 4 is not registered"):
+            with pytest.raises(BrokerStoppedError, match=r"can no longer be followed: .*broker 4 is not registered"):
                 agent.wait_until_running(SECONDS)
         assert isinstance(agent.metadata.failure, InvalidReplayError)
 

@@ -95,11 +95,11 @@ class PartitionMachine:
         """Let the first live replica lead, and all live ones be in sync: their logs are all empty."""
         live = tuple(each for each in self._context.assignments[partition].replicas if each in self._context.live)
         if not live:
-            raise StateChangeError(f"{partition} has no first leader: none of its replicas lives")
+            raise StateChangeError(f"{partition} has no initial leader: none of its replicas is alive")
         try:
             state = self._store.create_state(partition, LeaderAndIsr(live[0], live))
         except NodeExistsError as error:
-            raise StateChangeError(f"{partition} has a first leader already: {error}") from error
+            raise StateChangeError(f"{partition} already has an initial leader: {error}") from error
         self._context.states[partition] = state
         self._outbox.leader_and_isr(live, partition, is_new=True)
         return state
@@ -146,4 +146,4 @@ class PartitionMachine:
 
 def _check_legal(partition: TopicPartition, previous: PartitionState, target: PartitionState) -> None:
     if not previous.can_become(target):
-        raise StateChangeError(f"{partition} cannot come from {previous.value} to {target.value}")
+        raise StateChangeError(f"{partition} cannot go from {previous.value} to {target.value}")

@@ -52,7 +52,7 @@ class ReplicaMachine:
 
     def _enter(self, replica: Replica, previous: ReplicaState, target: ReplicaState) -> None:
         if not previous.can_become(target):
-            raise StateChangeError(f"{replica} cannot come from {previous.value} to {target.value}")
+            raise StateChangeError(f"{replica} cannot go from {previous.value} to {target.value}")
         effect = self._effects.get(target)
         if effect is not None:
             effect(replica)
@@ -62,7 +62,7 @@ class ReplicaMachine:
         if state is None:
             return
         if state.leader == replica.broker_id:
-            raise StateChangeError(f"{replica} is to lead, and a new replica can only follow")
+            raise StateChangeError(f"{replica} would lead, but a new replica can only follow")
         self._outbox.leader_and_isr([replica.broker_id], replica.partition, is_new=True)
 
     def _come_online(self, replica: Replica) -> None:

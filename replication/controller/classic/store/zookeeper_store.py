@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 SESSION_TIMEOUT_SECONDS: Final = 18.0
 """zookeeper.session.timeout.ms."""
 _LONGEST_RETRY_SECONDS: Final = 1.0
+"""Between attempts to connect too: kazoo's own minute is longer than a session lives."""
 
 
 class ZooKeeperStore:
@@ -49,7 +50,11 @@ class ZooKeeperStore:
         self._connect = connect
         self._lost = False
         self._session_watches: list[Callable[[bool], None]] = []
-        self._client: KazooClient = KazooClient(hosts=connect, timeout=session_timeout)
+        self._client: KazooClient = KazooClient(
+            hosts=connect,
+            timeout=session_timeout,
+            connection_retry={"max_tries": -1, "max_delay": _LONGEST_RETRY_SECONDS},
+        )
         self._client.add_listener(self._state_changed)
         try:
             self._client.start(timeout=connect_timeout)

@@ -80,7 +80,7 @@ def test_who_leads_may_become_known_meanwhile() -> None:
 def test_nobody_who_leads_is_an_error_in_the_end() -> None:
     with (
         closing(channel_to(None, SHORT_MS)[0]) as channel,
-        pytest.raises(NoControllerError, match="who leads the quorum is not known"),
+        pytest.raises(NoControllerError, match="the quorum's leader is not known"),
     ):
         channel.ask(HEARTBEAT)
 
@@ -109,7 +109,7 @@ def test_who_does_not_answer_is_given_up_in_the_time_of_the_request() -> None:
     with (
         script.listen() as broker,
         closing(channel_to(broker.address)[0]) as channel,
-        pytest.raises(NoControllerError, match="no answer to BrokerHeartbeat v2 within"),
+        pytest.raises(NoControllerError, match="no response to BrokerHeartbeat v2 within"),
     ):
         channel.ask(HEARTBEAT, timeout_ms=SHORT_MS)
     script.ended.set()
@@ -120,7 +120,7 @@ def test_a_controller_that_speaks_no_version_is_an_error_at_once() -> None:
     with (
         script.listen() as broker,
         closing(channel_to(broker.address)[0]) as channel,
-        pytest.raises(UnsupportedVersionError, match="BrokerHeartbeat is answered in none"),
+        pytest.raises(UnsupportedVersionError, match="BrokerHeartbeat is supported in none"),
     ):
         channel.ask(HEARTBEAT)
 

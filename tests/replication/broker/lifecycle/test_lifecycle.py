@@ -172,5 +172,5 @@ def test_a_broker_that_does_not_run_needs_no_controller_to_end() -> None:
 
 
 def test_a_life_starts_once() -> None:
-    with pytest.raises(RuntimeError, match="make another BrokerLifecycle"):
+    with pytest.raises(RuntimeError, match="create another BrokerLifecycle"):
         started().start(0)

@@ -157,5 +157,5 @@ def test_a_fault_of_ours_ends_it() -> None:
 
 
 def test_it_starts_once() -> None:
-    with started() as (thread, _), pytest.raises(RuntimeError, match="another start"):
+    with started() as (thread, _), pytest.raises(RuntimeError, match="to start again"):
         thread.start()

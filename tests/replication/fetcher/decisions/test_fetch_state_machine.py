@@ -71,6 +71,20 @@ def test_without_epochs_the_log_is_cut_to_its_high_watermark(rules: FetchRules, 
     assert state == FetchState(5, 80)
 
 
+@pytest.mark.parametrize(
+    ("answer", "told"),
+    [
+        (EndOffset(4, 60), "epoch 4 ends at offset 60"),
+        (EndOffset(0, 0), "epoch 0 ends at offset 0"),
+        (EndOffset(-1, -1), "no such epoch"),
+    ],
+)
+def test_what_is_cut_is_cut_for_what_the_leader_told(answer: EndOffset, told: str) -> None:
+    _, action = after_epoch_answer(follow(MIRROR_RULES, 5, LOG), MIRROR_RULES, LOG, ErrorCode.NONE, answer, NOW)
+    assert isinstance(action, TruncateTo)
+    assert action.reason == f"in the log of the leader of epoch 5: {told}"
+
+
 @BOTH
 def test_an_error_means_to_wait(rules: FetchRules) -> None:
     waiting = Step(replace(FETCHING, ready_at=NOW + 1_000, reason="REQUEST_TIMED_OUT", lag=None))

@@ -57,6 +57,15 @@ def test_what_is_held_up_is_due_once_the_throttle_lets_it_through(throttle: Thro
     assert due.wake_at(FREE_AGAIN) is None
 
 
+def test_the_next_time_is_the_earliest(throttle: Throttle) -> None:
+    due = DuePartitions(throttle)
+    list(due.due((), 0))
+    due.hold_up(FIRST)
+    for time in (10, 5, 20):
+        due.delay(SECOND, time)
+    assert due.wake_at(1) == 5
+
+
 def test_what_is_forgotten_is_neither_due_nor_held_up(throttle: Throttle) -> None:
     due = DuePartitions(throttle)
     list(due.due((), 0))

@@ -82,6 +82,45 @@ def test_after_a_failed_fetch_another_session_begins_and_goes_on() -> None:
     assert (request.session_id, request.session_epoch) == (8, 1)
 
 
+def test_what_has_moved_on_comes_last_in_a_full_fetch() -> None:
+    session = begun(*PARTITIONS[:3])
+    put(session, PARTITIONS[0], 5)
+    session.failed()
+    assert list(next_request(session).partitions) == [PARTITIONS[1], PARTITIONS[2], PARTITIONS[0]]
+
+
+def test_another_session_knows_no_high_watermark_of_the_last() -> None:
+    session = begun(PARTITIONS[0])
+    assert session.told_high_watermark(PARTITIONS[0]) == 0
+    session.failed()
+    next_request(session)
+    assert session.told_high_watermark(PARTITIONS[0]) is None
+
+
+def test_who_clears_it_begins_from_nothing() -> None:
+    session = begun(*PARTITIONS[:3])
+    put(session, PARTITIONS[0], 5)
+    session.drop(PARTITIONS[1])
+    session.clear()
+    assert (len(session), session.next()) == (0, None)
+    put(session, PARTITIONS[2], 0)
+    request = next_request(session)
+    assert (dict(request.partitions), request.forgotten, request.session_epoch) == ({PARTITIONS[2]: at(0)}, set(), 0)
+    assert session.asked(PARTITIONS[0]) is None
+
+
+def test_one_partition_without_an_id_reminds_the_leader_that_there_are_some() -> None:
+    session = FetchSession()
+    for partition in PARTITIONS[:3]:
+        session.put(partition, at(0))
+    request = next_request(session)
+    session.answered(request, FetchResponse(session_id=7, partitions=dict.fromkeys(PARTITIONS[:3], NOTHING)))
+    put(session, PARTITIONS[4], 0)
+    assert set(next_request(session).partitions) == {PARTITIONS[0], PARTITIONS[4]}
+    session.drop(PARTITIONS[0])
+    assert set(next_request(session).partitions) == {PARTITIONS[1]}
+
+
 def test_nothing_to_fetch_is_no_fetch() -> None:
     session = begun(PARTITIONS[0])
     session.drop(PARTITIONS[0])

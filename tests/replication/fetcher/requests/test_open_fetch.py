@@ -57,6 +57,15 @@ def test_after_a_failure_all_is_fetched_in_another_session(fetch: OpenFetch) -> 
     assert (request.session_epoch, list(request.partitions)) == (0, [PARTITION])
 
 
+def test_a_leader_that_forgets_a_session_at_its_beginning_is_asked_again_later(fetch: OpenFetch) -> None:
+    lost = FetchResponse(error=ErrorCode.FETCH_SESSION_ID_NOT_FOUND, partitions={})
+    assert fetch.answered(asked(fetch, 10), lost, 20, BACK_OFF) == (None, "")
+    assert (fetch.due_at(20), fetch.ask(20 + BACK_OFF - 1)) == (20 + BACK_OFF, None)
+    fetch.answered(asked(fetch, 20 + BACK_OFF), ANSWER, 2_000, BACK_OFF)
+    assert fetch.answered(asked(fetch, 2_000), lost, 2_001, BACK_OFF) == (None, "")
+    assert fetch.due_at(2_001) == 2_001
+
+
 @pytest.mark.parametrize(("asked_ms", "due_at"), [(1, 11), (300, 310)])
 def test_over_its_quota_a_follower_is_silent_as_long_as_it_is_asked_to_be(
     fetch: OpenFetch, asked_ms: int, due_at: int

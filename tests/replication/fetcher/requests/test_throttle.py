@@ -37,8 +37,31 @@ def test_what_was_not_used_of_the_last_windows_may_be_used_at_once() -> None:
 
 @pytest.mark.parametrize(("rate", "windows"), [(0, 11), (-1, 11), (5, 1)])
 def test_a_rate_that_lets_nothing_through_is_refused(rate: int, windows: int) -> None:
-    with pytest.raises(ValueError, match="nothing through"):
+    with pytest.raises(ValueError, match="at least 1 and 2 are needed"):
         Throttle(rate, windows=windows)
+
+
+def test_a_byte_in_a_second_is_a_rate() -> None:
+    assert Throttle(1, windows=2).bytes_per_second == 1
+
+
+@given(st.lists(st.tuples(st.integers(1, 500), st.integers(0, 1_500)), max_size=30), st.integers(2, 5))
+def test_it_is_free_once_the_windows_that_still_count_keep_the_rate(
+    fetches: list[tuple[int, int]], windows: int
+) -> None:
+    rate, now = 100, 0
+    span = windows * WINDOW_MS
+    throttle = Throttle(rate, windows=windows)
+    ends: list[tuple[int, int]] = []
+    for size, pause in fetches:
+        now += pause
+        throttle.record(PARTITION, size, now)
+        ends.append((now // WINDOW_MS * WINDOW_MS + span, size))
+
+        def is_kept(at: int) -> bool:
+            return sum(size for end, size in ends if end > at) <= rate * (windows - 1)
+
+        assert throttle.free_at(now) == next(at for at in (now, *(end for end, _ in ends)) if at >= now and is_kept(at))
 
 
 @given(st.lists(st.tuples(st.integers(1, 500), st.integers(0, 700)), max_size=60), st.integers(2, 12))

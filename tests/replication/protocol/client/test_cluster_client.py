@@ -63,7 +63,7 @@ def test_when_nobody_answers_one_line_names_all_and_why() -> None:
     told = str(error.value)
     assert "\n" not in told
     assert f"{nobody}: cannot connect: Connection refused" in told
-    assert f"{silent.address}: no answer to ApiVersions v4" in told
+    assert f"{silent.address}: no response to ApiVersions v4" in told
 
 
 def test_a_broker_that_was_named_answers_when_the_first_is_gone() -> None:

@@ -108,7 +108,7 @@ def test_a_late_answer_can_still_be_received() -> None:
     with FakeBroker(late) as broker, Connection.open(broker.address) as connection:
         sent = connection.send(ALL)
         for timeout_ms in (0, 50):
-            with pytest.raises(RequestTimedOutError, match=r"no answer to Metadata v13 within"):
+            with pytest.raises(RequestTimedOutError, match=r"no response to Metadata v13 within"):
                 connection.receive(timeout_ms)
         go_on.set()
         assert connection.receive()[0] == sent
@@ -116,7 +116,7 @@ def test_a_late_answer_can_still_be_received() -> None:
 
 def test_whoever_asks_and_gets_no_answer_in_time_has_no_connection_any_more() -> None:
     with FakeBroker(_never_answer) as broker, Connection.open(broker.address) as connection:
-        with pytest.raises(RequestTimedOutError, match=rf"{broker.address}: no answer to Metadata v13 within 0.1 s"):
+        with pytest.raises(RequestTimedOutError, match=rf"{broker.address}: no response to Metadata v13 within 0.1 s"):
             connection.ask(ALL, timeout_ms=100)
         assert connection.closed
         with pytest.raises(ConnectionClosedError, match="closed on this side"):
@@ -127,7 +127,7 @@ def test_receiving_when_nothing_was_asked_is_an_error_at_once() -> None:
     with (
         FakeBroker(_never_answer) as broker,
         Connection.open(broker.address) as connection,
-        pytest.raises(ValueError, match="nothing was asked"),
+        pytest.raises(ValueError, match="no request was sent"),
     ):
         connection.receive()
 
@@ -169,7 +169,7 @@ def test_a_broker_that_ends_the_connection() -> None:
         receive(stream)
 
     with FakeBroker(leave) as broker, Connection.open(broker.address) as connection:
-        with pytest.raises(ConnectionClosedError, match=rf"{broker.address}: .* before it had answered Metadata v13"):
+        with pytest.raises(ConnectionClosedError, match=rf"{broker.address}: .* before it answered Metadata v13"):
             connection.ask(ALL)
         assert connection.closed
 
@@ -181,7 +181,9 @@ def test_an_answer_that_is_malformed_ends_the_connection() -> None:
         stream.sendall((6).to_bytes(4, "big") + (1).to_bytes(4, "big") + b"\0\0")
 
     with FakeBroker(confused) as broker, Connection.open(broker.address) as connection:
-        with pytest.raises(MalformedResponseError, match=rf"{broker.address}: the answer to Metadata v13 is malformed"):
+        with pytest.raises(
+            MalformedResponseError, match=rf"{broker.address}: the response to Metadata v13 is malformed"
+        ):
             connection.ask(ALL)
         assert connection.closed
 
@@ -193,7 +195,7 @@ def test_a_request_that_the_broker_cannot_read_is_not_sent() -> None:
 
     with FakeBroker(only_metadata) as broker, Connection.open(broker.address) as connection:
         with pytest.raises(
-            UnsupportedVersionError, match=rf"{broker.address}: OffsetForLeaderEpoch is answered in none"
+            UnsupportedVersionError, match=rf"{broker.address}: OffsetForLeaderEpoch is supported in none"
         ):
             connection.ask(OffsetForLeaderEpochRequest(partitions={}))
         assert connection.ask(ALL).cluster_id == "fake"
@@ -209,7 +211,7 @@ def test_an_answer_larger_than_the_settings_allow_is_refused() -> None:
     with (
         FakeBroker(large) as broker,
         Connection.open(broker.address, settings) as connection,
-        pytest.raises(MalformedResponseError, match="at most 1,000 are taken"),
+        pytest.raises(MalformedResponseError, match="at most 1,000 are allowed"),
     ):
         connection.ask(ALL)
 
@@ -240,7 +242,7 @@ def test_a_host_that_cannot_be_one() -> None:
 
 
 def test_a_server_that_says_nothing() -> None:
-    told = r"no answer to ApiVersions v4 within 0.2 s; is this a Kafka"
+    told = r"no response to ApiVersions v4 within 0.2 s; is this a Kafka"
     with FakeBroker(_say_nothing) as broker, pytest.raises(RequestTimedOutError, match=told):
         Connection.open(broker.address, HASTY)
 

@@ -60,7 +60,7 @@ def test_a_broker_that_does_not_say_what_it_knows_is_asked_in_version_0() -> Non
 def test_a_broker_that_knows_only_newer_questions_is_refused() -> None:
     steps = shake_hands(None)
     next(steps)
-    with pytest.raises(UnsupportedVersionError, match="ApiVersions is answered in versions 7 to 8"):
+    with pytest.raises(UnsupportedVersionError, match="ApiVersions is supported in versions 7 to 8"):
         steps.send(_versions(0, ErrorCode.UNSUPPORTED_VERSION, {18: range(7, 9)}))
 
 
@@ -94,7 +94,7 @@ def test_a_listener_without_authentication() -> None:
     steps = shake_hands(PLAIN)
     next(steps)
     steps.send(_versions(4))
-    with pytest.raises(AuthenticationFailedError, match="asks nobody to authenticate"):
+    with pytest.raises(AuthenticationFailedError, match="does not use authentication"):
         steps.send(_mechanisms(ErrorCode.ILLEGAL_SASL_STATE))
 
 
@@ -103,7 +103,7 @@ def test_a_wrong_password_is_told_in_the_brokers_words_without_the_password() ->
     next(steps)
     steps.send(_versions(4))
     steps.send(_mechanisms())
-    with pytest.raises(AuthenticationFailedError, match="refuses alice by PLAIN: Invalid credentials") as refused:
+    with pytest.raises(AuthenticationFailedError, match="refuses alice with PLAIN: Invalid credentials") as refused:
         steps.send(_authenticated(ErrorCode.SASL_AUTHENTICATION_FAILED, "Invalid credentials"))
     assert "secret" not in str(refused.value)
 
@@ -111,5 +111,5 @@ def test_a_wrong_password_is_told_in_the_brokers_words_without_the_password() ->
 def test_a_broker_without_sasl_is_refused() -> None:
     steps = shake_hands(PLAIN)
     next(steps)
-    with pytest.raises(UnsupportedVersionError, match="SaslHandshake is answered in none"):
+    with pytest.raises(UnsupportedVersionError, match="SaslHandshake is supported in none"):
         steps.send(_versions(4, spoken={18: range(5)}))

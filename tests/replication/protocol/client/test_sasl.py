@@ -93,9 +93,9 @@ def test_a_first_message_that_cannot_be_trusted(server_first: bytes, reason: str
 @pytest.mark.parametrize(
     ("server_final", "reason"),
     [
-        (SERVER_FINAL.replace(b"v=6", b"v=7"), "does not prove to know the password"),
-        (b"v=", "does not prove to know the password"),
-        (b"", "does not prove to know the password"),
+        (SERVER_FINAL.replace(b"v=6", b"v=7"), "does not prove that it knows the password"),
+        (b"v=", "does not prove that it knows the password"),
+        (b"", "does not prove that it knows the password"),
         (b"v=*", "not in base64"),
         (b"e=invalid-proof", "the broker says invalid-proof"),
     ],

@@ -22,7 +22,7 @@ def test_the_highest_common_version_is_taken(ours: range, theirs: range) -> None
 
 
 def test_the_error_names_the_api_and_both_ranges() -> None:
-    with pytest.raises(UnsupportedVersionError, match=r"Fetch is answered in versions 0 to 3, .* in 4 to 18"):
+    with pytest.raises(UnsupportedVersionError, match=r"Fetch is supported in versions 0 to 3, .* in 4 to 18"):
         ApiVersions({1: range(4)}).highest(1, "Fetch", range(4, 19))
-    with pytest.raises(UnsupportedVersionError, match="Fetch is answered in none"):
+    with pytest.raises(UnsupportedVersionError, match="Fetch is supported in none"):
         ApiVersions({}).highest(1, "Fetch", range(4, 19))

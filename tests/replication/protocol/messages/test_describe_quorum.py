@@ -86,7 +86,7 @@ def test_an_error_in_front_is_told_whatever_stands_behind_it(version: int) -> No
 @pytest.mark.parametrize("partitions", [0, 2])
 def test_an_answer_about_none_or_several_partitions_is_malformed(partitions: int) -> None:
     with pytest.raises(
-        MalformedResponseError, match=f"^{partitions} partitions are told of, where __cluster_metadata-0"
+        MalformedResponseError, match=f"^{partitions} partitions are answered, but only __cluster_metadata-0"
     ):
         decoded(answered(2, random.Random(1), partitions=partitions))
 

@@ -143,7 +143,7 @@ def test_divergence_and_the_current_leader_are_told() -> None:
 
 def test_a_topic_id_that_was_not_asked_for_is_refused() -> None:
     classes = response_classes(1, 17)
-    with pytest.raises(MalformedResponseError, match="00000000-0000-0000-0000-000000000001, which was not asked for"):
+    with pytest.raises(MalformedResponseError, match="00000000-0000-0000-0000-000000000001, which was not requested"):
         read_response(kio_bytes(_answer(classes)), 17, {})
 
 

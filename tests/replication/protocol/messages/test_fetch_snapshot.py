@@ -54,7 +54,7 @@ def _told(answer: Any) -> str:
         assert received(fetch_snapshot.RESPONSE, answer).error == answer.error_code
         return "refused"
     if len(partitions) != 1:
-        with pytest.raises(MalformedResponseError, match=f"tells of {len(partitions)} partitions"):
+        with pytest.raises(MalformedResponseError, match=f"has {len(partitions)} partitions"):
             received(fetch_snapshot.RESPONSE, answer)
         return "not one partition"
     response, told = received(fetch_snapshot.RESPONSE, answer), partitions[0]

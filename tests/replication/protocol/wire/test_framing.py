@@ -48,8 +48,8 @@ def test_a_frame_of_the_limit_is_taken_and_a_larger_one_refused() -> None:
         (b"HTTP/1.1 400 Bad Request", "web server"),
         (b"\x15\x03\x03\x00\x02\x02\x50", "speaks TLS"),
         (b"SSH-2.0-OpenSSH", "SSH"),
-        (b"\xff\xff\xff\xff", "no Kafka listener"),
-        (b"\x7f\xff\xff\xff", "no Kafka listener"),
+        (b"\xff\xff\xff\xff", "not a Kafka listener"),
+        (b"\x7f\xff\xff\xff", "not a Kafka listener"),
     ],
 )
 def test_who_speaks_another_protocol_is_recognised(start: bytes, guess: str) -> None:

@@ -53,7 +53,7 @@ def test_a_message_cut_short_anywhere_is_refused(kind: Any) -> None:
 
 def test_bytes_after_a_message_are_refused() -> None:
     message = write(instance(FetchResponse, random.Random(1)))
-    with pytest.raises(MalformedResponseError, match="2 bytes too many"):
+    with pytest.raises(MalformedResponseError, match="2 extra bytes"):
         read(FetchResponse, memoryview(message + b"\0\0"))
 
 
