@@ -65,6 +65,7 @@ def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr(compare, "ROOT", root)
     monkeypatch.setattr(compare, "WORK", tmp_path / "work")
     monkeypatch.setattr(compare, "warm", lambda place: place)  # it has no kernels
+    monkeypatch.setattr(compare, "DISK", 0)  # nor large files
     return root
 
 
