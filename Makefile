@@ -3,10 +3,13 @@
 SHELL := /bin/bash
 PYTHON ?= python3
 VENV := .venv
+# Without bytecode each pytest process would compile, and rewrite the assertions of, all tests again.
+unexport PYTHONDONTWRITEBYTECODE
 BIN := $(VENV)/bin
 PYTEST := $(BIN)/python -m pytest
 # A file's tests stay together, so that its brokers start once; tests/longest.py says which files come first.
-WORKERS ?= 2
+# One more than two cores: tests that start brokers wait for them.
+WORKERS ?= 3
 PARALLEL := --numprocesses=$(WORKERS) --dist=loadfile --no-loadscope-reorder
 RESULTS := build/bench/results
 OLDEST := build/oldest
@@ -47,6 +50,7 @@ demo: $(VENV)/.demo ## the main job, an audit, on replicas of a real Kafka clust
 
 test: setup java browser unpacker ## the test suite, with a rotating share of each campaign; WORKERS=4 for more processes
 	$(BIN)/epochlog warm > /dev/null  # or each worker compiles the kernels
+	$(BIN)/python -m tests.class_archives
 	$(PYTEST) $(PARALLEL) --durations=20 tests bench
 	$(MAKE) --no-print-directory test-nojit
 

@@ -13,6 +13,7 @@ from hypothesis import HealthCheck, Phase, settings
 
 from tests.campaign import REPORT, run_seed
 from tests.longest import place
+from tests.oracle.java import spark_options
 
 settings.register_profile(
     "epochlog",
@@ -69,6 +70,7 @@ def pytest_configure(config: pytest.Config) -> None:
     """Let Hypothesis draw from the run's seed too, so that a failure anywhere can be repeated from it."""
     # Workers and programs under test inherit it, and keep it past midnight.
     os.environ["CAMPAIGN_SEED"] = str(run_seed())
+    os.environ.setdefault("SPARK_SUBMIT_OPTS", spark_options())
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         # A shell starts background jobs so. Programs under test would inherit it, and never be interrupted.
         signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -62,6 +62,15 @@ def test_each_phony_target_has_a_rule() -> None:
     assert set(names) - set(rules()) == set()
 
 
+def test_test_processes_keep_their_bytecode(tmp_path: Path) -> None:
+    makefile = tmp_path / "Makefile"
+    makefile.write_text(f"include {ROOT / 'Makefile'}\nshow:\n\t@echo [$$PYTHONDONTWRITEBYTECODE]\n")
+    environment = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1"}
+    show = ["make", "-s", "-f", makefile, "show"]
+    shown = subprocess.run(show, cwd=tmp_path, env=environment, capture_output=True, text=True, check=True)
+    assert shown.stdout.strip() == "[]"
+
+
 @pytest.mark.parametrize("target", sorted(TOOLS))
 def test_a_fresh_machine_gets_all_that_is_needed(target: str, tmp_path: Path) -> None:
     output = dry_run(target, tmp_path)

@@ -3,15 +3,16 @@
 import socket
 import subprocess
 import time
+from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from tests.oracle.kafka import HERE, classpath
+from tests.oracle.java import SILENT
+from tests.oracle.kafka import classpath, kafka_options
 
 CLUSTER = "MkU3OEVBNTcwNTJENDM2Qg"
-QUICK_START = ["-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto", "-Xmx512m"]
 START_SECONDS = 300
 
 
@@ -22,8 +23,9 @@ class Broker:
         ...  # broker.address, broker.root
     """
 
-    def __init__(self, directory: Path) -> None:
-        """Format the directory on first use."""
+    def __init__(self, directory: Path, options: Sequence[str] = ()) -> None:
+        """Format the directory on first use. `options` are Java's."""
+        self._options = options
         self.root = directory / "logs"
         self._output = directory / "broker.out"
         self._properties = directory / "broker.properties"
@@ -40,12 +42,12 @@ class Broker:
         )
         if not self.root.exists():
             arguments = ["format", "-t", CLUSTER, "-c", self._properties]
-            subprocess.run([*_java(), "kafka.tools.StorageTool", *arguments], check=True, capture_output=True)
+            subprocess.run([*java(), "kafka.tools.StorageTool", *arguments], check=True, capture_output=True)
 
     def __enter__(self) -> Self:
         with open(self._output, "ab") as output:
             self._process = subprocess.Popen(
-                [*_java(), "kafka.Kafka", self._properties], stdout=output, stderr=subprocess.STDOUT
+                [*java(*self._options), "kafka.Kafka", self._properties], stdout=output, stderr=subprocess.STDOUT
             )
         deadline = time.monotonic() + START_SECONDS
         while not self._answers():
@@ -86,6 +88,6 @@ def free_port() -> int:
         return port
 
 
-def _java() -> list[str]:
-    silent = f"-Dlog4j2.configurationFile={HERE / 'log4j2-off.properties'}"
-    return ["java", *QUICK_START, silent, "-cp", classpath()]
+def java(*options: str) -> list[str]:
+    """The beginning of a command that runs one of Kafka's programs."""
+    return ["java", *kafka_options(), "-Xmx512m", *options, SILENT, "-cp", classpath()]

@@ -19,8 +19,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from tests.oracle.broker import QUICK_START, free_port
-from tests.oracle.kafka import classpath
+from tests.oracle.broker import free_port, java
+from tests.oracle.kafka import classpath, kafka_options
 
 CLUSTER_ID = "MkU3OEVBNTcwNTJENDM2Qg"
 CONTROLLER = 100
@@ -58,8 +58,8 @@ class KafkaCluster:
     """Broker settings beyond BROKER_SETTINGS."""
     controller_settings: Mapping[str, object] = field(default_factory=dict)
     """The controller's, such as the session timeout, which is its to decide."""
-    java_options: Sequence[str] = tuple(QUICK_START)
-    """Of all nodes; none for a broker that is to reach its full speed."""
+    java_options: Sequence[str] | None = None
+    """Of all nodes, in place of those with which they start soon: none for a broker that is to reach its full speed."""
 
     def __post_init__(self) -> None:
         self.directory.mkdir(parents=True, exist_ok=True)
@@ -109,7 +109,7 @@ class KafkaCluster:
         """Start a node, and wait until it listens."""
         with open(self.directory / f"{node}.out", "ab") as output:
             self._processes[node] = subprocess.Popen(
-                [*_java(*self.java_options), "kafka.Kafka", self._configuration(node)],
+                [*self._java(), "kafka.Kafka", self._configuration(node)],
                 stdout=output,
                 stderr=subprocess.STDOUT,
             )
@@ -147,7 +147,7 @@ class KafkaCluster:
     def run_tool(self, name: str, *arguments: object, text: str = "") -> str:
         """Run one of Kafka's own tools, give it `text` to read, and return what it printed."""
         done = subprocess.run(
-            [*_java(*QUICK_START), name, *map(str, arguments)],
+            [*java(), name, *map(str, arguments)],
             input=text,
             capture_output=True,
             text=True,
@@ -193,6 +193,6 @@ class KafkaCluster:
         path.write_text("".join(f"{key}={value}\n" for key, value in settings.items()))
         return path
 
-
-def _java(*options: str) -> list[str]:
-    return ["java", "-Xms128m", "-XX:+UseSerialGC", "-Xmx512m", *options, "-cp", classpath()]
+    def _java(self) -> list[str]:
+        options = kafka_options() if self.java_options is None else self.java_options
+        return ["java", "-Xms128m", "-XX:+UseSerialGC", "-Xmx512m", *options, "-cp", classpath()]

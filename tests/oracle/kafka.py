@@ -15,6 +15,7 @@ from typing import Self
 
 from tests.conftest import require
 from tests.made_once import only_maker
+from tests.oracle.java import QUICK_START, SILENT, from_archive
 
 HERE = Path(__file__).parent
 TIMERS = HERE.parent.parent / "bench/peer/kafka"
@@ -47,7 +48,12 @@ def classpath() -> str:
             require(available=False, what=f"Kafka from a Maven repository ({_first_line(error)})")
             raise
         classes = _compile(lib)
-    return f"{classes}:{lib}/*"
+    return f"{lib}/*:{classes}"  # an archive of classes asks for its jars first
+
+
+def kafka_options() -> list[str]:
+    """Java's options to start a program on Kafka's classes soon."""
+    return [*QUICK_START, *from_archive(LIB)]
 
 
 @cache
@@ -121,10 +127,9 @@ class JavaProgram:
 
     def __init__(self, main: str, *arguments: str | Path, heap: str = "512m", measured: bool = False) -> None:
         """Start it: quickly, or `measured`, with the collector and the compiler that a broker runs with."""
-        flags = ["-XX:+UseG1GC"] if measured else ["-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"]
-        silent = f"-Dlog4j2.configurationFile={HERE / 'log4j2-off.properties'}"
+        flags = ["-XX:+UseG1GC", "-Xshare:auto"] if measured else kafka_options()
         self._process = subprocess.Popen(
-            ["java", *flags, "-Xshare:auto", f"-Xmx{heap}", silent, "-cp", classpath(), main, *map(str, arguments)],
+            ["java", *flags, f"-Xmx{heap}", SILENT, "-cp", classpath(), main, *map(str, arguments)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             encoding="utf-8",

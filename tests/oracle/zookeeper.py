@@ -7,7 +7,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from tests.oracle.broker import QUICK_START, free_port
+from tests.oracle.broker import free_port
+from tests.oracle.java import QUICK_START
 from tests.oracle.kafka import zookeeper_classpath
 
 START_SECONDS = 120
@@ -39,7 +40,7 @@ class ZooKeeperServer:
     def start(self) -> None:
         """Start it, with what its directory holds."""
         main = "org.apache.zookeeper.server.quorum.QuorumPeerMain"
-        command = ["java", *QUICK_START, "-cp", zookeeper_classpath(), main, str(self._properties)]
+        command = ["java", *QUICK_START, "-Xmx512m", "-cp", zookeeper_classpath(), main, str(self._properties)]
         with open(self._output, "ab") as output:
             self._process = subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT)
         deadline = time.monotonic() + START_SECONDS

@@ -4,7 +4,7 @@ import subprocess
 from pathlib import Path
 
 from replication.protocol.addresses import Address
-from tests.oracle.broker import CLUSTER, Broker, _java, free_port
+from tests.oracle.broker import CLUSTER, Broker, free_port, java
 from tests.replication.protocol.certificates import Authority
 
 LISTENERS = {
@@ -26,6 +26,7 @@ class SecureBroker(Broker):
     """`addresses` by listener. alice's password is alice-secret by every mechanism."""
 
     def __init__(self, directory: Path) -> None:
+        self._options = ()
         self.root = directory / "logs"
         self._output = directory / "broker.out"
         self._properties = directory / "broker.properties"
@@ -37,7 +38,7 @@ class SecureBroker(Broker):
         self._properties.write_text("".join(f"{key}={value}\n" for key, value in settings.items()))
         users = [f"--add-scram={mechanism}=[name={USER},password={PASSWORD}]" for mechanism in MECHANISMS]
         arguments = ["format", "-t", CLUSTER, "-c", self._properties, *users]
-        subprocess.run([*_java(), "kafka.tools.StorageTool", *arguments], check=True, capture_output=True)
+        subprocess.run([*java(), "kafka.tools.StorageTool", *arguments], check=True, capture_output=True)
 
     def _node(self) -> dict[str, object]:
         controller = Address("127.0.0.1", free_port())

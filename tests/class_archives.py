@@ -1,0 +1,90 @@
+"""Makes the archives of classes from which the tests start Kafka and Spark: python -m tests.class_archives
+
+Each program runs once and lists what it loads. That takes a minute, and is done again when the jars or Java change.
+"""
+
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.made_once import only_maker
+from tests.oracle.broker import Broker, java
+from tests.oracle.java import BUILD, archive_of, spark_jars
+from tests.oracle.kafka import LIB, classpath, java_version
+
+MakeLists = Callable[[Path], None]
+
+
+def main() -> None:
+    """Make those that are not there; without Java, or without Kafka's jars, there are none."""
+    if not java_version():
+        return
+    make(spark_jars(), spark_class_path(), list_of_an_audit)
+    try:
+        classpath()
+    except pytest.skip.Exception as error:
+        sys.stderr.write(f"no archive of Kafka's classes: {error}\n")
+        return
+    make(LIB, f"{LIB}/*", lists_of_a_broker)
+
+
+def make(jars: Path, class_path: str, make_lists: MakeLists) -> None:
+    """Make the archive of a directory's jars, in place of an older one, from all lists that `make_lists` leaves."""
+    archive = archive_of(jars)
+    with only_maker(BUILD / jars.name), tempfile.TemporaryDirectory(dir=BUILD) as directory:
+        if archive.exists():
+            return
+        place = Path(directory)
+        make_lists(place)
+        classes = dict.fromkeys(line for file in sorted(place.glob("*.list")) for line in lines_of(file))
+        (place / "all").write_text("".join(classes))
+        files = [f"-XX:SharedClassListFile={place / 'all'}", f"-XX:SharedArchiveFile={place / 'archive'}"]
+        dump = ["java", "-XX:+UseSerialGC", "-Xshare:dump", "-Xlog:disable", *files, "-cp", class_path]
+        subprocess.run(dump, check=True, capture_output=True)
+        for older in BUILD.glob(f"{archive.name.rpartition('-')[0]}-*.jsa"):
+            older.unlink()
+        (place / "archive").rename(archive)
+
+
+def lines_of(file: Path) -> list[str]:
+    return file.read_text().splitlines(keepends=True)
+
+
+def lists_of_a_broker(directory: Path) -> None:
+    """List what a broker loads until it serves, and a tool that asks it."""
+    with Broker(directory, [listing(directory / "broker.list")]) as broker:
+        tool = ["org.apache.kafka.tools.TopicCommand", "--bootstrap-server", broker.address, "--create", "--topic", "t"]
+        subprocess.run([*java(listing(directory / "tool.list")), *tool], check=True, capture_output=True)
+    formatting = ["kafka.tools.StorageTool", "random-uuid"]
+    subprocess.run([*java(listing(directory / "format.list")), *formatting], check=True, capture_output=True)
+
+
+def list_of_an_audit(directory: Path) -> None:
+    """List what Spark loads for an audit: that of the demo."""
+    environment = {**os.environ, "SPARK_SUBMIT_OPTS": f"-XX:+UseSerialGC {listing(directory / 'spark.list')}"}
+    demo = [sys.executable, "-m", "epochlog", "demo", "--report", directory / "demo.html"]
+    subprocess.run(demo, check=True, capture_output=True, env=environment)
+
+
+def spark_class_path() -> str:
+    """Spark's class path in the order in which its launcher gives it to Java."""
+    launch = ["java", "-cp", f"{spark_jars()}/*", "org.apache.spark.launcher.Main"]
+    environment = {**os.environ, "SPARK_HOME": str(spark_jars().parent), "SPARK_SCALA_VERSION": "2.13"}
+    launched = ["org.apache.spark.deploy.SparkSubmit", "pyspark-shell"]
+    told = subprocess.run([*launch, *launched], env=environment, check=True, capture_output=True, text=True).stdout
+    words = told.split("\0")
+    return words[words.index("-cp") + 1]
+
+
+def listing(file: Path) -> str:
+    """Java's option to list the classes that it loads."""
+    return f"-XX:DumpLoadedClassList={file}"
+
+
+if __name__ == "__main__":
+    main()
