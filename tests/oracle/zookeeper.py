@@ -21,6 +21,9 @@ class ZooKeeperServer:
     def __init__(self, directory: Path) -> None:
         port = free_port()
         self.address = f"127.0.0.1:{port}"
+        self.ensemble = ",".join([self.address] * 3)
+        """Its address three times. A server that is just starting may take a connection and never answer; clients wait
+        then for their session's length divided by the number of servers, and no longer."""
         self._output = directory / "zookeeper.out"
         self._properties = directory / "zookeeper.properties"
         self._properties.write_text(

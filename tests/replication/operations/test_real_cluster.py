@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 from confluent_kafka import ElectionType
@@ -54,6 +54,16 @@ PARTITION_LINE = re.compile(
     r"\s+Elr: ?(?P<elr>[\d,]*)\s+LastKnownElr: ?(?P<last_known_elr>[\d,]*)",
     re.MULTILINE,
 )
+
+
+class Told(NamedTuple):
+    """What Kafka's tools print of a cluster, and our statuses, by option."""
+
+    topics: str
+    filtered: dict[str, str]
+    statuses: dict[str, int]
+    quorum: str
+    replication: str
 
 
 class Scene:
@@ -118,23 +128,41 @@ class Scene:
 
     def assert_told_by_kafkas_tools(self) -> None:
         """Compare with `kafka-topics --describe` and `kafka-metadata-quorum describe`."""
-        view = self.view()
-        assert [described(each) for each in view.partitions] == by_kafka_topics(self.tool("TopicCommand", "--describe"))
+        view, told = self._told_while_nothing_changes()
+        assert [described(each) for each in view.partitions] == by_kafka_topics(told.topics)
         for condition, option in FILTERS.items():
-            listed = by_kafka_topics(self.tool("TopicCommand", "--describe", f"--{option}-partitions"))
+            listed = by_kafka_topics(told.filtered[option])
             shown = [described(each) for each in view.partitions if condition in each.conditions]
             assert shown == listed, condition
-            assert self.command(f"--{option}").status == bool(listed)
+            assert told.statuses[option] == bool(listed)
         assert view.quorum is not None
-        status = self.tool("MetadataQuorumCommand", "describe", "--status")
+        status = told.quorum
         assert f"{view.cluster_id}" in status
         assert re.search(rf"^LeaderId: +{view.quorum.leader_id}$", status, re.MULTILINE)
         assert re.search(rf"^LeaderEpoch: +{view.quorum.leader_epoch}$", status, re.MULTILINE)
-        replication = self.tool("MetadataQuorumCommand", "describe", "--replication")
-        nodes = re.findall(r"^(\d+)\s.*(Leader|Follower|Observer)\s*$", replication, re.MULTILINE)
+        nodes = re.findall(r"^(\d+)\s.*(Leader|Follower|Observer)\s*$", told.replication, re.MULTILINE)
         assert sorted(nodes) == sorted(
             (str(each.id), view.quorum.role(each).capitalize()) for each in view.quorum.replicas
         )
+
+    def _told_while_nothing_changes(self) -> tuple[ClusterView, Told]:
+        """Ask the tools, which take seconds, until our view of before is that of afterwards too."""
+        deadline = time.monotonic() + SECONDS
+        view = self.view()
+        while True:
+            told = Told(
+                topics=self.tool("TopicCommand", "--describe"),
+                filtered={
+                    option: self.tool("TopicCommand", "--describe", f"--{option}-partitions")
+                    for option in FILTERS.values()
+                },
+                statuses={option: self.command(f"--{option}").status for option in FILTERS.values()},
+                quorum=self.tool("MetadataQuorumCommand", "describe", "--status"),
+                replication=self.tool("MetadataQuorumCommand", "describe", "--replication"),
+            )
+            before, view = view, self.view()
+            if seen(before) == seen(view) or time.monotonic() > deadline:
+                return view, told
 
     def _written(self) -> dict[str, Any]:
         copy = self._directory / "__cluster_metadata-0"

@@ -107,7 +107,16 @@ def server(tmp_path: Path) -> Iterator[ZooKeeperServer]:
 
 @pytest.fixture
 def cluster(server: ZooKeeperServer) -> Iterator[RealCluster]:
-    cluster = RealCluster(server.address)
+    yield from cluster_on(server.address)
+
+
+@pytest.fixture
+def cluster_of_a_restarting_store(server: ZooKeeperServer) -> Iterator[RealCluster]:
+    yield from cluster_on(server.ensemble)
+
+
+def cluster_on(address: str) -> Iterator[RealCluster]:
+    cluster = RealCluster(address)
     try:
         yield cluster
     finally:
@@ -136,8 +145,9 @@ def test_a_topic_is_led_moved_and_deleted_while_brokers_and_controllers_die(clus
 
 
 def test_after_a_short_absence_of_the_store_the_controller_goes_on(
-    cluster: RealCluster, server: ZooKeeperServer
+    cluster_of_a_restarting_store: RealCluster, server: ZooKeeperServer
 ) -> None:
+    cluster = cluster_of_a_restarting_store
     cluster.controller()
     server.stop()
     server.start()

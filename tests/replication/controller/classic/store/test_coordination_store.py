@@ -36,7 +36,7 @@ def connect(request: pytest.FixtureRequest) -> Iterator[Connect]:
     if request.param == "embedded":
         begin: Connect = EmbeddedTree().session
     else:
-        address = request.getfixturevalue("server").address
+        address = request.getfixturevalue("server").ensemble
         chroot = f"/{request.node.originalname}"
         root = ZooKeeperStore(address)
         root.create(chroot)
@@ -173,7 +173,7 @@ def test_nobody_waits_for_ever_for_a_store_that_is_not_there() -> None:
 
 def test_what_was_watched_is_told_once_the_store_is_back(tmp_path: Path) -> None:
     with ZooKeeperServer(tmp_path) as server:
-        store, told = ZooKeeperStore(server.address), list[str]()
+        store, told = ZooKeeperStore(server.ensemble), list[str]()
         try:
             store.create("/a")
             store.get("/a", told.append)
