@@ -67,10 +67,11 @@ class Source:
 
 @pytest.fixture(scope="module")
 def source(request: pytest.FixtureRequest) -> Iterator[Source]:
-    size = SMALL if request.config.getoption("benchmark_disable") else FULL
+    measured = not request.config.getoption("benchmark_disable")
+    size = FULL if measured else SMALL
     require_room(disk=COPIES * size, memory=COPIES * size)
     shutil.rmtree(BUILD, ignore_errors=True)
-    cluster = KafkaCluster(BUILD / "kafka", brokers=2, settings=SETTINGS, java_options=())
+    cluster = KafkaCluster(BUILD / "kafka", brokers=2, settings=SETTINGS, java_options=() if measured else None)
     with cluster:
         admin = AdminClient({"bootstrap.servers": cluster.bootstrap()})
         new = NewTopic(TOPIC.topic, num_partitions=1, replica_assignment=[[1]])

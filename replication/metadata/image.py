@@ -34,6 +34,7 @@ from replication.metadata.records import (
     TopicRecord,
     UnfenceBrokerRecord,
     UnregisterBrokerRecord,
+    UnregisterControllerRecord,
     UserScramCredentialRecord,
     ZkMigrationStateRecord,
 )
@@ -185,6 +186,8 @@ class ClusterImage:
                 self.brokers[record.id] = self._registered(record.id, record.epoch).with_fenced(fenced=False)
             case RegisterControllerRecord():
                 self.controllers[record.controller_id] = ControllerRegistration.of(record)
+            case UnregisterControllerRecord():
+                self.controllers.pop(record.controller_id, None)
             case _:
                 self._replay_security(record)
 

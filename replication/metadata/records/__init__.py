@@ -20,6 +20,7 @@ from replication.metadata.records.nodes import (
     SupportedFeature,
     UnfenceBrokerRecord,
     UnregisterBrokerRecord,
+    UnregisterControllerRecord,
 )
 from replication.metadata.records.record import MetadataRecord
 from replication.metadata.records.security import (
@@ -81,6 +82,7 @@ _TYPES: Final[tuple[type[MetadataRecord], ...]] = (
     RemoveDelegationTokenRecord,
     RegisterControllerRecord,
     ClearElrRecord,
+    UnregisterControllerRecord,
 )
 RECORD_TYPES: Final[Mapping[int, type[MetadataRecord]]] = MappingProxyType({kind.API_KEY: kind for kind in _TYPES})
 """All types by API key. Kafka has given 6, 13 and 16 up."""
@@ -120,6 +122,7 @@ __all__ = [
     "TopicRecord",
     "UnfenceBrokerRecord",
     "UnregisterBrokerRecord",
+    "UnregisterControllerRecord",
     "UserScramCredentialRecord",
     "ZkMigrationStateRecord",
 ]

@@ -132,6 +132,15 @@ class RegisterControllerRecord(MetadataRecord):
     features: Annotated[tuple[SupportedFeature, ...], Structs(SupportedFeature)] = ()
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UnregisterControllerRecord(MetadataRecord):
+    """A controller is gone for good. New in Kafka 4.4; one that is not registered may be named too."""
+
+    API_KEY: ClassVar[int] = 29
+
+    controller_id: Int32
+
+
 MIGRATING_DIRECTORY: Final = UUID(int=0)
 """Stands for the directory of a replica placed before directories had ids (Kafka: DirectoryId.MIGRATING)."""
 UNASSIGNED_DIRECTORY: Final = UUID(int=1)

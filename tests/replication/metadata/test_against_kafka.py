@@ -17,7 +17,7 @@ from replication.metadata.framing import decode, encode, encode_version
 from replication.metadata.image import ClusterImage
 from replication.metadata.loading import load_image
 from replication.metadata.metadata_log import append_metadata
-from replication.metadata.records import MetadataRecord
+from replication.metadata.records import MetadataRecord, UnregisterControllerRecord
 from replication.metadata.records.control import KRaftVersion
 from replication.metadata.snapshot import MetadataSnapshot, write_snapshot
 from tests.campaign import Campaign
@@ -26,6 +26,9 @@ from tests.oracle.kafka import JavaProgram
 from tests.replication.metadata.histories import history
 from tests.replication.metadata.random_records import EVERY_VERSION, random_record
 from tests.replication.metadata.test_real_cluster import KEPT
+
+KNOWN = [each for each in EVERY_VERSION if each[0] is not UnregisterControllerRecord]
+"""What the oracle's Kafka, 4.3.1, reads too."""
 
 
 @pytest.fixture(scope="module")
@@ -38,7 +41,7 @@ def test_kafka_reads_every_version_of_a_record_as_it_was_meant_and_writes_the_sa
     campaign = Campaign("metadata-records", full=100_000, share=2_000)
     chance = random.Random(campaign.seed)
     for first in range(0, campaign.count, 20):
-        versions = [chance.choice(EVERY_VERSION) for _ in range(first, min(first + 20, campaign.count))]
+        versions = [chance.choice(KNOWN) for _ in range(first, min(first + 20, campaign.count))]
         records = [(random_record(kind, version, chance), version) for kind, version in versions]
         values = [encode_version(*each).hex() for each in records]
         answers = kafka.ask(*(f"{command} {value}" for value in values for command in ("decode", "recode")))

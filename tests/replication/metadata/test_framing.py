@@ -19,6 +19,7 @@ from replication.metadata.records import (
     PartitionRecord,
     RegisterBrokerRecord,
     TopicRecord,
+    UnregisterControllerRecord,
 )
 from tests.campaign import Campaign
 from tests.replication.metadata.random_records import EVERY_VERSION, random_record
@@ -43,6 +44,10 @@ def test_a_change_of_a_partition_says_only_what_changes() -> None:
     isr_and_leader = "020009030000000100000002010400000002"
     assert encode(CHANGE).hex() == "010502" + "00000001" + TOPIC.hex + isr_and_leader
     assert encode_version(NoOpRecord(), 0) == b"\x01\x14\x00\x00"
+
+
+def test_the_end_of_a_controllers_registration_has_the_bytes_that_kafka_4_4_writes() -> None:
+    assert encode(UnregisterControllerRecord(controller_id=102)).hex() == "011d000000006600"
 
 
 @pytest.mark.parametrize(

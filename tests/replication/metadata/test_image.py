@@ -25,10 +25,12 @@ from replication.metadata.records import (
     PartitionChangeRecord,
     PartitionRecord,
     RegisterBrokerRecord,
+    RegisterControllerRecord,
     RemoveAccessControlEntryRecord,
     RemoveTopicRecord,
     TopicRecord,
     UnregisterBrokerRecord,
+    UnregisterControllerRecord,
 )
 from tests.replication.metadata.histories import history
 
@@ -155,6 +157,14 @@ def test_forgotten_eligible_leaders_move_the_partition_epoch_of_those_that_had_a
         image.replay(ClearElrRecord())
         state = image.topics.partition(TOPIC, 0)
         assert (state.elr, state.last_known_elr, state.partition_epoch) == ((), (), 11)
+
+
+def test_a_controller_is_registered_until_it_is_unregistered() -> None:
+    image = image_of(RegisterControllerRecord(controller_id=102, incarnation_id=FIRST))
+    assert set(image.controllers) == {102}
+    for _ in range(2):  # Kafka: nor does ClusterDelta look whether it is there
+        image.replay(UnregisterControllerRecord(controller_id=102))
+        assert image == image_of()
 
 
 def test_a_broker_is_active_unless_fenced_or_shutting_down() -> None:
