@@ -8,6 +8,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -21,10 +22,20 @@ MakeLists = Callable[[Path], None]
 
 
 def main() -> None:
-    """Make those that are not there; without Java, or without Kafka's jars, there are none."""
+    """Make those that are not there, at once; without Java there are none."""
     if not java_version():
         return
+    with ThreadPoolExecutor() as pool:
+        for made in [pool.submit(make_that_of_spark), pool.submit(make_that_of_kafka)]:
+            made.result()
+
+
+def make_that_of_spark() -> None:
     make(spark_jars(), spark_class_path(), list_of_an_audit)
+
+
+def make_that_of_kafka() -> None:
+    """Make it where Kafka's jars can be had."""
     try:
         classpath()
     except pytest.skip.Exception as error:
