@@ -1,1 +1,1 @@
-"""What becomes of batches before they are written: validated, given offsets, or found to need neither."""
+"""Prepares batches before they are written: validates them and assigns their offsets."""

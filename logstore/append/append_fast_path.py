@@ -1,4 +1,4 @@
-"""The appends that a log is given most often: they need little but writing, which is found out at small cost."""
+"""The common appends, recognised cheaply: batches that need little more than being written."""
 
 from array import array
 from functools import cache
@@ -62,7 +62,7 @@ _build: Final = tuple.__new__
 
 
 def plain_batch(data: Buffer, next_offset: int, leader_epoch: int) -> AppendInfo | None:
-    """Look at the one batch that `data` is; None where it must be looked at closer, be it sound or not.
+    """Check the single batch in `data`; return None if it needs a closer look, valid or not.
 
     A plain batch is whole, of magic 2, of the epoch that leads already, of no idempotent producer, does not go back in
     offsets, and leaves one for the log's end. `data` must be bytes, one to an element.
@@ -77,7 +77,7 @@ def plain_batch(data: Buffer, next_offset: int, leader_epoch: int) -> AppendInfo
 
 
 def _follow_one(data: Buffer, next_offset: int, leader_epoch: int) -> tuple[int, int, int, int, bool]:
-    """Do as the kernel of this name does."""
+    """Do what the kernel of this name does."""
     base_offset, epoch, magic, checksum, delta, max_timestamp, producer_id, count = _unpack(data)
     if (
         magic != 2
@@ -95,7 +95,7 @@ def _follow_one(data: Buffer, next_offset: int, leader_epoch: int) -> tuple[int,
 def plain_producer_batch(
     data: Buffer, next_offset: int, leader_epoch: int, now_ms: int, config: LogConfig
 ) -> tuple[bytearray, AppendInfo] | None:
-    """Look at the one batch that a producer sends, and give it offset and epoch; None as `plain_batch` does.
+    """Check a producer's single batch and assign its offset and epoch; return None as `plain_batch` does.
 
     Such a batch keeps its codec and its producer's timestamps, and has no faults, if the log `accepts_unchanged`.
 
@@ -120,7 +120,7 @@ def plain_producer_batch(
 
 
 def _inspect_sent(data: Buffer, now_ms: int, before_max_ms: int, after_max_ms: int) -> tuple[int, int]:
-    """Do as the kernel of this name does, and also look into compressed batches. Raises DecompressionError."""
+    """Do what the kernel of this name does, for compressed batches too. Raises DecompressionError."""
     earliest, latest = now_ms - before_max_ms, now_ms + after_max_ms
     sent = memoryview(data).toreadonly()
     base_offset, magic, checksum, codec, delta, first, largest, producer_id, count = _unpack_sent(sent)

@@ -1,4 +1,4 @@
-"""What an append must fulfil before the log takes it, and the bytes that it then writes (Kafka: LogValidator)."""
+"""Validates an append, and returns the bytes that the log then writes (Kafka: LogValidator)."""
 
 from contextlib import suppress
 from struct import Struct
@@ -92,7 +92,7 @@ def validate_for_leader(
     """Check one batch as a producer sends it, and give it its offsets, epoch, times and codec; `data` stays as it is.
 
     An incomplete batch is dropped. Raises CorruptBatchError, InvalidRecordError, InvalidTimestampError,
-    RecordTooLargeError and DecompressionError; TypeError for what is no origin.
+    RecordTooLargeError and DecompressionError; TypeError if the origin is no AppendOrigin.
     """
     batch = _only_batch(memoryview(data).toreadonly(), config.max_message_bytes, origin)
     if batch is None:
@@ -217,7 +217,7 @@ def _next_batch(view: memoryview, position: int) -> Batch | None:
 
 
 def _only_batch(view: memoryview, max_bytes: int, origin: AppendOrigin) -> RecordBatch | None:
-    """Return the one batch that is there, its checksum and size checked."""
+    """Return the single batch, with its checksum and size verified."""
     try:
         batch = _next_batch(view, 0)
     except InvalidBatchHeaderError as error:
@@ -238,7 +238,7 @@ def _only_batch(view: memoryview, max_bytes: int, origin: AppendOrigin) -> Recor
 
 
 def _refused_header(view: memoryview, error: InvalidBatchHeaderError) -> CorruptBatchError | InvalidRecordError:
-    """Tell a header that was damaged from one that somebody wrote: its checksum is valid, as far as there is one."""
+    """Distinguish a damaged header from one that was written so: the latter's checksum, if it has one, matches."""
     size = int.from_bytes(view[LENGTH_AT:LOG_OVERHEAD], "big", signed=True) + LOG_OVERHEAD
     if not HEADER_SIZE <= size <= len(view) or view[MAGIC_AT] != 2:
         return error
@@ -275,7 +275,7 @@ def _section(batch: RecordBatch) -> memoryview:
 
 
 def _inspect(batch: RecordBatch, section: memoryview, now_ms: int, config: LogConfig) -> RecordInspection:
-    """Check the records; raise for the first that is wrong, structure before keys and timestamps."""
+    """Check the records; raise for the first invalid one: structure first, then keys and timestamps."""
     producer_time = config.message_timestamp_type is TimestampType.CREATE_TIME
     earliest, latest = (
         (now_ms - config.message_timestamp_before_max_ms, now_ms + config.message_timestamp_after_max_ms)
@@ -340,7 +340,7 @@ def _template(
 def _rebuild(
     batch: RecordBatch, section: memoryview, inspection: RecordInspection, template: BatchTemplate
 ) -> bytearray:
-    """Compress the records anew, their deltas from 0 on."""
+    """Compress the records again, with deltas from 0 on."""
     base_timestamp = batch.base_timestamp + inspection.first_delta
     stamped = bool(batch.attributes & TIMESTAMP_TYPE_BIT)
     if stamped:

@@ -1,4 +1,4 @@
-"""What a leader must know of the records in a producer's batch, found by walking over them once."""
+"""What a leader must know about the records of a producer's batch, found in one pass."""
 
 from functools import cache
 from typing import Any, Final, NamedTuple
@@ -79,7 +79,7 @@ def inspect_few(section: memoryview, count: int, base_timestamp: int, earliest: 
 
 
 def renumber_records(section: memoryview, count: int, *, same_time: bool) -> bytes:
-    """Encode sound records anew with offset deltas from 0 on, and timestamp deltas from the first, or all at once.
+    """Encode valid records again with offset deltas from 0 on, and timestamp deltas from the first, or all at once.
 
     Keys, values and headers stay as they are, byte for byte.
     """

@@ -1,4 +1,4 @@
-"""What somebody gave to be appended that cannot be: said in words, once encoding it has failed."""
+"""Explains why records could not be encoded for an append."""
 
 from logstore.batch.batch_attributes import NO_TIMESTAMP
 from logstore.batch.record import Record

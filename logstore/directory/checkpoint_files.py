@@ -21,7 +21,7 @@ _OF_OPEN_LOGS: Final = (RECOVERY_POINT_CHECKPOINT, LOG_START_OFFSET_CHECKPOINT, 
 
 
 class CheckpointFiles(LogObserver):
-    """Written from the open logs; what the files say of partitions that somebody else looks after stays in them.
+    """Written from the open logs; entries of partitions that are not open here are kept.
 
     How far each log was compacted is the cleaner's to say: here it is only taken back, as an observer of truncations.
     """
@@ -42,11 +42,11 @@ class CheckpointFiles(LogObserver):
         return checkpoints
 
     def keep(self, partition: TopicPartition) -> None:
-        """Leave what the files say of a partition that is not open here."""
+        """Keep the entries of a partition that is not open here."""
         self._others.add(partition)
 
     def is_cleaned(self, partition: TopicPartition) -> bool:
-        """Whether a cleaner has been at work on the log."""
+        """Whether a cleaner has compacted the log."""
         return partition in self._cleaned
 
     def truncated(self, log: Path, log_end_offset: int, bytes_removed: int) -> None:

@@ -1,4 +1,4 @@
-"""Partition directories on their way out: renamed at once, removed a while later (Kafka: LogManager.asyncDelete)."""
+"""Deleted partition directories: renamed at once, removed after a delay (Kafka: LogManager.asyncDelete)."""
 
 import os
 from pathlib import Path
@@ -23,11 +23,11 @@ class DeletedPartitions:
         return len(self._due)
 
     def add(self, directory: Path, due_ms: int) -> None:
-        """Take a directory that is renamed already: start-up finds them."""
+        """Add a directory that has already been renamed, as found at start-up."""
         self._due[directory] = due_ms
 
     def rename(self, directory: Path, due_ms: int) -> Path:
-        """Take a live partition's directory out of the way, durably. Raises OSError."""
+        """Rename a live partition's directory, durably. Raises OSError."""
         suffix = f".{uuid4().hex}-delete"
         renamed = directory.with_name(directory.name[: _MAX_NAME - len(suffix)] + suffix)
         self._filesystem.rename(directory, renamed)
@@ -36,7 +36,7 @@ class DeletedPartitions:
         return renamed
 
     def remove_due(self, now_ms: int) -> int:
-        """Remove the directories whose time has come; return how many. Raises OSError, the directory stays listed."""
+        """Remove the directories that are due; return how many. Raises OSError, the directory stays listed."""
         due = [directory for directory, due_ms in self._due.items() if due_ms <= now_ms]
         for directory in due:
             if directory.exists():

@@ -1,4 +1,4 @@
-"""What is to be done from time to time, without a thread of its own."""
+"""Periodic tasks, without a thread of their own."""
 
 from collections.abc import Callable, Iterator
 

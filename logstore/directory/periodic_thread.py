@@ -1,4 +1,4 @@
-"""One thread that does something again and again, until it is stopped."""
+"""A thread that runs a task periodically until it is stopped."""
 
 import sys
 import threading
@@ -17,7 +17,7 @@ _PAUSE_SECONDS: Final = 0.1
 class PeriodicThread:
     """Calls `task` every `interval_ms`, from one interval after `start` on. The program may end without stopping it.
 
-    Where the task raises something, be it for want of memory, `threading.excepthook` is told, and it goes on.
+    If the task raises, even MemoryError, `threading.excepthook` is called and the thread continues.
     """
 
     def __init__(self, task: Callable[[], object], interval_ms: int, name: str) -> None:
@@ -35,7 +35,7 @@ class PeriodicThread:
             raise no_more_threads(error) from error
 
     def stop(self) -> None:
-        """Return once the task does not run and never will again."""
+        """Stop the thread; return once the task is not running and will not run again."""
         self._stopped.set()
         if self._thread.is_alive() and self._thread is not current_thread():
             self._thread.join()

@@ -24,7 +24,7 @@ METADATA_TOPIC: Final = "__cluster_metadata"
 
 
 class RootLoader:
-    """Finds the partitions of a root, and opens those that are live."""
+    """Finds the partitions of a root and opens the live ones."""
 
     def __init__(
         self,
@@ -87,7 +87,7 @@ class RootLoader:
                 self._partitions.unreadable[partition] = linked_directory(self._root / name)
 
     def _sort_out(self) -> list[TopicPartition]:
-        """Note which directories are to be removed and which are set aside; return the partitions that are live."""
+        """Note which directories are to be removed and which are set aside; return the live partitions."""
         live = []
         for name in self._directory_names():
             parsed = parse_directory_name(name)

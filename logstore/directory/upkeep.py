@@ -1,4 +1,4 @@
-"""What is done from time to time in all logs of a directory."""
+"""Periodic work on all logs of a directory."""
 
 from collections.abc import Callable
 from contextlib import suppress
@@ -11,7 +11,7 @@ from logstore.topic_partition import TopicPartition
 
 
 class Upkeep:
-    """Flushes logs and enforces their retention; one that lacks space does not keep the others from it."""
+    """Flushes logs and enforces their retention; a log without disk space does not hold up the others."""
 
     def __init__(self, partitions: Partitions, clock: Callable[[], int]) -> None:
         """Look after the logs that are in `partitions` by then."""
@@ -32,7 +32,7 @@ class Upkeep:
         self._in_each(flush)
 
     def enforce_retention(self) -> None:
-        """Delete segments by age and size in all logs, and forget idle producers. Raises OSError."""
+        """Delete segments by age and size in all logs, and remove the state of idle producers. Raises OSError."""
 
         def enforce(_: TopicPartition, log: Log) -> None:
             with suppress(LogClosedError, LogPoisonedError):
@@ -46,7 +46,7 @@ class Upkeep:
         self._flushed_ms.pop(partition, None)
 
     def _in_each(self, task: Callable[[TopicPartition, Log], None]) -> None:
-        """Do this in each log: one that lacks space, or meets a limit, does not keep the others from it."""
+        """Do this in each log: one without disk space, or at a limit, does not hold up the others."""
         passing: OSError | None = None
         for partition, log in list(self._partitions.logs.items()):
             try:

@@ -1,4 +1,4 @@
-"""The file by which a broker says that it stopped in order (Kafka: CleanShutdownFileHandler, KIP-966)."""
+"""The file that marks a clean shutdown of a broker (Kafka: CleanShutdownFileHandler, KIP-966)."""
 
 import json
 from contextlib import suppress
@@ -30,7 +30,7 @@ class CleanShutdown:
 
     @classmethod
     def parse(cls, data: bytes, path: Path = Path(CLEAN_SHUTDOWN_NAME)) -> "CleanShutdown":
-        """Read the file's bytes: nothing at all, or JSON with `version` and `brokerEpoch`."""
+        """Read the file's bytes: empty, or JSON with `version` and `brokerEpoch`."""
         if not data:
             return cls()
         try:
@@ -50,14 +50,14 @@ class CleanShutdown:
         return json.dumps({"version": 0, "brokerEpoch": self.broker_epoch}, separators=(",", ":")).encode()
 
     def write(self, path: Path, filesystem: FileSystem = REAL) -> None:
-        """Say that all logs are flushed and closed, durably. Raises OSError."""
+        """Record durably that all logs are flushed and closed. Raises OSError."""
         filesystem.write_atomically(path, self.encode())
 
 
 def take_clean_shutdown(directory: Path, filesystem: FileSystem = REAL) -> CleanShutdown:
-    """Remove the file, durably, and return what it said: what crashes from here on is no clean stop (KAFKA-10471).
+    """Remove the file, durably, and return its contents: a crash from here on is not a clean shutdown (KAFKA-10471).
 
-    The broker's epoch is unknown where there is no such file, or none that can be read. Raises OSError.
+    The broker epoch is unknown if the file is missing or cannot be read. Raises OSError.
     """
     path = directory / CLEAN_SHUTDOWN_NAME
     said = CleanShutdown()

@@ -1,9 +1,9 @@
-"""The files that this process has mapped: none is cut under somebody who holds its bytes.
+"""The files that this process has mapped: none is truncated while a view of it is held.
 
 A system ends a process that reads a mapping beyond its file's end (SIGBUS), and lets it see what takes the place of
-bytes that were cut off. So whoever cuts a file asks here first. Mappings are known by file (device and inode), not by
-the object that made them: they outlive logs that are closed, and files have several names. Other processes' mappings
-nobody knows.
+bytes that were cut off. So whoever cuts a file asks here first. Mappings are tracked by file (device and inode), not by
+the object that made them: they outlive logs that are closed, and files have several names. Mappings of other
+processes are not known.
 """
 
 import ctypes
@@ -55,7 +55,7 @@ class Mapping:
         self.__array_interface__ = {"data": (address, True), "shape": (size,), "typestr": "|u1", "version": 3}
 
     def __del__(self, unmap: Any = _munmap) -> None:
-        """Unmap: nobody looks any more."""
+        """Unmap: no view is left."""
         unmap(self._address, self._size)
 
 

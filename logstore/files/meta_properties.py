@@ -1,4 +1,4 @@
-"""`meta.properties`: whose a log.dirs root is (KIP-631, KIP-858; Kafka: MetaProperties)."""
+"""`meta.properties`: which node a log.dirs root belongs to (KIP-631, KIP-858; Kafka: MetaProperties)."""
 
 import re
 from collections.abc import Iterator
@@ -97,7 +97,7 @@ def parse_properties(data: bytes) -> dict[str, str]:
 
 
 def _doubts(data: bytes) -> Iterator[str]:
-    """Find lines that are no properties as Kafka writes them, and keys that come twice."""
+    """Find lines that Kafka would not write, and duplicate keys."""
     seen: set[str] = set()
     for number, line in enumerate(data.decode("latin-1").splitlines(), start=1):
         if not line.strip() or line.lstrip().startswith(("#", "!")):

@@ -1,4 +1,4 @@
-"""What a log that stands alone must know when it is opened again, kept in its own directory.
+"""The checkpoints of a standalone log, kept in its own directory.
 
 Kafka keeps such offsets for all logs of a root, in files at the root; `LogDirectory` does so. A log that is opened by
 itself has files of the same names and formats beside its segments, where Kafka does not look.
@@ -61,7 +61,7 @@ class OwnCheckpoints:
         take_clean_shutdown(self._directory, self._filesystem)
 
     def remove(self) -> None:
-        """Remove the files, durably: a root's say it all from now on. Raises OSError."""
+        """Remove the files, durably: the root's files replace them. Raises OSError."""
         for path in (self._directory / name for name in OWN_CHECKPOINTS):
             if path.exists():
                 self._filesystem.unlink(path)

@@ -1,4 +1,4 @@
-"""The file system of one log or root: that of the process which opened it, and of no process forked from that."""
+"""The file system of one log or root, usable by the process that opened it and by no forked child."""
 
 import os
 from pathlib import Path
@@ -38,7 +38,7 @@ class OwnedFileSystem(FileSystem):
         return descriptor
 
     def close(self, descriptor: int) -> None:
-        """Give the descriptor back."""
+        """Close the descriptor."""
         try:
             self._descriptors.discard(descriptor)  # first: the number may be another file's as soon as it is closed
         except BaseException:  # of a signal handler, before it or after

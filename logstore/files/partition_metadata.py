@@ -1,4 +1,4 @@
-"""The file that ties a partition directory to its topic's id (KIP-516)."""
+"""The file with the topic id of a partition directory (KIP-516)."""
 
 import base64
 from dataclasses import dataclass

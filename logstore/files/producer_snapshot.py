@@ -1,4 +1,4 @@
-"""`{offset:020d}.snapshot`: what the log knew of its producers when it ended at that offset (KIP-98).
+"""`{offset:020d}.snapshot`: the state of the log's producers when it ended at that offset (KIP-98).
 
 Kafka's ProducerStateManager writes one when it rolls a segment and when it closes, to detect duplicates and open
 transactions after a restart without reading the whole log.

@@ -53,7 +53,7 @@ class RootCheckpoints:
 
     @classmethod
     def read(cls, root: Path) -> Self:
-        """Read the checkpoint files that stand in `root`, be they none."""
+        """Read the checkpoint files in `root`, if any."""
         offsets: dict[str, OffsetCheckpoint] = {}
         errors: dict[str, LogStoreError | OSError] = {}
         not_files = frozenset(name for name in (*OFFSET_CHECKPOINTS, CLEAN_SHUTDOWN_NAME) if _is_no_file(root / name))
