@@ -4,6 +4,7 @@ import random
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -112,7 +113,8 @@ class TestAfterAKill:
         last = path / f"{10:020d}.log"
         whole = last.read_bytes()
         last.write_bytes(whole[:-1])
-        monkeypatch.setattr("logstore.offline.tail_rereader.time.sleep", lambda _: last.write_bytes(whole))
+        healed = SimpleNamespace(sleep=lambda _: last.write_bytes(whole))
+        monkeypatch.setattr("logstore.offline.tail_rereader.time", healed)
         log = open_with(path)
         assert (log.log_end_offset, log.damage, log.valid_bytes) == (20, None, len(whole))
         assert log.history.entries == [(0, 0), (2, 10), (3, 15)]

@@ -3,6 +3,7 @@
 import os
 from itertools import count, pairwise
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from hypothesis import given
@@ -37,7 +38,7 @@ def small_samples(monkeypatch: pytest.MonkeyPatch) -> None:
     """Measure small files too, by a clock that takes a second for each sample."""
     monkeypatch.setattr(recovery_estimate, "SMALL_BYTES", 0)
     monkeypatch.setattr(recovery_estimate, "SAMPLE_BYTES", 10 * BATCH)
-    monkeypatch.setattr("time.perf_counter", count().__next__)
+    monkeypatch.setattr(recovery_estimate, "time", SimpleNamespace(perf_counter=count().__next__))
 
 
 def estimate(directory: Path, *, recovery_point: int = 0, clean_shutdown: bool = False) -> RecoveryEstimate:

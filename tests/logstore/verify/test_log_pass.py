@@ -3,6 +3,7 @@
 import shutil
 from collections.abc import Iterable
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -179,7 +180,7 @@ def test_a_preallocated_tail_is_read_again_although_its_size_stays(
     def finish_the_write(_pause: float) -> None:
         (partition.path / NAMES[0]).write_bytes(written.ljust(500, b"\0"))
 
-    monkeypatch.setattr(tail_rereader.time, "sleep", finish_the_write)
+    monkeypatch.setattr(tail_rereader, "time", SimpleNamespace(sleep=finish_the_write))
     assert [(each.kind, each.position) for each in found(partition)] == [("zero-tail", len(written))]
 
 
@@ -201,7 +202,8 @@ def test_what_is_appended_during_the_pass_is_part_of_the_log(tmp_path: Path, mon
 def test_a_tail_is_read_again_no_more_than_some_times(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     log = tmp_path / "log"
     log.write_bytes(b"torn")
-    monkeypatch.setattr(tail_rereader.time, "sleep", lambda _pause: log.write_bytes(log.read_bytes() + b"more"))
+    written_to = SimpleNamespace(sleep=lambda _pause: log.write_bytes(log.read_bytes() + b"more"))
+    monkeypatch.setattr(tail_rereader, "time", written_to)
     growing = tail_rereader.TailRereader(log)
     answers = []
     for _ in range(tail_rereader.TAIL_READS + 1):

@@ -5,6 +5,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -123,7 +124,8 @@ def test_a_cleaner_may_pause_for_as_long_as_a_look_takes(orders: Path, monkeypat
     swap = index.with_name(f"{index.name}.swap")
     shutil.copy(index, swap)
     assert [each.kind for each in damage(orders)] == ["left-over-swap"]
-    monkeypatch.setattr("logstore.verify.stable_read.time.sleep", lambda _seconds: swap.exists() and swap.rename(index))
+    renames = SimpleNamespace(sleep=lambda _seconds: swap.exists() and swap.rename(index))
+    monkeypatch.setattr("logstore.verify.stable_read.time", renames)
     assert damage(orders) == []
 
 

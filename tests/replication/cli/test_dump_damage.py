@@ -6,6 +6,7 @@ import subprocess
 import sys
 from functools import cache
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -153,7 +154,7 @@ def test_the_tail_of_a_log_that_grows_is_read_again(tmp_path: Path, monkeypatch:
 def test_the_tail_of_a_log_is_given_time_to_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     data = simple_batch() + simple_batch(1)
     path = written(tmp_path, data[:-5])
-    monkeypatch.setattr(tail_rereader.time, "sleep", lambda _pause: path.write_bytes(data))
+    monkeypatch.setattr(tail_rereader, "time", SimpleNamespace(sleep=lambda _pause: path.write_bytes(data)))
     outcome = epochlog("dump", path)
     assert outcome.status == 0
     assert len(outcome.out.splitlines()) == 2
