@@ -1,10 +1,12 @@
 """Settings of the client; Kafka's name for each is that of the Java client's property."""
 
 from dataclasses import dataclass
+from typing import Final
 
 from replication.protocol.client.security import SaslSettings, TlsSettings
-from replication.protocol.messages.api_versions import DEFAULT_CLIENT_ID
 from replication.protocol.wire.framing import DEFAULT_LIMIT
+
+DEFAULT_CLIENT_ID: Final = "epochlog"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -14,9 +16,9 @@ class ClientSettings:
     client_id: str = DEFAULT_CLIENT_ID
     """The name that brokers log, and apply quotas to (Kafka: client.id)."""
     connect_timeout_ms: int = 10_000
-    """Seconds to wait for a connection (Kafka: socket.connection.setup.timeout.ms)."""
+    """Milliseconds to wait for a connection (Kafka: socket.connection.setup.timeout.ms)."""
     request_timeout_ms: int = 30_000
-    """Seconds to wait for a response unless a call says otherwise (Kafka: request.timeout.ms)."""
+    """Milliseconds to wait for a response unless a call says otherwise (Kafka: request.timeout.ms)."""
     max_response_bytes: int = DEFAULT_LIMIT
     """Larger responses, in bytes, are refused."""
     tls: TlsSettings | None = None

@@ -1,13 +1,17 @@
 """What a connection begins with: learn the broker's versions, then say who we are (KIP-35, KIP-152)."""
 
 from collections.abc import Generator
+from functools import cache
+from importlib.metadata import PackageNotFoundError, version
 from typing import Any, Final
 
 from replication.protocol.client.sasl import sasl_client
 from replication.protocol.client.security import SaslSettings
 from replication.protocol.error_code import ErrorCode, code_of
 from replication.protocol.errors import AuthenticationFailedError, raise_for
-from replication.protocol.messages.api_versions import ApiVersions, negotiate
+from replication.protocol.messages import api_versions
+from replication.protocol.messages.api_versions import ApiVersions, ApiVersionsRequest, ApiVersionsResponse
+from replication.protocol.messages.request import Request
 from replication.protocol.wire.schema import RequestPayload, request_classes
 
 _SASL_HANDSHAKE: Final = 17
@@ -18,18 +22,51 @@ _AUTHENTICATE_VERSIONS: Final = range(1)
 """Versions 1 and 2 are about sessions that are authenticated anew before they end (KIP-368): ours are opened anew."""
 
 
-def shake_hands(sasl: SaslSettings | None) -> Generator[RequestPayload, Any, ApiVersions]:
-    """Yield kio's requests, be sent kio's responses, and return the broker's versions once it is ready for others."""
-    versions = yield from negotiate()
+_API_VERSIONS: Final = "ApiVersions"
+_SOFTWARE: Final = "epochlog"
+
+
+def shake_hands(sasl: SaslSettings | None) -> Generator[Request[Any] | RequestPayload, Any, ApiVersions]:
+    """Yield requests, be sent their answers, and return the broker's versions once it is ready for others."""
+    versions = yield from _negotiate()
     if sasl is not None:
         yield from _authenticate(sasl, versions)
     return versions
 
 
+def _negotiate() -> Generator[ApiVersionsRequest, ApiVersionsResponse, ApiVersions]:
+    """Ask a broker what it speaks.
+
+    A broker that does not know our version of the question answers in version 0, with an error and the versions of
+    the question that it knows; before Kafka 2.4 with the error alone.
+    """
+    answer = yield _question(api_versions.VERSIONS)
+    if answer.error is ErrorCode.UNSUPPORTED_VERSION:
+        told = answer.versions if answer.versions.theirs else ApiVersions({api_versions.API_KEY: range(1)})
+        older = told.highest(api_versions.API_KEY, _API_VERSIONS, range(api_versions.VERSIONS.stop - 1))
+        answer = yield _question(range(older, older + 1))
+    raise_for(answer.error, _API_VERSIONS)
+    return answer.versions
+
+
+def _question(asked_in: range) -> ApiVersionsRequest:
+    return ApiVersionsRequest(
+        client_software_name=_SOFTWARE, client_software_version=_software_version(), asked_in=asked_in
+    )
+
+
+@cache
+def _software_version() -> str:
+    try:
+        return version(_SOFTWARE)
+    except PackageNotFoundError:
+        return "unknown"
+
+
 def _authenticate(sasl: SaslSettings, versions: ApiVersions) -> Generator[RequestPayload, Any, None]:
     yield from _choose_mechanism(sasl, versions)
-    version = versions.highest(_SASL_AUTHENTICATE, "SaslAuthenticate", _AUTHENTICATE_VERSIONS)
-    request = request_classes(_SASL_AUTHENTICATE, version).SaslAuthenticateRequest
+    highest = versions.highest(_SASL_AUTHENTICATE, "SaslAuthenticate", _AUTHENTICATE_VERSIONS)
+    request = request_classes(_SASL_AUTHENTICATE, highest).SaslAuthenticateRequest
     client = sasl_client(sasl)
     message = next(client)
     while True:
@@ -46,8 +83,8 @@ def _authenticate(sasl: SaslSettings, versions: ApiVersions) -> Generator[Reques
 
 
 def _choose_mechanism(sasl: SaslSettings, versions: ApiVersions) -> Generator[RequestPayload, Any, None]:
-    version = versions.highest(_SASL_HANDSHAKE, "SaslHandshake", _HANDSHAKE_VERSIONS)
-    request = request_classes(_SASL_HANDSHAKE, version).SaslHandshakeRequest
+    highest = versions.highest(_SASL_HANDSHAKE, "SaslHandshake", _HANDSHAKE_VERSIONS)
+    request = request_classes(_SASL_HANDSHAKE, highest).SaslHandshakeRequest
     answer = yield request(mechanism=sasl.mechanism.value)
     error = code_of(answer.error_code)
     if error is ErrorCode.UNSUPPORTED_SASL_MECHANISM:

@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from replication.codec.fields import Data
 from replication.protocol.messages import (
+    api_versions,
     broker_heartbeat,
     broker_registration,
     describe_cluster,
@@ -22,6 +23,7 @@ from replication.protocol.messages import (
     offset_for_leader_epoch,
 )
 from replication.protocol.messages.api import Api
+from replication.protocol.messages.api_versions import ApiVersionsRequest
 from replication.protocol.messages.broker_heartbeat import BrokerHeartbeatRequest
 from replication.protocol.messages.broker_registration import BrokerRegistrationRequest
 from replication.protocol.messages.describe_cluster import DescribeClusterRequest
@@ -90,5 +92,6 @@ _OURS: Final[Mapping[type, Api]] = {
     BrokerHeartbeatRequest: _api(broker_heartbeat),
     BrokerRegistrationRequest: _api(broker_registration),
     FetchSnapshotRequest: _api(fetch_snapshot),
+    ApiVersionsRequest: _api(api_versions, api_versions.api_versions_versions),
 }
 _BY_KEY: Final[Mapping[int, Api]] = {api.key: api for api in _OURS.values()}

@@ -4,6 +4,7 @@ from typing import Any
 from uuid import UUID
 
 from logstore import TopicPartition
+from replication.protocol.messages.api_versions import ApiVersionsRequest
 from replication.protocol.messages.broker_heartbeat import BrokerHeartbeatRequest
 from replication.protocol.messages.broker_registration import BrokerRegistrationRequest
 from replication.protocol.messages.describe_cluster import DescribeClusterRequest
@@ -24,6 +25,7 @@ QUESTIONS: dict[int, tuple[Any, range]] = {
     1: (FetchRequest(partitions=_ORDERS, topic_ids=TOPIC_IDS), range(4, 19)),
     2: (ListOffsetsRequest(partitions={}), range(1, 12)),
     3: (MetadataRequest(topics=None), range(4, 14)),
+    18: (ApiVersionsRequest(client_software_name="epochlog", client_software_version="1.0"), range(5)),
     23: (OffsetForLeaderEpochRequest(partitions={}), range(5)),
     32: (DescribeConfigsRequest(topics=("orders",), names=("retention.ms",)), range(1, 5)),
     43: (ElectLeadersRequest(election_type=PREFERRED, partitions=None), range(3)),

@@ -5,6 +5,7 @@ from uuid import UUID
 from hypothesis import strategies as st
 
 from logstore import TopicPartition
+from replication.protocol.messages.api_versions import SERVED, ApiVersionsRequest
 from replication.protocol.messages.broker_heartbeat import BrokerHeartbeatRequest
 from replication.protocol.messages.broker_registration import BrokerRegistrationRequest, Listener, SecurityProtocol
 from replication.protocol.messages.elect_leaders import PREFERRED, UNCLEAN, ElectLeadersRequest
@@ -103,4 +104,12 @@ elect_leaders_requests = st.builds(
     election_type=st.sampled_from([PREFERRED, UNCLEAN]),
     partitions=st.none() | st.lists(partitions, unique=True, max_size=5).map(tuple),
     timeout_ms=st.integers(0, 2**31 - 1),
+)
+api_versions_requests = st.builds(
+    ApiVersionsRequest,
+    client_software_name=st.text(max_size=30),
+    client_software_version=st.text(max_size=10),
+    cluster_id=st.none() | st.text(max_size=30),
+    node_id=int32,
+    asked_in=st.just(SERVED),
 )

@@ -1,6 +1,6 @@
 """What a connection begins with, answered by hand."""
 
-from datetime import timedelta
+from importlib.metadata import version
 from typing import Any
 
 import pytest
@@ -9,21 +9,15 @@ from replication.protocol.client.handshake import shake_hands
 from replication.protocol.client.security import SaslMechanism, SaslSettings
 from replication.protocol.error_code import ErrorCode
 from replication.protocol.errors import AuthenticationFailedError, KafkaError, UnsupportedVersionError
-from replication.protocol.messages.api_versions import ApiVersions
+from replication.protocol.messages.api_versions import ApiVersions, ApiVersionsResponse
 from replication.protocol.wire.schema import response_classes
 
 PLAIN = SaslSettings(SaslMechanism.PLAIN, "alice", "secret")
 SPOKEN = {1: range(4, 18), 17: range(2), 18: range(5), 36: range(3)}
 
 
-def _versions(version: int, error: ErrorCode = ErrorCode.NONE, spoken: dict[int, range] = SPOKEN) -> Any:
-    classes = response_classes(18, version)
-    apis = tuple(
-        classes.ApiVersion(api_key=key, min_version=known.start, max_version=known.stop - 1)
-        for key, known in spoken.items()
-    )
-    throttle = {"throttle_time": timedelta()} if version else {}
-    return classes.ApiVersionsResponse(error_code=error, api_keys=apis, **throttle)
+def _versions(error: ErrorCode = ErrorCode.NONE, spoken: dict[int, range] = SPOKEN) -> ApiVersionsResponse:
+    return ApiVersionsResponse(error=error, versions=ApiVersions(spoken))
 
 
 def _mechanisms(error: ErrorCode = ErrorCode.NONE, *mechanisms: str) -> Any:
@@ -37,44 +31,45 @@ def _authenticated(error: ErrorCode = ErrorCode.NONE, message: str | None = None
 def test_without_sasl_the_versions_are_all_that_is_asked() -> None:
     steps = shake_hands(None)
     request: Any = next(steps)
-    assert (request.__api_key__, request.__version__, request.client_software_name) == (18, 4, "epochlog")
+    assert (max(request.asked_in), request.client_software_name) == (4, "epochlog")
+    assert request.client_software_version == version("epochlog")
     with pytest.raises(StopIteration) as end:
-        steps.send(_versions(4))
+        steps.send(_versions())
     assert end.value.value == ApiVersions(SPOKEN)
 
 
 def test_a_broker_that_knows_an_older_question_is_asked_that() -> None:
     steps = shake_hands(None)
     next(steps)
-    again: Any = steps.send(_versions(0, ErrorCode.UNSUPPORTED_VERSION, {18: range(3)}))
-    assert again.__version__ == 2
+    again: Any = steps.send(_versions(ErrorCode.UNSUPPORTED_VERSION, {18: range(3)}))
+    assert again.asked_in == range(2, 3)
 
 
 def test_a_broker_that_does_not_say_what_it_knows_is_asked_in_version_0() -> None:
     steps = shake_hands(None)
     next(steps)
-    again: Any = steps.send(_versions(0, ErrorCode.UNSUPPORTED_VERSION, {}))
-    assert again.__version__ == 0
+    again: Any = steps.send(_versions(ErrorCode.UNSUPPORTED_VERSION, {}))
+    assert again.asked_in == range(1)
 
 
 def test_a_broker_that_knows_only_newer_questions_is_refused() -> None:
     steps = shake_hands(None)
     next(steps)
     with pytest.raises(UnsupportedVersionError, match="ApiVersions is supported in versions 7 to 8"):
-        steps.send(_versions(0, ErrorCode.UNSUPPORTED_VERSION, {18: range(7, 9)}))
+        steps.send(_versions(ErrorCode.UNSUPPORTED_VERSION, {18: range(7, 9)}))
 
 
 def test_another_error_is_raised() -> None:
     steps = shake_hands(None)
     next(steps)
     with pytest.raises(KafkaError, match="UNKNOWN_SERVER_ERROR"):
-        steps.send(_versions(4, ErrorCode.UNKNOWN_SERVER_ERROR))
+        steps.send(_versions(ErrorCode.UNKNOWN_SERVER_ERROR))
 
 
 def test_with_sasl_the_mechanism_is_chosen_and_then_spoken() -> None:
     steps = shake_hands(PLAIN)
     next(steps)
-    chosen: Any = steps.send(_versions(4))
+    chosen: Any = steps.send(_versions())
     assert (chosen.__api_key__, chosen.__version__, chosen.mechanism) == (17, 1, "PLAIN")
     message: Any = steps.send(_mechanisms())
     assert (message.__api_key__, message.__version__, message.auth_bytes) == (36, 0, b"\0alice\0secret")
@@ -85,7 +80,7 @@ def test_with_sasl_the_mechanism_is_chosen_and_then_spoken() -> None:
 def test_a_mechanism_that_the_broker_does_not_accept() -> None:
     steps = shake_hands(PLAIN)
     next(steps)
-    steps.send(_versions(4))
+    steps.send(_versions())
     with pytest.raises(AuthenticationFailedError, match=r"does not accept PLAIN; .* SCRAM-SHA-256, GSSAPI"):
         steps.send(_mechanisms(ErrorCode.UNSUPPORTED_SASL_MECHANISM, "SCRAM-SHA-256", "GSSAPI"))
 
@@ -93,7 +88,7 @@ def test_a_mechanism_that_the_broker_does_not_accept() -> None:
 def test_a_listener_without_authentication() -> None:
     steps = shake_hands(PLAIN)
     next(steps)
-    steps.send(_versions(4))
+    steps.send(_versions())
     with pytest.raises(AuthenticationFailedError, match="does not use authentication"):
         steps.send(_mechanisms(ErrorCode.ILLEGAL_SASL_STATE))
 
@@ -101,7 +96,7 @@ def test_a_listener_without_authentication() -> None:
 def test_a_wrong_password_is_told_in_the_brokers_words_without_the_password() -> None:
     steps = shake_hands(PLAIN)
     next(steps)
-    steps.send(_versions(4))
+    steps.send(_versions())
     steps.send(_mechanisms())
     with pytest.raises(AuthenticationFailedError, match="refuses alice with PLAIN: Invalid credentials") as refused:
         steps.send(_authenticated(ErrorCode.SASL_AUTHENTICATION_FAILED, "Invalid credentials"))
@@ -112,4 +107,4 @@ def test_a_broker_without_sasl_is_refused() -> None:
     steps = shake_hands(PLAIN)
     next(steps)
     with pytest.raises(UnsupportedVersionError, match="SaslHandshake is supported in none"):
-        steps.send(_versions(4, spoken={18: range(5)}))
+        steps.send(_versions(spoken={18: range(5)}))

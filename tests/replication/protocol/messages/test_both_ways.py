@@ -30,6 +30,7 @@ from tests.replication.protocol.by_kio import kio_bytes, kio_reading
 from tests.replication.protocol.instances import instance
 from tests.replication.protocol.strategies import (
     TOPIC_IDS,
+    api_versions_requests,
     broker_heartbeat_requests,
     broker_registration_requests,
     elect_leaders_requests,
@@ -47,8 +48,8 @@ BYTES_FOR_A_BYTE = 300
 BYTES_FOR_A_MESSAGE = 50_000
 SINCE_SESSIONS = 7
 """The first version of Fetch in which partitions can be forgotten."""
-OTHER_APIS = (0, 17, 18, 36)
-"""Of kio's messages: Produce, SaslHandshake, ApiVersions and SaslAuthenticate."""
+OTHER_APIS = (0, 17, 36)
+"""Of kio's messages: Produce, SaslHandshake and SaslAuthenticate."""
 
 
 class Case(NamedTuple):
@@ -81,6 +82,7 @@ REQUESTS = st.one_of(
     broker_heartbeat_requests,
     broker_registration_requests,
     fetch_snapshot_requests,
+    api_versions_requests,
 )
 
 
