@@ -102,16 +102,20 @@ class Codec(Generic[T]):
         self._flexible: Final = flexible
         self._plain: Final = tuple(field.name for field in plain)
         self._tagged: Final = tagged
-        self._tag_readers: Final = {tag: (place, field) for place, (tag, field) in enumerate(tagged)}
+        self._tag_writes: Final = [(_uvarint(tag), field.type.write) for tag, field in tagged]
+        self._tag_readers: Final = {
+            tag: (place, field.type.read, field.name) for place, (tag, field) in enumerate(tagged)
+        }
         self._tags: Final = _getter_of_all(kind, [field.name for _, field in tagged])
         self._untagged: Final = tuple(field.default for _, field in tagged)
-        self._rest: Final = self._untagged + _lacked(kind, every)
+        self._rest: Final = self._untagged + _lacked(every)
         """What stands after the plain fields of a value without tags."""
         self._refused: Final = [
             (_getter(kind, [field.name]), field) for field in every if not (field.present or field.ignorable)
         ]
         self._writes: Final = [_write_of(kind, run) for run in _runs(plain)]
-        self._steps, self._last = _steps(plain, flexible=flexible)
+        self._steps, last = _steps(plain, flexible=flexible)
+        self._unpack_last, self._last_size = last.unpack_from, last.size
         present = [*plain, *(field for _, field in tagged)]
         self._make: Final = _maker(kind, every, present)
         self._make_plain: Final = _maker(kind, every, present, tuple)
@@ -134,15 +138,16 @@ class Codec(Generic[T]):
     def fields(self, value: T) -> dict[str, Any]:
         """Return what this version has and says of a value: tagged fields only where they have not their default."""
         said = {name: getattr(value, name) for name in self._plain}
-        return said | {field.name: content for content, _, field in self._present_tags(value)}
+        tagged = zip(self._tags(value), self._tagged, strict=True)
+        return said | {field.name: content for content, (_, field) in tagged if content != field.default}
 
     def read(self, data: Data, position: int) -> tuple[T, int]:
         """Read at a position, and tell the one after. Raises IndexError, OverflowError, ValueError or struct.error.
 
         Tags that are not known are passed over, as later versions may bring them.
         """
-        (value,), position = self._read_each(1, data, position, self._make)
-        return value, position
+        values, position = self._read_values(data, position)
+        return self._make(values), position
 
     def write_many(self, out: bytearray, values: Sequence[T]) -> None:
         """Append the bytes of many values; errors as those of `write`."""
@@ -174,49 +179,51 @@ class Codec(Generic[T]):
         return tuple(map(make, found)), end
 
     def _read_each(self, count: int, data: Data, position: int, make: _Make) -> tuple[list[T], int]:
-        steps, flexible, rest = self._steps, self._flexible, self._rest
-        unpack_last, last_size = self._last.unpack_from, self._last.size
+        read_values = self._read_values
         made = []
         for _ in range(count):
-            values: list[Any] = []
-            for unpack, size, blanks, read_rest in steps:
-                values += unpack(data, position)
-                position += size
-                number = values[-1]
-                if number in blanks:
-                    values[-1] = blanks[number]
-                else:
-                    values[-1], position = read_rest(number, data, position)
-            values += unpack_last(data, position)
-            position += last_size
-            if flexible and values.pop():
-                tagged, position = self._read_tags(data, position - 1)
-                values += tagged
-            else:
-                values += rest
+            values, position = read_values(data, position)
             made.append(make(values))
         return made, position
+
+    def _read_values(self, data: Data, position: int) -> tuple[list[Any], int]:
+        values: list[Any] = []
+        for unpack, size, blanks, read_rest in self._steps:
+            values += unpack(data, position)
+            position += size
+            number = values[-1]
+            if number in blanks:
+                values[-1] = blanks[number]
+            else:
+                values[-1], position = read_rest(number, data, position)
+        values += self._unpack_last(data, position)
+        position += self._last_size
+        if self._flexible and values.pop():
+            tagged, position = self._read_tags(data, position - 1)
+            values += tagged
+        else:
+            values += self._rest
+        return values, position
 
     def _have_tags(self, values: Sequence[T]) -> bool:
         return bool(self._tagged) and [*map(self._tags, values)].count(self._untagged) < len(values)
 
     def _write_tags(self, out: bytearray, value: T) -> None:
-        if self._tags(value) == self._untagged:
+        contents = self._tags(value)
+        if contents == self._untagged:
             out.append(0)
             return
-        present = self._present_tags(value)
-        write_uvarint(out, len(present))
-        for content, tag, field in present:
-            body = bytearray()
-            field.type.write(body, content)
-            write_uvarint(out, tag)
-            write_uvarint(out, len(body))
-            out += body
-
-    def _present_tags(self, value: T) -> list[tuple[Any, int, Field]]:
-        """Return what is tagged and has not its default, with its tag."""
-        contents = zip(self._tags(value), self._tagged, strict=True)
-        return [(content, tag, field) for content, (tag, field) in contents if content != field.default]
+        count, tags = 0, bytearray()
+        for content, default, (tag, write) in zip(contents, self._untagged, self._tag_writes, strict=True):
+            if content != default:
+                body = bytearray()
+                write(body, content)
+                tags += tag
+                write_uvarint(tags, len(body))
+                tags += body
+                count += 1
+        write_uvarint(out, count)
+        out += tags
 
     def _read_tags(self, data: Data, position: int) -> tuple[list[Any], int]:
         values = [*self._rest]
@@ -232,10 +239,10 @@ class Codec(Generic[T]):
             raise ValueError(f"tag {tag} of {size:,} bytes goes beyond the end")
         end = position + size
         if tag in self._tag_readers:
-            place, field = self._tag_readers[tag]
-            values[place], position = field.type.read(data, position)
+            place, read, name = self._tag_readers[tag]
+            values[place], position = read(data, position)
             if position != end:
-                raise ValueError(f"{field.name} does not fill the {size:,} bytes of its tag")
+                raise ValueError(f"{name} does not fill the {size:,} bytes of its tag")
         return end
 
 
@@ -303,16 +310,18 @@ def _runs(plain: Sequence[Field]) -> list[list[Field]]:
 
 
 def _write_of(kind: Any, run: list[Field]) -> _Write:
-    if len(run) == 1:
-        content, write_one = _getter(kind, [run[0].name]), run[0].type.write
-        return lambda out, value: write_one(out, content(value))
-    contents = _getter(kind, [field.name for field in run])
+    content, write_content = _getter(kind, [field.name for field in run]), run[0].type.write
+    if not run[0].type.is_number:
+        return lambda out, value: write_content(out, content(value))
     pack = Layout(">" + _letters(run)).pack
 
-    def write(out: bytearray, value: Any) -> None:
-        out += pack(*contents(value))
+    def write_number(out: bytearray, value: Any) -> None:
+        out += pack(content(value))
 
-    return write
+    def write_numbers(out: bytearray, value: Any) -> None:
+        out += pack(*content(value))
+
+    return write_number if len(run) == 1 else write_numbers
 
 
 def _steps(plain: Iterable[Field], *, flexible: bool) -> tuple[list[_Step], Layout]:
@@ -332,6 +341,12 @@ def _steps(plain: Iterable[Field], *, flexible: bool) -> tuple[list[_Step], Layo
 def _letters(run: Iterable[Field]) -> str:
     """Return how fields are packed; one that does not begin with a number begins with no bytes."""
     return "".join(field.type.letter or "0s" for field in run)
+
+
+def _uvarint(value: int) -> bytes:
+    out = bytearray()
+    write_uvarint(out, value)
+    return bytes(out)
 
 
 def _after_nothing(read: Reader[T]) -> Rest[T]:
@@ -359,19 +374,26 @@ def _getter_of_all(kind: Any, names: Sequence[str]) -> Callable[[Any], tuple[Any
     return content if len(names) > 1 else lambda value: (content(value),)
 
 
-def _lacked(kind: Any, every: Iterable[Field]) -> tuple[Any, ...]:
-    """Return the defaults of what a version lacks; a dataclass has them itself."""
-    return tuple(field.default for field in every if not field.present) if issubclass(kind, tuple) else ()
+def _lacked(every: Iterable[Field]) -> tuple[Any, ...]:
+    """Return the defaults of what a version lacks."""
+    return tuple(field.default for field in every if not field.present)
 
 
 def _maker(kind: Any, every: Sequence[Field], present: Sequence[Field], make: _Make | None = None) -> _Make:
     """Return what makes a value of the fields that are present, and then those that are `_lacked`."""
-    names = [field.name for field in present]
+    names = [field.name for field in (*present, *(field for field in every if not field.present))]
     if not issubclass(kind, tuple):
-        return lambda values: kind(**dict(zip(names, values, strict=True)))
+        return partial(_made, kind, [getattr(kind, name).__set__ for name in names])
     make = make or partial(tuple.__new__, kind)  # what `kind._make` does, in half of its time
-    names += [field.name for field in every if not field.present]
     if names == [*kind._fields]:
         return make
     in_order = itemgetter(*map(names.index, kind._fields))
     return lambda values: make(in_order(values))
+
+
+def _made(kind: Any, setters: Iterable[Callable[[Any, Any], None]], values: Sequence[Any]) -> Any:
+    """Make a dataclass with slots; a frozen one's own `__init__` takes twice the time for the same."""
+    made = object.__new__(kind)
+    for set_field, value in zip(setters, values, strict=True):
+        set_field(made, value)
+    return made

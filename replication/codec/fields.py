@@ -172,7 +172,10 @@ def _number(letter: str) -> FieldType[Any]:
 
 
 def _write_compact_length(out: bytearray, length: int) -> None:
-    write_uvarint(out, length + 1)
+    if length < 0x7F:
+        out.append(length + 1)
+    else:
+        write_uvarint(out, length + 1)
 
 
 def _legacy_lengths(letter: str) -> _Lengths:

@@ -84,8 +84,10 @@ def record_version(record: MetadataRecord, metadata_version: int = LATEST_METADA
     """
     if isinstance(record, BrokerRegistrationChangeRecord):
         return _lowest_version(record)
-    steps = _RECORD_VERSIONS.get(type(record), ())
-    return next((version for level, version in steps if metadata_version >= level), 0)
+    for level, version in _RECORD_VERSIONS.get(type(record), ()):
+        if metadata_version >= level:
+            return version
+    return 0
 
 
 def _lowest_version(change: BrokerRegistrationChangeRecord) -> int:
