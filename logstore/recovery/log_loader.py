@@ -20,6 +20,7 @@ from epoch.checkpoint import LeaderEpochCheckpoint
 from epoch.errors import CheckpointError
 from epoch.filesystem import REAL, FileSystem
 from epoch.history import EpochHistory
+from logstore.clock import now_ms
 from logstore.errors import InvalidBatchHeaderError, TornBatchError
 from logstore.file_name import FileFate, FileKind, file_name, parse_file_name
 from logstore.indexes.index_sanity import has_good_indexes, last_indexed_position
@@ -59,7 +60,7 @@ def load_log(
     recovery_point: int = 0,
     clean_shutdown: bool = False,
     filesystem: FileSystem = REAL,
-    clock: Callable[[], int] = lambda: time.time_ns() // 1_000_000,
+    clock: Callable[[], int] = now_ms,
     open_files: OpenFiles | None = None,
     progress: OnBytes = lambda _: None,
 ) -> LoadedLog:
