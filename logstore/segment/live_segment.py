@@ -6,8 +6,9 @@ from pathlib import Path
 from typing import Final, Self
 
 from epoch.filesystem import REAL, FileSystem
-from logstore.append.append_fast_path import Buffer, follow_kernel
+from logstore.append.append_fast_path import follow_kernel
 from logstore.append.append_info import AppendInfo
+from logstore.append.buffer import Buffer
 from logstore.batch.batches import Batch, read_batch, read_batches
 from logstore.batch.layout import HEADER_SIZE, LOG_OVERHEAD, MAGIC_AT, header_of
 from logstore.file_name import FileKind, file_name
