@@ -4,13 +4,14 @@ from collections.abc import Sequence
 from struct import error as StructError  # noqa: N812  a class
 from typing import Final, NoReturn
 
+from epoch.history import MAX_EPOCH
 from epoch.resource_limits import ensure_room, name_memory
 from logstore.append.append_fast_path import SEVERAL_BYTES, plain_batch, plain_producer_batch
 from logstore.append.append_info import NOTHING_APPENDED, AppendInfo
 from logstore.append.append_validation import ValidatedAppend, validate_for_follower, validate_for_leader
 from logstore.append.buffer import BUFFERS, Buffer
 from logstore.append.encoding import encode_batch
-from logstore.arguments import MAX_EPOCH, leader_epoch_number, whole_number
+from logstore.arguments import leader_epoch_number, whole_number
 from logstore.batch.append_origin import AppendOrigin
 from logstore.batch.batch_attributes import NO_PRODUCER_ID
 from logstore.batch.batch_template import BatchTemplate
