@@ -22,7 +22,7 @@ from epoch.filesystem import REAL, FileSystem
 from epoch.history import EpochHistory
 from logstore.clock import now_ms
 from logstore.errors import InvalidBatchHeaderError, TornBatchError
-from logstore.file_name import FileFate, FileKind, file_name, parse_file_name
+from logstore.file_name import INDEX_KINDS, FileFate, FileKind, file_name, parse_file_name
 from logstore.indexes.index_sanity import has_good_indexes, last_indexed_position
 from logstore.log_config import LogConfig
 from logstore.offline.log_file import LogFile
@@ -234,8 +234,7 @@ class _Loader:
 
     def _remove_segment(self, base_offset: int) -> None:
         """Remove a segment's files, the log last: indexes without it are removed at the next start."""
-        kinds = (FileKind.OFFSET_INDEX, FileKind.TIME_INDEX, FileKind.TRANSACTION_INDEX, FileKind.LOG)
-        for path in (self._directory / file_name(kind, base_offset) for kind in kinds):
+        for path in (self._directory / file_name(kind, base_offset) for kind in (*INDEX_KINDS, FileKind.LOG)):
             if path.exists():
                 self._filesystem.unlink(path)
         self._base_offsets.remove(base_offset)

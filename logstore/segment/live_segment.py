@@ -11,7 +11,7 @@ from logstore.append.append_info import AppendInfo
 from logstore.append.buffer import Buffer
 from logstore.batch.batches import Batch, read_batch, read_batches
 from logstore.batch.layout import HEADER_SIZE, LOG_OVERHEAD, MAGIC_AT, header_of
-from logstore.file_name import FileKind, file_name
+from logstore.file_name import INDEX_KINDS, FileKind, file_name
 from logstore.files.index_slots import MAX_RELATIVE_OFFSET
 from logstore.indexes.live_offset_index import LiveOffsetIndex
 from logstore.indexes.live_time_index import LiveTimeIndex
@@ -363,7 +363,7 @@ class LiveSegment:
 
         Start-up removes what has this suffix.
         """
-        files = [self._path(kind) for kind in (*_INDEX_KINDS, FileKind.PRODUCER_SNAPSHOT)]
+        files = [self._path(kind) for kind in (*INDEX_KINDS, FileKind.PRODUCER_SNAPSHOT)]
         self.file.rename(self.path.with_name(self.path.name + DELETED_SUFFIX))
         for path in files:
             if path.exists():
@@ -373,13 +373,10 @@ class LiveSegment:
     def remove(self) -> None:
         """Remove the files; readers that hold their bytes keep them. Raises OSError."""
         self.file.close()
-        kinds = (*_INDEX_KINDS, FileKind.PRODUCER_SNAPSHOT) if self.indexes.suffix else _INDEX_KINDS
+        kinds = (*INDEX_KINDS, FileKind.PRODUCER_SNAPSHOT) if self.indexes.suffix else INDEX_KINDS
         for path in (self.path, *map(self._path, kinds)):
             if path.exists():
                 self._filesystem.unlink(path)
 
     def _path(self, kind: FileKind) -> Path:
         return self._directory / (file_name(kind, self.base_offset) + self.indexes.suffix)
-
-
-_INDEX_KINDS: Final = (FileKind.OFFSET_INDEX, FileKind.TIME_INDEX, FileKind.TRANSACTION_INDEX)
