@@ -160,14 +160,6 @@ class LiveSegment:
         """Walk over the batches from `position` on. Raises as `read_batches` does, and OSError."""
         return read_batches(self.file.data()[: self.size], position, str(self.path))
 
-    @property
-    def next_offset(self) -> int:
-        """Return the offset after the last batch, reading from the last index entry on (Kafka: readNextOffset)."""
-        end = self.base_offset
-        for batch in self.batches(self.indexes.offset.last_position):
-            end = batch.last_offset + 1
-        return end
-
     # --- appending
 
     def should_roll(
