@@ -1,4 +1,4 @@
-"""What the system allows a process: a limit that is reached is no disk that fails."""
+"""What the system allows a process, and a disk can hold: a limit that is reached is no disk that fails."""
 
 import errno
 import mmap
@@ -12,6 +12,8 @@ from typing import Final
 from epoch.errors import EpochError
 
 OUT_OF_DESCRIPTORS: Final = frozenset({errno.EMFILE, errno.ENFILE})
+OUT_OF_SPACE: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
+"""What a full disk answers: once there is space again, writing works again."""
 _DESCRIPTORS: Final = 4
 """No step of a change has more open for itself at once."""
 
@@ -42,6 +44,11 @@ class OutOfMemoryError(ResourceLimitError, MemoryError):
 def is_limit(error: BaseException) -> bool:
     """Tell whether an error says that a limit was reached, and not that the disk failed."""
     return isinstance(error, ResourceLimitError) or (isinstance(error, OSError) and error.errno in OUT_OF_DESCRIPTORS)
+
+
+def is_passing(error: OSError) -> bool:
+    """Tell whether an error is about a full disk, or a limit of the process or system: the disk has not failed."""
+    return error.errno in OUT_OF_SPACE or error.errno == errno.ENOMEM or is_limit(error)
 
 
 @contextmanager

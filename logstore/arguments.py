@@ -1,9 +1,8 @@
 """What a caller has passed: refused by its name before anything changes, with what to pass instead."""
 
 from operator import index
-from typing import Final
 
-MAX_EPOCH: Final = 2**31 - 1
+from epoch.history import MAX_EPOCH
 
 
 def whole_number(value: object, name: str) -> int:

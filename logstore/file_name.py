@@ -3,7 +3,7 @@
 import re
 from enum import Enum
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from epoch.history import MAX_OFFSET
 
@@ -31,6 +31,10 @@ class FileKind(Enum):
     TEMPORARY = "tmp"
     """Written but not yet renamed into place: left by a crash, of no use to anybody."""
     UNKNOWN = "unknown"
+
+
+INDEX_KINDS: Final = (FileKind.OFFSET_INDEX, FileKind.TIME_INDEX, FileKind.TRANSACTION_INDEX)
+"""The indexes of one segment."""
 
 
 class FileFate(Enum):

@@ -9,6 +9,7 @@ import crc32c
 
 from epoch.history import MAX_OFFSET
 from logstore.append.append_info import AppendInfo
+from logstore.append.buffer import Buffer
 from logstore.append.record_inspection import FEW_RECORDS, NO_RECORD, inspect_records
 from logstore.batch.batch_attributes import CODEC_BITS, NO_PRODUCER_ID
 from logstore.batch.compression.codec import decompress
@@ -22,8 +23,6 @@ from logstore.batch.layout import (
     header_of,
 )
 from logstore.log_config import LogConfig
-
-Buffer = bytes | bytearray | memoryview
 
 SEVERAL_BYTES: Final = 8 << 10
 """From so many on the compiled passes are worth their loading."""

@@ -5,6 +5,7 @@ from struct import Struct
 from typing import Final, NamedTuple
 
 from epoch.history import MAX_OFFSET
+from logstore.append.buffer import Buffer
 from logstore.append.record_inspection import NO_RECORD, RecordInspection, inspect_records, renumber_records
 from logstore.batch.append_origin import AppendOrigin
 from logstore.batch.batch import RecordBatch
@@ -20,7 +21,7 @@ from logstore.batch.batch_attributes import (
 )
 from logstore.batch.batch_template import BatchTemplate, seal
 from logstore.batch.batches import Batch, read_batch, read_batches
-from logstore.batch.compression.codec import Codec, decompress
+from logstore.batch.compression.codec import Codec
 from logstore.batch.layout import (
     ATTRIBUTES_AT,
     HEADER_SIZE,
@@ -41,8 +42,6 @@ from logstore.errors import (
     UnexpectedAppendOffsetError,
 )
 from logstore.log_config import MAX_INT64, LogConfig
-
-Buffer = bytes | bytearray | memoryview
 
 _INT64: Final = Struct(">q")
 _INT32: Final = Struct(">i")
@@ -102,7 +101,7 @@ def validate_for_leader(
     elif not isinstance(origin, AppendOrigin):
         raise TypeError(f"the origin is {origin!r}: pass AppendOrigin.CLIENT or another of `AppendOrigin`")
     _ensure_end(next_offset + batch.last_offset - batch.base_offset, batch.position)
-    section = _section(batch)
+    section = batch.section()
     source = batch.attributes & CODEC_BITS
     target = source if config.compression_type == "producer" else _CODECS[config.compression_type]
     # Kafka writes its own control records as they are.
@@ -265,13 +264,6 @@ def _check_client_header(batch: RecordBatch) -> None:
         raise InvalidRecordError(
             f"producer {batch.producer_id} sends sequence number {batch.base_sequence}", advice="they begin with 0"
         )
-
-
-def _section(batch: RecordBatch) -> memoryview:
-    """Return the records, decompressed."""
-    view = batch.data[batch.position + HEADER_SIZE : batch.position + batch.size]
-    codec = batch.attributes & CODEC_BITS
-    return memoryview(decompress(codec, view)) if codec else view
 
 
 def _inspect(batch: RecordBatch, section: memoryview, now_ms: int, config: LogConfig) -> RecordInspection:

@@ -4,9 +4,9 @@ from collections.abc import Iterator, Sequence
 from struct import error as StructError  # noqa: N812  a class
 from typing import TYPE_CHECKING, Final, cast
 
-from epoch.history import MAX_OFFSET
+from epoch.history import MAX_EPOCH, MAX_OFFSET
 from logstore.append.wrong_records import wrong_records
-from logstore.arguments import MAX_EPOCH, number_within
+from logstore.arguments import number_within
 from logstore.batch.batch_attributes import NO_TIMESTAMP
 from logstore.batch.batch_template import BatchTemplate
 from logstore.batch.compression.codec import Codec

@@ -3,7 +3,7 @@
 from functools import cache
 from typing import Any, Final, NamedTuple
 
-from logstore.batch.record_decoder import read_fields
+from logstore.batch.record_decoder import read_fields, wrapping
 from logstore.batch.record_encoder import frame_record
 from logstore.errors import CorruptRecordError
 from logstore.log_config import MAX_INT64
@@ -65,7 +65,7 @@ def inspect_few(section: memoryview, count: int, base_timestamp: int, earliest: 
             record = read_fields(data, position)
         except (CorruptRecordError, IndexError):
             return RecordInspection(number, keyless, untimely, largest, first_delta, consecutive)
-        timestamp = _wrap(base_timestamp + record.timestamp_delta)
+        timestamp = wrapping(base_timestamp + record.timestamp_delta)
         first_delta = first_delta if number else record.timestamp_delta
         consecutive &= record.offset_delta == number
         if record.key is None and keyless == NO_RECORD:
@@ -93,8 +93,3 @@ def renumber_records(section: memoryview, count: int, *, same_time: bool) -> byt
         parts.append(frame_record(number, delta, data[record.start : record.end]))
         position = record.end
     return b"".join(parts)
-
-
-def _wrap(value: int) -> int:
-    """Wrap around as 64-bit integers do."""
-    return (value + 2**63) % 2**64 - 2**63

@@ -1,10 +1,10 @@
 """Explains why records could not be encoded for an append."""
 
+from logstore.append.buffer import BUFFERS
 from logstore.batch.batch_attributes import NO_TIMESTAMP
 from logstore.batch.record import Record
 
 _RECORDS = "pass a list or tuple of Record, such as [Record.of(b'value')], or the bytes of one batch"
-_BYTES = (bytes, bytearray, memoryview)
 
 
 def wrong_records(records: object) -> TypeError | ValueError | None:
@@ -29,14 +29,14 @@ def _wrong_field(record: Record) -> str:
     contents: tuple[tuple[str, object], ...] = (("value", record.value), ("key", record.key))
     timestamp: object = record.timestamp
     for name, content in contents:
-        if content is not None and not isinstance(content, _BYTES):
+        if content is not None and not isinstance(content, BUFFERS):
             return f"its {name} is {_kind(content)}: pass bytes or None; encode text, by 'text'.encode()"
     if not isinstance(timestamp, int):
         return f"its timestamp is {_kind(timestamp)}: pass milliseconds since 1970 UTC, an int"
     for header in record.headers:
         key: object = header.key
         content = header.value
-        if not isinstance(key, str) or not (content is None or isinstance(content, _BYTES)):
+        if not isinstance(key, str) or not (content is None or isinstance(content, BUFFERS)):
             return f"its header {header!r} is not a str and bytes or None"
     return ""
 

@@ -10,6 +10,7 @@ from logstore.batch.batch_attributes import (
     CODEC_BITS,
     CONTROL_BIT,
     DELETE_HORIZON_BIT,
+    LAST_SEQUENCE,
     NO_SEQUENCE,
     TIMESTAMP_TYPE_BIT,
     TRANSACTIONAL_BIT,
@@ -26,8 +27,6 @@ from logstore.errors import (
     InvalidBatchHeaderError,
     TornBatchError,
 )
-
-_MAX_SEQUENCE: Final = 2**31 - 1
 
 
 class RecordBatch:
@@ -140,7 +139,7 @@ class RecordBatch:
         """The last record's sequence number, which starts over after 2^31 - 1; -1 without an idempotent producer."""
         if self.base_sequence == NO_SEQUENCE:
             return NO_SEQUENCE
-        return (self.base_sequence + self.last_offset - self.base_offset) & _MAX_SEQUENCE
+        return (self.base_sequence + self.last_offset - self.base_offset) & LAST_SEQUENCE
 
     def is_valid(self) -> bool:
         """Whether the checksum is valid."""

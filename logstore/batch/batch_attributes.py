@@ -8,6 +8,9 @@ NO_LEADER_EPOCH: Final = -1
 NO_PRODUCER_ID: Final = -1
 NO_PRODUCER_EPOCH: Final = -1
 NO_SEQUENCE: Final = -1
+SEQUENCES: Final = 2**31
+"""Sequence numbers start over after this many."""
+LAST_SEQUENCE: Final = SEQUENCES - 1
 
 CODEC_BITS: Final = 0b0000_0111
 TIMESTAMP_TYPE_BIT: Final = 0b0000_1000

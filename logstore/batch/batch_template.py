@@ -12,6 +12,7 @@ from logstore.batch.batch_attributes import (
     NO_PRODUCER_EPOCH,
     NO_PRODUCER_ID,
     NO_SEQUENCE,
+    SEQUENCES,
     TIMESTAMP_TYPE_BIT,
     TRANSACTIONAL_BIT,
 )
@@ -19,7 +20,6 @@ from logstore.batch.compression.codec import Codec, compress
 from logstore.batch.layout import CRC_AT, CRC_START, HEADER, HEADER_SIZE, LOG_OVERHEAD
 
 MAGIC: Final = 2
-_SEQUENCES: Final = 2**31
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +57,7 @@ class BatchTemplate:
         self._ensure_offsets(records)
         sequence = self.base_sequence
         if sequence != NO_SEQUENCE:
-            sequence = (sequence + records) % _SEQUENCES
+            sequence = (sequence + records) % SEQUENCES
         return replace(self, base_offset=self.base_offset + records, base_sequence=sequence)
 
     def batch(self, section: bytes | memoryview, count: int, base_timestamp: int, max_timestamp: int) -> bytearray:

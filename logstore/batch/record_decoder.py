@@ -44,13 +44,13 @@ def decode_records(
             raise CorruptRecordError(f"record {number} of {count} ends beyond its batch") from None
         except CorruptRecordError as error:
             raise CorruptRecordError(f"record {number} of {count}: {error.what}") from None
-        timestamp = _wrapping(base_timestamp + timestamp_delta) if append_timestamp is None else append_timestamp
-        yield Record(_wrapping(base_offset + offset_delta), timestamp, key, value, headers)
+        timestamp = wrapping(base_timestamp + timestamp_delta) if append_timestamp is None else append_timestamp
+        yield Record(wrapping(base_offset + offset_delta), timestamp, key, value, headers)
     if position != len(data):
         raise CorruptRecordError(f"{len(data) - position:,} bytes follow the last of {count} records")
 
 
-def _wrapping(value: int) -> int:
+def wrapping(value: int) -> int:
     """Keep a sum within 64 bits: damaged deltas wrap around, in Kafka and in the kernels too."""
     return value if -_RANGE <= value < _RANGE else (value + _RANGE) % (2 * _RANGE) - _RANGE
 

@@ -12,7 +12,7 @@ from uuid import UUID
 
 from epoch.filesystem import REAL, FileSystem
 from epoch.forked import RefusedLock, detach_after_fork
-from epoch.resource_limits import naming_limits
+from epoch.resource_limits import is_passing, naming_limits
 from logstore.clock import now_ms
 from logstore.closing import do_all
 from logstore.directory.checkpoint_files import CheckpointFiles
@@ -46,7 +46,6 @@ from logstore.log.log_observer import LogObserver
 from logstore.log_config import LogConfig
 from logstore.recovery.segment_recovery import OnBytes
 from logstore.segment.open_files import OpenFiles
-from logstore.segment.segment_file import is_passing
 from logstore.topic_partition import DirectoryMark, TopicPartition, parse_directory_name
 
 

@@ -3,10 +3,10 @@
 from collections.abc import Callable
 from contextlib import suppress
 
+from epoch.resource_limits import is_passing
 from logstore.directory.partitions import Partitions
 from logstore.errors import LogClosedError, LogPoisonedError
 from logstore.log.log import Log
-from logstore.segment.segment_file import is_passing
 from logstore.topic_partition import TopicPartition
 
 

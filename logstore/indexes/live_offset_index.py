@@ -34,12 +34,6 @@ class LiveOffsetIndex(LiveIndex):
             for offset, position in zip(self._offsets, self._positions, strict=False)
         ]
 
-    @property
-    def last_position(self) -> int:
-        """Where the batch of the last entry begins; 0 without any."""
-        positions = self._positions
-        return positions[-1] if positions else 0
-
     def append(self, last_offset: int, position: int) -> None:
         """Note that the batch at `position` ends with `last_offset`; a full index takes no more."""
         offsets = self._offsets

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from epoch.kernel import borrowed, inlined, kernel
+from logstore.batch.batch_attributes import SEQUENCES
 from logstore.batch.batch_template import BatchTemplate
 from logstore.batch.columns import RecordColumns
 from logstore.batch.layout import (
@@ -47,7 +48,6 @@ NUMBERS = 36
 AHEAD = 2_048
 """Bytes by which memory is asked ahead of values, in the hope that they lie one after the other, and of batches."""
 CACHE_LINE = 64
-SEQUENCES = 2**31
 APPEND_TIME = 0x8
 
 Section = tuple[memoryview, int, int, int]

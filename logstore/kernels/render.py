@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from epoch.kernel import inlined, kernel
-from logstore.batch.batch_attributes import NO_SEQUENCE
+from logstore.batch.batch_attributes import LAST_SEQUENCE, NO_SEQUENCE
 from logstore.batch.columns import BatchColumns, RecordColumns
 from logstore.batch.record_lines import (
     HEADER_SEPARATOR,
@@ -42,7 +42,6 @@ from logstore.kernels.characters import (
 Positions = NDArray[np.int64]
 Lengths = NDArray[np.int32]
 
-MAX_SEQUENCE = 2**31 - 1
 TEXT_GROWTH, JSON_GROWTH = 4, 6
 """Characters that a byte takes at most."""
 
@@ -98,7 +97,7 @@ def sequences(records: RecordColumns, batches: BatchColumns) -> NDArray[np.int64
     """Give each record's sequence number, which starts over after 2^31 - 1; -1 without an idempotent producer."""
     base = batches.base_sequence[records.batch].astype(np.int64)
     delta = records.offset - batches.base_offset[records.batch]
-    return np.where(base == NO_SEQUENCE, NO_SEQUENCE, base + delta & MAX_SEQUENCE)
+    return np.where(base == NO_SEQUENCE, NO_SEQUENCE, base + delta & LAST_SEQUENCE)
 
 
 def literals(template: bytes) -> list[Data]:

@@ -10,10 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from epoch.kernel import borrowed, inlined, kernel
+from logstore.files import index_slots
 from logstore.kernels.bytes import Data, int32, int64
 
-OFFSET_SLOT = 8
-TIME_SLOT = 12
+OFFSET_SLOT = index_slots.OFFSET_SLOT.itemsize
+TIME_SLOT = index_slots.TIME_SLOT.itemsize
 
 TOGETHER = 16
 """So many searches run at the same time."""

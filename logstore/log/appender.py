@@ -4,12 +4,14 @@ from collections.abc import Sequence
 from struct import error as StructError  # noqa: N812  a class
 from typing import Final, NoReturn
 
+from epoch.history import MAX_EPOCH
 from epoch.resource_limits import ensure_room, name_memory
 from logstore.append.append_fast_path import SEVERAL_BYTES, plain_batch, plain_producer_batch
 from logstore.append.append_info import NOTHING_APPENDED, AppendInfo
-from logstore.append.append_validation import Buffer, ValidatedAppend, validate_for_follower, validate_for_leader
+from logstore.append.append_validation import ValidatedAppend, validate_for_follower, validate_for_leader
+from logstore.append.buffer import BUFFERS, Buffer
 from logstore.append.encoding import encode_batch
-from logstore.arguments import MAX_EPOCH, leader_epoch_number, whole_number
+from logstore.arguments import leader_epoch_number, whole_number
 from logstore.batch.append_origin import AppendOrigin
 from logstore.batch.batch_attributes import NO_PRODUCER_ID
 from logstore.batch.batch_template import BatchTemplate
@@ -26,9 +28,6 @@ from logstore.log_config import MAX_INT64
 from logstore.producers.producer import AppendedBatch
 from logstore.producers.producer_append import ProducerAppend
 from logstore.segment.live_segment import LiveSegment
-
-# Made once: a union of types costs as much as encoding a header, at each append.
-_BYTES: Final = (bytes, bytearray, memoryview)
 
 # Half the cost of calling a NamedTuple's class, once an append.
 _build: Final = tuple.__new__
@@ -77,7 +76,7 @@ class Appender:
         """Append one batch as the leader; see `Log.append`."""
         contents, guard = self._contents, self._guard
         try:
-            data = records if isinstance(records, _BYTES) else encode_batch(records, template)
+            data = records if isinstance(records, BUFFERS) else encode_batch(records, template)
         except MemoryError as error:
             name_memory(error, self._directory)
             raise
@@ -146,7 +145,7 @@ class Appender:
                 name_memory(error, self._directory)
                 raise
             except TypeError:
-                if isinstance(data, _BYTES):
+                if isinstance(data, BUFFERS):
                     whole_number(leader_epoch, "leader_epoch")
                     raise
                 raise TypeError(

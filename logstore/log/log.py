@@ -9,11 +9,11 @@ from typing import Self
 from epoch.cache import LeaderEpochFileCache
 from epoch.entry import EndOffset
 from epoch.filesystem import REAL, FileSystem
-from epoch.history import MAX_OFFSET
+from epoch.history import MAX_EPOCH, MAX_OFFSET
 from epoch.resource_limits import is_limit, name_memory, refuse_beyond_limit
 from logstore.append.append_info import AppendInfo
 from logstore.append.encoding import encode_end_transaction
-from logstore.arguments import MAX_EPOCH, leader_epoch_number, whole_number
+from logstore.arguments import leader_epoch_number, whole_number
 from logstore.batch.append_origin import AppendOrigin
 from logstore.batch.batch_template import BatchTemplate
 from logstore.batch.control import ControlType, EndTransactionMarker

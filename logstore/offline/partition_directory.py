@@ -8,14 +8,12 @@ from pathlib import Path
 from typing import Self
 
 from logstore.errors import NotALogDirectoryError
-from logstore.file_name import FileFate, FileKind, FileName, parse_file_name
+from logstore.file_name import INDEX_KINDS, FileFate, FileKind, FileName, parse_file_name
 from logstore.files.own_checkpoints import OWN_CHECKPOINTS
 from logstore.files.root_checkpoints import PartitionCheckpoints, RootCheckpoints
 from logstore.offline.directory_listing import DirectoryListing, list_directory
 from logstore.offline.segment import Segment
 from logstore.topic_partition import DirectoryMark, TopicPartition, is_partition_directory_name, parse_directory_name
-
-SEGMENT_FILES = (FileKind.LOG, FileKind.OFFSET_INDEX, FileKind.TIME_INDEX, FileKind.TRANSACTION_INDEX)
 
 
 @dataclass(frozen=True)
@@ -76,7 +74,7 @@ class PartitionDirectory:
     def segments(self) -> list[Segment]:
         """The segments that have a `.log` file, by base offset."""
         by_offset: dict[int, dict[FileKind, Path]] = {}
-        for kind in SEGMENT_FILES:
+        for kind in (FileKind.LOG, *INDEX_KINDS):
             for name, path in self.named(kind):
                 by_offset.setdefault(name.base_offset or 0, {})[kind] = path
         return [Segment(base, files) for base, files in sorted(by_offset.items()) if FileKind.LOG in files]

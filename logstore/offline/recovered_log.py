@@ -7,11 +7,12 @@ import numpy as np
 
 from epoch import EpochHistory
 from epoch.checkpoint import LeaderEpochCheckpoint
+from logstore.base_offsets import number_of_holder
 from logstore.batch.columns import BatchColumns
 from logstore.errors import LogStoreError
 from logstore.offline.epoch_runs import EpochRuns
 from logstore.offline.partition_directory import PartitionDirectory
-from logstore.offline.recovery_scan import RecoveryScan, number_of_holder
+from logstore.offline.recovery_scan import RecoveryScan
 from logstore.offline.segment import Segment
 
 

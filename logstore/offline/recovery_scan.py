@@ -1,12 +1,11 @@
 """What a broker reads of a log when it opens it: the segments that may be damaged, up to the first damage."""
 
-from bisect import bisect_right
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from epoch.history import MAX_OFFSET
+from logstore.base_offsets import first_unflushed
 from logstore.batch.columns import BatchColumns
 from logstore.errors import InvalidBatchHeaderError, LogStoreError
 from logstore.offline.epoch_runs import EpochRuns
@@ -83,19 +82,14 @@ class RecoveryScan:
 
 def first_segment_to_read(partition: PartitionDirectory) -> int:
     """Return the number of the first segment that opening the log reads; those before it are taken as they are."""
-    last = len(partition.segments) - 1
-    if partition.checkpoints.clean_shutdown:
-        return last
-    recovery_point = partition.checkpoints.recovery_point or 0
-    return min(number_of_holder([segment.base_offset for segment in partition.segments], recovery_point), last)
+    return min(first_segment_to_recover(partition), len(partition.segments) - 1)
 
 
-def number_of_holder(base_offsets: Sequence[int], offset: int) -> int:
-    """Return the number of the segment that `offset` is in; the first where it is below all, or there is none.
-
-    With the recovery point as `offset`: of the first segment that may hold what was not flushed.
-    """
-    return max(bisect_right(base_offsets, offset) - 1, 0)
+def first_segment_to_recover(partition: PartitionDirectory) -> int:
+    """Return the number of the first segment that may hold what was not flushed; how many there are if none does."""
+    base_offsets = [segment.base_offset for segment in partition.segments]
+    checkpoints = partition.checkpoints
+    return first_unflushed(base_offsets, checkpoints.recovery_point or 0, clean_shutdown=checkpoints.clean_shutdown)
 
 
 def _damage_at(log: LogFile, position: int, *, is_last: bool) -> LogStoreError | None:

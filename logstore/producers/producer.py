@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 from typing import Final, NamedTuple
 
-from logstore.batch.batch_attributes import NO_PRODUCER_EPOCH, NO_SEQUENCE, NO_TIMESTAMP
+from logstore.batch.batch_attributes import NO_PRODUCER_EPOCH, NO_SEQUENCE, NO_TIMESTAMP, SEQUENCES
 from logstore.batch.batches import Batch
 from logstore.files.producer_snapshot import ProducerStateEntry
 
@@ -11,8 +11,6 @@ KEPT_BATCHES: Final = 5
 """As many as a producer may have in flight, so that whatever it repeats is recognised."""
 NO_TRANSACTION: Final = -1
 NO_COORDINATOR_EPOCH: Final = -1
-_SEQUENCES: Final = 2**31
-"""Sequence numbers start over after this many."""
 
 
 class AppendedBatch(NamedTuple):
@@ -28,7 +26,7 @@ class AppendedBatch(NamedTuple):
     @property
     def first_sequence(self) -> int:
         """The first record's."""
-        return (self.last_sequence - self.offset_delta) % _SEQUENCES
+        return (self.last_sequence - self.offset_delta) % SEQUENCES
 
     @property
     def first_offset(self) -> int:

@@ -5,7 +5,7 @@ from typing import Final, NamedTuple
 
 from logstore.arguments import number_within
 from logstore.batch.append_origin import AppendOrigin
-from logstore.batch.batch_attributes import NO_PRODUCER_EPOCH, NO_PRODUCER_ID
+from logstore.batch.batch_attributes import LAST_SEQUENCE, NO_PRODUCER_EPOCH, NO_PRODUCER_ID
 from logstore.batch.batches import Batch
 from logstore.batch.control import ControlRecord, ControlType, EndTransactionMarker
 from logstore.errors import (
@@ -16,7 +16,6 @@ from logstore.errors import (
 )
 from logstore.producers.producer import AppendedBatch, Producer
 
-_LAST_SEQUENCE: Final = 2**31 - 1
 _LAST_EPOCH: Final = 2**15 - 1
 _EPOCH_PER_TRANSACTION: Final = 2
 """The transaction version from which each transaction has an epoch of its own (KIP-890)."""
@@ -160,7 +159,7 @@ def _check_sequence(producer: Producer, batch: Batch) -> None:
     if producer.epoch == NO_PRODUCER_EPOCH:
         return
     new_epoch = batch.producer_epoch != producer.epoch
-    expected = 0 if new_epoch or producer.last_sequence == _LAST_SEQUENCE else producer.last_sequence + 1
+    expected = 0 if new_epoch or producer.last_sequence == LAST_SEQUENCE else producer.last_sequence + 1
     if first == expected:
         return
     raise OutOfOrderSequenceError(

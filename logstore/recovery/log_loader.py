@@ -20,12 +20,13 @@ from epoch.checkpoint import LeaderEpochCheckpoint
 from epoch.errors import CheckpointError
 from epoch.filesystem import REAL, FileSystem
 from epoch.history import EpochHistory
+from logstore.base_offsets import first_unflushed
+from logstore.clock import now_ms
 from logstore.errors import InvalidBatchHeaderError, TornBatchError
-from logstore.file_name import FileFate, FileKind, file_name, parse_file_name
+from logstore.file_name import INDEX_KINDS, FileFate, FileKind, file_name, parse_file_name
 from logstore.indexes.index_sanity import has_good_indexes, last_indexed_position
 from logstore.log_config import LogConfig
 from logstore.offline.log_file import LogFile
-from logstore.offline.recovery_scan import number_of_holder
 from logstore.producers.producer_replay import rebuild_producers
 from logstore.producers.producer_state import ProducerState
 from logstore.recovery.left_over_files import orphaned_indexes, plan_left_overs
@@ -59,7 +60,7 @@ def load_log(
     recovery_point: int = 0,
     clean_shutdown: bool = False,
     filesystem: FileSystem = REAL,
-    clock: Callable[[], int] = lambda: time.time_ns() // 1_000_000,
+    clock: Callable[[], int] = now_ms,
     open_files: OpenFiles | None = None,
     progress: OnBytes = lambda _: None,
 ) -> LoadedLog:
@@ -165,8 +166,9 @@ class _Loader:
 
     def _recover_segments(self, *, clean_shutdown: bool) -> None:
         """Recover the segments that need it; drop those behind the first damage that was not flushed."""
-        unflushed = self._unflushed() if not clean_shutdown else []
-        for base_offset in [base for base in self._base_offsets if base not in set(unflushed)]:
+        first = first_unflushed(self._base_offsets, self._recovery_point, clean_shutdown=clean_shutdown)
+        flushed, unflushed = self._base_offsets[:first], self._base_offsets[first:]
+        for base_offset in flushed:
             if not has_good_indexes(self._directory, base_offset):
                 self._report.rebuilt_indexes.append(file_name(FileKind.LOG, base_offset))
                 self._recover_in_turn([base_offset])
@@ -184,10 +186,6 @@ class _Loader:
                 producers = self._producers_at(base_offset)
             else:
                 waiting = later if not found.dropped_bytes else []
-
-    def _unflushed(self) -> Sequence[int]:
-        """Find the segments that may hold what was not flushed: those from the recovery point on."""
-        return self._base_offsets[number_of_holder(self._base_offsets, self._recovery_point) :]
 
     def _recover(self, base_offset: int, producers: ProducerState, later: Sequence[int]) -> SegmentRecovery:
         """Recover a segment, unless it must be split; `later` are those that go where it is damaged."""
@@ -233,8 +231,7 @@ class _Loader:
 
     def _remove_segment(self, base_offset: int) -> None:
         """Remove a segment's files, the log last: indexes without it are removed at the next start."""
-        kinds = (FileKind.OFFSET_INDEX, FileKind.TIME_INDEX, FileKind.TRANSACTION_INDEX, FileKind.LOG)
-        for path in (self._directory / file_name(kind, base_offset) for kind in kinds):
+        for path in (self._directory / file_name(kind, base_offset) for kind in (*INDEX_KINDS, FileKind.LOG)):
             if path.exists():
                 self._filesystem.unlink(path)
         self._base_offsets.remove(base_offset)
@@ -261,7 +258,7 @@ class _Loader:
             return self._next_offset(base_offset, last_indexed_position(self._directory, base_offset))
 
     def _next_offset(self, base_offset: int, position: int) -> int:
-        """Walk over the last segment's headers from where a batch begins."""
+        """Walk over the last segment's headers from where a batch begins (Kafka: readNextOffset)."""
         end = base_offset
         with LogFile.open(self._directory / file_name(FileKind.LOG, base_offset)) as log:
             for batch in log.batches(min(position, log.size)):

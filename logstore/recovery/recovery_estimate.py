@@ -9,7 +9,7 @@ from typing import Any, Final, Self
 
 from logstore.errors import CorruptIndexError
 from logstore.offline.partition_directory import PartitionDirectory
-from logstore.offline.recovery_scan import first_segment_to_read
+from logstore.offline.recovery_scan import first_segment_to_recover
 from logstore.offline.segment import Segment
 from logstore.recovery.segment_recovery import check_part
 
@@ -75,9 +75,7 @@ class RecoveryEstimate:
 
 def unflushed_segments(partition: PartitionDirectory) -> list[Segment]:
     """Return the segments that recovery checks."""
-    if partition.checkpoints.clean_shutdown:
-        return []
-    return [*partition.segments[first_segment_to_read(partition) :]]
+    return [*partition.segments[first_segment_to_recover(partition) :]]
 
 
 def measure_rate(segments: Sequence[Segment], sizes: Sequence[int]) -> float | None:

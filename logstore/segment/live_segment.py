@@ -6,11 +6,12 @@ from pathlib import Path
 from typing import Final, Self
 
 from epoch.filesystem import REAL, FileSystem
-from logstore.append.append_fast_path import Buffer, follow_kernel
+from logstore.append.append_fast_path import follow_kernel
 from logstore.append.append_info import AppendInfo
+from logstore.append.buffer import Buffer
 from logstore.batch.batches import Batch, read_batch, read_batches
 from logstore.batch.layout import HEADER_SIZE, LOG_OVERHEAD, MAGIC_AT, header_of
-from logstore.file_name import FileKind, file_name
+from logstore.file_name import INDEX_KINDS, FileKind, file_name
 from logstore.files.index_slots import MAX_RELATIVE_OFFSET
 from logstore.indexes.live_offset_index import LiveOffsetIndex
 from logstore.indexes.live_time_index import LiveTimeIndex
@@ -158,14 +159,6 @@ class LiveSegment:
     def batches(self, position: int = 0) -> Iterable[Batch]:
         """Walk over the batches from `position` on. Raises as `read_batches` does, and OSError."""
         return read_batches(self.file.data()[: self.size], position, str(self.path))
-
-    @property
-    def next_offset(self) -> int:
-        """Return the offset after the last batch, reading from the last index entry on (Kafka: readNextOffset)."""
-        end = self.base_offset
-        for batch in self.batches(self.indexes.offset.last_position):
-            end = batch.last_offset + 1
-        return end
 
     # --- appending
 
@@ -362,7 +355,7 @@ class LiveSegment:
 
         Start-up removes what has this suffix.
         """
-        files = [self._path(kind) for kind in (*_INDEX_KINDS, FileKind.PRODUCER_SNAPSHOT)]
+        files = [self._path(kind) for kind in (*INDEX_KINDS, FileKind.PRODUCER_SNAPSHOT)]
         self.file.rename(self.path.with_name(self.path.name + DELETED_SUFFIX))
         for path in files:
             if path.exists():
@@ -372,13 +365,10 @@ class LiveSegment:
     def remove(self) -> None:
         """Remove the files; readers that hold their bytes keep them. Raises OSError."""
         self.file.close()
-        kinds = (*_INDEX_KINDS, FileKind.PRODUCER_SNAPSHOT) if self.indexes.suffix else _INDEX_KINDS
+        kinds = (*INDEX_KINDS, FileKind.PRODUCER_SNAPSHOT) if self.indexes.suffix else INDEX_KINDS
         for path in (self.path, *map(self._path, kinds)):
             if path.exists():
                 self._filesystem.unlink(path)
 
     def _path(self, kind: FileKind) -> Path:
         return self._directory / (file_name(kind, self.base_offset) + self.indexes.suffix)
-
-
-_INDEX_KINDS: Final = (FileKind.OFFSET_INDEX, FileKind.TIME_INDEX, FileKind.TRANSACTION_INDEX)

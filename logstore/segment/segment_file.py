@@ -1,24 +1,13 @@
 """The `.log` file of a segment that is in use: one thread appends, any thread reads it through a mapping."""
 
-import errno
 from contextlib import suppress
 from pathlib import Path
 from threading import Lock, RLock
 from typing import Final
 
 from epoch.filesystem import REAL, FileSystem
-from epoch.resource_limits import is_limit
 from logstore.files.mapped_files import begin_file, cut_file, map_file
 from logstore.segment.open_files import OpenFiles
-
-OUT_OF_SPACE: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
-"""What a full disk answers: once there is space again, writing works again."""
-
-
-def is_passing(error: OSError) -> bool:
-    """Tell whether an error is about a full disk, or a limit of the process or system: the disk has not failed."""
-    return error.errno in OUT_OF_SPACE or error.errno == errno.ENOMEM or is_limit(error)
-
 
 _NOTHING: Final = memoryview(b"")
 

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from epoch.filesystem import FileSystem
-from logstore.file_name import FileKind, file_name
+from logstore.file_name import INDEX_KINDS, FileKind, file_name
 from logstore.indexes.live_offset_index import LiveOffsetIndex
 from logstore.indexes.live_time_index import LiveTimeIndex
 from logstore.indexes.live_transaction_index import LiveTransactionIndex
@@ -47,7 +47,7 @@ class SegmentIndexes:
 
     def begin(self) -> None:
         """Remove the files that a crash left behind, and begin with no entries. Raises OSError."""
-        for kind in (FileKind.OFFSET_INDEX, FileKind.TIME_INDEX, FileKind.TRANSACTION_INDEX):
+        for kind in INDEX_KINDS:
             if self._path(kind).exists():
                 self._filesystem.unlink(self._path(kind))
         # There are no files to look for, and appends need not open any.

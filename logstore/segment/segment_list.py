@@ -3,6 +3,7 @@
 from bisect import bisect_right
 from collections.abc import Iterable
 
+from logstore.base_offsets import number_of_holder
 from logstore.segment.live_segment import LiveSegment
 
 
@@ -37,7 +38,7 @@ class SegmentList:
 
     def from_offset(self, offset: int) -> tuple[LiveSegment, ...]:
         """Return the segments that may hold `offset` or later ones."""
-        return self.segments[max(self.floor(offset), 0) :]
+        return self.segments[number_of_holder(self.base_offsets, offset) :]
 
     def with_appended(self, segment: LiveSegment) -> "SegmentList":
         """Return the list with one more at its end."""

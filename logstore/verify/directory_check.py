@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from functools import partial
 
-from logstore.file_name import FileFate, FileKind, parse_file_name
+from logstore.file_name import INDEX_KINDS, FileFate, FileKind, parse_file_name
 from logstore.files.clean_shutdown import CLEAN_SHUTDOWN_NAME
 from logstore.files.directory_lock import LOCK_NAME
 from logstore.files.own_checkpoints import OWN_CHECKPOINTS
@@ -18,7 +18,8 @@ from logstore.verify.root_check import check_checkpoints, check_clean_shutdown, 
 from logstore.verify.snapshot_check import check_snapshot
 
 PARTIAL_SNAPSHOT = ".checkpoint.part"
-INDEX_KINDS = (FileKind.OFFSET_INDEX, FileKind.TIME_INDEX)
+NEEDED_INDEXES = (FileKind.OFFSET_INDEX, FileKind.TIME_INDEX)
+"""Every segment with records has these."""
 
 
 def check_directory(partition: PartitionDirectory, segments: Sequence[Segment]) -> Iterator[Finding]:
@@ -87,7 +88,7 @@ def _partners(partition: PartitionDirectory, segments: Sequence[Segment], report
     for segment in segments:
         if segment is segments[-1] and _writes_indexes_later(partition):
             continue
-        missing = [kind for kind in INDEX_KINDS if kind not in segment.files]
+        missing = [kind for kind in NEEDED_INDEXES if kind not in segment.files]
         for kind in missing if _has_records(segment) else ():
             path = segment.log_path.with_suffix(f".{kind.value}")
             # A running broker may have made it since the directory was listed.
@@ -97,7 +98,7 @@ def _partners(partition: PartitionDirectory, segments: Sequence[Segment], report
                     "the segment has records but no such index; Kafka rebuilds it at its next start",
                     file=path.name,
                 )
-    for kind in (*INDEX_KINDS, FileKind.TRANSACTION_INDEX):
+    for kind in INDEX_KINDS:
         for _, path in partition.named(kind):
             if path not in taken:
                 yield report.info(

@@ -8,15 +8,13 @@ from typing import Final, TypeVar
 from epoch.checkpoint import LeaderEpochCheckpoint
 from epoch.errors import EpochError
 from logstore.errors import LogStoreError
-from logstore.file_name import FileKind
+from logstore.file_name import INDEX_KINDS, FileKind
 from logstore.files.producer_snapshot import ProducerSnapshot
 from logstore.offline.partition_directory import PartitionDirectory
 from logstore.offline.segment import Segment
 from logstore.verify.compaction import Compaction
 from logstore.verify.finding import Finding, Reporter
 from logstore.verify.log_pass import CURE, Chunk, SilentCheck
-
-INDEXES: Final = (FileKind.OFFSET_INDEX, FileKind.TIME_INDEX, FileKind.TRANSACTION_INDEX)
 
 COMPARE: Final = "compare with another replica"
 
@@ -68,7 +66,7 @@ class EmptySegmentCheck(SilentCheck):
         normal = f"later segments go on at {end}: a truncation inside its only batch leaves it so"
         if evidence is not None:
             of_severity, what = self._report.error, f"{evidence}: its records are lost on this replica; {CURE}"
-        elif not any(kind in segment.files for kind in INDEXES):
+        elif not any(kind in segment.files for kind in INDEX_KINDS):
             of_severity, what = (
                 self._report.warning,
                 f"{normal}, but no index would show records; {COMPARE}",

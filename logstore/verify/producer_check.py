@@ -9,14 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from logstore.batch.batch import RecordBatch
-from logstore.batch.batch_attributes import CONTROL_BIT, TRANSACTIONAL_BIT
+from logstore.batch.batch_attributes import CONTROL_BIT, SEQUENCES, TRANSACTIONAL_BIT
 from logstore.batch.control import ControlRecord
 from logstore.errors import LogStoreError
 from logstore.files.producer_snapshot import ProducerSnapshot, ProducerStateEntry
 from logstore.offline.segment import Segment
 from logstore.verify.compaction import Compaction
 from logstore.verify.finding import Finding, Reporter
-from logstore.verify.header_check import SEQUENCES
 from logstore.verify.log_pass import Chunk, SilentCheck
 from logstore.verify.reading import read_file
 

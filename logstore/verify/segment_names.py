@@ -6,13 +6,12 @@ from typing import Final
 
 from logstore.batch.batch import RecordBatch
 from logstore.errors import LogStoreError
-from logstore.file_name import FileKind
+from logstore.file_name import INDEX_KINDS, FileKind
 from logstore.offline.log_file import LogFile
 from logstore.offline.partition_directory import PartitionDirectory
 from logstore.offline.segment import Segment
 from logstore.verify.finding import Finding, Reporter
 
-INDEXES: Final = (FileKind.OFFSET_INDEX, FileKind.TIME_INDEX, FileKind.TRANSACTION_INDEX)
 ADVICE: Final = (
     "Kafka finds no record by offset in it; stop the broker and give its files their names back, or take the partition "
     "from another replica"
@@ -42,7 +41,7 @@ class NamedSegments:
 def _orphans(partition: PartitionDirectory) -> dict[int, dict[FileKind, Path]]:
     bases = {segment.base_offset for segment in partition.segments}
     orphans: dict[int, dict[FileKind, Path]] = {}
-    for kind in INDEXES:
+    for kind in INDEX_KINDS:
         for name, path in partition.named(kind):
             if name.base_offset is not None and name.base_offset not in bases:
                 orphans.setdefault(name.base_offset, {})[kind] = path
@@ -55,7 +54,7 @@ def _believed(segment: Segment, orphans: dict[int, dict[FileKind, Path]]) -> Seg
             first = _first_offset(log)
             if first is None or first == segment.base_offset:
                 return segment
-            has_own_indexes = any(kind in segment.files for kind in INDEXES)
+            has_own_indexes = any(kind in segment.files for kind in INDEX_KINDS)
             if not has_own_indexes and first in orphans:
                 return Segment(first, {**orphans.pop(first), FileKind.LOG: segment.log_path})
             base = _base_by_index(segment, log, first) if has_own_indexes else None

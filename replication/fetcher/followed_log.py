@@ -4,6 +4,7 @@ from dataclasses import replace
 from typing import Final
 
 from epoch import UNDEFINED_EPOCH
+from epoch.history import MAX_EPOCH
 from logstore import (
     AppendInfo,
     CorruptBatchError,
@@ -48,7 +49,7 @@ _DAMAGE: Final = (
     UnexpectedAppendOffsetError,
 )
 """What one flipped bit can make of a sound answer: the next one may be whole."""
-_ANY_EPOCH: Final = 2**31 - 1
+_ANY_EPOCH: Final = MAX_EPOCH
 """Of a leader whose epoch is not known, as before Metadata v7."""
 
 

@@ -50,6 +50,7 @@ TARGETS: Final[dict[str, tuple[str, ...]]] = {
     "epoch/history.py": HISTORY,
     "epoch/truncation.py": (f"{EPOCH}/test_truncation.py",),
     "epoch/trusted_file.py": (f"{EPOCH}/test_trusted_file.py",),
+    "logstore/base_offsets.py": LOADER,
     "logstore/log/state/leader_epochs.py": LIVE_LOG,
     "logstore/log/truncation.py": LIVE_LOG,
     "logstore/recovery/left_over_files.py": LOADER,

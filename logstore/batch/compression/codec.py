@@ -28,9 +28,6 @@ class Codec(IntEnum):
     ZSTD = 4
 
 
-CODEC_BITS: Final = 0b111
-
-
 def decompress(codec: int, data: memoryview | bytes, *, limit: int | None = None, magic: int = 2) -> bytes:
     """Decompress a batch's records, framed as Kafka frames them in batches of this magic.
 

@@ -5,7 +5,7 @@ from threading import RLock
 from typing import Final, NoReturn, TypeVar
 
 from epoch.forked import RefusedLock, detach_after_fork
-from epoch.resource_limits import ensure_room, is_limit, name_memory
+from epoch.resource_limits import OUT_OF_SPACE, ensure_room, is_limit, is_passing, name_memory
 from logstore.errors import (
     LogClosedError,
     LogPoisonedError,
@@ -18,7 +18,6 @@ from logstore.log.state.log_contents import LogContents
 from logstore.log.state.log_environment import LogEnvironment
 from logstore.log.state.log_state import LogState
 from logstore.log.state.undo import Undo
-from logstore.segment.segment_file import OUT_OF_SPACE, is_passing
 
 T = TypeVar("T")
 

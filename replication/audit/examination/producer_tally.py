@@ -3,12 +3,9 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from logstore.batch.batch_attributes import CONTROL_BIT, TRANSACTIONAL_BIT
+from logstore.batch.batch_attributes import CONTROL_BIT, LAST_SEQUENCE, TRANSACTIONAL_BIT
 from logstore.batch.columns import BatchColumns
 from replication.audit.copy_summary import LastMarker, OpenTransaction, ProducerEnd
-
-LAST_SEQUENCE = 2**31 - 1
-"""After which sequence numbers start over."""
 
 
 class ProducerTally:

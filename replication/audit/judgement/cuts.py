@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Final
 
+from logstore.batch.batch_attributes import SEQUENCES
 from logstore.topic_partition import TopicPartition
 from logstore.verify.finding import Finding, Reporter
 from replication.audit.copy_summary import CopySummary, OpenTransaction, ProducerEnd
@@ -13,8 +14,6 @@ from replication.audit.replica_finding import ReplicaFinding
 
 MOST_FINDINGS: Final = 100
 """Of one kind about one copy: more would not be read."""
-SEQUENCES: Final = 2**31
-"""Sequence numbers before they start over."""
 
 
 def cut_findings(

@@ -7,10 +7,10 @@ from typing import Any, Final
 import numpy as np
 import pyarrow as pa
 
-from logstore.batch.batch_attributes import CONTROL_BIT, TRANSACTIONAL_BIT
+from logstore.batch.batch_attributes import CODEC_BITS, CONTROL_BIT, TRANSACTIONAL_BIT
 from logstore.batch.batches import Batch, read_batch
 from logstore.batch.columns import BatchColumns
-from logstore.batch.compression.codec import CODEC_BITS, Codec
+from logstore.batch.compression.codec import Codec
 from logstore.batch.record import Record
 from logstore.errors import LogStoreError
 from logstore.offline.log_file import LogFile

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Final
 
 from logstore.batch.batch_attributes import (
+    CODEC_BITS,
     CONTROL_BIT,
     DELETE_HORIZON_BIT,
     TIMESTAMP_TYPE_BIT,
@@ -11,7 +12,7 @@ from logstore.batch.batch_attributes import (
     TimestampType,
 )
 from logstore.batch.batches import Batch
-from logstore.batch.compression.codec import CODEC_BITS, Codec
+from logstore.batch.compression.codec import Codec
 from logstore.errors import LogStoreError
 
 BATCH_FIELDS: Final = (

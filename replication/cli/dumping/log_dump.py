@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
-from logstore.batch.batch_attributes import NO_SEQUENCE
+from logstore.batch.batch_attributes import LAST_SEQUENCE, NO_SEQUENCE
 from logstore.batch.batches import Batch
 from logstore.batch.control import ControlRecord, ControlType
 from logstore.batch.record import Record
@@ -19,7 +19,6 @@ from replication.metadata.errors import MetadataError
 METADATA_DIRECTORY_NAME: Final = "__cluster_metadata-0"
 SMALL_LOG: Final = 4 << 20
 """Bytes of a log whose records plain Python prints before numba were loaded."""
-_MAX_SEQUENCE: Final = 2**31 - 1
 
 
 def dump_log(path: Path, printer: Printer, offsets: OffsetRange, *, records: bool) -> None:
@@ -135,7 +134,7 @@ def _write_metadata_record(batch: Batch, record: Record, printer: Printer) -> No
 def _sequence(batch: Batch, record: Record) -> int:
     if batch.base_sequence == NO_SEQUENCE:
         return NO_SEQUENCE
-    return batch.base_sequence + record.offset - batch.base_offset & _MAX_SEQUENCE
+    return batch.base_sequence + record.offset - batch.base_offset & LAST_SEQUENCE
 
 
 def _control_fields(batch: Batch, record: Record) -> Fields:

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-OFFSET_INDEX_ENTRY_SIZE: Final = 8
-TIME_INDEX_ENTRY_SIZE: Final = 12
 CHUNK: Final = 65_536
 """Index entries that are Python objects at once."""
 
@@ -43,25 +41,29 @@ class Entry(NamedTuple):
 
 def offset_index_entries(path: Path, name: FileName) -> Iterator[Entry]:
     """Read an `.index`."""
-    from logstore.indexes.offset_index import OffsetIndex  # NumPy loads only where there is an index
+    from logstore.files.index_slots import OFFSET_SLOT  # NumPy loads only where there is an index
+    from logstore.indexes.offset_index import OffsetIndex
 
     index = OffsetIndex.read(path, name.base_offset or 0)
     for last_offset, position in _rows(index.last_offset, index.position):
         fields = {"last_offset": last_offset, "position": position}
         yield Entry("offset_index_entry", fields, (last_offset, last_offset))
-    yield from _zero_tail(len(index) * OFFSET_INDEX_ENTRY_SIZE, index.zero_slots * OFFSET_INDEX_ENTRY_SIZE)
-    _refuse_odd_bytes(path, index.slots * OFFSET_INDEX_ENTRY_SIZE, index.odd_bytes)
+    size = OFFSET_SLOT.itemsize
+    yield from _zero_tail(len(index) * size, index.zero_slots * size)
+    _refuse_odd_bytes(path, index.slots * size, index.odd_bytes)
 
 
 def time_index_entries(path: Path, name: FileName) -> Iterator[Entry]:
     """Read a `.timeindex`."""
+    from logstore.files.index_slots import TIME_SLOT
     from logstore.indexes.time_index import TimeIndex
 
     index = TimeIndex.read(path, name.base_offset or 0)
     for timestamp, offset in _rows(index.timestamp, index.offset):
         yield Entry("time_index_entry", {"timestamp": timestamp, "offset": offset}, (offset, offset))
-    yield from _zero_tail(len(index) * TIME_INDEX_ENTRY_SIZE, index.zero_slots * TIME_INDEX_ENTRY_SIZE)
-    _refuse_odd_bytes(path, index.slots * TIME_INDEX_ENTRY_SIZE, index.odd_bytes)
+    size = TIME_SLOT.itemsize
+    yield from _zero_tail(len(index) * size, index.zero_slots * size)
+    _refuse_odd_bytes(path, index.slots * size, index.odd_bytes)
 
 
 def transaction_index_entries(path: Path, _name: FileName) -> Iterator[Entry]:

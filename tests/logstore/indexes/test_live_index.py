@@ -98,4 +98,4 @@ def test_entries_may_be_added_while_the_compiled_search_is_loaded(tmp_path: Path
 
     with patch("epoch.kernel.machine_code", load):
         answers = [index.lookup(10) for _ in range(3)]
-    assert answers[-1] == index.last_position == 100
+    assert answers[-1] == index.entries[-1].position == 100

@@ -12,6 +12,7 @@ from logstore.log_config import LogConfig
 from logstore.offline.log_file import LogFile
 from logstore.recovery.log_loader import LoadedLog, load_log
 from logstore.recovery.segment_split import Part, plan_split, write_parts
+from logstore.segment.live_segment import LiveSegment
 from tests.disk import NamingDisk
 from tests.logstore.batches import batch, record
 
@@ -102,7 +103,14 @@ def write(directory: Path, base_offset: int, data: bytes) -> None:
 
 
 def shape(loaded: LoadedLog) -> list[tuple[int, int]]:
-    return [(segment.base_offset, segment.next_offset) for segment in loaded.segments]
+    return [(segment.base_offset, next_offset(segment)) for segment in loaded.segments]
+
+
+def next_offset(segment: LiveSegment) -> int:
+    """Read from the last index entry on."""
+    entries = segment.offset_index.entries
+    batches = segment.batches(entries[-1].position if entries else 0)
+    return max((batch.last_offset + 1 for batch in batches), default=segment.base_offset)
 
 
 FAR = 10**10

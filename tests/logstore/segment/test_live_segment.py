@@ -33,7 +33,8 @@ def test_zeros_after_the_entries_count_for_nothing_and_are_cut_on_close(tmp_path
         path.write_bytes(content + bytes(96))
     segment = LiveSegment.load(tmp_path / "t-0", 0, CONFIG)
     assert [len(segment.offset_index), len(segment.time_index)] == [3, 3]
-    assert segment.next_offset == 4
+    last_entry = segment.offset_index.entries[-1]
+    assert [batch.last_offset + 1 for batch in segment.batches(last_entry.position)] == [4]
     segment.close()
     assert [path.read_bytes() for path in paths] == written
 
