@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from contextlib import suppress
 
-from logstore.directory.partitions import Partitions
+from logstore.directory.state.partitions import Partitions
 from logstore.errors import LogClosedError, LogPoisonedError
 from logstore.log.log import Log
 from logstore.segment.segment_file import is_passing
