@@ -196,8 +196,8 @@ class LogDirectory:
             raise InvalidDirectoryNameError(
                 f"{partition!r} is no partition", file=self.root, advice="name a topic, and a number from 0 on"
             )
-        self._guard.ensure_between_calls()
-        with self._guard.changes:
+        self._guard.ensure_not_nested()
+        with self._guard.lock:
             self._guard.ensure_online()
             return self._creation.create(partition, topic_id)
 
@@ -207,8 +207,8 @@ class LogDirectory:
         If the call is interrupted, the log is closed; the next call continues. Raises the errors of `log` and
         `Log.open`, and LogClosedError if its directory no longer exists.
         """
-        self._guard.ensure_between_calls()
-        with self._guard.changes, self._disk.watched():
+        self._guard.ensure_not_nested()
+        with self._guard.lock, self._disk.watched():
             known = self.log(partition).give_up()
             log = self._partitions.logs[partition] = self._opener.open(partition, known)
             return log
@@ -219,8 +219,8 @@ class LogDirectory:
         This needs no disk space, so it also works when the disk is full. If the call is interrupted, the partition may
         already be closed; the next call continues. Raises UnknownPartitionError, OSError.
         """
-        self._guard.ensure_between_calls()
-        with self._guard.changes, self._disk.watched():
+        self._guard.ensure_not_nested()
+        with self._guard.lock, self._disk.watched():
             self._guard.ensure_online()
             self.log(partition).abandon()
             self._deletion.delete(partition)
@@ -235,9 +235,9 @@ class LogDirectory:
         nothing.
         """
         guard = self._guard
-        if guard.is_inherited or guard.is_in_call or guard.log_in_call is not None:
+        if guard.is_inherited or guard.is_nested() or guard.log_in_call is not None:
             return
-        with guard.changes:
+        with guard.lock:
             for task in self._schedule.due(self._environment.clock()):
                 if guard.is_online:
                     with suppress(OSError), self._disk.watched():
@@ -248,8 +248,8 @@ class LogDirectory:
 
         Raises DirectoryLockedError once closed, OfflineDirectoryError, OSError.
         """
-        self._guard.ensure_between_calls()
-        with self._guard.changes:
+        self._guard.ensure_not_nested()
+        with self._guard.lock:
             self._writer.write_recovery_points()
 
     def checkpoint_high_watermarks(self) -> None:
@@ -257,8 +257,8 @@ class LogDirectory:
 
         Raises DirectoryLockedError once closed, OfflineDirectoryError, OSError.
         """
-        self._guard.ensure_between_calls()
-        with self._guard.changes:
+        self._guard.ensure_not_nested()
+        with self._guard.lock:
             self._writer.write_high_watermarks()
 
     def flush_due_logs(self) -> None:
@@ -275,8 +275,8 @@ class LogDirectory:
         A log that was poisoned because a call was interrupted (LogPoisonedError), for example by a full disk, does not
         take the root offline: see `recover`.
         """
-        self._guard.ensure_between_calls()
-        with self._guard.changes:
+        self._guard.ensure_not_nested()
+        with self._guard.lock:
             self._disk.notice_failures()
 
     def remove_deleted(self) -> None:
@@ -294,10 +294,10 @@ class LogDirectory:
         """
         if self._guard.is_inherited:
             return
-        self._guard.ensure_between_calls()
-        self._guard.ensure_logs_between_calls()
+        self._guard.ensure_not_nested()
+        self._guard.ensure_logs_not_nested()
         self._thread.stop()
-        with self._guard.changes:
+        with self._guard.lock:
             try:
                 if self._guard.is_online:
                     with self._disk.watched():
@@ -309,10 +309,10 @@ class LogDirectory:
         """Close all files and write nothing, as if the process had died."""
         if self._guard.is_inherited:
             return
-        self._guard.ensure_between_calls()
-        self._guard.ensure_logs_between_calls()
+        self._guard.ensure_not_nested()
+        self._guard.ensure_logs_not_nested()
         self._thread.stop()
-        with self._guard.changes:
+        with self._guard.lock:
             self._closing.let_go()
 
     # --- opening
