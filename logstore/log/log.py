@@ -28,6 +28,7 @@ from logstore.log.appender import Appender
 from logstore.log.deleted_segments import DeletedSegments
 from logstore.log.flusher import Flusher
 from logstore.log.isolation import Isolation
+from logstore.log.log_closing import LogClosing
 from logstore.log.log_observer import LogObserver
 from logstore.log.log_reader import LogReader
 from logstore.log.retention import Retention
@@ -35,7 +36,7 @@ from logstore.log.segment_roller import SegmentRoller
 from logstore.log.state.leader_epochs import LeaderEpochs
 from logstore.log.state.log_contents import LogContents
 from logstore.log.state.log_environment import LogEnvironment
-from logstore.log.state.log_guard import ADDING, CLOSED, OPEN, REMOVING, LogGuard
+from logstore.log.state.log_guard import ADDING, CLOSED, OPEN, LogGuard
 from logstore.log.state.undo import Undo
 from logstore.log.timestamp_search import TimestampedOffset
 from logstore.log.truncation import Truncation
@@ -76,12 +77,9 @@ class Log:
         self.topic_partition: TopicPartition = parse_directory_name(self.directory.name).topic_partition
         self.report: RecoveryReport = loaded.report
         """What opening the log found and did."""
-        self.is_complete = False
-        """Whether the log was closed in order, with all on stable storage."""
         self._environment = environment
         self._own_checkpoints = own_checkpoints
-        self._directory_lock = directory_lock
-        """A log that stands alone has one; `LogDirectory` locks the whole root."""
+        """A log that stands alone has them; `LogDirectory` keeps them for the whole root."""
         self._is_in_directory = in_directory
         """Whether it is one of a `LogDirectory`, which has to know what takes its place."""
         self._disk = disk
@@ -92,7 +90,7 @@ class Log:
         undo = Undo(environment, contents)
         advice = _recovery_advice(self.topic_partition if in_directory else None)
         guard = self._guard = LogGuard(environment, contents, undo, advice)
-        deleted = self._deleted = DeletedSegments(environment.config.file_delete_delay_ms, environment.clock)
+        deleted = DeletedSegments(environment.config.file_delete_delay_ms, environment.clock)
         epochs = self._leader_epochs = LeaderEpochs(environment, contents)
         flusher = self._flusher = Flusher(environment, contents, guard, own_checkpoints)
         roller = self._roller = SegmentRoller(environment, contents, guard, undo, flusher)
@@ -100,6 +98,7 @@ class Log:
         self._appender = Appender(environment, contents, guard, undo, epochs, flusher, roller)
         self._truncation = Truncation(environment, contents, guard, epochs, flusher, roller, deleted)
         self._retention = Retention(environment, contents, guard, flusher, roller, deleted)
+        self._closing = LogClosing(contents, guard, flusher, deleted, own_checkpoints, directory_lock)
 
     @classmethod
     def open(
@@ -201,6 +200,11 @@ class Log:
         interrupted, for example because the disk was full.
         """
         return self._guard.failure
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether the log was closed in order, with all on stable storage."""
+        return self._closing.is_complete
 
     @property
     def is_in_call(self) -> bool:
@@ -457,28 +461,7 @@ class Log:
             return
         self._guard.ensure_not_nested()
         with self._guard.lock:
-            if self._guard.state is CLOSED:
-                self._let_go()  # a call that was broken off may not have come to that
-                return
-            self._guard.do_locked(ADDING, self._complete)
-            # Even a full disk poisons it now: the mark of an orderly stop may be there, and nothing must follow it.
-            self._guard.do_locked(REMOVING, self._release)
-            self._deleted.close()
-            self._let_go()
-
-    def _complete(self) -> None:
-        """Bring all files up to date."""
-        self._contents.producers.take_snapshot()
-        self.segments[-1].deactivate()
-        self._flusher.flush_to(self.log_end_offset, include_active=True)
-
-    def _release(self) -> None:
-        for segment in self.segments:
-            segment.close()
-        self._flusher.write_checkpoints()
-        if self._own_checkpoints is not None:
-            self._own_checkpoints.mark_closed()
-        self.is_complete = True
+            self._closing.close()
 
     def abandon(self) -> None:
         """Close the files and write nothing, as if the process had died (Kafka: closeHandlers).
@@ -489,22 +472,7 @@ class Log:
             return
         self._guard.ensure_not_nested()
         with self._guard.lock:
-            self._abandon()
-
-    def _abandon(self) -> None:
-        self._guard.state = CLOSED
-        try:
-            for segment in self.segments:
-                segment.abandon()
-            self._deleted.close()
-        finally:
-            self._let_go()
-
-    def _let_go(self) -> None:
-        self._guard.state = CLOSED
-        self._contents.epochs.close(self._guard.refuse)
-        if self._directory_lock is not None:
-            self._directory_lock.release()
+            self._closing.abandon()
 
     @property
     def recovery_advice(self) -> str:
@@ -528,7 +496,7 @@ class Log:
             with self._guard.lock:
                 self._ensure_recoverable()
                 self._is_given_up = True
-                self._abandon()
+                self._closing.abandon()
                 known = self._known_for_successor()
                 successor = Log.open(
                     self.directory,
