@@ -10,7 +10,6 @@ from epoch.cache import LeaderEpochFileCache
 from epoch.entry import EndOffset
 from epoch.filesystem import REAL, FileSystem
 from epoch.history import MAX_OFFSET
-from epoch.resource_limits import is_limit, name_memory, refuse_beyond_limit
 from logstore.append.append_info import AppendInfo
 from logstore.append.encoding import encode_end_transaction
 from logstore.arguments import MAX_EPOCH, leader_epoch_number, whole_number
@@ -20,7 +19,7 @@ from logstore.batch.control import ControlType, EndTransactionMarker
 from logstore.batch.record import Record
 from logstore.clock import now_ms
 from logstore.errors import DirectoryLockedError, LogClosedError, inherited_log, linked_directory
-from logstore.files.directory_lock import LOCK_NAME, DirectoryLock
+from logstore.files.directory_lock import DirectoryLock
 from logstore.files.own_checkpoints import OwnCheckpoints
 from logstore.files.owned_filesystem import OwnedFileSystem
 from logstore.files.root_checkpoints import PartitionCheckpoints
@@ -30,6 +29,7 @@ from logstore.log.flusher import Flusher
 from logstore.log.isolation import Isolation
 from logstore.log.log_closing import LogClosing
 from logstore.log.log_observer import LogObserver
+from logstore.log.log_opening import LogOpening
 from logstore.log.log_reader import LogReader
 from logstore.log.retention import Retention
 from logstore.log.segment_roller import SegmentRoller
@@ -41,7 +41,7 @@ from logstore.log.state.undo import Undo
 from logstore.log.timestamp_search import TimestampedOffset
 from logstore.log.truncation import Truncation
 from logstore.log_config import LogConfig
-from logstore.recovery.log_loader import LoadedLog, load_log
+from logstore.recovery.log_loader import LoadedLog
 from logstore.recovery.recovery_report import RecoveryReport
 from logstore.segment.live_segment import LiveSegment
 from logstore.segment.open_files import OpenFiles
@@ -127,54 +127,33 @@ class Log:
         path = Path(directory).absolute()
         if path.is_symlink():
             raise linked_directory(path)
-        disk, filesystem = filesystem, OwnedFileSystem(filesystem, inherited_log(path))
         config = LogConfig() if config is None else config
         if not isinstance(config, LogConfig):
             raise TypeError(f"the configuration is of type {type(config).__name__}: pass LogConfig(segment_bytes=...)")
-        topic_partition = parse_directory_name(path.name).topic_partition
-        own = OwnCheckpoints(path, topic_partition, filesystem) if checkpoints is None else None
-        if not path.is_dir():
-            filesystem.mkdir(path)
-            filesystem.fsync_directory(path.parent)
-        lock = DirectoryLock(path / LOCK_NAME) if own is not None else None
+        owned = OwnedFileSystem(filesystem, inherited_log(path))
+        environment = LogEnvironment(path, config, owned, clock, observer, open_files)
+        opening = LogOpening(environment, checkpoints)
+        opening.make_directory()
         loaded = None
         try:
-            if lock is not None:
-                _lock_alone(lock, path)
-            known = checkpoints if checkpoints is not None else OwnCheckpoints(path, topic_partition, filesystem).read()
-            loaded = load_log(
-                path,
-                config,
-                log_start_offset=known.log_start_offset or 0,
-                recovery_point=known.recovery_point or 0,
-                clean_shutdown=known.clean_shutdown,
-                filesystem=filesystem,
-                clock=clock,
-                open_files=open_files,
-                progress=progress,
-            )
-            if own is not None:
-                own.mark_open()
+            opening.lock()
+            known = opening.known()
+            loaded = opening.load(known, progress)
+            opening.mark_open()
             log = cls(
-                LogEnvironment(path, config, filesystem, clock, observer, open_files),
+                environment,
                 loaded,
-                own_checkpoints=own,
-                directory_lock=lock,
+                own_checkpoints=opening.own_checkpoints,
+                directory_lock=opening.directory_lock,
                 in_directory=in_directory,
-                disk=disk,
+                disk=filesystem,
             )
             log.update_high_watermark(known.high_watermark or 0)
             if observer is not None:
                 observer.recovered(path, loaded.report)
             return log  # noqa: TRY300  here, as something may be raised until it returns
         except BaseException as error:
-            for segment in loaded.segments if loaded is not None else ():
-                segment.abandon()
-            if lock is not None:
-                lock.release()
-            if isinstance(error, OSError) and is_limit(error):
-                refuse_beyond_limit(error, path)
-            name_memory(error, path)
+            opening.take_back(loaded, error)
             raise
 
     def __enter__(self) -> Self:
@@ -550,16 +529,3 @@ def _recovery_advice(partition: TopicPartition | None) -> str:
     if partition is None:
         return "continue with `log = log.recover()`; or `abandon()` it, and open the log again"
     return f"continue with `log = directory.recover({partition!r})`, where `directory` is its LogDirectory"
-
-
-def _lock_alone(lock: DirectoryLock, directory: Path) -> None:
-    """Lock the directory of a log that stands alone, and not in a root that is somebody's.
-
-    In this order: who locks the root looks at the logs' own locks afterwards, so that one of the two notices.
-    """
-    lock.take()
-    try:
-        DirectoryLock.ensure_free(directory.parent)
-    except BaseException:
-        lock.withdraw()
-        raise
