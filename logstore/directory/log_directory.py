@@ -1,51 +1,44 @@
 """The logs of one log.dirs root, open for reading and writing (Kafka: LogManager, for one directory)."""
 
 import os
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
-from functools import partial
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
-from threading import RLock
 from types import MappingProxyType, TracebackType
-from typing import NoReturn, Self
+from typing import Self
 from uuid import UUID
 
 from epoch.filesystem import REAL, FileSystem
-from epoch.forked import RefusedLock, detach_after_fork
-from epoch.resource_limits import is_passing, naming_limits
 from logstore.clock import now_ms
-from logstore.closing import do_all
 from logstore.directory.checkpoint_files import CheckpointFiles
+from logstore.directory.checkpoint_writer import CheckpointWriter
 from logstore.directory.deleted_partitions import DeletedPartitions
+from logstore.directory.directory_closing import DirectoryClosing
 from logstore.directory.directory_settings import DirectorySettings
 from logstore.directory.log_opener import LogOpener
-from logstore.directory.partitions import Partitions
+from logstore.directory.partition_creation import PartitionCreation
+from logstore.directory.partition_deletion import PartitionDeletion
 from logstore.directory.periodic_tasks import PeriodicTasks
 from logstore.directory.periodic_thread import PeriodicThread
-from logstore.directory.root_loader import RootLoader
+from logstore.directory.root_loader import RootLoader, ensure_holds_no_segments
+from logstore.directory.state.directory_environment import DirectoryEnvironment
+from logstore.directory.state.directory_guard import DirectoryGuard
+from logstore.directory.state.disk_watch import DiskWatch
+from logstore.directory.state.partitions import Partitions
 from logstore.directory.upkeep import Upkeep
 from logstore.errors import (
     InvalidDirectoryNameError,
-    LogPoisonedError,
     LogStoreError,
-    NotALogDirectoryError,
-    OfflineDirectoryError,
-    PartitionExistsError,
-    ReentrantCallError,
     UnknownPartitionError,
     inherited_directory,
 )
-from logstore.file_name import FileKind, parse_file_name
-from logstore.files.clean_shutdown import CLEAN_SHUTDOWN_NAME, UNKNOWN_BROKER_EPOCH, CleanShutdown, take_clean_shutdown
+from logstore.files.clean_shutdown import UNKNOWN_BROKER_EPOCH, take_clean_shutdown
 from logstore.files.directory_lock import LOCK_NAME, DirectoryLock
 from logstore.files.owned_filesystem import OwnedFileSystem
-from logstore.files.partition_metadata import PARTITION_METADATA_NAME, PartitionMetadata
-from logstore.files.root_checkpoints import PartitionCheckpoints
 from logstore.log.log import Log
 from logstore.log.log_observer import LogObserver
 from logstore.log_config import LogConfig
 from logstore.recovery.segment_recovery import OnBytes
-from logstore.segment.open_files import OpenFiles
 from logstore.topic_partition import DirectoryMark, TopicPartition, parse_directory_name
 
 
@@ -60,57 +53,36 @@ class LogDirectory:
     ...     log.append([Record.of(b"...")])
     """
 
-    def __init__(
-        self,
-        root: Path,
-        lock: DirectoryLock,
-        *,
-        config_of: Callable[[TopicPartition], LogConfig],
-        settings: DirectorySettings,
-        filesystem: FileSystem,
-        clock: Callable[[], int],
-        observer: LogObserver | None = None,
-    ) -> None:
+    def __init__(self, environment: DirectoryEnvironment, lock: DirectoryLock) -> None:
         """Hold no logs yet; see `open`."""
+        root, settings, clock = environment.root, environment.settings, environment.clock
         self.root = root
         self.broker_epoch = UNKNOWN_BROKER_EPOCH
         """The epoch of the broker that stopped last, as the clean-shutdown file said; written again on close."""
-        self._lock = lock
-        self._config_of = config_of
-        self._settings = settings
-        self._filesystem = filesystem
-        self._clock = clock
-        self._partitions = Partitions()
-        self._upkeep = Upkeep(self._partitions, clock)
-        self._checkpoints = CheckpointFiles(root, filesystem)
-        self._deleted = DeletedPartitions(filesystem)
-        self._opener = LogOpener(
-            root,
-            self._checkpoints,
-            config_of=config_of,
-            filesystem=filesystem,
-            clock=clock,
-            observer=observer,
-            open_files=OpenFiles(settings.max_open_files),
-        )
-        self._begun: set[TopicPartition] = set()
-        """Those whose making may have been broken off."""
-        self._failure: OSError | None = None
-        self._changes: RLock | RefusedLock = RLock()
+        self._environment = environment
+        partitions = self._partitions = Partitions()
+        disk = self._disk = DiskWatch(root, partitions)
+        guard = self._guard = DirectoryGuard(root, lock, partitions, disk)
+        upkeep = self._upkeep = Upkeep(partitions, clock)
+        deleted = self._deleted = DeletedPartitions(environment.filesystem)
+        checkpoints = self._checkpoints = CheckpointFiles(root, environment.filesystem)
+        writer = self._writer = CheckpointWriter(checkpoints, partitions, guard, disk)
+        opener = self._opener = LogOpener(environment, checkpoints)
+        self._creation = PartitionCreation(environment, partitions, disk, checkpoints, writer, opener)
+        self._deletion = PartitionDeletion(environment, partitions, deleted, upkeep, checkpoints, writer)
+        self._closing = DirectoryClosing(environment, lock, partitions, checkpoints)
         self._schedule = PeriodicTasks(
             {
-                self._notice_failures: 0,
+                disk.notice_failures: 0,
                 self.flush_due_logs: settings.log_flush_scheduler_interval_ms,
-                self._write_recovery_points: settings.log_flush_offset_checkpoint_interval_ms,
-                self._write_high_watermarks: settings.replica_high_watermark_checkpoint_interval_ms,
+                writer.write_recovery_points: settings.log_flush_offset_checkpoint_interval_ms,
+                writer.write_high_watermarks: settings.replica_high_watermark_checkpoint_interval_ms,
                 self.enforce_retention: settings.log_retention_check_interval_ms,
                 self.remove_deleted: 0,
             },
             clock(),
         )
         self._thread = PeriodicThread(self.run_periodic, settings.shortest_interval_ms, f"epochlog {root.name}")
-        self._is_inherited = False
-        detach_after_fork(self)
 
     @classmethod
     def open(
@@ -142,7 +114,7 @@ class LogDirectory:
         """
         root = Path(root).absolute()
         filesystem = OwnedFileSystem(filesystem, inherited_directory(root))
-        _ensure_holds_no_segments(root)
+        ensure_holds_no_segments(root)
         if not root.is_dir():
             filesystem.mkdir(root)
             filesystem.fsync_directory(root.parent)
@@ -151,15 +123,15 @@ class LogDirectory:
         try:
             if not lock.held:
                 lock.take()
-            directory = cls(
+            environment = DirectoryEnvironment(
                 root,
-                lock,
                 config_of=config if callable(config) else lambda _: config or LogConfig(),
                 settings=settings or DirectorySettings(),
                 filesystem=filesystem,
                 clock=clock,
                 observer=observer,
             )
+            directory = cls(environment, lock)
             made(directory)
             directory._load(progress)
             if periodic:
@@ -202,11 +174,11 @@ class LogDirectory:
     @property
     def failure(self) -> OSError | None:
         """What took the root offline; None while it is online."""
-        return self._failure
+        return self._disk.failure
 
     def log(self, partition: TopicPartition) -> Log:
         """Return a log. Raises OfflineDirectoryError, UnknownPartitionError, or the error in `unreadable`."""
-        self._ensure_online()
+        self._guard.ensure_online()
         if partition in self._partitions.unreadable:
             raise self._partitions.unreadable[partition]
         if partition not in self._partitions.logs:
@@ -224,28 +196,10 @@ class LogDirectory:
             raise InvalidDirectoryNameError(
                 f"{partition!r} is no partition", file=self.root, advice="name a topic, and a number from 0 on"
             )
-        self._ensure_between_calls()
-        with self._changes:
-            self._ensure_online()
-            path = self.root / str(partition)
-            if partition in self._partitions.logs or (os.path.lexists(path) and partition not in self._begun):
-                raise PartitionExistsError(f"the partition {partition} already exists", file=path)
-            with self._watched():
-                if self._checkpoints.speak_of(partition):
-                    # Of one that was deleted: after a crash that would be taken for what the new one holds.
-                    self._write_recovery_points()
-                    self._write_high_watermarks()
-                # Whatever breaks this off, the next call goes on with it.
-                self._begun.add(partition)
-                if not path.exists():
-                    self._filesystem.mkdir(path)
-                self._filesystem.fsync_directory(self.root)
-                if topic_id is not None:
-                    PartitionMetadata(topic_id).write(path / PARTITION_METADATA_NAME, self._filesystem)
-                log = self._opener.open(partition, PartitionCheckpoints(clean_shutdown=True))
-            self._partitions.logs[partition] = log
-            self._begun.discard(partition)
-            return log
+        self._guard.ensure_not_nested()
+        with self._guard.lock:
+            self._guard.ensure_online()
+            return self._creation.create(partition, topic_id)
 
     def recover(self, partition: TopicPartition) -> Log:
         """Close a poisoned log and return a new one, opened again and checked from its recovery point on.
@@ -253,8 +207,8 @@ class LogDirectory:
         If the call is interrupted, the log is closed; the next call continues. Raises the errors of `log` and
         `Log.open`, and LogClosedError if its directory no longer exists.
         """
-        self._ensure_between_calls()
-        with self._changes, self._watched():
+        self._guard.ensure_not_nested()
+        with self._guard.lock, self._disk.watched():
             known = self.log(partition).give_up()
             log = self._partitions.logs[partition] = self._opener.open(partition, known)
             return log
@@ -265,22 +219,11 @@ class LogDirectory:
         This needs no disk space, so it also works when the disk is full. If the call is interrupted, the partition may
         already be closed; the next call continues. Raises UnknownPartitionError, OSError.
         """
-        self._ensure_between_calls()
-        with self._changes, self._watched():
-            self._ensure_online()
+        self._guard.ensure_not_nested()
+        with self._guard.lock, self._disk.watched():
+            self._guard.ensure_online()
             self.log(partition).abandon()
-            due_ms = self._clock() + self._config_of(partition).file_delete_delay_ms
-            if (self.root / str(partition)).exists():
-                self._deleted.rename(self.root / str(partition), due_ms)
-            del self._partitions.logs[partition]
-            self._upkeep.forget(partition)
-            self._checkpoints.forget(partition)
-            try:
-                self._write_recovery_points()
-            except OSError as error:
-                # Written when that is due next, and before there is such a partition again.
-                if not is_passing(error):
-                    raise
+            self._deletion.delete(partition)
 
     # --- what is due from time to time
 
@@ -291,12 +234,13 @@ class LogDirectory:
         it is next due. This does nothing once the directory is closed, or during another call of this thread. Raises
         nothing.
         """
-        if self._is_inherited or self._is_in_call or self._log_in_call is not None:
+        guard = self._guard
+        if guard.is_inherited or guard.is_nested() or guard.log_in_call is not None:
             return
-        with self._changes:
-            for task in self._schedule.due(self._clock()):
-                if self._failure is None and self._lock.held:
-                    with suppress(OSError), self._watched():
+        with guard.lock:
+            for task in self._schedule.due(self._environment.clock()):
+                if guard.is_online:
+                    with suppress(OSError), self._disk.watched():
                         task()
 
     def checkpoint(self) -> None:
@@ -304,28 +248,18 @@ class LogDirectory:
 
         Raises DirectoryLockedError once closed, OfflineDirectoryError, OSError.
         """
-        self._ensure_between_calls()
-        with self._changes:
-            self._write_recovery_points()
+        self._guard.ensure_not_nested()
+        with self._guard.lock:
+            self._writer.write_recovery_points()
 
     def checkpoint_high_watermarks(self) -> None:
         """Write the high watermarks, durably.
 
         Raises DirectoryLockedError once closed, OfflineDirectoryError, OSError.
         """
-        self._ensure_between_calls()
-        with self._changes:
-            self._write_high_watermarks()
-
-    def _write_recovery_points(self) -> None:
-        with self._watched():
-            self._ensure_online()
-            self._checkpoints.write_recovery_points(self._partitions.logs)
-
-    def _write_high_watermarks(self) -> None:
-        with self._watched():
-            self._ensure_online()
-            self._checkpoints.write_high_watermarks(self._partitions.logs)
+        self._guard.ensure_not_nested()
+        with self._guard.lock:
+            self._writer.write_high_watermarks()
 
     def flush_due_logs(self) -> None:
         """Flush the logs whose `flush_ms` has passed since their last flush here. Raises OSError."""
@@ -341,19 +275,13 @@ class LogDirectory:
         A log that was poisoned because a call was interrupted (LogPoisonedError), for example by a full disk, does not
         take the root offline: see `recover`.
         """
-        self._ensure_between_calls()
-        with self._changes:
-            self._notice_failures()
-
-    def _notice_failures(self) -> None:
-        for log in self._partitions.logs.values():
-            if log.failure is not None and not isinstance(log.failure, LogPoisonedError):
-                self._fail(log.failure)
-                return
+        self._guard.ensure_not_nested()
+        with self._guard.lock:
+            self._disk.notice_failures()
 
     def remove_deleted(self) -> None:
         """Remove the directories of deleted partitions whose delay has passed. Raises OSError."""
-        self._deleted.remove_due(self._clock())
+        self._deleted.remove_due(self._environment.clock())
 
     # --- the end
 
@@ -364,163 +292,39 @@ class LogDirectory:
         or NotClosedError if several failed; the logs are then recovered at the next open. In a forked process this
         closes the copy of the directory and does not change the directory.
         """
-        if self._is_inherited:
+        if self._guard.is_inherited:
             return
-        self._ensure_between_calls()
-        self._ensure_logs_between_calls()
+        self._guard.ensure_not_nested()
+        self._guard.ensure_logs_not_nested()
         self._thread.stop()
-        with self._changes:
+        with self._guard.lock:
             try:
-                if self._failure is None and self._lock.held:
-                    with self._watched():
-                        self._close_in_order()
+                if self._guard.is_online:
+                    with self._disk.watched():
+                        self._closing.close_in_order(self.broker_epoch)
             finally:
-                self._let_go()
+                self._closing.let_go()
 
     def abandon(self) -> None:
         """Close all files and write nothing, as if the process had died."""
-        if self._is_inherited:
+        if self._guard.is_inherited:
             return
-        self._ensure_between_calls()
-        self._ensure_logs_between_calls()
+        self._guard.ensure_not_nested()
+        self._guard.ensure_logs_not_nested()
         self._thread.stop()
-        with self._changes:
-            self._let_go()
-
-    def _close_in_order(self) -> None:
-        logs = self._partitions.logs
-        steps: list[Callable[[], object]] = [
-            lambda: self._checkpoints.write_high_watermarks(logs),
-            *(partial(_close_or_abandon, log) for log in logs.values()),
-            lambda: self._checkpoints.write_recovery_points(logs),
-        ]
-        do_all(steps, f"the logs in {self.root}")
-        is_complete = all(log.is_complete for log in logs.values())
-        if is_complete and not self._partitions.unreadable and not self._partitions.may_be_torn:
-            CleanShutdown(self.broker_epoch).write(self.root / CLEAN_SHUTDOWN_NAME, self._filesystem)
-        self._partitions.logs = {}
-
-    def _let_go(self) -> None:
-        try:
-            do_all([log.abandon for log in self._partitions.logs.values()], f"the logs in {self.root}")
-        except (OSError, LogStoreError):
-            self._release()
-            raise
-        # Not where this is broken off: logs that are open yet are the lock's to guard, and the next call goes on.
-        self._release()
-
-    def _release(self) -> None:
-        self._partitions.logs = {}
-        self._lock.release()
-
-    def detach(self) -> None:
-        """Take nothing more, and leave everything as it is: for a forked process, which does not hold the lock."""
-        self._is_inherited = True
-        self._changes = RefusedLock(self._refuse)
-
-    @property
-    def _is_in_call(self) -> bool:
-        """Whether a signal handler has interrupted a call of its own thread; the lock itself would let it in."""
-        changes = self._changes
-        return not isinstance(changes, RefusedLock) and changes._is_owned()  # type: ignore[attr-defined]  # noqa: SLF001
-
-    def _ensure_between_calls(self) -> None:
-        """Raise ReentrantCallError in the middle of a call of this thread: it goes on with what it has found."""
-        if self._is_in_call:
-            raise ReentrantCallError(
-                "this thread is already in a call of the log directory",
-                file=self.root,
-                advice="do not use it in a signal handler that may interrupt such a call",
-            )
-
-    @property
-    def _log_in_call(self) -> Log | None:
-        """A log of which this thread is in the middle of a call."""
-        return next((log for log in list(self._partitions.logs.values()) if log.is_in_call), None)
-
-    def _ensure_logs_between_calls(self) -> None:
-        """Raise ReentrantCallError in the middle of a log's call of this thread, for which all would wait in vain."""
-        log = self._log_in_call
-        if log is not None:
-            raise ReentrantCallError(
-                "this thread is in a call of a log of the directory",
-                file=log.directory,
-                advice="do not close the directory in a signal handler that may interrupt such a call",
-            )
-
-    def _refuse(self) -> NoReturn:
-        raise inherited_directory(self.root)
+        with self._guard.lock:
+            self._closing.let_go()
 
     # --- opening
 
     def _load(self, progress: OnBytes) -> None:
         known = self._checkpoints.read()
         # Before any log is touched.
-        self.broker_epoch = take_clean_shutdown(self.root, self._filesystem).broker_epoch
-        loader = RootLoader(
-            self.root,
-            self._partitions,
-            self._checkpoints,
-            self._deleted,
-            self._opener,
-            filesystem=self._filesystem,
-            clock=self._clock,
-            recovery_threads=self._settings.num_recovery_threads_per_data_dir,
-        )
+        self.broker_epoch = take_clean_shutdown(self.root, self._environment.filesystem).broker_epoch
+        loader = RootLoader(self._environment, self._partitions, self._checkpoints, self._deleted, self._opener)
         loader.load(known, progress)
         loader.adopt(self._write_all_checkpoints)
 
     def _write_all_checkpoints(self) -> None:
         self.checkpoint()
         self.checkpoint_high_watermarks()
-
-    # --- the disk
-
-    @contextmanager
-    def _watched(self) -> Iterator[None]:
-        """Take the root offline when the disk fails. A full disk has not, nor has a process at one of its limits."""
-        try:
-            with naming_limits(self.root):
-                yield
-        except LogStoreError:
-            raise
-        except OSError as error:
-            if not is_passing(error):
-                self._fail(error)
-            raise
-
-    def _fail(self, error: OSError) -> None:
-        """Let go of all logs; the other roots go on (Kafka: handleLogDirFailure)."""
-        self._failure = error
-        with suppress(OSError, LogStoreError):  # `error` is told
-            do_all([log.abandon for log in self._partitions.logs.values()], f"the logs in {self.root}")
-        self._partitions.logs = {}
-
-    def _ensure_online(self) -> None:
-        if self._is_inherited:
-            self._refuse()
-        self._lock.ensure_held()
-        if self._failure is not None:
-            raise OfflineDirectoryError(
-                f"the directory is offline since its disk failed: {self._failure}",
-                file=self.root,
-                advice="replace the disk, or open the directory again once it works",
-            ) from self._failure
-
-
-def _ensure_holds_no_segments(root: Path) -> None:
-    """Raise NotALogDirectoryError for a log's own directory: its offsets would be overwritten with those of a root."""
-    for path in root.glob("*.log"):
-        if parse_file_name(path.name).kind is FileKind.LOG:
-            raise NotALogDirectoryError(
-                "this is the directory of a partition, not a root: it holds segments",
-                file=root,
-                advice="open it with Log.open, or name its parent",
-            )
-
-
-def _close_or_abandon(log: Log) -> None:
-    try:
-        log.close()
-    except LogPoisonedError:
-        log.abandon()  # who broke it was told

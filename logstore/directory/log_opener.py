@@ -1,14 +1,10 @@
 """Opens the logs of one root."""
 
-from collections.abc import Callable
-from pathlib import Path
-
-from epoch.filesystem import FileSystem
 from logstore.directory.checkpoint_files import CheckpointFiles
+from logstore.directory.state.directory_environment import DirectoryEnvironment
 from logstore.files.root_checkpoints import PartitionCheckpoints
 from logstore.log.log import Log
 from logstore.log.log_observer import LogObserver, LogObservers
-from logstore.log_config import LogConfig
 from logstore.recovery.segment_recovery import OnBytes
 from logstore.segment.open_files import OpenFiles
 from logstore.topic_partition import TopicPartition
@@ -17,41 +13,29 @@ from logstore.topic_partition import TopicPartition
 class LogOpener:
     """Gives each log its configuration, and what all of a root share."""
 
-    def __init__(
-        self,
-        root: Path,
-        checkpoints: CheckpointFiles,
-        *,
-        config_of: Callable[[TopicPartition], LogConfig],
-        filesystem: FileSystem,
-        clock: Callable[[], int],
-        observer: LogObserver | None,
-        open_files: OpenFiles,
-    ) -> None:
+    def __init__(self, environment: DirectoryEnvironment, checkpoints: CheckpointFiles) -> None:
         """Open nothing yet."""
-        self._root = root
+        self._environment = environment
         self._checkpoints = checkpoints
-        self._config_of = config_of
-        self._filesystem = filesystem
-        self._clock = clock
-        self._observer = observer
-        self._open_files = open_files
+        self._open_files = OpenFiles(environment.settings.max_open_files)
 
     def open(self, partition: TopicPartition, known: PartitionCheckpoints, progress: OnBytes = lambda _: None) -> Log:
         """Open a partition's log, of which so much is known. Raises as `Log.open` does."""
+        environment = self._environment
         return Log.open(
-            self._root / str(partition),
-            self._config_of(partition),
+            environment.root / str(partition),
+            environment.config_of(partition),
             checkpoints=known,
             in_directory=True,
-            filesystem=self._filesystem,
-            clock=self._clock,
+            filesystem=environment.filesystem,
+            clock=environment.clock,
             observer=self._observer_of(partition),
             open_files=self._open_files,
             progress=progress,
         )
 
     def _observer_of(self, partition: TopicPartition) -> LogObserver | None:
+        observer = self._environment.observer
         if not self._checkpoints.is_cleaned(partition):
-            return self._observer
-        return LogObservers(self._checkpoints, self._observer) if self._observer else self._checkpoints
+            return observer
+        return LogObservers(self._checkpoints, observer) if observer else self._checkpoints

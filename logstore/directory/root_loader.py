@@ -5,13 +5,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
-from epoch.filesystem import FileSystem
 from logstore.awaited_threads import AwaitedThreads
 from logstore.directory.checkpoint_files import CheckpointFiles
 from logstore.directory.deleted_partitions import DeletedPartitions
 from logstore.directory.log_opener import LogOpener
-from logstore.directory.partitions import Partitions
-from logstore.errors import LogStoreError, linked_directory
+from logstore.directory.state.directory_environment import DirectoryEnvironment
+from logstore.directory.state.partitions import Partitions
+from logstore.errors import LogStoreError, NotALogDirectoryError, linked_directory
+from logstore.file_name import FileKind, parse_file_name
 from logstore.files.directory_lock import DirectoryLock
 from logstore.files.own_checkpoints import OwnCheckpoints
 from logstore.files.root_checkpoints import PartitionCheckpoints, RootCheckpoints
@@ -28,25 +29,19 @@ class RootLoader:
 
     def __init__(
         self,
-        root: Path,
+        environment: DirectoryEnvironment,
         partitions: Partitions,
         checkpoints: CheckpointFiles,
         deleted: DeletedPartitions,
         opener: LogOpener,
-        *,
-        filesystem: FileSystem,
-        clock: Callable[[], int],
-        recovery_threads: int,
     ) -> None:
         """Put into `partitions` and `deleted` what is found."""
-        self._root = root
+        self._environment = environment
+        self._root = environment.root
         self._partitions = partitions
         self._checkpoints = checkpoints
         self._deleted = deleted
         self._opener = opener
-        self._filesystem = filesystem
-        self._clock = clock
-        self._recovery_threads = recovery_threads
         self._adopted: dict[TopicPartition, OwnCheckpoints] = {}
         """Of partitions that stood alone so far."""
 
@@ -63,7 +58,7 @@ class RootLoader:
             for partition in live:
                 self._load_one(partition, known, progress)
         else:
-            with AwaitedThreads(self._recovery_threads) as threads:
+            with AwaitedThreads(self._environment.settings.num_recovery_threads_per_data_dir) as threads:
                 loads = [threads.submit(self._load_one, each, known, progress) for each in live]
                 for future in loads:
                     future.result()
@@ -92,7 +87,7 @@ class RootLoader:
         for name in self._directory_names():
             parsed = parse_directory_name(name)
             if parsed.mark is DirectoryMark.DELETE:
-                self._deleted.add(self._root / name, self._clock())
+                self._deleted.add(self._root / name, self._environment.clock())
             elif parsed.mark is not DirectoryMark.NONE:
                 self._partitions.set_aside[name] = parsed.mark
                 self._checkpoints.keep(parsed.topic_partition)
@@ -120,7 +115,7 @@ class RootLoader:
         known = checkpoints.of(partition)
         if known.mentioned or known.unread:
             return known
-        own = OwnCheckpoints(self._root / str(partition), partition, self._filesystem)
+        own = OwnCheckpoints(self._root / str(partition), partition, self._environment.filesystem)
         said = own.read()
         if not said.mentioned:
             return known
@@ -128,3 +123,14 @@ class RootLoader:
         own.mark_open()
         self._adopted[partition] = own
         return said
+
+
+def ensure_holds_no_segments(root: Path) -> None:
+    """Raise NotALogDirectoryError for a log's own directory: its offsets would be overwritten with those of a root."""
+    for path in root.glob("*.log"):
+        if parse_file_name(path.name).kind is FileKind.LOG:
+            raise NotALogDirectoryError(
+                "this is the directory of a partition, not a root: it holds segments",
+                file=root,
+                advice="open it with Log.open, or name its parent",
+            )

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from contextlib import suppress
 
 from epoch.resource_limits import is_passing
-from logstore.directory.partitions import Partitions
+from logstore.directory.state.partitions import Partitions
 from logstore.errors import LogClosedError, LogPoisonedError
 from logstore.log.log import Log
 from logstore.topic_partition import TopicPartition

@@ -10,7 +10,6 @@ from epoch.cache import LeaderEpochFileCache
 from epoch.entry import EndOffset
 from epoch.filesystem import REAL, FileSystem
 from epoch.history import MAX_EPOCH, MAX_OFFSET
-from epoch.resource_limits import is_limit, name_memory, refuse_beyond_limit
 from logstore.append.append_info import AppendInfo
 from logstore.append.encoding import encode_end_transaction
 from logstore.arguments import leader_epoch_number, whole_number
@@ -20,7 +19,7 @@ from logstore.batch.control import ControlType, EndTransactionMarker
 from logstore.batch.record import Record
 from logstore.clock import now_ms
 from logstore.errors import DirectoryLockedError, LogClosedError, inherited_log, linked_directory
-from logstore.files.directory_lock import LOCK_NAME, DirectoryLock
+from logstore.files.directory_lock import DirectoryLock
 from logstore.files.own_checkpoints import OwnCheckpoints
 from logstore.files.owned_filesystem import OwnedFileSystem
 from logstore.files.root_checkpoints import PartitionCheckpoints
@@ -28,19 +27,21 @@ from logstore.log.appender import Appender
 from logstore.log.deleted_segments import DeletedSegments
 from logstore.log.flusher import Flusher
 from logstore.log.isolation import Isolation
+from logstore.log.log_closing import LogClosing
 from logstore.log.log_observer import LogObserver
+from logstore.log.log_opening import LogOpening
 from logstore.log.log_reader import LogReader
 from logstore.log.retention import Retention
 from logstore.log.segment_roller import SegmentRoller
 from logstore.log.state.leader_epochs import LeaderEpochs
 from logstore.log.state.log_contents import LogContents
 from logstore.log.state.log_environment import LogEnvironment
-from logstore.log.state.log_guard import ADDING, CLOSED, OPEN, REMOVING, LogGuard
+from logstore.log.state.log_guard import ADDING, CLOSED, OPEN, LogGuard
 from logstore.log.state.undo import Undo
 from logstore.log.timestamp_search import TimestampedOffset
 from logstore.log.truncation import Truncation
 from logstore.log_config import LogConfig
-from logstore.recovery.log_loader import LoadedLog, load_log
+from logstore.recovery.log_loader import LoadedLog
 from logstore.recovery.recovery_report import RecoveryReport
 from logstore.segment.live_segment import LiveSegment
 from logstore.segment.open_files import OpenFiles
@@ -76,12 +77,9 @@ class Log:
         self.topic_partition: TopicPartition = parse_directory_name(self.directory.name).topic_partition
         self.report: RecoveryReport = loaded.report
         """What opening the log found and did."""
-        self.is_complete = False
-        """Whether the log was closed in order, with all on stable storage."""
         self._environment = environment
         self._own_checkpoints = own_checkpoints
-        self._directory_lock = directory_lock
-        """A log that stands alone has one; `LogDirectory` locks the whole root."""
+        """A log that stands alone has them; `LogDirectory` keeps them for the whole root."""
         self._is_in_directory = in_directory
         """Whether it is one of a `LogDirectory`, which has to know what takes its place."""
         self._disk = disk
@@ -92,7 +90,7 @@ class Log:
         undo = Undo(environment, contents)
         advice = _recovery_advice(self.topic_partition if in_directory else None)
         guard = self._guard = LogGuard(environment, contents, undo, advice)
-        deleted = self._deleted = DeletedSegments(environment.config.file_delete_delay_ms, environment.clock)
+        deleted = DeletedSegments(environment.config.file_delete_delay_ms, environment.clock)
         epochs = self._leader_epochs = LeaderEpochs(environment, contents)
         flusher = self._flusher = Flusher(environment, contents, guard, own_checkpoints)
         roller = self._roller = SegmentRoller(environment, contents, guard, undo, flusher)
@@ -100,6 +98,7 @@ class Log:
         self._appender = Appender(environment, contents, guard, undo, epochs, flusher, roller)
         self._truncation = Truncation(environment, contents, guard, epochs, flusher, roller, deleted)
         self._retention = Retention(environment, contents, guard, flusher, roller, deleted)
+        self._closing = LogClosing(contents, guard, flusher, deleted, own_checkpoints, directory_lock)
 
     @classmethod
     def open(
@@ -128,54 +127,33 @@ class Log:
         path = Path(directory).absolute()
         if path.is_symlink():
             raise linked_directory(path)
-        disk, filesystem = filesystem, OwnedFileSystem(filesystem, inherited_log(path))
         config = LogConfig() if config is None else config
         if not isinstance(config, LogConfig):
             raise TypeError(f"the configuration is of type {type(config).__name__}: pass LogConfig(segment_bytes=...)")
-        topic_partition = parse_directory_name(path.name).topic_partition
-        own = OwnCheckpoints(path, topic_partition, filesystem) if checkpoints is None else None
-        if not path.is_dir():
-            filesystem.mkdir(path)
-            filesystem.fsync_directory(path.parent)
-        lock = DirectoryLock(path / LOCK_NAME) if own is not None else None
+        owned = OwnedFileSystem(filesystem, inherited_log(path))
+        environment = LogEnvironment(path, config, owned, clock, observer, open_files)
+        opening = LogOpening(environment, checkpoints)
+        opening.make_directory()
         loaded = None
         try:
-            if lock is not None:
-                _lock_alone(lock, path)
-            known = checkpoints if checkpoints is not None else OwnCheckpoints(path, topic_partition, filesystem).read()
-            loaded = load_log(
-                path,
-                config,
-                log_start_offset=known.log_start_offset or 0,
-                recovery_point=known.recovery_point or 0,
-                clean_shutdown=known.clean_shutdown,
-                filesystem=filesystem,
-                clock=clock,
-                open_files=open_files,
-                progress=progress,
-            )
-            if own is not None:
-                own.mark_open()
+            opening.lock()
+            known = opening.known()
+            loaded = opening.load(known, progress)
+            opening.mark_open()
             log = cls(
-                LogEnvironment(path, config, filesystem, clock, observer, open_files),
+                environment,
                 loaded,
-                own_checkpoints=own,
-                directory_lock=lock,
+                own_checkpoints=opening.own_checkpoints,
+                directory_lock=opening.directory_lock,
                 in_directory=in_directory,
-                disk=disk,
+                disk=filesystem,
             )
             log.update_high_watermark(known.high_watermark or 0)
             if observer is not None:
                 observer.recovered(path, loaded.report)
             return log  # noqa: TRY300  here, as something may be raised until it returns
         except BaseException as error:
-            for segment in loaded.segments if loaded is not None else ():
-                segment.abandon()
-            if lock is not None:
-                lock.release()
-            if isinstance(error, OSError) and is_limit(error):
-                refuse_beyond_limit(error, path)
-            name_memory(error, path)
+            opening.take_back(loaded, error)
             raise
 
     def __enter__(self) -> Self:
@@ -201,6 +179,11 @@ class Log:
         interrupted, for example because the disk was full.
         """
         return self._guard.failure
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether the log was closed in order, with all on stable storage."""
+        return self._closing.is_complete
 
     @property
     def is_in_call(self) -> bool:
@@ -457,28 +440,7 @@ class Log:
             return
         self._guard.ensure_not_nested()
         with self._guard.lock:
-            if self._guard.state is CLOSED:
-                self._let_go()  # a call that was broken off may not have come to that
-                return
-            self._guard.do_locked(ADDING, self._complete)
-            # Even a full disk poisons it now: the mark of an orderly stop may be there, and nothing must follow it.
-            self._guard.do_locked(REMOVING, self._release)
-            self._deleted.close()
-            self._let_go()
-
-    def _complete(self) -> None:
-        """Bring all files up to date."""
-        self._contents.producers.take_snapshot()
-        self.segments[-1].deactivate()
-        self._flusher.flush_to(self.log_end_offset, include_active=True)
-
-    def _release(self) -> None:
-        for segment in self.segments:
-            segment.close()
-        self._flusher.write_checkpoints()
-        if self._own_checkpoints is not None:
-            self._own_checkpoints.mark_closed()
-        self.is_complete = True
+            self._closing.close()
 
     def abandon(self) -> None:
         """Close the files and write nothing, as if the process had died (Kafka: closeHandlers).
@@ -489,22 +451,7 @@ class Log:
             return
         self._guard.ensure_not_nested()
         with self._guard.lock:
-            self._abandon()
-
-    def _abandon(self) -> None:
-        self._guard.state = CLOSED
-        try:
-            for segment in self.segments:
-                segment.abandon()
-            self._deleted.close()
-        finally:
-            self._let_go()
-
-    def _let_go(self) -> None:
-        self._guard.state = CLOSED
-        self._contents.epochs.close(self._guard.refuse)
-        if self._directory_lock is not None:
-            self._directory_lock.release()
+            self._closing.abandon()
 
     @property
     def recovery_advice(self) -> str:
@@ -528,7 +475,7 @@ class Log:
             with self._guard.lock:
                 self._ensure_recoverable()
                 self._is_given_up = True
-                self._abandon()
+                self._closing.abandon()
                 known = self._known_for_successor()
                 successor = Log.open(
                     self.directory,
@@ -582,16 +529,3 @@ def _recovery_advice(partition: TopicPartition | None) -> str:
     if partition is None:
         return "continue with `log = log.recover()`; or `abandon()` it, and open the log again"
     return f"continue with `log = directory.recover({partition!r})`, where `directory` is its LogDirectory"
-
-
-def _lock_alone(lock: DirectoryLock, directory: Path) -> None:
-    """Lock the directory of a log that stands alone, and not in a root that is somebody's.
-
-    In this order: who locks the root looks at the logs' own locks afterwards, so that one of the two notices.
-    """
-    lock.take()
-    try:
-        DirectoryLock.ensure_free(directory.parent)
-    except BaseException:
-        lock.withdraw()
-        raise

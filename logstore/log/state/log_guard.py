@@ -1,19 +1,17 @@
 """What is left of a log when a call on it fails, or is broken off by whatever is raised in the middle of it."""
 
 from collections.abc import Callable
-from threading import RLock
 from typing import Final, NoReturn, TypeVar
 
-from epoch.forked import RefusedLock, detach_after_fork
 from epoch.resource_limits import OUT_OF_SPACE, ensure_room, is_limit, is_passing, name_memory
 from logstore.errors import (
     LogClosedError,
     LogPoisonedError,
     LogStoreError,
-    ReentrantCallError,
     complete,
     inherited_log,
 )
+from logstore.log.call_guard import CallGuard
 from logstore.log.state.log_contents import LogContents
 from logstore.log.state.log_environment import LogEnvironment
 from logstore.log.state.log_state import LogState
@@ -29,7 +27,7 @@ REMOVING: Final = LogState.REMOVING
 CLOSED: Final = LogState.CLOSED
 
 
-class LogGuard:
+class LogGuard(CallGuard):
     """Sees that each call changes a log as a whole or not at all; where neither is certain, the log is poisoned.
 
     The disk is not all that can fail. A signal handler raises KeyboardInterrupt or a timeout after any call and at
@@ -40,31 +38,20 @@ class LogGuard:
 
     def __init__(self, environment: LogEnvironment, contents: LogContents, undo: Undo, recovery_advice: str) -> None:
         """Guard a log that is open; `recovery_advice` is how to go on where it is poisoned."""
-        self._directory = environment.directory
         self.recovery_advice = recovery_advice
         self._contents = contents
         self._undo = undo
         self._observer = environment.observer
-        lock = RLock()
-        self.lock: RLock | RefusedLock = lock
-        """Held by whoever changes the log."""
-        # Looked at before the lock is taken: whatever is raised, and wherever, it is true.
-        self.is_nested: Callable[[], bool] = lock._is_owned  # type: ignore[attr-defined]  # noqa: SLF001  Condition's way
-        """Whether this thread is in the middle of a call that changes the log."""
         self.state: LogState = OPEN
-        self.is_inherited = False
-        """Whether this process was forked from the one whose log it is."""
         self._failure: OSError | None = None
         self.is_broken_off = False
         """Whether a call was broken off, and nobody has settled the log yet."""
-        detach_after_fork(self)
+        super().__init__(environment.directory, "log")
 
     def detach(self) -> None:
         """Take nothing more, and leave everything as it is: for a forked process, whose copy of the log has no lock."""
-        self.is_inherited = True  # whatever a call that goes on here makes of the state
+        super().detach()  # first: whatever a call that goes on here makes of the state
         self.state = LogState.INHERITED
-        self.lock = RefusedLock(self.refuse)
-        self.is_nested = _never
 
     # --- calls
 
@@ -135,19 +122,6 @@ class LogGuard:
                 "the log is closed", file=self._directory, advice="use the log that replaced it, or open it again"
             )
         self.refuse_nested()
-
-    def ensure_not_nested(self) -> None:
-        """Raise ReentrantCallError in the middle of a call of this thread that changes the log."""
-        if self.is_nested():
-            self.refuse_nested()
-
-    def refuse_nested(self) -> NoReturn:
-        """Raise ReentrantCallError."""
-        raise ReentrantCallError(
-            "this thread is already in a call of the log",
-            file=self._directory,
-            advice="do not use it in a signal handler that may interrupt such a call",
-        )
 
     # --- what has failed
 
@@ -236,10 +210,6 @@ class LogGuard:
             complete(error, self._directory, f"the log refuses writes: {self.recovery_advice}")
         if self._observer is not None:
             self._observer.failed(self._directory, error)
-
-
-def _never() -> bool:
-    return False
 
 
 def _reason(error: BaseException) -> str:

@@ -41,9 +41,9 @@ def test_a_directory_whose_disk_fails_is_not_named_any_more(tmp_path: Path) -> N
     first, _ = (format_root(tmp_path / name, 9) for name in ("disk-1", "disk-2"))
     with LogDirectories.open([tmp_path / "disk-1", tmp_path / "disk-2"]) as directories:
         directories.broker_epoch = 17
-        directories.roots[1]._failure = OSError(errno.EIO, "Input/output error")
+        directories.roots[1]._disk.failure = OSError(errno.EIO, "Input/output error")
         found = BrokerIdentity.of(directories)
-        directories.roots[0]._failure = directories.roots[1]._failure
+        directories.roots[0]._disk.failure = directories.roots[1]._disk.failure
         with pytest.raises(InconsistentDirectoriesError, match=r"no log\.dirs root is online"):
             BrokerIdentity.of(directories)
     assert found.directory_ids == (first,)

@@ -1,0 +1,57 @@
+"""Whether the disk of a root works (Kafka: LogDirFailureChannel, for one directory)."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from epoch.resource_limits import is_passing, naming_limits
+from logstore.closing import do_all
+from logstore.directory.state.partitions import Partitions
+from logstore.errors import LogPoisonedError, LogStoreError, OfflineDirectoryError
+
+
+class DiskWatch:
+    """Takes the root offline when its disk fails: all its logs are let go."""
+
+    def __init__(self, root: Path, partitions: Partitions) -> None:
+        """Watch a disk that works."""
+        self._root = root
+        self._partitions = partitions
+        self.failure: OSError | None = None
+        """What took the root offline; None while it is online."""
+
+    @contextmanager
+    def watched(self) -> Iterator[None]:
+        """Take the root offline when the disk fails. A full disk has not, nor has a process at one of its limits."""
+        try:
+            with naming_limits(self._root):
+                yield
+        except LogStoreError:
+            raise
+        except OSError as error:
+            if not is_passing(error):
+                self._fail(error)
+            raise
+
+    def notice_failures(self) -> None:
+        """Take the root offline if a write or fsync of a log has failed; not for one whose call was interrupted."""
+        for log in self._partitions.logs.values():
+            if log.failure is not None and not isinstance(log.failure, LogPoisonedError):
+                self._fail(log.failure)
+                return
+
+    def ensure_works(self) -> None:
+        """Raise OfflineDirectoryError once the disk has failed."""
+        if self.failure is not None:
+            raise OfflineDirectoryError(
+                f"the directory is offline since its disk failed: {self.failure}",
+                file=self._root,
+                advice="replace the disk, or open the directory again once it works",
+            ) from self.failure
+
+    def _fail(self, error: OSError) -> None:
+        """Let go of all logs; the other roots go on (Kafka: handleLogDirFailure)."""
+        self.failure = error
+        with suppress(OSError, LogStoreError):  # `error` is told
+            do_all([log.abandon for log in self._partitions.logs.values()], f"the logs in {self._root}")
+        self._partitions.logs = {}

@@ -1,0 +1,91 @@
+"""What it takes to open a log: its directory, its locks, what is known of it, and its files."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+from epoch.resource_limits import is_limit, name_memory, refuse_beyond_limit
+from logstore.files.directory_lock import LOCK_NAME, DirectoryLock
+from logstore.files.own_checkpoints import OwnCheckpoints
+from logstore.files.root_checkpoints import PartitionCheckpoints
+from logstore.log.state.log_environment import LogEnvironment
+from logstore.recovery.log_loader import LoadedLog, load_log
+from logstore.topic_partition import parse_directory_name
+
+
+class LogOpening:
+    """The steps of opening a log, in the order of these methods; without `checkpoints` it stands alone."""
+
+    def __init__(self, environment: LogEnvironment, checkpoints: PartitionCheckpoints | None) -> None:
+        """Touch nothing yet. Raises InvalidDirectoryNameError."""
+        self._environment = environment
+        self._checkpoints = checkpoints
+        self._topic_partition = parse_directory_name(environment.directory.name).topic_partition
+        self.own_checkpoints = self._checkpoint_files() if checkpoints is None else None
+        """Of a log that stands alone."""
+        self.directory_lock: DirectoryLock | None = None
+        """Of a log that stands alone, once it is locked."""
+
+    def make_directory(self) -> None:
+        """Create the directory, durably, if it is missing. Raises OSError."""
+        path, filesystem = self._environment.directory, self._environment.filesystem
+        if not path.is_dir():
+            filesystem.mkdir(path)
+            filesystem.fsync_directory(path.parent)
+
+    def lock(self) -> None:
+        """Lock the directory of a log that stands alone. Raises DirectoryLockedError, OSError."""
+        if self._checkpoints is None:
+            directory = self._environment.directory
+            self.directory_lock = DirectoryLock(directory / LOCK_NAME)
+            _lock_alone(self.directory_lock, directory)
+
+    def known(self) -> PartitionCheckpoints:
+        """Return what the checkpoint files say of the log. Raises OSError."""
+        return self._checkpoints if self._checkpoints is not None else self._checkpoint_files().read()
+
+    def load(self, known: PartitionCheckpoints, progress: Callable[[int], object]) -> LoadedLog:
+        """Load the log's files, and recover them if needed. Raises as `load_log` does."""
+        environment = self._environment
+        return load_log(
+            environment.directory,
+            environment.config,
+            log_start_offset=known.log_start_offset or 0,
+            recovery_point=known.recovery_point or 0,
+            clean_shutdown=known.clean_shutdown,
+            filesystem=environment.filesystem,
+            clock=environment.clock,
+            open_files=environment.open_files,
+            progress=progress,
+        )
+
+    def mark_open(self) -> None:
+        """Note of a log that stands alone that a crash from now on needs recovery. Raises OSError."""
+        if self.own_checkpoints is not None:
+            self.own_checkpoints.mark_open()
+
+    def take_back(self, loaded: LoadedLog | None, error: BaseException) -> None:
+        """Close what was opened before `error`. Raises ResourceLimitError, OutOfMemoryError where that is its cause."""
+        for segment in loaded.segments if loaded is not None else ():
+            segment.abandon()
+        if self.directory_lock is not None:
+            self.directory_lock.release()
+        path = self._environment.directory
+        if isinstance(error, OSError) and is_limit(error):
+            refuse_beyond_limit(error, path)
+        name_memory(error, path)
+
+    def _checkpoint_files(self) -> OwnCheckpoints:
+        return OwnCheckpoints(self._environment.directory, self._topic_partition, self._environment.filesystem)
+
+
+def _lock_alone(lock: DirectoryLock, directory: Path) -> None:
+    """Lock the directory of a log that stands alone, and not in a root that is somebody's.
+
+    In this order: who locks the root looks at the logs' own locks afterwards, so that one of the two notices.
+    """
+    lock.take()
+    try:
+        DirectoryLock.ensure_free(directory.parent)
+    except BaseException:
+        lock.withdraw()
+        raise
