@@ -17,7 +17,7 @@ from logstore.batch.batch_attributes import (
     TimestampType,
 )
 from logstore.batch.compression.codec import Codec, decompress
-from logstore.batch.layout import CRC_START, HEADER, HEADER_SIZE, LENGTH_AT, LOG_OVERHEAD
+from logstore.batch.layout import CRC_START, HEADER, HEADER_SIZE, LENGTH_AT, LOG_OVERHEAD, MAGIC
 from logstore.batch.record import Record
 from logstore.batch.record_decoder import decode_records
 from logstore.errors import (
@@ -93,6 +93,8 @@ class RecordBatch:
         self.size = size = length + LOG_OVERHEAD
         if size < HEADER_SIZE:
             _refuse_length(length, position, file)
+        if self.magic != MAGIC:
+            _refuse_magic(self.magic, position, file)
         if size > left:
             refuse_torn(left, size, position, file)
         self.base_offset = base_offset
@@ -210,6 +212,12 @@ def _refuse_short(data: memoryview, position: int, file: str | None) -> NoReturn
             _refuse_length(length, position, file)
         size = length + LOG_OVERHEAD
     refuse_torn(left, size, position, file)
+
+
+def _refuse_magic(magic: int, position: int, file: str | None) -> NoReturn:
+    raise InvalidBatchHeaderError(
+        f"the magic byte is {magic}, not {MAGIC}", file=file, position=position, advice=REPLACE_ADVICE
+    )
 
 
 def _refuse_header(base_offset: int, last_offset_delta: int, count: int, position: int, file: str | None) -> NoReturn:

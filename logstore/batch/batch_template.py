@@ -1,7 +1,6 @@
 """What the header of a batch says besides what its records tell, and the batch that is made of both."""
 
 from dataclasses import dataclass, replace
-from typing import Final
 
 import crc32c
 
@@ -17,9 +16,7 @@ from logstore.batch.batch_attributes import (
     TRANSACTIONAL_BIT,
 )
 from logstore.batch.compression.codec import Codec, compress
-from logstore.batch.layout import CRC_AT, CRC_START, HEADER, HEADER_SIZE, LOG_OVERHEAD
-
-MAGIC: Final = 2
+from logstore.batch.layout import CRC_AT, CRC_START, HEADER, HEADER_SIZE, LOG_OVERHEAD, MAGIC
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,8 @@ write its offset and epoch into a batch that it was sent. Kernels take these num
 from struct import Struct, calcsize
 from typing import Final
 
+MAGIC: Final = 2
+
 _FORMATS: Final = {
     "base_offset": "q",
     "length": "i",

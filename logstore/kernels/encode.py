@@ -24,6 +24,7 @@ from logstore.batch.layout import (
     LEADER_EPOCH_AT,
     LENGTH_AT,
     LOG_OVERHEAD,
+    MAGIC,
     MAGIC_AT,
     MAX_TIMESTAMP_AT,
     PRODUCER_EPOCH_AT,
@@ -42,7 +43,6 @@ Lengths = NDArray[np.int32]
 
 Number = TypeVar("Number", np.int32, np.int64)
 
-MAGIC = 2
 NUMBERS = 36
 """Bytes that the numbers of a record take at most: five of 32 bits, one of 64, and the attributes."""
 AHEAD = 2_048

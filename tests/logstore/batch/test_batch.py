@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from logstore.batch.batch import RecordBatch
 from logstore.batch.batch_attributes import TimestampType
 from logstore.batch.compression.codec import Codec
+from logstore.batch.layout import MAGIC_AT
 from logstore.batch.record import Header, Record
 from logstore.errors import (
     CorruptBatchError,
@@ -124,6 +125,14 @@ def test_a_failed_checksum_says_which_offsets_to_take_from_elsewhere() -> None:
 def test_fewer_bytes_than_a_header_are_torn(size: int) -> None:
     with pytest.raises(TornBatchError):
         parse(simple_batch()[:size])
+
+
+@pytest.mark.parametrize("magic", [0, 1, 3, 127, 128, 255])
+def test_bytes_of_another_magic_are_no_batch(magic: int) -> None:
+    data = bytearray(simple_batch())
+    data[MAGIC_AT] = magic
+    with pytest.raises(InvalidBatchHeaderError, match=r"the magic byte is -?\d+, not 2"):
+        parse(data)
 
 
 @pytest.mark.parametrize(
