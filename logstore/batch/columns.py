@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 
 class StopReason(IntEnum):
-    """Why a scan of batches stopped at `BatchColumns.next_position`."""
+    """Why a scan of batches stopped at `BatchColumns.next_position`; recovery alone has the last two reasons."""
 
     END = 0
     """All bytes were read."""
@@ -24,6 +24,10 @@ class StopReason(IntEnum):
     """A header field cannot be: negative offset, offset delta, or record count."""
     LEGACY = 6
     """A batch of magic 0 or 1 follows, which only `LogFile.batches` reads."""
+    BAD_CRC = 7
+    """A batch's checksum does not match."""
+    OUT_OF_RANGE = 8
+    """A batch's last offset is below the segment's first, or too far above it for the indexes."""
 
 
 @dataclass(frozen=True, slots=True)

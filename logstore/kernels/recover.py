@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from epoch.kernel import borrowed, kernel
+from logstore.batch.columns import StopReason
 from logstore.batch.layout import (
     CRC_AT,
     CRC_START,
@@ -33,10 +34,8 @@ CAPACITY = 4_096
 
 NO_TIMESTAMP = -1
 
-BAD_CRC = 100
-"""Stop: a batch's checksum does not match. Beyond the reasons of `StopReason`, as a plain scan goes on there."""
-OUT_OF_RANGE = 101
-"""Stop: a batch's last offset is below the segment's first, or too far above it for the indexes."""
+BAD_CRC = int(StopReason.BAD_CRC)
+OUT_OF_RANGE = int(StopReason.OUT_OF_RANGE)
 
 
 class Slot(IntEnum):

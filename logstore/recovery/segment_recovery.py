@@ -29,16 +29,14 @@ MAX_SEGMENT_BYTES: Final = 2**31 - 1
 """Index entries hold positions in 32 bits."""
 STEP_BYTES: Final = 16 << 20
 """How much is checked between two reports of progress."""
-BAD_CRC: Final = 100
-OUT_OF_RANGE: Final = 101
 
-REASONS: Final = {
+REASONS: Final[dict[int, str]] = {
     StopReason.TORN: "the file ends inside a batch",
     StopReason.BAD_LENGTH: "no batch has the length that stands here",
     StopReason.BAD_MAGIC: "the magic byte is none of 0, 1, 2",
     StopReason.BAD_HEADER: "a batch's header cannot be",
-    BAD_CRC: "a batch's checksum does not match",
-    OUT_OF_RANGE: "a batch's offsets do not fit the segment",
+    StopReason.BAD_CRC: "a batch's checksum does not match",
+    StopReason.OUT_OF_RANGE: "a batch's offsets do not fit the segment",
 }
 """Why a pass stopped before the end, by stop reason."""
 
@@ -100,7 +98,7 @@ def recover_segment(
         walk = _Walk(log, base_offset, config, on_producer_batch)
         reason = walk.to_the_end(progress)
         found = walk.found(reason)
-        if reason == OUT_OF_RANGE:
+        if reason == StopReason.OUT_OF_RANGE:
             parts = plan_split(log, base_offset)
             if parts:
                 return replace(found, parts=parts)
@@ -225,9 +223,9 @@ class _Walk:
         except LogStoreError:
             return StopReason.BAD_HEADER
         if not message.is_valid():
-            return BAD_CRC
+            return StopReason.BAD_CRC
         if not 0 <= message.last_offset - self.base_offset <= MAX_RELATIVE_OFFSET:
-            return OUT_OF_RANGE
+            return StopReason.OUT_OF_RANGE
         if message.max_timestamp > state[Slot.MAX_TIMESTAMP]:
             state[Slot.MAX_TIMESTAMP], state[Slot.MAX_TIMESTAMP_OFFSET] = message.max_timestamp, message.last_offset
         if position - state[Slot.INDEXED] > self._interval:

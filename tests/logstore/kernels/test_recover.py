@@ -8,7 +8,7 @@ from logstore.batch.batch import RecordBatch
 from logstore.batch.columns import StopReason
 from logstore.errors import LogStoreError
 from logstore.kernels import recover as kernel
-from logstore.kernels.recover import BAD_CRC, OUT_OF_RANGE, RecoveryColumns, Slot, new_state, recover
+from logstore.kernels.recover import RecoveryColumns, Slot, new_state, recover
 from tests.logstore.batches import batch, record
 
 INTERVAL = 150
@@ -126,9 +126,9 @@ def test_any_bytes_are_gone_over_without_harm(data: bytes) -> None:
 
 def test_a_wrong_checksum_and_offsets_of_another_segment_have_their_own_reasons() -> None:
     good = written([(0, 10, 1, 5, -1)])
-    assert passed(good + batch(base_offset=101, crc=1), 100)[1] == BAD_CRC
-    assert passed(good + batch(base_offset=101 + 2**31), 100)[1] == OUT_OF_RANGE
-    assert passed(good + batch(base_offset=99), 100)[1] == OUT_OF_RANGE
+    assert passed(good + batch(base_offset=101, crc=1), 100)[1] == StopReason.BAD_CRC
+    assert passed(good + batch(base_offset=101 + 2**31), 100)[1] == StopReason.OUT_OF_RANGE
+    assert passed(good + batch(base_offset=99), 100)[1] == StopReason.OUT_OF_RANGE
 
 
 def test_runs_of_epochs_are_told_by_their_first_and_last_batches() -> None:
