@@ -107,9 +107,12 @@ class SegmentIndexes:
                 index.save(sync=sync)
 
     def flush(self) -> None:
-        """Return once all entries are on stable storage. Raises OSError."""
-        self.offset.save(sync=True)
-        self.time.save(sync=True)
+        """Return once all entries are on stable storage. Raises OSError.
+
+        An index that was not read has had no entry added, and was synced by the process that made its file, or by
+        recovery.
+        """
+        self.save(sync=True)
         if self._transactions is not None:
             self._transactions.flush()
 

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from epoch.filesystem import REAL, FileSystem
-from epoch.resource_limits import ResourceLimitError
+from epoch.resource_limits import OutOfMemoryError, ResourceLimitError
 from logstore.append.append_info import AppendInfo
 from logstore.append.encoding import encode_batch
 from logstore.batch.batch_template import BatchTemplate
@@ -25,6 +25,8 @@ from logstore.directory.log_directories import LogDirectories
 from logstore.directory.log_directory import LogDirectory
 from logstore.errors import LogPoisonedError, NotClosedError
 from logstore.files import mapped_files
+from logstore.files.index_slots import read_index
+from logstore.indexes import live_index
 from logstore.log.log import Log
 from logstore.log.truncation import Truncation
 from logstore.log_config import LogConfig
@@ -245,6 +247,29 @@ CALLS: dict[str, Callable[[Log], object]] = {
     "read": lambda log: log.read(0, 100),
     "offset_for_timestamp": lambda log: log.offset_for_timestamp(0),
 }
+
+
+def test_an_append_that_flushes_reads_no_index_once_its_records_are_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with Log.open(tmp_path / "t-0") as log:
+        for _ in range(3):
+            log.append([Record.of(b"value")])
+            log.roll()
+        log.abandon()
+    with Log.open(tmp_path / "t-0", LogConfig(flush_messages=1)) as log:
+        assert log.recovery_point == 0
+
+        def read(path: Path) -> bytes:
+            if path.stem != f"{3:020}":
+                raise OutOfMemoryError(errno.ENOMEM, str(path), "RLIMIT_AS", 1, "release memory")
+            return read_index(path)
+
+        monkeypatch.setattr(live_index, "read_index", read)
+        assert log.append([Record.of(b"value")]).first_offset == 3
+        assert (log.failure, log.recovery_point) == (None, 4)
+        monkeypatch.undo()
+    assert_sound(log.directory)
 
 
 @pytest.mark.parametrize("call", CALLS)
