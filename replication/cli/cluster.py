@@ -63,7 +63,7 @@ def cluster(
     command_config: CommandConfig = None,
     json: JsonOption = False,
 ) -> None:
-    """Show the state of a running cluster: brokers, controllers, leaders, and replicas in sync or eligible.
+    """Show the state of a running cluster: brokers, controllers, partition leaders, in-sync and eligible replicas.
 
     With several conditions, partitions that meet any of them are shown. Exit status 1 if a broker is fenced, no
     controller leads, or a partition is unavailable, under min ISR, under-replicated or not led by its preferred
