@@ -18,12 +18,12 @@ This page is made from the commands' own `--help` by `docs/make_cli_reference.py
 What holds for all commands:
 
 - Exit status 0: nothing wrong. 1: findings (damage, differences, records that would be lost). 2: failed in
-  whole or in part: each failure is one line on the error stream, and the rest is done all the same.
-  `elect` ends with 1 in place of 2, as Kafka's own tool does. 3, of `advise`, `audit`, `recover` and `truncate`:
-  acknowledged records are lost, or will be under the leader that Kafka elects; this goes before all others.
+  whole or in part: each failure is one line on standard error, and the rest is still done.
+  `elect` exits with 1 instead of 2, as Kafka's own tool does. 3 (`advise`, `audit`, `recover` and `truncate`):
+  acknowledged records are lost, or will be under the leader that Kafka elects; this takes precedence.
 - Exit status 141 if the reader of the output goes away before its end (`| head`), as with any command that a shell
   counts as ended by SIGPIPE. Nothing is printed then.
-- `--json` prints one object with `schema_version`, or for `dump` and `mirror` one a line; errors too. See
+- `--json` prints one object with `schema_version`, or for `dump` and `mirror` one per line; errors too. See
   [JSON](json.md).
 - On a terminal tables are drawn. In a pipe they are tab-separated, with one heading line.
 - Nothing is changed in the directories that are read, and a broker may be at work in them: `verify`, `epochs`, `plan`,

@@ -174,14 +174,14 @@ class LeaderEpochFileCache:
             self._replace(history, wanted=True)
 
     def detach(self) -> None:
-        """Change no file any more, and wait for no thread: for a forked process."""
+        """Stop changing the file, and do not wait for other threads: called in a forked process."""
         if self._checkpoint is None:
             self._change_lock, self._write_lock = Lock(), Lock()
         else:
             self._change_lock = self._write_lock = RefusedLock(self._refuse)
 
     def close(self, refuse: Callable[[], NoReturn]) -> None:
-        """Change no file any more: that is another's now. `refuse` is called for whoever wants to."""
+        """Stop changing the file, which may have another owner now: every attempt to change it calls `refuse`."""
         if self._checkpoint is not None:
             self._change_lock = self._write_lock = RefusedLock(refuse)
 

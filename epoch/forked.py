@@ -14,7 +14,7 @@ class Detachable(Protocol):
     """What is to be told that it is another process's now."""
 
     def detach(self) -> None:
-        """Take nothing more, without a lock."""
+        """Refuse further calls, without taking a lock."""
 
 
 _known: Final[WeakSet[Detachable]] = WeakSet()

@@ -18,7 +18,7 @@ def number_within(value: object, name: str, most: int) -> int:
     """Return a number from 0 to `most`. Raises TypeError for what is no whole number, and ValueError."""
     number = whole_number(value, name)
     if not 0 <= number <= most:
-        raise ValueError(f"{name} is {number:,}: pass one within 0 and {most:,}")
+        raise ValueError(f"{name} is {number:,}: pass one from 0 to {most:,}")
     return number
 
 
@@ -26,5 +26,5 @@ def leader_epoch_number(value: object) -> int:
     """Return a leader epoch, -1 for none. Raises TypeError, and ValueError for what no leader can have."""
     epoch = whole_number(value, "leader_epoch")
     if not -1 <= epoch <= MAX_EPOCH:
-        raise ValueError(f"leader_epoch is {epoch:,}: pass one within 0 and {MAX_EPOCH:,}, or leave it out")
+        raise ValueError(f"leader_epoch is {epoch:,}: pass one from 0 to {MAX_EPOCH:,}, or leave it out")
     return epoch

@@ -15,7 +15,7 @@ class OwnedByProcess(ABC):
         detach_after_fork(self)
 
     def detach(self) -> None:
-        """Take nothing more, and leave everything as it is: for a forked process, which has none of the threads."""
+        """Refuse further calls, and leave everything as it is: for a forked process, which has none of the threads."""
         self._is_inherited = True
 
     @abstractmethod

@@ -112,7 +112,7 @@ class RecordBatch:
 
     @property
     def codec(self) -> Codec | int:
-        """How the records are compressed; a plain number where it is no codec."""
+        """How the records are compressed; a plain int if the number is not a known codec."""
         codec = self.attributes & CODEC_BITS
         return Codec(codec) if codec <= Codec.ZSTD else codec
 

@@ -19,9 +19,9 @@ class StopReason(IntEnum):
     BAD_LENGTH = 3
     """The length field is smaller than the smallest batch."""
     BAD_MAGIC = 4
-    """The magic byte is none of 0, 1, 2."""
+    """The magic byte is not 0, 1 or 2."""
     BAD_HEADER = 5
-    """A header field cannot be: negative offset, offset delta, or record count."""
+    """A header field is invalid: a negative offset, offset delta, or record count."""
     LEGACY = 6
     """A batch of magic 0 or 1 follows, which only `LogFile.batches` reads."""
     BAD_CRC = 7

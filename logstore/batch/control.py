@@ -29,7 +29,7 @@ class EndTransactionMarker(NamedTuple):
     type: ControlType
     version: int
     coordinator_epoch: int
-    """How often the transaction's coordinator had moved: markers of an older one are void."""
+    """The leader epoch of the transaction coordinator's partition: markers with a lower one are refused."""
 
     def record(self, timestamp: int) -> Record:
         """Encode the record that says so, at `timestamp` in milliseconds since 1970 UTC."""

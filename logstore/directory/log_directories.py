@@ -150,7 +150,7 @@ class LogDirectories:
             root.run_periodic()
 
     def close(self) -> None:
-        """Close all roots, whatever becomes of each. Raises OSError, NotClosedError where several failed."""
+        """Close all roots, even if one fails. Raises OSError, or NotClosedError if several failed."""
         do_all([root.close for root in self.roots], "the log directories")
 
     def _root_for(self, partition: TopicPartition) -> LogDirectory:

@@ -42,7 +42,7 @@ class CleanShutdown:
         except (ValueError, KeyError, TypeError, RecursionError) as error:
             raise CorruptMetadataError("this is not a clean-shutdown file", file=path, advice=_ADVICE) from error
         if not is_known or type(broker_epoch) is not int or not UNKNOWN_BROKER_EPOCH <= broker_epoch < 1 << 63:
-            raise CorruptMetadataError("the version or broker epoch cannot be", file=path, advice=_ADVICE)
+            raise CorruptMetadataError("the version or broker epoch is invalid", file=path, advice=_ADVICE)
         return cls(broker_epoch)
 
     def encode(self) -> bytes:
@@ -77,4 +77,4 @@ def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return content
 
 
-_ADVICE = "the broker stopped in order all the same; its epoch is unknown"
+_ADVICE = "the broker still shut down cleanly; its epoch is unknown"

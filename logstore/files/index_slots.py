@@ -55,7 +55,7 @@ def count_entries(slots: NDArray[np.void]) -> int:
 def _check_size(size: int, path: Path | None) -> None:
     if size > MAX_INDEX_BYTES:
         raise CorruptIndexError(
-            f"more than {MAX_INDEX_BYTES:,} bytes are no index",
+            f"more than {MAX_INDEX_BYTES:,} bytes are too many for an index",
             file=path,
             advice="remove it, and Kafka builds it again from the log",
         )

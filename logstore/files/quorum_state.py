@@ -66,7 +66,7 @@ class QuorumState:
             raise ValueError("a node or an epoch is negative")
         voters = {UNKNOWN_NODE, *state.current_voters}
         if len(voters) <= len(state.current_voters) or (state.current_voters and not voters.issuperset(nodes)):
-            raise ValueError("a voter comes twice, or a node that is none leads or was voted for")
+            raise ValueError("a voter is listed twice, or the leader or the candidate voted for is not a voter")
         return state
 
 

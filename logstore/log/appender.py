@@ -238,7 +238,7 @@ class Appender:
     def _refuse_size(self, append: ValidatedAppend) -> NoReturn:
         limit = self._environment.config.segment_bytes
         raise RecordBatchTooLargeError(
-            f"{len(append.data):,} bytes at once are more than a segment of {limit:,} takes",
+            f"an append of {len(append.data):,} bytes exceeds segment_bytes, {limit:,}",
             offset=append.first_offset,
             advice="append fewer batches at once, or set segment_bytes higher",
         )
@@ -258,6 +258,6 @@ class Appender:
 
 def _refuse_fragment(data: Buffer) -> NoReturn:
     raise InvalidRecordError(
-        f"{len(data):,} bytes hold no whole batch",
+        f"{len(data):,} bytes do not hold a whole batch",
         advice="pass records, such as [Record.of(b'value')], or the bytes of one batch, as `encode_batch` returns them",
     )

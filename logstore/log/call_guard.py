@@ -28,7 +28,7 @@ class CallGuard(ABC):
         detach_after_fork(self)
 
     def detach(self) -> None:
-        """Take nothing more, and leave everything as it is: for a forked process, whose copy has no lock."""
+        """Refuse further calls, and leave everything as it is: for a forked process, whose copy has no lock."""
         self.is_inherited = True
         self.lock = RefusedLock(self.refuse)
         self.is_nested = _never

@@ -17,11 +17,11 @@ class Isolation(Enum, metaclass=_RenamedMembers):
     """How far a read may go (Kafka: FetchIsolation)."""
 
     LOG_END = "log_end"
-    """Everything: followers."""
+    """Up to the log end offset: for followers."""
     HIGH_WATERMARK = "high_watermark"
-    """What all in-sync replicas have: consumers."""
+    """Up to the high watermark, what all in-sync replicas have: for consumers."""
     READ_COMMITTED = "read_committed"
-    """What belongs to no open transaction: consumers with `isolation.level=read_committed`."""
+    """Up to the last stable offset: for consumers with `isolation.level=read_committed`."""
 
     @classmethod
     def _missing_(cls, value: object) -> "Isolation | None":

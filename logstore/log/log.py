@@ -455,7 +455,7 @@ class Log:
 
     @property
     def recovery_advice(self) -> str:
-        """How to go on where the log is poisoned."""
+        """What to do if the log is poisoned."""
         return self._guard.recovery_advice
 
     def recover(self) -> "Log":
@@ -525,7 +525,7 @@ class Log:
 
 
 def _recovery_advice(partition: TopicPartition | None) -> str:
-    """Say how to go on where the log is poisoned: one of a `LogDirectory` goes on where the directory knows of it."""
+    """Say what to do if the log is poisoned: one of a `LogDirectory` is recovered by the directory, which knows it."""
     if partition is None:
         return "continue with `log = log.recover()`; or `abandon()` it, and open the log again"
     return f"continue with `log = directory.recover({partition!r})`, where `directory` is its LogDirectory"

@@ -24,12 +24,12 @@ def copy_directory(
 ) -> None:
     """Copy all regular files below `source` into `target`, which must not exist.
 
-    Symbolic links are left out, and so are the directories `without` which the copy is asked for.
-    `progress` is told how many more bytes are copied. The copy is not flushed: whoever repairs it does that. Raises
-    OSError; FileExistsError where `target` is there already.
+    Symbolic links and the directories in `without` are left out. `progress` is called with the number of bytes that
+    were copied since the last call. The copy is not flushed: the caller that repairs it does that. Raises OSError;
+    FileExistsError if `target` already exists.
     """
     if target.exists():
-        raise FileExistsError(f"{target}: there is something already; name a directory that does not exist yet")
+        raise FileExistsError(f"{target} already exists; name a directory that does not exist yet")
     target.parent.mkdir(parents=True, exist_ok=True)
     filesystem.mkdir(target)
     for path in _below(source, without):

@@ -41,7 +41,7 @@ class OfflineLogDirectory:
 
     @classmethod
     def open(cls, path: str | os.PathLike[str]) -> Self:
-        """List the root. NotALogDirectoryError where there is neither a partition nor a file of Kafka's in it."""
+        """List the root. Raises NotALogDirectoryError if it holds neither a partition nor a file of Kafka's."""
         path = Path(path).absolute()
         listing = list_directory(path, root=path)
         if not has_root_files(listing.files) and not any(map(_may_hold_partition, listing.directories.values())):

@@ -25,7 +25,7 @@ class PartitionDirectory:
     listing: DirectoryListing
     checkpoints: PartitionCheckpoints
     root: Path | None = None
-    """What symbolic links may not leave; the directory itself where that is None."""
+    """Symbolic links may not lead outside of it; if it is None, not outside of the directory itself."""
     own_checkpoints: RootCheckpoints | None = None
     """The files of a log that stands alone (`Log.open`), which keeps its checkpoints beside its segments."""
 
@@ -36,8 +36,8 @@ class PartitionDirectory:
         """List the directory.
 
         `root` bounds which symbolic links are followed: the partition directory itself unless given. Without
-        `checkpoints`, those in the parent directory count; of a log that stands alone, its own. NotALogDirectoryError
-        where the name is not `topic-partition` or nothing in the directory is Kafka's.
+        `checkpoints`, those in the parent directory are read; for a standalone log, its own. Raises
+        NotALogDirectoryError if the name is not `topic-partition` or no file in the directory is Kafka's.
         """
         path = Path(path).absolute()
         listing = list_directory(path, root=root or path)
@@ -57,9 +57,9 @@ class PartitionDirectory:
         return cls(path, topic_partition, listing, known.of(topic_partition), root)
 
     def listed_again(self) -> Self:
-        """List the directory, and read the checkpoints, as they are by now: a broker may be at work.
+        """List the directory and read the checkpoints again: a broker may have changed them.
 
-        Raises NotALogDirectoryError where the directory is gone, and OSError.
+        Raises NotALogDirectoryError if the directory is gone, and OSError.
         """
         return self.open(self.path, root=self.root)
 

@@ -39,7 +39,7 @@ class RecoveredLog:
     valid_bytes: int
     """Bytes of the last of them that recovery keeps."""
     damage: LogStoreError | None
-    """What stands where the log ends although files go on, with its place; None where nothing does."""
+    """The error at the log's end if files continue beyond it, with its place; None otherwise."""
 
     @classmethod
     def load(cls, partition: PartitionDirectory) -> "RecoveredLog":
@@ -81,7 +81,7 @@ class RecoveredLog:
         return sum(segment.size for segment in self.partition.segments[len(self.segments) - 1 :]) - self.valid_bytes
 
     def lineage(self) -> EpochHistory:
-        """Return who led when: the history, or where that was lost what the batches tell."""
+        """Return who led when: the epoch history, or if that was lost, the one in the batches."""
         if self.history:
             return self.history
         runs = EpochRuns()
@@ -107,8 +107,9 @@ class RecoveredLog:
     def end_after_truncation(self, offset: int) -> int:
         """Return where the log ends once `truncate_to(offset)` removed its batches and the log is opened again.
 
-        That is before `offset` where a batch reaches over it, for it goes as a whole, and where offsets before it are
-        missing from a compacted log. (`Log.truncate_to` keeps `offset` as the end until the log is closed, as Kafka.)
+        This is below `offset` if a batch spans `offset`, since batches are removed whole, or if the offsets just below
+        it are missing, as in a compacted log. (`Log.truncate_to` keeps `offset` as the end until the log is closed, as
+        Kafka does.)
         """
         if offset >= self.log_end_offset:
             return self.log_end_offset

@@ -164,7 +164,7 @@ def _check_sequence(producer: Producer, batch: Batch) -> None:
         return
     raise OutOfOrderSequenceError(
         f"producer {producer.producer_id} writes sequence number {first} "
-        f"in {'new ' if new_epoch else ''}epoch {batch.producer_epoch}, and {expected} comes next",
+        f"in {'new ' if new_epoch else ''}epoch {batch.producer_epoch}, but {expected} was expected",
         offset=batch.base_offset,
         advice="a batch before it was lost: send that one first, or initialise the producer again",
     )

@@ -33,8 +33,8 @@ class RecoveryEstimate:
     def of(cls, partitions: Iterable[PartitionDirectory]) -> Self:
         """Add up what the partitions' directories and checkpoints tell; nothing after a clean stop.
 
-        Of more than 64 MiB some are checked on trial, 16 times 4 MiB at most: that takes a second at the worst. Raises
-        OSError.
+        If there are more than 64 MiB, samples are checked to measure the speed: 16 of 4 MiB at most, in a second at
+        worst. Raises OSError.
         """
         count, unflushed = 0, list[Segment]()
         for partition in partitions:

@@ -32,9 +32,9 @@ STEP_BYTES: Final = 16 << 20
 
 REASONS: Final[dict[int, str]] = {
     StopReason.TORN: "the file ends inside a batch",
-    StopReason.BAD_LENGTH: "no batch has the length that stands here",
-    StopReason.BAD_MAGIC: "the magic byte is none of 0, 1, 2",
-    StopReason.BAD_HEADER: "a batch's header cannot be",
+    StopReason.BAD_LENGTH: "the length field of a batch is invalid",
+    StopReason.BAD_MAGIC: "the magic byte is not 0, 1 or 2",
+    StopReason.BAD_HEADER: "a batch's header is invalid",
     StopReason.BAD_CRC: "a batch's checksum does not match",
     StopReason.OUT_OF_RANGE: "a batch's offsets do not fit the segment",
 }

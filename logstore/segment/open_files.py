@@ -28,14 +28,14 @@ class Idle(Protocol):
 class OpenFiles:
     """Limits how many segment files are open: those not used recently are closed first.
 
-    A use only sets a flag, so that readers pay nothing: over the limit, files are gone through in the order of their
-    opening, those with the flag get a second chance without it, and the first without it is closed.
+    Each use only sets a flag, so it costs readers nothing. Over the limit, files are visited in the order in which they
+    were opened: a file with the flag loses it and is kept, and the first file without it is closed.
     """
 
     def __init__(self, limit: int) -> None:
         """Allow `limit` files. Raises ValueError below 1."""
         if limit < 1:
-            raise ValueError(f"a limit of {limit} open files leaves none to work with")
+            raise ValueError(f"the limit of open files is {limit}, and must be at least 1")
         self.limit = limit
         # One step to put a file in, and one to take it out: in between something may be raised.
         self._files: OrderedDict[int, Idle] = OrderedDict()

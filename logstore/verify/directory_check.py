@@ -33,7 +33,7 @@ def check_directory(partition: PartitionDirectory, segments: Sequence[Segment]) 
     for name in sorted(partition.listing.directories.keys() - own):
         yield _no_file(name, "a directory", report)
     for name in sorted(partition.listing.other.keys() - own):
-        yield _no_file(name, "no file but a pipe, a socket, a device or a link to nothing", report)
+        yield _no_file(name, "a pipe, a socket, a device or a broken symbolic link", report)
     yield from _partners(partition, segments, report)
     yield from _small_files(partition, report)
     if partition.own_checkpoints is not None:
@@ -132,8 +132,8 @@ def _own_checkpoints(
         for other in sorted(offsets.keys() - {partition.topic_partition}):
             yield report.warning(
                 "checkpoint-of-another-log",
-                f"the file speaks of {other}, whose log this is not: the directory was renamed, or the file is from "
-                "another one, and its offsets do not count here",
+                f"the file lists {other}, which is a different log: the directory was renamed, or the file belongs "
+                "to another directory; its offsets are ignored",
                 file=name,
                 offset=offsets[other],
             )

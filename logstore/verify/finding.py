@@ -21,7 +21,7 @@ class Severity(StrEnum):
     WARNING = "warning"
     """Kafka repairs it at its next start, or works around it at a cost."""
     INFO = "info"
-    """Normal in some life of a broker, but worth a look."""
+    """May be normal, but look at it."""
 
     @property
     def is_damage(self) -> bool:

@@ -56,7 +56,7 @@ def _contradictions(columns: BatchColumns) -> Iterator[tuple[Flags, str]]:
     of_transaction = (columns.attributes & TRANSACTIONAL_BIT) != 0
     has_producer = columns.producer_id >= 0
     yield columns.record_count > columns.last_offset - columns.base_offset + 1, "more records than offsets"
-    yield columns.attributes & CODEC_BITS > LAST_CODEC, "a codec that is none"
+    yield columns.attributes & CODEC_BITS > LAST_CODEC, "an unknown codec"
     yield (columns.attributes & ~KNOWN_BITS) != 0, "attributes that have no meaning"
     yield of_transaction & ~has_producer, "a transaction without a producer"
     yield has_producer & (columns.producer_epoch < 0), "a producer without an epoch"
@@ -117,7 +117,7 @@ class SequenceCheck(SilentCheck):
         is_open = np.append(producer in self._open, in_transaction[:-1])
         is_known = is_open & (leader_epoch == np.append(self._open.get(producer, -1), leader_epoch[:-1]))
         outside = is_open & ~in_transaction & ~is_control
-        self._hold(chunk, rows, outside, is_known, "is of no transaction, though its producer's was not ended yet")
+        self._hold(chunk, rows, outside, is_known, "is not in a transaction, although its producer has one open")
         self._open.pop(producer, None)
         if in_transaction[-1]:
             self._open[producer] = int(leader_epoch[-1])
@@ -133,9 +133,9 @@ class SequenceCheck(SilentCheck):
         epoch_before = np.append(before[0], epoch[:-1])
         expected = np.where(epoch > epoch_before, 0, (np.append(before[1], last[:-1]) + 1) % SEQUENCES)
         is_older = epoch < epoch_before
-        self._hold(chunk, rows, is_older, is_known, "has an older epoch of its producer than the one before")
+        self._hold(chunk, rows, is_older, is_known, "has a lower producer epoch than the producer's previous batch")
         is_broken = ~is_older & (first != expected)
-        self._hold(chunk, rows, is_broken, is_known, "does not go on with its producer's sequence numbers")
+        self._hold(chunk, rows, is_broken, is_known, "does not continue its producer's sequence numbers")
         self._last[producer] = int(epoch[-1]), int(last[-1])
 
     def _hold(self, chunk: Chunk, rows: NDArray[np.int64], wrong: Flags, is_known: Flags, what: str) -> None:
@@ -152,7 +152,8 @@ class SequenceCheck(SilentCheck):
         return report(
             "producer-sequence-broken",
             f"the batch with offsets {columns.base_offset[row]}..{columns.last_offset[row]} of producer "
-            f"{columns.producer_id[row]} {what}: a batch may be lost, doubled or altered; compare with another replica",
+            f"{columns.producer_id[row]} {what}: a batch may be lost, duplicated or altered; compare with another "
+            "replica",
             file=chunk.segment.log_path.name,
             position=int(columns.position[row]),
             offset=int(columns.base_offset[row]),

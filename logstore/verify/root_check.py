@@ -73,11 +73,11 @@ def check_checkpoints(checkpoints: RootCheckpoints, report: Reporter) -> Iterato
 
 
 def not_files(names: Iterable[str], report: Reporter) -> Iterator[Finding]:
-    """Report what is no regular file where one of the broker's belongs."""
+    """Report what is not a regular file where one of the broker's files belongs."""
     for name in sorted(names):
         yield report.error(
             "not-a-file",
-            "no regular file stands where this one belongs: it was not read, so its content is unknown; "
+            "this is not a regular file: it was not read, so its content is unknown; "
             "move it away with the broker stopped",
             file=name,
         )
@@ -163,8 +163,9 @@ def check_claims(partition: PartitionDirectory, log_end_offset: int) -> Iterator
     if partition.checkpoints.clean_shutdown and recovery_point is not None and recovery_point < log_end_offset:
         yield report.warning(
             "clean-shutdown-doubtful",
-            f"the broker is said to have stopped in order, which flushes everything, but the recovery point "
-            f"{recovery_point} is below the log's end at {log_end_offset}: recovery may have been skipped wrongly",
+            "the file marks a clean shutdown, which flushes everything, but the recovery point "
+            f"{recovery_point} is below the log's end at {log_end_offset}: recovery may be skipped although it is "
+            "needed",
             file=CLEAN_SHUTDOWN_NAME,
             offset=recovery_point,
         )

@@ -93,7 +93,9 @@ class TransactionCheck(SilentCheck):
         try:
             control = ControlRecord.of(next(batch.records()))
             if control.end_transaction_marker() is None or batch.record_count != 1:
-                raise CorruptControlRecordError("a transaction's control batch holds no single commit or abort")
+                raise CorruptControlRecordError(
+                    "a transaction's control batch does not hold exactly one commit or abort marker"
+                )
         except (LogStoreError, StopIteration) as error:
             yield self._report.error(
                 "control-record-unreadable",

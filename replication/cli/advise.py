@@ -40,7 +40,8 @@ def advise(
     roots: Annotated[
         list[Path],
         typer.Argument(
-            metavar="ROOT ROOT...", help="The replicas' log.dirs roots, or directories of a broker's several."
+            metavar="ROOT ROOT...",
+            help="The replicas' log.dirs roots, or directories that each hold the several roots of one broker.",
         ),
     ],
     *,

@@ -63,12 +63,12 @@ def cluster(
     command_config: CommandConfig = None,
     json: JsonOption = False,
 ) -> None:
-    """Show how a running cluster stands: brokers, controllers, who leads each partition, who is in sync, who may lead.
+    """Show the state of a running cluster: brokers, controllers, partition leaders, in-sync and eligible replicas.
 
-    Several conditions show the partitions that are in any of them. Exit status 1 where a broker is fenced, no
-    controller leads, or a partition is unavailable, under its minimum, under-replicated or off its preferred leader;
-    with topics where one of theirs is; with conditions where a partition is in one of them. 2 where something was
-    refused or not answered.
+    With several conditions, partitions that meet any of them are shown. Exit status 1 if a broker is fenced, no
+    controller leads, or a partition is unavailable, under min ISR, under-replicated or not led by its preferred
+    replica; with --topic, if a partition of these topics is; with conditions, if any partition meets one. 2 if a
+    request was refused or not answered.
 
     Example: epochlog cluster --bootstrap broker1:9092 --under-replicated
     """

@@ -26,7 +26,7 @@ ReplicationFactorOption = Annotated[
 
 
 class Failures:
-    """Reports on the error stream, at once, which partitions could not be judged.
+    """Reports on standard error, at once, which partitions could not be judged.
 
     That a broker deletes partitions is in the nature of things: it counts only where nothing is left to be judged.
     """
@@ -56,7 +56,7 @@ class Failures:
 def name_what_is_left_out(
     replicas: Sequence["Replica"], judged: Container["TopicPartition"] = ()
 ) -> list[dict[str, Any]]:
-    """Say on the error stream which partitions only one of the replicas holds; return them as `--json` prints them.
+    """Say on standard error which partitions only one of the replicas holds; return them as `--json` prints them.
 
     Those that were `judged` all the same, since another should have them, are left out.
     """
@@ -73,7 +73,7 @@ def name_what_is_left_out(
 
 
 def name_what_is_missing(missing: "Mapping[TopicPartition, tuple[str, ...]]") -> list[dict[str, Any]]:
-    """Say on the error stream which replicas lack copies that they should have; return them as `--json` prints them."""
+    """Say on standard error which replicas lack copies that they should have; return them as `--json` prints them."""
     lacking: dict[str, list[TopicPartition]] = {}
     for partition, names in sorted(missing.items()):
         for name in names:
@@ -85,6 +85,6 @@ def name_what_is_missing(missing: "Mapping[TopicPartition, tuple[str, ...]]") ->
 
 
 def tell_of_damage(partition: str, replica: str, damage: "Damage | None") -> None:
-    """Say on the error stream, if so, that a replica's log ends where it does for being damaged."""
+    """Say on standard error, if so, that a replica's log ends where it does for being damaged."""
     if damage:
         complain(f"{partition}: {replica} is damaged: {damage}")

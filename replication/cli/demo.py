@@ -157,7 +157,7 @@ def _opening(facts: dict[str, Any]) -> Iterator[str]:
     yield "==========================="
     yield f"Here are copies of the log directories of {_list(facts['verify'])}, taken after all three were killed."
     yield "Before that, broker-2 was killed while broker-1 went on writing; then broker-1 was killed, and broker-2,"
-    yield "which lacked its last records, was allowed to lead all the same: an unclean election."
+    yield "which lacked its last records, was elected leader anyway: an unclean election."
     yield ""
 
 
@@ -180,7 +180,7 @@ def _who_led(facts: dict[str, Any]) -> Iterator[str]:
         )
         yield f"   {replica}: {entries}"
     yield "   Every leader writes under an epoch of its own. Both copies hold an epoch from offset 300 on that the"
-    yield "   other has never seen: from there on the log has two futures. It has forked."
+    yield "   other has never seen: from there on the two logs hold different records. They have forked."
     yield ""
 
 
@@ -205,7 +205,7 @@ def _advice(facts: dict[str, Any]) -> Iterator[str]:
         if each["choices_differ"]:
             lost = "; ".join(f"under {candidate['replica']} {_lost(candidate)}" for candidate in each["candidates"])
             yield f"   {each['topic']}-{each['partition']}: Kafka elects {each['kafkas_choice']}, {lost}"
-    yield "   Kafka elects by the latest epoch, as Raft does. When that came of an unclean election it may be the"
+    yield "   Kafka elects the replica with the latest epoch, as Raft does. After an unclean election that may be the"
     yield "   costly choice: here broker-2 led last, and lacks more records that were acknowledged."
     yield ""
 
@@ -239,7 +239,7 @@ def _audit_summary(audited: Mapping[str, Any]) -> Iterator[str]:
     damage, lost = metrics["findings_error"], metrics["findings_critical"]
     yield f"   {damage or 'No'} damage. {lost} copies have acknowledged records that Kafka's choice of a leader lacks."
     yield "   Identical copies hold the same batches. Retention: one copy starts later than another,"
-    yield "   because each broker deletes old segments in its own time, so that is harmless. Forked ones need you."
+    yield "   because each broker deletes old segments on its own; that is harmless. Forked ones need your attention."
     yield ""
 
 

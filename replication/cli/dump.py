@@ -26,8 +26,8 @@ def dump(
 ) -> None:
     """Print what is in Kafka's log files: batches, records, index entries, snapshots, checkpoints.
 
-    With --json, one object a line, with the `file` and a `kind`. Exit status 1 where anything is damaged; all that can
-    be read is printed all the same.
+    With --json, one object per line, with its `file` and `kind`. Exit status 1 if anything is damaged; everything that
+    can be read is still printed.
 
     Example: epochlog dump orders-0/00000000000000000000.log --records --offsets 100:200
     """

@@ -54,8 +54,8 @@ def elect(
         str,
         typer.Option(
             metavar="preferred|unclean",
-            help="preferred: let the preferred replica lead again if it is in sync. unclean: if nobody leads, let "
-            "any replica lead that is alive, though records may be lost.",
+            help="preferred: elect the preferred replica if it is in sync. unclean: if there is no leader, elect any "
+            "replica that is alive, even if records may be lost.",
         ),
     ],
     topic: Annotated[str | None, typer.Option(metavar="TOPIC", help="Elect for one partition of this topic.")] = None,
@@ -86,10 +86,10 @@ def elect(
     ] = None,
     json: JsonOption = False,
 ) -> None:
-    """Elect partition leaders on a running cluster, as kafka-leader-election does: its options, texts and exit status.
+    """Elect leaders on a running cluster, with the options, messages and exit status of kafka-leader-election.
 
-    Exit status 0 where all is elected or needs no election, 1 otherwise, as of Kafka's tool. With --dry-run: 1 where
-    an election would fail, or might lose records.
+    Exit status 0 if each partition was elected or needed no election, 1 otherwise, as with Kafka's tool. With
+    --dry-run: 1 if an election would fail, or might lose records.
 
     Example: epochlog elect --bootstrap broker1:9092 --election-type preferred --all-topic-partitions --dry-run
     """
@@ -152,7 +152,7 @@ def _tell(error: "ToolError", *, json: bool) -> None:
 
 
 def _say(text: str) -> None:
-    """Say something on the error stream, as the tool does: without a name before it."""
+    """Say something on standard error, as the tool does: without a name before it."""
     sys.stdout.flush()
     try:
         print(text, file=sys.stderr, flush=True)

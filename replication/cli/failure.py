@@ -42,7 +42,7 @@ def print_failure(error: BaseException, status: int = EXIT_FAILED, *, message: s
 
 
 def error_as_json(error: BaseException, message: str | None = None) -> dict[str, Any]:
-    """Describe an error: its class, the same message as on the error stream, and where it is as far as is known."""
+    """Describe an error: its class, the same message as on standard error, and where it is as far as is known."""
     return {
         "class": _class_of(error),
         "message": message or told(error),

@@ -75,7 +75,7 @@ class Looks:
 
 
 class PlainDisplay:
-    """One line for each event, and one every ten seconds; partitions that failed are reported on the error stream."""
+    """One line for each event, and one every ten seconds; partitions that failed are reported on standard error."""
 
     def __init__(self) -> None:
         self._lock = Lock()

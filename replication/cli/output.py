@@ -17,7 +17,7 @@ EXIT_CLEAN = 0
 EXIT_FINDINGS = 1
 EXIT_FAILED = 2
 EXIT_CRITICAL = 3
-"""Acknowledged records are lost, or will be: this status goes before all others."""
+"""Acknowledged records are lost, or will be: this status takes precedence over the others."""
 EXIT_OUTPUT_CLOSED = 141
 """As a shell counts any command whose reader went away (128 + SIGPIPE)."""
 
@@ -93,7 +93,7 @@ def complain_of(message: Warning | str, *_: object, **__: object) -> None:
 
 
 def complain(text: str) -> None:
-    """Say one line on the error stream, after what was printed so far. Raises OutputError."""
+    """Say one line on standard error, after what was printed so far. Raises OutputError."""
     sys.stdout.flush()
     try:
         print(shown(f"epochlog: {text}"), file=sys.stderr, flush=True)

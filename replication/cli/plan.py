@@ -18,7 +18,10 @@ def plan(
     *,
     leader: Annotated[
         Path,
-        typer.Option(metavar="DIR", help="The leader's partition directory, log.dirs root, or directory of several."),
+        typer.Option(
+            metavar="DIR",
+            help="The leader's partition directory, its log.dirs root, or a directory that holds its several roots.",
+        ),
     ],
     follower: Annotated[Path, typer.Option(metavar="DIR", help="The follower's.")],
     protocol: Annotated[

@@ -49,7 +49,7 @@ def recover(
     """Recover logs as Kafka does after a crash: cut off what is torn or damaged, rebuild indexes and leader epochs.
 
     Afterwards each log ends before its first damaged batch. If records below its high watermark are lost, that is
-    reported, with exit status 3. Exit status 2 if a log could not be recovered; the others are recovered all the same.
+    reported, with exit status 3. Exit status 2 if a log could not be recovered; the others are still recovered.
     1 if anything was dropped or rebuilt, or if a file beside the log is damaged that recovery leaves as it is; with
     --dry-run, if batches would be dropped or leader epochs changed: it does not check indexes.
 

@@ -145,7 +145,7 @@ def faults_of_metadata(directory: Path) -> Iterator[str]:
             fault = told(error)
         else:
             return
-    yield f"{fault}; a KRaft broker cannot load such a log, and takes a log without this file for a stray one"
+    yield f"{fault}; a KRaft broker cannot load such a log, and treats a log without this file as stray"
 
 
 def _dropped(log: "RecoveredLog") -> "list[DroppedTail]":

@@ -89,7 +89,7 @@ class Repair:
             yield Workplace(open_offline(self.directory), self.output, locks, had_locks, unusable)
 
     def propose(self, *plan: str) -> None:
-        """Print what will be done on the error stream, and ask for confirmation if DIR itself is changed.
+        """Print what will be done on standard error, and ask for confirmation if DIR itself is changed.
 
         Raises CommandError where the answer is not yes.
         """

@@ -17,7 +17,8 @@ def schema(
 ) -> None:
     """Print the JSON Schema of what a command prints with --json.
 
-    Of a command that prints JSON lines it describes each line. With --json, the schema is a member of an object.
+    For a command that prints JSON lines, the schema describes one line. With --json, the schema is a member of an
+    object.
 
     Example: epochlog schema verify
     """

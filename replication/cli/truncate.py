@@ -195,18 +195,18 @@ def _damage(outcome: dict[str, Any], are: str) -> Iterator[str]:
     yield f"{_name(outcome)}: {outcome['damage']['message']}"
     if dropped := outcome["dropped_by_recovery"]:
         yield (
-            f"{_name(outcome)}: recovery ends the log there, at {outcome['log_end_offset_before']:,}, whatever --to "
-            f"says: {dropped:,} bytes {are} dropped"
+            f"{_name(outcome)}: recovery truncates the log to {outcome['log_end_offset_before']:,}, regardless of "
+            f"--to: {dropped:,} bytes {are} dropped"
         )
 
 
 def _unknown(outcome: dict[str, Any]) -> Iterator[str]:
     """Report when it is not known whether what is dropped was committed."""
     if outcome["high_watermark_before"] is None and (outcome["records_removed"] or outcome["dropped_by_recovery"]):
-        why = "could not be read" if outcome["high_watermark_unread"] else "does not mention it"
+        why = "could not be read" if outcome["high_watermark_unread"] else "does not mention the partition"
         yield (
-            f"{_name(outcome)}: whether records that are dropped were committed is not known: its high watermark is "
-            f"not, for replication-offset-checkpoint {why}; see what other replicas hold first (epochlog advise)"
+            f"{_name(outcome)}: it is not known whether the dropped records were committed: "
+            f"replication-offset-checkpoint {why}; check what other replicas hold first (epochlog advise)"
         )
 
 

@@ -41,7 +41,7 @@ class GapAboveHighWatermarkError(ValueError):
     def __init__(self, offset: int, expected_offset: int, high_watermark: int) -> None:
         """Name the batch, where it should begin, and the high watermark of the same answer."""
         super().__init__(
-            f"a batch begins at offset {offset:,} and not at {expected_offset:,}, above the high watermark told, "
+            f"a batch begins at offset {offset:,} instead of {expected_offset:,}, above the reported high watermark "
             f"{high_watermark:,}, where nothing is compacted"
         )
 

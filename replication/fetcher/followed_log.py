@@ -167,7 +167,7 @@ class FollowedLog:
         if shown == whole.last:
             return whole.data
         if shown is not None and shown.expected_offset == whole.last.expected_offset:
-            raise RefusedRecordsError(self.partition, f"it goes on {whole.last}, and the answer before it {shown}")
+            raise RefusedRecordsError(self.partition, f"its last batch is {whole.last}, but was {shown} before")
         return whole.data[: whole.last_position]
 
     def _append_whole(self, whole: memoryview, leader_epoch: int) -> AppendInfo:

@@ -52,7 +52,7 @@ class ElectionReport:
 
     @property
     def complaint(self) -> str:
-        """The tool's line for the error stream; empty if nothing failed."""
+        """The tool's line for standard error; empty if nothing failed."""
         return f"{len(self.failed)} replica(s) could not be elected" if self.failed else ""
 
     def as_json(self) -> Mapping[str, Any]:

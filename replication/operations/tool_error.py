@@ -9,7 +9,7 @@ EXIT_FAILED: Final = 1
 
 
 class ToolError(ReplicationError, ValueError):
-    """The tool's own message; it goes to the error stream, and the tool ends with EXIT_FAILED."""
+    """The tool's own message; it goes to standard error, and the tool ends with EXIT_FAILED."""
 
     def __init__(self, message: str, reason: str = "", *, on_output_too: bool = False) -> None:
         """`reason` says what the tool's message leaves out, in place of Kafka's stack trace."""
@@ -21,5 +21,5 @@ class ToolError(ReplicationError, ValueError):
 
     @property
     def lines(self) -> tuple[str, ...]:
-        """The lines for the error stream, the tool's first."""
+        """The lines for standard error, the tool's first."""
         return (self.message, self.reason) if self.reason else (self.message,)

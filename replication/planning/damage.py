@@ -72,7 +72,7 @@ def _epochs_gone(log: RecoveredLog) -> LogStoreError | None:
     if partition.epoch_checkpoint_path:
         what = "has no leader epochs"
     elif os.path.lexists(path):
-        what = "is no regular file, and was not read,"
+        what = "is not a regular file and was not read,"
     else:
         what = "is missing"
     return LogStoreError(

@@ -1,1 +1,1 @@
-"""The controllers' quorum as seen by who is no member of it: its metadata, and who leads it."""
+"""The controllers' quorum as a non-member sees it: its metadata, and its leader."""

@@ -83,7 +83,7 @@ def test_a_leader_epoch_is_a_whole_number(log: Log, epoch: object) -> None:
 @pytest.mark.parametrize("epoch", [-2, 2**31, 2**63])
 def test_a_leader_epoch_is_one_that_a_leader_can_have(log: Log, epoch: int) -> None:
     before = content(log)
-    with pytest.raises(ValueError, match=r"leader_epoch is [0-9,-]+: pass one within 0 and 2,147,483,647"):
+    with pytest.raises(ValueError, match=r"leader_epoch is [0-9,-]+: pass one from 0 to 2,147,483,647"):
         append(leader_epoch=epoch)(log)
     assert (content(log), log.failure) == (before, None)
 
@@ -148,7 +148,7 @@ WRONG_MARKERS: list[tuple[str, object]] = [
 def test_a_transaction_is_ended_by_numbers_that_a_coordinator_can_have(log: Log, name: str, number: object) -> None:
     before = content(log)
     numbers: dict[str, Any] = {"producer_id": 7, "producer_epoch": 0, name: number}
-    told = rf"^{name} is .*: pass (a whole number|one within 0 and [0-9,]+)"
+    told = rf"^{name} is .*: pass (a whole number|one from 0 to [0-9,]+)"
     with pytest.raises(TypeError if isinstance(number, (str, float)) else ValueError, match=told):
         log.append_end_transaction(commit=True, **numbers)
     assert (content(log), log.failure) == (before, None)
@@ -203,7 +203,7 @@ def test_no_offset_checkpoint_gets_what_is_no_offset(tmp_path: Path, offset: Any
 )
 def test_a_leader_refuses_bytes_that_hold_no_batch(log: Log, data: bytes) -> None:
     before = content(log)
-    told = rf"{len(data)} bytes hold no whole batch at offset 6; pass records, such as \[Record.of"
+    told = rf"{len(data)} bytes do not hold a whole batch at offset 6; pass records, such as \[Record.of"
     with pytest.raises(InvalidRecordError, match=told):
         log.append(data, leader_epoch=3)
     assert (content(log), log.failure) == (before, None)
@@ -213,7 +213,7 @@ def test_a_leader_refuses_a_batch_that_is_cut_off(log: Log, tmp_path: Path) -> N
     with Log.open(tmp_path / "other-0") as other:
         other.append(RECORDS)
         batch = other.segments[0].path.read_bytes()
-    with pytest.raises(InvalidRecordError, match=f"{len(batch) - 1} bytes hold no whole batch"):
+    with pytest.raises(InvalidRecordError, match=f"{len(batch) - 1} bytes do not hold a whole batch"):
         log.append(batch[:-1])
     assert log.append(batch).first_offset == END
 

@@ -49,7 +49,7 @@ class LogGuard(CallGuard):
         super().__init__(environment.directory, "log")
 
     def detach(self) -> None:
-        """Take nothing more, and leave everything as it is: for a forked process, whose copy of the log has no lock."""
+        """Refuse further calls, and leave everything as it is: for a forked process, whose copy has no lock."""
         super().detach()  # first: whatever a call that goes on here makes of the state
         self.state = LogState.INHERITED
 

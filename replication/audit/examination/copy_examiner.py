@@ -168,8 +168,8 @@ def _failure(copy: Copy, error: Exception) -> ReplicaFinding:
     report = Reporter(copy.topic_partition)
     if gone:
         what = (
-            f"{place.shown} was there when the snapshot was listed and is gone: nothing is known of this copy; audit a "
-            "snapshot that no broker and nobody else changes"
+            f"{place.shown} was there when the snapshot was listed, but is gone: the contents of this copy are "
+            "unknown; audit a snapshot that no process changes"
         )
         return _unread(copy.replica, report, VANISHED, what)
     return _unread(copy.replica, report, UNREADABLE, f"{place.shown}: nothing was checked: {error}")

@@ -60,9 +60,9 @@ class StrandedOffset:
                 None,
                 None,
                 self.committed_offset,
-                f"group {self.group} has committed offset {self.committed_offset}, but what it has read agrees with "
-                f"{self.replica}'s log only up to {self.truncate_to}: under that leader the group would skip what is "
-                f"written from {self.truncate_to} on, or be reset; set it back to {self.truncate_to}",
+                f"group {self.group} has committed offset {self.committed_offset}, but the records that it has "
+                f"read match {self.replica}'s log only up to {self.truncate_to}: under that leader the group would "
+                f"skip records written from {self.truncate_to} on, or be reset; reset it to {self.truncate_to}",
             ),
         )
 

@@ -67,8 +67,9 @@ class _CrossChecks:
                 replica,
                 self.report.warning(
                     "replica-missing",
-                    f"{whose}, though the cluster's metadata, checkpoint files or the other copies show that there "
-                    f"should be one; on {there} there is: it was lost, not yet made, or not taken into the snapshot",
+                    f"{whose}, although the cluster's metadata, checkpoint files or the other copies show that there "
+                    f"should be one; there is one on {there}: this one was lost, not created yet, or left out of the "
+                    "snapshot",
                     file=None,
                 ),
             )
@@ -82,8 +83,8 @@ class _CrossChecks:
         for replica in _odd(ids):
             others = ", ".join(f"{other} has {ids[other]}" for other in ids if ids[other] != ids[replica])
             message = (
-                f"the topic's id is {ids[replica]} here, but {others}: the directory is of another topic of that "
-                "name, deleted and made again, or the file was altered; a broker takes such a log for a stray one"
+                f"the topic's id is {ids[replica]} here, but {others}: the directory belongs to another topic of that "
+                "name (deleted and created again), or the file was altered; a broker treats such a log as stray"
             )
             finding = self.report.error("topic-id-differs", message, file=PARTITION_METADATA_NAME)
             yield ReplicaFinding(replica, finding)
@@ -91,8 +92,8 @@ class _CrossChecks:
     def _no_topic_id(self) -> Finding:
         return self.report.error(
             "topic-id-missing",
-            "the file is missing, although other copies have it: a broker with KRaft takes such a log for a stray one "
-            "and drops it; copy the file from another replica, with the broker stopped",
+            "the file is missing, although other copies have it: a KRaft broker treats such a log as stray and drops "
+            "it; copy the file from another replica, with the broker stopped",
             file=PARTITION_METADATA_NAME,
         )
 
@@ -154,7 +155,7 @@ class _CrossChecks:
         return self.report.error(
             "transaction-marker-missing",
             f"{whose} from offset {transaction.first_offset} on is still open here, but {other} has its marker at "
-            f"{marker}: consumers with read_committed would wait at its first record for good; take the partition from "
+            f"{marker}: consumers with read_committed would wait at its first record forever; take the partition from "
             "another replica",
             file=None,
             offset=marker,

@@ -50,10 +50,11 @@ class _Cut:
             )
             yield self.report.warning(
                 "producer-sequence-cut",
-                f"producer {producer.producer_id} (epoch {producer.producer_epoch}) has got to sequence "
-                f"{producer.last_sequence} here, but {self.leader.replica}, which should lead, {knows}: batches from "
-                f"offset {self.offset} on that were acknowledged to it are lost, and if it goes on, its next one is "
-                "refused as out of order; clients from Kafka 2.5 on then begin a new epoch (KIP-360), older ones fail",
+                f"producer {producer.producer_id} (epoch {producer.producer_epoch}) has written up to sequence "
+                f"{producer.last_sequence} here, but {self.leader.replica}, the recommended leader, {knows}: batches "
+                f"from offset {self.offset} on that were acknowledged to it are lost, and if it continues, its next "
+                "one is refused as out of order; clients from Kafka 2.5 on then begin a new epoch (KIP-360), older "
+                "ones fail",
                 file=None,
                 offset=producer.last_offset,
             )
@@ -80,9 +81,10 @@ class _Cut:
                 yield self._transaction(
                     "transaction-end-cut",
                     transaction,
-                    f"is open on {self.leader.replica}, which should lead, and its marker here, at {marker}, is cut "
-                    "off: consumers with read_committed wait at its first record until it is ended anew, which its "
-                    "coordinator does not do where it counts as ended (`kafka-transactions.sh abort` does)",
+                    f"is open on {self.leader.replica}, the recommended leader, and its marker here, at {marker}, is "
+                    "cut off: consumers with read_committed wait at its first record until it is ended again, which "
+                    "the coordinator does not do for a transaction that it has completed (`kafka-transactions.sh "
+                    "abort` does)",
                 )
 
     def _transaction(self, kind: str, transaction: OpenTransaction, what: str) -> Finding:

@@ -139,7 +139,7 @@ def _reasons(summary: CopySummary, comparisons: Sequence[Comparison]) -> Iterabl
     if summary.unread:
         yield "not read whole"
     if summary.replica in odd_replicas(comparisons):
-        yield "holds other records than others under the same offsets and epochs"
+        yield "holds different records than other copies at the same offsets and epochs"
     if any(
         (each.left == summary.replica and each.missing_left) or (each.right == summary.replica and each.missing_right)
         for each in comparisons

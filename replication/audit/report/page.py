@@ -169,9 +169,9 @@ def _forks(partitions: Sequence[Json]) -> Iterator[str]:
         return
     yield "<h2>Forked partitions</h2>"
     yield (
-        "<p>Each bar is one replica's log, each colour one leader epoch; bars that show other colours at the same "
-        "offset hold other records there. Hatched is what the replica truncates if the leader is elected under whom "
-        "fewest records are lost. "
+        "<p>Each bar is one replica's log, each colour one leader epoch; different colours at the same offset mean "
+        "different records. The hatched part is what the replica truncates under the leader that loses the fewest "
+        "records. "
         "The triangle is the high watermark.</p>"
     )
     yield (
@@ -349,8 +349,8 @@ _SENTENCES: Final = {
         "Some copies could not be read, or changed meanwhile: their contents, and what is lost, are not known."
     ),
     Verdict.SILENT_DIVERGENCE: (
-        "Some copies hold other bytes under the same offset and leader epoch. Replication promises that this never "
-        "happens: no truncation will heal it, so find out which copy is right before any of them is thrown away."
+        "Some copies hold different bytes at the same offset and leader epoch. Replication promises that this never "
+        "happens, and no truncation repairs it: find out which copy is right before you discard any of them."
     ),
     Verdict.DAMAGED: "Some copies are damaged: see the findings, and take what is lost from another replica.",
     Verdict.FORKED: "Some partitions have forked: two leaders wrote the same offsets; one branch will be truncated.",

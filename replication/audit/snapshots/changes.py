@@ -54,8 +54,8 @@ def _finding(copy: Copy, before: Files, now: Files, when: str) -> Iterator[Repli
         Reporter(copy.topic_partition).warning(
             CHANGED,
             f"{_was(before.get(first))} when the snapshot {when}, {_was(now.get(first))} afterwards"
-            f"{f', and {others} more .log files have changed too' if others else ''}: what this copy holds is not "
-            "known; audit a snapshot that no broker and nobody else changes",
+            f"{f', and {others} more .log files have changed too' if others else ''}: the contents of this "
+            "copy are unknown; audit a snapshot that no process changes",
             file=first,
         ),
     )

@@ -25,7 +25,7 @@ _DEFAULT: Final = ClientSettings()
 
 
 class BrokerAgent:
-    """Registers with a KRaft quorum as a broker does, sends heartbeats, and shuts down in order. Serves no clients.
+    """Registers with a KRaft quorum, sends heartbeats, and leaves by controlled shutdown. Serves no clients.
 
     >>> with BrokerAgent("controller1:9093", BrokerIdentity.of(directories), BrokerSettings(listeners=...)) as broker:
     ...     broker.wait_until_caught_up(60)
@@ -118,7 +118,7 @@ class BrokerAgent:
 
     @property
     def is_fenced(self) -> bool:
-        """Whether it is unfenced, according to the controller's last response."""
+        """Whether the broker is fenced, according to the controller's last response; true before the first one."""
         return self._lifecycle.is_fenced
 
     def leave(self, seconds: float | None = None) -> None:

@@ -60,7 +60,7 @@ class UnknownFileError(LogStoreError, ValueError):
 
 
 class Dump:
-    """Prints files and directories. What cannot be read is reported on the error stream, and the rest is printed.
+    """Prints files and directories. What cannot be read is reported on standard error, and the rest is printed.
 
     A broker may be at work: files that it deletes after they were listed are left out, those that take their place are
     not, and a partition that it deletes is only mentioned.

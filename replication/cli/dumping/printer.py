@@ -44,7 +44,7 @@ class Printer(Protocol):
         ...
 
     def failure(self, error: Exception) -> None:
-        """Write what could not be read, which was said on the error stream too."""
+        """Write what could not be read, which was said on standard error too."""
         ...
 
     def batch_line(self, batch: Batch, *, is_valid: bool) -> bytes:
@@ -94,7 +94,7 @@ class TextPrinter:
         self._line(f"damage: {shown(str(error))}{remark and '; '}{remark}")
 
     def failure(self, error: Exception) -> None:
-        """See `Printer`: lines of text need no more than the error stream has."""
+        """See `Printer`: lines of text need no more than standard error has."""
 
     def batch_line(self, batch: Batch, *, is_valid: bool) -> bytes:
         """See `Printer`."""

@@ -62,7 +62,7 @@ def test_the_last_five_batches_are_recognised_and_none_before(tmp_path: Path) ->
         duplicate = state.prepare([batch(99, i)], AppendOrigin.CLIENT).duplicate
         assert duplicate is not None
         assert (duplicate.first_offset, duplicate.last_offset) == (10 + i, 10 + i)
-    with pytest.raises(OutOfOrderSequenceError, match="sequence number 1 in epoch 0, and 7 comes next"):
+    with pytest.raises(OutOfOrderSequenceError, match="sequence number 1 in epoch 0, but 7 was expected"):
         state.prepare([batch(99, 1)], AppendOrigin.CLIENT)
 
 

@@ -121,8 +121,8 @@ def test_messages_of_magic_0_and_1_are_kept_and_indexed(tmp_path: Path, name: st
     ("at", "damage", "reason"),
     [
         (LEGACY_CRC, b"\0\0\0\0", "a batch's checksum does not match"),
-        (LEGACY_OFFSET, struct.pack(">q", -1), "a batch's header cannot be"),
-        (8, struct.pack(">i", 13), "no batch has the length that stands here"),
+        (LEGACY_OFFSET, struct.pack(">q", -1), "a batch's header is invalid"),
+        (8, struct.pack(">i", 13), "the length field of a batch is invalid"),
         (8, struct.pack(">i", 9_000), "the file ends inside a batch"),
     ],
     ids=["checksum", "offset", "length", "torn"],

@@ -60,7 +60,7 @@ def test_a_directory_where_a_file_belongs_is_an_error_there(name: str, tmp_path:
             "not-a-file",
             Severity.ERROR,
             "partition.metadata",
-            "no file but a pipe, a socket, a device or a link to nothing",
+            "a pipe, a socket, a device or a broken symbolic link",
         ),
         ("unknown-file", Severity.INFO, "lost+found", "not a file that Kafka writes in a partition directory"),
     }

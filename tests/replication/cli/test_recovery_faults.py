@@ -61,7 +61,7 @@ def test_a_damaged_topic_id_is_a_finding(content: bytes | str, fault: str, how: 
     [partition] = told.document["partitions"]
     [said] = partition["faults"]
     assert said.startswith(f"{path}: {fault}")
-    assert said.endswith("a KRaft broker cannot load such a log, and takes a log without this file for a stray one")
+    assert said.endswith("a KRaft broker cannot load such a log, and treats a log without this file as stray")
     assert said in text.out
 
 

@@ -87,7 +87,7 @@ def test_damage_is_named_as_what_ends_the_log_with_the_bytes_that_recovery_drops
     assert "at position 16,262, offset 93" in damage
     are = "are to be" if how == ["--dry-run"] else "were"
     assert recovery == (
-        f"diverge-0: recovery ends the log there, at 93, whatever --to says: {len(data) - 16_262:,} bytes {are} dropped"
+        f"diverge-0: recovery truncates the log to 93, regardless of --to: {len(data) - 16_262:,} bytes {are} dropped"
     )
 
 
@@ -116,7 +116,7 @@ def test_it_is_said_where_nobody_knows_what_was_committed(what: str, how: list[o
         os.mkfifo(root / CHECKPOINT)
     outcome = truncate(root, 300, how)
     assert outcome.status == (1 if what == "a pipe" else 0)
-    assert "whether records that are dropped were committed is not known" in outcome.out
+    assert "it is not known whether the dropped records were committed" in outcome.out
 
 
 def test_a_dry_run_foresees_that_a_damaged_checkpoint_file_keeps_the_log_from_being_changed(root: Path) -> None:

@@ -190,8 +190,8 @@ def stale_mirror(protocol: Protocol) -> tuple[str, ...]:
 SCENARIOS: Final = (
     Scenario(
         "A fast restart (KIP-101)",
-        "A leads and has acknowledged two records. B has both, but has heard of the first only when it restarts. Then A"
-        " fails, and B leads.",
+        "A leads and has acknowledged two records. B has both, but its high watermark covers only the first when it "
+        "restarts. Then A fails, and B leads.",
         ("B's log after its restart", "the second record"),
         fast_restart,
         ("high watermark",),

@@ -103,8 +103,8 @@ def test_a_copy_without_the_leader_epochs_that_its_batches_carry_is_damaged(
         checkpoint.write_text("0\n0\n" if stands == "file of no epochs" else "")
     what = {
         "nothing": "is missing",
-        "pipe": "is no regular file, and was not read,",
-        "directory": "is no regular file, and was not read,",
+        "pipe": "is not a regular file and was not read,",
+        "directory": "is not a regular file and was not read,",
     }
     sound, lacking = damages(roots)
     assert sound == "None"
