@@ -26,7 +26,6 @@ from replication.controller.cluster_state import ClusterState
 from replication.controller.decision import Decision
 from replication.controller.elections import (
     ElectionAnswer,
-    ElectionType,
     balance_leaders,
     elect_leaders,
     elect_uncleanly,
@@ -46,6 +45,7 @@ from replication.metadata.records import MetadataRecord, RegisterBrokerRecord
 from replication.protocol.error_code import ErrorCode
 from replication.protocol.messages.broker_heartbeat import BrokerHeartbeatRequest
 from replication.protocol.messages.broker_registration import BrokerRegistrationRequest
+from replication.protocol.messages.elect_leaders import ElectionType
 
 T = TypeVar("T")
 

@@ -22,9 +22,9 @@ from replication.controller.classic.selectors import Selector
 from replication.controller.classic.settings import ClassicSettings
 from replication.controller.classic.store.cluster_store import ClusterStore
 from replication.controller.classic.store.watches import Watches
-from replication.controller.elections import ElectionType
 from replication.controller.refusal import Refusal
 from replication.protocol.error_code import ErrorCode
+from replication.protocol.messages.elect_leaders import ElectionType
 
 
 class Term:

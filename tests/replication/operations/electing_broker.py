@@ -62,7 +62,7 @@ def _read(asked: Asked) -> ElectLeadersRequest:
     payload = asked.payload
     topics = payload.topic_partitions
     return ElectLeadersRequest(
-        election_type=payload.election_type if asked.version else elect_leaders.PREFERRED,
+        election_type=payload.election_type if asked.version else elect_leaders.ElectionType.PREFERRED,
         partitions=None
         if topics is None
         else tuple(TopicPartition(each.topic, number) for each in topics for number in each.partitions),
