@@ -4,12 +4,13 @@ Their key and their value begin with an int16, the version of what follows.
 """
 
 from dataclasses import dataclass
-from struct import Struct, error
+from struct import Struct
 from typing import Annotated, Final, NamedTuple, TypeVar
 from uuid import UUID
 
 from epoch import UNDEFINED_EPOCH
 from replication.codec.codec import Since, Tag, Until, codec_of
+from replication.codec.errors import CODEC_ERRORS
 from replication.codec.fields import Int32, Int64, String, Uuid
 
 T = TypeVar("T")
@@ -62,5 +63,5 @@ def _read(kind: type[T], versions: int, data: bytes | None) -> T | None:
         if not 0 <= version < versions:
             return None
         return codec_of(kind, version, flexible=version >= _FIRST_FLEXIBLE).read(data, _VERSION.size)[0]
-    except (error, IndexError, OverflowError, ValueError):
+    except CODEC_ERRORS:
         return None
