@@ -9,17 +9,16 @@ from typing import Final, Self
 
 from epoch import EpochHistory
 from epoch.filesystem import REAL, FileSystem
-from logstore import Log, LogConfig, TopicPartition
+from logstore import Log, LogConfig
 from logstore.file_name import FileKind, parse_file_name
 from logstore.log.isolation import Isolation
 from replication.fetcher.decisions.log_state import LogState
 from replication.metadata.batches import MetadataBatch
 from replication.metadata.metadata_log import read_metadata
 from replication.metadata.snapshot import MetadataSnapshot
+from replication.metadata_partition import METADATA_PARTITION
 from replication.protocol.messages.fetch import SnapshotId
 from replication.quorum.fetched_snapshot import PARTIAL_SUFFIX, FetchedSnapshot
-
-METADATA_PARTITION: Final = TopicPartition("__cluster_metadata", 0)
 
 _CONFIG: Final = LogConfig(retention_ms=-1, max_message_bytes=8 << 20)
 """Only snapshots replace records. Kafka: MetadataLogConfig, KafkaRaftClient.MAX_BATCH_SIZE_BYTES."""
