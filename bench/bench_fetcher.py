@@ -29,7 +29,7 @@ from replication.protocol.messages import fetch, offset_for_leader_epoch
 from replication.protocol.messages.api_versions import ApiVersions
 from replication.protocol.messages.fetch import FetchRequest
 from replication.protocol.messages.offset_for_leader_epoch import OffsetForLeaderEpochRequest
-from replication.protocol.wire.schema import response_classes, write
+from replication.protocol.wire.kio_messages import response_classes, write
 
 BUILD = Path(__file__).parent.parent / "build/bench/fetcher"
 TOPIC_ID = UUID(int=7)

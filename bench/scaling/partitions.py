@@ -22,7 +22,7 @@ from logstore.files.partition_metadata import PARTITION_METADATA_NAME, Partition
 from replication.metadata.framing import decode, encode
 from replication.metadata.image import ClusterImage
 from replication.protocol.messages.fetch import FetchRequest
-from replication.protocol.wire.schema import write
+from replication.protocol.wire.kio_messages import write
 
 SCALES: Final = (1, 10, 100, 1_000, 10_000, 100_000)
 QUICK: Final = (1, 30)

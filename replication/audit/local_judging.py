@@ -22,9 +22,10 @@ from replication.audit.examination.examination import Examination, examine
 from replication.audit.judgement.judgement import judge
 from replication.audit.judgement.verdict import PartitionVerdict
 from replication.audit.replica_finding import ReplicaFinding
-from replication.audit.snapshots.assigned_copies import METADATA_PARTITION, assigned_copies
+from replication.audit.snapshots.assigned_copies import assigned_copies
 from replication.audit.snapshots.missing_copies import Expectations, missing_copies
 from replication.errors import PartitionVanishedError, TopicIdsDifferError
+from replication.metadata_partition import METADATA_PARTITION
 from replication.planning import Replica
 from replication.planning.failures import PARTITION_ERRORS, OnError, stop
 from replication.planning.replica import ensure_same_topic, held_by_several, holding

@@ -1,4 +1,4 @@
-"""A broker's registration and heartbeats, and what it does with its partitions."""
+"""What a broker is, and its life from registration to controlled shutdown; it follows no partitions (KIP-631)."""
 
 from replication.broker.broker_identity import BrokerIdentity
 from replication.broker.broker_settings import BrokerSettings

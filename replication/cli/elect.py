@@ -206,10 +206,9 @@ def _hold(
     json: bool,
 ) -> bool:
     """Hold the elections, report them, and return whether any failed."""
-    from replication.controller.elections import ElectionType
     from replication.operations.election_report import ElectionReport
     from replication.operations.leader_election import bootstrap_addresses, hold_elections
-    from replication.protocol.messages.elect_leaders import ElectLeadersRequest
+    from replication.protocol.messages.elect_leaders import ElectionType, ElectLeadersRequest
 
     kind = ElectionType[election_type]
     request = ElectLeadersRequest(election_type=kind, partitions=partitions, timeout_ms=client.api_timeout_ms)

@@ -6,7 +6,6 @@ from logstore import TopicPartition
 from replication.cli.client_properties import ClientProperties
 from replication.cli.comparison import Failures, tell_of_damage
 from replication.cli.output import complain, print_json, print_table
-from replication.controller.elections import ElectionType
 from replication.operations.cluster_reader import read_cluster
 from replication.operations.described_state import described_state
 from replication.operations.election_forecast import ElectionForecast, forecast
@@ -14,6 +13,7 @@ from replication.operations.election_losses import ElectionLosses, ensure_of_clu
 from replication.operations.leader_election import bootstrap_addresses
 from replication.planning import Standing
 from replication.protocol.client.cluster_client import ClusterClient
+from replication.protocol.messages.elect_leaders import ElectionType
 
 
 def foresee(

@@ -325,6 +325,8 @@ Int32 = Annotated[int, _number("i")]
 Int64 = Annotated[int, _number("q")]
 Float64 = Annotated[float, _number("d")]
 Uuid = Annotated[UUID, _UUID]
+NO_ID: Final = UUID(int=0)
+"""Stands for no id (Kafka: Uuid.ZERO_UUID)."""
 String = Annotated[str, _STRING]
 OptionalString = Annotated[str | None, _OPTIONAL_STRING]
 OptionalLegacyString = Annotated[str | None, _string(_SHORT, optional=True)]

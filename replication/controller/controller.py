@@ -26,7 +26,6 @@ from replication.controller.cluster_state import ClusterState
 from replication.controller.decision import Decision
 from replication.controller.elections import (
     ElectionAnswer,
-    ElectionType,
     balance_leaders,
     elect_leaders,
     elect_uncleanly,
@@ -46,6 +45,7 @@ from replication.metadata.records import MetadataRecord, RegisterBrokerRecord
 from replication.protocol.error_code import ErrorCode
 from replication.protocol.messages.broker_heartbeat import BrokerHeartbeatRequest
 from replication.protocol.messages.broker_registration import BrokerRegistrationRequest
+from replication.protocol.messages.elect_leaders import ElectionType
 
 T = TypeVar("T")
 
@@ -165,9 +165,9 @@ class Controller:
             message = f"No register broker record offset for broker {request.broker_id}"
             raise Refusal(ErrorCode.STALE_BROKER_EPOCH, message)
         broker = registered(self.cluster, request.broker_id, request.broker_epoch)
-        wish = HeartbeatIntent(request.want_fence, request.want_shut_down, request.current_metadata_offset)
+        intent = HeartbeatIntent(request.want_fence, request.want_shut_down, request.current_metadata_offset)
         leads = self.cluster.index.leads
-        state = self.heartbeats.next_state(broker.id, wish, registration_offset, lambda: leads(broker.id))
+        state = self.heartbeats.next_state(broker.id, intent, registration_offset, lambda: leads(broker.id))
         records = self._records_of(broker, state)
         if self.cluster.rules.directories:
             records += broker_changes.lose_directories(self.cluster, broker, set(request.offline_log_dirs))
@@ -175,7 +175,7 @@ class Controller:
         self.heartbeats.touch(broker.id, fenced=state.fenced, metadata_offset=request.current_metadata_offset)
         answer = HeartbeatAnswer(
             broker_id=broker.id,
-            is_caught_up=wish.is_caught_up(registration_offset),
+            is_caught_up=intent.is_caught_up(registration_offset),
             is_fenced=state.fenced,
             should_shut_down=state.should_shut_down,
             in_controlled_shutdown=state.in_controlled_shutdown,

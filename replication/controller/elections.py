@@ -1,7 +1,6 @@
 """Elections that are asked for, and those that the controller holds on its own (Kafka: ElectLeaders, KIP-460)."""
 
 from collections.abc import Iterable, Mapping
-from enum import IntEnum
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
@@ -12,17 +11,11 @@ from replication.controller.imbalance import imbalanced
 from replication.controller.leadership import change_of
 from replication.controller.partition_change import Election
 from replication.metadata.records import MetadataRecord
-from replication.protocol.error_code import ErrorCode
+from replication.protocol.error_code import ErrorCode, message_of
+from replication.protocol.messages.elect_leaders import ElectionType
 
 ELECTIONS_PER_PASS: Final = 1000
 """So that no batch of records becomes too large; what is left over comes in the next pass."""
-
-
-class ElectionType(IntEnum):
-    """Which elections can be asked for, with their values in ElectLeaders."""
-
-    PREFERRED = 0
-    UNCLEAN = 1
 
 
 class ElectionAnswer(NamedTuple):
@@ -36,16 +29,10 @@ class ElectionAnswer(NamedTuple):
 _ELECTIONS: Final[Mapping[ElectionType, Election]] = MappingProxyType(
     {ElectionType.PREFERRED: Election.PREFERRED, ElectionType.UNCLEAN: Election.UNCLEAN}
 )
-_NOT_AVAILABLE: Final[Mapping[ElectionType, tuple[ErrorCode, str]]] = MappingProxyType(
+_NOT_AVAILABLE: Final[Mapping[ElectionType, ErrorCode]] = MappingProxyType(
     {
-        ElectionType.PREFERRED: (
-            ErrorCode.PREFERRED_LEADER_NOT_AVAILABLE,
-            "The preferred leader was not available.",
-        ),
-        ElectionType.UNCLEAN: (
-            ErrorCode.ELIGIBLE_LEADERS_NOT_AVAILABLE,
-            "Eligible topic partition leaders are not available.",
-        ),
+        ElectionType.PREFERRED: ErrorCode.PREFERRED_LEADER_NOT_AVAILABLE,
+        ElectionType.UNCLEAN: ErrorCode.ELIGIBLE_LEADERS_NOT_AVAILABLE,
     }
 )
 
@@ -108,6 +95,7 @@ def _elect_leader(
         return ElectionAnswer(asked, ErrorCode.ELECTION_NOT_NEEDED, message)
     record = change_of(cluster, topic, asked.partition, election=_ELECTIONS[election_type])
     if record is None:
-        return ElectionAnswer(asked, *_NOT_AVAILABLE[election_type])
+        error = _NOT_AVAILABLE[election_type]
+        return ElectionAnswer(asked, error, message_of(error))
     records.append(record)
     return ElectionAnswer(asked, ErrorCode.NONE)

@@ -1,6 +1,6 @@
 """What changes in a partition: its ISR, its leader, its replicas (Kafka: PartitionChangeBuilder).
 
-`partition_change` takes a partition as it is and what is wished for, and returns the fields that change. It holds the
+`partition_change` takes a partition as it is and the target, and returns the fields that change. It holds the
 rules of elections and of reassignments that complete, and nothing else decides about leaders.
 """
 
@@ -47,7 +47,7 @@ class ChangedFields(TypedDict, total=False):
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """What is wished for; None leaves it as it is."""
+    """What is to be reached; None leaves it as it is."""
 
     isr: ReplicaIds | None = None
     replicas: ReplicaIds | None = None
@@ -264,9 +264,9 @@ class _Change:
             self.changed["directories"] = directories
 
     def _write_recovery_state(self) -> None:
-        wished = self.target.leader_recovery_state
-        if wished is not None and wished != self.partition.leader_recovery_state:
-            self.changed["leader_recovery_state"] = wished
+        target_state = self.target.leader_recovery_state
+        if target_state is not None and target_state != self.partition.leader_recovery_state:
+            self.changed["leader_recovery_state"] = target_state
 
 
 def without(replicas: ReplicaIds, left_out: Collection[int]) -> ReplicaIds:

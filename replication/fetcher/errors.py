@@ -38,8 +38,8 @@ class OtherPartitionError(ReplicationError, ValueError):
         )
 
 
-class UnknownTopicError(ReplicationError, LookupError):
-    """The cluster has no such topic or partition."""
+class UnknownTopicOrPartitionError(ReplicationError, LookupError):
+    """The cluster has no such topic or partition (Kafka: UnknownTopicOrPartitionException)."""
 
     def __init__(self, partition: TopicPartition, bootstrap: str) -> None:
         """Name the brokers that were asked."""

@@ -13,7 +13,7 @@ from replication.fetcher.decisions.actions import Append
 from replication.fetcher.decisions.fetch_rules import FetchRules
 from replication.fetcher.decisions.fetch_state import FetchState, Phase
 from replication.fetcher.decisions.fetch_state_machine import (
-    EpochQuestion,
+    EndOffsetQuestion,
     FetchQuestion,
     LeaderOffsets,
     OffsetsQuestion,
@@ -161,7 +161,7 @@ class Fetcher:
             if followed is None:
                 continue
             match self._question(partition, followed, now):
-                case EpochQuestion(epoch):
+                case EndOffsetQuestion(epoch):
                     epochs[partition] = (followed.state, epoch)
                 case OffsetsQuestion():
                     offsets[partition] = followed.state
@@ -318,7 +318,7 @@ class Fetcher:
 
     def _question(
         self, partition: TopicPartition, followed: FollowedPartition, now: int
-    ) -> EpochQuestion | OffsetsQuestion | FetchQuestion | None:
+    ) -> EndOffsetQuestion | OffsetsQuestion | FetchQuestion | None:
         """Return what to ask about a partition now, after doing what needs no asking; None: nothing."""
         while followed.state.is_ready(now):
             question = ask(followed.state, self.rules, followed.log.state())

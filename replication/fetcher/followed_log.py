@@ -21,8 +21,8 @@ from logstore.append.append_info import NOTHING_APPENDED
 from logstore.batch.batches import read_batch
 from logstore.batch.layout import LENGTH_AT, LOG_OVERHEAD
 from logstore.errors import LogStoreError
-from replication.fetcher.decisions.actions import Append, StartAfresh, TruncateTo
-from replication.fetcher.decisions.log_state import LogState
+from replication.fetcher.decisions.actions import Append, StartAfresh, Truncate
+from replication.fetcher.decisions.followed_log_state import FollowedLogState
 from replication.fetcher.errors import EarlyRecordsError, RefusedRecordsError
 from replication.fetcher.fetch_observer import Cut, FetchObserver
 from replication.fetcher.fetched_batches import (
@@ -68,18 +68,18 @@ class FollowedLog:
         self._overlap: int | None = None
         """Where an answer began, below the log's end."""
 
-    def state(self) -> LogState:
+    def state(self) -> FollowedLogState:
         """Return where the log stands now."""
         log = self.log
-        return LogState(log.log_start_offset, log.log_end_offset, log.high_watermark, log.epochs.history)
+        return FollowedLogState(log.log_start_offset, log.log_end_offset, log.high_watermark, log.epochs.history)
 
-    def cut(self, action: TruncateTo | StartAfresh, leader_epoch: int) -> None:
+    def cut(self, action: Truncate | StartAfresh, leader_epoch: int) -> None:
         """Truncate, and tell the observer before and after where records go.
 
         Where the offset lies within a batch, all of that goes: the log ends below the offset then, and not with a hole,
         as Kafka's does. Raises OSError and LogStoreError, and what the observer raises, with nothing cut then.
         """
-        if isinstance(action, TruncateTo):
+        if isinstance(action, Truncate):
             if action.offset >= self.log.log_end_offset:
                 self.log.truncate_to(action.offset)
                 return
@@ -223,14 +223,14 @@ class FollowedLog:
         if overlap == first_offset:
             reason = f"in the leader's log a batch at offset {first_offset:,} continues beyond this log's end"
             starts_afresh = first_offset <= self.log.log_start_offset
-            self.cut((StartAfresh if starts_afresh else TruncateTo)(first_offset, reason), leader_epoch)
+            self.cut((StartAfresh if starts_afresh else Truncate)(first_offset, reason), leader_epoch)
 
     def _refuse_torn(self, records: bytes | memoryview) -> None:
         length = int.from_bytes(records[LENGTH_AT:LOG_OVERHEAD], "big", signed=True)
         fault = f"it begins with a batch of {length:,} bytes, of which only {len(records):,} came"
         raise RefusedRecordsError(self.partition, fault)
 
-    def _cut(self, action: TruncateTo | StartAfresh, leader_epoch: int) -> Cut:
+    def _cut(self, action: Truncate | StartAfresh, leader_epoch: int) -> Cut:
         log = self.log
         return Cut(
             self.partition,

@@ -9,7 +9,12 @@ from logstore import Log, TopicPartition
 from logstore.files.partition_metadata import PARTITION_METADATA_NAME, PartitionMetadata
 from replication.clock import monotonic_ms
 from replication.fetcher.decisions.fetch_state import FetchState, Phase
-from replication.fetcher.errors import FollowingFailedError, NotCaughtUpError, OtherPartitionError, UnknownTopicError
+from replication.fetcher.errors import (
+    FollowingFailedError,
+    NotCaughtUpError,
+    OtherPartitionError,
+    UnknownTopicOrPartitionError,
+)
 from replication.fetcher.fetch_observer import FetchObserver
 from replication.fetcher.fetcher_manager import FetcherManager
 from replication.fetcher.fetcher_settings import FetcherSettings
@@ -86,9 +91,9 @@ class Follower(OwnedByProcess):
     def start(self) -> None:
         """Find the leaders and begin to follow; `with` calls this. Writes the topics' ids to partition.metadata.
 
-        Raises UnknownTopicError, KafkaError if brokers refuse permanently, the errors of `ClusterClient.metadata`
-        if no broker answers, and OSError if an id cannot be written; InheritedError in a forked
-        process.
+        Raises UnknownTopicOrPartitionError, KafkaError if brokers refuse permanently, the errors of
+        `ClusterClient.metadata` if no broker answers, and OSError if an id cannot be written; InheritedError in a
+        forked process.
         """
         self._ensure_own()
         metadata = self._tracker.refresh()
@@ -98,7 +103,7 @@ class Follower(OwnedByProcess):
             self._stop_request.wait(_TRY_SECONDS)
             metadata = self._tracker.refresh()
         for partition in self._missing():
-            raise UnknownTopicError(partition, self._bootstrap)
+            raise UnknownTopicOrPartitionError(partition, self._bootstrap)
         for partition, problem in self._tracker.problems.items():
             if isinstance(problem, Unknown) and not problem.error.retriable:
                 raise_for(problem.error, str(partition))

@@ -1,6 +1,5 @@
 """Control records of metadata logs and snapshots, to messages and back."""
 
-import struct
 from struct import Struct
 from typing import Final
 
@@ -8,6 +7,8 @@ from logstore.batch.control import ControlRecord, ControlType
 from logstore.batch.record import Record
 from logstore.errors import CorruptControlRecordError
 from replication.codec.codec import codec_of
+from replication.codec.errors import CODEC_ERRORS
+from replication.codec.read_whole import read_whole
 from replication.metadata.errors import InvalidMetadataRecordError
 from replication.metadata.records.control import (
     ControlMessage,
@@ -45,14 +46,9 @@ def decode_control(record: Record) -> ControlMessage | None:
     if kind is None or not 0 <= version <= (_LATEST_LEADER_CHANGE if kind is LeaderChange else 0):
         return None
     try:
-        message, end = codec_of(kind, version).read(value, 0)
-    except (IndexError, ValueError, struct.error) as error:
+        return read_whole(codec_of(kind, version), value)
+    except CODEC_ERRORS as error:
         raise InvalidMetadataRecordError(f"a {kind.__name__} cannot be read: {error}", offset=record.offset) from error
-    if end != len(value):
-        raise InvalidMetadataRecordError(
-            f"a {kind.__name__} ends after {end:,} of {len(value):,} bytes", offset=record.offset
-        )
-    return message
 
 
 def encode_control(message: ControlMessage, timestamp: int) -> Record:

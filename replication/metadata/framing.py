@@ -3,12 +3,13 @@
 Three unsigned varints come first: the version of this framing, which is 1, the record's API key and its version.
 """
 
-import struct
 from functools import cache
 from typing import Final, NamedTuple
 
 from replication.codec.codec import codec_of
+from replication.codec.errors import CODEC_ERRORS, UNFIT_ERRORS
 from replication.codec.fields import read_uvarint, write_uvarint
+from replication.codec.read_whole import read_whole
 from replication.metadata.errors import InvalidMetadataRecordError, UnknownMetadataRecordError
 from replication.metadata.metadata_version import LATEST_METADATA_VERSION, record_version
 from replication.metadata.records import RECORD_TYPES, MetadataRecord
@@ -41,7 +42,7 @@ def encode_version(record: MetadataRecord, version: int) -> bytes:
     out = bytearray(_frame(kind.API_KEY, version))
     try:
         codec_of(kind, version).write(out, record)
-    except (struct.error, ValueError, TypeError, AttributeError, OverflowError) as error:
+    except UNFIT_ERRORS as error:
         raise InvalidMetadataRecordError(
             f"{kind.type_name()} cannot be written in version {version}: {error}",
             advice="its message: " + repr(record),
@@ -79,7 +80,7 @@ def read_frame(value: bytes) -> Frame:
         frame_version, position = read_uvarint(value, 0)
         api_key, position = read_uvarint(value, position)
         version, position = read_uvarint(value, position)
-    except (IndexError, ValueError) as error:
+    except CODEC_ERRORS as error:
         raise InvalidMetadataRecordError(
             f"not a metadata record: {error}", advice="the value must begin with a frame version, type and version"
         ) from error
@@ -95,16 +96,11 @@ def read_frame(value: bytes) -> Frame:
 
 def _decode_fields(value: bytes, frame: Frame, kind: type[MetadataRecord]) -> MetadataRecord:
     try:
-        record, end = codec_of(kind, frame.version).read(value, frame.position)
-    except (IndexError, ValueError, struct.error) as error:
+        return read_whole(codec_of(kind, frame.version), value, frame.position)
+    except CODEC_ERRORS as error:
         raise InvalidMetadataRecordError(
             f"{kind.type_name()} in version {frame.version} cannot be read: {error}"
         ) from error
-    if end != len(value):
-        raise InvalidMetadataRecordError(
-            f"{kind.type_name()} in version {frame.version} ends after {end:,} of {len(value):,} bytes"
-        )
-    return record
 
 
 @cache

@@ -6,6 +6,7 @@ from enum import IntEnum
 from typing import Self
 from uuid import UUID
 
+from replication.codec.fields import NO_ID
 from replication.metadata.metadata_version import LATEST_METADATA_VERSION, MetadataVersion
 from replication.metadata.records import (
     MIGRATING_DIRECTORY,
@@ -110,9 +111,7 @@ class PartitionRegistration:
         """Return the state after the eligible leader replicas were forgotten: the same where there were none."""
         if not self.elr and not self.last_known_elr:
             return self
-        nobody = PartitionChangeRecord(
-            partition_id=0, topic_id=MIGRATING_DIRECTORY, eligible_leader_replicas=(), last_known_elr=()
-        )
+        nobody = PartitionChangeRecord(partition_id=0, topic_id=NO_ID, eligible_leader_replicas=(), last_known_elr=())
         return self.changed(nobody)
 
     def record(

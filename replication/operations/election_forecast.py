@@ -6,10 +6,11 @@ from typing import Any
 
 from logstore import TopicPartition
 from replication.controller.cluster_state import ClusterState
-from replication.controller.elections import ElectionAnswer, ElectionType, elect_leaders
+from replication.controller.elections import ElectionAnswer, elect_leaders
 from replication.controller.partition_index import PartitionKey
 from replication.metadata.records import NO_LEADER, NO_LEADER_CHANGE, PartitionChangeRecord
 from replication.protocol.error_code import ErrorCode
+from replication.protocol.messages.elect_leaders import ElectionType
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

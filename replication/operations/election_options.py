@@ -10,7 +10,7 @@ from replication.operations.tool_error import ToolError
 from replication.operations.tool_options import ToolOptions
 
 if TYPE_CHECKING:
-    from replication.controller.elections import ElectionType
+    from replication.protocol.messages.elect_leaders import ElectionType
 
 BOOTSTRAP: Final = "bootstrap-server"
 OUR_BOOTSTRAP: Final = "bootstrap"
@@ -102,7 +102,7 @@ def _refuse_unclear_choice(options: ToolOptions) -> None:
 
 
 def _election_type(text: str) -> "ElectionType":
-    from replication.controller.elections import ElectionType  # noqa: PLC0415 - slow to load, and the help does without
+    from replication.protocol.messages.elect_leaders import ElectionType  # noqa: PLC0415 - slow, and not for help
 
     known = {each.name: each for each in ElectionType}
     if text.upper() not in known:

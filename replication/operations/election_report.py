@@ -5,10 +5,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from logstore import TopicPartition
-from replication.controller.elections import ElectionType
 from replication.operations.error_text import error_text
 from replication.protocol.error_code import ErrorCode
-from replication.protocol.messages.elect_leaders import ElectionResult
+from replication.protocol.messages.elect_leaders import ElectionResult, ElectionType
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,8 @@
 """The error codes of Kafka's answers, with the numbers and names of Kafka 4.4 (Kafka: Errors)."""
 
+from collections.abc import Mapping
 from enum import IntEnum
+from types import MappingProxyType
 from typing import Final, Self
 
 _RETRIABLE: Final = True
@@ -173,3 +175,25 @@ def code_of(number: int) -> ErrorCode:
     Each partition of each answer needs one: this takes a fraction of the time that `ErrorCode(number)` does.
     """
     return _CODES[number]
+
+
+_MESSAGES: Final[Mapping[ErrorCode, str]] = MappingProxyType(
+    {
+        ErrorCode.UNKNOWN_SERVER_ERROR: "The server experienced an unexpected error when processing the request.",
+        ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: "This server does not host this topic-partition.",
+        ErrorCode.LEADER_NOT_AVAILABLE: (
+            "There is no leader for this topic-partition as we are in the middle of a leadership election."
+        ),
+        ErrorCode.REQUEST_TIMED_OUT: "The request timed out.",
+        ErrorCode.CLUSTER_AUTHORIZATION_FAILED: "Cluster authorization failed.",
+        ErrorCode.NOT_CONTROLLER: "This is not the correct controller for this cluster.",
+        ErrorCode.PREFERRED_LEADER_NOT_AVAILABLE: "The preferred leader was not available.",
+        ErrorCode.ELIGIBLE_LEADERS_NOT_AVAILABLE: "Eligible topic partition leaders are not available.",
+    }
+)
+"""Of the errors that elections end with."""
+
+
+def message_of(code: ErrorCode) -> str | None:
+    """Return what Kafka says of an error where it says nothing closer (Kafka: Errors.message); None where not known."""
+    return _MESSAGES.get(code)

@@ -19,12 +19,13 @@ from replication.metadata.errors import DamagedMetadataError, InvalidReplayError
 from replication.metadata.image import ClusterImage
 from replication.metadata.image_publisher import ImagePublisher, PublishedImage
 from replication.metadata.loading import load_snapshot
+from replication.metadata_partition import METADATA_PARTITION
 from replication.protocol.errors import MalformedResponseError, raise_for
 from replication.protocol.messages.fetch import FetchPartition, FetchRequest, FetchResponse, SnapshotId
 from replication.protocol.messages.fetch_snapshot import FetchSnapshotRequest, FetchSnapshotResponse
 from replication.quorum.fetched_snapshot import FetchedSnapshot
 from replication.quorum.following import QUORUM_RULES, OtherLeader, after_answer, other_leader
-from replication.quorum.local_metadata import METADATA_PARTITION, LocalMetadata
+from replication.quorum.local_metadata import LocalMetadata
 
 METADATA_TOPIC_ID: Final = UUID(int=1)
 """In each cluster (Kafka: Uuid.METADATA_TOPIC_ID)."""

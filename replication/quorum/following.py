@@ -13,7 +13,7 @@ from replication.fetcher.decisions.actions import Append
 from replication.fetcher.decisions.fetch_rules import REPLICA_RULES, FetchRules
 from replication.fetcher.decisions.fetch_state import FetchState
 from replication.fetcher.decisions.fetch_state_machine import Step, after_fetch
-from replication.fetcher.decisions.log_state import LogState
+from replication.fetcher.decisions.followed_log_state import FollowedLogState
 from replication.protocol.addresses import Address
 from replication.protocol.error_code import ErrorCode
 from replication.protocol.errors import MalformedResponseError, error_for
@@ -49,7 +49,7 @@ def other_leader(fetched: FetchedPartition, leaders: Mapping[int, Address]) -> O
     return None
 
 
-def after_answer(state: FetchState, log: LogState, fetched: FetchedPartition) -> Step | SnapshotId:
+def after_answer(state: FetchState, log: FollowedLogState, fetched: FetchedPartition) -> Step | SnapshotId:
     """Take the leader's answer: what to do to the log, or which snapshot to fetch in its place.
 
     Raises MalformedResponseError for what would lead nowhere, however often it is fetched; MetadataDivergedError where
@@ -70,7 +70,7 @@ def after_answer(state: FetchState, log: LogState, fetched: FetchedPartition) ->
     return after_fetch(state, QUORUM_RULES, log, ErrorCode.NONE, answer, now=0)
 
 
-def _after_divergence(state: FetchState, log: LogState, told: EndOffset) -> Step:
+def _after_divergence(state: FetchState, log: FollowedLogState, told: EndOffset) -> Step:
     step = after_fetch(state, QUORUM_RULES, log, ErrorCode.NONE, told, now=0)
     end_offset = step.state.fetch_offset
     if end_offset < log.high_watermark:

@@ -9,17 +9,16 @@ from typing import Final, Self
 
 from epoch import EpochHistory
 from epoch.filesystem import REAL, FileSystem
-from logstore import Log, LogConfig, TopicPartition
+from logstore import Log, LogConfig
 from logstore.file_name import FileKind, parse_file_name
 from logstore.log.isolation import Isolation
-from replication.fetcher.decisions.log_state import LogState
+from replication.fetcher.decisions.followed_log_state import FollowedLogState
 from replication.metadata.batches import MetadataBatch
 from replication.metadata.metadata_log import read_metadata
 from replication.metadata.snapshot import MetadataSnapshot
+from replication.metadata_partition import METADATA_PARTITION
 from replication.protocol.messages.fetch import SnapshotId
 from replication.quorum.fetched_snapshot import PARTIAL_SUFFIX, FetchedSnapshot
-
-METADATA_PARTITION: Final = TopicPartition("__cluster_metadata", 0)
 
 _CONFIG: Final = LogConfig(retention_ms=-1, max_message_bytes=8 << 20)
 """Only snapshots replace records. Kafka: MetadataLogConfig, KafkaRaftClient.MAX_BATCH_SIZE_BYTES."""
@@ -77,14 +76,14 @@ class LocalMetadata:
             if self._temporary is not None:
                 self._temporary.cleanup()
 
-    def state(self) -> LogState:
+    def state(self) -> FollowedLogState:
         """Return where the log stands; the epoch of a snapshot that it goes on from is the first in its history."""
         log, history = self.log, self.log.epochs.history
         if self.snapshot is not None and 0 < self.snapshot.end_offset == log.log_start_offset:
             # Kafka: KafkaMetadataLog.lastFetchedEpoch.
             later = [entry for entry in history.entries if entry.epoch > self.snapshot.epoch]
             history = EpochHistory([(self.snapshot.epoch, self.snapshot.end_offset - 1), *later])
-        return LogState(log.log_start_offset, log.log_end_offset, log.high_watermark, history)
+        return FollowedLogState(log.log_start_offset, log.log_end_offset, log.high_watermark, history)
 
     def committed(self, start_offset: int) -> Iterator[MetadataBatch]:
         """Read the batches below the high watermark, from the one that holds an offset on. Raises MetadataError."""

@@ -75,7 +75,7 @@ TARGETS: Final[dict[str, tuple[str, ...]]] = {
     "replication/fetcher/decisions/fetch_state_machine.py": FOLLOWING,
     "replication/fetcher/leader_changes.py": FOLLOWING,
     "replication/fetcher/leader_doubts.py": (f"{FETCHER}/test_leader_doubts.py",),
-    "replication/fetcher/decisions/log_state.py": FOLLOWING,
+    "replication/fetcher/decisions/followed_log_state.py": FOLLOWING,
     "replication/fetcher/requests/open_fetch.py": (f"{FETCHER}/requests/test_open_fetch.py", *FOLLOWING),
     "replication/fetcher/requests/open_questions.py": (f"{FETCHER}/requests/test_open_questions.py", *FOLLOWING),
     "replication/fetcher/setbacks.py": FOLLOWING,

@@ -4,13 +4,13 @@ Their key and their value begin with an int16, the version of what follows.
 """
 
 from dataclasses import dataclass
-from struct import Struct, error
+from struct import Struct
 from typing import Annotated, Final, NamedTuple, TypeVar
-from uuid import UUID
 
 from epoch import UNDEFINED_EPOCH
 from replication.codec.codec import Since, Tag, Until, codec_of
-from replication.codec.fields import Int32, Int64, String, Uuid
+from replication.codec.errors import CODEC_ERRORS
+from replication.codec.fields import NO_ID, Int32, Int64, String, Uuid
 
 T = TypeVar("T")
 _VERSION: Final = Struct(">h")
@@ -18,7 +18,6 @@ _KEY_VERSIONS: Final = 2
 """Keys of later versions are of the groups themselves."""
 _VALUE_VERSIONS: Final = 5
 _FIRST_FLEXIBLE: Final = 4
-_NO_UUID: Final = UUID(int=0)
 
 
 class GroupPartition(NamedTuple):
@@ -41,7 +40,7 @@ class OffsetCommit:
     commit_timestamp: Int64 = -1
     """In milliseconds since 1970 UTC."""
     expire_timestamp: Annotated[Int64, Since(1), Until(1)] = -1
-    topic_id: Annotated[Uuid, Since(4), Tag(0)] = _NO_UUID
+    topic_id: Annotated[Uuid, Since(4), Tag(0)] = NO_ID
 
 
 def read_group_partition(key: bytes | None) -> GroupPartition | None:
@@ -62,5 +61,5 @@ def _read(kind: type[T], versions: int, data: bytes | None) -> T | None:
         if not 0 <= version < versions:
             return None
         return codec_of(kind, version, flexible=version >= _FIRST_FLEXIBLE).read(data, _VERSION.size)[0]
-    except (error, IndexError, OverflowError, ValueError):
+    except CODEC_ERRORS:
         return None

@@ -4,15 +4,13 @@ import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Final
 
 from epoch.errors import EpochError
 from logstore.errors import LogStoreError
 from logstore.topic_partition import TopicPartition
 from replication.errors import ReplicationError
 from replication.metadata.loading import LoadedImage, load_image
-
-METADATA_PARTITION: Final = TopicPartition("__cluster_metadata", 0)
+from replication.metadata_partition import METADATA_PARTITION
 
 Directory = AbstractContextManager[Path]
 """Where a copy of the metadata partition can be read, for as long as it is entered."""

@@ -17,7 +17,7 @@ from logstore.shown_text import shown
 from logstore.topic_partition import DirectoryMark, TopicPartition, is_partition_directory_name, parse_directory_name
 from replication.audit.copy_summary import SegmentExtent
 from replication.audit.snapshots.arguments import snapshots_in
-from replication.audit.snapshots.assigned_copies import METADATA_PARTITION, assigned_copies
+from replication.audit.snapshots.assigned_copies import assigned_copies
 from replication.audit.snapshots.storage import Files, Storage
 from replication.audit.snapshots.work import Copy
 from replication.errors import (
@@ -26,6 +26,7 @@ from replication.errors import (
     SameBrokerError,
     SnapshotNameError,
 )
+from replication.metadata_partition import METADATA_PARTITION
 from replication.planning.broker_roots import OwnedRoot, by_broker
 from replication.planning.replica import ensure_one_cluster
 

@@ -15,8 +15,9 @@ from replication.cli.dumping.log_reading import Damage, Gap, read_log
 from replication.cli.dumping.offset_range import OffsetRange
 from replication.cli.dumping.printer import Fields, Printer
 from replication.metadata.errors import MetadataError
+from replication.metadata_partition import METADATA_PARTITION
 
-METADATA_DIRECTORY_NAME: Final = "__cluster_metadata-0"
+METADATA_DIRECTORY_NAME: Final = str(METADATA_PARTITION)
 SMALL_LOG: Final = 4 << 20
 """Bytes of a log whose records plain Python prints before numba were loaded."""
 

@@ -123,7 +123,7 @@ class Heartbeats:
         return ControlState.FENCED if broker.fenced else ControlState.UNFENCED
 
     def next_state(
-        self, broker_id: int, wish: HeartbeatIntent, registration_offset: int, leads: Callable[[], bool]
+        self, broker_id: int, intent: HeartbeatIntent, registration_offset: int, leads: Callable[[], bool]
     ) -> ControlState:
         """Return the state that a heartbeat brings a broker into.
 
@@ -132,9 +132,9 @@ class Heartbeats:
         """
         match self.state(broker_id):
             case ControlState.FENCED:
-                return _next_of_fenced(wish, registration_offset)
+                return _next_of_fenced(intent, registration_offset)
             case ControlState.UNFENCED:
-                return _next_of_unfenced(wish, leads)
+                return _next_of_unfenced(intent, leads)
             case _:
                 may_go = not leads() and self._all_know(self._brokers[broker_id].shutdown_offset)
                 return ControlState.SHUTDOWN_NOW if may_go else ControlState.CONTROLLED_SHUTDOWN
@@ -149,16 +149,16 @@ class Heartbeats:
             raise NotRegisteredError(broker_id) from None
 
 
-def _next_of_fenced(wish: HeartbeatIntent, registration_offset: int) -> ControlState:
-    if wish.want_shut_down:
+def _next_of_fenced(intent: HeartbeatIntent, registration_offset: int) -> ControlState:
+    if intent.want_shut_down:
         return ControlState.SHUTDOWN_NOW
-    may_serve = wish.is_caught_up(registration_offset) and not wish.want_fence
+    may_serve = intent.is_caught_up(registration_offset) and not intent.want_fence
     return ControlState.UNFENCED if may_serve else ControlState.FENCED
 
 
-def _next_of_unfenced(wish: HeartbeatIntent, leads: Callable[[], bool]) -> ControlState:
-    if wish.want_fence:
-        return ControlState.SHUTDOWN_NOW if wish.want_shut_down else ControlState.FENCED
-    if not wish.want_shut_down:
+def _next_of_unfenced(intent: HeartbeatIntent, leads: Callable[[], bool]) -> ControlState:
+    if intent.want_fence:
+        return ControlState.SHUTDOWN_NOW if intent.want_shut_down else ControlState.FENCED
+    if not intent.want_shut_down:
         return ControlState.UNFENCED
     return ControlState.CONTROLLED_SHUTDOWN if leads() else ControlState.SHUTDOWN_NOW

@@ -28,9 +28,10 @@ from replication.controller.classic.store.cluster_store import ClusterStore
 from replication.controller.classic.store.coordination_store import CoordinationStore
 from replication.controller.classic.store.watches import Watches
 from replication.controller.classic.term import Term
-from replication.controller.elections import ElectionAnswer, ElectionType
+from replication.controller.elections import ElectionAnswer
 from replication.controller.refusal import Refusal
 from replication.protocol.error_code import ErrorCode
+from replication.protocol.messages.elect_leaders import ElectionType
 
 FIRST_BALANCE_MS: Final = 5000
 """After an election."""

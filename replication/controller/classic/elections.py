@@ -10,8 +10,9 @@ from replication.controller.classic.leader_and_isr import NO_LEADER
 from replication.controller.classic.machines.partition_machine import PartitionMachine
 from replication.controller.classic.partition_states import PartitionState
 from replication.controller.classic.selectors import Selector
-from replication.controller.elections import ElectionAnswer, ElectionType
+from replication.controller.elections import ElectionAnswer
 from replication.protocol.error_code import ErrorCode
+from replication.protocol.messages.elect_leaders import ElectionType
 
 
 class Trigger(Enum):

@@ -22,9 +22,9 @@ from replication.controller.classic.selectors import Selector
 from replication.controller.classic.settings import ClassicSettings
 from replication.controller.classic.store.cluster_store import ClusterStore
 from replication.controller.classic.store.watches import Watches
-from replication.controller.elections import ElectionType
 from replication.controller.refusal import Refusal
 from replication.protocol.error_code import ErrorCode
+from replication.protocol.messages.elect_leaders import ElectionType
 
 
 class Term:
@@ -257,31 +257,31 @@ class Term:
             raise Refusal(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "The partition does not exist.")
         if target is None and partition not in self.context.reassigning:
             raise Refusal(ErrorCode.NO_REASSIGNMENT_IN_PROGRESS)
-        wished = current.cancelled() if target is None else current.reassign_to(target)
-        self._check_reassignment(partition, wished, target)
+        assignment = current.cancelled() if target is None else current.reassign_to(target)
+        self._check_reassignment(partition, assignment, target)
         with suppress(MalformedNodeError):
             if not stored:  # What the store asked for before is not to be begun again by the next controller.
                 self._store.remove_reassignment(partition)
         self._store.state(partition, self._watches.reassigned_isr(partition))
-        self._drain(partition, wished)
+        self._drain(partition, assignment)
 
-    def _drain(self, partition: TopicPartition, wished: ReplicaAssignment) -> None:
-        for _ in self.reassignment.start(partition, wished):
+    def _drain(self, partition: TopicPartition, assignment: ReplicaAssignment) -> None:
+        for _ in self.reassignment.start(partition, assignment):
             pass
         self._after_reassignment(partition)
 
     def _check_reassignment(
-        self, partition: TopicPartition, wished: ReplicaAssignment, target: tuple[int, ...] | None
+        self, partition: TopicPartition, assignment: ReplicaAssignment, target: tuple[int, ...] | None
     ) -> None:
         invalid = ErrorCode.INVALID_REPLICA_ASSIGNMENT
         if target is not None and (not target or len(set(target)) < len(target)):
             raise Refusal(invalid, f"Replicas must be non-empty and distinct, not {list(target)}.")
-        unknown = [each for each in wished.adding if each not in self.context.broker_epochs]
+        unknown = [each for each in assignment.adding if each not in self.context.broker_epochs]
         if target is not None and unknown:
             raise Refusal(invalid, f"Replica assignment has brokers that are not alive: {unknown}.")
         self.reassignment.refresh(partition)
-        if not self.reassignment.can_start(partition, wished):
-            raise Refusal(invalid, f"None of the replicas {list(wished.replicas)} is alive and in sync.")
+        if not self.reassignment.can_start(partition, assignment):
+            raise Refusal(invalid, f"None of the replicas {list(assignment.replicas)} is alive and in sync.")
 
     def resume_reassignments(self, concerns: Callable[[ReplicaAssignment], bool]) -> None:
         """Go on with moves that may have waited for what happened."""

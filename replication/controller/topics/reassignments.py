@@ -11,7 +11,7 @@ from replication.controller.leadership import change_of
 from replication.controller.partition_change import Election
 from replication.controller.refusal import Refusal
 from replication.controller.topics.assignment import check_assignment
-from replication.controller.topics.reassignment import Reversal, cancel_target, start_target
+from replication.controller.topics.reassignment_target import Reversal, cancel_target, start_target
 from replication.metadata.partition import PartitionRegistration
 from replication.metadata.records import MetadataRecord, PartitionChangeRecord
 from replication.metadata.topics import Topic

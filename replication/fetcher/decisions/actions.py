@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True, slots=True)
-class TruncateTo:
+class Truncate:
     """Let the log end at `offset`."""
 
     offset: int
@@ -28,4 +28,4 @@ class Append:
     log_start_offset: int
 
 
-Action = TruncateTo | StartAfresh | Append
+Action = Truncate | StartAfresh | Append

@@ -5,7 +5,7 @@ the log (Kafka: AbstractFetcherThread). One that follows runs them so:
 
     state = follow(rules, leader_epoch, log_state)
     match ask(state, rules, log_state):
-        case EpochQuestion(): ...   # OffsetForLeaderEpoch, then after_epoch_answer
+        case EndOffsetQuestion(): ...   # OffsetForLeaderEpoch, then after_epoch_answer
         case OffsetsQuestion(): ... # ListOffsets, then after_offsets
         case FetchQuestion(): ...   # Fetch, then after_fetch, and after_append where it says Append
         case Step(): ...            # nothing to ask: do its action, take its state
@@ -15,10 +15,10 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from epoch import UNDEFINED_EPOCH, EndOffset, TruncationProtocol, truncation_for
-from replication.fetcher.decisions.actions import Action, Append, StartAfresh, TruncateTo
+from replication.fetcher.decisions.actions import Action, Append, StartAfresh, Truncate
 from replication.fetcher.decisions.fetch_rules import FetchRules
 from replication.fetcher.decisions.fetch_state import FetchState, Phase
-from replication.fetcher.decisions.log_state import LogState
+from replication.fetcher.decisions.followed_log_state import FollowedLogState
 from replication.protocol.error_code import ErrorCode
 
 
@@ -30,7 +30,7 @@ class Step(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class EpochQuestion:
+class EndOffsetQuestion:
     """Where does `epoch` end in the leader's log? (OffsetForLeaderEpoch)."""
 
     epoch: int
@@ -56,7 +56,9 @@ class LeaderOffsets(NamedTuple):
     log_end_offset: int
 
 
-def follow(rules: FetchRules, leader_epoch: int, log: LogState, current: FetchState | None = None) -> FetchState:
+def follow(
+    rules: FetchRules, leader_epoch: int, log: FollowedLogState, current: FetchState | None = None
+) -> FetchState:
     """Begin to follow the leader of `leader_epoch`; a partition that follows it already goes on as it is.
 
     Kafka: AbstractFetcherThread.partitionFetchState.
@@ -68,7 +70,9 @@ def follow(rules: FetchRules, leader_epoch: int, log: LogState, current: FetchSt
     return FetchState(leader_epoch, log.fetch_offset, phase=Phase.TRUNCATING)
 
 
-def ask(state: FetchState, rules: FetchRules, log: LogState) -> EpochQuestion | OffsetsQuestion | FetchQuestion | Step:
+def ask(
+    state: FetchState, rules: FetchRules, log: FollowedLogState
+) -> EndOffsetQuestion | OffsetsQuestion | FetchQuestion | Step:
     """Decide what to ask the leader; a Step where the follower decides alone. Only for states that are ready."""
     if state.phase is Phase.FENCED:
         # Kafka waits to be told of the new leader; here the one followed may have been wrong, or nobody may tell.
@@ -80,11 +84,11 @@ def ask(state: FetchState, rules: FetchRules, log: LogState) -> EpochQuestion | 
     if rules.protocol is TruncationProtocol.HIGH_WATERMARK or not log.history:
         reason = "without leader epochs nothing tells which records above the high watermark the leader has"
         return _truncate(state, rules, log, min(log.high_watermark, log.log_end_offset), reason, complete=True)
-    return EpochQuestion(log.latest_epoch)
+    return EndOffsetQuestion(log.latest_epoch)
 
 
 def after_epoch_answer(
-    state: FetchState, rules: FetchRules, log: LogState, error: ErrorCode, answer: EndOffset, now: int
+    state: FetchState, rules: FetchRules, log: FollowedLogState, error: ErrorCode, answer: EndOffset, now: int
 ) -> Step:
     """Take where the leader says that the epoch ends which was asked for."""
     if error is not ErrorCode.NONE:
@@ -96,7 +100,7 @@ def after_epoch_answer(
 
 
 def after_offsets(
-    state: FetchState, rules: FetchRules, log: LogState, error: ErrorCode, leader: LeaderOffsets, now: int
+    state: FetchState, rules: FetchRules, log: FollowedLogState, error: ErrorCode, leader: LeaderOffsets, now: int
 ) -> Step:
     """Take where the leader's log starts and ends, after it refused the fetch offset (Kafka: fetchOffsetAndTruncate).
 
@@ -126,7 +130,7 @@ def after_offsets(
 
 
 def after_fetch(
-    state: FetchState, rules: FetchRules, log: LogState, error: ErrorCode, answer: Append | EndOffset, now: int
+    state: FetchState, rules: FetchRules, log: FollowedLogState, error: ErrorCode, answer: Append | EndOffset, now: int
 ) -> Step:
     """Take a fetch's answer: batches to append, or the epoch and offset from which the logs diverge (KIP-595).
 
@@ -145,7 +149,7 @@ def after_fetch(
     return _truncate_as_told(state, rules, log, answer)
 
 
-def after_append(state: FetchState, rules: FetchRules, log: LogState, answer: Append) -> FetchState:
+def after_append(state: FetchState, rules: FetchRules, log: FollowedLogState, answer: Append) -> FetchState:
     """Go on after the batches of an answer were appended; `log` is as they left it.
 
     A log that began where the leader said that its own starts lacks records where it starts earlier after all: a
@@ -156,7 +160,7 @@ def after_append(state: FetchState, rules: FetchRules, log: LogState, answer: Ap
     return replace(after, phase=Phase.LOCATING) if 0 <= answer.log_start_offset < state.began_at else after
 
 
-def after_cut(state: FetchState, log: LogState) -> FetchState:
+def after_cut(state: FetchState, log: FollowedLogState) -> FetchState:
     """Go on where the log ends after it was cut: within a batch nothing can be cut, so that may be earlier."""
     if log.log_end_offset >= state.fetch_offset:
         return state
@@ -183,7 +187,7 @@ def _after_error(state: FetchState, rules: FetchRules, error: ErrorCode, now: in
     return state.delayed(now + rules.back_off_ms, name)
 
 
-def _truncate_as_told(state: FetchState, rules: FetchRules, log: LogState, answer: EndOffset) -> Step:
+def _truncate_as_told(state: FetchState, rules: FetchRules, log: FollowedLogState, answer: EndOffset) -> Step:
     """Truncate as follows from an epoch and its end in the leader's log."""
     decision = truncation_for(answer, log.history, log.log_end_offset, log.high_watermark)
     # Most often nothing is cut, and nobody asks why.
@@ -202,7 +206,9 @@ def _what_was_told(state: FetchState, answer: EndOffset) -> str:
     return f"in the log of the leader of epoch {state.leader_epoch}: {known}"
 
 
-def _truncate(state: FetchState, rules: FetchRules, log: LogState, offset: int, reason: str, *, complete: bool) -> Step:
+def _truncate(
+    state: FetchState, rules: FetchRules, log: FollowedLogState, offset: int, reason: str, *, complete: bool
+) -> Step:
     """Truncate, then fetch; or ask again, where epochs do not agree yet and no fetch will find that out.
 
     How far the leader is ahead is then to be learnt again, if records go.
@@ -214,9 +220,9 @@ def _truncate(state: FetchState, rules: FetchRules, log: LogState, offset: int, 
         following = _fetching(state, rules, offset, left, lag)
     else:
         following = FetchState(state.leader_epoch, offset, phase=Phase.TRUNCATING, lag=lag, began_at=state.began_at)
-    return Step(following, TruncateTo(offset, reason))
+    return Step(following, Truncate(offset, reason))
 
 
-def _fetching(state: FetchState, rules: FetchRules, offset: int, log: LogState, lag: int | None) -> FetchState:
+def _fetching(state: FetchState, rules: FetchRules, offset: int, log: FollowedLogState, lag: int | None) -> FetchState:
     last_fetched_epoch = log.latest_epoch if rules.truncate_on_fetch else UNDEFINED_EPOCH
     return FetchState(state.leader_epoch, offset, last_fetched_epoch, lag=lag, began_at=state.began_at)

@@ -25,7 +25,7 @@ from replication.protocol.errors import (
 from replication.protocol.messages.api_versions import ApiVersions
 from replication.protocol.messages.request import Request
 from replication.protocol.wire.framing import FrameReader
-from replication.protocol.wire.schema import RequestPayload
+from replication.protocol.wire.kio_messages import RequestPayload
 
 AnswerT = TypeVar("AnswerT")
 

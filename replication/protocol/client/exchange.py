@@ -11,7 +11,7 @@ from replication.protocol.messages.apis import api_of
 from replication.protocol.messages.request import Request
 from replication.protocol.wire.framing import framed
 from replication.protocol.wire.headers import RequestHeader, read_response_header, write_request_header
-from replication.protocol.wire.schema import RequestPayload
+from replication.protocol.wire.kio_messages import RequestPayload
 
 _MAX_CORRELATION_ID: Final = 0x7FFFFFFF
 

@@ -12,7 +12,7 @@ from replication.protocol.errors import AuthenticationFailedError, raise_for
 from replication.protocol.messages import api_versions
 from replication.protocol.messages.api_versions import ApiVersions, ApiVersionsRequest, ApiVersionsResponse
 from replication.protocol.messages.request import Request
-from replication.protocol.wire.schema import RequestPayload, request_classes
+from replication.protocol.wire.kio_messages import RequestPayload, request_classes
 
 _SASL_HANDSHAKE: Final = 17
 _HANDSHAKE_VERSIONS: Final = range(1, 2)

@@ -40,7 +40,7 @@ from replication.protocol.messages.list_partition_reassignments import ListParti
 from replication.protocol.messages.metadata import MetadataRequest
 from replication.protocol.messages.offset_for_leader_epoch import OffsetForLeaderEpochRequest
 from replication.protocol.messages.request import Request
-from replication.protocol.wire.schema import RequestPayload
+from replication.protocol.wire.kio_messages import RequestPayload
 
 
 def api_of(request: Request[Any] | RequestPayload) -> Api:

@@ -7,6 +7,7 @@ from uuid import UUID
 
 from replication.codec.codec import Since, Structs
 from replication.codec.fields import Int16, Int32, Int64, OptionalString, String, UInt16
+from replication.metadata_partition import METADATA_PARTITION
 from replication.protocol.error_code import ErrorCode, code_of
 from replication.protocol.errors import MalformedResponseError, UnsupportedRequestError
 from replication.protocol.messages.field_types import OptionalUuid
@@ -62,7 +63,7 @@ class DescribeQuorumRequest(Request[DescribedQuorum]):
 
 API_KEY: Final = 55
 VERSIONS: Final = range(3)
-METADATA_TOPIC: Final = "__cluster_metadata"
+METADATA_TOPIC: Final = METADATA_PARTITION.topic
 
 
 class _AskedPartition(NamedTuple):

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from enum import IntEnum
 from typing import Annotated, Final, NamedTuple
 
 from logstore import TopicPartition
@@ -12,11 +13,14 @@ from replication.protocol.messages.by_topic import by_topic
 from replication.protocol.messages.form import Form
 from replication.protocol.messages.request import Request
 
-PREFERRED: Final = 0
-"""Only the first replica may be elected, where it is in sync."""
 
-UNCLEAN: Final = 1
-"""Any replica that is alive may be elected where nobody leads (v1)."""
+class ElectionType(IntEnum):
+    """Which elections can be asked for, with their values in ElectLeaders (Kafka: ElectionType)."""
+
+    PREFERRED = 0
+    """Only the first replica may be elected, where it is in sync."""
+    UNCLEAN = 1
+    """Any replica that is alive may be elected where nobody leads (v1)."""
 
 
 class ElectionResult(NamedTuple):
@@ -42,7 +46,7 @@ class ElectLeadersRequest(Request[ElectLeadersResponse]):
     """Asks for elections of one type (Kafka: ElectLeadersRequest)."""
 
     election_type: int
-    """PREFERRED or UNCLEAN."""
+    """An ElectionType; as a number, since a request that arrives may hold any."""
     partitions: tuple[TopicPartition, ...] | None
     """None: of all partitions that there are."""
     timeout_ms: int = 60_000
@@ -58,7 +62,7 @@ _FLEXIBLE_SINCE: Final = 2
 
 def elect_leaders_versions(request: ElectLeadersRequest) -> range:
     """Return the versions that can carry a request: the first knows preferred elections only."""
-    return VERSIONS if request.election_type == PREFERRED else range(_SINCE_TYPE, VERSIONS.stop)
+    return VERSIONS if request.election_type == ElectionType.PREFERRED else range(_SINCE_TYPE, VERSIONS.stop)
 
 
 class _Topic(NamedTuple):
@@ -67,7 +71,7 @@ class _Topic(NamedTuple):
 
 
 class _Request(NamedTuple):
-    election_type: Annotated[Int8, Since(1)] = PREFERRED
+    election_type: Annotated[Int8, Since(1)] = ElectionType.PREFERRED
     topics: Annotated[tuple[_Topic, ...] | None, Structs(_Topic, optional=True)] = None
     timeout_ms: Int32 = 0
 

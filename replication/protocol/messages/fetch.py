@@ -7,10 +7,9 @@ from uuid import UUID
 
 from epoch import EndOffset
 from logstore import TopicPartition
-from replication.codec.fields import Int32, Int64
+from replication.codec.fields import NO_ID, Int32, Int64
 from replication.protocol.addresses import Address
 from replication.protocol.error_code import ErrorCode
-from replication.protocol.messages.field_types import NO_ID
 from replication.protocol.messages.replica_id import CONSUMER
 from replication.protocol.messages.request import Request
 

@@ -9,6 +9,7 @@ from epoch import EndOffset
 from logstore import TopicPartition
 from replication.codec.codec import Since, Struct, Structs, Tag, Until
 from replication.codec.fields import (
+    NO_ID,
     Data,
     Int8,
     Int16,
@@ -38,7 +39,6 @@ from replication.protocol.messages.fetch import (
     LeaderIdAndEpoch,
     SnapshotId,
 )
-from replication.protocol.messages.field_types import NO_ID
 from replication.protocol.messages.form import Form
 from replication.protocol.messages.replica_id import CONSUMER
 

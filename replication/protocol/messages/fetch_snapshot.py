@@ -7,12 +7,11 @@ from uuid import UUID
 
 from logstore import TopicPartition
 from replication.codec.codec import Since, Struct, Structs, Tag
-from replication.codec.fields import Int16, Int32, Int64, OptionalString, Records, String, UInt16, Uuid
+from replication.codec.fields import NO_ID, Int16, Int32, Int64, OptionalString, Records, String, UInt16, Uuid
 from replication.protocol.addresses import Address
 from replication.protocol.error_code import ErrorCode, code_of
 from replication.protocol.errors import MalformedResponseError, UnsupportedRequestError
 from replication.protocol.messages.fetch import LeaderIdAndEpoch, SnapshotId
-from replication.protocol.messages.field_types import NO_ID
 from replication.protocol.messages.form import Form
 from replication.protocol.messages.replica_id import CONSUMER
 from replication.protocol.messages.request import Request

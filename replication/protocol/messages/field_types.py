@@ -3,11 +3,8 @@
 from typing import Annotated, Final, get_args
 from uuid import UUID
 
-from replication.codec.fields import Int16, Uuid, converted
+from replication.codec.fields import NO_ID, Int16, Uuid, converted
 from replication.protocol.error_code import ErrorCode, code_of
-
-NO_ID: Final = UUID(int=0)
-"""Stands for no id, in messages (Kafka: Uuid.ZERO_UUID)."""
 
 OPERATIONS_NOT_ASKED: Final = -0x80000000
 """Instead of a set of authorized operations, one bit each (Kafka: AUTHORIZED_OPERATIONS_OMITTED)."""

@@ -6,7 +6,7 @@ from typing import Any
 
 from replication.codec.fields import Data
 from replication.protocol.messages.api import Api
-from replication.protocol.wire.schema import (
+from replication.protocol.wire.kio_messages import (
     RequestPayload,
     ResponsePayload,
     read,

@@ -6,9 +6,9 @@ from typing import Annotated, Final, NamedTuple
 from uuid import UUID
 
 from replication.codec.codec import Since, Structs, Until
-from replication.codec.fields import Bool, Int16, Int32, Int32s, OptionalString, String, Uuid
+from replication.codec.fields import NO_ID, Bool, Int16, Int32, Int32s, OptionalString, String, Uuid
 from replication.protocol.error_code import ErrorCode, code_of
-from replication.protocol.messages.field_types import NO_ID, OPERATIONS_NOT_ASKED
+from replication.protocol.messages.field_types import OPERATIONS_NOT_ASKED
 from replication.protocol.messages.form import Form
 from replication.protocol.messages.request import Request
 

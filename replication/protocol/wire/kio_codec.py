@@ -12,18 +12,16 @@ from datetime import UTC, datetime, timedelta
 from functools import cache
 from types import NoneType
 from typing import Any, Final, get_args, get_origin
-from uuid import UUID
 
 from kio.schema import errors as kio_errors
 
 from replication.codec import fields as types
 from replication.codec.codec import Codec, Field, struct_type
-from replication.codec.fields import FieldType, array, converted, nullable, optional_array
+from replication.codec.fields import NO_ID, FieldType, array, converted, nullable, optional_array
 from replication.protocol.error_code import ErrorCode
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _MILLISECOND: Final = timedelta(milliseconds=1)
-_NO_ID: Final = UUID(int=0)
 _NO_TIME: Final = -1
 _CODES: Final[Mapping[int, int]] = {code.value: code for code in kio_errors.ErrorCode}
 
@@ -57,7 +55,7 @@ _TYPES: Final[Mapping[str, FieldType[Any]]] = {
     "string": _named(types.String),
     "bytes": _named(types.Bytes),
     "records": _named(types.Bytes),
-    "uuid": converted(_named(types.Uuid), lambda value: value if value.int else None, lambda value: value or _NO_ID),
+    "uuid": converted(_named(types.Uuid), lambda value: value if value.int else None, lambda value: value or NO_ID),
     "error_code": converted(
         _named(types.Int16), lambda number: _CODES.get(number, ErrorCode.UNKNOWN_SERVER_ERROR), lambda code: code.value
     ),

@@ -21,7 +21,7 @@ from replication.mirror.events import Disconnected, Event, Failed, LeaderChanged
 from replication.mirror.removed_records import RemovedRecords
 from replication.mirror.status import PartitionStatus, Tally
 from replication.protocol.error_code import ErrorCode
-from replication.protocol.wire.schema import response_classes
+from replication.protocol.wire.kio_messages import response_classes
 from tests.replication.cli.command import epochlog
 from tests.replication.cli.schemas import validate_output
 from tests.replication.protocol.certificates import Authority

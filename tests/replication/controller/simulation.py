@@ -15,7 +15,6 @@ from uuid import UUID
 from logstore.topic_partition import TopicPartition
 from replication.controller.controller import Controller, ControllerSettings
 from replication.controller.decision import Decision
-from replication.controller.elections import ElectionType
 from replication.controller.isr_changes import IsrChange, IsrChangeRequest, IsrMember
 from replication.controller.partition_change import without
 from replication.controller.partition_index import PartitionKey
@@ -30,6 +29,7 @@ from replication.metadata.records import FeatureLevelRecord, MetadataRecord
 from replication.protocol.error_code import ErrorCode
 from replication.protocol.messages.broker_heartbeat import BrokerHeartbeatRequest
 from replication.protocol.messages.broker_registration import BrokerRegistrationRequest
+from replication.protocol.messages.elect_leaders import ElectionType
 from tests.replication.controller.invariants import Invariants
 
 T = TypeVar("T")

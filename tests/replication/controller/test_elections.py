@@ -1,8 +1,9 @@
 import pytest
 
 from replication.controller.controller import ControllerSettings
-from replication.controller.elections import ElectionAnswer, ElectionType, balance_leaders
+from replication.controller.elections import ElectionAnswer, balance_leaders
 from replication.protocol.error_code import ErrorCode
+from replication.protocol.messages.elect_leaders import ElectionType
 from tests.replication.controller.small_cluster import SmallCluster, named
 
 PREFERRED, UNCLEAN = ElectionType.PREFERRED, ElectionType.UNCLEAN

@@ -2,11 +2,11 @@
 
 import pytest
 
-from replication.controller.elections import ElectionType
 from replication.controller.isr_changes import IsrChange, IsrChangeRequest, IsrMember
 from replication.controller.topics.reassignments import ReassignmentAnswer, ReassignmentRequest
 from replication.controller.topics.topics import MorePartitions, TopicAnswer
 from replication.protocol.error_code import ErrorCode
+from replication.protocol.messages.elect_leaders import ElectionType
 from tests.replication.controller.small_cluster import SmallCluster, named
 
 DUPLICATE_NAME, DUPLICATE_ID = "Duplicate topic name.", "Duplicate topic id."

@@ -10,7 +10,7 @@ from replication.controller.brokers import broker_changes
 from replication.controller.brokers.sessions import BrokerIncarnation
 from replication.controller.controller import Controller, HeartbeatAnswer
 from replication.controller.decision import Decision
-from replication.controller.elections import ElectionAnswer, ElectionType
+from replication.controller.elections import ElectionAnswer
 from replication.controller.isr_changes import IsrChangeAnswer, IsrChangeRequest
 from replication.controller.refusal import Refusal
 from replication.controller.topics.reassignments import ReassignmentAnswer, ReassignmentRequest
@@ -25,6 +25,7 @@ from replication.metadata.records import (
 )
 from replication.protocol.messages.broker_heartbeat import BrokerHeartbeatRequest
 from replication.protocol.messages.broker_registration import BrokerRegistrationRequest
+from replication.protocol.messages.elect_leaders import ElectionType
 from tests.oracle.kafka import JavaProgram
 
 T = TypeVar("T")

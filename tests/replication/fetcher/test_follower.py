@@ -11,7 +11,12 @@ from confluent_kafka.admin import AdminClient, NewTopic
 import replication
 from logstore import Log, LogConfig, Record, TopicPartition
 from replication.fetcher.decisions.fetch_state import Phase
-from replication.fetcher.errors import FollowingFailedError, NotCaughtUpError, OtherPartitionError, UnknownTopicError
+from replication.fetcher.errors import (
+    FollowingFailedError,
+    NotCaughtUpError,
+    OtherPartitionError,
+    UnknownTopicOrPartitionError,
+)
 from replication.protocol.errors import NoBrokerError
 from tests.oracle.broker import Broker, free_port
 from tests.replication.mirror.wire_leader import WireLeader
@@ -156,7 +161,7 @@ def test_a_topic_that_does_not_exist_is_named(broker: Broker, tmp_path: Path) ->
     partition = TopicPartition("nowhere", 0)
     with (
         open_log(tmp_path, partition) as log,
-        pytest.raises(UnknownTopicError, match=r"nowhere-0: the cluster at 127\.0\.0\.1"),
+        pytest.raises(UnknownTopicOrPartitionError, match=r"nowhere-0: the cluster at 127\.0\.0\.1"),
         replication.Follower(broker.address, partition, log),
     ):
         pass

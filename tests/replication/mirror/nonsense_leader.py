@@ -17,7 +17,7 @@ from uuid import UUID
 
 from logstore import TopicPartition
 from replication.protocol.error_code import ErrorCode
-from replication.protocol.wire.schema import response_classes
+from replication.protocol.wire.kio_messages import response_classes
 from tests.replication.mirror.wire_leader import FETCH, WireLeader
 from tests.replication.protocol.fake_broker import Asked
 

@@ -21,7 +21,7 @@ from replication.protocol.error_code import ErrorCode
 from replication.protocol.messages.fetch import FetchedPartition, FetchPartition, FetchRequest
 from replication.protocol.messages.list_offsets import ListOffsetsRequest, OffsetQuestion
 from replication.protocol.messages.offset_for_leader_epoch import EpochQuestion, OffsetForLeaderEpochRequest
-from replication.protocol.wire.schema import response_classes
+from replication.protocol.wire.kio_messages import response_classes
 from tests.replication.fetcher.leader import Leader
 from tests.replication.protocol.fake_broker import Asked, FakeBroker, framed, receive, versions
 

@@ -10,7 +10,7 @@ from replication.protocol.error_code import ErrorCode
 from replication.protocol.messages import elect_leaders
 from replication.protocol.messages.by_topic import by_topic
 from replication.protocol.messages.elect_leaders import ElectionResult, ElectLeadersRequest
-from replication.protocol.wire.schema import response_classes
+from replication.protocol.wire.kio_messages import response_classes
 from tests.replication.protocol.fake_broker import SPOKEN, Asked, FakeBroker, framed, metadata, receive, versions
 
 
@@ -62,7 +62,7 @@ def _read(asked: Asked) -> ElectLeadersRequest:
     payload = asked.payload
     topics = payload.topic_partitions
     return ElectLeadersRequest(
-        election_type=payload.election_type if asked.version else elect_leaders.PREFERRED,
+        election_type=payload.election_type if asked.version else elect_leaders.ElectionType.PREFERRED,
         partitions=None
         if topics is None
         else tuple(TopicPartition(each.topic, number) for each in topics for number in each.partitions),

@@ -6,13 +6,13 @@ import pytest
 
 from logstore import TopicPartition
 from replication.controller.cluster_state import ClusterState
-from replication.controller.elections import ElectionType
 from replication.operations.cluster_view import BrokerView, ClusterView
 from replication.operations.described_state import described_state
 from replication.operations.election_forecast import ElectionForecast, forecast
 from replication.operations.partition_view import PartitionView
 from replication.protocol.addresses import Address
 from replication.protocol.error_code import ErrorCode
+from replication.protocol.messages.elect_leaders import ElectionType
 from tests.campaign import Campaign
 from tests.replication.controller.simulation import Simulation
 

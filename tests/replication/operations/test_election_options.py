@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from replication.controller.elections import ElectionType
 from replication.operations.election_options import FLAGS, VALUED, ElectionOptions
 from replication.operations.tool_error import ToolError
 from replication.operations.tool_options import ToolOptions
+from replication.protocol.messages.elect_leaders import ElectionType
 
 REQUIRED = ("--bootstrap-server", "broker1:9092", "--election-type", "preferred")
 CHOICE = "One and only one of the following options is required: topic, all-topic-partitions, path-to-json-file"

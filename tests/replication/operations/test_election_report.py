@@ -6,10 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from logstore import TopicPartition
-from replication.controller.elections import ElectionType
 from replication.operations.election_report import ElectionReport
 from replication.protocol.error_code import ErrorCode
-from replication.protocol.messages.elect_leaders import ElectionResult
+from replication.protocol.messages.elect_leaders import ElectionResult, ElectionType
 
 partitions = st.builds(TopicPartition, st.sampled_from(["a", "b-c"]), st.integers(0, 5))
 codes = st.sampled_from([ErrorCode.NONE, ErrorCode.ELECTION_NOT_NEEDED, *ErrorCode])

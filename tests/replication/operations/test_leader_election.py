@@ -14,7 +14,7 @@ from replication.protocol.addresses import Address
 from replication.protocol.client.client_settings import ClientSettings
 from replication.protocol.error_code import ErrorCode
 from replication.protocol.messages import elect_leaders
-from replication.protocol.messages.elect_leaders import PREFERRED, ElectionResult, ElectLeadersRequest
+from replication.protocol.messages.elect_leaders import ElectionResult, ElectionType, ElectLeadersRequest
 from tests.oracle.cluster import free_port
 from tests.replication.operations.electing_broker import ElectingBroker
 from tests.replication.protocol.fake_broker import SECONDS, FakeBroker, greet, metadata, receive, versions
@@ -25,7 +25,7 @@ SETTINGS = ClientSettings(request_timeout_ms=300)
 
 
 def request(timeout_ms: int) -> ElectLeadersRequest:
-    return ElectLeadersRequest(election_type=PREFERRED, partitions=(ORDERS,), timeout_ms=timeout_ms)
+    return ElectLeadersRequest(election_type=ElectionType.PREFERRED, partitions=(ORDERS,), timeout_ms=timeout_ms)
 
 
 class Restarting(ElectingBroker):

@@ -6,7 +6,7 @@ from typing import Any
 from kio.serial import entity_reader, entity_writer
 
 from replication.protocol.messages.api import MessageForm
-from replication.protocol.wire.schema import request_class, response_class
+from replication.protocol.wire.kio_messages import request_class, response_class
 
 
 def kio_bytes(payload: Any) -> bytes:

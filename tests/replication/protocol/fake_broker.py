@@ -14,7 +14,7 @@ from kio.static.constants import EntityType
 
 from replication.protocol.addresses import Address
 from replication.protocol.error_code import ErrorCode
-from replication.protocol.wire.schema import request_classes, response_classes, write
+from replication.protocol.wire.kio_messages import request_classes, response_classes, write
 
 SECONDS = 20
 FLEXIBLE_METADATA = 13

@@ -11,7 +11,7 @@ from replication.protocol.messages.describe_cluster import DescribeClusterReques
 from replication.protocol.messages.describe_configs import DescribeConfigsRequest
 from replication.protocol.messages.describe_quorum import DescribeQuorumRequest
 from replication.protocol.messages.describe_topic_partitions import DescribeTopicPartitionsRequest
-from replication.protocol.messages.elect_leaders import PREFERRED, ElectLeadersRequest
+from replication.protocol.messages.elect_leaders import ElectionType, ElectLeadersRequest
 from replication.protocol.messages.fetch import FetchPartition, FetchRequest, SnapshotId
 from replication.protocol.messages.fetch_snapshot import FetchSnapshotRequest
 from replication.protocol.messages.list_offsets import ListOffsetsRequest
@@ -28,7 +28,7 @@ QUESTIONS: dict[int, tuple[Any, range]] = {
     18: (ApiVersionsRequest(client_software_name="epochlog", client_software_version="1.0"), range(5)),
     23: (OffsetForLeaderEpochRequest(partitions={}), range(5)),
     32: (DescribeConfigsRequest(topics=("orders",), names=("retention.ms",)), range(1, 5)),
-    43: (ElectLeadersRequest(election_type=PREFERRED, partitions=None), range(3)),
+    43: (ElectLeadersRequest(election_type=ElectionType.PREFERRED, partitions=None), range(3)),
     46: (ListPartitionReassignmentsRequest(), range(1)),
     55: (DescribeQuorumRequest(), range(3)),
     59: (

@@ -8,7 +8,7 @@ from logstore import TopicPartition
 from replication.protocol.messages.api_versions import SERVED, ApiVersionsRequest
 from replication.protocol.messages.broker_heartbeat import BrokerHeartbeatRequest
 from replication.protocol.messages.broker_registration import BrokerRegistrationRequest, Listener, SecurityProtocol
-from replication.protocol.messages.elect_leaders import PREFERRED, UNCLEAN, ElectLeadersRequest
+from replication.protocol.messages.elect_leaders import ElectionType, ElectLeadersRequest
 from replication.protocol.messages.fetch import FetchPartition, FetchRequest, SnapshotId
 from replication.protocol.messages.fetch_snapshot import FetchSnapshotRequest
 from replication.protocol.messages.list_offsets import ListOffsetsRequest, OffsetQuestion
@@ -101,7 +101,7 @@ fetch_snapshot_requests = st.builds(
 )
 elect_leaders_requests = st.builds(
     ElectLeadersRequest,
-    election_type=st.sampled_from([PREFERRED, UNCLEAN]),
+    election_type=st.sampled_from([ElectionType.PREFERRED, ElectionType.UNCLEAN]),
     partitions=st.none() | st.lists(partitions, unique=True, max_size=5).map(tuple),
     timeout_ms=st.integers(0, 2**31 - 1),
 )

@@ -15,7 +15,7 @@ from replication.protocol.errors import MalformedResponseError
 from replication.protocol.messages.api_versions import ApiVersions
 from replication.protocol.messages.metadata import MetadataRequest
 from replication.protocol.wire.framing import FrameReader
-from replication.protocol.wire.schema import request_classes, response_class, served_versions
+from replication.protocol.wire.kio_messages import request_classes, response_class, served_versions
 from tests.campaign import Campaign
 from tests.replication.protocol.fake_broker import framed
 from tests.replication.protocol.instances import instance

@@ -5,10 +5,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from epoch import EndOffset, EpochHistory
-from replication.fetcher.decisions.actions import Append, TruncateTo
+from replication.fetcher.decisions.actions import Append, Truncate
 from replication.fetcher.decisions.fetch_state import FetchState
 from replication.fetcher.decisions.fetch_state_machine import Step, follow
-from replication.fetcher.decisions.log_state import LogState
+from replication.fetcher.decisions.followed_log_state import FollowedLogState
 from replication.protocol.addresses import Address
 from replication.protocol.error_code import ErrorCode
 from replication.protocol.errors import KafkaError, MalformedResponseError
@@ -17,11 +17,11 @@ from replication.quorum.errors import MetadataDivergedError
 from replication.quorum.following import QUORUM_RULES, OtherLeader, after_answer, other_leader
 
 ADDRESS = Address("controller", 9093)
-LOG = LogState(0, 20, 10, EpochHistory([(1, 0), (2, 12), (4, 15)]))
+LOG = FollowedLogState(0, 20, 10, EpochHistory([(1, 0), (2, 12), (4, 15)]))
 """Ten offsets are committed; epoch 1 wrote up to 11, epoch 2 up to 14."""
 
 
-def following(log: LogState = LOG) -> FetchState:
+def following(log: FollowedLogState = LOG) -> FetchState:
     return follow(QUORUM_RULES, 5, log)
 
 
@@ -66,7 +66,7 @@ def test_what_is_committed_stays_so_under_a_leader_that_does_not_know_it_yet() -
 def test_what_the_leader_does_not_have_is_cut_from_where_the_logs_agree(told: tuple[int, int], offset: int) -> None:
     step = after_answer(following(), LOG, diverging(*told))
     assert isinstance(step, Step)
-    assert step.action == TruncateTo(offset)
+    assert step.action == Truncate(offset)
     assert step.state.fetch_offset == offset
 
 
@@ -97,5 +97,5 @@ def test_no_divergence_takes_back_what_is_committed_or_leads_nowhere(epoch: int,
     except (MalformedResponseError, MetadataDivergedError):
         return
     assert isinstance(step, Step)
-    assert isinstance(step.action, TruncateTo)
+    assert isinstance(step.action, Truncate)
     assert LOG.high_watermark <= step.action.offset < LOG.log_end_offset

@@ -12,7 +12,7 @@ from replication.protocol.messages.fetch import FetchedPartition, FetchPartition
 from replication.protocol.messages.metadata import MetadataRequest
 from replication.protocol.wire.framing import SIZE_BYTES
 from replication.protocol.wire.headers import read_request_start
-from replication.protocol.wire.schema import request_classes, response_classes
+from replication.protocol.wire.kio_messages import request_classes, response_classes
 from replication.server.received_request import ReceivedRequest
 from tests.replication.protocol.questions import QUESTIONS
 from tests.replication.protocol.strategies import TOPIC_IDS

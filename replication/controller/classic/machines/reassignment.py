@@ -52,22 +52,22 @@ class Reassignment:
         self._partitions = partitions
         self._replicas = replicas
 
-    def can_start(self, partition: TopicPartition, wished: ReplicaAssignment) -> bool:
-        """Whether a partition would still be led if the replicas that are not wished for went at once."""
+    def can_start(self, partition: TopicPartition, assignment: ReplicaAssignment) -> bool:
+        """Whether a partition would still be led if the other replicas went at once."""
         state = self._context.states.get(partition)
-        if state is None or set(state.isr) <= set(wished.replicas):
+        if state is None or set(state.isr) <= set(assignment.replicas):
             return True
-        return any(each in self._context.live and each in state.isr for each in wished.replicas)
+        return any(each in self._context.live and each in state.isr for each in assignment.replicas)
 
-    def start(self, partition: TopicPartition, wished: ReplicaAssignment) -> Iterator[Step]:
+    def start(self, partition: TopicPartition, assignment: ReplicaAssignment) -> Iterator[Step]:
         """Begin to move a partition, or send one that moves elsewhere; then as `go_on` does."""
         before = self._context.assignments[partition]
         self._context.reassigning.add(partition)
-        if before != wished:
+        if before != assignment:
             # Only then is it stored: a controller that comes in between must still know whom to stop.
-            self._context.assignments[partition] = wished
-            self._remove_unwished(partition, before, wished)
-            self._store.set_assignment(partition, wished)
+            self._context.assignments[partition] = assignment
+            self._remove_unneeded(partition, before, assignment)
+            self._store.set_assignment(partition, assignment)
         yield Step.STORED_ALL_REPLICAS
         yield from self.go_on(partition)
 
@@ -135,17 +135,19 @@ class Reassignment:
         else:
             self._partitions.change([partition], PartitionState.ONLINE, Selector.REASSIGN)
 
-    def _remove_unwished(self, partition: TopicPartition, before: ReplicaAssignment, wished: ReplicaAssignment) -> None:
+    def _remove_unneeded(
+        self, partition: TopicPartition, before: ReplicaAssignment, assignment: ReplicaAssignment
+    ) -> None:
         """Stop replicas that an earlier reassignment added and this one does not want; first move their leadership."""
-        unwished = [each for each in before.replicas if each not in wished.replicas]
+        unneeded = [each for each in before.replicas if each not in assignment.replicas]
         state = self._context.states.get(partition)
-        if state is not None and state.leader in unwished:
+        if state is not None and state.leader in unneeded:
             self._partitions.change([partition], PartitionState.ONLINE)
-        gone = self._known(_on(partition, tuple(unwished)))
+        gone = self._known(_on(partition, tuple(unneeded)))
         self._replicas.change(gone, ReplicaState.OFFLINE)
         if gone and state is not None:
             # Else the leader, unless it is told in time, could take one that follows on into the ISR.
-            self._partitions.raise_leader_epoch(partition, wished.replicas)
+            self._partitions.raise_leader_epoch(partition, assignment.replicas)
         self._delete(gone)
 
     def _delete(self, replicas: list[Replica]) -> None:

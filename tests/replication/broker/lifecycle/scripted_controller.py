@@ -11,7 +11,7 @@ from replication.protocol.error_code import ErrorCode
 from replication.protocol.messages.broker_heartbeat import BrokerHeartbeatRequest, BrokerHeartbeatResponse
 from replication.protocol.messages.broker_registration import BrokerRegistrationRequest, BrokerRegistrationResponse
 from replication.protocol.messages.fetch import FetchPartition, FetchRequest
-from replication.protocol.wire.schema import response_classes
+from replication.protocol.wire.kio_messages import response_classes
 from tests.replication.protocol.fake_broker import SECONDS, Asked, FakeBroker, framed, receive, versions
 from tests.replication.quorum.quorum_leader import METADATA, METADATA_ID, QuorumLeader
 

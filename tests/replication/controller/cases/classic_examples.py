@@ -22,9 +22,9 @@ from replication.controller.classic.replica_states import Replica, ReplicaState,
 from replication.controller.classic.settings import ClassicSettings
 from replication.controller.classic.store import nodes
 from replication.controller.classic.store.coordination_store import Delete, SetData
-from replication.controller.elections import ElectionType
 from replication.controller.imbalance import is_imbalanced
 from replication.controller.refusal import Refusal
+from replication.protocol.messages.elect_leaders import ElectionType
 from tests.replication.controller.case import Document, only
 from tests.replication.controller.classic.chronicle import check_order, is_change, is_metadata, journaled_commands
 from tests.replication.controller.classic.cluster import ClassicCluster, named

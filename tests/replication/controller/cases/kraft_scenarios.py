@@ -11,7 +11,6 @@ from logstore.topic_partition import TopicPartition
 from replication.controller.brokers.sessions import BrokerIncarnation
 from replication.controller.controller import Controller, ControllerSettings
 from replication.controller.decision import Decision
-from replication.controller.elections import ElectionType
 from replication.controller.isr_changes import IsrChange, IsrChangeRequest, IsrMember
 from replication.controller.partition_index import PartitionKey
 from replication.controller.refusal import Refusal
@@ -25,6 +24,7 @@ from replication.metadata.records import FeatureLevelRecord
 from replication.protocol.error_code import ErrorCode
 from replication.protocol.messages.broker_heartbeat import BrokerHeartbeatRequest
 from replication.protocol.messages.broker_registration import BrokerRegistrationRequest
+from replication.protocol.messages.elect_leaders import ElectionType
 from tests.replication.controller.case import Case, Cases, Document, only
 
 CLUSTER_ID = "fPZv1VBsRFmnlRvmGcOW9w"

@@ -16,7 +16,7 @@ from unittest.mock import patch
 from logstore import TopicPartition
 from replication.cli import elect
 from replication.protocol.error_code import ErrorCode
-from replication.protocol.messages.elect_leaders import PREFERRED, UNCLEAN, ElectionResult
+from replication.protocol.messages.elect_leaders import ElectionResult, ElectionType
 from tests.oracle.java_exceptions import as_ours
 from tests.replication.cli.command import Outcome, epochlog
 from tests.replication.controller.case import Case, Cases, Document, only
@@ -99,7 +99,8 @@ def as_it_was(case: Document) -> Iterator[str]:
     with ElectingBroker(results(printed), error) as broker:
         yield str(broker.address)
     for asked in broker.asked:
-        assert asked.election_type == (UNCLEAN if "unclean" in map(str.lower, case["args"]) else PREFERRED)
+        is_unclean = "unclean" in map(str.lower, case["args"])
+        assert asked.election_type == (ElectionType.UNCLEAN if is_unclean else ElectionType.PREFERRED)
         assert (asked.partitions is None) == ("--all-topic-partitions" in case["args"])
         if asked.partitions is not None:
             assert set(broker.results) == set(asked.partitions)

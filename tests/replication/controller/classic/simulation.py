@@ -24,9 +24,9 @@ from replication.controller.classic.replica_assignment import ReplicaAssignment
 from replication.controller.classic.settings import ClassicSettings
 from replication.controller.classic.store import nodes
 from replication.controller.classic.store.embedded_store import EmbeddedTree
-from replication.controller.elections import ElectionType
 from replication.controller.refusal import Refusal
 from replication.protocol.error_code import ErrorCode
+from replication.protocol.messages.elect_leaders import ElectionType
 from tests.replication.controller.classic.invariants import ClassicInvariants
 from tests.replication.controller.classic.simulated_broker import ClassicBroker, CrashingStore
 

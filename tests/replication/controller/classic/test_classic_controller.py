@@ -21,10 +21,11 @@ from replication.controller.classic.replica_states import Replica, ReplicaState
 from replication.controller.classic.settings import ClassicSettings
 from replication.controller.classic.store import nodes
 from replication.controller.classic.store.cluster_store import ClusterStore
-from replication.controller.elections import ElectionAnswer, ElectionType
+from replication.controller.elections import ElectionAnswer
 from replication.controller.refusal import Refusal
 from replication.metadata.partition import LeaderRecoveryState
 from replication.protocol.error_code import ErrorCode
+from replication.protocol.messages.elect_leaders import ElectionType
 from tests.replication.controller.classic.cluster import CONTROLLER, ClassicCluster, P, Q, leader_and_isr, named
 
 

@@ -5,11 +5,11 @@ from dataclasses import replace
 import pytest
 
 from epoch import UNDEFINED_EPOCH, EndOffset, EpochHistory, TruncationProtocol
-from replication.fetcher.decisions.actions import Append, StartAfresh, TruncateTo
+from replication.fetcher.decisions.actions import Append, StartAfresh, Truncate
 from replication.fetcher.decisions.fetch_rules import MIRROR_RULES, REPLICA_RULES, FetchRules
 from replication.fetcher.decisions.fetch_state import FetchState, Phase
 from replication.fetcher.decisions.fetch_state_machine import (
-    EpochQuestion,
+    EndOffsetQuestion,
     FetchQuestion,
     LeaderOffsets,
     OffsetsQuestion,
@@ -23,11 +23,11 @@ from replication.fetcher.decisions.fetch_state_machine import (
     ask,
     follow,
 )
-from replication.fetcher.decisions.log_state import LogState
+from replication.fetcher.decisions.followed_log_state import FollowedLogState
 from replication.protocol.error_code import ErrorCode
 
-LOG = LogState(10, 100, 80, EpochHistory([(1, 10), (4, 50)]))
-WITHOUT_EPOCHS = LogState(10, 100, 80, EpochHistory())
+LOG = FollowedLogState(10, 100, 80, EpochHistory([(1, 10), (4, 50)]))
+WITHOUT_EPOCHS = FollowedLogState(10, 100, 80, EpochHistory())
 BOTH = pytest.mark.parametrize("rules", [REPLICA_RULES, MIRROR_RULES], ids=["replica", "mirror"])
 FETCHING = FetchState(5, 100, 4, lag=7)
 NOW = 3_000
@@ -42,7 +42,9 @@ def test_a_replica_fetches_at_once_and_says_which_epoch_wrote_last() -> None:
     [(MIRROR_RULES, LOG, 100), (MIRROR_RULES, WITHOUT_EPOCHS, 80), (REPLICA_RULES, WITHOUT_EPOCHS, 80)],
     ids=["mirror", "mirror without epochs", "replica without epochs"],
 )
-def test_who_cannot_compare_in_a_fetch_truncates_first(rules: FetchRules, log: LogState, fetch_offset: int) -> None:
+def test_who_cannot_compare_in_a_fetch_truncates_first(
+    rules: FetchRules, log: FollowedLogState, fetch_offset: int
+) -> None:
     assert follow(rules, 5, log) == FetchState(5, fetch_offset, phase=Phase.TRUNCATING)
 
 
@@ -55,7 +57,7 @@ def test_who_follows_the_leader_already_goes_on_unless_it_was_given_up_or_fenced
 def test_what_is_asked_depends_on_the_phase() -> None:
     assert ask(FETCHING, REPLICA_RULES, LOG) == FetchQuestion(100, 4)
     assert ask(replace(FETCHING, phase=Phase.LOCATING), REPLICA_RULES, LOG) == OffsetsQuestion()
-    assert ask(replace(FETCHING, phase=Phase.TRUNCATING), MIRROR_RULES, LOG) == EpochQuestion(4)
+    assert ask(replace(FETCHING, phase=Phase.TRUNCATING), MIRROR_RULES, LOG) == EndOffsetQuestion(4)
     fenced = replace(FETCHING, phase=Phase.FENCED, began_at=10)
     assert ask(fenced, REPLICA_RULES, LOG) == Step(FetchState(5, 100, 4, began_at=10))
 
@@ -65,9 +67,9 @@ def test_what_is_asked_depends_on_the_phase() -> None:
     [(replace(MIRROR_RULES, protocol=TruncationProtocol.HIGH_WATERMARK), LOG), (MIRROR_RULES, WITHOUT_EPOCHS)],
     ids=["by rule", "without epochs"],
 )
-def test_without_epochs_the_log_is_cut_to_its_high_watermark(rules: FetchRules, log: LogState) -> None:
+def test_without_epochs_the_log_is_cut_to_its_high_watermark(rules: FetchRules, log: FollowedLogState) -> None:
     state, action = ask(follow(rules, 5, log), rules, log)
-    assert action == TruncateTo(80)
+    assert action == Truncate(80)
     assert state == FetchState(5, 80)
 
 
@@ -81,7 +83,7 @@ def test_without_epochs_the_log_is_cut_to_its_high_watermark(rules: FetchRules, 
 )
 def test_what_is_cut_is_cut_for_what_the_leader_told(answer: EndOffset, told: str) -> None:
     _, action = after_epoch_answer(follow(MIRROR_RULES, 5, LOG), MIRROR_RULES, LOG, ErrorCode.NONE, answer, NOW)
-    assert isinstance(action, TruncateTo)
+    assert isinstance(action, Truncate)
     assert action.reason == f"in the log of the leader of epoch 5: {told}"
 
 
@@ -112,13 +114,13 @@ def test_an_offset_out_of_range_leads_to_the_question_where_the_leaders_log_is()
         (LeaderOffsets(101, 120), FetchState(5, 101, lag=19, began_at=101), StartAfresh(101)),
         (LeaderOffsets(100, 120), FetchState(5, 100, 4, lag=20), None),
         (LeaderOffsets(0, 100), FetchState(5, 100, 4, lag=0), None),
-        (LeaderOffsets(0, 99), FetchState(5, 99, 4), TruncateTo(99)),
-        (LeaderOffsets(0, 10), FetchState(5, 10, UNDEFINED_EPOCH), TruncateTo(10)),
+        (LeaderOffsets(0, 99), FetchState(5, 99, 4), Truncate(99)),
+        (LeaderOffsets(0, 10), FetchState(5, 10, UNDEFINED_EPOCH), Truncate(10)),
     ],
     ids=["ends before ours", "starts beyond ours", "starts where ours ends", "as long", "shorter", "ends at our start"],
 )
 def test_a_replica_goes_on_where_the_leaders_log_is(
-    leader: LeaderOffsets, state: FetchState, action: StartAfresh | TruncateTo | None
+    leader: LeaderOffsets, state: FetchState, action: StartAfresh | Truncate | None
 ) -> None:
     locating = replace(FETCHING, phase=Phase.LOCATING)
     assert after_offsets(locating, REPLICA_RULES, LOG, ErrorCode.NONE, leader, NOW) == Step(state, action)
@@ -163,22 +165,22 @@ def test_a_leader_that_starts_earlier_after_all_is_asked_again(log_start_offset:
 
 def test_a_diverging_epoch_cuts_a_replica_which_fetches_on() -> None:
     step = after_fetch(FETCHING, REPLICA_RULES, LOG, ErrorCode.NONE, EndOffset(1, 40), NOW)
-    assert step == Step(FetchState(5, 40, 1), TruncateTo(40))
+    assert step == Step(FetchState(5, 40, 1), Truncate(40))
 
 
 def test_a_mirror_asks_on_until_the_epochs_agree() -> None:
     truncating = FetchState(5, 100, phase=Phase.TRUNCATING, lag=7, began_at=3)
     agreed = after_epoch_answer(truncating, MIRROR_RULES, LOG, ErrorCode.NONE, EndOffset(4, 100), NOW)
-    assert agreed == Step(FetchState(5, 100, lag=7, began_at=3), TruncateTo(100))
+    assert agreed == Step(FetchState(5, 100, lag=7, began_at=3), Truncate(100))
     unknown = after_epoch_answer(truncating, MIRROR_RULES, LOG, ErrorCode.NONE, EndOffset(3, 70), NOW)
-    assert unknown == Step(FetchState(5, 50, phase=Phase.TRUNCATING, began_at=3), TruncateTo(50))
+    assert unknown == Step(FetchState(5, 50, phase=Phase.TRUNCATING, began_at=3), Truncate(50))
 
 
 def test_leaders_of_kip_101_told_no_epoch() -> None:
     rules = replace(MIRROR_RULES, protocol=TruncationProtocol.KIP_101)
     truncating = FetchState(5, 100, phase=Phase.TRUNCATING)
     step = after_epoch_answer(truncating, rules, LOG, ErrorCode.NONE, EndOffset(3, 70), NOW)
-    assert step == Step(FetchState(5, 70), TruncateTo(70))
+    assert step == Step(FetchState(5, 70), Truncate(70))
 
 
 @BOTH
@@ -214,8 +216,8 @@ def test_who_waits_longer_already_goes_on_waiting() -> None:
 
 
 def test_the_state_of_a_log_that_is_cut() -> None:
-    assert LOG.truncate_to(60) == LogState(10, 60, 60, LOG.history)
-    assert LOG.truncate_to(40) == LogState(10, 40, 40, EpochHistory([(1, 10)]))
-    assert LOG.truncate_to(5) == LogState(5, 5, 5, EpochHistory())
+    assert LOG.truncate_to(60) == FollowedLogState(10, 60, 60, LOG.history)
+    assert LOG.truncate_to(40) == FollowedLogState(10, 40, 40, EpochHistory([(1, 10)]))
+    assert LOG.truncate_to(5) == FollowedLogState(5, 5, 5, EpochHistory())
     assert LOG.truncate_to(101) == LOG
     assert (LOG.latest_epoch, WITHOUT_EPOCHS.latest_epoch) == (4, UNDEFINED_EPOCH)

@@ -11,7 +11,7 @@ from replication.fetcher.decisions import fetch_state_machine as following
 from replication.fetcher.decisions.actions import Append, StartAfresh
 from replication.fetcher.decisions.fetch_rules import FetchRules
 from replication.fetcher.decisions.fetch_state import FetchState
-from replication.fetcher.decisions.fetch_state_machine import EpochQuestion, FetchQuestion, LeaderOffsets, Step
+from replication.fetcher.decisions.fetch_state_machine import EndOffsetQuestion, FetchQuestion, LeaderOffsets, Step
 from replication.protocol.error_code import ErrorCode
 from tests.replication.fetcher.model.leader import Question, decoded
 from tests.replication.fetcher.model.replica import Answer, LateFetch, Replica
@@ -50,7 +50,7 @@ def take(replica: Replica, rules: FetchRules, answer: Answer) -> Replica:
     assert state is not None
     question = following.ask(state, rules, log)
     error, body = answer
-    if isinstance(question, EpochQuestion):
+    if isinstance(question, EndOffsetQuestion):
         end = body if error is ErrorCode.NONE else UNDEFINED_END_OFFSET
         assert not isinstance(end, LeaderOffsets | Append)
         step = following.after_epoch_answer(state, rules, log, error, end, NOW)

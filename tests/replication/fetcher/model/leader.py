@@ -3,7 +3,7 @@
 from epoch import UNDEFINED_END_OFFSET, UnknownEpochError, diverging_epoch
 from replication.fetcher.decisions.actions import Append
 from replication.fetcher.decisions.fetch_state_machine import (
-    EpochQuestion,
+    EndOffsetQuestion,
     FetchQuestion,
     LeaderOffsets,
     OffsetsQuestion,
@@ -11,7 +11,7 @@ from replication.fetcher.decisions.fetch_state_machine import (
 from replication.protocol.error_code import ErrorCode
 from tests.replication.fetcher.model.replica import Answer, Log, Record, Replica
 
-Question = EpochQuestion | OffsetsQuestion | FetchQuestion
+Question = EndOffsetQuestion | OffsetsQuestion | FetchQuestion
 
 
 def refusal(broker: Replica, leader_epoch: int, *, fences: bool) -> ErrorCode:
@@ -25,7 +25,7 @@ def refusal(broker: Replica, leader_epoch: int, *, fences: bool) -> ErrorCode:
 
 def answer(leader: Replica, question: Question, limit: int) -> Answer:
     """Answer a question; a fetch with no more than `limit` records."""
-    if isinstance(question, EpochQuestion):
+    if isinstance(question, EndOffsetQuestion):
         return Answer(ErrorCode.NONE, leader.history.end_offset_for(question.epoch, leader.end))
     if isinstance(question, OffsetsQuestion):
         return Answer(ErrorCode.NONE, LeaderOffsets(0, leader.end))

@@ -15,7 +15,7 @@ from epoch import EndOffset, EpochHistory
 from replication.fetcher.decisions.actions import Append
 from replication.fetcher.decisions.fetch_state import FetchState
 from replication.fetcher.decisions.fetch_state_machine import FetchQuestion, LeaderOffsets
-from replication.fetcher.decisions.log_state import LogState
+from replication.fetcher.decisions.followed_log_state import FollowedLogState
 from replication.protocol.error_code import ErrorCode
 
 
@@ -94,8 +94,8 @@ class Replica:
         return len(self.log)
 
     @property
-    def log_state(self) -> LogState:
-        return LogState(0, len(self.log), self.high_watermark, self.history)
+    def log_state(self) -> FollowedLogState:
+        return FollowedLogState(0, len(self.log), self.high_watermark, self.history)
 
     def but(self, **changes: Any) -> Replica:
         """Return the replica with these fields changed."""

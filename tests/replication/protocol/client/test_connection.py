@@ -17,7 +17,7 @@ from replication.protocol.errors import (
 )
 from replication.protocol.messages.metadata import ClusterMetadata, MetadataRequest
 from replication.protocol.messages.offset_for_leader_epoch import OffsetForLeaderEpochRequest
-from replication.protocol.wire.schema import request_classes
+from replication.protocol.wire.kio_messages import request_classes
 from tests.oracle.cluster import free_port
 from tests.replication.protocol.fake_broker import (
     SECONDS,

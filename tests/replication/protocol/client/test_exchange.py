@@ -14,7 +14,7 @@ from replication.protocol.messages.apis import api_of
 from replication.protocol.messages.fetch import FetchPartition, FetchRequest
 from replication.protocol.messages.list_offsets import EARLIEST_LOCAL, ListOffsetsRequest, OffsetQuestion
 from replication.protocol.messages.metadata import ClusterMetadata, MetadataRequest
-from replication.protocol.wire.schema import read, request_classes, response_classes, write
+from replication.protocol.wire.kio_messages import read, request_classes, response_classes, write
 from tests.replication.protocol.strategies import TOPIC_IDS
 
 CURRENT = ApiVersions({1: range(4, 19), 2: range(1, 12), 3: range(14), 18: range(5), 23: range(2, 5)})

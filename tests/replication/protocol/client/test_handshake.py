@@ -10,7 +10,7 @@ from replication.protocol.client.security import SaslMechanism, SaslSettings
 from replication.protocol.error_code import ErrorCode
 from replication.protocol.errors import AuthenticationFailedError, KafkaError, UnsupportedVersionError
 from replication.protocol.messages.api_versions import ApiVersions, ApiVersionsResponse
-from replication.protocol.wire.schema import response_classes
+from replication.protocol.wire.kio_messages import response_classes
 
 PLAIN = SaslSettings(SaslMechanism.PLAIN, "alice", "secret")
 SPOKEN = {1: range(4, 18), 17: range(2), 18: range(5), 36: range(3)}

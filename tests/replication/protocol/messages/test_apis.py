@@ -11,7 +11,7 @@ import pytest
 from replication.protocol.error_code import ErrorCode
 from replication.protocol.errors import MalformedResponseError
 from replication.protocol.messages.apis import _OURS, api_of
-from replication.protocol.wire.schema import response_class, served_versions
+from replication.protocol.wire.kio_messages import response_class, served_versions
 from tests.campaign import run_seed
 from tests.replication.protocol.by_kio import kio_bytes
 from tests.replication.protocol.instances import instance

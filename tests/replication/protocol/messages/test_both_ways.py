@@ -24,7 +24,7 @@ from replication.protocol.messages.api import Api, MessageForm
 from replication.protocol.messages.apis import _OURS, api_of, api_with
 from replication.protocol.messages.fetch import FetchRequest, named
 from replication.protocol.messages.form import Form
-from replication.protocol.wire.schema import request_class, response_class, served_versions
+from replication.protocol.wire.kio_messages import request_class, response_class, served_versions
 from tests.campaign import Campaign, run_seed
 from tests.replication.protocol.by_kio import kio_bytes, kio_reading
 from tests.replication.protocol.instances import instance

@@ -11,13 +11,12 @@ from logstore import TopicPartition
 from replication.protocol.error_code import ErrorCode
 from replication.protocol.messages import elect_leaders
 from replication.protocol.messages.elect_leaders import (
-    PREFERRED,
-    UNCLEAN,
     VERSIONS,
+    ElectionType,
     ElectLeadersRequest,
     elect_leaders_versions,
 )
-from replication.protocol.wire.schema import response_classes
+from replication.protocol.wire.kio_messages import response_classes
 from tests.campaign import run_seed
 from tests.replication.protocol.by_kio import received, sent_request
 from tests.replication.protocol.instances import instance
@@ -28,7 +27,7 @@ from tests.replication.protocol.strategies import elect_leaders_requests
 def test_kio_reads_what_was_said(request: ElectLeadersRequest, data: st.DataObject) -> None:
     version = data.draw(st.sampled_from(elect_leaders_versions(request)))
     sent = sent_request(elect_leaders.REQUEST, request, 43, version)
-    assert getattr(sent, "election_type", PREFERRED) == request.election_type
+    assert getattr(sent, "election_type", ElectionType.PREFERRED) == request.election_type
     assert sent.timeout == timedelta(milliseconds=request.timeout_ms)
     if request.partitions is None:
         assert sent.topic_partitions is None
@@ -38,8 +37,12 @@ def test_kio_reads_what_was_said(request: ElectLeadersRequest, data: st.DataObje
 
 
 def test_the_first_version_knows_preferred_elections_only() -> None:
-    assert elect_leaders_versions(ElectLeadersRequest(election_type=PREFERRED, partitions=None)) == VERSIONS
-    assert elect_leaders_versions(ElectLeadersRequest(election_type=UNCLEAN, partitions=None)) == range(1, 3)
+    assert (
+        elect_leaders_versions(ElectLeadersRequest(election_type=ElectionType.PREFERRED, partitions=None)) == VERSIONS
+    )
+    assert elect_leaders_versions(ElectLeadersRequest(election_type=ElectionType.UNCLEAN, partitions=None)) == range(
+        1, 3
+    )
 
 
 @pytest.mark.parametrize("version", VERSIONS)

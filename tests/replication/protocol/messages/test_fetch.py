@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from epoch import EndOffset
 from logstore import TopicPartition
+from replication.codec.fields import NO_ID
 from replication.protocol.addresses import Address
 from replication.protocol.error_code import ErrorCode
 from replication.protocol.errors import MalformedResponseError
@@ -28,8 +29,7 @@ from replication.protocol.messages.fetch import (
     fetch_versions,
 )
 from replication.protocol.messages.fetch_form import read_response
-from replication.protocol.messages.field_types import NO_ID
-from replication.protocol.wire.schema import response_classes
+from replication.protocol.wire.kio_messages import response_classes
 from tests.campaign import run_seed
 from tests.replication.protocol.by_kio import kio_bytes, sent_request
 from tests.replication.protocol.instances import instance

@@ -15,7 +15,7 @@ from replication.protocol.messages.fetch_snapshot import (
     VERSIONS,
     FetchSnapshotRequest,
 )
-from replication.protocol.wire.schema import read, response_classes, write
+from replication.protocol.wire.kio_messages import read, response_classes, write
 from tests.campaign import run_seed
 from tests.replication.protocol.by_kio import received, sent_request
 from tests.replication.protocol.instances import instance

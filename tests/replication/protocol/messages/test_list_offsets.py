@@ -20,7 +20,7 @@ from replication.protocol.messages.list_offsets import (
     OffsetQuestion,
     list_offsets_versions,
 )
-from replication.protocol.wire.schema import response_classes
+from replication.protocol.wire.kio_messages import response_classes
 from tests.campaign import run_seed
 from tests.replication.protocol.by_kio import received, sent_request
 from tests.replication.protocol.instances import instance

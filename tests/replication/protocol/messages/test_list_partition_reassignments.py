@@ -10,7 +10,7 @@ from replication.protocol.messages.list_partition_reassignments import (
     ListPartitionReassignmentsRequest,
     PartitionReassignment,
 )
-from replication.protocol.wire.schema import response_classes
+from replication.protocol.wire.kio_messages import response_classes
 from tests.campaign import run_seed
 from tests.replication.protocol.by_kio import received, sent_request
 from tests.replication.protocol.instances import instance

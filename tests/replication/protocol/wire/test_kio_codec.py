@@ -18,7 +18,7 @@ from kio.serial import entity_reader, entity_writer
 
 from replication.protocol.error_code import ErrorCode
 from replication.protocol.errors import MalformedResponseError
-from replication.protocol.wire.schema import read, write
+from replication.protocol.wire.kio_messages import read, write
 from tests.campaign import run_seed
 from tests.replication.protocol.instances import instance, request_classes, response_classes
 

@@ -8,15 +8,17 @@ from replication.metadata.partition import PartitionRegistration
 from replication.protocol.error_code import ErrorCode
 
 
-def start_target(partition: PartitionRegistration, wished: tuple[int, ...]) -> Target:
-    """Return what moves a partition to the wished replicas: first all of them, then without those not wished.
+def start_target(partition: PartitionRegistration, target_replicas: tuple[int, ...]) -> Target:
+    """Return what moves a partition to the target replicas: first all of them, then without the others.
 
     Where nothing is added, or nothing removed, what an earlier reassignment adds or removes stays as it is (Kafka:
     PartitionReassignmentReplicas).
     """
-    removing = tuple(sorted(set(partition.replicas) - set(wished)))
-    adding = tuple(sorted(set(wished) - set(partition.replicas)))
-    return Target(replicas=wished + removing, removing_replicas=removing or None, adding_replicas=adding or None)
+    removing = tuple(sorted(set(partition.replicas) - set(target_replicas)))
+    adding = tuple(sorted(set(target_replicas) - set(partition.replicas)))
+    return Target(
+        replicas=target_replicas + removing, removing_replicas=removing or None, adding_replicas=adding or None
+    )
 
 
 class Reversal(NamedTuple):

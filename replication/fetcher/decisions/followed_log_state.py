@@ -5,7 +5,7 @@ from typing import NamedTuple
 from epoch import UNDEFINED_EPOCH, EpochHistory
 
 
-class LogState(NamedTuple):
+class FollowedLogState(NamedTuple):
     """A follower's log at one moment."""
 
     log_start_offset: int
@@ -27,9 +27,9 @@ class LogState(NamedTuple):
         """
         return self.log_end_offset if self.history else self.high_watermark
 
-    def truncate_to(self, offset: int) -> "LogState":
+    def truncate_to(self, offset: int) -> "FollowedLogState":
         """Return the state after the log was truncated to `offset`."""
         end = min(offset, self.log_end_offset)
-        return LogState(
+        return FollowedLogState(
             min(self.log_start_offset, end), end, min(self.high_watermark, end), self.history.truncate_to(end)
         )
