@@ -23,6 +23,11 @@ class ControlType(IntEnum):
     KRAFT_VOTERS = 6
 
 
+def control_key(control_type: int, version: int = 0) -> bytes:
+    """Return the key of a control record (Kafka: ControlRecordType)."""
+    return _KEY.pack(version, control_type)
+
+
 class EndTransactionMarker(NamedTuple):
     """A transaction of the batch's producer ends here (Kafka: EndTransactionMarker)."""
 
@@ -33,7 +38,7 @@ class EndTransactionMarker(NamedTuple):
 
     def record(self, timestamp: int) -> Record:
         """Encode the record that says so, at `timestamp` in milliseconds since 1970 UTC."""
-        key = _KEY.pack(self.version, self.type)
+        key = control_key(self.type, self.version)
         return Record(0, timestamp, key, _END_TRANSACTION.pack(self.version, self.coordinator_epoch))
 
 

@@ -1,9 +1,8 @@
 """Control records of metadata logs and snapshots, to messages and back."""
 
-from struct import Struct
 from typing import Final
 
-from logstore.batch.control import ControlRecord, ControlType
+from logstore.batch.control import ControlRecord, ControlType, control_key
 from logstore.batch.record import Record
 from logstore.errors import CorruptControlRecordError
 from replication.codec.codec import codec_of
@@ -19,7 +18,6 @@ from replication.metadata.records.control import (
     Voters,
 )
 
-_KEY: Final = Struct(">hh")
 _LATEST_LEADER_CHANGE: Final = 1
 _KINDS: Final[dict[int, type[ControlMessage]]] = {
     ControlType.LEADER_CHANGE: LeaderChange,
@@ -56,4 +54,4 @@ def encode_control(message: ControlMessage, timestamp: int) -> Record:
     kind = type(message)
     value = bytearray()
     codec_of(kind, message.version).write(value, message)
-    return Record.of(bytes(value), _KEY.pack(0, _TYPES[kind]), timestamp=timestamp)
+    return Record.of(bytes(value), control_key(_TYPES[kind]), timestamp=timestamp)
