@@ -324,7 +324,7 @@ def test_a_gap_above_the_high_watermark_is_refused(
     fetched = FetchedPartition(ErrorCode.NONE, 10, 0, moved(tail(leader_log), base_offset))
     drive.until(2_000, nonsense(leader, fetched))
     assert log.log_end_offset == 8
-    assert [reason.count("above the high watermark") for reason in told.reasons] == [1, 1]
+    assert [reason.count("above the reported high watermark") for reason in told.reasons] == [1, 1]
     drive.until(drive.now + 2_000, leader.answer)
     assert_follows(log, leader_log, 10)
 
