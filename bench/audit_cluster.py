@@ -18,7 +18,7 @@ from bench.replica import RECORDS, one_batch
 from logstore import Log, LogConfig, LogDirectory, TopicPartition
 from logstore.batch.layout import CRC_AT, CRC_START, HEADER_SIZE
 from replication.audit.judgement.verdict import Verdict
-from replication.audit.spark.java import find_java
+from replication.audit.spark.sessions.java import find_java
 from replication.errors import JavaMissingError
 from tests.made_once import only_maker
 

@@ -55,10 +55,14 @@ def file_of(source: Path, module: str) -> Path:
     return package / "__init__.py" if package.is_dir() else package.with_suffix(".py")
 
 
+def lint(source: Path) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-c", "from importlinter.cli import lint_imports_command as main; main()"]
+    return subprocess.run(command, cwd=source, capture_output=True, text=True, check=False)
+
+
 def broken(source: Path) -> set[str]:
     """Names of the contracts that the source does not keep."""
-    command = [sys.executable, "-c", "from importlinter.cli import lint_imports_command as main; main()"]
-    done = subprocess.run(command, cwd=source, capture_output=True, text=True, check=False)
+    done = lint(source)
     assert f" {len(CONTRACTS)} kept, 0 broken" in done.stdout or done.returncode == 1, done.stdout + done.stderr
     return {name for contract in CONTRACTS if f"\n{(name := contract['name'])} BROKEN" in done.stdout}
 
@@ -77,6 +81,20 @@ def test_every_contract_notices_an_import_that_it_forbids(contract: dict[str, An
         assert contract["name"] in broken(source)
     finally:
         file.write_text(kept)
+
+
+@pytest.mark.parametrize(
+    "container", ["replication", "replication.broker", "replication.protocol", "replication.audit", "logstore"]
+)
+def test_a_new_module_has_to_be_given_its_layer(container: str, source: Path) -> None:
+    planted = source.joinpath(*container.split("."), "without_a_layer.py")
+    planted.touch()
+    try:
+        told = lint(source)
+    finally:
+        planted.unlink()
+    assert told.returncode == 1
+    assert f"{container}.without_a_layer" in told.stdout
 
 
 def test_no_folder_has_more_modules_than_one_takes_in_at_a_glance() -> None:

@@ -14,7 +14,7 @@ _NAMES_BY_MODULE = {
     "judgement.judgement": ("judge",),
     "local_judging": ("JudgedPartition", "judge_replicas"),
     "judgement.recommendation": ("Candidate", "Recommendation"),
-    "spark.session": ("prepare_session", "start_session"),
+    "spark.sessions.session": ("prepare_session", "start_session"),
     "snapshots.snapshot": ("Snapshot", "find_snapshots"),
     "judgement.verdict": ("PairVerdict", "PartitionVerdict", "Verdict"),
 }

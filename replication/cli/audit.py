@@ -27,7 +27,6 @@ from replication.cli.output import (
     progress_bar,
     shown,
 )
-from replication.cli.spark_failure import cause_of
 
 MOST_ROWS = 40
 """Of a table on the terminal; `--json`, `--output` and `--report` have all."""
@@ -115,16 +114,14 @@ def _audited(
 ) -> dict[str, Any]:
     """Start Spark and let it do the audit."""
     try:
-        from py4j.protocol import Py4JJavaError
-        from pyspark.errors import PySparkException
-
         from replication.audit import audit as audit_of
         from replication.audit import find_snapshots
         from replication.audit.snapshots.snapshot import local_directories
         from replication.audit.spark.auditing import chosen_copies
         from replication.audit.spark.document import describe
-        from replication.audit.spark.session import session_for_a_while
-        from replication.audit.spark.task_progress import watched
+        from replication.audit.spark.sessions.session import session_for_a_while
+        from replication.audit.spark.sessions.spark_failure import SPARK_ERRORS, cause_of
+        from replication.audit.spark.sessions.task_progress import watched
     except ModuleNotFoundError as error:
         raise MissingPackageError("the audit needs", error, "spark") from error
     found = find_snapshots(snapshots)
@@ -150,7 +147,7 @@ def _audited(
             ):
                 document = describe(spark, audited, snapshots)
             files.write_tables(audited, document)
-    except (PySparkException, Py4JJavaError) as error:
+    except SPARK_ERRORS as error:
         raise CommandError(f"the Spark job failed: {cause_of(error)}") from error
     return document
 

@@ -11,15 +11,10 @@ import typer
 
 from replication.cli.failure import error_as_json
 from replication.cli.output import told
-from replication.cli.spark_failure import cause_of
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
-
     from replication.audit import Audit
     from replication.audit.judgement.history import Run
-
-TABLES = ("partitions", "findings", "segments", "epochs", "batches")
 
 
 @dataclass
@@ -64,18 +59,14 @@ class AuditFiles:
         return latest_run(self.history)
 
     def write_tables(self, audited: "Audit", document: Mapping[str, Any]) -> None:
-        """Write all tables, as Parquet and as JSON lines; the findings are the document's, which has all of them."""
+        """Write the tables of the audit, and the document's findings."""
         if self.output is None:
             return
-        from py4j.protocol import Py4JJavaError
-        from pyspark.errors import PySparkException
+        from replication.audit.spark.sessions.spark_failure import SPARK_ERRORS
+        from replication.audit.spark.written_tables import write_tables
 
-        with self._noted("--output", self.output, OSError, PySparkException, Py4JJavaError):
-            for name in TABLES:
-                table = _findings(audited, document) if name == "findings" else getattr(audited, name)
-                table.write.parquet(str(self.output.absolute() / "parquet" / name))
-                # What is not known is null, as with --json; Spark would leave it out.
-                table.write.json(str(self.output.absolute() / "json" / name), ignoreNullFields=False)
+        with self._noted("--output", self.output, OSError, *SPARK_ERRORS):
+            write_tables(audited, document, self.output)
 
     def write_history(self, document: dict[str, Any], before: "Run | None") -> None:
         """Keep the run, and put into the document what is new since the last one, if there was one."""
@@ -102,19 +93,16 @@ class AuditFiles:
         try:
             yield
         except kinds as error:
-            reason = told(error) if isinstance(error, OSError) else cause_of(error)
-            message = f"{option} {place} was not written, or not completely: {reason}"
+            message = f"{option} {place} was not written, or not completely: {_reason(error)}"
             self.failures.append({**error_as_json(error, message), "file": str(place)})
 
 
-def _findings(audited: "Audit", document: Mapping[str, Any]) -> "DataFrame":
-    """Return a document's findings as a table: those about consumers are made from what Spark has found."""
-    import pyarrow as pa
+def _reason(error: Exception) -> str:
+    if isinstance(error, OSError):
+        return told(error)
+    from replication.audit.spark.sessions.spark_failure import cause_of
 
-    from replication.audit.spark.tables import FINDINGS
-
-    rows = pa.Table.from_pylist(document["findings"], schema=pa.schema(FINDINGS))
-    return audited.findings.sparkSession.createDataFrame(rows)
+    return cause_of(error)
 
 
 def _ensure_file_writable(file: Path, option: str) -> None:

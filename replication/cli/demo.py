@@ -115,13 +115,10 @@ def _reconciled(place: Path) -> dict[str, Any]:
 def _audit(cluster: Path) -> dict[str, Any]:
     """Audit the brokers' copies with Spark. Raises NoAuditError where it is not there."""
     try:
-        from py4j.protocol import Py4JJavaError
-        from pyspark.errors import PySparkException
-
         from replication.audit import audit
         from replication.audit.spark.document import describe
-        from replication.audit.spark.session import session_for_a_while
-        from replication.cli.spark_failure import cause_of
+        from replication.audit.spark.sessions.session import session_for_a_while
+        from replication.audit.spark.sessions.spark_failure import SPARK_ERRORS, cause_of
         from replication.errors import JavaMissingError
     except ModuleNotFoundError as error:
         missing = (error.name or "pyspark").partition(".")[0]
@@ -133,7 +130,7 @@ def _audit(cluster: Path) -> dict[str, Any]:
             return describe(spark, audited, [cluster])
     except JavaMissingError as error:
         raise NoAuditError(str(error)) from error
-    except (PySparkException, Py4JJavaError) as error:
+    except SPARK_ERRORS as error:
         raise NoAuditError(f"the Spark job failed: {cause_of(error)}") from error
 
 

@@ -31,7 +31,7 @@ from replication.audit.snapshots.work import Copy, Job, Task, plan_work, target_
 from replication.audit.spark.examine_job import examination
 from replication.audit.spark.judge_job import finishing, judging
 from replication.audit.spark.selection import is_of_topics
-from replication.audit.spark.session import prepare_session, send_packages
+from replication.audit.spark.sessions.session import prepare_session, send_packages
 from replication.audit.spark.tables import EXAMINED, FINDINGS, JUDGED, spark_schema
 from replication.errors import NothingChosenError
 

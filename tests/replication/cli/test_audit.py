@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from replication.audit.spark.document import describe
-from replication.audit.spark.java import find_java
+from replication.audit.spark.sessions.java import find_java
 from tests.conftest import require_java_for_spark
 from tests.data.replicas import cross, replicas
 from tests.replication.cli.command import epochlog
@@ -115,7 +115,7 @@ def test_what_cannot_be_audited_is_one_line_before_spark_starts(
     strange.mkdir()
     (strange / "audit-1.json").write_text("{")
     monkeypatch.setattr(
-        "replication.audit.spark.session.session_for_a_while", lambda _: pytest.fail("Spark was started")
+        "replication.audit.spark.sessions.session.session_for_a_while", lambda _: pytest.fail("Spark was started")
     )
     for arguments, words in (
         ((here / "broker-1", tmp_path / "nowhere"), "nowhere"),
@@ -149,7 +149,7 @@ def test_nothing_is_written_into_what_is_audited(
     option: str, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(
-        "replication.audit.spark.session.session_for_a_while", lambda _: pytest.fail("Spark was started")
+        "replication.audit.spark.sessions.session.session_for_a_while", lambda _: pytest.fail("Spark was started")
     )
     one, two = (shutil.copytree(replicas("diverged") / each, tmp_path / each) for each in ("broker-1", "broker-2"))
     (tmp_path / "link").symlink_to(two)
@@ -198,7 +198,7 @@ def test_an_interrupted_audit_ends_without_a_word(monkeypatch: pytest.MonkeyPatc
     def interrupted(_: str | None) -> None:
         signal.raise_signal(signal.SIGINT)
 
-    monkeypatch.setattr("replication.audit.spark.session.session_for_a_while", interrupted)
+    monkeypatch.setattr("replication.audit.spark.sessions.session.session_for_a_while", interrupted)
     before = signal.getsignal(signal.SIGINT)
     try:
         outcome = epochlog("audit", replicas("diverged"))

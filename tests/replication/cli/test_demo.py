@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from replication.audit.spark import session
+from replication.audit.spark.sessions import session
 from replication.errors import JavaMissingError
 from tests.conftest import require_java_for_spark
 from tests.replication.cli.command import epochlog
@@ -44,6 +44,7 @@ def test_without_java_the_story_is_told_and_it_says_how_to_get_it(
 
 def test_without_pyspark_the_story_is_told_and_it_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pyspark.errors", None)
+    monkeypatch.delitem(sys.modules, "replication.audit.spark.sessions.spark_failure", raising=False)
     outcome = epochlog("demo")
     assert outcome.status == 0, outcome.err
     assert "Yes, byte for byte." in outcome.out

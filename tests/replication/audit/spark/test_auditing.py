@@ -18,7 +18,7 @@ from replication.audit.snapshots.arguments import master_in
 from replication.audit.snapshots.snapshot import find_snapshots, list_snapshots
 from replication.audit.spark.examine_job import Examine, Numbers, examining
 from replication.audit.spark.metrics import shuffle_bytes
-from replication.audit.spark.session import session_for_a_while, start_session
+from replication.audit.spark.sessions.session import session_for_a_while, start_session
 from replication.errors import (
     NotAllowedError,
     NothingChosenError,

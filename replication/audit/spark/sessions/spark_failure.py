@@ -1,6 +1,13 @@
 """What a failure of Spark's comes down to."""
 
 import re
+from typing import Final
+
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
+
+SPARK_ERRORS: Final = (PySparkException, Py4JJavaError)
+"""What a job that fails raises: of the second kind is what pyspark does not translate."""
 
 
 def cause_of(error: Exception) -> str:

@@ -9,7 +9,7 @@ import pytest
 from pyspark import SparkConf, SparkContext
 from pyspark.errors import PySparkRuntimeError
 
-from replication.audit.spark import gateway
+from replication.audit.spark.sessions import gateway
 
 Launch = Callable[[SparkConf, dict[str, Any]], object]
 WARNING = b"WARNING: Using incubator modules: jdk.incubator.vector\n"

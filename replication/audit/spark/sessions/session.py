@@ -12,9 +12,9 @@ from pyspark import SparkConf, SparkContext
 from pyspark.sql import SparkSession
 
 from replication.audit.snapshots.arguments import master_in
-from replication.audit.spark.gateway import start_context
-from replication.audit.spark.java import find_java
-from replication.audit.spark.shipping import ship_packages
+from replication.audit.spark.sessions.gateway import start_context
+from replication.audit.spark.sessions.java import find_java
+from replication.audit.spark.sessions.shipping import ship_packages
 
 APP_NAME: Final = "epochlog audit"
 EMBEDDED: Final = "local[*,4]"

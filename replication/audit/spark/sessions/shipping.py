@@ -25,7 +25,7 @@ def ship_packages(spark: SparkSession) -> None:
 
 def write_archive(archive: Path) -> None:
     """Write the packages' sources as an archive that Python imports from; equal sources give equal bytes."""
-    root = Path(__file__).parents[3]
+    root = Path(__file__).parents[4]
     with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as target:
         for package in PACKAGES:
             for source in sorted((root / package).rglob("*")):

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from replication.audit.spark import java
-from replication.audit.spark.java import fault_of, find_java
+from replication.audit.spark.sessions import java
+from replication.audit.spark.sessions.java import fault_of, find_java
 from replication.errors import JavaMissingError
 
 COMPLETE = 'JAVA_VERSION="17.0.15"\nMODULES="java.base jdk.incubator.vector java.xml"\n'
