@@ -50,7 +50,7 @@ def _found(name: str) -> "ModuleSpec | None":
 
 
 def _file(spec: "ModuleSpec") -> str:
-    """Return a package's `__init__.py`, be it missing."""
+    """Return the path of a package's `__init__.py`, which may be missing."""
     directories = [*(spec.submodule_search_locations or ()), ""]
     return spec.origin or f"{directories[0]}/__init__.py"
 

@@ -21,12 +21,12 @@ _known: Final[WeakSet[Detachable]] = WeakSet()
 
 
 def detach_after_fork(thing: Detachable) -> None:
-    """Call `thing.detach()` in each process that is forked from this one, as long as somebody else holds `thing`."""
+    """Call `thing.detach()` in each process that is forked from this one, while `thing` is referenced elsewhere."""
     _known.add(thing)
 
 
 class RefusedLock:
-    """Takes a lock's place in a forked process: whoever would take it is told at once."""
+    """Takes a lock's place in a forked process: an attempt to take it fails at once."""
 
     def __init__(self, refuse: Callable[[], NoReturn]) -> None:
         """Call `refuse` for whoever comes."""

@@ -4,8 +4,8 @@ A file holds one kernel as compiled for one signature and one kind of processor.
 sources, its name after the rest, and its content begins with its checksum. So nothing in it is ever changed: processes
 that start at once write the same, and what is torn, stale or made for another machine is never taken for good.
 
-To load machine code is to execute what somebody wrote: it is loaded only from files, and kept only in directories, that
-belong to the user or to root and that nobody else may write (`read_trusted`).
+To load machine code is to execute code that others may have written: it is loaded only from files, and kept only in
+directories, that belong to the user or to root and that nobody else may write (`read_trusted`).
 """
 
 import hashlib

@@ -13,11 +13,11 @@ from typing import Final
 
 _OTHERS: Final = stat.S_IWGRP | stat.S_IWOTH
 _OPEN: Final = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
-"""Neither through a link, which somebody else may have laid, nor waiting for the other end of a pipe."""
+"""Neither through a link, which another user may have placed, nor waiting for the other end of a pipe."""
 
 
 class UntrustedFileError(PermissionError):
-    """Somebody else may have written this, or may still."""
+    """Another user may have written this file, or may still write to it."""
 
     def __init__(self, path: Path, fault: str) -> None:
         super().__init__(errno.EPERM, fault, str(path))

@@ -1,4 +1,4 @@
-"""Numbers that somebody wrote as text: settings, options, answers (Java: Integer.parseInt)."""
+"""Numbers that were written as text: settings, options, answers (Java: Integer.parseInt)."""
 
 import re
 from typing import Final

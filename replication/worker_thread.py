@@ -74,7 +74,7 @@ class WorkerThread(ABC):
         self._rest()
 
     def _give_up(self, error: BaseException) -> None:
-        """Stop, as a round has raised what another one would not mend, or somebody ends the thread."""
+        """Stop: a round has raised an error that another round would not fix, or the thread is being ended."""
         del error
         self.stop(wait=False)
 

@@ -1,9 +1,9 @@
-"""The `.lock` of a log.dirs root: one process at a time, be it Python or a JVM (Kafka: FileLock).
+"""The `.lock` of a log.dirs root: one process at a time, in Python or a JVM (Kafka: FileLock).
 
 A log that is opened by itself has one in its own directory, where Kafka does not mind it.
 
 A JVM locks the file with a POSIX record lock, which an flock does not exclude. Such a lock has a trap: it belongs to
-the process, and is gone as soon as any descriptor of the file is closed in it, be it by a backup that only reads it.
+the process, and is gone as soon as any descriptor of the file is closed in it, even by a backup that only reads it.
 Where the system has them (Linux), this lock is an open file description lock instead. Those exclude POSIX locks and
 are excluded by them, and they end only with the descriptor that took them. Elsewhere (macOS) it is a POSIX lock, and
 whoever embeds this must not open the file.

@@ -72,7 +72,9 @@ def map_file(path: Path, size: int) -> memoryview:
         try:
             stat = os.fstat(descriptor)
             if stat.st_size < size:
-                what = f"{size:,} bytes were written, and the file has {stat.st_size:,}: somebody else has cut it"
+                what = (
+                    f"{size:,} bytes were written, and the file has {stat.st_size:,}: another process has truncated it"
+                )
                 raise OSError(errno.EIO, what, str(path))
             mapping = Mapping(_map(descriptor, size, path), size)
         finally:
@@ -115,7 +117,7 @@ def cut_file(filesystem: FileSystem, path: Path, size: int) -> None:
 
 
 def begin_file(filesystem: FileSystem, path: Path) -> int:
-    """Open a file that is to be empty; one whose bytes somebody holds gives up its name. Return its descriptor."""
+    """Open a file that is to be empty; one that is still mapped gives up its name. Return its descriptor."""
     global _is_cutting  # noqa: PLW0603  as above
     with _lock:
         _refuse_within_a_cut(path)

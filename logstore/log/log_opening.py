@@ -79,7 +79,7 @@ class LogOpening:
 
 
 def _lock_alone(lock: DirectoryLock, directory: Path) -> None:
-    """Lock the directory of a log that stands alone, and not in a root that is somebody's.
+    """Lock the directory of a log that stands alone, not within a root that another process has locked.
 
     In this order: who locks the root looks at the logs' own locks afterwards, so that one of the two notices.
     """

@@ -135,7 +135,7 @@ class ProducerState:
         self.end_offset = self._snapshot_offset = self._load(log_start_offset, now_ms)
 
     def successor(self) -> "ProducerState":
-        """Return a copy that changes on its own, and no file before it is told to `take_place`."""
+        """Return a copy that changes on its own, and writes no file before `take_place` is called."""
         successor = ProducerState.__new__(ProducerState)
         vars(successor).update(vars(self))  # a truncation waits: `copy` takes five times as long
         successor._snapshots = PreparedSnapshots(self._snapshots)  # noqa: SLF001  of this class, as what follows

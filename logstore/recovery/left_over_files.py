@@ -56,7 +56,7 @@ def orphaned_indexes(names: Iterable[str]) -> list[str]:
 
 
 def _parse(name: str) -> FileName:
-    """Read a name; the cluster's metadata snapshots are none of ours, deleted or not."""
+    """Read a name; snapshots of the cluster's metadata do not belong to the log, deleted or not."""
     file = parse_file_name(name)
     return FileName(FileKind.UNKNOWN) if file.kind is FileKind.METADATA_SNAPSHOT else file
 

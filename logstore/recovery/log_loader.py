@@ -68,8 +68,8 @@ def load_log(
 
     `log_start_offset` and `recovery_point` are what the root's checkpoints say, 0 where they say nothing;
     `clean_shutdown` tells whether the log was closed in order, so that nothing needs recovery. `clock` gives
-    milliseconds since 1970 UTC. `open_files` bounds the segments' descriptors and mappings. `progress` is told how
-    many more bytes are recovered.
+    milliseconds since 1970 UTC. `open_files` bounds the segments' descriptors and mappings. `progress` is called with
+    the number of bytes that were recovered since.
 
     Raises OSError, and SegmentTooLargeError.
     """

@@ -298,7 +298,7 @@ class LiveSegment:
         Raises OSError. May be called again where it is broken off itself.
         """
         if self.size > size:
-            # The indexes first: whether they may have entries too many is told by the size.
+            # The indexes first: the size shows whether they may have too many entries.
             self._cut_indexes(end_offset)
             self._largest = self._find_largest(size)
             if not size:

@@ -35,7 +35,7 @@ class _Logged:
     data: dict[int, tuple[int, int, int]] = field(default_factory=dict)
     """Of the last batch of records: its last offset, last sequence number, and how many offsets it reaches over."""
     any: dict[int, tuple[int, int]] = field(default_factory=dict)
-    """Of the last batch, be it a marker: producer epoch and time."""
+    """Of the last batch, which may be a marker: producer epoch and time."""
     markers: dict[int, tuple[int, int]] = field(default_factory=dict)
     """The offset of the last marker, and its coordinator's epoch."""
     transactional: dict[int, tuple[int]] = field(default_factory=dict)

@@ -154,7 +154,7 @@ def _audited(
 
 @contextmanager
 def _interruptible() -> Iterator[None]:
-    """Let Ctrl-C end the audit without a word.
+    """Let Ctrl-C end the audit quietly.
 
     Spark's own handler calls Java in the midst of the call that is interrupted, and both log their tracebacks.
     """

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass
 class AuditFiles:
-    """Writes the files that are wished; what fails is noted, so that long work's result is printed all the same."""
+    """Writes the files that were asked for; failures are noted, so that the result of long work is still printed."""
 
     report: Path | None
     output: Path | None
@@ -42,9 +42,9 @@ class AuditFiles:
 
     def ensure_apart_from(self, copies: Iterable[Path]) -> None:
         """Refuse to write into what is audited. Raises BadParameter."""
-        wished = (("--report", self.report), ("--output", self.output), ("--history", self.history))
+        requested = (("--report", self.report), ("--output", self.output), ("--history", self.history))
         for copy in copies:
-            for option, place in wished:
+            for option, place in requested:
                 if place is not None and place.resolve().is_relative_to(copy.resolve()):
                     raise typer.BadParameter(
                         f"{place} lies in {copy}, which is only read; name a place outside of it", param_hint=option

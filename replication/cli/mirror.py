@@ -124,7 +124,7 @@ def mirror(
 
 
 def _follow(opened: "Mirror", display: "Display", told: StopRequest, *, once: bool) -> bool:
-    """Look after the mirror until somebody says stop; return whether it had caught up before, or nothing is left."""
+    """Watch the mirror until it is asked to stop; return whether it had caught up before, or nothing is left."""
     is_done = False
     while not is_done and not told.wait(PAUSE_SECONDS):
         opened.look_after()

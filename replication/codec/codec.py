@@ -38,12 +38,12 @@ class Since:
 
     version: int
     ignorable: bool = False
-    """Whether versions before leave it out without a word; else only its default can be written in them."""
+    """Whether earlier versions leave it out silently; else only its default can be written in them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Until:
-    """The last version that has a field; later ones leave it out without a word."""
+    """The last version that has a field; later ones leave it out silently."""
 
     version: int
 

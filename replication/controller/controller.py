@@ -8,7 +8,7 @@ It holds no log, socket or clock. A process around it, one request at a time,
     ...                                               # gives decision.answer once the records are committed
 
 and, whenever `wake_at` has come, does the same with what `tick` returns, until that is None. Where appending fails,
-somebody else is the controller: this one is to be dropped. Times are milliseconds of a clock that never goes back.
+another node is the controller: discard this one. Times are milliseconds of a clock that never goes back.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence

@@ -236,7 +236,7 @@ class _Change:
             self.changed["isr"] = self.isr
 
     def _write_last_known_leader(self) -> None:
-        """Remember who led when nobody can any more; forget it once somebody is elected."""
+        """Remember the last leader when no replica can lead; forget it once one is elected."""
         if not (self.rules.elr and self.rules.last_known_leader) or "leader" not in self.changed:
             return
         known = self.partition.last_known_elr

@@ -66,7 +66,7 @@ class Fetcher:
         throttle: Throttle | None = None,
         in_doubt: Callable[[TopicPartition], object] = lambda _: None,
     ) -> None:
-        """`in_doubt` is told of each partition of which somebody else may be the leader by now."""
+        """`in_doubt` is called for each partition that another broker may lead by now."""
         self.settings = settings or FetcherSettings()
         self.rules = self.settings.effective_rules
         self.confirmed_at = -1

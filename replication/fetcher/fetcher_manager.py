@@ -50,7 +50,7 @@ class FetcherManager:
         if threads < 1:
             raise ValueError(f"threads must be at least 1, not {threads}")
         self.doubts = LeaderDoubts()
-        """Partitions that somebody else may lead by now, for whoever finds out."""
+        """Partitions that another broker may lead by now, for the code that looks for the leader."""
         self._client_settings = client_settings
         self._settings = settings or FetcherSettings()
         self._threads_per_leader = threads

@@ -105,7 +105,7 @@ class FetcherThread(WorkerThread):
         self._rest()
 
     def _give_up(self, error: BaseException) -> None:
-        """Leave no partition behind that seems to be followed: this is a fault of ours, or somebody ends the thread."""
+        """Leave no partition behind that seems to be followed: this is a bug, or the thread is being ended."""
         with self._held:
             self.stop(wait=False)
             for partition in self._fetcher.states:

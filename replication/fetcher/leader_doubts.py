@@ -1,4 +1,4 @@
-"""Partitions that somebody else may lead by now."""
+"""Partitions that another broker may lead by now."""
 
 from threading import Condition
 from typing import Final

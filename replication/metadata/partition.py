@@ -86,7 +86,7 @@ class PartitionRegistration:
     def changed(self, record: PartitionChangeRecord) -> Self:
         """Return the state after a change (Kafka: PartitionRegistration.merge).
 
-        Each change moves the partition epoch, and the leader epoch where it names a leader, be it the same, or none.
+        Each change moves the partition epoch, and the leader epoch where it names a leader, even the same one, or none.
         Raises ValueError where the record contradicts itself.
         """
         led = record.leader != NO_LEADER_CHANGE

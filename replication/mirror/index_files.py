@@ -38,7 +38,7 @@ class IndexFiles(LogObserver):
         self._make(log)
 
     def _make(self, log: Path) -> None:
-        # What cannot be made now is when the segment is flushed; a disk that fails is told of by then.
+        # An index that cannot be written now is written when the segment is flushed; a failing disk shows then.
         with suppress(OSError):
             segment = max(log.glob("*.log"), default=None)
             missing = [path for path in map(segment.with_suffix, _SUFFIXES) if not path.exists()] if segment else []

@@ -27,7 +27,7 @@ class ReceivedRequest(NamedTuple):
     header: RequestHeader
     api: Api
     request: Any
-    """One of ours where we have the API, else one of kio's."""
+    """Our own class where we have the API, else kio's."""
 
     @classmethod
     def of(cls, frame: Data) -> Self:

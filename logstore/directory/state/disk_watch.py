@@ -52,6 +52,6 @@ class DiskWatch:
     def _fail(self, error: OSError) -> None:
         """Let go of all logs; the other roots go on (Kafka: handleLogDirFailure)."""
         self.failure = error
-        with suppress(OSError, LogStoreError):  # `error` is told
+        with suppress(OSError, LogStoreError):  # `error` is reported
             do_all([log.abandon for log in self._partitions.logs.values()], f"the logs in {self._root}")
         self._partitions.logs = {}

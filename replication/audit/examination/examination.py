@@ -86,7 +86,7 @@ def examine(
     records: bool = False,
     progress: Callable[[int], None] = lambda _bytes: None,
 ) -> Examination:
-    """Read a copy once. With `records` every record is decoded; `progress` is told the bytes that were read.
+    """Read a copy once. With `records` every record is decoded; `progress` is called with the number of bytes read.
 
     Damage is what is found, never an error that is raised. Raises PartitionVanishedError where the directory is gone.
     """
@@ -103,7 +103,7 @@ def examine_piece(
 ) -> PieceExamination:
     """Read parts of a copy, for which only their segments' `.log` files need be there.
 
-    The first batch of a part is found by a walk over the headers before it; `progress` is told the bytes of the parts.
+    The first batch of a part is found by a walk over the headers before it; `progress` is called with the bytes read.
     Raises OSError where a file cannot be read.
     """
     watch = PieceWatch(Reporter(partition.topic_partition), records=records)

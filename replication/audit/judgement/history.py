@@ -78,7 +78,7 @@ class Changes:
 def latest_run(directory: Path) -> Run | None:
     """Read the last run kept in `directory`; None where there is none yet.
 
-    Raises HistoryError where its file is none of ours, and OSError.
+    Raises HistoryError where the file was not written by an audit, and OSError.
     """
     files = sorted(directory.glob(f"{PREFIX}*.json"), key=lambda path: (len(path.name), path.name))
     return _parse(files[-1]) if files else None

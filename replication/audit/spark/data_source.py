@@ -28,9 +28,9 @@ class KafkaLogSource(DataSource):
     """The batches, or records, in copies of brokers' log.dirs.
 
     What is loaded is one `[NAME=]URI` or several, as `find_snapshots` takes them: a partition's directory too. Options:
-    `rows`, `batches` (the default) or `records`; `columns`, names with commas between, in the order that is wished;
+    `rows`, `batches` (the default) or `records`; `columns`, names with commas between, in the wanted order;
     `topics`, names or patterns like `orders-*`; `partitions`, such as `orders-0,orders-1`; `first_offset` and
-    `last_offset`, of the first and the last record that is wished. What the last four leave out is not read, which
+    `last_offset`, of the first and the last wanted record. What the last four leave out is not read, which
     filters do not spare.
 
     Batches behind damage are found again, those whose checksums do not match have `crc_valid` false, and of those

@@ -67,7 +67,7 @@ class Dump:
     """
 
     def __init__(self, printer: Printer, offsets: OffsetRange, *, records: bool) -> None:
-        """Limit what is printed to some offsets, and to batches unless the records are wished too."""
+        """Limit what is printed to some offsets, and to batches unless the records are requested too."""
         self._printer = printer
         self._offsets = offsets
         self._records = records

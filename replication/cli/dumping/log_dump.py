@@ -1,4 +1,4 @@
-"""Dumps a log file: its batches, and the records in them if wished."""
+"""Dumps a log file: its batches, and the records in them if requested."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -23,7 +23,7 @@ SMALL_LOG: Final = 4 << 20
 
 
 def dump_log(path: Path, printer: Printer, offsets: OffsetRange, *, records: bool) -> None:
-    """Print the batches of a log file that have any of the offsets, with their records if wished. Raises OSError."""
+    """Print the batches of a log file that have any of the offsets, with their records if requested. Raises OSError."""
     items = read_log(path)
     if offsets != OffsetRange():
         items = (item for item in items if _is_wanted(item, offsets))

@@ -67,7 +67,7 @@ class TextPrinter:
     record_prefix = b"| offset: "
 
     def __init__(self, out: Output, *, headings: bool) -> None:
-        """Write to `out`, each file under a heading if so wished."""
+        """Write to `out`, each file under a heading if requested."""
         self._out = out
         self._headings = headings
         self._files = 0

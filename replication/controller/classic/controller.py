@@ -96,7 +96,7 @@ class ClassicController:
     def process(self, now: int) -> None:
         """Do what the events ask for, and balance leaders when it is time.
 
-        Raises MalformedNodeError where somebody wrote to the store what is not Kafka's; what else is to be done is done
+        Raises MalformedNodeError where the store has what Kafka did not write; everything else is still done
         when this is called again.
         """
         while self._events:

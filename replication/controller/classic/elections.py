@@ -1,4 +1,4 @@
-"""Elections that somebody wants (Kafka: processReplicaLeaderElection)."""
+"""Elections on request (Kafka: processReplicaLeaderElection)."""
 
 from collections.abc import Iterable
 from enum import Enum, auto

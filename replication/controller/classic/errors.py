@@ -32,7 +32,7 @@ class NodeExistsError(CoordinationError):
 
 
 class BadVersionError(CoordinationError):
-    """Somebody else changed a node meanwhile: read it again."""
+    """Another client changed a node meanwhile: read it again."""
 
     def __init__(self, path: str) -> None:
         self.path = path

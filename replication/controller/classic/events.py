@@ -26,7 +26,7 @@ class TopicsChanged(NamedTuple):
 
 
 class PartitionsChanged(NamedTuple):
-    """Somebody wrote a topic's replicas: partitions may have been added."""
+    """A topic's replicas were written: partitions may have been added."""
 
     topic: str
 

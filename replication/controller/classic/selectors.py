@@ -95,7 +95,7 @@ def _preferred(current: LeaderAndIsr, assignment: ReplicaAssignment, brokers: Br
 
 
 def _controlled_shutdown(current: LeaderAndIsr, assignment: ReplicaAssignment, brokers: Brokers) -> Selection:
-    """Who shuts down still answers, so it is told as well."""
+    """Send to the broker that shuts down too: it still answers."""
     receivers = tuple(each for each in assignment.replicas if each in brokers.live_or_shutting_down)
     isr = tuple(each for each in current.isr if each not in brokers.shutting_down)
     leader = next((each for each in receivers if each in isr), None)

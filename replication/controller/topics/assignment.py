@@ -1,4 +1,4 @@
-"""Replicas that somebody names by hand."""
+"""Replicas that the caller assigns by hand."""
 
 from replication.controller.cluster_state import ClusterState
 from replication.controller.refusal import Refusal

@@ -9,7 +9,7 @@ from replication.metadata.records.record import MetadataRecord
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AccessControlEntryRecord(MetadataRecord):
-    """Somebody is allowed or denied something."""
+    """A principal is allowed or denied an operation."""
 
     API_KEY: ClassVar[int] = 18
 

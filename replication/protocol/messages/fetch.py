@@ -78,7 +78,7 @@ class FetchedPartition(NamedTuple):
     diverging_epoch: EndOffset | None = None
     """The largest epoch up to the follower's last that the leader knows, and its end: there is no record then."""
     current_leader: LeaderIdAndEpoch | None = None
-    """With an error that says that somebody else leads (v12)."""
+    """With an error that means that another broker leads (v12)."""
     snapshot_id: SnapshotId | None = None
     """Of the metadata, where the log no longer goes back to the offset asked for (KIP-630; v12)."""
     last_stable_offset: int = -1

@@ -38,7 +38,7 @@ class FetchSnapshotResponse:
     """None where `error` is about the request as a whole."""
     snapshot_id: SnapshotId = _NO_SNAPSHOT
     current_leader: LeaderIdAndEpoch | None = None
-    """With an error that says that somebody else leads."""
+    """With an error that means that another broker leads."""
     leaders: Mapping[int, Address] = field(default_factory=dict)
     """Where the current leader listens, by node id (KIP-853; v1)."""
 

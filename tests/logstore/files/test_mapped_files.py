@@ -159,7 +159,7 @@ def test_a_file_that_begins_anew_leaves_the_old_one_to_its_readers(tmp_path: Pat
 def test_a_file_that_somebody_else_has_cut_is_not_mapped(tmp_path: Path) -> None:
     log = filled(Log.open(tmp_path / "t-0", CONFIG), b"A", 0)
     os.truncate(log.segments[0].path, 100)
-    with pytest.raises(OSError, match="the file has 100: somebody else has cut it") as told:
+    with pytest.raises(OSError, match="the file has 100: another process has truncated it") as told:
         log.read(0, 1 << 20)
     assert told.value.errno == errno.EIO
     log.abandon()

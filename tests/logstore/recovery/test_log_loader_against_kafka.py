@@ -160,7 +160,7 @@ def test_we_open_what_a_crash_left_as_kafka_does(oracle: JavaProgram, tmp_path: 
         shutil.copytree(original, ours)
         shutil.copytree(original, theirs)
         loaded = load_log(ours, CONFIG, log_start_offset=log_start, recovery_point=recovery_point, clock=lambda: NOW)
-        opened, *told = oracle.ask(
+        opened, *told, epochs = oracle.ask(
             f"open {theirs} {SETTINGS} clean=false recoveryPoint={recovery_point} logStart={log_start}",
             "state",
             "segments",
@@ -168,6 +168,9 @@ def test_we_open_what_a_crash_left_as_kafka_does(oracle: JavaProgram, tmp_path: 
         )
         assert opened.startswith("ok"), (seed, said, opened)
         assert in_their_words(loaded) == told, (seed, said)
+        # Kafka restores no epoch below the latest it had: of a log without records it may not know who led before.
+        is_empty = loaded.log_start_offset == loaded.log_end_offset
+        assert epochs == epoch_words(loaded) or (is_empty and not epochs), (seed, said)
         assert index_words(loaded) == asked_indexes(oracle, loaded), (seed, said)
         oracle.ask("close")
         assert_same_snapshots(snapshots(ours), snapshots(theirs), log_start, (seed, said))
@@ -223,7 +226,7 @@ def test_segments_whose_offsets_are_too_far_apart_are_split_as_kafka_splits_them
             assert "NoSuchElement" in opened, (seed, opened)
             continue
         loaded = load_log(ours, CONFIG, recovery_point=recovery_point, clock=lambda: NOW)
-        assert in_their_words(loaded)[:2] == told, seed
+        assert in_their_words(loaded) == told, seed
         # Kafka lets an epoch begin too late where it had to split a segment below the recovery point.
         assert list(loaded.epochs.entries) == list(EpochHistory().assign_many(epochs_of(loaded)).entries), seed
         assert index_words(loaded) == asked_indexes(oracle, loaded), seed
@@ -249,8 +252,11 @@ def in_their_words(loaded: LoadedLog) -> list[str]:
     return [
         f"logStart={start} leo={end} hw={start} recoveryPoint={recovery_point} segments={len(loaded.segments)}",
         " ".join(f"{segment.base_offset}:{segment.size}" for segment in loaded.segments),
-        " ".join(f"{epoch}:{start}" for epoch, start in loaded.epochs.entries),
     ]
+
+
+def epoch_words(loaded: LoadedLog) -> str:
+    return " ".join(f"{epoch}:{start}" for epoch, start in loaded.epochs.entries)
 
 
 def index_words(loaded: LoadedLog) -> list[str]:

@@ -1,4 +1,4 @@
-"""Starts Spark, embedded by default, and prepares a session of anybody's for audits."""
+"""Starts Spark, embedded by default, and prepares existing sessions for audits."""
 
 import os
 import sys
@@ -57,7 +57,7 @@ def session_for_a_while(master: str | None = None) -> Iterator[SparkSession]:
 
     `kafka-log` is not made known: Spark takes a second to look for all data sources, which few audits need.
     """
-    # The active session is the thread's: one that was started in another thread is somebody else's all the same.
+    # The active session is the thread's: one that was started in another thread is not ours either.
     is_ours = SparkSession.getActiveSession() is None and SparkContext._active_spark_context is None  # noqa: SLF001
     spark = _started(master, {})
     try:

@@ -18,7 +18,7 @@ Outcomes: TypeAlias = dict[TopicPartition, LeaderAndIsr | StateChangeError]
 
 
 class PartitionMachine:
-    """The partitions' states; what cannot change is told and kept, all others proceed."""
+    """The partitions' states; what cannot change is reported and kept, all others proceed."""
 
     def __init__(
         self,

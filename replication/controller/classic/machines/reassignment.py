@@ -146,7 +146,7 @@ class Reassignment:
         gone = self._known(_on(partition, tuple(unneeded)))
         self._replicas.change(gone, ReplicaState.OFFLINE)
         if gone and state is not None:
-            # Else the leader, unless it is told in time, could take one that follows on into the ISR.
+            # Otherwise the leader, unless it learns of it in time, could take one that follows on into the ISR.
             self._partitions.raise_leader_epoch(partition, assignment.replicas)
         self._delete(gone)
 

@@ -11,7 +11,7 @@ from replication.controller.classic.store.cluster_store import ClusterStore
 
 
 class ReplicaMachine:
-    """The replicas' states; what cannot change is told and kept, all others proceed."""
+    """The replicas' states; what cannot change is reported and kept, all others proceed."""
 
     def __init__(
         self, context: Context, store: ClusterStore, outbox: Outbox, tell: Callable[[StateChange], None]

@@ -92,7 +92,7 @@ class ClusterStore:
         return None if found is None else nodes.decode_controller(nodes.CONTROLLER, found)
 
     def give_up_slot(self) -> None:
-        """Let somebody else become the controller, unless that happened already."""
+        """Let another broker become the controller, unless that happened already."""
         with suppress(NoNodeError, ControllerMovedError, SessionLostError):
             self._write(Delete(nodes.CONTROLLER))
 
@@ -285,7 +285,7 @@ class ClusterStore:
 
 
 def _until_unchanged(write: Callable[[], T]) -> T:
-    """Read and write again, for as long as somebody else writes in between."""
+    """Read and write again, for as long as others write in between."""
     while True:
         try:
             return write()
