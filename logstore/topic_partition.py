@@ -2,7 +2,7 @@
 
 import re
 from enum import Enum
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from logstore.errors import InvalidDirectoryNameError
 
@@ -12,6 +12,9 @@ _PLAIN = re.compile(r"(?P<topic>.+)-(?P<partition>\d{1,10})", re.ASCII)
 _MARKED = re.compile(r"(?P<plain>.+)\.(?P<unique>[^.]+)-(?P<mark>delete|future|stray)")
 _TOPIC = re.compile(r"[a-zA-Z0-9._-]{1,249}")
 _MAX_PARTITION = 2**31 - 1
+
+METADATA_TOPIC: Final = "__cluster_metadata"
+"""The controllers' own log; it may lie in a root, and the log manager leaves it alone (as in Kafka)."""
 
 
 class TopicPartition(NamedTuple):

@@ -12,9 +12,10 @@ from epoch.history import EpochHistory
 from logstore.append.encoding import encode_values
 from logstore.batch.batch_template import BatchTemplate
 from logstore.batch.compression.codec import Codec
+from logstore.batch.layout import HEADER, MAGIC, SMALLEST_LENGTH
 from logstore.kernels import crc, decode, digest, follow, inspect, locate, recover, render, scan, search, timestamp
 
-EMPTY_BATCH = bytes(8) + (49).to_bytes(4) + bytes(4) + b"\2" + bytes(44)
+EMPTY_BATCH = HEADER.pack(0, SMALLEST_LENGTH, 0, MAGIC, *[0] * 9)
 OFFSET_ENTRY = bytes.fromhex("0000000500000064")
 TIME_ENTRY = bytes.fromhex("000000000000000700000005")
 

@@ -19,6 +19,7 @@ from logstore.batch.layout import (
     LAST_OFFSET_DELTA_AT,
     LENGTH_AT,
     LOG_OVERHEAD,
+    MAGIC,
     RECORD_COUNT_AT,
     header_of,
 )
@@ -79,7 +80,7 @@ def _follow_one(data: Buffer, next_offset: int, leader_epoch: int) -> tuple[int,
     """Do what the kernel of this name does."""
     base_offset, epoch, magic, checksum, delta, max_timestamp, producer_id, count = _unpack(data)
     if (
-        magic != 2
+        magic != MAGIC
         or epoch != leader_epoch
         or producer_id != NO_PRODUCER_ID
         or base_offset < next_offset
@@ -124,7 +125,7 @@ def _inspect_sent(data: Buffer, now_ms: int, before_max_ms: int, after_max_ms: i
     sent = memoryview(data).toreadonly()
     base_offset, magic, checksum, codec, delta, first, largest, producer_id, count = _unpack_sent(sent)
     if (
-        magic != 2
+        magic != MAGIC
         or codec & ~CODEC_BITS
         or producer_id != NO_PRODUCER_ID
         or base_offset

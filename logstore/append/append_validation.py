@@ -28,6 +28,7 @@ from logstore.batch.layout import (
     LEADER_EPOCH_AT,
     LENGTH_AT,
     LOG_OVERHEAD,
+    MAGIC,
     MAGIC_AT,
     MAX_TIMESTAMP_AT,
 )
@@ -66,7 +67,7 @@ class ValidatedAppend(NamedTuple):
     def first_offset(self) -> int:
         """The first record's offset; of a message set of magic 0 or 1 the first message's last (Kafka does so)."""
         first = self.batches[0]
-        offset: int = first.base_offset if first.magic == 2 else first.last_offset
+        offset: int = first.base_offset if first.magic == MAGIC else first.last_offset
         return offset
 
     @property
@@ -174,7 +175,7 @@ def _single_batch(view: memoryview) -> RecordBatch | None:
     if (
         len(view) < HEADER_SIZE
         or len(view) != _INT32.unpack_from(view, LENGTH_AT)[0] + LOG_OVERHEAD
-        or view[MAGIC_AT] != 2
+        or view[MAGIC_AT] != MAGIC
     ):
         return None
     return RecordBatch(view)
@@ -191,7 +192,7 @@ def _out_of_order(batch: Batch, last_offset: int) -> OffsetsOutOfOrderError:
 def _ensure_valid(view: memoryview, batches: list[Batch]) -> None:
     """Check the checksums of batches that follow each other from the start of `view` on."""
     size = batches[-1].position + batches[-1].size if batches else 0
-    if size < BULK_BYTES or any(batch.magic != 2 for batch in batches):
+    if size < BULK_BYTES or any(batch.magic != MAGIC for batch in batches):
         for batch in batches:
             batch.ensure_valid()
         return
@@ -239,7 +240,7 @@ def _only_batch(view: memoryview, max_bytes: int, origin: AppendOrigin) -> Recor
 def _refused_header(view: memoryview, error: InvalidBatchHeaderError) -> CorruptBatchError | InvalidRecordError:
     """Distinguish a damaged header from one that was written so: the latter's checksum, if it has one, matches."""
     size = int.from_bytes(view[LENGTH_AT:LOG_OVERHEAD], "big", signed=True) + LOG_OVERHEAD
-    if not HEADER_SIZE <= size <= len(view) or view[MAGIC_AT] != 2:
+    if not HEADER_SIZE <= size <= len(view) or view[MAGIC_AT] != MAGIC:
         return error
     sealed = bytearray(view[:size])
     seal(sealed)

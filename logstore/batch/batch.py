@@ -17,7 +17,7 @@ from logstore.batch.batch_attributes import (
     TimestampType,
 )
 from logstore.batch.compression.codec import Codec, decompress
-from logstore.batch.layout import CRC_START, HEADER, HEADER_SIZE, LENGTH_AT, LOG_OVERHEAD, MAGIC
+from logstore.batch.layout import CRC_START, HEADER, HEADER_SIZE, LENGTH_AT, LOG_OVERHEAD, MAGIC, SMALLEST_LENGTH
 from logstore.batch.record import Record
 from logstore.batch.record_decoder import decode_records
 from logstore.errors import (
@@ -208,7 +208,7 @@ def _refuse_short(data: memoryview, position: int, file: str | None) -> NoReturn
     size = HEADER_SIZE
     if left >= LOG_OVERHEAD:
         length = int.from_bytes(data[position + LENGTH_AT : position + LOG_OVERHEAD], "big", signed=True)
-        if length < HEADER_SIZE - LOG_OVERHEAD:
+        if length < SMALLEST_LENGTH:
             _refuse_length(length, position, file)
         size = length + LOG_OVERHEAD
     refuse_torn(left, size, position, file)

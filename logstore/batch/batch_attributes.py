@@ -17,6 +17,10 @@ TIMESTAMP_TYPE_BIT: Final = 0b0000_1000
 TRANSACTIONAL_BIT: Final = 0b0001_0000
 CONTROL_BIT: Final = 0b0010_0000
 DELETE_HORIZON_BIT: Final = 0b0100_0000
+LAST_CODEC: Final = 4
+"""The highest codec that Kafka has: zstd."""
+KNOWN_BITS: Final = CODEC_BITS | TIMESTAMP_TYPE_BIT | TRANSACTIONAL_BIT | CONTROL_BIT | DELETE_HORIZON_BIT
+"""All that have a meaning in magic 2."""
 
 
 class TimestampType(IntEnum):

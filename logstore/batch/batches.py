@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from logstore.batch.batch import RecordBatch, refuse_torn
-from logstore.batch.layout import MAGIC_AT
+from logstore.batch.layout import MAGIC, MAGIC_AT
 from logstore.batch.legacy_batch import SMALLEST_MESSAGE, LegacyBatch
 
 Batch = RecordBatch | LegacyBatch
@@ -33,6 +33,6 @@ def read_batch(data: memoryview, position: int = 0, file: str | None = None) -> 
     left = len(data) - position
     if left < _MAGIC_END:
         refuse_torn(left, SMALLEST_MESSAGE, position, file)
-    if data[position + MAGIC_AT] == 2:
+    if data[position + MAGIC_AT] == MAGIC:
         return RecordBatch(data, position, file)
     return LegacyBatch(data, position, file)

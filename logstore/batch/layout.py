@@ -48,6 +48,8 @@ LENGTH_AT: Final = _start_of("length")
 LEADER_EPOCH_AT: Final = _start_of("leader_epoch")
 LOG_OVERHEAD: Final = LEADER_EPOCH_AT
 """Bytes of the offset and the length before every batch, of any magic; the length counts what follows them."""
+SMALLEST_LENGTH: Final = HEADER_SIZE - LOG_OVERHEAD
+"""The length that a batch without records gives."""
 MAGIC_AT: Final = _start_of("magic")
 """In messages of magic 0 and 1 too."""
 CRC_AT: Final = _start_of("crc")

@@ -3,7 +3,6 @@
 import os
 from collections.abc import Callable
 from pathlib import Path
-from typing import Final
 
 from logstore.awaited_threads import AwaitedThreads
 from logstore.directory.checkpoint_files import CheckpointFiles
@@ -18,10 +17,13 @@ from logstore.files.own_checkpoints import OwnCheckpoints
 from logstore.files.root_checkpoints import PartitionCheckpoints, RootCheckpoints
 from logstore.offline.offline_log_directory import is_live_partitions
 from logstore.recovery.segment_recovery import OnBytes
-from logstore.topic_partition import DirectoryMark, TopicPartition, is_partition_directory_name, parse_directory_name
-
-METADATA_TOPIC: Final = "__cluster_metadata"
-"""The KRaft controller's own log may lie in the same root, and is none of the log manager's (as in Kafka)."""
+from logstore.topic_partition import (
+    METADATA_TOPIC,
+    DirectoryMark,
+    TopicPartition,
+    is_partition_directory_name,
+    parse_directory_name,
+)
 
 
 class RootLoader:

@@ -12,13 +12,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from epoch.kernel import borrowed, inlined, kernel
+from logstore.batch.batch_attributes import CODEC_BITS, TIMESTAMP_TYPE_BIT
 from logstore.batch.columns import BatchColumns, RecordColumns
-from logstore.batch.layout import HEADER_SIZE
+from logstore.batch.layout import HEADER_SIZE, MAGIC
 from logstore.batch.record_fault import RecordFault, RecordFaultReason
 from logstore.errors import CorruptRecordError
 from logstore.kernels.bytes import Data, byte, read_only, varint, varlong, wrapping_add
 from logstore.kernels.prefetch import LINE, prefetch
-from logstore.kernels.scan import CODEC, SHORTEST_RECORD
+from logstore.kernels.scan import SHORTEST_RECORD
 
 Rows = NDArray[np.int64]
 """Row numbers of batches in a `BatchColumns`."""
@@ -36,8 +37,6 @@ BEYOND = 2
 """Bytes behind a record that must be there for its fields to be read before they are checked."""
 SHORTEST_LENGTH = SHORTEST_RECORD - 1
 """The length of a record without anything; it does not count itself."""
-LOG_APPEND_TIME = 0x8
-"""The attribute bit which says that the leader set the timestamps."""
 
 SOUND = 0
 LENGTH = int(RecordFaultReason.LENGTH)
@@ -119,7 +118,7 @@ def check_section(section: Data, batches: BatchColumns, row: int) -> RecordFault
 
 def uncompressed(batches: BatchColumns) -> Rows:
     """Rows of the batches of magic 2 whose records are not compressed."""
-    return np.flatnonzero((batches.magic == 2) & (batches.attributes & CODEC == 0))
+    return np.flatnonzero((batches.magic == MAGIC) & (batches.attributes & CODEC_BITS == 0))
 
 
 def _sections(batches: BatchColumns, rows: Rows, starts: Rows, ends: Rows) -> Sections:
@@ -222,7 +221,7 @@ def decode_batches(
             base_timestamp[index],
             max_timestamp[index],
         )
-        append_time = attributes[index] & LOG_APPEND_TIME != 0
+        append_time = attributes[index] & TIMESTAMP_TYPE_BIT != 0
         for row in range(record, following):
             batch[np.uint64(row)] = number
         for row in range(record, following):
@@ -287,7 +286,7 @@ def check_batches(
             position = record_end
         if position != end:
             return index, position, COUNT
-        if counts[index] > 0 and attributes[index] & LOG_APPEND_TIME == 0 and largest != max_timestamp[index]:
+        if counts[index] > 0 and attributes[index] & TIMESTAMP_TYPE_BIT == 0 and largest != max_timestamp[index]:
             return index, starts[index], TIMESTAMP
     return starts.size, 0, SOUND
 

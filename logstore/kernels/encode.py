@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from epoch.kernel import borrowed, inlined, kernel
-from logstore.batch.batch_attributes import SEQUENCES
+from logstore.batch.batch_attributes import SEQUENCES, TIMESTAMP_TYPE_BIT
 from logstore.batch.batch_template import BatchTemplate
 from logstore.batch.columns import RecordColumns
 from logstore.batch.layout import (
@@ -48,7 +48,6 @@ NUMBERS = 36
 AHEAD = 2_048
 """Bytes by which memory is asked ahead of values, in the hope that they lie one after the other, and of batches."""
 CACHE_LINE = 64
-APPEND_TIME = 0x8
 
 Section = tuple[memoryview, int, int, int]
 
@@ -206,7 +205,7 @@ def encode_batches(
         put(out, start + ATTRIBUTES_AT, attributes, 2)
         put(out, start + LAST_OFFSET_DELTA_AT, following - first - 1, 4)
         put(out, start + BASE_TIMESTAMP_AT, timestamp[first], 8)
-        put(out, start + MAX_TIMESTAMP_AT, append_timestamp if attributes & APPEND_TIME else largest, 8)
+        put(out, start + MAX_TIMESTAMP_AT, append_timestamp if attributes & TIMESTAMP_TYPE_BIT else largest, 8)
         put(out, start + PRODUCER_ID_AT, producer_id, 8)
         put(out, start + PRODUCER_EPOCH_AT, producer_epoch, 2)
         put(out, start + BASE_SEQUENCE_AT, sequence, 4)

@@ -5,13 +5,12 @@ from array import array
 import numpy as np
 
 from epoch.kernel import borrowed, brief_kernel, inlined
-from logstore.batch.layout import LAST_OFFSET_DELTA_AT, LENGTH_AT, LOG_OVERHEAD, MAGIC_AT
+from logstore.batch.layout import LAST_OFFSET_DELTA_AT, LENGTH_AT, LOG_OVERHEAD, MAGIC, MAGIC_AT, SMALLEST_LENGTH
 from logstore.kernels.bytes import int8, int32, int64
 from logstore.kernels.prefetch import prefetch
-from logstore.kernels.scan import SHORTEST
 
 NOT_FOUND = -1
-PREFIX = 27
+PREFIX = LAST_OFFSET_DELTA_AT + 4
 """Bytes of a header up to the last offset delta: all that is looked at."""
 
 
@@ -52,7 +51,7 @@ def find_batches(
         if size - position < PREFIX:
             return NOT_FOUND, 0, 0
         length = int32(data, position + LENGTH_AT)
-        if int8(data, position + MAGIC_AT) != 2 or length < SHORTEST:
+        if int8(data, position + MAGIC_AT) != MAGIC or length < SMALLEST_LENGTH:
             return NOT_FOUND, 0, 0
         if int64(data, position) + int32(data, position + LAST_OFFSET_DELTA_AT) >= offset:
             break

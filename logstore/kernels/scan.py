@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from epoch.history import MAX_OFFSET
 from epoch.kernel import borrowed, inlined, kernel
+from logstore.batch.batch_attributes import CODEC_BITS, KNOWN_BITS, LAST_CODEC
 from logstore.batch.columns import BatchColumns, StopReason
 from logstore.batch.layout import (
     ATTRIBUTES_AT,
@@ -20,12 +21,15 @@ from logstore.batch.layout import (
     LEADER_EPOCH_AT,
     LENGTH_AT,
     LOG_OVERHEAD,
+    MAGIC,
     MAGIC_AT,
     MAX_TIMESTAMP_AT,
     PRODUCER_EPOCH_AT,
     PRODUCER_ID_AT,
     RECORD_COUNT_AT,
+    SMALLEST_LENGTH,
 )
+from logstore.batch.legacy_batch import SMALLEST_MESSAGE
 from logstore.kernels.bytes import Data, byte, int8, int16, int32, int64, read_only, uint32
 from logstore.kernels.column_memory import ColumnMemory
 from logstore.kernels.crc import crc32c
@@ -36,17 +40,12 @@ CAPACITY = 8_192
 CHUNK_BYTES = 1 << 26
 """Bytes after which a chunk of columns ends too, so that one can be worked on while the next is read."""
 
-SHORTEST = HEADER_SIZE - LOG_OVERHEAD
-"""The smallest length of magic 2: no records."""
 PREFIX = MAGIC_AT + 1
 """Bytes that all magics have in common, the magic byte included."""
-SHORTEST_LEGACY = 14
+SHORTEST_LEGACY = SMALLEST_MESSAGE - LOG_OVERHEAD
 """The smallest length of magic 0: neither key nor value."""
 SHORTEST_RECORD = 7
 """Bytes of a record without anything: its length, attributes, two deltas, key and value length, header count."""
-UNUSED_ATTRIBUTES = 0xFF80
-CODEC = 0x7
-LAST_CODEC = 4
 
 END = int(StopReason.END)
 MORE = int(StopReason.MORE)
@@ -191,9 +190,9 @@ def what_follows(data: Data, position: int, end: int) -> int:
         return END if left == 0 else TORN
     length = int32(data, position + LENGTH_AT)
     magic = int8(data, position + MAGIC_AT)
-    if magic != 2:
+    if magic != MAGIC:
         return what_else_follows(length, magic, left)
-    if length < SHORTEST:
+    if length < SMALLEST_LENGTH:
         return BAD_LENGTH
     if length > left - LOG_OVERHEAD:
         return TORN
@@ -203,7 +202,7 @@ def what_follows(data: Data, position: int, end: int) -> int:
 @inlined
 def what_else_follows(length: int, magic: int, left: int) -> int:
     """Tell why to stop at a magic that is not 2. Zeros, such as an unwritten tail, are a bad length of magic 0."""
-    if magic < 0 or magic > 2:
+    if magic < 0 or magic > MAGIC:
         return BAD_MAGIC
     if length < SHORTEST_LEGACY:
         return BAD_LENGTH
@@ -227,7 +226,7 @@ def search_batch(data: Data, start: int, limit: int, end: int, minimum_offset: i
     """Do so for `find_next_batch`, below `limit`; return what was found, and what is left of `budget` (bytes)."""
     data = borrowed(data)
     for position in range(start, min(limit, end - HEADER_SIZE + 1)):
-        if byte(data, position + MAGIC_AT) != 2 or what_follows(data, position, end) != COMPLETE:
+        if byte(data, position + MAGIC_AT) != MAGIC or what_follows(data, position, end) != COMPLETE:
             continue
         whole = LOG_OVERHEAD + int32(data, position + LENGTH_AT)
         if whole > budget or int64(data, position) < minimum_offset or not plausible(data, position, whole):
@@ -243,8 +242,8 @@ def plausible(data: Data, position: int, size: int) -> bool:
     """Check what every writer keeps and no scan insists on: known attributes, a count within offsets and bytes."""
     attributes = int16(data, position + ATTRIBUTES_AT)
     record_count = int32(data, position + RECORD_COUNT_AT)
-    if attributes & UNUSED_ATTRIBUTES or attributes & CODEC > LAST_CODEC:
+    if attributes & ~KNOWN_BITS or attributes & CODEC_BITS > LAST_CODEC:
         return False
     if record_count > int32(data, position + LAST_OFFSET_DELTA_AT) + 1:
         return False
-    return attributes & CODEC != 0 or record_count <= (size - HEADER_SIZE) // SHORTEST_RECORD
+    return attributes & CODEC_BITS != 0 or record_count <= (size - HEADER_SIZE) // SHORTEST_RECORD

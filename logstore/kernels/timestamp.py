@@ -3,6 +3,7 @@
 import numpy as np
 
 from epoch.kernel import borrowed, kernel
+from logstore.batch.batch_attributes import CODEC_BITS, TIMESTAMP_TYPE_BIT
 from logstore.batch.layout import (
     ATTRIBUTES_AT,
     BASE_TIMESTAMP_AT,
@@ -14,9 +15,9 @@ from logstore.batch.layout import (
     RECORD_COUNT_AT,
 )
 from logstore.kernels.bytes import Data, int16, int32, int64, varint, varlong, wrapping_add
-from logstore.kernels.decode import AHEAD, LOG_APPEND_TIME, record_bounds
+from logstore.kernels.decode import AHEAD, record_bounds
 from logstore.kernels.prefetch import LINE, prefetch
-from logstore.kernels.scan import CODEC, COMPLETE, what_follows
+from logstore.kernels.scan import COMPLETE, what_follows
 
 NOT_FOUND = -1
 NOT_SOUND = -2
@@ -34,7 +35,7 @@ def find_record(log: memoryview, position: int, timestamp: int, offset: int) -> 
     while what_follows(data, position, data.size) == COMPLETE:
         end = position + LOG_OVERHEAD + int32(data, position + LENGTH_AT)
         if int64(data, position + MAX_TIMESTAMP_AT) >= timestamp:
-            if int16(data, position + ATTRIBUTES_AT) & (CODEC | LOG_APPEND_TIME):
+            if int16(data, position + ATTRIBUTES_AT) & (CODEC_BITS | TIMESTAMP_TYPE_BIT):
                 break
             base_offset, base_timestamp = int64(data, position), int64(data, position + BASE_TIMESTAMP_AT)
             found, at = first_record_from(

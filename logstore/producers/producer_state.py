@@ -5,7 +5,6 @@ Kafka: ProducerStateManager.
 
 from collections.abc import Collection, Iterable
 from pathlib import Path
-from typing import Final
 
 from epoch.filesystem import REAL, FileSystem
 from logstore.batch.append_origin import AppendOrigin
@@ -13,14 +12,12 @@ from logstore.batch.batches import Batch
 from logstore.errors import CorruptSnapshotError
 from logstore.files.producer_snapshot import ProducerSnapshot
 from logstore.indexes.transaction_index import AbortedTransaction
+from logstore.log_config import DAY_MS
 from logstore.producers.prepared_snapshots import PreparedSnapshots
 from logstore.producers.producer import Producer
 from logstore.producers.producer_append import ProducerAppend, StartedTransaction
 from logstore.producers.producer_snapshots import ProducerSnapshots
 from logstore.producers.transactions import Transactions
-
-PRODUCER_EXPIRATION_MS: Final = 86_400_000
-"""One day (Kafka: producer.id.expiration.ms)."""
 
 
 class ProducerState:
@@ -32,9 +29,7 @@ class ProducerState:
     state.end_offset = log_end_offset
     """
 
-    def __init__(
-        self, directory: Path, *, filesystem: FileSystem = REAL, expiration_ms: int = PRODUCER_EXPIRATION_MS
-    ) -> None:
+    def __init__(self, directory: Path, *, filesystem: FileSystem = REAL, expiration_ms: int = DAY_MS) -> None:
         """Know nothing, but find the snapshot files; `reload` reads one. Raises OSError."""
         self.end_offset: int = 0
         """The log's end as far as its producers are known: set it after each append (Kafka: mapEndOffset)."""

@@ -6,15 +6,20 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from logstore.batch.batch_attributes import CODEC_BITS, CONTROL_BIT, SEQUENCES, TRANSACTIONAL_BIT
+from logstore.batch.batch_attributes import (
+    CODEC_BITS,
+    CONTROL_BIT,
+    KNOWN_BITS,
+    LAST_CODEC,
+    SEQUENCES,
+    TRANSACTIONAL_BIT,
+)
 from logstore.batch.columns import BatchColumns
 from logstore.offline.segment import Segment
 from logstore.verify.compaction import Compaction
 from logstore.verify.finding import Finding, Reporter
 from logstore.verify.log_pass import Chunk, SilentCheck
 
-KNOWN_BITS: Final = 0x7F
-LAST_CODEC: Final = 4
 MOST_HELD: Final = 100
 
 Flags = NDArray[np.bool_]

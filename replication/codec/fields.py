@@ -266,6 +266,9 @@ def _int32s(lengths: _Lengths, *, optional: bool) -> FieldType[Any]:
 def _many(lengths: _Lengths, item: FieldType[Any], *, optional: bool) -> FieldType[Any]:
     write_many, read_many = item.write_many or _write_each(item), item.read_many or _read_each(item)
 
+    if item.least < 1:
+        raise TypeError("items that may take no bytes cannot be counted safely: no number of them is too many")
+
     def read(count: int, data: Data, position: int) -> tuple[tuple[Any, ...], int]:
         values, position = read_many(count, data, position)
         return tuple(values), position

@@ -9,7 +9,7 @@ from replication.controller.partition_index import PartitionIndex, PartitionKey
 from replication.controller.rules import Rules, rules_of
 from replication.controller.topic_names import TopicNames
 from replication.int32 import parse_setting
-from replication.metadata.configurations import ConfigResourceType
+from replication.metadata.configurations import MIN_IN_SYNC_REPLICAS, UNCLEAN_LEADER_ELECTION, ConfigResourceType
 from replication.metadata.image import ClusterImage
 from replication.metadata.nodes import BrokerRegistration, changed_broker
 from replication.metadata.partition import PartitionRegistration
@@ -27,9 +27,6 @@ from replication.metadata.records import (
     UnregisterBrokerRecord,
 )
 from replication.metadata.topics import Topic
-
-MIN_IN_SYNC_REPLICAS: Final = "min.insync.replicas"
-UNCLEAN_LEADER_ELECTION: Final = "unclean.leader.election.enable"
 
 _KAFKA_DEFAULTS: Final[Mapping[str, str]] = {MIN_IN_SYNC_REPLICAS: "1", UNCLEAN_LEADER_ELECTION: "false"}
 

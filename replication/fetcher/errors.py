@@ -38,7 +38,7 @@ class OtherPartitionError(ReplicationError, ValueError):
         )
 
 
-class UnknownTopicOrPartitionError(ReplicationError, LookupError):
+class PartitionNotFoundError(ReplicationError, LookupError):
     """The cluster has no such topic or partition (Kafka: UnknownTopicOrPartitionException)."""
 
     def __init__(self, partition: TopicPartition, bootstrap: str) -> None:

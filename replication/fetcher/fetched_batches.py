@@ -6,15 +6,13 @@ from typing import Final, NamedTuple, NoReturn
 
 from epoch.history import MAX_OFFSET
 from logstore.batch.batches import read_batches
-from logstore.batch.layout import HEADER_SIZE, LAST_OFFSET_DELTA_AT, LENGTH_AT, LOG_OVERHEAD, header_of
+from logstore.batch.layout import LAST_OFFSET_DELTA_AT, LENGTH_AT, LOG_OVERHEAD, MAGIC, SMALLEST_LENGTH, header_of
 from logstore.batch.legacy_batch import SMALLEST_MESSAGE
 from logstore.errors import InvalidBatchHeaderError
 
 _PLACE: Final = header_of("base_offset", "length", "leader_epoch", "magic")
 """What stands outside of what the checksum covers."""
 _INT32: Final = Struct(">i")
-_RECORD_BATCH: Final = 2
-_SMALLEST_BATCH: Final = HEADER_SIZE - LOG_OVERHEAD
 _SMALLEST_MESSAGE: Final = SMALLEST_MESSAGE - LOG_OVERHEAD
 
 
@@ -96,8 +94,8 @@ def whole_batches(
         offset, length, epoch, magic = unpack(view, position)
         if length > size - position - LOG_OVERHEAD:
             break
-        if magic == _RECORD_BATCH:
-            if length < _SMALLEST_BATCH:
+        if magic == MAGIC:
+            if length < SMALLEST_LENGTH:
                 _refuse_form(length, position)
             if epoch < latest_epoch or epoch < 0:
                 _ensure_sound(view[: position + LOG_OVERHEAD + length])

@@ -13,7 +13,7 @@ from replication.fetcher.errors import (
     FollowingFailedError,
     NotCaughtUpError,
     OtherPartitionError,
-    UnknownTopicOrPartitionError,
+    PartitionNotFoundError,
 )
 from replication.fetcher.fetch_observer import FetchObserver
 from replication.fetcher.fetcher_manager import FetcherManager
@@ -91,7 +91,7 @@ class Follower(OwnedByProcess):
     def start(self) -> None:
         """Find the leaders and begin to follow; `with` calls this. Writes the topics' ids to partition.metadata.
 
-        Raises UnknownTopicOrPartitionError, KafkaError if brokers refuse permanently, the errors of
+        Raises PartitionNotFoundError, KafkaError if brokers refuse permanently, the errors of
         `ClusterClient.metadata` if no broker answers, and OSError if an id cannot be written; InheritedError in a
         forked process.
         """
@@ -103,7 +103,7 @@ class Follower(OwnedByProcess):
             self._stop_request.wait(_TRY_SECONDS)
             metadata = self._tracker.refresh()
         for partition in self._missing():
-            raise UnknownTopicOrPartitionError(partition, self._bootstrap)
+            raise PartitionNotFoundError(partition, self._bootstrap)
         for partition, problem in self._tracker.problems.items():
             if isinstance(problem, Unknown) and not problem.error.retriable:
                 raise_for(problem.error, str(partition))

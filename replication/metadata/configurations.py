@@ -9,6 +9,9 @@ from typing import Final, NamedTuple
 from replication.metadata.read_only import read_only
 from replication.metadata.records import ConfigRecord
 
+MIN_IN_SYNC_REPLICAS: Final = "min.insync.replicas"
+UNCLEAN_LEADER_ELECTION: Final = "unclean.leader.election.enable"
+
 
 class ConfigResourceType(IntEnum):
     """What can have settings (Kafka: ConfigResource.Type)."""

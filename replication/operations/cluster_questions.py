@@ -7,6 +7,7 @@ from typing import Any, Final, TypeAlias, TypeVar
 
 from logstore import TopicPartition
 from replication.int32 import parse_setting
+from replication.metadata.configurations import MIN_IN_SYNC_REPLICAS
 from replication.operations.cluster_view import Aspect, BrokerView, ClusterView, Gap
 from replication.operations.partition_filter import PartitionFilter
 from replication.operations.partition_view import PartitionView
@@ -43,7 +44,6 @@ Questions: TypeAlias = Generator[Request[Any], Any, AnswerT]
 UnsupportedVersionError and RequestTimedOutError are thrown into it instead of a response; it continues if it can.
 """
 
-MIN_ISR: Final = "min.insync.replicas"
 TOPICS_AT_ONCE: Final = 1_000
 """How many topics' settings one request asks for."""
 _DELETED: Final = frozenset({ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.UNKNOWN_TOPIC_ID})
@@ -138,13 +138,13 @@ def _min_isr(topics: Sequence[str], gaps: list[Gap]) -> Questions[Mapping[str, i
     for start in range(0, len(topics), TOPICS_AT_ONCE):
         try:
             told: DescribedConfigs = yield DescribeConfigsRequest(
-                topics=tuple(topics[start : start + TOPICS_AT_ONCE]), names=(MIN_ISR,)
+                topics=tuple(topics[start : start + TOPICS_AT_ONCE]), names=(MIN_IN_SYNC_REPLICAS,)
             )
         except UnsupportedVersionError as error:
             gaps.append(Gap(Aspect.MIN_ISR, str(error), is_failure=False))
             return known
         for topic, configuration in told.topics.items():
-            value = parse_setting(configuration.values.get(MIN_ISR) or "")
+            value = parse_setting(configuration.values.get(MIN_IN_SYNC_REPLICAS) or "")
             if value is not None:
                 known[topic] = value
             elif configuration.error is not ErrorCode.NONE and configuration.error not in _DELETED:

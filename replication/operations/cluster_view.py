@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any, Self
 
+from replication.metadata.configurations import MIN_IN_SYNC_REPLICAS
 from replication.operations.partition_filter import PartitionFilter
 from replication.operations.partition_view import TROUBLES, Condition, PartitionView
 from replication.operations.quorum_view import QuorumView
@@ -17,7 +18,7 @@ class Aspect(StrEnum):
 
     FENCED = "fenced brokers"
     ELR = "eligible leader replicas"
-    MIN_ISR = "min.insync.replicas"
+    MIN_ISR = MIN_IN_SYNC_REPLICAS
     REASSIGNMENTS = "reassignments"
     QUORUM = "quorum"
 

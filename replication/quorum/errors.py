@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Final
 
+from epoch import EndOffset
 from replication.errors import ReplicationError
 from replication.protocol.error_code import ErrorCode
 from replication.protocol.errors import KafkaError
@@ -27,11 +28,12 @@ class MetadataRefusedError(KafkaError):
 class MetadataDivergedError(ReplicationError, ValueError):
     """The quorum's leader lacks committed metadata: it has lost its log, or belongs to another cluster."""
 
-    def __init__(self, end_offset: int, epoch: int, leader: object) -> None:
+    def __init__(self, end_offset: int, epoch: int, leader: EndOffset) -> None:
         """Take where the committed metadata ends, and what the leader has instead."""
         super().__init__(
-            f"metadata was committed up to offset {end_offset:,} of epoch {epoch}, but the leader's log has only "
-            f"{leader}; do controllers run on empty directories? restart the broker to follow them anyway"
+            f"metadata was committed up to offset {end_offset:,} of epoch {epoch}, but the leader's log ends at offset "
+            f"{leader.end_offset:,} of epoch {leader.epoch}; do controllers run on empty directories? To follow them "
+            "anyway, stop the broker, move its copy of the metadata away if it keeps one, and start it again"
         )
 
 

@@ -4,7 +4,6 @@ import os
 from collections.abc import Iterator
 from types import TracebackType
 from typing import Final, Self
-from uuid import UUID
 
 from logstore.batch.batches import read_batches
 from logstore.errors import InvalidBatchHeaderError, TornBatchError
@@ -19,16 +18,13 @@ from replication.metadata.errors import DamagedMetadataError, InvalidReplayError
 from replication.metadata.image import ClusterImage
 from replication.metadata.image_publisher import ImagePublisher, PublishedImage
 from replication.metadata.loading import load_snapshot
-from replication.metadata_partition import METADATA_PARTITION
+from replication.metadata_partition import METADATA_PARTITION, METADATA_TOPIC_ID
 from replication.protocol.errors import MalformedResponseError, raise_for
 from replication.protocol.messages.fetch import FetchPartition, FetchRequest, FetchResponse, SnapshotId
 from replication.protocol.messages.fetch_snapshot import FetchSnapshotRequest, FetchSnapshotResponse
 from replication.quorum.fetched_snapshot import FetchedSnapshot
-from replication.quorum.following import QUORUM_RULES, OtherLeader, after_answer, other_leader
 from replication.quorum.local_metadata import LocalMetadata
-
-METADATA_TOPIC_ID: Final = UUID(int=1)
-"""In each cluster (Kafka: Uuid.METADATA_TOPIC_ID)."""
+from replication.quorum.quorum_decisions import QUORUM_RULES, OtherLeader, after_answer, other_leader
 
 _MAX_BYTES: Final = 1 << 20
 _MAX_WAIT_MS: Final = 500

@@ -17,8 +17,8 @@ from replication.protocol.errors import KafkaError
 from replication.quorum.active_controller import ActiveController
 from replication.quorum.errors import MetadataDivergedError, MetadataRefusedError
 from replication.quorum.followed_metadata import FollowedMetadata
-from replication.quorum.following import OtherLeader
 from replication.quorum.metadata_observer import MetadataObserver
+from replication.quorum.quorum_decisions import OtherLeader
 from replication.worker_thread import WorkerThread
 
 _REQUEST_TIMEOUT_MS: Final = 2_000

@@ -7,14 +7,14 @@ from random import Random
 from typing import Final, NamedTuple
 from uuid import UUID
 
-from replication.controller.cluster_state import MIN_IN_SYNC_REPLICAS, UNCLEAN_LEADER_ELECTION, ClusterState
+from replication.controller.cluster_state import ClusterState
 from replication.controller.decision import Decision
 from replication.controller.partition_change import ReplicaIds
 from replication.controller.refusal import Refusal
 from replication.controller.topics.assignment import check_assignment, invalid_assignment
 from replication.controller.topics.replica_placement import UsableBroker, place_replicas
 from replication.int32 import parse_setting
-from replication.metadata.configurations import ConfigResourceType
+from replication.metadata.configurations import MIN_IN_SYNC_REPLICAS, UNCLEAN_LEADER_ELECTION, ConfigResourceType
 from replication.metadata.nodes import BrokerRegistration
 from replication.metadata.partition import PartitionRegistration
 from replication.metadata.records import ClearElrRecord, ConfigRecord, MetadataRecord, RemoveTopicRecord, TopicRecord

@@ -82,7 +82,7 @@ def ask(
     if state.phase is Phase.FETCHING:
         return FetchQuestion(state.fetch_offset, state.last_fetched_epoch)
     if rules.protocol is TruncationProtocol.HIGH_WATERMARK or not log.history:
-        reason = "without leader epochs nothing tells which records above the high watermark the leader has"
+        reason = "without leader epochs it is unknown which records above the high watermark the leader has"
         return _truncate(state, rules, log, min(log.high_watermark, log.log_end_offset), reason, complete=True)
     return EndOffsetQuestion(log.latest_epoch)
 

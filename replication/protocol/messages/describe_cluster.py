@@ -15,8 +15,6 @@ from replication.protocol.messages.request import Request
 BROKERS: Final = 1
 """The type of endpoints to tell of (KIP-919)."""
 
-CONTROLLERS: Final = 2
-
 
 class DescribedBroker(NamedTuple):
     """A broker, and whether it may lead and be in sync."""

@@ -2,16 +2,13 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Final, Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from replication.codec.codec import codec_of
 from replication.codec.fields import Data
 from replication.protocol.wire.message_bytes import read_message, write_message
 
 MessageT = TypeVar("MessageT")
-
-NEVER: Final = 0x7FFF
-"""Instead of the first flexible version."""
 
 
 def _itself(message: Any, _: int) -> Any:

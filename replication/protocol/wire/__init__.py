@@ -1,1 +1,1 @@
-"""How messages become bytes: frames, bounds, and the schemas of kio behind one interface."""
+"""How messages become bytes: frames, headers, and kio behind one interface."""

@@ -224,6 +224,18 @@ def test_a_length_is_checked_before_anybody_makes_room(version: int) -> None:
         tracemalloc.stop()
 
 
+def test_items_that_take_no_bytes_cannot_be_counted() -> None:
+    class Nothing(NamedTuple):
+        later: Annotated[Int32, Since(1, ignorable=True)] = 0
+
+    class Many(NamedTuple):
+        items: Annotated[tuple[Nothing, ...], Structs(Nothing)] = ()
+
+    assert codec_of(Many, 1, flexible=False)
+    with pytest.raises(TypeError, match="no number of them is too many"):
+        codec_of(Many, 0, flexible=False)
+
+
 def test_a_length_below_null_is_refused() -> None:
     with pytest.raises(ValueError, match="-2 items"):
         _read(Whole, bytes(3) + b"\xff\xfe" + bytes(100), 0)

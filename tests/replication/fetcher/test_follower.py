@@ -15,7 +15,7 @@ from replication.fetcher.errors import (
     FollowingFailedError,
     NotCaughtUpError,
     OtherPartitionError,
-    UnknownTopicOrPartitionError,
+    PartitionNotFoundError,
 )
 from replication.protocol.errors import NoBrokerError
 from tests.oracle.broker import Broker, free_port
@@ -161,7 +161,7 @@ def test_a_topic_that_does_not_exist_is_named(broker: Broker, tmp_path: Path) ->
     partition = TopicPartition("nowhere", 0)
     with (
         open_log(tmp_path, partition) as log,
-        pytest.raises(UnknownTopicOrPartitionError, match=r"nowhere-0: the cluster at 127\.0\.0\.1"),
+        pytest.raises(PartitionNotFoundError, match=r"nowhere-0: the cluster at 127\.0\.0\.1"),
         replication.Follower(broker.address, partition, log),
     ):
         pass

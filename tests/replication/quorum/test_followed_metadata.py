@@ -28,7 +28,7 @@ from replication.protocol.messages.fetch import FetchedPartition, FetchRequest, 
 from replication.protocol.messages.fetch_snapshot import FetchSnapshotResponse
 from replication.quorum.errors import MetadataDivergedError
 from replication.quorum.followed_metadata import FollowedMetadata
-from replication.quorum.following import OtherLeader
+from replication.quorum.quorum_decisions import OtherLeader
 from tests.replication.metadata.histories import History
 from tests.replication.quorum.quorum_leader import LEADER, METADATA, METADATA_ID, QuorumLeader
 

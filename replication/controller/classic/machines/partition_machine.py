@@ -1,7 +1,7 @@
 """Brings partitions from state to state, with what that entails (Kafka: ZkPartitionStateMachine)."""
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Final, TypeAlias
+from typing import TypeAlias
 
 from logstore.topic_partition import TopicPartition
 from replication.controller.classic.commands.outbox import Outbox
@@ -11,8 +11,8 @@ from replication.controller.classic.leader_and_isr import LeaderAndIsr
 from replication.controller.classic.partition_states import PartitionState, initial_partition_state
 from replication.controller.classic.selectors import Selector, select
 from replication.controller.classic.store.cluster_store import ClusterStore
+from replication.metadata.configurations import UNCLEAN_LEADER_ELECTION
 
-UNCLEAN_ELECTION: Final = "unclean.leader.election.enable"
 Outcomes: TypeAlias = dict[TopicPartition, LeaderAndIsr | StateChangeError]
 """Of the partitions that were to come online: who leads, or why nobody does."""
 
@@ -134,7 +134,9 @@ class PartitionMachine:
             return self._context.states[partition]
 
     def _is_unclean_allowed(self, topic: str) -> bool:
-        allowed = self._store.config(topic).get(UNCLEAN_ELECTION, self._defaults.get(UNCLEAN_ELECTION, "false"))
+        allowed = self._store.config(topic).get(
+            UNCLEAN_LEADER_ELECTION, self._defaults.get(UNCLEAN_LEADER_ELECTION, "false")
+        )
         return allowed.strip().lower() == "true"
 
     def _set(self, partition: TopicPartition, state: PartitionState) -> None:

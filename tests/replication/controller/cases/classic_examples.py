@@ -14,7 +14,6 @@ from replication.controller.classic.controller import FIRST_BALANCE_MS, ClassicC
 from replication.controller.classic.errors import StateChangeError
 from replication.controller.classic.imbalance import imbalanced
 from replication.controller.classic.leader_and_isr import LeaderAndIsr
-from replication.controller.classic.machines.partition_machine import UNCLEAN_ELECTION
 from replication.controller.classic.machines.reassignment import Step
 from replication.controller.classic.partition_states import PartitionState, initial_partition_state
 from replication.controller.classic.replica_assignment import ReplicaAssignment
@@ -24,6 +23,7 @@ from replication.controller.classic.store import nodes
 from replication.controller.classic.store.coordination_store import Delete, SetData
 from replication.controller.imbalance import is_imbalanced
 from replication.controller.refusal import Refusal
+from replication.metadata.configurations import UNCLEAN_LEADER_ELECTION
 from replication.protocol.messages.elect_leaders import ElectionType
 from tests.replication.controller.case import Document, only
 from tests.replication.controller.classic.chronicle import check_order, is_change, is_metadata, journaled_commands
@@ -69,7 +69,7 @@ def kinds_of(changes: Iterable[StateChange]) -> list[str]:
 def check_failure(given: Document, expected: Document) -> None:
     only(given, "dead", "live", "unclean", "deleting", "partitions")
     only(expected, "order", "partitions", "replica_state")
-    defaults = {UNCLEAN_ELECTION: str(given.get("unclean", False)).lower()}
+    defaults = {UNCLEAN_LEADER_ELECTION: str(given.get("unclean", False)).lower()}
     cluster = ClassicCluster([*given["dead"], *given["live"]], ClassicSettings(defaults=defaults))
     write_partitions(cluster, given["partitions"])
     cluster.begin()

@@ -5,10 +5,10 @@ from typing import TYPE_CHECKING
 from logstore.topic_partition import TopicPartition
 from replication.controller.classic.context import Context
 from replication.controller.classic.leader_and_isr import LeaderAndIsr
-from replication.controller.classic.machines.partition_machine import UNCLEAN_ELECTION
 from replication.controller.classic.replica_assignment import ReplicaAssignment
 from replication.controller.classic.store import nodes
 from replication.controller.classic.store.coordination_store import Operation, SetData
+from replication.metadata.configurations import UNCLEAN_LEADER_ELECTION
 from replication.metadata.partition import LeaderRecoveryState
 
 if TYPE_CHECKING:
@@ -131,5 +131,5 @@ class ClassicInvariants:
     def _is_unclean_allowed(self, topic: str) -> bool:
         path = f"{nodes.TOPIC_CONFIGS}/{topic}"
         config = nodes.decode_config(path, self._admin.get(path).data) if self._admin.exists(path) else {}
-        default = self._simulation.settings.defaults[UNCLEAN_ELECTION]
-        return config.get(UNCLEAN_ELECTION, default) == "true"
+        default = self._simulation.settings.defaults[UNCLEAN_LEADER_ELECTION]
+        return config.get(UNCLEAN_LEADER_ELECTION, default) == "true"

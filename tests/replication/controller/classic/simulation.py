@@ -19,12 +19,12 @@ from replication.controller.classic.commands.commands import (
 from replication.controller.classic.controller import ClassicController
 from replication.controller.classic.errors import BadVersionError, NodeExistsError, SessionLostError
 from replication.controller.classic.leader_and_isr import LeaderAndIsr
-from replication.controller.classic.machines.partition_machine import UNCLEAN_ELECTION
 from replication.controller.classic.replica_assignment import ReplicaAssignment
 from replication.controller.classic.settings import ClassicSettings
 from replication.controller.classic.store import nodes
 from replication.controller.classic.store.embedded_store import EmbeddedTree
 from replication.controller.refusal import Refusal
+from replication.metadata.configurations import UNCLEAN_LEADER_ELECTION
 from replication.protocol.error_code import ErrorCode
 from replication.protocol.messages.elect_leaders import ElectionType
 from tests.replication.controller.classic.invariants import ClassicInvariants
@@ -48,7 +48,7 @@ class ClassicSimulation:
         self.settings = ClassicSettings(
             delete_topic_enable=self.random.random() < 0.9,
             leader_imbalance_check_interval_ms=60_000,
-            defaults={UNCLEAN_ELECTION: self.random.choice(["false", "false", "true"])},
+            defaults={UNCLEAN_LEADER_ELECTION: self.random.choice(["false", "false", "true"])},
         )
         self.brokers = [ClassicBroker(each) for each in range(self.random.randint(3, 6))]
         self.invariants = ClassicInvariants(self)
@@ -164,7 +164,7 @@ class ClassicSimulation:
         name = f"t{self.topics}"
         self.topics += 1
         if self.random.random() < 0.3:
-            config = nodes.encode_config({UNCLEAN_ELECTION: self.random.choice(["true", "false"])})
+            config = nodes.encode_config({UNCLEAN_LEADER_ELECTION: self.random.choice(["true", "false"])})
             self.admin.create(f"{nodes.TOPIC_CONFIGS}/{name}", config)
         assignments = {number: self._replicas() for number in range(self.random.randint(1, 3))}
         self.admin.create(nodes.topic_path(name), nodes.encode_assignments(assignments))

@@ -14,7 +14,6 @@ from replication.controller.classic.errors import (
 )
 from replication.controller.classic.imbalance import imbalanced
 from replication.controller.classic.leader_and_isr import LeaderAndIsr
-from replication.controller.classic.machines.partition_machine import UNCLEAN_ELECTION
 from replication.controller.classic.partition_states import PartitionState
 from replication.controller.classic.replica_assignment import ReplicaAssignment
 from replication.controller.classic.replica_states import Replica, ReplicaState
@@ -23,6 +22,7 @@ from replication.controller.classic.store import nodes
 from replication.controller.classic.store.cluster_store import ClusterStore
 from replication.controller.elections import ElectionAnswer
 from replication.controller.refusal import Refusal
+from replication.metadata.configurations import UNCLEAN_LEADER_ELECTION
 from replication.metadata.partition import LeaderRecoveryState
 from replication.protocol.error_code import ErrorCode
 from replication.protocol.messages.elect_leaders import ElectionType
@@ -207,8 +207,8 @@ class TestElections:
         assert not cluster.admin.exists(nodes.PREFERRED_ELECTION)
 
     def test_the_topics_own_setting_decides_on_unclean_elections(self) -> None:
-        cluster = ClassicCluster(settings=ClassicSettings(defaults={UNCLEAN_ELECTION: "True"}))
-        config = nodes.encode_config({UNCLEAN_ELECTION: "false"})
+        cluster = ClassicCluster(settings=ClassicSettings(defaults={UNCLEAN_LEADER_ELECTION: "True"}))
+        config = nodes.encode_config({UNCLEAN_LEADER_ELECTION: "false"})
         cluster.admin.create(f"{nodes.TOPIC_CONFIGS}/t", config)
         cluster.begin()
         for topic in ("t", "u"):

@@ -14,7 +14,7 @@ from replication.protocol.error_code import ErrorCode
 from replication.protocol.errors import KafkaError, MalformedResponseError
 from replication.protocol.messages.fetch import FetchedPartition, LeaderIdAndEpoch, SnapshotId
 from replication.quorum.errors import MetadataDivergedError
-from replication.quorum.following import QUORUM_RULES, OtherLeader, after_answer, other_leader
+from replication.quorum.quorum_decisions import QUORUM_RULES, OtherLeader, after_answer, other_leader
 
 ADDRESS = Address("controller", 9093)
 LOG = FollowedLogState(0, 20, 10, EpochHistory([(1, 0), (2, 12), (4, 15)]))
@@ -72,7 +72,8 @@ def test_what_the_leader_does_not_have_is_cut_from_where_the_logs_agree(told: tu
 
 @pytest.mark.parametrize("told", [(1, 9), (1, 0), (0, 5), (0, 40)])
 def test_a_leader_without_what_was_committed_is_not_followed(told: tuple[int, int]) -> None:
-    with pytest.raises(MetadataDivergedError, match="committed up to offset 10 of epoch 1"):
+    has = f"the leader's log ends at offset {told[1]} of epoch {told[0]};"
+    with pytest.raises(MetadataDivergedError, match=f"committed up to offset 10 of epoch 1, but {has}"):
         after_answer(following(), LOG, diverging(*told))
 
 
