@@ -265,6 +265,11 @@ def test_an_entry_goes_that_a_batch_of_an_earlier_epoch_at_its_start_contradicts
     assert stale.reconcile([(3, 10)], log_start_offset=0, log_end_offset=20).entries == [(3, 10)]
 
 
+def test_an_epoch_that_was_taken_up_again_starts_where_that_was() -> None:
+    again = EpochHistory([(1, 15)])
+    assert again.reconcile([(1, 0), (3, 10), (1, 20)], log_start_offset=0, log_end_offset=30) == again
+
+
 def test_an_entry_goes_that_starts_after_the_first_batch_of_its_epoch() -> None:
     late = EpochHistory([(3, 20)])
     assert late.reconcile([(1, 0), (3, 10)], log_start_offset=0, log_end_offset=30).entries == [(1, 0), (3, 10)]

@@ -11,6 +11,7 @@ EPOCH: Final = "tests/epoch"
 FETCHER: Final = "tests/replication/fetcher"
 LOG: Final = "tests/logstore/log"
 RECOVERY: Final = "tests/logstore/recovery"
+QUORUM: Final = "tests/replication/quorum"
 
 HISTORY: Final = (f"{EPOCH}/test_history.py", f"{EPOCH}/test_cache.py")
 CACHE: Final = (f"{EPOCH}/test_cache.py", f"{EPOCH}/test_cache_interruptions.py", f"{EPOCH}/test_crash.py")
@@ -80,4 +81,8 @@ TARGETS: Final[dict[str, tuple[str, ...]]] = {
     "replication/fetcher/requests/open_questions.py": (f"{FETCHER}/requests/test_open_questions.py", *FOLLOWING),
     "replication/fetcher/setbacks.py": FOLLOWING,
     "replication/fetcher/requests/throttle.py": FOLLOWING,
+    "replication/quorum/quorum_decisions.py": (
+        f"{QUORUM}/test_quorum_decisions.py",
+        f"{QUORUM}/test_followed_metadata.py",
+    ),
 }

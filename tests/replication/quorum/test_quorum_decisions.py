@@ -77,6 +77,12 @@ def test_a_leader_without_what_was_committed_is_not_followed(told: tuple[int, in
         after_answer(following(), LOG, diverging(*told))
 
 
+def test_the_error_names_the_epoch_of_the_last_committed_record() -> None:
+    log = FollowedLogState(0, 20, 10, EpochHistory([(1, 0), (2, 9), (3, 10)]))
+    with pytest.raises(MetadataDivergedError, match="committed up to offset 10 of epoch 2"):
+        after_answer(following(log), log, diverging(0, 5))
+
+
 @pytest.mark.parametrize("told", [(4, 20), (4, 21), (5, 40)])
 def test_a_divergence_that_cuts_nothing_is_refused(told: tuple[int, int]) -> None:
     with pytest.raises(MalformedResponseError, match="offset 20 of epoch 4 diverges"):

@@ -261,3 +261,11 @@ def test_the_leader_always_knows_what_is_wanted(rounds: list[tuple[list[Change],
             session.answered(request, FetchResponse(error=ErrorCode.FETCH_SESSION_ID_NOT_FOUND, partitions={}))
         else:
             session.failed()
+
+
+def test_of_a_forgotten_partition_no_high_watermark_is_kept() -> None:
+    session = begun(*PARTITIONS[:2])
+    assert session.told_high_watermark(PARTITIONS[1]) == 0
+    session.drop(PARTITIONS[1])
+    assert next_request(session).forgotten == {PARTITIONS[1]}
+    assert session.told_high_watermark(PARTITIONS[1]) is None
