@@ -13,7 +13,7 @@ from logstore.append.encoding import encode_values
 from logstore.batch.batch_template import BatchTemplate
 from logstore.batch.compression.codec import Codec
 from logstore.batch.layout import HEADER, MAGIC, SMALLEST_LENGTH
-from logstore.kernels import crc, decode, digest, follow, inspect, locate, recover, render, scan, search, timestamp
+from logstore.kernels import crc, decode, digest, follow, gather, inspect, locate, recover, render, scan, search, timestamp
 
 EMPTY_BATCH = HEADER.pack(0, SMALLEST_LENGTH, 0, MAGIC, *[0] * 9)
 OFFSET_ENTRY = bytes.fromhex("0000000500000064")
@@ -49,6 +49,8 @@ def first_calls() -> Iterator[tuple[str, Callable[[], object]]]:
     yield "digest", lambda: digest.digest(batches, 16)
     yield "digest_keys", lambda: digest.digest_keys(records)
     yield "digest_contents", lambda: digest.digest_contents(records)
+    yield "gather", lambda: gather.gather(log, records.key_start, records.key_length)
+    yield "locate_headers", lambda: gather.locate_headers(log, records.headers_start, records.header_count)
     for form, json in (("render text", False), ("render JSON", True)):
         renderer = render.LineRenderer(b"", json=json)
         yield form, partial(renderer.render, records, render.sequences(records, batches))

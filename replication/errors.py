@@ -205,6 +205,24 @@ class NotAllowedError(ReplicationError, ValueError):
         super().__init__(f"{name} cannot be {value!r}; allowed: {allowed}")
 
 
+class SnapshotChangedError(ReplicationError, OSError):
+    """A file of a snapshot was changed while it was read."""
+
+    def __init__(self, path: str | PathLike[str], how: str) -> None:
+        self.file = fspath(path)
+        super().__init__(f"{fspath(path)}: {how} since it was listed; load it again, or a copy that no process changes")
+
+
+class StreamingNotSupportedError(ReplicationError, NotImplementedError):
+    """`kafka-log` is read as a batch: files do not tell which of their last records will stay."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "kafka-log cannot be read as a stream: a broker may still truncate what its files end with; read it with "
+            'spark.read, or follow the broker itself with spark.readStream.format("kafka")'
+        )
+
+
 class WrongTypeError(ReplicationError, TypeError):
     """An argument has the wrong type."""
 

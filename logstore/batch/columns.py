@@ -96,3 +96,14 @@ class RecordColumns:
 
     def __len__(self) -> int:
         return len(self.offset)
+
+    def take(self, rows: NDArray[np.int64]) -> "RecordColumns":
+        """Return the records in these rows."""
+        return RecordColumns(self.data, *(getattr(self, name)[rows] for name in _RECORD_COLUMNS))
+
+    def slice(self, first: int, last: int) -> "RecordColumns":
+        """Return the records from row `first` to `last`, which is left out, as views."""
+        return RecordColumns(self.data, *(getattr(self, name)[first:last] for name in _RECORD_COLUMNS))
+
+
+_RECORD_COLUMNS = tuple(column.name for column in fields(RecordColumns) if column.name != "data")

@@ -93,8 +93,16 @@ def decode_chunks(
 
 def decode_section(section: Data, batches: BatchColumns, row: int) -> RecordColumns:
     """Decode the decompressed records of the batch in `row`; positions are those in `section`."""
-    sections = _sections(batches, np.array([row]), np.array([0]), np.array([len(section)]))
-    return _decode(read_only(section), batches, sections, 0, 1, int(sections.before[1]))
+    return decode_sections(section, batches, np.array([row]), np.array([0]), np.array([len(section)]))
+
+
+def decode_sections(data: Data, batches: BatchColumns, rows: Rows, starts: Rows, ends: Rows) -> RecordColumns:
+    """Decode the decompressed records of the batches in `rows`, each of which lies in `data` from its start to its end.
+
+    Column `batch` holds row numbers of `batches`; errors are as of `decode`, positions those in `data`.
+    """
+    sections = _sections(batches, rows, starts, ends)
+    return _decode(read_only(data), batches, sections, 0, len(rows), int(sections.before[-1]))
 
 
 def check_records(data: Data, batches: BatchColumns, rows: Rows | None = None) -> list[RecordFault]:

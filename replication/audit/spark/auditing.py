@@ -30,8 +30,8 @@ from replication.audit.snapshots.snapshot import Snapshot, assigned_in, find_sna
 from replication.audit.snapshots.work import Copy, Job, Task, plan_work, target_bytes
 from replication.audit.spark.examine_job import examination
 from replication.audit.spark.judge_job import finishing, judging
-from replication.audit.spark.selection import is_of_topics
 from replication.audit.spark.sessions.session import prepare_session, send_packages
+from replication.audit.spark.source.selection import is_of_topics
 from replication.audit.spark.tables import EXAMINED, FINDINGS, JUDGED, spark_schema
 from replication.errors import NothingChosenError
 

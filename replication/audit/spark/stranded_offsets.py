@@ -86,7 +86,7 @@ def _folding(places: Places) -> Callable[[pa.Table], pa.Table]:
 def _fold(table: pa.Table, places: Places) -> pa.Table:
     """Turn the records of one `__consumer_offsets` partition into the commits for some partitions."""
     commits = CommittedOffsets()
-    columns = ["offset", "timestamp", "key", "value", "producer_id", "is_transactional", "is_control"]
+    columns = ["offset", "timestamp_ms", "key", "value", "producer_id", "is_transactional", "is_control"]
     for batch in table.select(columns).sort_by("offset").to_batches():
         _add(commits, batch.to_pylist())
     rows = [
@@ -101,7 +101,7 @@ def _add(commits: CommittedOffsets, rows: Iterable[dict[str, Any]]) -> None:
     for row in rows:
         try:
             commits.add(
-                Record(row["offset"], row["timestamp"], row["key"], row["value"]),
+                Record(row["offset"], row["timestamp_ms"], row["key"], row["value"]),
                 producer_id=row["producer_id"],
                 is_transactional=row["is_transactional"],
                 is_control=row["is_control"],

@@ -15,12 +15,15 @@ from pyspark.sql.types import (
     StringType,
     StructField,
     StructType,
+    TimestampType,
 )
 
 Columns = dict[str, pa.DataType]
 
 _BYTE, _SHORT, _INT, _LONG = pa.int8(), pa.int16(), pa.int32(), pa.int64()
 _TEXT, _BYTES, _FLAG = pa.string(), pa.binary(), pa.bool_()
+TIMESTAMP: Final = pa.timestamp("us", tz="UTC")
+"""Spark's TIMESTAMP."""
 _SPARK_TYPES: Final[dict[pa.DataType, type[DataType]]] = {
     _BYTE: ByteType,
     _SHORT: ShortType,
@@ -29,6 +32,7 @@ _SPARK_TYPES: Final[dict[pa.DataType, type[DataType]]] = {
     _TEXT: StringType,
     _BYTES: BinaryType,
     _FLAG: BooleanType,
+    TIMESTAMP: TimestampType,
 }
 _TEXTS: Final = pa.list_(_TEXT)
 _COPY: Final = {"replica": _TEXT, "topic": _TEXT, "partition": _INT}
@@ -60,23 +64,35 @@ BATCHES: Final[Columns] = {
     "record_count": _INT,
     "crc": _LONG,
     "crc_valid": _FLAG,
+    "corrupt": _TEXT,
 }
 """One row a batch: its header. Timestamps are milliseconds since 1970 UTC; `segment` is the segment's base offset."""
 RECORDS: Final[Columns] = {
-    **_COPY,
-    "offset": _LONG,
-    "timestamp": _LONG,
     "key": _BYTES,
     "value": _BYTES,
+    "topic": _TEXT,
+    "partition": _INT,
+    "offset": _LONG,
+    "timestamp": TIMESTAMP,
+    "timestampType": _INT,
     "headers": _rows_of({"key": _TEXT, "value": _BYTES}),
+    "replica": _TEXT,
     "leader_epoch": _INT,
     "producer_id": _LONG,
     "producer_epoch": _SHORT,
+    "sequence": _INT,
     "is_transactional": _FLAG,
     "is_control": _FLAG,
+    "is_aborted": _FLAG,
     "base_offset": _LONG,
+    "segment": _LONG,
+    "file": _TEXT,
+    "position": _LONG,
+    "timestamp_ms": _LONG,
+    "corrupt": _TEXT,
 }
-"""One row a record, of batches whose checksums are valid; `base_offset` is its batch's."""
+"""One row a record. The first eight columns are those of Spark's own source of Kafka; `base_offset` and `position` are
+the batch's."""
 SEGMENTS: Final[Columns] = {
     **_COPY,
     "base_offset": _LONG,

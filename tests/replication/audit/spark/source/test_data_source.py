@@ -16,7 +16,7 @@ from pyspark.sql import functions as f
 from pyspark.sql.datasource import DataSourceReader
 
 from logstore import Log, LogFile, Record
-from replication.audit.spark.data_source import KafkaLogSource
+from replication.audit.spark.source.data_source import KafkaLogSource
 from replication.audit.spark.tables import BATCHES, RECORDS, spark_schema
 from replication.errors import ReplicationError, SameBrokerError
 from tests.data.replicas import damage_kinds, damaged, replicas, truth
@@ -84,11 +84,15 @@ def test_every_record_is_a_row_as_the_log_has_it(spark: SparkSession) -> None:
         for batch in LogFile.open(path).batches()
         for record in batch.records()
     ]
-    told = [(row.offset, row.timestamp, row.key, row.value, [tuple(header) for header in row.headers]) for row in rows]
+    told = [
+        (row.offset, row.timestamp_ms, row.key, row.value, [tuple(header) for header in row.headers or ()])
+        for row in rows
+    ]
     assert sorted(told) == sorted(
         (each.offset, each.timestamp, each.key, each.value, [tuple(header) for header in each.headers])
         for each in records
     )
+    assert all(round(row.timestamp.timestamp() * 1_000) == row.timestamp_ms for row in rows)
 
 
 def test_columns_are_those_that_are_asked_for_in_that_order(spark: SparkSession) -> None:
@@ -105,9 +109,12 @@ REFUSED: list[tuple[dict[str, str], str]] = [
     ({"paths": "[1]"}, r"allowed: one \[NAME=\]URI, or a list of them"),
     ({"paths": '"/backup"'}, r"allowed: one \[NAME=\]URI, or a list of them"),
     ({"paths": "/backup"}, r"allowed: one \[NAME=\]URI, or a list of them"),
-    ({**PLACE, "topic": "orders"}, "no option topic; allowed: rows, columns, topics, partitions, first_offset"),
-    ({**PLACE, "rows": "bytes"}, "rows of kafka-log cannot be 'bytes'; allowed: batches or records"),
-    ({**PLACE, "rows": ""}, "allowed: batches or records"),
+    (
+        {**PLACE, "topic": "orders"},
+        "no option topic; allowed: rows, columns, topics, partitions, replicas, startingOffsets",
+    ),
+    ({**PLACE, "rows": "bytes"}, "rows of kafka-log cannot be 'bytes'; allowed: batches, records, epochs or segments"),
+    ({**PLACE, "rows": ""}, "allowed: batches, records, epochs or segments"),
     ({**PLACE, "columns": "topic,nonsense"}, "columns of kafka-log cannot be 'nonsense'; allowed: replica, topic,"),
     ({**PLACE, "columns": "topic,value"}, "columns of kafka-log cannot be 'value'; allowed: replica, topic,"),
     ({**PLACE, "columns": ""}, "names with commas between; leave it out for all"),
@@ -117,13 +124,44 @@ REFUSED: list[tuple[dict[str, str], str]] = [
     ({**PLACE, "partitions": "orders"}, "partitions of kafka-log cannot be 'orders'; allowed: .* orders-0,orders-1"),
     ({**PLACE, "partitions": "0,1"}, "partitions of kafka-log cannot be '0'"),
     ({**PLACE, "partitions": f"orders-0.{'0' * 32}-delete"}, "partitions of kafka-log cannot be 'orders-0.000"),
+    ({**PLACE, "replicas": ""}, "names with commas between"),
     (
-        {**PLACE, "first_offset": "-1"},
-        "first_offset of kafka-log cannot be '-1'; allowed: offsets from 0 to 9223372036",
+        {**PLACE, "startingoffsets": "-1"},
+        "startingOffsets of kafka-log cannot be '-1'; allowed: earliest, an offset from 0 to 9223372036",
     ),
-    ({**PLACE, "first_offset": "1e3"}, "offsets from 0 to 9223372036"),
-    ({**PLACE, "last_offset": str(2**63)}, "offsets from 0 to 9223372036"),
-    ({**PLACE, "first_offset": "8", "last_offset": "7"}, "an offset from first_offset on, which is 8"),
+    ({**PLACE, "startingoffsets": "1e3"}, "an offset from 0 to 9223372036"),
+    ({**PLACE, "startingoffsets": "latest"}, "allowed: earliest"),
+    ({**PLACE, "endingoffsets": "earliest"}, "allowed: latest"),
+    ({**PLACE, "endingoffsets": str(2**63)}, "offsets by partition as JSON, of which -1 is latest"),
+    ({**PLACE, "startingoffsets": "8", "endingoffsets": "7"}, "an offset from startingOffsets on, which is 8"),
+    ({**PLACE, "startingoffsets": '{"t": {"0": -1}}'}, "of which -2 is earliest"),
+    ({**PLACE, "startingoffsets": '{"t": {"a": 1}}'}, "of which -2 is earliest"),
+    ({**PLACE, "startingoffsets": '{"t": {"0": true}}'}, "of which -2 is earliest"),
+    ({**PLACE, "startingoffsets": '{"t": 5}'}, "of which -2 is earliest"),
+    ({**PLACE, "startingoffsets": "{}"}, "of which -2 is earliest"),
+    ({**PLACE, "startingoffsets": "[" * 10_000}, "of which -2 is earliest"),
+    ({**PLACE, "startingtimestamp": "yesterday"}, "milliseconds since 1970 UTC, or a time such as"),
+    ({**PLACE, "endingtimestamp": ""}, "milliseconds since 1970 UTC"),
+    ({**PLACE, "where": ""}, "it ends too early"),
+    ({**PLACE, "where": "value = 'x'"}, "value is no column that spares reading"),
+    ({**PLACE, "where": "offset = 'x'"}, "offset is not compared with 'x'"),
+    ({**PLACE, "where": "offset LIKE '1%'"}, "LIKE does not follow offset"),
+    ({**PLACE, "where": "offset = 1 AND"}, "it ends too early"),
+    ({**PLACE, "where": "(offset = 1"}, r"\) is missing"),
+    ({**PLACE, "where": "offset = 1 offset = 2"}, "something follows the condition"),
+    ({**PLACE, "where": "offset BETWEEN 1 OR 2"}, "AND is missing"),
+    ({**PLACE, "where": "offset IN ()"}, "offset is not compared with a word"),
+    ({**PLACE, "where": "NOT offset = 1"}, "not is no column"),
+    ({**PLACE, "where": "offset = 1; DROP"}, "'; DROP' is not understood"),
+    ({**PLACE, "where": "timestamp > 'noon'"}, "'noon' is no time such as"),
+    ({**PLACE, "where": "(" * 60 + "offset = 1" + ")" * 60}, "too many parentheses"),
+    ({**PLACE, "isolation": "serializable"}, "allowed: read_uncommitted or read_committed"),
+    ({**PLACE, "mode": "LENIENT"}, "allowed: PERMISSIVE, DROPMALFORMED or FAILFAST"),
+    ({**PLACE, "taskbytes": "0"}, "a whole number of bytes from 1 on"),
+    ({**PLACE, "taskbytes": "1 GiB"}, "a whole number of bytes from 1 on"),
+    ({**PLACE, "pushdown": "yes"}, "allowed: false or true"),
+    ({**PLACE, "rows": "epochs", "startingoffsets": "7"}, "nothing with rows epochs, which are of whole logs"),
+    ({**PLACE, "rows": "segments", "where": "offset = 7"}, "nothing with rows segments"),
 ]
 
 
@@ -206,7 +244,7 @@ def bytes_in(rows: list[Mapping[str, Any]]) -> int:
 def test_segments_out_of_the_range_of_offsets_are_not_read(tmp_path: Path) -> None:
     root = write_root(tmp_path / "a", {"t-0": batches(20)}, segment_batches=4)  # segments of 12 offsets
 
-    ranged = reader(root, first_offset="13", last_offset="35")
+    ranged = reader(root, startingOffsets="13", endingOffsets="36")
 
     assert [row["base_offset"] for row in read(ranged)] == [*range(12, 36, 3)]
     read_files = {part.base_offset for task in ranged.partitions() for job in task.value for part in job.copy.segments}
@@ -219,7 +257,7 @@ def test_offsets_are_those_between_the_bounds(bounds: list[int], tmp_path_factor
     if not root.exists():
         write_root(root, {"t-0": batches(20)}, segment_batches=4)
     first, last = bounds
-    options = {"first_offset": str(first), "last_offset": str(last)}
+    options = {"startingOffsets": str(first), "endingOffsets": str(last + 1)}
 
     offsets = [row["offset"] for row in read(reader(root, rows="records", **options))]
     heads = [row["base_offset"] for row in read(reader(root, **options))]
@@ -240,7 +278,7 @@ def test_tasks_of_any_size_read_the_same(tmp_path: Path, monkeypatch: pytest.Mon
     damaged("batch_length_overrun", tmp_path)
     whole = read(reader(tmp_path))
 
-    monkeypatch.setattr("replication.audit.spark.data_source.target_bytes", lambda _total: 10_000)
+    monkeypatch.setattr("replication.audit.spark.source.log_reader.target_bytes", lambda _total: 10_000)
     pieces = read(reader(tmp_path))
 
     key = lambda row: (row["replica"], row["topic"], row["partition"], row["segment"], row["position"])  # noqa: E731

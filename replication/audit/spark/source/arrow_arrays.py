@@ -1,0 +1,64 @@
+"""Arrow's arrays from columns of numbers and from gathered bytes, without a look at single values."""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from logstore.batch.columns import BatchColumns
+from logstore.batch.layout import MAGIC
+from logstore.kernels.gather import Gathered
+from replication.audit.spark.tables import TIMESTAMP
+
+_MICROSECONDS: Final = 1_000
+_MOST_MILLISECONDS: Final = (2**63 - 1) // _MICROSECONDS
+
+Constants = Mapping[str, object]
+"""What all rows of a file have in common: its copy and its segment."""
+
+
+def repeated(value: object, kind: pa.DataType, count: int) -> pa.Array:
+    """Give one value in all rows."""
+    return pa.repeat(pa.scalar(value, kind), count)
+
+
+def binaries(gathered: Gathered, lengths: NDArray[np.int32]) -> pa.Array:
+    """Give values that were gathered; a negative length is that of a null."""
+    is_there = lengths >= 0
+    nulls = len(lengths) - int(np.count_nonzero(is_there))
+    validity = pa.py_buffer(np.packbits(is_there, bitorder="little")) if nulls else None
+    buffers = [validity, pa.py_buffer(gathered.ends), pa.py_buffer(gathered.values)]
+    return pa.Array.from_buffers(pa.binary(), len(lengths), buffers, null_count=nulls)
+
+
+def texts(gathered: Gathered) -> pa.Array:
+    """Give texts that were gathered; what is not UTF-8 in them is replaced, as Java does when it reads a header."""
+    count = len(gathered.ends) - 1
+    raw = pa.Array.from_buffers(pa.binary(), count, [None, pa.py_buffer(gathered.ends), pa.py_buffer(gathered.values)])
+    try:
+        return raw.cast(pa.string())
+    except pa.ArrowInvalid:
+        return pa.array([value.decode(errors="replace") for value in raw.to_pylist()], pa.string())
+
+
+def lists(fields: Mapping[str, pa.Array], counts: NDArray[np.int32]) -> pa.Array:
+    """Give structs in lists of these lengths; a list of none is null."""
+    ends = np.zeros(len(counts) + 1, np.int32)
+    np.cumsum(counts, out=ends[1:])
+    structs = pa.StructArray.from_arrays(list(fields.values()), names=list(fields))
+    return pa.ListArray.from_arrays(pa.array(ends), structs, mask=pa.array(counts == 0))
+
+
+def timestamps(milliseconds: NDArray[np.int64]) -> pa.Array:
+    """Give timestamps; null where one lies beyond what Spark's can be."""
+    is_possible = (milliseconds <= _MOST_MILLISECONDS) & (milliseconds >= -_MOST_MILLISECONDS)
+    microseconds = np.where(is_possible, milliseconds, 0) * _MICROSECONDS
+    return pa.array(microseconds, pa.int64(), mask=~is_possible).view(TIMESTAMP)
+
+
+def flags_of(columns: BatchColumns, bit: int) -> NDArray[np.bool_]:
+    """Read a flag that only batches of magic 2 have."""
+    flags: Any = (columns.attributes & bit != 0) & (columns.magic == MAGIC)
+    return flags  # type: ignore[no-any-return]  # an array

@@ -1,0 +1,56 @@
+"""Conditions on the columns that spare reading, from constants as users and Spark write them."""
+
+import re
+from datetime import UTC, datetime, timedelta
+from typing import Final
+
+from replication.audit.spark.source.conditions.condition import ALWAYS, NEVER, AnyOf, Compare, Condition, Matches
+
+TEXTS: Final = ("topic", "replica")
+NUMBERS: Final = ("partition", "offset", "leader_epoch", "producer_id")
+TIMESTAMP: Final = "timestamp"
+CONDITIONED: Final = (*TEXTS, *NUMBERS, TIMESTAMP)
+SIGNS: Final = ("=", "!=", "<", "<=", ">", ">=")
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECONDS: Final = 1_000
+"""Of one millisecond, the unit of Kafka's timestamps."""
+Constant = str | int | datetime
+
+
+def compared(column: str, sign: str, value: Constant) -> Condition:
+    """Compare a column with a constant of its kind. Raises TypeError for one of another kind."""
+    if column == TIMESTAMP and isinstance(value, datetime):
+        return _compared_time(sign, value)
+    kind = str if column in TEXTS else int if column in NUMBERS else None
+    if kind is None or not isinstance(value, kind) or isinstance(value, bool):
+        raise TypeError(f"{column} is not compared with {value!r}")
+    return Compare(column, sign, value)
+
+
+def among(column: str, values: tuple[Constant, ...]) -> Condition:
+    """Return that a column has one of the values."""
+    return AnyOf(tuple(compared(column, "=", value) for value in values))
+
+
+def like(column: str, pattern: str) -> Condition:
+    """Return that a text is like SQL's pattern: `%` stands for anything, `_` for one character."""
+    return Matches(column, "".join(_LIKE.get(each, each) for each in pattern))
+
+
+def starting_with(column: str, prefix: str) -> Condition:
+    """Return that a text begins with another one."""
+    return Matches(column, re.sub(r"([*?[])", r"[\1]", prefix) + "*")
+
+
+_LIKE: Final = {"%": "*", "_": "?", "*": "[*]", "?": "[?]", "[": "[[]"}
+
+
+def _compared_time(sign: str, value: datetime) -> Condition:
+    """Compare with a time that may lie between two milliseconds."""
+    aware = value if value.tzinfo else value.replace(tzinfo=UTC)
+    milliseconds, rest = divmod((aware - _EPOCH) // timedelta(microseconds=1), _MICROSECONDS)
+    if not rest:
+        return Compare(TIMESTAMP, sign, milliseconds)
+    if sign in {"=", "!="}:
+        return NEVER if sign == "=" else ALWAYS
+    return Compare(TIMESTAMP, "<=" if sign in {"<", "<="} else ">", milliseconds)

@@ -1,0 +1,41 @@
+"""The segments, or leader epochs, of whole copies as rows: what the audit tells of each copy by itself."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+import pyarrow as pa
+
+from logstore.errors import LogStoreError
+from logstore.files.root_checkpoints import RootCheckpoints
+from logstore.offline.partition_directory import PartitionDirectory
+from replication.audit.examination.examination import EpochRow, SegmentRow, examine
+from replication.audit.examination.summarizing import NOT_READ
+from replication.audit.replica_finding import ReplicaFinding
+from replication.audit.snapshots.work import Copy
+from replication.audit.spark.source.corrupt_rows import ReadMode
+
+_LOG: Final = ".log"
+
+
+def copy_rows(copy: Copy, directory: Path, kind: str, mode: ReadMode, schema: pa.Schema) -> pa.RecordBatch:
+    """Read a copy, and give its `segments` or its `epochs` as rows.
+
+    Raises LogStoreError where a file cannot be read, and in mode FAILFAST where a log is damaged.
+    """
+    root = directory.parent
+    partition = PartitionDirectory.open(directory, root=root, checkpoints=RootCheckpoints.read(root))
+    found = examine(partition, copy.replica)
+    _refuse(found.findings, directory, mode)
+    rows: Sequence[SegmentRow | EpochRow] = found.segments if kind == "segments" else found.epochs
+    columns = [pa.array([getattr(row, field.name) for row in rows], field.type) for field in schema]
+    return pa.RecordBatch.from_arrays(columns, schema=schema)
+
+
+def _refuse(findings: Sequence[ReplicaFinding], directory: Path, mode: ReadMode) -> None:
+    for each in findings:
+        finding = each.finding
+        is_of_log = (finding.file or "").endswith(_LOG) and finding.severity.is_damage
+        if finding.kind in NOT_READ or (mode is ReadMode.FAILFAST and is_of_log):
+            file = directory / finding.file if finding.file else directory
+            raise LogStoreError(finding.message, file=file, position=finding.position, offset=finding.offset)

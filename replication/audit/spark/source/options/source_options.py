@@ -1,0 +1,221 @@
+"""The options of the `kafka-log` format: each is checked, and none is passed over."""
+
+import json
+import warnings
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from enum import Enum
+from typing import Final, Self, TypeVar
+
+from logstore.topic_partition import DirectoryMark, TopicPartition, is_partition_directory_name, parse_directory_name
+from replication.audit.spark.source.conditions.column_condition import among
+from replication.audit.spark.source.conditions.condition import AllOf, AnyOf, Compare, Condition, Matches
+from replication.audit.spark.source.conditions.where import ALLOWED, WhereError, parse_where
+from replication.audit.spark.source.corrupt_rows import ReadMode
+from replication.audit.spark.source.options.range_options import RANGES, range_conditions
+from replication.audit.spark.source.options.refused_option import refused_option
+from replication.audit.spark.source.selection import Selection
+from replication.audit.spark.tables import BATCHES, EPOCHS, RECORDS, SEGMENTS, Columns
+from replication.errors import UnknownOptionError
+
+OPTIONS: Final = (
+    "rows",
+    "columns",
+    "topics",
+    "partitions",
+    "replicas",
+    *RANGES,
+    "where",
+    "isolation",
+    "mode",
+    "taskBytes",
+    "pushdown",
+)
+OLD_NAMES: Final = {"first_offset": "startingOffsets", "last_offset": "endingOffsets"}
+"""Options that go with the next version."""
+_LOADED: Final = ("path", "paths")
+"""How Spark hands over what `load` is given: one string, or a list of them as JSON."""
+_ISOLATIONS: Final = {"read_uncommitted": False, "read_committed": True}
+_FLAGS: Final = {"false": False, "true": True}
+Value = TypeVar("Value")
+
+
+class Rows(Enum):
+    """What a row is."""
+
+    BATCHES = "batches"
+    RECORDS = "records"
+    EPOCHS = "epochs"
+    SEGMENTS = "segments"
+
+    @property
+    def are_of_logs(self) -> bool:
+        """Whether a row is a part of a log, of which a part can be read."""
+        return self in {Rows.BATCHES, Rows.RECORDS}
+
+
+_TABLES: Final[Mapping[Rows, Columns]] = {
+    Rows.BATCHES: BATCHES,
+    Rows.RECORDS: RECORDS,
+    Rows.EPOCHS: EPOCHS,
+    Rows.SEGMENTS: SEGMENTS,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class SourceOptions:
+    """What is to be read, and which columns of it."""
+
+    paths: tuple[str, ...]
+    rows: Rows
+    columns: Columns
+    """Those that are asked for, in that order."""
+    selection: Selection
+    topics: tuple[str, ...]
+    """As they are named; none where that is left open."""
+    partitions: tuple[str, ...]
+    is_committed: bool
+    """Whether records are those that a consumer of committed ones is given."""
+    mode: ReadMode
+    task_bytes: int | None
+    pushes_filters: bool
+
+    @classmethod
+    def of(cls, options: Mapping[str, str]) -> Self:
+        """Read the options, whose names Spark has turned into small letters.
+
+        Raises UnknownOptionError, NotAllowedError.
+
+        >>> SourceOptions.of({"path": "/backup/broker-1", "topics": "orders-*"}).topics
+        ('orders-*',)
+        """
+        given = _named(options)
+        rows = _chosen(given, "rows", {each.value: each for each in Rows}, Rows.BATCHES)
+        topics, partitions, replicas = (_names(given, name) for name in ("topics", "partitions", "replicas"))
+        conditions: list[Condition] = [*range_conditions(given)]
+        if topics:
+            conditions.append(AnyOf(tuple(Matches("topic", pattern) for pattern in topics)))
+        if partitions:
+            conditions.append(AnyOf(tuple(map(_is_partition, partitions))))
+        if replicas:
+            conditions.append(among("replica", replicas))
+        if "where" in given:
+            conditions.append(_where(given["where"]))
+        if not rows.are_of_logs:
+            _refuse_parts(given, rows)
+        return cls(
+            paths=_paths(options),
+            rows=rows,
+            columns=_columns(given, _TABLES[rows]),
+            selection=Selection(AllOf(tuple(conditions))),
+            topics=topics,
+            partitions=partitions,
+            is_committed=_chosen(given, "isolation", _ISOLATIONS, default=False),
+            mode=_chosen(given, "mode", {each.value: each for each in ReadMode}, ReadMode.PERMISSIVE, change=str.upper),
+            task_bytes=_task_bytes(given),
+            pushes_filters=_chosen(given, "pushdown", _FLAGS, default=False),
+        )
+
+    def where(self, condition: Condition) -> Self:
+        """Ask only for what fulfils another condition too."""
+        return replace(self, selection=self.selection.and_also(condition))
+
+
+def _named(options: Mapping[str, str]) -> dict[str, str]:
+    """Give options their names as they are documented, and old ones those that they have now."""
+    known = {name.lower(): name for name in (*OPTIONS, *OLD_NAMES)}
+    named = {}
+    for name, value in options.items():
+        if name.lower() in known:
+            named[known[name.lower()]] = value
+        elif name not in _LOADED:
+            raise UnknownOptionError(name, OPTIONS)
+    for old, new in OLD_NAMES.items():
+        if old in named:
+            warnings.warn(f"the option {old} of kafka-log is called {new} now", DeprecationWarning, stacklevel=2)
+    return named
+
+
+def _paths(options: Mapping[str, str]) -> tuple[str, ...]:
+    allowed = "one [NAME=]URI, or a list of them: load('/backup/broker-1')"
+    if "paths" not in options:
+        if "path" not in options:
+            raise refused_option("path", None, allowed)
+        return (options["path"],)
+    try:
+        paths = json.loads(options["paths"])
+    except ValueError:
+        paths = None
+    if not isinstance(paths, list) or not paths or not all(isinstance(path, str) for path in paths):
+        raise refused_option("paths", options["paths"], allowed)
+    return tuple(paths)
+
+
+def _chosen(
+    options: Mapping[str, str],
+    option: str,
+    allowed: Mapping[str, Value],
+    default: Value,
+    change: Callable[[str], str] = str,
+) -> Value:
+    """Take one of a few values."""
+    if option not in options:
+        return default
+    text = change(options[option])
+    if text not in allowed:
+        raise refused_option(option, options[option], " or ".join((", ".join([*allowed][:-1]), [*allowed][-1])))
+    return allowed[text]
+
+
+def _columns(options: Mapping[str, str], table: Columns) -> Columns:
+    names = _names(options, "columns") or tuple(table)
+    for place, name in enumerate(names):
+        if name not in table:
+            raise refused_option("columns", name, ", ".join(table))
+        if name in names[:place]:
+            raise refused_option("columns", options["columns"], "names of columns, each of them once")
+    return {name: table[name] for name in names}
+
+
+def _is_partition(name: str) -> Condition:
+    partition = _partition(name)
+    return AllOf((Compare("topic", "=", partition.topic), Compare("partition", "=", partition.partition)))
+
+
+def _partition(name: str) -> TopicPartition:
+    if not is_partition_directory_name(name) or parse_directory_name(name).mark is not DirectoryMark.NONE:
+        raise refused_option("partitions", name, "topics with their partitions, such as orders-0,orders-1")
+    return parse_directory_name(name).topic_partition
+
+
+def _names(options: Mapping[str, str], option: str) -> tuple[str, ...]:
+    """Take names apart that have commas between; one name at least, where the option is there."""
+    if option not in options:
+        return ()
+    names = tuple(name.strip() for name in options[option].split(","))
+    if not all(names):
+        raise refused_option(option, options[option], "names with commas between; leave it out for all")
+    return names
+
+
+def _where(text: str) -> Condition:
+    try:
+        return parse_where(text)
+    except WhereError as error:
+        raise refused_option("where", text, f"{ALLOWED} ({error})") from error
+
+
+def _task_bytes(options: Mapping[str, str]) -> int | None:
+    text = options.get("taskBytes")
+    if text is None:
+        return None
+    if not (text.isascii() and text.isdigit() and int(text) > 0):
+        raise refused_option("taskBytes", text, "a whole number of bytes from 1 on")
+    return int(text)
+
+
+def _refuse_parts(options: Mapping[str, str], rows: Rows) -> None:
+    """Refuse what is about parts of logs where a row is about a whole one."""
+    for option in (*RANGES, *OLD_NAMES, "where", "isolation"):
+        if option in options:
+            raise refused_option(option, options[option], f"nothing with rows {rows.value}, which are of whole logs")

@@ -1,0 +1,99 @@
+"""Gives the records of batches as rows: all, or those that a consumer of committed ones is given."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from logstore.batch.batch_attributes import CONTROL_BIT
+from logstore.batch.columns import BatchColumns, RecordColumns
+from logstore.offline.log_file import LogFile
+from replication.audit.spark.source.arrow_arrays import flags_of
+from replication.audit.spark.source.conditions.condition import ALWAYS
+from replication.audit.spark.source.corrupt_rows import CorruptRows, offsets_of, wrong_checksum
+from replication.audit.spark.source.decoded_records import (
+    Decoded,
+    Unreadable,
+    counted_records,
+    decoded_records,
+    is_countable,
+)
+from replication.audit.spark.source.record_rows import Rows, needs_records, record_rows
+from replication.audit.spark.source.selection import Selection
+from replication.audit.spark.source.transaction_outcomes import (
+    ABORTED,
+    COMMITTED,
+    UNDECIDED,
+    TransactionOutcomes,
+    is_transactional_data,
+)
+
+Outcomes = Callable[[], TransactionOutcomes]
+"""Reads how a log's transactions ended, once that is needed."""
+_IS_ABORTED: Final = "is_aborted"
+
+
+@dataclass(frozen=True, slots=True)
+class RecordReader:
+    """Reads records of one copy."""
+
+    selection: Selection
+    outcomes: Outcomes
+    is_committed: bool
+    """Whether control records, what was aborted, and all from the first open transaction on are left out."""
+
+    def rows(self, log: LogFile, columns: BatchColumns, corrupt: CorruptRows) -> Iterator[pa.RecordBatch]:
+        """Give the records of batches, in the order of the file; see `SegmentReader`."""
+        aborted = self._aborted(columns, corrupt.schema)
+        wanted = self._committed(columns) if self.is_committed else np.ones(len(columns), np.bool_)
+        for group in _groups(columns.crc_valid):
+            if not columns.crc_valid[group[0]]:
+                for row in group.tolist():
+                    place = int(columns.position[row]), int(columns.base_offset[row])
+                    yield from corrupt.give(wrong_checksum(columns, row), *place)
+                continue
+            for records in self._decoded(log, columns, group[wanted[group]], corrupt.schema):
+                if isinstance(records, Unreadable):
+                    row = records.row
+                    place = int(columns.position[row]), int(columns.base_offset[row])
+                    what = f"the records of the batch with offsets {offsets_of(columns, row)} cannot be read"
+                    yield from corrupt.give(f"{what}: {records.error}", *place)
+                else:
+                    yield from self._given(records, columns, aborted, corrupt)
+
+    def _given(
+        self, records: RecordColumns, columns: BatchColumns, aborted: pa.Array, corrupt: CorruptRows
+    ) -> Iterator[pa.RecordBatch]:
+        chosen = self.selection.records(records, columns)
+        return record_rows(Rows(chosen, columns, aborted), corrupt.constants, corrupt.schema)
+
+    def _decoded(self, log: LogFile, columns: BatchColumns, rows: NDArray[np.int64], schema: pa.Schema) -> Decoded:
+        """Decode records; where headers tell all that is asked for, only count them."""
+        if needs_records(schema) or self.selection.condition != ALWAYS:
+            yield from decoded_records(log, columns, rows)
+            return
+        countable = is_countable(columns)[rows]
+        yield from counted_records(columns, rows[countable])
+        yield from decoded_records(log, columns, rows[~countable])
+
+    def _aborted(self, columns: BatchColumns, schema: pa.Schema) -> pa.Array:
+        """Say of each batch whether its transaction was aborted; null where that is not decided."""
+        if _IS_ABORTED not in schema.names or not is_transactional_data(columns).any():
+            return pa.array(np.zeros(len(columns), np.bool_))
+        outcome = self.outcomes().of(columns)
+        return pa.array(outcome == ABORTED, mask=outcome == UNDECIDED)
+
+    def _committed(self, columns: BatchColumns) -> NDArray[np.bool_]:
+        outcomes = self.outcomes()
+        is_stable = columns.last_offset < outcomes.last_stable_offset
+        committed: NDArray[np.bool_] = outcomes.of(columns) == COMMITTED
+        return is_stable & committed & ~flags_of(columns, CONTROL_BIT)
+
+
+def _groups(valid: NDArray[np.bool_]) -> list[NDArray[np.int64]]:
+    """Divide rows into those that follow one another and are alike."""
+    rows = np.arange(len(valid))
+    return [group for group in np.split(rows, np.flatnonzero(np.diff(valid)) + 1) if len(group)]

@@ -1,0 +1,143 @@
+"""Records as Arrow's record batches, of those columns alone that are asked for."""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+
+from logstore.batch.batch_attributes import (
+    CONTROL_BIT,
+    LAST_SEQUENCE,
+    NO_SEQUENCE,
+    TIMESTAMP_TYPE_BIT,
+    TRANSACTIONAL_BIT,
+    TimestampType,
+)
+from logstore.batch.columns import BatchColumns, RecordColumns
+from logstore.kernels.gather import gather, locate_headers
+from replication.audit.spark.source.arrow_arrays import (
+    Constants,
+    binaries,
+    flags_of,
+    lists,
+    repeated,
+    texts,
+    timestamps,
+)
+
+BYTES_AT_ONCE: Final = 16 << 20
+"""Of keys, values and headers in one record batch, unless one record has more."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """Records that become rows, with the batches that they are in."""
+
+    records: RecordColumns
+    columns: BatchColumns
+    is_aborted: pa.Array
+    """By batch."""
+
+    def of_batches(self, values: Any) -> Any:
+        """Give each record its batch's value."""
+        return values[self.records.batch]
+
+
+def record_rows(rows: Rows, constants: Constants, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    """Give records as rows, in record batches of bounded size."""
+    for first, last in _parts(rows.records):
+        part = Rows(rows.records.slice(first, last), rows.columns, rows.is_aborted)
+        arrays = [_array(field, part, constants) for field in schema]
+        yield pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+
+def _array(field: pa.Field, rows: Rows, constants: Constants) -> pa.Array:
+    count = len(rows.records)
+    if field.name in constants:
+        return repeated(constants[field.name], field.type, count)
+    values = _COLUMNS[field.name](rows)
+    return values if isinstance(values, pa.Array) else pa.array(values, field.type)
+
+
+def _parts(records: RecordColumns) -> Iterator[tuple[int, int]]:
+    """Divide records so that the bytes of each part stay within bounds; headers end where the next record begins."""
+    sizes = np.maximum(records.key_length, 0).astype(np.int64) + np.maximum(records.value_length, 0)
+    total = np.cumsum(sizes)
+    first = 0
+    while first < len(records):
+        before = int(total[first - 1]) if first else 0
+        last = max(int(np.searchsorted(total, before + BYTES_AT_ONCE, "right")), first + 1)
+        yield first, last
+        first = last
+
+
+def _keys(rows: Rows) -> pa.Array:
+    records = rows.records
+    return binaries(gather(records.data, records.key_start, records.key_length), records.key_length)
+
+
+def _values(rows: Rows) -> pa.Array:
+    records = rows.records
+    return binaries(gather(records.data, records.value_start, records.value_length), records.value_length)
+
+
+def _headers(rows: Rows) -> pa.Array:
+    """Give the headers; null where there are none, as Spark's own source of Kafka does."""
+    records = rows.records
+    found = locate_headers(records.data, records.headers_start, records.header_count)
+    keys = texts(gather(records.data, found.key_start, found.key_length))
+    values = binaries(gather(records.data, found.value_start, found.value_length), found.value_length)
+    return lists({"key": keys, "value": values}, records.header_count)
+
+
+def _timestamp_types(rows: Rows) -> Any:
+    columns = rows.columns
+    kinds = np.where(
+        columns.attributes & TIMESTAMP_TYPE_BIT != 0, TimestampType.LOG_APPEND_TIME, TimestampType.CREATE_TIME
+    )
+    return rows.of_batches(np.where(columns.magic > 0, kinds, TimestampType.NONE).astype(np.int32))
+
+
+def _sequences(rows: Rows) -> Any:
+    base = rows.of_batches(rows.columns.base_sequence).astype(np.int64)
+    delta = rows.records.offset - rows.of_batches(rows.columns.base_offset)
+    return np.where(base < 0, NO_SEQUENCE, base + delta & LAST_SEQUENCE).astype(np.int32)
+
+
+def _flag(bit: int) -> Callable[[Rows], Any]:
+    return lambda rows: rows.of_batches(flags_of(rows.columns, bit))
+
+
+def _of_batch(name: str) -> Callable[[Rows], Any]:
+    return lambda rows: rows.of_batches(getattr(rows.columns, name))
+
+
+_BY_RECORD: Final[Mapping[str, Callable[[Rows], Any]]] = {
+    "key": _keys,
+    "value": _values,
+    "offset": lambda rows: rows.records.offset,
+    "timestamp": lambda rows: timestamps(rows.records.timestamp),
+    "timestamp_ms": lambda rows: rows.records.timestamp,
+    "headers": _headers,
+    "sequence": _sequences,
+}
+_COLUMNS: Final[Mapping[str, Callable[[Rows], Any]]] = {
+    **_BY_RECORD,
+    "timestampType": _timestamp_types,
+    "leader_epoch": _of_batch("leader_epoch"),
+    "producer_id": _of_batch("producer_id"),
+    "producer_epoch": _of_batch("producer_epoch"),
+    "is_transactional": _flag(TRANSACTIONAL_BIT),
+    "is_control": _flag(CONTROL_BIT),
+    "is_aborted": lambda rows: rows.is_aborted.take(pa.array(rows.records.batch)),
+    "base_offset": _of_batch("base_offset"),
+    "position": _of_batch("position"),
+    "corrupt": lambda rows: pa.nulls(len(rows.records), pa.string()),
+}
+
+
+def needs_records(schema: pa.Schema) -> bool:
+    """Return whether a column is asked for that headers do not tell."""
+    return any(name in _BY_RECORD for name in schema.names)

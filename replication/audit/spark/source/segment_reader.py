@@ -1,0 +1,49 @@
+"""Reads one segment of a copy, or a part of it, as far as it is asked for."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+
+from logstore.batch.columns import BatchColumns
+from logstore.offline.log_file import LogFile
+from replication.audit.examination.part_scan import PartScan
+from replication.audit.snapshots.work import ByteRange
+from replication.audit.spark.source.corrupt_rows import CorruptRows
+from replication.audit.spark.source.index_bounds import byte_bounds
+from replication.audit.spark.source.log_pieces import Damage, read_pieces
+from replication.audit.spark.source.selection import Selection
+
+RowsOf = Callable[[LogFile, BatchColumns, CorruptRows], Iterator[pa.RecordBatch]]
+"""Gives batches that were scanned as rows."""
+
+
+@dataclass(frozen=True, slots=True)
+class SegmentReader:
+    """Reads a part of one file."""
+
+    path: Path
+    part: ByteRange
+    selection: Selection
+    corrupt: CorruptRows
+    is_active: bool
+    """Whether no segment follows: zeros at its end are room that was allocated before it is needed."""
+
+    def read(self, rows_of: RowsOf) -> Iterator[pa.RecordBatch]:
+        """Read over damage to the next valid batch. Raises OSError, and CorruptBatchError in mode FAILFAST."""
+        with LogFile.open(self.path) as log:
+            bounds = byte_bounds(log, self.path, self.part.base_offset, self.selection)
+            start, end = max(bounds.start, self.part.start), min(bounds.end, self.part.end)
+            if start >= end:
+                return
+            for piece in read_pieces(log, PartScan(start, end).scan, bounds.start):
+                if not isinstance(piece, Damage):
+                    yield from rows_of(log, self.selection.batches(piece), self.corrupt)
+                elif piece.start >= start and not self._is_room(log, piece):
+                    size = piece.end - piece.start
+                    yield from self.corrupt.give(f"{size:,} bytes are no batch", piece.start, size=size)
+
+    def _is_room(self, log: LogFile, damage: Damage) -> bool:
+        return self.is_active and damage.end == log.size and not np.any(log.array[damage.start :])

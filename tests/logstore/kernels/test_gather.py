@@ -1,0 +1,61 @@
+"""Gathered values are those that Python slices out, whatever their lengths."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from logstore.kernels.decode import decode
+from logstore.kernels.gather import MOST_BYTES, gather, locate_headers
+from logstore.kernels.scan import scan
+from tests.logstore.batches import batch, record
+
+TEXTS = st.text(max_size=5)
+VALUES = st.none() | st.binary(max_size=9)
+HEADERS = st.lists(st.tuples(TEXTS, VALUES), max_size=4)
+
+
+@given(data=st.binary(min_size=1, max_size=60), cuts=st.lists(st.tuples(st.integers(0, 59), st.integers(-1, 20))))
+def test_pieces_follow_one_another_without_gaps(data: bytes, cuts: list[tuple[int, int]]) -> None:
+    pieces = [(min(start, len(data)), length) for start, length in cuts]
+    pieces = [(start, min(length, len(data) - start)) for start, length in pieces]
+    starts = np.array([start for start, _ in pieces], np.int64)
+    lengths = np.array([length for _, length in pieces], np.int32)
+
+    ends, values = gather(np.frombuffer(data, np.uint8), starts, lengths)
+
+    found = [bytes(values[first:last]) for first, last in zip(ends[:-1], ends[1:], strict=True)]
+    assert found == [data[start : start + max(length, 0)] for start, length in pieces]
+
+
+def test_values_that_are_too_many_for_a_column_are_refused() -> None:
+    data = np.zeros(1, np.uint8)
+
+    with pytest.raises(ValueError, match="2,147,483,648 bytes of values are more than one column takes"):
+        gather(data, np.zeros(2, np.int64), np.array([MOST_BYTES, 1], np.int32))
+
+
+@given(headers=st.lists(HEADERS, min_size=1, max_size=5))
+def test_headers_are_found_where_they_are(headers: list[list[tuple[str, bytes | None]]]) -> None:
+    sent = [
+        record(offset_delta=number, headers=[(key.encode(), value) for key, value in each])
+        for number, each in enumerate(headers)
+    ]
+    data = np.frombuffer(batch(records=sent), np.uint8)
+    records = decode(data, scan(data, check_crc=True))
+
+    found = locate_headers(data, records.headers_start, records.header_count)
+
+    def piece(start: int, length: int) -> bytes | None:
+        return None if length < 0 else bytes(data[start : start + length])
+
+    pairs = [
+        (piece(*key), piece(*value))
+        for key, value in zip(
+            zip(found.key_start, found.key_length, strict=True),
+            zip(found.value_start, found.value_length, strict=True),
+            strict=True,
+        )
+    ]
+    assert records.header_count.tolist() == [len(each) for each in headers]
+    assert pairs == [(key.encode(), value) for each in headers for key, value in each]
