@@ -77,12 +77,15 @@ def master_in(argument: str | None) -> str | None:
     return argument
 
 
-def ensure_few_tasks(task_bytes: int | None, total: int) -> None:
-    """Raise NotAllowedError where tasks of `task_bytes` of `total` would be more than Spark can do with."""
+def ensure_few_tasks(task_bytes: int | None, total: int, name: str = "task_bytes") -> None:
+    """Raise NotAllowedError where tasks of `task_bytes` of `total` would be more than Spark can do with.
+
+    `name` is what the user calls it.
+    """
     least = -(-total // MOST_TASKS)
     if task_bytes is not None and task_bytes < least:
         allowed = f"a whole number from {least:,} on, with which {total:,} bytes make {MOST_TASKS:,} tasks at most"
-        raise NotAllowedError("task_bytes", task_bytes, f"None, or {allowed}")
+        raise NotAllowedError(name, task_bytes, f"None, or {allowed}")
 
 
 def _listed(name: str, argument: Iterable[Any], types: tuple[type, ...], allowed: str) -> list[Any]:

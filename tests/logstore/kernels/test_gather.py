@@ -1,5 +1,7 @@
 """Gathered values are those that Python slices out, whatever their lengths."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -24,7 +26,7 @@ def test_pieces_follow_one_another_without_gaps(data: bytes, cuts: list[tuple[in
 
     ends, values = gather(np.frombuffer(data, np.uint8), starts, lengths)
 
-    found = [bytes(values[first:last]) for first, last in zip(ends[:-1], ends[1:], strict=True)]
+    found = [bytes(values[first:last]) for first, last in pairwise(ends)]
     assert found == [data[start : start + max(length, 0)] for start, length in pieces]
 
 

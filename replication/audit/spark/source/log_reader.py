@@ -89,6 +89,7 @@ class KafkaLogReader(DataSourceReader):
                 path = directory / files[part.base_offset]
                 is_last = path.name == listed.last_file
                 before = listed.states.get(path.name) or FileState.of(path)
+                before.ensure_same(path, may_grow=is_last)
                 reader = SegmentReader(
                     path, part, self.chosen.selection.of(copy), self._corrupt(copy, part, path), is_last
                 )
@@ -118,8 +119,8 @@ class KafkaLogReader(DataSourceReader):
 
     def _target(self, jobs: Sequence[Job]) -> int:
         """Choose how many bytes a task reads. Raises NotAllowedError."""
+        ensure_few_tasks(self.chosen.task_bytes, sum(job.copy.bytes for job in jobs if job.copy), "option taskBytes")
         total = sum(job.cost for job in jobs)
-        ensure_few_tasks(self.chosen.task_bytes, total)
         target = self.chosen.task_bytes or target_bytes(total) // (
             RECORD_SHARE if self.chosen.rows is Rows.RECORDS else 1
         )

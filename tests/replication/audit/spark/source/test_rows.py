@@ -1,0 +1,439 @@
+"""Rows are what plain Python reads from the same logs: of all codecs and magics, asked for in any way, in any tasks."""
+
+import json
+import random
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from logstore import LogFile
+from logstore.batch.batch_attributes import TimestampType
+from logstore.batch.compression.codec import Codec, compress
+from logstore.errors import CorruptBatchError
+from replication.audit.spark.source.conditions.condition import Span
+from replication.audit.spark.source.conditions.where import parse_where
+from replication.audit.spark.source.data_source import KafkaLogSource
+from replication.audit.spark.tables import RECORDS
+from replication.errors import SnapshotChangedError
+from tests.campaign import Campaign
+from tests.data.replicas import PROJECT, damage_kinds, damaged, replicas
+from tests.logstore.batches import batch, record
+
+Row = dict[str, Any]
+LEGACY = PROJECT / "tests/data/legacy"
+
+
+def read(*paths: Path, **options: str) -> list[Row]:
+    source = KafkaLogSource({"paths": json.dumps(list(map(str, paths))), "rows": "records", **options})
+    reader = source.reader(source.schema())
+    return [row for task in reader.partitions() for each in reader.read(task) for row in each.to_pylist()]
+
+
+def plain_rows(file: Path, replica: str) -> Iterator[Row]:
+    """The records of a file as Python decodes them."""
+    topic, partition = file.parent.name.rsplit("-", 1)
+    for each in LogFile.open(file).batches():
+        for found in each.records():
+            yield {
+                "key": found.key,
+                "value": found.value,
+                "topic": topic,
+                "partition": int(partition),
+                "offset": found.offset,
+                "timestamp_ms": found.timestamp,
+                "timestampType": int(TimestampType.NONE if each.magic == 0 else each.timestamp_type),
+                "headers": [header._asdict() for header in found.headers] or None,
+                "replica": replica,
+                "leader_epoch": each.leader_epoch,
+                "producer_id": each.producer_id,
+                "producer_epoch": each.producer_epoch,
+                "sequence": sequence(each, found.offset),
+                "is_transactional": each.is_transactional,
+                "is_control": each.is_control,
+                "base_offset": each.base_offset,
+                "segment": int(file.stem),
+                "file": file.name,
+                "position": each.position,
+                "corrupt": None,
+            }
+
+
+def sequence(batch: Any, offset: int) -> int:
+    return -1 if batch.base_sequence < 0 else (batch.base_sequence + offset - batch.base_offset) % 2**31
+
+
+def without(row: Row, *names: str) -> Row:
+    return {name: value for name, value in row.items() if name not in names}
+
+
+def compared(rows: list[Row]) -> list[Row]:
+    """What the plain reader tells too; timestamps as Spark's are those in milliseconds."""
+    for row in rows:
+        if row["corrupt"] is None:
+            assert row["timestamp"].timestamp() * 1_000 == pytest.approx(row["timestamp_ms"], abs=1)
+    return [without(row, "timestamp", "is_aborted") for row in rows]
+
+
+@pytest.mark.parametrize("label", ["diverged", "reconciled", "healed"])
+def test_the_records_of_real_replicas_are_those_of_kafkas_files(label: str) -> None:
+    files = sorted(replicas(label).glob("*/*-*/*.log"))
+
+    found = compared(read(replicas(label)))
+
+    expected = [row for file in files for row in plain_rows(file, file.parent.parent.name)]
+    key = lambda row: (row["replica"], row["topic"], row["partition"], row["offset"])  # noqa: E731
+    assert sorted(found, key=key) == sorted(expected, key=key)
+    assert len(found) > 1_000
+
+
+@pytest.mark.parametrize("log", sorted(LEGACY.glob("*.log")), ids=lambda path: path.stem)
+def test_logs_from_before_magic_2_have_the_same_columns(log: Path, tmp_path: Path) -> None:
+    directory = tmp_path / "old-0"
+    directory.mkdir()
+    target = directory / f"{0:020d}.log"
+    shutil.copy(log, target)
+
+    assert compared(read(directory)) == list(plain_rows(target, tmp_path.name))
+
+
+class MadeLog:
+    """A log of random batches: of all codecs, by several producers, under rising epochs, in several segments."""
+
+    def __init__(self, root: Path, seed: int) -> None:
+        self.random = random.Random(seed)
+        self.root = root
+        for partition in range(2):
+            self._write(root / f"topic_{partition}-{partition}")
+
+    def _write(self, directory: Path) -> None:
+        directory.mkdir(parents=True)
+        offset = epoch = 0
+        for _ in range(self.random.randint(1, 3)):
+            content, base = b"", offset
+            for _ in range(self.random.randint(1, 12)):
+                epoch += self.random.random() < 0.2
+                encoded, offset = self._batch(offset, epoch)
+                content += encoded
+            (directory / f"{base:020d}.log").write_bytes(content)
+            if self.random.random() < 0.7:
+                self._index(directory, base)
+
+    def _batch(self, offset: int, epoch: int) -> tuple[bytes, int]:
+        count = self.random.randint(1, 6)
+        deltas = sorted(self.random.sample(range(count + 2), count))
+        times = [self.random.randint(0, 50) for _ in deltas]
+        records = [
+            record(
+                offset_delta=delta,
+                timestamp_delta=time,
+                key=self._bytes(),
+                value=self._bytes(),
+                headers=self._headers(),
+            )
+            for delta, time in zip(deltas, times, strict=True)
+        ]
+        codec = self.random.choice(list(Codec))
+        section = b"".join(records)
+        producer = self.random.choice([-1, 7, 8])
+        encoded = batch(
+            records=records,
+            section=section if codec is Codec.NONE else compress(codec, section),
+            base_offset=offset,
+            leader_epoch=epoch,
+            attributes=codec | (self.random.random() < 0.2) << 3,
+            last_offset_delta=deltas[-1],
+            base_timestamp=1_000,
+            max_timestamp=1_000 + max(times),
+            producer_id=producer,
+            producer_epoch=-1 if producer < 0 else 0,
+            base_sequence=-1 if producer < 0 else self.random.choice([5, 2**31 - 2]),
+        )
+        return encoded, offset + deltas[-1] + 1
+
+    def _bytes(self) -> bytes | None:
+        return self.random.choice([None, b"", self.random.randbytes(self.random.randint(1, 200))])
+
+    def _headers(self) -> list[tuple[bytes, bytes | None]]:
+        return [(b"h\xc3\xa9" * number, self._bytes()) for number in range(self.random.choice([0, 0, 0, 3]))]
+
+    def _index(self, directory: Path, base: int) -> None:
+        """Write the offset and time indexes that a broker with a tiny `index.interval.bytes` would; some wrong."""
+        file = directory / f"{base:020d}.log"
+        offsets = times = b""
+        largest = (-1, 0)
+        for each in list(LogFile.open(file).batches())[1:]:
+            largest = max(largest, (each.max_timestamp, each.last_offset))
+            lie = self.random.random() < 0.1
+            offsets += (each.last_offset - base + lie).to_bytes(4) + (each.position + lie).to_bytes(4)
+            times += (largest[0] + lie).to_bytes(8) + (largest[1] - base + lie).to_bytes(4)
+        file.with_suffix(".index").write_bytes(offsets)
+        file.with_suffix(".timeindex").write_bytes(times)
+
+    def rows(self) -> list[Row]:
+        files = sorted(self.root.glob("*/*.log"))
+        return [row for file in files for row in plain_rows(file, self.root.name)]
+
+    def where(self) -> str:
+        number = self.random.randint(-1, 40)
+        second = self.random.randint(950, 1_060)
+        time = f"'1970-01-01T00:00:{second // 1_000:02d}.{second % 1_000:03d}'"
+        return self.random.choice(
+            [
+                f"offset >= {number}",
+                f"offset BETWEEN {number} AND {number + 9}",
+                f"offset = {number} OR offset IN ({number + 3}, {number + 30})",
+                f"topic = 'topic_0' AND offset < {number}",
+                f"topic LIKE 'topic%1' OR offset > {number}",
+                f"timestamp >= {time}",
+                f"timestamp < {time} AND leader_epoch > 1",
+                f"timestamp = {time}",
+                "producer_id = 7",
+                f"producer_id IN (7, 8) AND offset > {number}",
+                "leader_epoch < 2 AND partition = 1",
+            ]
+        )
+
+
+def test_random_logs_give_what_python_reads_whatever_is_asked_for(tmp_path: Path) -> None:
+    campaign = Campaign("spark: records of random logs by conditions", full=2_000, share=60)
+    seen = 0
+    for number in range(campaign.count):
+        made = MadeLog(tmp_path / str(number), campaign.seed * 10_000 + number)
+        rows, where = made.rows(), made.where()
+        task_bytes = str(made.random.choice([100, 1_000, 1 << 30]))
+
+        found = compared(read(made.root, where=where, taskBytes=task_bytes))
+
+        condition = parse_where(where)
+        wanted = [row for row in rows if holds(condition, row)]
+        key = lambda row: (row["topic"], row["offset"])  # noqa: E731
+        assert sorted(found, key=key) == sorted(wanted, key=key), f"seed {number}: {where}"
+        seen += len(found)
+        shutil.rmtree(made.root)
+    campaign.report(campaign.count, f"{seen:,} records compared")
+
+
+def holds(condition: Any, row: Row) -> bool:
+    known = {**row, "timestamp": row["timestamp_ms"]}
+    return bool(condition.may_hold({name: Span.of(value) for name, value in known.items()}))
+
+
+SUBSETS = [["offset"], ["is_control"], ["topic", "leader_epoch"], ["headers", "value"], ["sequence", "key"]]
+
+
+@pytest.mark.parametrize("columns", SUBSETS, ids=",".join)
+def test_a_part_of_the_columns_is_that_part_of_all(columns: list[str], tmp_path: Path) -> None:
+    made = MadeLog(tmp_path / "log", 5)
+
+    found = read(made.root, columns=",".join(columns))
+
+    assert found == [{name: row[name] for name in columns} for row in read(made.root)]
+    assert len(found) == len(made.rows())
+
+
+@given(
+    starting=st.dictionaries(st.sampled_from(["0", "1"]), st.integers(-2, 30).filter(lambda each: each != -1)),
+    ending=st.integers(0, 60),
+)
+def test_offsets_by_partition_bound_those_partitions(
+    starting: dict[str, int], ending: int, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    root = tmp_path_factory.getbasetemp() / "by-partition"
+    made = MadeLog(root, 11) if not root.exists() else None
+    del made
+    options = {"endingOffsets": str(ending)}
+    if starting:
+        options["startingOffsets"] = json.dumps({f"topic_{each}": {each: offset} for each, offset in starting.items()})
+
+    found = read(root, **options)
+
+    files = sorted(root.glob("*/*.log"))
+    expected = [
+        (row["topic"], row["offset"])
+        for file in files
+        for row in plain_rows(file, root.name)
+        if row["offset"] < ending and row["offset"] >= starting.get(str(row["partition"]), -2)
+    ]
+    assert sorted((row["topic"], row["offset"]) for row in found) == sorted(expected)
+
+
+def test_times_are_bounded_as_the_options_say(tmp_path: Path) -> None:
+    made = MadeLog(tmp_path / "log", 3)
+    whole = made.rows()
+
+    by_number = read(made.root, startingTimestamp="1010", endingTimestamp="1030")
+    by_text = read(made.root, startingTimestamp="1970-01-01T00:00:01.010", endingTimestamp="1970-01-01T00:00:01.030Z")
+
+    assert by_number == by_text
+    assert len(by_number) == sum(1_010 <= row["timestamp_ms"] < 1_030 for row in whole) > 0
+
+
+def test_a_replica_of_several_is_chosen_by_its_name() -> None:
+    found = read(replicas("diverged"), replicas="broker-2", topics="diverge")
+
+    assert {row["replica"] for row in found} == {"broker-2"}
+
+
+BREAKS: dict[str, Callable[[bytearray], None]] = {
+    "flipped": lambda data: data.__setitem__(-1, data[-1] ^ 1),
+    "no magic": lambda data: data.__setitem__(16, 9),
+}
+
+
+@pytest.mark.parametrize("how", BREAKS)
+def test_a_corrupt_batch_is_a_row_is_left_out_or_ends_the_read(how: str, tmp_path: Path) -> None:
+    sound = [batch(base_offset=3 * each, records=[record(offset_delta=n) for n in range(3)]) for each in range(4)]
+    broken = bytearray(sound[1])
+    BREAKS[how](broken)
+    directory = tmp_path / "t-0"
+    directory.mkdir()
+    file = directory / f"{0:020d}.log"
+    file.write_bytes(b"".join((sound[0], broken, *sound[2:])))
+
+    permissive = read(directory)
+    dropped = read(directory, mode="dropmalformed")
+
+    assert [row["offset"] for row in dropped] == [0, 1, 2, 6, 7, 8, 9, 10, 11]
+    assert [row for row in permissive if row["corrupt"] is None] == dropped
+    [corrupt] = [row for row in permissive if row["corrupt"] is not None]
+    assert (corrupt["position"], corrupt["file"], corrupt["topic"]) == (len(sound[0]), file.name, "t")
+    assert (corrupt["offset"], corrupt["key"], corrupt["value"]) == (None, None, None)
+    assert corrupt["base_offset"] == (3 if how == "flipped" else None)
+    with pytest.raises(CorruptBatchError, match=f"{file}.*position {len(sound[0])}.*mode PERMISSIVE"):
+        read(directory, mode="FAILFAST")
+    headers = read(directory, rows="batches")
+    assert [row["corrupt"] is None for row in headers] == [True, False, True, True]
+    assert len(read(directory, rows="batches", mode="DROPMALFORMED")) == 3
+    with pytest.raises(CorruptBatchError):
+        read(directory, rows="batches", mode="FAILFAST")
+
+
+def test_records_that_cannot_be_decoded_under_a_right_checksum_are_corrupt_too(tmp_path: Path) -> None:
+    lies = [
+        batch(base_offset=1, records=[record()], record_count=2),
+        batch(base_offset=3, section=b"nonsense", record_count=1, attributes=int(Codec.ZSTD)),
+        batch(base_offset=4, records=[record()], attributes=7),
+    ]
+    directory = tmp_path / "t-0"
+    directory.mkdir()
+    content = [batch(records=[record()]), *lies, batch(base_offset=9, records=[record()])]
+    (directory / f"{0:020d}.log").write_bytes(b"".join(content))
+
+    found = read(directory)
+
+    assert [row["offset"] for row in found] == [0, None, None, None, 9]
+    assert [row["base_offset"] for row in found] == [0, 1, 3, 4, 9]
+    assert [row["offset"] for row in read(directory, mode="DROPMALFORMED")] == [0, 9]
+
+
+def test_room_at_the_end_of_the_active_segment_is_no_damage(tmp_path: Path) -> None:
+    directory = tmp_path / "t-0"
+    directory.mkdir()
+    (directory / f"{0:020d}.log").write_bytes(batch(records=[record()]) + bytes(500))
+
+    assert [row["corrupt"] for row in read(directory, mode="FAILFAST")] == [None]
+    (directory / f"{1:020d}.log").write_bytes(batch(base_offset=1, records=[record()]))
+    assert [row["corrupt"] for row in read(directory)] == [None, "500 bytes are no batch", None]
+
+
+@pytest.mark.parametrize("kind", [kind for kind in damage_kinds() if not kind.startswith("legit")])
+def test_modes_add_up_whatever_is_damaged(kind: str, tmp_path: Path) -> None:
+    topic = damaged(kind, tmp_path)["topic"]
+    options = {"topics": topic} if topic else {}
+    for rows in ("records", "batches"):
+        permissive = read(tmp_path, rows=rows, **options)
+        dropped = read(tmp_path, rows=rows, mode="DROPMALFORMED", **options)
+        sound = [row for row in permissive if row["corrupt"] is None]
+
+        assert sound == dropped
+        if sound == permissive:
+            assert read(tmp_path, rows=rows, mode="FAILFAST", **options) == permissive
+        else:
+            with pytest.raises(CorruptBatchError):
+                read(tmp_path, rows=rows, mode="FAILFAST", **options)
+
+
+@pytest.mark.parametrize("change", ["truncated", "rewritten", "replaced", "deleted"])
+def test_a_log_that_changes_after_it_was_listed_ends_the_read(change: str, tmp_path: Path) -> None:
+    made = MadeLog(tmp_path / "log", 8)
+    file = min((made.root / "topic_0-0").glob("*.log"))
+    source = KafkaLogSource({"path": str(made.root), "rows": "records"})
+    reader = source.reader(source.schema())
+    tasks = reader.partitions()
+
+    content = file.read_bytes()
+    match change:
+        case "truncated":
+            file.write_bytes(content[:-1])
+        case "rewritten":
+            file.write_bytes(content[:-1] + b"!")
+        case "replaced":
+            shutil.copy(file, tmp_path / "copy")
+            (tmp_path / "copy").rename(file)
+        case "deleted":
+            file.unlink()
+
+    with pytest.raises(SnapshotChangedError, match=f"{file}: .* since it was listed"):
+        _ = [row for task in tasks for row in reader.read(task)]
+
+
+def test_what_is_appended_after_the_listing_is_not_read(tmp_path: Path) -> None:
+    directory = tmp_path / "t-0"
+    directory.mkdir()
+    file = directory / f"{0:020d}.log"
+    file.write_bytes(batch(records=[record()]))
+    source = KafkaLogSource({"path": str(directory), "rows": "records"})
+    reader = source.reader(source.schema())
+    tasks = reader.partitions()
+    with file.open("ab") as log:
+        log.write(batch(base_offset=1, records=[record()]))
+
+    assert [row["offset"] for task in tasks for each in reader.read(task) for row in each.to_pylist()] == [0]
+
+
+def test_the_columns_are_sparks_own_and_then_ours() -> None:
+    own = ["key", "value", "topic", "partition", "offset", "timestamp", "timestampType", "headers"]
+
+    assert [*RECORDS][: len(own)] == own
+
+
+def test_timestamps_beyond_sparks_are_null_but_told_in_milliseconds(tmp_path: Path) -> None:
+    directory = tmp_path / "t-0"
+    directory.mkdir()
+    last = 2**63 - 1
+    content = batch(records=[record()], base_timestamp=last, max_timestamp=last)
+    (directory / f"{0:020d}.log").write_bytes(content)
+
+    [row] = read(directory)
+
+    assert (row["timestamp"], row["timestamp_ms"]) == (None, last)
+
+
+def test_old_names_of_options_are_taken_with_a_warning(tmp_path: Path) -> None:
+    made = MadeLog(tmp_path / "log", 2)
+
+    with pytest.warns(
+        DeprecationWarning, match=r"the option (first|last)_offset of kafka-log is called (starting|ending)Offsets now"
+    ):
+        found = read(made.root, first_offset="3", last_offset="5")
+
+    assert {row["offset"] for row in found} <= {3, 4, 5}
+    assert len(found) == sum(3 <= row["offset"] <= 5 for row in made.rows())
+
+
+@pytest.mark.parametrize("rows", ["epochs", "segments"])
+def test_epochs_and_segments_are_those_of_the_audit(rows: str) -> None:
+    found = read(replicas("diverged"), rows=rows, topics="diverge", replicas="broker-2")
+
+    if rows == "epochs":
+        assert [(row["epoch"], row["first_offset"], row["last_offset"]) for row in found] == [
+            (3, 0, 299),
+            (5, 300, 376),
+        ]
+    else:
+        assert [(row["base_offset"], row["records"]) for row in found] == [(0, 377)]
