@@ -13,7 +13,20 @@ from logstore.append.encoding import encode_values
 from logstore.batch.batch_template import BatchTemplate
 from logstore.batch.compression.codec import Codec
 from logstore.batch.layout import HEADER, MAGIC, SMALLEST_LENGTH
-from logstore.kernels import crc, decode, digest, follow, gather, inspect, locate, recover, render, scan, search, timestamp
+from logstore.kernels import (
+    crc,
+    decode,
+    digest,
+    follow,
+    gather,
+    inspect,
+    locate,
+    recover,
+    render,
+    scan,
+    search,
+    timestamp,
+)
 
 EMPTY_BATCH = HEADER.pack(0, SMALLEST_LENGTH, 0, MAGIC, *[0] * 9)
 OFFSET_ENTRY = bytes.fromhex("0000000500000064")

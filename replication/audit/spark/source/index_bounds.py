@@ -1,6 +1,6 @@
 """Where in a segment to begin and to end reading, by its indexes: each entry is used only where the log agrees with it.
 
-An index that is missing or damaged spares nothing, and changes no row.
+An index that is missing, or that the log contradicts, spares nothing. `verify` finds out whether indexes are right.
 """
 
 from collections.abc import Callable, Iterator
@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import NamedTuple, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from epoch.history import MAX_OFFSET
 from logstore.batch.batches import Batch
@@ -63,7 +64,7 @@ def _end(log: LogFile, index: OffsetIndex, last_offset: int) -> int:
 def _offset_from(log: LogFile, path: Path, index: OffsetIndex, timestamp: int) -> int:
     """Return an offset below which all records are earlier than `timestamp`."""
     times = _read(TimeIndex.read, path, FileKind.TIME_INDEX, index.base_offset)
-    if times is None:
+    if times is None or not (_ascends(times.timestamp) and _ascends(times.offset)):
         return 0
     entry = times.lookup(timestamp - 1)
     place = index.lookup(entry.offset - 1)
@@ -71,6 +72,10 @@ def _offset_from(log: LogFile, path: Path, index: OffsetIndex, timestamp: int) -
         if batch.last_offset >= entry.offset:
             return entry.offset + 1 if batch.max_timestamp == entry.timestamp else 0
     return 0
+
+
+def _ascends(values: NDArray[np.int64]) -> bool:
+    return bool((values[1:] > values[:-1]).all())
 
 
 def _is_confirmed(log: LogFile, entry: OffsetIndexEntry) -> bool:

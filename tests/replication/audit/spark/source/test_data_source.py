@@ -10,10 +10,10 @@ import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pyspark.errors import AnalysisException
+from pyspark.errors import AnalysisException, StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
-from pyspark.sql.datasource import DataSourceReader
+from pyspark.sql.datasource import DataSourceReader, EqualTo, GreaterThanOrEqual
 
 from logstore import Log, LogFile, Record
 from replication.audit.spark.source.data_source import KafkaLogSource
@@ -336,3 +336,89 @@ def test_a_read_is_an_iterator_of_arrow_batches() -> None:
 
     assert isinstance(rows, Iterator)
     assert next(rows).schema.equals(pa.schema({name: BATCHES[name] for name in ("topic", "size")}))
+
+
+PUSHDOWN = "spark.sql.python.filterPushdown.enabled"
+
+
+@pytest.fixture
+def pushing(spark: SparkSession) -> Iterator[SparkSession]:
+    before = spark.conf.get(PUSHDOWN)
+    spark.conf.set(PUSHDOWN, "true")
+    yield spark
+    spark.conf.set(PUSHDOWN, before)
+
+
+PUSHED = [
+    "topic = 'diverge'",
+    "topic in ('diverge', 'orders') and partition = 0",
+    "topic like 'div%' and offset between 295 and 305 and replica = 'broker-2'",
+    "offset < 3 and leader_epoch >= 1",
+    "timestamp >= timestamp'2026-11-21 07:56:18' and topic != 'orders'",
+    "producer_id = 1 or offset = 7",
+    "topic = 'diverge' and key is not null and value like '%1%'",
+]
+
+
+@pytest.mark.parametrize("where", PUSHED)
+def test_filters_that_are_pushed_change_no_result(where: str, pushing: SparkSession) -> None:
+    columns = {
+        "rows": "records",
+        "columns": "replica,topic,partition,offset,timestamp,leader_epoch,producer_id,key,value",
+    }
+
+    pushed = logs(pushing, replicas("diverged"), pushdown="true", **columns).where(where)
+
+    plain = logs(pushing, replicas("diverged"), **columns).where(where)
+    assert sorted(pushed.drop("key", "value").collect()) == sorted(plain.drop("key", "value").collect())
+    assert plain.count() > 0
+
+
+def test_what_is_pushed_is_not_read_and_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    root = write_root(tmp_path / "a", {"t-0": batches(20), "u-0": batches(20)}, segment_batches=4)
+    filters = [EqualTo(("topic",), "t"), GreaterThanOrEqual(("offset",), 40), EqualTo(("value",), b"x")]
+    pushing = reader(root, rows="records", pushdown="true")
+
+    left = list(pushing.pushFilters(filters))
+
+    assert left == filters, "Spark applies them all again"
+    assert [(row["topic"], row["offset"]) for row in read(pushing)] == [("t", offset) for offset in range(40, 60)]
+    [listed] = [each for task in pushing.partitions() for each in task.value]
+    assert [segment.base_offset for segment in listed.copy.segments] == [36, 48]
+    told = capsys.readouterr().err
+    assert "EqualTo(attribute=('topic',), value='t')" in told
+    assert "value',)" not in told
+
+
+def test_pushing_needs_sparks_consent(spark: SparkSession) -> None:
+    if spark.conf.get(PUSHDOWN) == "true":
+        pytest.skip("it is on")
+    with pytest.raises(AnalysisException, match=r"filterPushdown\.enabled"):
+        logs(spark, replicas("diverged"), pushdown="true").where("topic = 'orders'").count()
+
+
+def test_a_stream_is_refused_at_once(spark: SparkSession) -> None:
+    stream = spark.readStream.format("kafka-log").load(str(replicas("diverged")))
+
+    with pytest.raises(StreamingQueryException, match="kafka-log cannot be read as a stream"):
+        stream.writeStream.format("noop").start().processAllAvailable()
+
+
+def test_rows_unite_with_those_of_sparks_own_source(spark: SparkSession) -> None:
+    own = spark.createDataFrame(
+        [],
+        "key binary, value binary, topic string, partition int, offset bigint, timestamp timestamp, timestampType int, "
+        "headers array<struct<key: string, value: binary>>",
+    )
+    ours = logs(spark, replicas("diverged"), rows="records", topics="headers*,codecs").select(own.columns)
+
+    assert ours.schema == own.schema
+    assert own.unionByName(ours).count() == ours.count() > 0
+
+
+def test_a_count_of_records_is_that_of_the_headers(spark: SparkSession) -> None:
+    by_headers = logs(spark, replicas("diverged"), columns="record_count").agg(f.sum("record_count")).first()
+
+    assert by_headers is not None
+    assert logs(spark, replicas("diverged"), rows="records", columns="partition").count() == by_headers[0]
+    assert logs(spark, replicas("diverged"), rows="records").count() == by_headers[0]

@@ -166,11 +166,13 @@ class MadeLog:
         file = directory / f"{base:020d}.log"
         offsets = times = b""
         largest = (-1, 0)
-        for each in list(LogFile.open(file).batches())[1:]:
+        for each in LogFile.open(file).batches():
             largest = max(largest, (each.max_timestamp, each.last_offset))
+            if not each.position:
+                continue
             lie = self.random.random() < 0.1
             offsets += (each.last_offset - base + lie).to_bytes(4) + (each.position + lie).to_bytes(4)
-            times += (largest[0] + lie).to_bytes(8) + (largest[1] - base + lie).to_bytes(4)
+            times += (largest[0] + lie).to_bytes(8) + (largest[1] - base).to_bytes(4)
         file.with_suffix(".index").write_bytes(offsets)
         file.with_suffix(".timeindex").write_bytes(times)
 
