@@ -21,6 +21,7 @@ from epoch.entry import EpochEntry
 from epoch.errors import CheckpointError
 from epoch.filesystem import REAL, FileSystem
 from epoch.history import EpochHistory
+from epoch.resource_limits import read_bounded
 
 CHECKPOINT_VERSION: Final = 0
 MAX_CHECKPOINT_BYTES: Final = 16 << 20
@@ -88,7 +89,7 @@ def format_checkpoint(rows: Iterable[Iterable[object]]) -> bytes:
 def read_checkpoint(path: Path) -> bytes:
     """Read a checkpoint's bytes, refusing a file that is too large to be one. Raises OSError, CheckpointError."""
     with open(path, "rb") as file:
-        data = file.read(MAX_CHECKPOINT_BYTES + 1)
+        data = read_bounded(file, MAX_CHECKPOINT_BYTES)
     if len(data) > MAX_CHECKPOINT_BYTES:
         raise CheckpointError(path, 1, f"more than {MAX_CHECKPOINT_BYTES} bytes are too many for a checkpoint")
     return data

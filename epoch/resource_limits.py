@@ -7,7 +7,7 @@ import resource
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Final
+from typing import BinaryIO, Final
 
 from epoch.errors import EpochError
 
@@ -145,3 +145,11 @@ def _system(name: str) -> int | None:
         return int(Path("/proc/sys", name).read_text())
     except (OSError, ValueError):
         return None
+
+
+def read_bounded(file: BinaryIO, limit: int) -> bytes:
+    """Read a file from its beginning, as long as it is now; of one beyond `limit` bytes, one byte more than that.
+
+    Python takes room for as many bytes as it is asked to read, and a limit is far beyond what most files have.
+    """
+    return file.read(min(os.fstat(file.fileno()).st_size, limit + 1))

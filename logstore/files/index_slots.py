@@ -7,7 +7,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from epoch.resource_limits import naming_limits
+from epoch.resource_limits import naming_limits, read_bounded
 from logstore.errors import CorruptIndexError
 
 OFFSET_SLOT: Final[np.dtype[np.void]] = np.dtype([("relative_offset", ">i4"), ("position", ">i4")])
@@ -25,7 +25,7 @@ def read_index(path: Path) -> bytes:
     """Read an index file whole, not mapped: a broker trims the index of its active segment at any time."""
     with naming_limits(path), open(path, "rb") as file:
         _check_size(os.fstat(file.fileno()).st_size, path)
-        return file.read(MAX_INDEX_BYTES + 1)
+        return read_bounded(file, MAX_INDEX_BYTES)
 
 
 def parse_slots(data: bytes | memoryview, dtype: np.dtype[np.void], path: Path | None) -> tuple[NDArray[np.void], int]:

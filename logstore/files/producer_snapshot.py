@@ -11,6 +11,7 @@ from typing import Final, NamedTuple
 
 import crc32c
 
+from epoch.resource_limits import read_bounded
 from logstore.errors import CorruptSnapshotError
 
 _HEADER: Final = Struct(">hIi")
@@ -50,7 +51,7 @@ class ProducerSnapshot:
     def read(cls, path: Path) -> "ProducerSnapshot":
         """Read a whole snapshot file. Raises CorruptSnapshotError, and OSError where it cannot be read."""
         with open(path, "rb") as file:
-            return cls.parse(file.read(_MAX_BYTES + 1), path)
+            return cls.parse(read_bounded(file, _MAX_BYTES), path)
 
     @classmethod
     def parse(cls, data: bytes, path: Path | None = None) -> "ProducerSnapshot":

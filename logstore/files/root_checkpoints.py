@@ -76,6 +76,10 @@ class RootCheckpoints:
             unread=self.not_files.union(self.errors),
         )
 
+    def mentions(self, topic_partition: TopicPartition) -> bool:
+        """Return whether any of the files mentions a partition."""
+        return any(topic_partition in checkpoint for checkpoint in self.offsets.values())
+
     def partitions(self) -> set[TopicPartition]:
         """Return all partitions that any of the files mentions."""
         return {partition for checkpoint in self.offsets.values() for partition in checkpoint}

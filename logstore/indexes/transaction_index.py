@@ -5,7 +5,7 @@ from pathlib import Path
 from struct import Struct
 from typing import Final, NamedTuple
 
-from epoch.resource_limits import naming_limits
+from epoch.resource_limits import naming_limits, read_bounded
 from logstore.errors import CorruptIndexError
 
 _ENTRY: Final = Struct(">hqqqq")
@@ -42,7 +42,7 @@ class TransactionIndex:
     def read(cls, path: Path) -> "TransactionIndex":
         """Read a whole index file. Raises CorruptIndexError, and OSError where it cannot be read."""
         with naming_limits(path), open(path, "rb") as file:
-            return cls.parse(file.read(_MAX_BYTES + 1), path)
+            return cls.parse(read_bounded(file, _MAX_BYTES), path)
 
     @classmethod
     def parse(cls, data: bytes, path: Path | None = None) -> "TransactionIndex":

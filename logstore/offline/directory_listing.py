@@ -2,8 +2,9 @@
 
 import os
 from dataclasses import dataclass
+from operator import attrgetter
 from pathlib import Path
-from stat import S_ISDIR, S_ISREG
+from stat import S_ISDIR, S_ISLNK, S_ISREG
 
 from logstore.errors import NotALogDirectoryError
 
@@ -25,31 +26,32 @@ def list_directory(path: Path, *, root: Path) -> DirectoryListing:
 
     Raises NotALogDirectoryError where `path` is no directory, and OSError where it cannot be read.
     """
-    if not path.exists():
-        raise NotALogDirectoryError("no such directory", file=path)
-    if not path.is_dir():
-        raise NotALogDirectoryError("not a directory", file=path)
+    try:
+        entries = sorted(path.iterdir(), key=attrgetter("name"))
+    except FileNotFoundError:
+        raise NotALogDirectoryError("no such directory", file=path) from None
+    except NotADirectoryError:
+        raise NotALogDirectoryError("not a directory", file=path) from None
     listing = DirectoryListing({}, {}, {}, {})
-    inside = root.resolve()
-    for entry in sorted(path.iterdir()):
-        kind = _kind_of(entry, inside, listing)
+    for entry in entries:
+        kind = _kind_of(entry, root, listing)
         if kind is not None:
             kind[entry.name] = entry
     return listing
 
 
-def _kind_of(entry: Path, inside: Path, listing: DirectoryListing) -> dict[str, Path] | None:
+def _kind_of(entry: Path, root: Path, listing: DirectoryListing) -> dict[str, Path] | None:
     """Tell where the entry belongs; None where it is gone by now."""
     try:
-        escapes = entry.is_symlink() and not entry.resolve().is_relative_to(inside)
+        mode = os.lstat(entry).st_mode
+        if S_ISLNK(mode):
+            if not entry.resolve().is_relative_to(root.resolve()):
+                return listing.escaping_links
+            mode = entry.stat().st_mode
+    except FileNotFoundError:
+        return listing.other if os.path.lexists(entry) else None
     except (OSError, RuntimeError):  # a loop of links, which Python reports as either
         return listing.other
-    if escapes:
-        return listing.escaping_links
-    try:
-        mode = entry.stat().st_mode
-    except OSError:
-        return listing.other if os.path.lexists(entry) else None
     if S_ISREG(mode):
         return listing.files
     return listing.directories if S_ISDIR(mode) else listing.other

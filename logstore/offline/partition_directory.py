@@ -47,7 +47,7 @@ class PartitionDirectory:
             )
         topic_partition, mark = parse_directory_name(path.name)[:2]
         known = checkpoints or RootCheckpoints.read(path.parent)
-        if topic_partition not in known.partitions() and OWN_CHECKPOINTS.intersection(listing.files):
+        if OWN_CHECKPOINTS.intersection(listing.files) and not known.mentions(topic_partition):
             own = RootCheckpoints.read(path)
             return cls(path, topic_partition, listing, own.of(topic_partition), root, own)
         if mark is not DirectoryMark.NONE:

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import NamedTuple, Self
 
 from epoch import EpochEntry
@@ -147,7 +147,7 @@ class CopySummary:
 
     def to_bytes(self) -> bytes:
         """Return the summary for another process."""
-        return json.dumps(asdict(self), separators=(",", ":")).encode()
+        return json.dumps({name: getattr(self, name) for name in self.__slots__}, separators=(",", ":")).encode()
 
     @classmethod
     def from_bytes(cls, data: bytes) -> Self:

@@ -33,7 +33,7 @@ def changed_since(copy: Copy, segments: Iterable[SegmentExtent]) -> Iterator[Rep
 
 def listed_again(copy: Copy) -> Copy:
     """Return the copy as it is by now. Raises UnreadableLocationError."""
-    files = Storage(copy.root).child(copy.directory).tree(depth=0)[""]
+    files = Storage(copy.root).child(copy.directory).files()
     return replace(copy, segments=tuple(segment_extents(files)))
 
 

@@ -107,6 +107,21 @@ class Storage:
         except (OSError, NotALogDirectoryError) as error:
             raise UnreadableLocationError(self.shown, error) from error
 
+    def files(self) -> Files:
+        """List the files of this directory alone, as `tree` does. Raises UnreadableLocationError."""
+        if not self.is_local:
+            return self.tree(depth=0)[""]
+        try:
+            with os.scandir(self.path) as entries:
+                found = list(entries)
+            if not any(entry.is_symlink() for entry in found):
+                return {entry.name: entry.stat().st_size for entry in found if entry.is_file()}
+        except FileNotFoundError:
+            pass  # a file is gone by now, or the directory is
+        except OSError as error:
+            raise UnreadableLocationError(self.shown, error) from error
+        return self.tree(depth=0)[""]
+
     def read(self, name: str, limit: int) -> bytes:
         """Read at most `limit` bytes of a file. Raises OSError."""
         if self.is_local:

@@ -1,6 +1,8 @@
 """Lets Spark examine copies: each of its tasks is one planned task, wherever that runs."""
 
 from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
+from typing import Final
 from uuid import uuid4
 
 import pyarrow as pa
@@ -11,6 +13,8 @@ from replication.audit.examination.copy_examiner import Examiner
 from replication.audit.snapshots.work import Task, packed, unpacked
 from replication.audit.spark.tables import EXAMINED, spark_schema
 
+ROWS_AT_ONCE: Final = 32
+"""Examinations in one record batch: some hundred kB, unless copies are damaged in thousands of places."""
 Numbers = Iterator[pa.RecordBatch]
 """Which of the planned tasks are to be done, in the column `id`."""
 Examine = Callable[[Numbers], Iterator[pa.RecordBatch]]
@@ -34,7 +38,8 @@ def examining(tasks: Sequence[bytes], *, records: bool) -> Examine:
         examiner = Examiner(records=records)
         for batch in numbers:
             for number in batch.column("id").to_pylist():
-                for job in unpacked(tasks[number]):
-                    yield pa.RecordBatch.from_pylist([examiner.row(job)], schema=schema)
+                jobs = iter(unpacked(tasks[number]))
+                while rows := [examiner.row(job) for job in islice(jobs, ROWS_AT_ONCE)]:
+                    yield pa.RecordBatch.from_pylist(rows, schema=schema)
 
     return examine
