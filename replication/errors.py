@@ -12,6 +12,9 @@ from logstore.topic_partition import TopicPartition
 _NAMED: Final = 10
 """Names in one message."""
 
+_MOST_LINES: Final = 20
+"""Of what is wrong, in one message."""
+
 
 class ReplicationError(Exception):
     """The base class of all errors of `replication`."""
@@ -211,6 +214,30 @@ class SnapshotChangedError(ReplicationError, OSError):
     def __init__(self, path: str | PathLike[str], how: str) -> None:
         self.file = fspath(path)
         super().__init__(f"{fspath(path)}: {how} since it was listed; load it again, or a copy that no process changes")
+
+
+class MissingBrokersError(ReplicationError, LookupError):
+    """Brokers whose snapshots were expected are not among those that were named."""
+
+    def __init__(self, brokers: Sequence[str], named: Sequence[str]) -> None:
+        self.brokers = tuple(brokers)
+        super().__init__(f"no snapshot of broker {', '.join(brokers)}; there are {', '.join(named)}: name them all")
+
+
+class AuditNotCleanError(ReplicationError, AssertionError):
+    """An audit has found what was not allowed."""
+
+    def __init__(self, lost: Sequence[str], partitions: Sequence[str]) -> None:
+        """Take the lines about lost records, and those about partitions."""
+        self.lost = tuple(lost)
+        self.partitions = tuple(partitions)
+        lines = [*lost, *partitions]
+        more = [f"and {len(lines) - _MOST_LINES:,} more"] if len(lines) > _MOST_LINES else []
+        told = "\n  ".join([*lines[:_MOST_LINES], *more])
+        super().__init__(
+            f"{len(partitions):,} partitions have verdicts that are not allowed, {len(lost):,} findings are critical; "
+            f"docs/findings.md says what to do about each:\n  {told}"
+        )
 
 
 class StreamingNotSupportedError(ReplicationError, NotImplementedError):

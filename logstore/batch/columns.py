@@ -1,10 +1,13 @@
 """Batches and records as columns: what the kernels write and bulk readers work on."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from enum import IntEnum
 
 import numpy as np
 from numpy.typing import NDArray
+
+from logstore.batch.record import Record
 
 
 class StopReason(IntEnum):
@@ -93,6 +96,25 @@ class RecordColumns:
     value_length: NDArray[np.int32]
     headers_start: NDArray[np.int64]
     header_count: NDArray[np.int32]
+
+    @classmethod
+    def of(cls, records: Sequence[Record], row: int) -> "RecordColumns":
+        """Make columns of the decoded records of one batch, without their headers."""
+        parts = [part for record in records for part in (record.key, record.value)]
+        lengths = np.array([-1 if part is None else len(part) for part in parts], np.int32)
+        starts = np.cumsum(np.maximum(lengths, 0), dtype=np.int64) - np.maximum(lengths, 0)
+        return cls(
+            data=np.frombuffer(b"".join(part or b"" for part in parts), np.uint8),
+            batch=np.full(len(records), row, np.int64),
+            offset=np.array([record.offset for record in records], np.int64),
+            timestamp=np.array([record.timestamp for record in records], np.int64),
+            key_start=starts[0::2],
+            key_length=lengths[0::2],
+            value_start=starts[1::2],
+            value_length=lengths[1::2],
+            headers_start=np.zeros(len(records), np.int64),
+            header_count=np.zeros(len(records), np.int32),
+        )
 
     def __len__(self) -> int:
         return len(self.offset)

@@ -10,7 +10,8 @@ Names load their modules on first use; only `audit`, `prepare_session` and `star
 from replication.lazy_names import lazy_names
 
 _NAMES_BY_MODULE = {
-    "spark.auditing": ("Audit", "audit"),
+    "spark.audit_result": ("Audit",),
+    "spark.auditing": ("audit",),
     "judgement.judgement": ("judge",),
     "local_judging": ("JudgedPartition", "judge_replicas"),
     "judgement.recommendation": ("Candidate", "Recommendation"),

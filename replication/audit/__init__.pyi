@@ -9,7 +9,7 @@ from replication.audit.local_judging import JudgedPartition as JudgedPartition
 from replication.audit.local_judging import judge_replicas as judge_replicas
 from replication.audit.snapshots.snapshot import Snapshot as Snapshot
 from replication.audit.snapshots.snapshot import find_snapshots as find_snapshots
-from replication.audit.spark.auditing import Audit as Audit
+from replication.audit.spark.audit_result import Audit as Audit
 from replication.audit.spark.auditing import audit as audit
 from replication.audit.spark.sessions.session import prepare_session as prepare_session
 from replication.audit.spark.sessions.session import start_session as start_session

@@ -118,7 +118,6 @@ def _audited(
         from replication.audit import find_snapshots
         from replication.audit.snapshots.snapshot import local_directories
         from replication.audit.spark.auditing import chosen_copies
-        from replication.audit.spark.document import describe
         from replication.audit.spark.sessions.session import session_for_a_while
         from replication.audit.spark.sessions.spark_failure import SPARK_ERRORS, cause_of
         from replication.audit.spark.sessions.task_progress import watched
@@ -145,7 +144,7 @@ def _audited(
                 progress_bar("auditing", audited.bytes, wanted=wanted) as advance,
                 watched(spark, len(audited.tasks), audited.bytes, advance),
             ):
-                document = describe(spark, audited, snapshots)
+                document = audited.document
             files.write_tables(audited, document)
     except SPARK_ERRORS as error:
         raise CommandError(f"the Spark job failed: {cause_of(error)}") from error

@@ -116,7 +116,6 @@ def _audit(cluster: Path) -> dict[str, Any]:
     """Audit the brokers' copies with Spark. Raises NoAuditError where it is not there."""
     try:
         from replication.audit import audit
-        from replication.audit.spark.document import describe
         from replication.audit.spark.sessions.session import session_for_a_while
         from replication.audit.spark.sessions.spark_failure import SPARK_ERRORS, cause_of
         from replication.errors import JavaMissingError
@@ -127,7 +126,7 @@ def _audit(cluster: Path) -> dict[str, Any]:
         ) from error
     try:
         with session_for_a_while() as spark, audit(spark, [cluster]) as audited:
-            return describe(spark, audited, [cluster])
+            return audited.document
     except JavaMissingError as error:
         raise NoAuditError(str(error)) from error
     except SPARK_ERRORS as error:

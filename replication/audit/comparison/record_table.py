@@ -12,7 +12,6 @@ from logstore.batch.columns import RecordColumns
 from logstore.batch.compression.codec import decompress
 from logstore.batch.control import ControlRecord, ControlType
 from logstore.batch.layout import HEADER_SIZE
-from logstore.batch.record import Record
 from logstore.errors import LogStoreError
 from logstore.verify import Finding
 from logstore.verify.log_pass import Chunk, SilentCheck
@@ -103,7 +102,7 @@ class RecordTable(SilentCheck):
         position, size = int(columns.position[row]), int(columns.size[row])
         try:
             if columns.magic[row] < 2:
-                records = _as_columns(list(read_batch(chunk.log.data, position).records()), row)
+                records = RecordColumns.of(list(read_batch(chunk.log.data, position).records()), row)
             else:
                 codec = int(columns.attributes[row]) & CODEC_BITS
                 section = decompress(codec, chunk.log.data[position + HEADER_SIZE : position + size])
@@ -160,28 +159,3 @@ def _by_producer(markers: Sequence[tuple[int, int, bool]]) -> dict[int, list[tup
     for producer, offset, aborts in sorted(markers):
         by_producer.setdefault(producer, []).append((offset, aborts))
     return by_producer
-
-
-def _as_columns(records: Sequence[Record], row: int) -> RecordColumns:
-    """Make columns of decoded records, which have no headers."""
-    data = b"".join(part or b"" for record in records for part in (record.key, record.value))
-    lengths = np.array([_length(part) for record in records for part in (record.key, record.value)], np.int32)
-    ends = np.cumsum(np.maximum(lengths, 0), dtype=np.int64)
-    starts = ends - np.maximum(lengths, 0)
-    count = len(records)
-    return RecordColumns(
-        data=np.frombuffer(data, np.uint8),
-        batch=np.full(count, row, np.int64),
-        offset=np.array([record.offset for record in records], np.int64),
-        timestamp=np.array([record.timestamp for record in records], np.int64),
-        key_start=starts[0::2],
-        key_length=lengths[0::2],
-        value_start=starts[1::2],
-        value_length=lengths[1::2],
-        headers_start=np.zeros(count, np.int64),
-        header_count=np.zeros(count, np.int32),
-    )
-
-
-def _length(part: bytes | None) -> int:
-    return -1 if part is None else len(part)

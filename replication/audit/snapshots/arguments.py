@@ -30,6 +30,11 @@ def topics_in(argument: Iterable[str]) -> list[str]:
     return _listed("topics", argument, (str,), _TOPICS)
 
 
+def brokers_in(argument: Iterable[str | int]) -> list[str | int]:
+    """Take a list of brokers, which may be empty. Raises WrongTypeError."""
+    return _listed("expected_brokers", argument, (str, int), "a list of names or node ids, such as ['broker-1', 2]")
+
+
 def sample_in(argument: float) -> float:
     """Take a share. Raises WrongTypeError, NotAllowedError."""
     if isinstance(argument, bool) or not isinstance(argument, (int, float)):

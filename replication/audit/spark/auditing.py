@@ -1,22 +1,20 @@
 """The audit of replica snapshots with Spark."""
 
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from functools import cached_property, partial
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
-from types import TracebackType
-from typing import Final, Self
+from typing import Final
 from zlib import crc32
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as f
 from pyspark.storagelevel import StorageLevel
 
 from logstore.topic_partition import TopicPartition
 from replication.audit.replica_finding import ReplicaFinding
 from replication.audit.snapshots.arguments import (
+    brokers_in,
     ensure_few_tasks,
     flag_in,
     replication_factor_in,
@@ -27,65 +25,19 @@ from replication.audit.snapshots.arguments import (
 )
 from replication.audit.snapshots.missing_copies import Expectations, missing_copies, nowhere_findings
 from replication.audit.snapshots.snapshot import Snapshot, assigned_in, find_snapshots, named_absolutely
-from replication.audit.snapshots.work import Copy, Job, Task, plan_work, target_bytes
+from replication.audit.snapshots.work import Copy, Job, plan_work, target_bytes
+from replication.audit.spark.audit_result import Audit
 from replication.audit.spark.examine_job import examination
 from replication.audit.spark.judge_job import finishing, judging
 from replication.audit.spark.sessions.session import prepare_session, send_packages
 from replication.audit.spark.source.selection import is_of_topics
 from replication.audit.spark.tables import EXAMINED, FINDINGS, JUDGED, spark_schema
-from replication.errors import NothingChosenError
+from replication.errors import MissingBrokersError, NothingChosenError
 
 KEPT: Final = StorageLevel.MEMORY_AND_DISK
 FEW_GROUPS: Final = 8
 GROUP: Final = 50
 """Partitions that are judged by one task, where there are many."""
-
-
-@dataclass(frozen=True)
-class Audit:
-    """The results of an audit, as DataFrames: nothing is read before rows of the first one are requested.
-
-    What was examined is kept until `close`, so that it is read once.
-    """
-
-    snapshots: tuple[Snapshot, ...]
-    tasks: tuple[Task, ...]
-    segments: DataFrame
-    """One row a segment of each copy."""
-    epochs: DataFrame
-    """One row a leader epoch of each copy."""
-    findings: DataFrame
-    """`verify`'s of each copy, and what only comparing copies shows."""
-    partitions: DataFrame
-    """One row a partition: its verdict."""
-    begun: float
-    """When the planning began, in seconds since 1970 UTC."""
-    kept: tuple[DataFrame, ...]
-    read_batches: Callable[[], DataFrame]
-
-    @cached_property
-    def batches(self) -> DataFrame:
-        """One row a batch; read again each time."""
-        return self.read_batches()
-
-    @property
-    def bytes(self) -> int:
-        """Bytes of log in all copies that are examined."""
-        copies = {(job.copy.root, job.copy.directory): job.copy for task in self.tasks for job in task if job.copy}
-        return sum(copy.bytes for copy in copies.values())
-
-    def close(self) -> None:
-        """Release what Spark keeps of the examination."""
-        for table in self.kept:
-            table.unpersist()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        self.close()
 
 
 def audit(
@@ -97,6 +49,7 @@ def audit(
     sample: float = 1.0,
     task_bytes: int | None = None,
     replication_factor: int | None = None,
+    expected_brokers: Sequence[str | int] = (),
     found: Sequence[Snapshot] | None = None,
 ) -> Audit:
     """Compare the copies of all partitions that the snapshots hold.
@@ -105,8 +58,9 @@ def audit(
     decoded. `topics` are names or patterns like `orders-*`; of `sample` below 1 that share of the partitions is taken,
     the same in each run; NothingChosenError is raised where that leaves none. `task_bytes` is what a task reads, chosen
     by the whole where it is not given. Of partitions that no copy of the cluster's metadata mentions there should be
-    `replication_factor` copies, or as many as the other copies suggest. `found` is what `find_snapshots` has returned
-    for the same snapshots, where that was asked already: large ones take long to list. WrongTypeError and
+    `replication_factor` copies, or as many as the other copies suggest. `expected_brokers` are names of snapshots, or
+    brokers' `node.id`: MissingBrokersError is raised where one of them is not there. `found` is what `find_snapshots`
+    has returned for the same snapshots, where that was asked already: large ones take long to list. WrongTypeError and
     NotAllowedError name the values that an argument may have.
 
     Every audit reads everything again, independently of others in the session, and is closed separately.
@@ -118,7 +72,9 @@ def audit(
     snapshots, records = snapshots_in(snapshots), flag_in("records", records)
     topics, sample, task_bytes = topics_in(topics), sample_in(sample), task_bytes_in(task_bytes)
     replication_factor = replication_factor_in(replication_factor)
+    expected_brokers = brokers_in(expected_brokers)
     found = find_snapshots(snapshots) if found is None else found
+    _ensure_expected(found, expected_brokers)
     copies = chosen_copies(found, topics, sample)
     wanted = {copy.topic_partition for copy in copies}
     total = sum(copy.bytes for copy in copies)
@@ -150,13 +106,14 @@ def audit(
         .persist(KEPT)
     )
     return Audit(
+        spark=spark,
+        named=tuple(snapshots),
         snapshots=tuple(found),
         tasks=tuple(tasks),
-        segments=_exploded(wholes, "segments"),
-        epochs=_exploded(wholes, "epochs"),
-        findings=_findings(spark, wholes, judged, nowhere_findings(held, expected)),
-        partitions=judged.drop("findings"),
         begun=begun,
+        examined=wholes,
+        judged=judged,
+        other_findings=_findings_table(spark, nowhere_findings(held, expected)),
         kept=(*kept, judged),
         read_batches=partial(_batches, spark, snapshots, wanted, is_whole=not topics and sample >= 1),
     )
@@ -207,15 +164,17 @@ def _batches(
     return reader.load(list(map(named_absolutely, snapshots)))
 
 
-def _exploded(table: DataFrame, column: str) -> DataFrame:
-    return table.select(f.explode(column).alias("row")).select("row.*")
+def _findings_table(spark: SparkSession, findings: Sequence[ReplicaFinding]) -> DataFrame | None:
+    if not findings:
+        return None
+    rows = pa.Table.from_pylist([finding.as_json() for finding in findings], schema=pa.schema(FINDINGS))
+    return spark.createDataFrame(rows)
 
 
-def _findings(
-    spark: SparkSession, examined: DataFrame, judged: DataFrame, others: Sequence[ReplicaFinding]
-) -> DataFrame:
-    findings = _exploded(examined, "findings").union(_exploded(judged, "findings"))
-    if not others:
-        return findings
-    rows = pa.Table.from_pylist([finding.as_json() for finding in others], schema=pa.schema(FINDINGS))
-    return findings.union(spark.createDataFrame(rows))
+def _ensure_expected(found: Sequence[Snapshot], brokers: Sequence[str | int]) -> None:
+    """Raise MissingBrokersError where a broker is not among the snapshots, by their names or their node.id."""
+    there = {snapshot.name for snapshot in found}
+    there |= {str(root.node_id) for snapshot in found for root in snapshot.roots if root.node_id is not None}
+    lacking = [str(broker) for broker in brokers if str(broker) not in there]
+    if lacking:
+        raise MissingBrokersError(lacking, [snapshot.name for snapshot in found])

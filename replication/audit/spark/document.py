@@ -3,47 +3,62 @@
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 from logstore.verify import Severity
 from replication.audit.snapshots.snapshot import Snapshot
-from replication.audit.spark.auditing import Audit
 from replication.audit.spark.stranded_offsets import stranded
 
 SEVERITIES = tuple(severity.value for severity in Severity)
 """The worst first."""
 
 
-def describe(spark: SparkSession, audited: Audit, snapshots: Sequence[str | Path]) -> dict[str, Any]:
+class AuditedTables(NamedTuple):
+    """What is collected of an audit."""
+
+    partitions: DataFrame
+    findings: DataFrame
+
+
+def describe(
+    spark: SparkSession,
+    tables: AuditedTables,
+    named: Sequence[str | Path],
+    snapshots: Sequence[Snapshot],
+    *,
+    begun: float,
+    size: int,
+    tasks: int,
+) -> dict[str, Any]:
     """Let Spark do the audit, and collect partitions, findings and consumer offsets, but no batches.
 
-    `snapshots` are those that were audited, as `audit` took them. Keys: `partitions`, `findings`, `consumer_offsets`,
-    `snapshots`, `history` (None until it is compared with an earlier run), and `metrics` with `time` in seconds since
-    1970 UTC.
+    `named` are the snapshots as `audit` took them; the audit has `begun` at that time, in seconds since 1970 UTC. Keys:
+    `partitions`, `findings`, `consumer_offsets`, `snapshots`, `history` (None until it is compared with an earlier
+    run), and `metrics`, among them the `size` of the logs in bytes and the number of `tasks`.
     """
-    partitions = [row.asDict(recursive=True) for row in audited.partitions.collect()]
+    partitions = [row.asDict(recursive=True) for row in tables.partitions.collect()]
     partitions.sort(key=lambda each: (each["topic"], each["partition"]))
-    findings = [row.asDict() for row in audited.findings.collect()]
-    offsets = stranded(spark, snapshots, partitions)
+    findings = [row.asDict() for row in tables.findings.collect()]
+    offsets = stranded(spark, named, partitions)
     findings += [each.finding().as_json() for each in offsets]
     findings.sort(key=_worst_first)
-    seconds = time.time() - audited.begun
+    seconds = time.time() - begun
     return {
         "partitions": partitions,
         "findings": findings,
         "consumer_offsets": [each.as_json() for each in offsets],
-        "snapshots": [_snapshot(each) for each in audited.snapshots],
+        "snapshots": [_snapshot(each) for each in snapshots],
         "history": None,
         "metrics": {
-            "time": audited.begun,
-            "bytes": audited.bytes,
+            "time": begun,
+            "bytes": size,
             "seconds": round(seconds, 3),
-            "bytes_per_second": round(audited.bytes / seconds),
+            "bytes_per_second": round(size / seconds),
             "partitions": len(partitions),
             "copies": sum(len(each["branches"]) for each in partitions),
-            "tasks": len(audited.tasks),
+            "tasks": tasks,
             **{f"findings_{severity}": _count(findings, severity) for severity in SEVERITIES},
         },
     }

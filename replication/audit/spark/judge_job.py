@@ -52,7 +52,7 @@ def judge_rows(rows: list[Row], missing: Missing) -> Row:
             *partition, (Verdict.UNKNOWN,), (), None, (), (), tuple(lacking), tuple(sorted(unread)), (), ()
         )
         return {**verdict.as_json(), "findings": []}
-    copies = [_examined_copy(row) for row in read]
+    copies = [examined_copy(row) for row in read]
     verdict = judge(copies, missing=lacking, unread=unread)
     changed: list[ReplicaFinding] = []
     if any(comparison.batches_read for comparison in verdict.comparisons):
@@ -73,7 +73,8 @@ def _table_of(row: Row, columns: Columns) -> pa.Table:
     return pa.Table.from_pylist([row], schema=pa.schema(columns))
 
 
-def _examined_copy(row: Row) -> ExaminedCopy:
+def examined_copy(row: Row) -> ExaminedCopy:
+    """Take back from a row what was found in a copy, and how its files are opened."""
     summary, digests = CopySummary.from_bytes(row["summary"]), RangeDigests.from_bytes(row["digests"])
     return ExaminedCopy(summary, digests, _logs_of(copy_of(row)))
 

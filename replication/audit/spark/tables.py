@@ -182,6 +182,27 @@ PARTITIONS: Final[Columns] = {
     "unread": _TEXTS,
 }
 """One row a partition: what `epochlog audit --json` prints of it."""
+_HELD: Final[Columns] = {"leader_epoch": _INT, "timestamp": TIMESTAMP, "key": _BYTES, "value": _BYTES}
+DIFFERENCES: Final[Columns] = {
+    "topic": _TEXT,
+    "partition": _INT,
+    "offset": _LONG,
+    "kind": _TEXT,
+    "left": _TEXT,
+    "right": _TEXT,
+    **{f"{side}_{name}": kind for side in ("left", "right") for name, kind in _HELD.items()},
+}
+"""One row a record on which two replicas' copies disagree; a side without it has null in its four columns."""
+_COPY_BYTES: Final[Columns] = {"copy": _TEXT, "summary": _BYTES, "digests": _BYTES}
+DISAGREEMENTS: Final[Columns] = {
+    "topic": _TEXT,
+    "partition": _INT,
+    "kind": _TEXT,
+    "first": _LONG,
+    "last": _LONG,
+    **{f"{side}_{name}": kind for side in ("left", "right") for name, kind in _COPY_BYTES.items()},
+}
+"""One row for each stretch of offsets on which two copies disagree."""
 EXAMINED: Final[Columns] = {
     **_COPY,
     "root": _TEXT,

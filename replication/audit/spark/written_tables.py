@@ -7,10 +7,10 @@ from typing import Any, Final
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
-from replication.audit.spark.auditing import Audit
+from replication.audit.spark.audit_result import Audit
 from replication.audit.spark.tables import FINDINGS
 
-TABLES: Final = ("partitions", "findings", "segments", "epochs", "batches")
+TABLES: Final = ("partitions", "pairs", "forks", "branches", "findings", "segments", "epochs", "batches")
 
 
 def write_tables(audited: Audit, document: Mapping[str, Any], directory: Path) -> None:
@@ -28,4 +28,4 @@ def write_tables(audited: Audit, document: Mapping[str, Any], directory: Path) -
 def _findings(audited: Audit, document: Mapping[str, Any]) -> DataFrame:
     """Return a document's findings as a table: those about consumers are made from what Spark has found."""
     rows = pa.Table.from_pylist(document["findings"], schema=pa.schema(FINDINGS))
-    return audited.findings.sparkSession.createDataFrame(rows)
+    return audited.of_run(audited.spark.createDataFrame(rows))

@@ -173,14 +173,14 @@ def test_nothing_is_written_into_what_is_audited(
 def test_what_cannot_be_written_in_the_end_leaves_the_result(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     output, history = tmp_path / "tables", tmp_path / "history"
 
-    def described_late(*arguments: Any) -> dict[str, Any]:
+    def described_late(*arguments: Any, **options: Any) -> dict[str, Any]:
         output.touch()
-        return describe(*arguments)
+        return describe(*arguments, **options)
 
     def full(*_: object) -> NoReturn:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    monkeypatch.setattr("replication.audit.spark.document.describe", described_late)
+    monkeypatch.setattr("replication.audit.spark.audit_result.describe", described_late)
     monkeypatch.setattr("replication.audit.judgement.history.keep_run", full)
     options = ("--topics", "orders", "--report", "/dev/full", "--output", output, "--history", history)
     outcome = epochlog("audit", replicas("diverged"), "--json", *options)

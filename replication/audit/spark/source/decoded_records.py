@@ -125,31 +125,9 @@ def _each_if_need_be(decode_some: Callable[[Rows], RecordColumns], rows: Rows) -
 def _legacy(log: LogFile, columns: BatchColumns, rows: Rows) -> Decoded:
     for row in rows.tolist():
         try:
-            yield _columns_of_legacy(log, columns, row)
+            yield RecordColumns.of(list(read_batch(log.data, int(columns.position[row])).records()), row)
         except LogStoreError as error:
             yield Unreadable(row, error)
-
-
-def _columns_of_legacy(log: LogFile, columns: BatchColumns, row: int) -> RecordColumns:
-    """Give messages of magic 0 or 1 the same shape; they have no headers."""
-    records = list(read_batch(log.data, int(columns.position[row])).records())
-    fields = [field for record in records for field in (record.key, record.value)]
-    lengths = np.array([-1 if field is None else len(field) for field in fields], np.int32).reshape(-1, 2)
-    ends = np.cumsum(np.maximum(lengths.ravel(), 0)).reshape(-1, 2)
-    starts = ends - np.maximum(lengths, 0)
-    count = len(records)
-    return RecordColumns(
-        data=np.frombuffer(b"".join(field for field in fields if field), np.uint8),
-        batch=np.full(count, row, np.int64),
-        offset=np.array([record.offset for record in records], np.int64),
-        timestamp=np.array([record.timestamp for record in records], np.int64),
-        key_start=starts[:, 0],
-        key_length=lengths[:, 0],
-        value_start=starts[:, 1],
-        value_length=lengths[:, 1],
-        headers_start=np.zeros(count, np.int64),
-        header_count=np.zeros(count, np.int32),
-    )
 
 
 def _chunks(columns: BatchColumns, rows: Rows) -> list[Rows]:

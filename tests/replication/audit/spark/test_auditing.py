@@ -16,6 +16,7 @@ from logstore.verify import Finding
 from replication.audit import audit
 from replication.audit.snapshots.arguments import master_in
 from replication.audit.snapshots.snapshot import find_snapshots, list_snapshots
+from replication.audit.spark.audit_result import RUN_COLUMNS
 from replication.audit.spark.examine_job import Examine, Numbers, examining
 from replication.audit.spark.metrics import shuffle_bytes
 from replication.audit.spark.sessions.session import session_for_a_while, start_session
@@ -33,7 +34,8 @@ from tests.replication.audit.snapshot_roots import batches, write_root
 
 
 def rows_of(table: Any) -> Rows:
-    return sorted(table.toArrow().to_pylist(), key=lambda row: (row.get("topic") or "", row.get("partition") or 0))
+    rows = table.drop(*RUN_COLUMNS).toArrow().to_pylist()
+    return sorted(rows, key=lambda row: (row.get("topic") or "", row.get("partition") or 0))
 
 
 def test_real_replicas_are_judged_as_in_one_process(spark: SparkSession) -> None:
@@ -42,7 +44,7 @@ def test_real_replicas_are_judged_as_in_one_process(spark: SparkSession) -> None
 
     with audit(spark, [replicas("diverged")]) as audited:
         assert rows_of(audited.partitions) == expected
-        assert told(audited.findings.toArrow().to_pylist()) == told(findings)
+        assert told(rows_of(audited.findings)) == told(findings)
         assert audited.segments.count() == in_truth("segments")
         assert {row.replica for row in audited.epochs.collect()} == {"broker-1", "broker-2", "broker-3"}
         assert audited.batches.where("topic = 'orders'").count() == in_truth("batches", "orders")
@@ -170,7 +172,7 @@ def test_large_copies_are_read_in_parts(spark: SparkSession) -> None:
     with audit(spark, [replicas("reconciled")], records=True, task_bytes=1 << 19) as audited:
         assert any(job.ranges for task in audited.tasks for job in task)
         assert rows_of(audited.partitions) == expected
-        assert told(audited.findings.toArrow().to_pylist()) == told(findings)
+        assert told(rows_of(audited.findings)) == told(findings)
 
 
 def test_a_task_that_is_killed_is_tried_again(
@@ -267,4 +269,4 @@ def test_what_cannot_be_compared_is_said_before_anything_is_read(spark: SparkSes
 
 def test_findings_have_the_fields_of_verify_and_the_replica(spark: SparkSession) -> None:
     with audit(spark, [replicas("diverged")]) as audited:
-        assert set(audited.findings.columns) == {"replica", *Finding.__dataclass_fields__}
+        assert set(audited.findings.columns) == {"replica", *Finding.__dataclass_fields__, *RUN_COLUMNS}
