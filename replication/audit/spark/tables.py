@@ -86,7 +86,6 @@ RECORDS: Final[Columns] = {
     "is_aborted": _FLAG,
     "base_offset": _LONG,
     "segment": _LONG,
-    "file": _TEXT,
     "position": _LONG,
     "timestamp_ms": _LONG,
     "corrupt": _TEXT,

@@ -80,7 +80,7 @@ def test_a_whole_audit_goes_on_and_shows_them_escaped(spark: SparkSession, roots
     assert "\x1b" not in page
     table = pq.read_table(tmp_path / "tables/parquet/findings").to_pylist()
     assert set(NAMES.values()) <= {finding["file"] for finding in table}
-    json.dumps(table).encode()
+    json.dumps(table, default=str).encode()
 
 
 @pytest.mark.parametrize("command", ["verify", "epochs", "dump", "advise", "plan", "recover", "truncate"])
