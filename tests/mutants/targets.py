@@ -41,6 +41,8 @@ LOADER: Final = (
     "tests/logstore/test_durability.py",
 )
 
+SOURCE = "tests/replication/audit/spark/source"
+CONDITIONS = (f"{SOURCE}/conditions/test_conditions.py",)
 TARGETS: Final[dict[str, tuple[str, ...]]] = {
     "epoch/bulk.py": (f"{EPOCH}/test_bulk.py",),
     "epoch/cache.py": CACHE,
@@ -60,6 +62,12 @@ TARGETS: Final[dict[str, tuple[str, ...]]] = {
     "logstore/recovery/recovery_report.py": (f"{RECOVERY}/test_recovery_report.py", *LOADER),
     "logstore/recovery/segment_recovery.py": (f"{RECOVERY}/test_segment_recovery.py", *LOADER),
     "logstore/recovery/segment_split.py": LOADER,
+    "replication/audit/spark/source/conditions/column_condition.py": CONDITIONS,
+    "replication/audit/spark/source/conditions/condition.py": CONDITIONS,
+    "replication/audit/spark/source/conditions/pushed_filters.py": CONDITIONS,
+    "replication/audit/spark/source/conditions/where.py": (*CONDITIONS, f"{SOURCE}/test_data_source.py"),
+    "replication/audit/spark/source/index_bounds.py": (f"{SOURCE}/test_rows.py",),
+    "replication/audit/spark/source/transaction_outcomes.py": (f"{SOURCE}/test_transactions.py",),
     "replication/controller/partition_change.py": (
         "tests/replication/controller/test_partition_change.py",
         "tests/replication/controller/test_cases.py",

@@ -106,11 +106,7 @@ class _Parser:
         column = (self._token().word or "").lower()
         if column not in CONDITIONED:
             raise WhereError(f"{column or 'a constant'} is no column that spares reading")
-        word = (self._token().word or "").upper()
-        try:
-            return self._compared(column, word)
-        except TypeError as error:
-            raise WhereError(str(error)) from error
+        return self._compared(column, (self._token().word or "").upper())
 
     def _compared(self, column: str, word: str) -> Condition:
         if word in SIGNS:

@@ -172,3 +172,34 @@ def test_nothing_and_everything_are_told_apart() -> None:
     assert AllOf((NEVER, compared("offset", ">", 3))).given({}) == NEVER
     assert compared("topic", "=", "a").given({"topic": Span.of("a")}) == ALWAYS
     assert NEVER.limits("offset") == (None, None)
+
+
+@pytest.mark.parametrize(
+    ("where", "limits"),
+    [
+        ("offset > 3", (4, None)),
+        ("offset < 3", (None, 2)),
+        ("offset = 3", (3, 3)),
+        ("offset != 3", (None, None)),
+        ("offset >= 3 AND offset >= 5 AND offset < 12 AND offset <= 8", (5, 8)),
+        ("offset = 3 OR offset BETWEEN 7 AND 9", (3, 9)),
+        ("offset = 3 OR leader_epoch = 1", (None, None)),
+        ("topic LIKE 'a%' AND partition = 5", (None, None)),
+    ],
+)
+def test_limits_are_as_narrow_as_can_be(where: str, limits: tuple[int | None, int | None]) -> None:
+    assert parse_where(where).limits("offset") == limits
+
+
+def test_what_is_not_known_may_be_anything() -> None:
+    orders = parse_where("topic LIKE 'orders%'")
+
+    assert orders.may_hold({}) is True
+    assert orders.given({"partition": Span.of(3)}) == orders
+    other = parse_where("offset != 3")
+    assert [bool(other.may_hold({"offset": Span(*each)})) for each in ((3, 3), (3, 4), (2, 3), (4, 5))] == [
+        False,
+        True,
+        True,
+        True,
+    ]
