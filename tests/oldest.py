@@ -18,7 +18,7 @@ from tests.campaign import run_seed
 
 PROJECT: Final = Path(__file__).parents[1]
 NOT_TESTED: Final = ("tests/docs/", "tests/bench/")
-EVERY_DAY: Final = ("tests/replication/audit/spark/test_data_source.py", "tests/test_oldest.py")
+EVERY_DAY: Final = ("tests/replication/audit/spark/source/test_data_source.py", "tests/test_oldest.py")
 
 
 def requirements() -> Iterator[Requirement]:
