@@ -1,12 +1,26 @@
 """What stands in a directory, without following links that leave it."""
 
 import os
-from dataclasses import dataclass
-from operator import attrgetter
+from dataclasses import dataclass, field
 from pathlib import Path
-from stat import S_ISDIR, S_ISLNK, S_ISREG
+from stat import S_ISDIR, S_ISREG
+from typing import NamedTuple
 
 from logstore.errors import NotALogDirectoryError
+
+
+class FileState(NamedTuple):
+    """Which file has a name, and since when it is as it is."""
+
+    inode: int
+    changed_ns: int
+    """When it was written to or renamed last, in nanoseconds since 1970 UTC."""
+    size: int
+
+    @classmethod
+    def of(cls, stat: os.stat_result) -> "FileState":
+        """Take it from what the system tells."""
+        return cls(stat.st_ino, stat.st_ctime_ns, stat.st_size)
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,6 +33,8 @@ class DirectoryListing:
     """Symbolic links that lead out of the root: reported, never followed."""
     other: dict[str, Path]
     """What is neither: sockets, devices, links to nothing or in a loop."""
+    states: dict[str, FileState] = field(default_factory=dict, compare=False)
+    """Of the files, when they were listed."""
 
 
 def list_directory(path: Path, *, root: Path) -> DirectoryListing:
@@ -26,32 +42,40 @@ def list_directory(path: Path, *, root: Path) -> DirectoryListing:
 
     Raises NotALogDirectoryError where `path` is no directory, and OSError where it cannot be read.
     """
-    try:
-        entries = sorted(path.iterdir(), key=attrgetter("name"))
-    except FileNotFoundError:
-        raise NotALogDirectoryError("no such directory", file=path) from None
-    except NotADirectoryError:
-        raise NotALogDirectoryError("not a directory", file=path) from None
     listing = DirectoryListing({}, {}, {}, {})
-    for entry in entries:
+    for entry in _entries(path):
         kind = _kind_of(entry, root, listing)
         if kind is not None:
-            kind[entry.name] = entry
+            kind[entry.name] = path / entry.name
     return listing
 
 
-def _kind_of(entry: Path, root: Path, listing: DirectoryListing) -> dict[str, Path] | None:
+def _entries(path: Path) -> list[os.DirEntry[str]]:
+    """Return what stands in a directory, by name."""
+    try:
+        with os.scandir(path) as entries:
+            return sorted(entries, key=lambda entry: entry.name)
+    except (OSError, ValueError):  # the latter where it is no path at all
+        if not path.exists():
+            raise NotALogDirectoryError("no such directory", file=path) from None
+        if not path.is_dir():
+            raise NotALogDirectoryError("not a directory", file=path) from None
+        raise
+
+
+def _kind_of(entry: os.DirEntry[str], root: Path, listing: DirectoryListing) -> dict[str, Path] | None:
     """Tell where the entry belongs; None where it is gone by now."""
     try:
-        mode = os.lstat(entry).st_mode
-        if S_ISLNK(mode):
-            if not entry.resolve().is_relative_to(root.resolve()):
-                return listing.escaping_links
-            mode = entry.stat().st_mode
-    except FileNotFoundError:
-        return listing.other if os.path.lexists(entry) else None
+        escapes = entry.is_symlink() and not Path(entry.path).resolve().is_relative_to(root.resolve())
     except (OSError, RuntimeError):  # a loop of links, which Python reports as either
         return listing.other
-    if S_ISREG(mode):
+    if escapes:
+        return listing.escaping_links
+    try:
+        stat = entry.stat()
+    except OSError:
+        return listing.other if os.path.lexists(entry) else None
+    if S_ISREG(stat.st_mode):
+        listing.states[entry.name] = FileState.of(stat)
         return listing.files
-    return listing.directories if S_ISDIR(mode) else listing.other
+    return listing.directories if S_ISDIR(stat.st_mode) else listing.other

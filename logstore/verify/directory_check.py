@@ -89,7 +89,7 @@ def _partners(partition: PartitionDirectory, segments: Sequence[Segment], report
         if segment is segments[-1] and _writes_indexes_later(partition):
             continue
         missing = [kind for kind in NEEDED_INDEXES if kind not in segment.files]
-        for kind in missing if _has_records(segment) else ():
+        for kind in missing if missing and _has_records(segment) else ():
             path = segment.log_path.with_suffix(f".{kind.value}")
             # A running broker may have made it since the directory was listed.
             if path.name not in partition.listing.escaping_links and not path.exists():

@@ -1,6 +1,6 @@
 """A finding about a replica's files: damage, a warning, or information."""
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, fields
 from enum import StrEnum
 from typing import Any, Final
 
@@ -53,7 +53,11 @@ class Finding:
 
     def as_json(self) -> dict[str, Any]:
         """Return the finding as `verify --json` prints it; file names that are not valid text are escaped."""
-        return {name: shown(value) if isinstance(value, str) else value for name, value in asdict(self).items()}
+        values = ((name, getattr(self, name)) for name in _FIELDS)
+        return {name: shown(value) if isinstance(value, str) else value for name, value in values}
+
+
+_FIELDS: Final = tuple(field.name for field in fields(Finding))
 
 
 @dataclass(frozen=True, slots=True)

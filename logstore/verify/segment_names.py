@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Final
 
 from logstore.batch.batch import RecordBatch
+from logstore.batch.layout import LENGTH_AT
 from logstore.errors import LogStoreError
 from logstore.file_name import INDEX_KINDS, FileKind
 from logstore.offline.log_file import LogFile
@@ -50,6 +51,8 @@ def _orphans(partition: PartitionDirectory) -> dict[int, dict[FileKind, Path]]:
 
 def _believed(segment: Segment, orphans: dict[int, dict[FileKind, Path]]) -> Segment:
     try:
+        if _begins_as_named(segment):
+            return segment
         with LogFile.open(segment.log_path) as log:
             first = _first_offset(log)
             if first is None or first == segment.base_offset:
@@ -65,6 +68,12 @@ def _believed(segment: Segment, orphans: dict[int, dict[FileKind, Path]]) -> Seg
     if base is not None and segment.base_offset < base <= first:
         return Segment(base, segment.files)
     return segment
+
+
+def _begins_as_named(segment: Segment) -> bool:
+    """Whether the first batch has the offset of the name, sound or not: of nearly all, no more need be read."""
+    with open(segment.log_path, "rb", buffering=0) as file:
+        return file.read(LENGTH_AT) == segment.base_offset.to_bytes(LENGTH_AT)
 
 
 def _first_offset(log: LogFile) -> int | None:

@@ -2,12 +2,13 @@
 
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from itertools import islice
 from pathlib import Path
 from typing import Final
 
 from logstore.errors import NotALogDirectoryError
+from logstore.offline.directory_listing import FileState
 from logstore.offline.partition_directory import PartitionDirectory
 from logstore.verify.finding import Finding
 
@@ -24,7 +25,8 @@ SWAP_PAUSES: Final = 40
 """How often a cleaner is given time to end a swap: two seconds, then it was interrupted for good."""
 
 Look = Callable[[PartitionDirectory], Iterator[Finding]]
-State = dict[str, tuple[int, ...] | None]
+State = dict[str, FileState | int | None]
+"""By name; of a file that a broker appends to which one it is, and None of one that is gone."""
 
 
 def settled(partition: PartitionDirectory, look: Look, look_again: Look) -> Iterator[Finding]:
@@ -35,7 +37,7 @@ def settled(partition: PartitionDirectory, look: Look, look_again: Look) -> Iter
     """
     confirmed: set[object] | None = None
     for number in range(LOOKS):
-        before = state_of(partition)
+        before = listed_state(partition)
         findings = (look_again if number else look)(partition)
         held = list(islice(findings, MOST_HELD))
         if len(held) == MOST_HELD:
@@ -72,13 +74,23 @@ def _wait_for_swaps(partition: PartitionDirectory, findings: list[Finding]) -> N
         time.sleep(PAUSE_SECONDS)
 
 
+def listed_state(partition: PartitionDirectory) -> State:
+    """Return which files had the listed names then, to detect later whether they were replaced."""
+    return _followed(partition, partition.listing.states)
+
+
 def state_of(partition: PartitionDirectory) -> State:
-    """Return which files have the listed names, to detect later whether they were replaced."""
+    """Return which files have the listed names now."""
+    return _followed(partition, {name: _file_at(path) for name, path in partition.listing.files.items()})
+
+
+def _followed(partition: PartitionDirectory, states: Mapping[str, FileState | None]) -> State:
+    """Leave out what may go at any time, and of files that grow how they are."""
     # A broker appends to the files of the last segment: they stay the same files.
-    growing = set(partition.segments[-1].files.values()) if partition.segments else set()
+    growing = {path.name for path in partition.segments[-1].files.values()} if partition.segments else set()
     return {
-        name: _file_at(path, growing=path in growing)
-        for name, path in partition.listing.files.items()
+        name: state.inode if state and name in growing else state
+        for name, state in states.items()
         if not name.endswith((".deleted", ".tmp"))
     }
 
@@ -91,17 +103,16 @@ def changes(partition: PartitionDirectory, before: State) -> set[str]:
         return set(before)
     if now.checkpoints.cleaner_offset is not None and partition.checkpoints.cleaner_offset is None:
         return set(before)  # the cleaner has been over it for the first time
-    added, after = set(state_of(now)) - set(before), state_of(partition)
+    added, after = set(listed_state(now)) - set(before), state_of(partition)
     return added | {name for name in before if after[name] != before[name] or after[name] is None}
 
 
-def _file_at(path: Path, *, growing: bool) -> tuple[int, ...] | None:
+def _file_at(path: Path) -> FileState | None:
     try:
-        stat = path.stat()
+        # The number of a file that was removed may be another's soon: the time of its renaming tells them apart.
+        return FileState.of(path.stat())
     except OSError:
         return None
-    # The number of a file that was removed may be another's soon: the time of its renaming tells them apart.
-    return (stat.st_ino,) if growing else (stat.st_ino, stat.st_ctime_ns, stat.st_size)
 
 
 def _identity(finding: Finding) -> object:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -23,8 +24,7 @@ from replication.audit.snapshots.work import ByteRange
 from replication.errors import PartitionVanishedError
 
 
-@dataclass(frozen=True, slots=True)
-class SegmentRow:
+class SegmentRow(NamedTuple):
     """One segment of one copy. Offsets are of the batches that can be read, -1 where there are none."""
 
     replica: str
@@ -43,8 +43,7 @@ class SegmentRow:
     corrupt_batches: int
 
 
-@dataclass(frozen=True, slots=True)
-class EpochRow:
+class EpochRow(NamedTuple):
     """One leader epoch of one copy: what the checkpoint says and what the batches carry; None where one is silent."""
 
     replica: str

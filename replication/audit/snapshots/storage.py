@@ -208,7 +208,7 @@ def _copy(filesystem: FileSystem, source: str, target: Path) -> None:
 
 def _local_tree(path: Path, root: Path, relative: str, depth: int) -> Iterator[tuple[str, Files]]:
     listing = list_directory(path, root=root)
-    yield relative, {name: _size(file) for name, file in listing.files.items()}
+    yield relative, {name: listing.states[name].size for name in listing.files}
     if not depth:
         return
     for name, directory in listing.directories.items():
@@ -217,13 +217,6 @@ def _local_tree(path: Path, root: Path, relative: str, depth: int) -> Iterator[t
             yield from list(_local_tree(directory, root, below, depth - 1))
         except (OSError, NotALogDirectoryError):  # whoever examines it says why
             yield below, {}
-
-
-def _size(file: Path) -> int:
-    try:
-        return file.stat().st_size
-    except OSError:  # gone by now
-        return 0
 
 
 def _scratch_directory() -> str | None:
