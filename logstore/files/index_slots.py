@@ -46,7 +46,7 @@ def count_entries(slots: NDArray[np.void]) -> int:
     raw = slots.view(np.uint8)
     for end in range(len(slots), 0, -_CHUNK):
         start = max(0, end - _CHUNK)
-        used = np.flatnonzero(raw[start * size : end * size])
+        used = raw[start * size : end * size].nonzero()[0]
         if len(used):
             return start + int(used[-1]) // size + 1
     return 0

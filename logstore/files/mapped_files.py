@@ -85,7 +85,7 @@ def map_file(path: Path, size: int) -> memoryview:
 
 def map_whole_file(path: Path) -> memoryview:
     """Map a file as it is now; an empty one gives no bytes. Raises OSError, and ReentrantCallError as `map_file`."""
-    with _lock, naming_limits(path), open(path, "rb") as file:
+    with _lock, naming_limits(path), open(path, "rb", buffering=0) as file:
         _refuse_within_a_cut(path)
         try:
             mapping = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)

@@ -34,7 +34,7 @@ def scan_batches(
     data: memoryview, position: int, *, check_crc: bool, file: str | None = None
 ) -> Iterator[BatchColumns]:
     """Read batch headers in chunks, from `position` to the end or to the first thing that is no batch."""
-    plain = len(data) - position <= SMALL
+    plain = len(data) - position <= (SMALL if PLAIN_BUDGET.batches_left else 0)
     stop = StopReason.MORE
     while stop in {StopReason.MORE, StopReason.LEGACY}:
         batches = read_batches(data, position, file)

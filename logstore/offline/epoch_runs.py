@@ -3,8 +3,6 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-import numpy as np
-
 from logstore.batch.columns import BatchColumns
 
 
@@ -30,9 +28,10 @@ class EpochRuns:
         """Take the next batches of the log."""
         if not len(columns):
             return
-        changes = np.flatnonzero(np.diff(columns.leader_epoch)) + 1
-        starts = [0, *changes.tolist()]
-        ends = [*changes.tolist(), len(columns)]
+        epochs = columns.leader_epoch
+        changes = ((epochs[1:] != epochs[:-1]).nonzero()[0] + 1).tolist()
+        starts = [0, *changes]
+        ends = [*changes, len(columns)]
         for start, end in zip(starts, ends, strict=True):
             self._append(
                 EpochRun(

@@ -41,7 +41,8 @@ class LogFile:
     @classmethod
     def open(cls, path: str | os.PathLike[str]) -> Self:
         """Map the file as it is now. Raises OSError."""
-        return cls(map_whole_file(Path(path)), Path(path))
+        path = Path(path)
+        return cls(map_whole_file(path), path)
 
     def __enter__(self) -> Self:
         return self

@@ -65,10 +65,15 @@ class PartitionDirectory:
 
     def named(self, kind: FileKind, fate: FileFate = FileFate.LIVE) -> Iterator[tuple[FileName, Path]]:
         """Find the files of one kind, by name."""
+        yield from self._by_kind.get((kind, fate), ())
+
+    @cached_property
+    def _by_kind(self) -> dict[tuple[FileKind, FileFate], list[tuple[FileName, Path]]]:
+        by_kind: dict[tuple[FileKind, FileFate], list[tuple[FileName, Path]]] = {}
         for name, path in self.listing.files.items():
             parsed = parse_file_name(name)
-            if parsed.kind is kind and parsed.fate is fate:
-                yield parsed, path
+            by_kind.setdefault((parsed.kind, parsed.fate), []).append((parsed, path))
+        return by_kind
 
     @cached_property
     def segments(self) -> list[Segment]:

@@ -37,7 +37,10 @@ class HeaderCheck(SilentCheck):
         """Report impossible values in headers."""
         columns = chunk.columns
         sound = columns.crc_valid & (columns.magic == 2)
-        for wrong, what in (*_contradictions(columns), (self._lacks_epoch(columns), "no leader epoch, after others")):
+        states = [*_contradictions(columns), (self._lacks_epoch(columns), "no leader epoch, after others")]
+        if not (np.logical_or.reduce([wrong for wrong, _ in states]) & sound).any():
+            return
+        for wrong, what in states:
             for row in np.flatnonzero(wrong & sound):
                 yield self._report.error(
                     "batch-header-wrong",
@@ -50,7 +53,10 @@ class HeaderCheck(SilentCheck):
 
     def _lacks_epoch(self, columns: BatchColumns) -> Flags:
         """Brokers since 0.11 give each batch an epoch; those before gave none."""
-        has_epoch = columns.leader_epoch >= 0
+        has_epoch: Flags = columns.leader_epoch >= 0
+        if has_epoch.all():
+            self._has_epochs = True
+            return ~has_epoch
         follows = np.logical_or.accumulate(has_epoch) | self._has_epochs
         self._has_epochs = bool(follows[-1])
         lacking: Flags = follows & ~has_epoch
@@ -98,12 +104,14 @@ class SequenceCheck(SilentCheck):
         """Compare each producer's batches with the one before."""
         columns = chunk.columns
         self._incomplete |= not columns.crc_valid.all() or self._compaction.found
-        rows = np.flatnonzero((columns.producer_id >= 0) & (columns.last_offset >= self._log_start))
+        rows = ((columns.producer_id >= 0) & (columns.last_offset >= self._log_start)).nonzero()[0]
+        if not len(rows):
+            return
         order = rows[np.argsort(columns.producer_id[rows], kind="stable")]
         producers = columns.producer_id[order]
-        starts = np.flatnonzero(np.append(True, producers[1:] != producers[:-1])) if len(order) else order
+        starts = np.flatnonzero(np.append(True, producers[1:] != producers[:-1]))
         for own in np.split(order, starts[1:]):
-            if len(own) and not self._incomplete and len(self._held) < MOST_HELD:
+            if not self._incomplete and len(self._held) < MOST_HELD:
                 self._producer(chunk, own)
         yield from ()
 

@@ -102,7 +102,7 @@ class IndexCheck(SilentCheck, Generic[Index]):
                 position=counted * self.slot_bytes,
                 offset=int(self._offsets(index)[counted]),
             )
-        for first, last in runs(np.flatnonzero(wrong[:counted])):
+        for first, last in runs(wrong[:counted].nonzero()[0]):
             yield self._report.error(
                 "index-entry-wrong",
                 f"{_entries(first, last)} with {self._in_words(index, first)}: {self._meaning()}; {REBUILD}",
@@ -110,7 +110,7 @@ class IndexCheck(SilentCheck, Generic[Index]):
                 position=first * self.slot_bytes,
                 offset=max(index.base_offset, int(self._offsets(index)[first])),
             )
-        yield from self._judge_right(index, np.flatnonzero(self._good[:counted]), name)
+        yield from self._judge_right(index, self._good[:counted].nonzero()[0], name)
 
     def _judge_right(self, index: Index, entries: NDArray[np.intp], name: str) -> Iterator[Finding]:
         """Report what is odd about entries that lookups can rely on."""
@@ -160,17 +160,15 @@ class OffsetIndexCheck(IndexCheck[OffsetIndex]):
 
     def _start(self) -> None:
         positions = self._index.position if self._index is not None else np.empty(0, np.int64)
-        self._rising = np.ones(len(positions), np.bool_)
-        self._rising[1:] = np.diff(positions) > 0
+        self._rising = _rising(positions)
         self._next_entry = np.append(positions[1:], MAX_OFFSET)[: len(positions)]
         self._appends: NDArray[np.int64] = np.empty(0, np.int64)
         """Entries at the position of a batch with another last offset."""
 
     def _compare(self, index: OffsetIndex, chunk: Chunk, good: Flags) -> None:
         columns = chunk.columns
-        here = np.flatnonzero(
-            self._rising & (index.position >= columns.position[0]) & (index.position < columns.next_position)
-        )
+        inside = (index.position >= columns.position[0]) & (index.position < columns.next_position)
+        here = (self._rising & inside).nonzero()[0]
         row = np.searchsorted(columns.position, index.position[here])
         begins = columns.position[np.minimum(row, len(columns) - 1)] == index.position[here]
         here, row = here[begins], row[begins]
@@ -228,8 +226,7 @@ class TimeIndexCheck(IndexCheck[TimeIndex]):
         self._largest = NO_TIMESTAMP
         self._all_read = True
         timestamps = self._index.timestamp if self._index is not None else np.empty(0, np.int64)
-        self._rising = np.ones(len(timestamps), np.bool_)
-        self._rising[1:] = np.diff(timestamps) > 0
+        self._rising = _rising(timestamps)
 
     def _compare(self, index: TimeIndex, chunk: Chunk, good: Flags) -> None:
         columns = chunk.columns
@@ -238,7 +235,8 @@ class TimeIndexCheck(IndexCheck[TimeIndex]):
         self._all_read &= bool(columns.crc_valid.all())
         largest = np.maximum(np.maximum.accumulate(timestamp), self._largest)
         self._largest = int(largest[-1])
-        here = np.flatnonzero((index.offset >= columns.base_offset.min()) & (index.offset <= columns.last_offset.max()))
+        inside = (index.offset >= columns.base_offset.min()) & (index.offset <= columns.last_offset.max())
+        here = inside.nonzero()[0]
         row = np.minimum(np.searchsorted(columns.last_offset, index.offset[here]), len(columns) - 1)
         inside = (columns.base_offset[row] <= index.offset[here]) & (index.offset[here] <= columns.last_offset[row])
         good[here] |= inside & self._rising[here] & (largest[row] <= index.timestamp[here])
@@ -275,6 +273,13 @@ class TimeIndexCheck(IndexCheck[TimeIndex]):
 
     def _offsets(self, index: TimeIndex) -> NDArray[np.int64]:
         return index.offset
+
+
+def _rising(values: NDArray[np.int64]) -> Flags:
+    """Mark those that are larger than the one before."""
+    rising = np.ones(len(values), np.bool_)
+    rising[1:] = values[1:] - values[:-1] > 0
+    return rising
 
 
 def _entries(first: int, last: int) -> str:

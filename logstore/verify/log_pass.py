@@ -170,7 +170,7 @@ class LogPass:
 
     def _chunk(self, chunk: Chunk) -> Iterator[Finding]:
         columns = chunk.columns
-        for first, last in runs(np.flatnonzero(~columns.crc_valid)):
+        for first, last in runs((~columns.crc_valid).nonzero()[0]):
             yield self._corrupt(chunk, first, last)
         for check in self._checks:
             yield from check.batches(chunk)

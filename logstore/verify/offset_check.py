@@ -56,9 +56,9 @@ class OffsetCheck(SilentCheck):
         self._segment = chunk.segment
         reached = ends(columns, self._next_offset or 0)
         before = reached[:-1]
-        for row in np.flatnonzero(columns.base_offset < before):
+        for row in (columns.base_offset < before).nonzero()[0]:
             yield self._backwards(chunk, int(row))
-        gaps = np.flatnonzero(columns.base_offset > before)
+        gaps = (columns.base_offset > before).nonzero()[0]
         if self._after_damage:
             gaps = gaps[gaps > 0]
         for row in gaps:

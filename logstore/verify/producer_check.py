@@ -106,7 +106,7 @@ class ProducerCheck(SilentCheck):
         """Take over each producer's last batches among the rows."""
         columns = chunk.columns
         producers: NDArray[np.int64] = columns.producer_id[rows]
-        known = np.flatnonzero(producers >= 0)
+        known = (producers >= 0).nonzero()[0]
         if not len(known):
             return
         first, last = columns.base_offset[rows], columns.last_offset[rows]

@@ -3,8 +3,6 @@
 from bisect import bisect_right
 from collections.abc import Iterator
 
-import numpy as np
-
 from logstore.batch.batch import RecordBatch
 from logstore.batch.batch_attributes import CONTROL_BIT, TRANSACTIONAL_BIT
 from logstore.batch.control import ControlRecord, ControlType
@@ -48,7 +46,7 @@ class TransactionCheck(SilentCheck):
         columns = chunk.columns
         self._end_position, self._end_offset = columns.next_position, int(columns.last_offset[-1]) + 1
         self._incomplete |= self._compaction.found or not columns.crc_valid.all()
-        for row in np.flatnonzero(columns.attributes & TRANSACTIONAL_BIT):
+        for row in (columns.attributes & TRANSACTIONAL_BIT).nonzero()[0]:
             if self._incomplete:
                 break
             producer = int(columns.producer_id[row])

@@ -15,7 +15,7 @@ from replication.audit.comparison.compacted import compare_compacted
 from replication.audit.comparison.divergence import Divergence, find_divergences
 from replication.audit.comparison.examined_copy import ExaminedCopy
 from replication.audit.copy_summary import CopySummary, OffsetRange
-from replication.audit.examination.range_digests import RANGE_BITS
+from replication.audit.examination.range_digests import RANGE_BITS, Rows
 
 RANGES_AT_ONCE: Final = 16
 """Neighbouring ranges that are read again together: a million offsets."""
@@ -65,13 +65,15 @@ def compare(left: ExaminedCopy, right: ExaminedCopy) -> Comparison:
 def differing_ranges(left: ExaminedCopy, right: ExaminedCopy) -> NDArray[np.int64]:
     """Return the ranges, among the offsets that both copies should have, in which their digests differ."""
     first, end = _common(left.summary, right.summary)
-    both = np.concatenate([left.digests.rows, right.digests.rows])
-    both = both[(both["range"] >= first >> RANGE_BITS) & (both["range"] <= end - 1 >> RANGE_BITS)]
-    if end <= first or not len(both):
+    sides = [_between(copy.digests.rows, first >> RANGE_BITS, end - 1 >> RANGE_BITS) for copy in (left, right)]
+    if end <= first or sides[0].tobytes() == sides[1].tobytes():
         return np.empty(0, np.int64)
-    _, twice = np.unique(both, return_counts=True)
-    rows = np.unique(both)[twice == 1]
-    return np.unique(rows["range"])
+    rows, times = np.unique(np.concatenate(sides), return_counts=True)
+    return np.unique(rows["range"][times == 1])
+
+
+def _between(rows: Rows, first: int, last: int) -> Rows:
+    return rows[(rows["range"] >= first) & (rows["range"] <= last)]
 
 
 def _common(left: CopySummary, right: CopySummary) -> tuple[int, int]:

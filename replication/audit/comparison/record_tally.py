@@ -1,5 +1,6 @@
 """Counts distinct records, of which several copies may have the same."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -51,8 +52,16 @@ class RecordTally:
     _reached: dict[int, int] = field(default_factory=dict)
     """By leader epoch, the last offset that was counted."""
 
+    def add_all(self, parts: Iterable[Batches]) -> None:
+        """Count in the batches of one group that were found apart, as `add` does."""
+        some = [part for part in parts if len(part)]
+        if some:
+            self.add(np.concatenate(some))
+
     def add(self, batches: Batches) -> None:
         """Count in batches, in any order, of which offsets and counts may be a part of the batch's (see `clipped`)."""
+        if not len(batches):
+            return
         for epoch in np.unique(batches["leader_epoch"]).tolist():
             rows = batches[batches["leader_epoch"] == epoch]
             self._add(epoch, rows[np.lexsort((-rows["last_offset"], rows["base_offset"]))])
@@ -87,6 +96,8 @@ def clipped(batches: Batches, first: int, end: int) -> Batches:
 
     A batch that has fewer records than offsets may have all of them there.
     """
+    if not len(batches):
+        return batches
     inside = batches[(batches["last_offset"] >= first) & (batches["base_offset"] < end)].copy()
     inside["base_offset"] = np.maximum(inside["base_offset"], first)
     inside["last_offset"] = np.minimum(inside["last_offset"], end - 1)

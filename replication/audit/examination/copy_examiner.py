@@ -101,11 +101,13 @@ class Examiner:
         except FAILURES as error:
             return {**_copy_row(copy), "is_part": False, "findings": _as_json([_failure(copy, error)])}
         summary = examination.summary
+        if changed:
+            summary = replace(summary, unread=summary.unread + len(changed))
         return {
             **_copy_row(copy),
             "is_part": False,
             "findings": _as_json([*examination.findings, *changed]),
-            "summary": replace(summary, unread=summary.unread + len(changed)).to_bytes(),
+            "summary": summary.to_bytes(),
             "digests": examination.digests.to_bytes(),
             "segments": [segment._asdict() for segment in examination.segments],
             "epochs": [epoch._asdict() for epoch in examination.epochs],

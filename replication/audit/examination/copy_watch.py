@@ -111,7 +111,7 @@ class CopyWatch(SilentCheck):
         yield from ()
 
     def _note_corrupt(self, columns: BatchColumns) -> None:
-        for first, last in runs(np.flatnonzero(~columns.crc_valid)):
+        for first, last in runs((~columns.crc_valid).nonzero()[0]):
             found = OffsetRange(int(columns.base_offset[first : last + 1].min()), int(columns.last_offset[last]))
             if len(self.corrupt) == MOST_CORRUPT:
                 earlier = self.corrupt.pop()
@@ -121,7 +121,7 @@ class CopyWatch(SilentCheck):
     def _note_gaps(self, columns: BatchColumns) -> None:
         reached = ends(columns, self.batches_end)
         self.batches_end = int(reached[-1])
-        for row in np.flatnonzero(columns.base_offset > reached[:-1]):
+        for row in (columns.base_offset > reached[:-1]).nonzero()[0]:
             gap = OffsetRange(int(reached[row]), int(columns.base_offset[row]) - 1)
             if len(self.gaps) == MOST_GAPS:
                 last = int(columns.base_offset.max()) - 1  # of these batches no more is told
@@ -143,7 +143,7 @@ class CopyWatch(SilentCheck):
 
     def _as_loaded(self, columns: BatchColumns) -> BatchColumns:
         """Leave checksums aside where the broker does: after a stop in order."""
-        if not self.partition.checkpoints.clean_shutdown:
+        if not self.partition.checkpoints.clean_shutdown or columns.crc_valid.all():
             return columns
         return replace(columns, crc_valid=np.ones(len(columns), np.bool_))
 

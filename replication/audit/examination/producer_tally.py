@@ -34,7 +34,7 @@ class ProducerTally:
 
     def add(self, columns: BatchColumns) -> None:
         """Take the next batches."""
-        rows = np.flatnonzero((columns.producer_id >= 0) & columns.crc_valid)
+        rows = ((columns.producer_id >= 0) & columns.crc_valid).nonzero()[0]
         if not len(rows):
             return
         rows = rows[np.argsort(columns.producer_id[rows], kind="stable")]

@@ -59,7 +59,7 @@ class RangeDigests:
         rows = np.empty(len(starts), ROW)
         rows["range"] = columns.base_offset[starts] >> RANGE_BITS
         rows["first_sum"], rows["second_sum"] = first, second
-        rows["batches"] = np.diff(starts, append=len(columns))
+        rows["batches"] = np.add.reduceat(np.ones_like(columns.base_offset), starts)
         rows["records"] = np.add.reduceat(columns.record_count, starts, dtype=np.int64)
         rows["bytes"] = np.add.reduceat(columns.size, starts)
         rows["first_offset"] = np.minimum.reduceat(columns.base_offset, starts)
@@ -120,7 +120,9 @@ def _summed(parts: list[Rows]) -> Rows:
     if not len(rows):
         return rows
     rows = rows[np.argsort(rows["range"], kind="stable")]
-    starts = np.flatnonzero(np.diff(rows["range"], prepend=-1))
+    begins = np.ones(len(rows), np.bool_)
+    begins[1:] = rows["range"][1:] != rows["range"][:-1]
+    starts = begins.nonzero()[0]
     joined = rows[starts]
     for name in ("first_sum", "second_sum", "batches", "records", "bytes"):
         joined[name] = np.add.reduceat(rows[name], starts)

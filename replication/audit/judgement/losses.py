@@ -89,8 +89,8 @@ class _Tallies:
         """Count in what each replica has, or lacks, of one stretch of the log."""
         acknowledged = {name: clipped(rows, 0, high_watermarks[name] or 0) for name, rows in lost.items()}
         of_nobody = [*ruined.values(), *vanished.values()]
-        self.lost.add(np.concatenate([*lost.values(), *of_nobody]))
-        self.acknowledged.add(np.concatenate([*acknowledged.values(), *of_nobody]))
+        self.lost.add_all([*lost.values(), *of_nobody])
+        self.acknowledged.add_all([*acknowledged.values(), *of_nobody])
         for tallies, found in (
             (self.by_replica, acknowledged),
             (self.unreadable, ruined),

@@ -1,7 +1,6 @@
 """Lets Spark examine copies: each of its tasks is one planned task, wherever that runs."""
 
-from collections.abc import Callable, Iterator, Sequence
-from itertools import islice
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final
 from uuid import uuid4
 
@@ -9,16 +8,21 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
-from replication.audit.examination.copy_examiner import Examiner
+from replication.audit.examination.copy_examiner import Examiner, Row
 from replication.audit.snapshots.work import Task, packed, unpacked
 from replication.audit.spark.tables import EXAMINED, spark_schema
 
-ROWS_AT_ONCE: Final = 32
-"""Examinations in one record batch: some hundred kB, unless copies are damaged in thousands of places."""
 Numbers = Iterator[pa.RecordBatch]
 """Which of the planned tasks are to be done, in the column `id`."""
 Examine = Callable[[Numbers], Iterator[pa.RecordBatch]]
 """What Spark applies in each of its tasks: gives one row a copy, as `tables.EXAMINED` has it."""
+
+BATCH_BYTES: Final = 256 << 10
+"""From about so many on the rows that are ready are given away."""
+SMALLEST_ROW: Final = 2 << 10
+"""What a row has at least, in bytes."""
+A_ROW: Final = 256
+"""Bytes of a finding, a segment, or an epoch."""
 
 
 def examination(spark: SparkSession, tasks: Sequence[Task], *, records: bool) -> DataFrame:
@@ -34,12 +38,29 @@ def examining(tasks: Sequence[bytes], *, records: bool) -> Examine:
     """Return what examines one copy after the other, of the packed tasks whose numbers it is given."""
 
     def examine(numbers: Numbers) -> Iterator[pa.RecordBatch]:
-        schema = pa.schema(EXAMINED)
-        examiner = Examiner(records=records)
-        for batch in numbers:
-            for number in batch.column("id").to_pylist():
-                jobs = iter(unpacked(tasks[number]))
-                while rows := [examiner.row(job) for job in islice(jobs, ROWS_AT_ONCE)]:
-                    yield pa.RecordBatch.from_pylist(rows, schema=schema)
+        chosen = (number for batch in numbers for number in batch.column("id").to_pylist())
+        jobs = (job for number in chosen for job in unpacked(tasks[number]))
+        yield from _batches(map(Examiner(records=records).row, jobs))
 
     return examine
+
+
+def _batches(rows: Iterable[Row]) -> Iterator[pa.RecordBatch]:
+    """Put rows together, as many as are small: making a batch costs more than a row in it."""
+    schema = pa.schema(EXAMINED)
+    waiting: list[Row] = []
+    size = 0
+    for row in rows:
+        waiting.append(row)
+        size += _weight(row)
+        if size >= BATCH_BYTES:
+            yield pa.RecordBatch.from_pylist(waiting, schema=schema)
+            waiting, size = [], 0
+    if waiting:
+        yield pa.RecordBatch.from_pylist(waiting, schema=schema)
+
+
+def _weight(row: Row) -> int:
+    """Estimate the bytes of a row by what may make it large."""
+    lists = sum(len(row.get(name) or ()) for name in ("findings", "segments", "epochs"))
+    return SMALLEST_ROW + sum(len(row.get(name) or b"") for name in ("summary", "digests", "corrupt")) + lists * A_ROW

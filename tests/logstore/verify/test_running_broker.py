@@ -1,5 +1,6 @@
 """A broker rolls, deletes, truncates and compacts while verify reads: none of that is damage."""
 
+import os
 import shutil
 import threading
 from collections.abc import Callable, Iterator
@@ -159,14 +160,16 @@ def test_files_that_vanish_while_a_directory_is_listed_are_not_listed(
 ) -> None:
     leaving = orders / "leader-epoch-checkpoint.tmp"
     leaving.touch()
-    real = Path.iterdir
+    real = os.scandir
 
-    def list_and_remove(path: Path) -> Iterator[Path]:
-        entries = list(real(path))
+    @contextmanager
+    def list_and_remove(path: Path) -> Iterator[Iterator[os.DirEntry[str]]]:
+        with real(path) as entries:
+            listed = list(entries)
         leaving.unlink(missing_ok=True)
-        return iter(entries)
+        yield iter(listed)
 
-    monkeypatch.setattr(Path, "iterdir", list_and_remove)
+    monkeypatch.setattr(os, "scandir", list_and_remove)
     partition = PartitionDirectory.open(orders)
     assert list(check_directory(partition, partition.segments)) == []
 
