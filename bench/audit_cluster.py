@@ -154,15 +154,23 @@ def without_java() -> str:
 
 def make(directory: Path, size: int, partitions: int) -> list[Path]:
     """Write the copies unless they are there, each of about `size` bytes. Returns their roots."""
+    return _make(directory, size // partitions // len(one_batch()), partitions, _plant)
+
+
+def make_sound(directory: Path, batches: int, partitions: int) -> list[Path]:
+    """Do so with nothing wrong in them; each partition has so many batches."""
+    return _make(directory, batches, partitions, lambda _root, _batches: None)
+
+
+def _make(directory: Path, batches: int, partitions: int, plant: Callable[[Path, int], None]) -> list[Path]:
     roots = [directory / f"broker-{number}" for number in range(1, REPLICAS + 1)]
     with only_maker(directory):
         if not directory.exists():
             partial = directory.with_name(directory.name + ".partial")
             shutil.rmtree(partial, ignore_errors=True)
-            batches = size // partitions // len(one_batch())
             for root in roots:
                 _write(partial / root.name, batches, partitions)
-                _plant(partial / root.name, batches)
+                plant(partial / root.name, batches)
             partial.rename(directory)
     return roots
 

@@ -4,23 +4,32 @@ import json
 import subprocess
 import sys
 import time
+from collections import defaultdict
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from pytest_benchmark.fixture import BenchmarkFixture
 
-from bench.audit_cluster import PLANTED, REPLICAS, make
+from bench.audit_cluster import PLANTED, REPLICAS, SEGMENTS_A_PARTITION, make, make_sound
 from bench.peer.kafka_timer import without_kafka
 from bench.replica import one_batch
 from bench.room import BUILD, require_room
+from replication.audit.examination.copy_examiner import Examiner
+from replication.audit.snapshots.snapshot import find_snapshots
+from replication.audit.snapshots.work import Job
+from replication.audit.spark.judge_job import judge_rows
 from tests.conftest import require_java_for_spark
 from tests.oracle.kafka import classpath
 
 FULL, FULL_PARTITIONS = 4 << 30, 200
 SMALL_PARTITIONS = 20
 SMALL = SMALL_PARTITIONS * 42 * len(one_batch())
+MANY_PARTITIONS, FEW_BATCHES = 300, 12
 DUMP_TOOL = "org.apache.kafka.tools.DumpLogSegments"
 FILES_A_DUMP = 50
+
+Rows = list[dict[str, Any]]
 
 
 def bench_audit_of_three_brokers(benchmark: BenchmarkFixture) -> None:
@@ -56,6 +65,54 @@ def bench_start_to_first_result(benchmark: BenchmarkFixture) -> None:
     roots = make(BUILD / f"cluster-{SMALL}-{SMALL_PARTITIONS}", SMALL, SMALL_PARTITIONS)
     document = benchmark.pedantic(audit, args=(roots,), rounds=1 if benchmark.disabled else 5)
     assert found(document) == planted()
+
+
+def bench_examination_of_small_copies(benchmark: BenchmarkFixture) -> None:
+    """What a copy of three small segments costs beside its bytes, in one process without Spark."""
+    copies = small_copies(benchmark)
+    examiner = Examiner()
+
+    def examine() -> Rows:
+        return [examiner.row(copy) for copy in copies]
+
+    rows = measure_processor(benchmark, examine, "ms of processor time a copy", len(copies))
+    assert all(len(row["segments"]) == SEGMENTS_A_PARTITION and not row["findings"] for row in rows)
+
+
+def bench_judging_of_small_copies(benchmark: BenchmarkFixture) -> None:
+    """What judging a partition of three equal copies costs."""
+    copies: defaultdict[str, Rows] = defaultdict(list)
+    for row in map(Examiner().row, small_copies(benchmark)):
+        copies[f"{row['topic']}-{row['partition']}"].append(row)
+
+    def judge() -> Rows:
+        return [judge_rows(rows, {}) for rows in copies.values()]
+
+    judged = measure_processor(benchmark, judge, "ms of processor time a partition", len(copies))
+    assert all(row["verdicts"] == ["identical"] for row in judged)
+
+
+def small_copies(benchmark: BenchmarkFixture) -> list[Job]:
+    """All copies of a cluster of small partitions, without defects."""
+    partitions = SMALL_PARTITIONS if benchmark.disabled else MANY_PARTITIONS
+    require_room(disk=REPLICAS * partitions * FEW_BATCHES * len(one_batch()))
+    roots = make_sound(BUILD / f"small-copies-{FEW_BATCHES}-{partitions}", FEW_BATCHES, partitions)
+    return [Job(copy.replica, copy.root, copy) for snapshot in find_snapshots(roots) for copy in snapshot.copies()]
+
+
+def measure_processor(benchmark: BenchmarkFixture, work: Callable[[], Rows], unit: str, count: int) -> Rows:
+    """Measure and put beside it what a piece costs the processor, in the cheapest round; return what the last gave."""
+    seconds: list[float] = []
+
+    def timed() -> Rows:
+        begun = time.process_time()
+        rows = work()
+        seconds.append(time.process_time() - begun)
+        return rows
+
+    rows: Rows = benchmark.pedantic(timed, rounds=1 if benchmark.disabled else 5, warmup_rounds=1)
+    benchmark.extra_info[unit] = round(1e3 * min(seconds) / count, 2)
+    return rows
 
 
 def audit(roots: list[Path]) -> dict[str, Any]:
