@@ -16,9 +16,9 @@ from bench.peer.kafka_timer import without_kafka
 from bench.replica import one_batch
 from bench.room import BUILD, require_room
 from replication.audit.examination.copy_examiner import Examiner
+from replication.audit.pipeline.partition_rows import judge_rows
 from replication.audit.snapshots.snapshot import find_snapshots
 from replication.audit.snapshots.work import Job
-from replication.audit.spark.judge_job import judge_rows
 from tests.conftest import require_java_for_spark
 from tests.oracle.kafka import classpath
 

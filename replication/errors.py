@@ -121,9 +121,16 @@ class JavaMissingError(ReplicationError, FileNotFoundError):
 class HistoryError(ReplicationError, ValueError):
     """A file among those of earlier audits cannot be used."""
 
-    def __init__(self, path: Path, fault: str) -> None:
+    def __init__(self, path: str | Path, fault: str) -> None:
         self.path = path
         super().__init__(f"{path}: {fault}; move it away, or keep the history in another directory")
+
+
+class NoHistoryError(ReplicationError, ValueError):
+    """An audit is to be kept in its history, and has none."""
+
+    def __init__(self) -> None:
+        super().__init__("this audit has no history to be kept in: name a directory with history=")
 
 
 class UnreadableLocationError(ReplicationError, OSError):

@@ -77,6 +77,24 @@ class BatchColumns:
         columns = {name: getattr(self, name)[chosen] for name in _BATCH_COLUMNS}
         return BatchColumns(**columns, next_position=self.next_position, stop=self.stop)
 
+    def slice(self, first: int, last: int, next_position: int, stop: StopReason) -> "BatchColumns":
+        """Return the batches from row `first` to `last`, which is left out, as views, and how their scan ended."""
+        columns = {name: getattr(self, name)[first:last] for name in _BATCH_COLUMNS}
+        return BatchColumns(**columns, next_position=next_position, stop=stop)
+
+    def copy(self) -> "BatchColumns":
+        """Return the same in memory of its own."""
+        columns = {name: getattr(self, name).copy() for name in _BATCH_COLUMNS}
+        return BatchColumns(**columns, next_position=self.next_position, stop=self.stop)
+
+    @classmethod
+    def joined(cls, parts: Sequence["BatchColumns"]) -> "BatchColumns":
+        """Return consecutive batches as one; there is one part at least."""
+        if len(parts) == 1:
+            return parts[0]
+        columns = {name: np.concatenate([getattr(part, name) for part in parts]) for name in _BATCH_COLUMNS}
+        return cls(**columns, next_position=parts[-1].next_position, stop=parts[-1].stop)
+
 
 _BATCH_COLUMNS = tuple(column.name for column in fields(BatchColumns) if column.name not in {"next_position", "stop"})
 

@@ -1,6 +1,6 @@
 """Every record can be decoded, and is where its batch's header says."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 import numpy as np
 
@@ -25,13 +25,17 @@ _MEANINGS = {
 class RecordCheck(SilentCheck):
     """Decodes the records of all batches whose checksum is valid."""
 
-    def __init__(self, report: Reporter) -> None:
+    def __init__(self, report: Reporter, decoded: Collection[str] = ()) -> None:
+        """Pass over the `.log` files that are named in `decoded`: their records were decoded before."""
         self._report = report
+        self._decoded = decoded
 
     def batches(self, chunk: Chunk) -> Iterator[Finding]:
         """Decode them: plain batches in one kernel, compressed and old ones one at a time."""
         from logstore.kernels.decode import check_records  # noqa: PLC0415  numba loads on the first bulk operation
 
+        if chunk.segment.log_path.name in self._decoded:
+            return
         columns = chunk.columns
         sound = columns.crc_valid & (columns.magic == 2)
         compressed = (columns.attributes & CODEC_BITS) != 0

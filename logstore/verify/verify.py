@@ -1,6 +1,6 @@
 """The checks of a partition and of a root."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import partial
 from itertools import repeat
 
@@ -74,18 +74,20 @@ def verify_partition(
     partition: PartitionDirectory,
     *,
     records: bool = False,
+    decoded: Collection[str] = (),
     progress: Advance = lambda _bytes: None,
     watch: Watch = no_watch,
     scan: Scan = LogFile.scan,
 ) -> Iterator[Finding]:
     """Check a partition's files against each other and against what the root's checkpoints claim.
 
-    With `records` every record is decoded too, compressed ones included. The log is read once. A broker may be running:
+    With `records` every record is decoded too, compressed ones included, but for those in the files that `decoded`
+    names. The log is read once. A broker may be running:
     files that it deletes or replaces meanwhile are not reported as missing or damaged (the partition is read again),
     and nothing more is reported about a partition that it deletes. `watch` returns further checks for each read, and
     `scan` reads the batches.
     """
-    look = partial(_findings, records=records, progress=progress, watch=watch, scan=scan)
+    look = partial(_findings, records=records, decoded=decoded, progress=progress, watch=watch, scan=scan)
     look_again = partial(look, progress=lambda _bytes: None)
     for finding in settled(partition, look, look_again):
         if not partition.path.exists():
@@ -94,13 +96,21 @@ def verify_partition(
 
 
 def _findings(
-    partition: PartitionDirectory, *, records: bool, progress: Advance, watch: Watch, scan: Scan
+    partition: PartitionDirectory,
+    *,
+    records: bool,
+    decoded: Collection[str],
+    progress: Advance,
+    watch: Watch,
+    scan: Scan,
 ) -> Iterator[Finding]:
     report = Reporter(partition.topic_partition)
     named = NamedSegments.of(partition, report)
     yield from check_directory(partition, named.segments)
     yield from named.findings
-    checks = [*_checks(partition, named.segments, report, records=records), *watch(partition)]
+    checks = [*_checks(partition, named.segments, report), *watch(partition)]
+    if records:
+        checks.append(RecordCheck(report, decoded))
     clean = partition.checkpoints.clean_shutdown
     log_pass = LogPass(named.segments, checks, report, progress, clean_shutdown=clean, scan=scan)
     yield from log_pass.run()
@@ -134,16 +144,14 @@ def _size(segment: Segment) -> int:
         return 0
 
 
-def _checks(
-    partition: PartitionDirectory, segments: Sequence[Segment], report: Reporter, *, records: bool
-) -> list[Check]:
+def _checks(partition: PartitionDirectory, segments: Sequence[Segment], report: Reporter) -> list[Check]:
     compaction = Compaction.of(partition)
     log_start = partition.log_start_offset
     first_segment = min((segment.base_offset for segment in segments), default=0)
     snapshots = [
         SnapshotFile(name.base_offset or 0, path) for name, path in partition.named(FileKind.PRODUCER_SNAPSHOT)
     ]
-    checks: list[Check] = [
+    return [
         compaction,
         HeaderCheck(report),
         SequenceCheck(report, compaction, log_start),
@@ -155,6 +163,3 @@ def _checks(
         TransactionCheck(report, compaction, first_segment, log_start),
         ProducerCheck(report, compaction, snapshots, log_start),
     ]
-    if records:
-        checks.append(RecordCheck(report))
-    return checks

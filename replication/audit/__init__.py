@@ -10,6 +10,7 @@ Names load their modules on first use; only `audit`, `prepare_session` and `star
 from replication.lazy_names import lazy_names
 
 _NAMES_BY_MODULE = {
+    "pipeline.audit_outcome": ("AuditOutcome",),
     "spark.audit_result": ("Audit",),
     "spark.auditing": ("audit",),
     "judgement.judgement": ("judge",),

@@ -7,6 +7,7 @@ from replication.audit.judgement.verdict import PartitionVerdict as PartitionVer
 from replication.audit.judgement.verdict import Verdict as Verdict
 from replication.audit.local_judging import JudgedPartition as JudgedPartition
 from replication.audit.local_judging import judge_replicas as judge_replicas
+from replication.audit.pipeline.audit_outcome import AuditOutcome as AuditOutcome
 from replication.audit.snapshots.snapshot import Snapshot as Snapshot
 from replication.audit.snapshots.snapshot import find_snapshots as find_snapshots
 from replication.audit.spark.audit_result import Audit as Audit

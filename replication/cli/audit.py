@@ -67,8 +67,17 @@ def audit(
         Path | None, typer.Option("--report", metavar="FILE.html", help="Write a page with pictures of the forks.")
     ] = None,
     history: Annotated[
-        Path | None, typer.Option("--history", metavar="DIR", help="Keep the findings, and report what is new.")
+        str | None,
+        typer.Option(
+            "--history",
+            metavar="DIR",
+            help="Keep what was found and read: report what is new, and read closed segments once.",
+        ),
     ] = None,
+    full: Annotated[
+        bool,
+        typer.Option("--full", help="Read unchanged segments too, whatever the history tells."),
+    ] = False,
     json: JsonOption = False,
 ) -> None:
     """Compare copies of several brokers' logs: which replicas agree, lag, have forked, are damaged, and who should
@@ -82,13 +91,20 @@ def audit(
     """  # noqa: D205  typer takes the first paragraph whole
     if not 0 < sample <= 1:
         raise typer.BadParameter(f"{sample} is not a share above 0 and up to 1", param_hint="--sample")
-    files = AuditFiles(report, output, history)
+    files = AuditFiles(report, output, None if history is None or "://" in history else Path(history))
+    if full and history is None:
+        raise typer.BadParameter("without --history all is read anyway", param_hint="--full")
     files.ensure_writable()
-    before = files.run_before()
-    patterns = [name.strip() for name in topics.split(",") if name.strip()]
     with _interruptible():
-        document = _audited(snapshots, patterns, sample, replication_factor, master, files, records=records, json=json)
-    files.write_history(document, before)
+        options = {
+            "topics": [name.strip() for name in topics.split(",") if name.strip()],
+            "sample": sample,
+            "replication_factor": replication_factor,
+            "records": records,
+            "history": history,
+            "full": full,
+        }
+        document = _audited(snapshots, options, master, files, json=json)
     files.write_report(document)
     if json:
         print_json({**document, "errors": files.failures})
@@ -102,22 +118,15 @@ def audit(
 
 
 def _audited(
-    snapshots: Sequence[str],
-    topics: Sequence[str],
-    sample: float,
-    replication_factor: int | None,
-    master: str | None,
-    files: AuditFiles,
-    *,
-    records: bool,
-    json: bool,
+    snapshots: Sequence[str], options: Mapping[str, Any], master: str | None, files: AuditFiles, *, json: bool
 ) -> dict[str, Any]:
     """Start Spark and let it do the audit."""
     try:
-        from replication.audit import audit as audit_of
         from replication.audit import find_snapshots
+        from replication.audit.pipeline.audit_options import AuditOptions
+        from replication.audit.pipeline.audit_plan import plan_audit
         from replication.audit.snapshots.snapshot import local_directories
-        from replication.audit.spark.auditing import chosen_copies
+        from replication.audit.spark.auditing import carry_out
         from replication.audit.spark.sessions.session import session_for_a_while
         from replication.audit.spark.sessions.spark_failure import SPARK_ERRORS, cause_of
         from replication.audit.spark.sessions.task_progress import watched
@@ -125,27 +134,18 @@ def _audited(
         raise MissingPackageError("the audit needs", error, "spark") from error
     found = find_snapshots(snapshots)
     files.ensure_apart_from(local_directories(snapshots, found))
-    chosen_copies(found, topics, sample)  # errors are reported before Spark takes its seconds to start
+    plan = plan_audit(snapshots, AuditOptions(**options), found)  # its errors come before Spark takes seconds to start
     try:
-        with (
-            session_for_a_while(master) as spark,
-            audit_of(
-                spark,
-                snapshots,
-                records=records,
-                topics=topics,
-                sample=sample,
-                replication_factor=replication_factor,
-                found=found,
-            ) as audited,
-        ):
+        with session_for_a_while(master) as spark, carry_out(spark, plan) as audited:
             wanted = not (json and sys.stdout.isatty())
             with (
-                progress_bar("auditing", audited.bytes, wanted=wanted) as advance,
-                watched(spark, len(audited.tasks), audited.bytes, advance),
+                progress_bar("auditing", plan.bytes, wanted=wanted) as advance,
+                watched(spark, len(plan.tasks), plan.bytes, advance),
             ):
                 document = audited.document
             files.write_tables(audited, document)
+            if options["history"] is not None:
+                files.write_history(audited, options["history"])
     except SPARK_ERRORS as error:
         raise CommandError(f"the Spark job failed: {cause_of(error)}") from error
     return document
@@ -183,14 +183,14 @@ def _exit_status(document: Mapping[str, Any], *, written: bool) -> int:
 
 
 def _tell(document: Mapping[str, Any]) -> None:
-    from replication.audit.judgement.wording import advice_in_words
+    from replication.audit.judgement.wording import advice_in_words, reading_in_words
 
     metrics, partitions = document["metrics"], document["partitions"]
     _lines(f"critical: {each['replica']}: {each['message']}" for each in _of_severity(document, "critical"))
     _lines(advice_in_words(each) for each in partitions if each["choices_differ"])
     for snapshot in document["snapshots"]:
         print(f"{snapshot['name']}: {snapshot['partitions']:,} partitions, {snapshot['bytes']:,} bytes of log")
-    print(f"{metrics['bytes']:,} bytes of log in {metrics['seconds']:.1f} s")
+    print(reading_in_words(metrics))
     verdicts = Counter(partition["verdict"] for partition in partitions)
     print(f"{len(partitions):,} partitions: {', '.join(f'{count:,} {name}' for name, count in verdicts.most_common())}")
     _some(

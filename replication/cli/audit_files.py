@@ -13,8 +13,7 @@ from replication.cli.failure import error_as_json
 from replication.cli.output import told
 
 if TYPE_CHECKING:
-    from replication.audit import Audit
-    from replication.audit.judgement.history import Run
+    from replication.audit import Audit, AuditOutcome
 
 
 @dataclass
@@ -24,6 +23,7 @@ class AuditFiles:
     report: Path | None
     output: Path | None
     history: Path | None
+    """Where it is a directory of this machine."""
     failures: list[dict[str, Any]] = field(default_factory=list)
     """As `--json` prints them."""
 
@@ -50,14 +50,6 @@ class AuditFiles:
                         f"{place} lies in {copy}, which is only read; name a place outside of it", param_hint=option
                     )
 
-    def run_before(self) -> "Run | None":
-        """Read what the last run found, None where there was none. Raises HistoryError, OSError."""
-        if self.history is None:
-            return None
-        from replication.audit.judgement.history import latest_run
-
-        return latest_run(self.history)
-
     def write_tables(self, audited: "Audit", document: Mapping[str, Any]) -> None:
         """Write the tables of the audit, and the document's findings."""
         if self.output is None:
@@ -68,16 +60,10 @@ class AuditFiles:
         with self._noted("--output", self.output, OSError, *SPARK_ERRORS):
             write_tables(audited, document, self.output)
 
-    def write_history(self, document: dict[str, Any], before: "Run | None") -> None:
-        """Keep the run, and put into the document what is new since the last one, if there was one."""
-        if self.history is None:
-            return
-        from replication.audit.judgement.history import Changes, Run, keep_run
-
-        now = Run.of(document)
-        document["history"] = Changes.between(before, now).as_json() if before else None
-        with self._noted("--history", self.history, OSError):
-            keep_run(self.history, now)
+    def write_history(self, audited: "AuditOutcome", history: str) -> None:
+        """Keep the run for the next one."""
+        with self._noted("--history", history, OSError):
+            audited.keep()
 
     def write_report(self, document: Mapping[str, Any]) -> None:
         """Write the page."""
@@ -89,7 +75,7 @@ class AuditFiles:
             self.report.write_text(render(document), encoding="utf-8")
 
     @contextmanager
-    def _noted(self, option: str, place: Path, *kinds: type[Exception]) -> Iterator[None]:
+    def _noted(self, option: str, place: Path | str, *kinds: type[Exception]) -> Iterator[None]:
         try:
             yield
         except kinds as error:

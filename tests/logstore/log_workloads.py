@@ -411,11 +411,12 @@ def restarts(work: Workload) -> None:
     work.close()
 
 
-def random_life(work: Workload, rng: random.Random) -> None:
+def random_life(work: Workload, rng: random.Random, *, has_producers: bool | None = None) -> None:
     """Anything, in any order. Producers and truncations do not go together: sequence numbers would have holes."""
-    has_producers = rng.random() < 0.4
+    if has_producers is None:
+        has_producers = rng.random() < 0.4
     in_transaction: set[int] = set()
-    epoch = 0
+    epoch = work.log.epochs.latest.epoch if work.log.epochs.latest else 0
     for _ in range(rng.randrange(8, 22)):
         epoch += rng.random() < 0.25
         records, size = rng.randrange(1, 4), rng.choice([20, 100, 220])

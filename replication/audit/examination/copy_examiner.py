@@ -1,7 +1,7 @@
 """Examines the copies of one task, wherever they are: what cannot be read, or changes meanwhile, is a finding."""
 
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
@@ -19,6 +19,7 @@ from replication.audit.examination.examination import (
     examine_lineage,
     examine_piece,
 )
+from replication.audit.examination.header_cache import CopyHeaders, HeaderCache, not_kept
 from replication.audit.examination.range_digests import RangeDigests
 from replication.audit.replica_finding import ReplicaFinding
 from replication.audit.snapshots.changes import changes, listed_again
@@ -28,6 +29,7 @@ from replication.errors import PartitionVanishedError, ReplicationError
 
 Row = dict[str, Any]
 """As `tables.EXAMINED` has it; what is left out is null."""
+Look = Callable[[Path, Copy, CopyHeaders], Examination]
 VANISHED: Final = "copy-vanished"
 LOOKS_AGAIN: Final = 2
 """How often a copy is examined again that changes meanwhile."""
@@ -38,8 +40,11 @@ FAILURES: Final = (LogStoreError, ReplicationError, OSError)
 class Examiner:
     """Makes the rows of one task; the roots' checkpoint files are read once for all copies in it."""
 
-    def __init__(self, *, records: bool = False) -> None:
+    def __init__(self, *, records: bool = False, read_at: int = 0, cache: HeaderCache | None = None) -> None:
+        """Examine for an audit that began at `read_at`, in microseconds since 1970 UTC; `cache` spares reading."""
         self._records = records
+        self._read_at = read_at
+        self._cache = cache
         self._checkpoints: dict[Path, RootCheckpoints] = {}
 
     def row(self, job: Job) -> Row:
@@ -58,7 +63,15 @@ class Examiner:
         read = [piece for piece in pieces if piece is not None]
         if len(read) < len(pieces) or any(changes(copy)):
             return self._whole(copy, self._examine)
-        return self._whole(copy, lambda directory, copy: examine_lineage(self._open(directory), copy.replica, read))
+
+        def finish(directory: Path, copy: Copy, headers: CopyHeaders) -> Examination:
+            spared = frozenset().union(*(piece.cached for piece in read))
+            if not spared.issubset(headers.cached):
+                return self._examine(directory, copy, headers)
+            headers.keep_only(spared)
+            return examine_lineage(self._open(directory), copy.replica, read, headers)
+
+        return self._whole(copy, finish)
 
     def _root(self, job: Job) -> Row:
         try:
@@ -75,32 +88,34 @@ class Examiner:
         wanted = {files[part.base_offset] for part in job.ranges}
         row = {**_copy_row(copy), "is_part": True}
         try:
-            with Storage(copy.root).local_copy(copy.directory, only=wanted) as directory:
+            headers = self._headers(copy)
+            with Storage(copy.root).local_copy(copy.directory, only=wanted, stand_ins=headers.stand_ins) as directory:
                 partition = self._open(directory)
                 if not wanted.issubset(partition.listing.files):
                     return row
-                piece = examine_piece(partition, copy.replica, job.ranges, records=self._records)
+                piece = examine_piece(partition, copy.replica, job.ranges, records=self._records, headers=headers)
         except FAILURES:  # all of the copy is read again, and says why
             return row
         return {
             **row,
             "findings": _as_json(piece.findings),
             "digests": piece.digests.to_bytes(),
-            "corrupt": json.dumps(piece.corrupt).encode(),
+            "piece": json.dumps({"corrupt": piece.corrupt, "cached": sorted(piece.cached)}).encode(),
         }
 
-    def _whole(self, copy: Copy, look: Callable[[Path, Copy], Examination]) -> Row:
+    def _whole(self, copy: Copy, look: Look) -> Row:
         """Examine a copy; again, where it has changed meanwhile. One that changes each time counts as not read."""
         try:
-            examination, changed = self._look(copy, look)
+            examination, changed, headers = self._look(copy, look)
             for _ in range(LOOKS_AGAIN if changed else 0):
                 copy = listed_again(copy)
-                examination, changed = self._look(copy, self._examine)
+                examination, changed, headers = self._look(copy, self._examine)
                 if not changed:
                     break
         except FAILURES as error:
             return {**_copy_row(copy), "is_part": False, "findings": _as_json([_failure(copy, error)])}
         summary = examination.summary
+        segments = list(self._segment_rows(examination, headers))
         if changed:
             summary = replace(summary, unread=summary.unread + len(changed))
         return {
@@ -109,23 +124,44 @@ class Examiner:
             "findings": _as_json([*examination.findings, *changed]),
             "summary": summary.to_bytes(),
             "digests": examination.digests.to_bytes(),
-            "segments": [segment._asdict() for segment in examination.segments],
+            "segments": segments,
             "epochs": [epoch._asdict() for epoch in examination.epochs],
+            "bytes_read": sum(segment["bytes"] for segment in segments if segment["read_at"] == self._read_at),
+            "oldest_read": min((segment["read_at"] for segment in segments), default=None),
         }
 
-    def _look(
-        self, copy: Copy, look: Callable[[Path, Copy], Examination]
-    ) -> tuple[Examination, Sequence[ReplicaFinding]]:
+    def _look(self, copy: Copy, look: Look) -> tuple[Examination, Sequence[ReplicaFinding], CopyHeaders]:
         """Examine a copy once, and see what has changed meanwhile: then the root's files are read anew next time."""
-        with Storage(copy.root).local_copy(copy.directory) as directory:
-            examination = look(directory, copy)
+        headers = self._headers(copy)
+        with Storage(copy.root).local_copy(copy.directory, stand_ins=headers.stand_ins) as directory:
+            examination = look(directory, copy, headers)
             changed = tuple(changes(copy))
             if changed:
                 self._checkpoints.pop(directory.parent, None)
-        return examination, changed
+        if self._cache is not None and not changed:
+            examination = self._keep(self._cache, copy, headers, examination)
+        return examination, changed, headers
 
-    def _examine(self, directory: Path, copy: Copy) -> Examination:
-        return examine(self._open(directory), copy.replica, records=self._records)
+    def _examine(self, directory: Path, copy: Copy, headers: CopyHeaders) -> Examination:
+        return examine(self._open(directory), copy.replica, records=self._records, headers=headers)
+
+    def _headers(self, copy: Copy) -> CopyHeaders:
+        return self._cache.of(copy) if self._cache is not None else CopyHeaders()
+
+    @staticmethod
+    def _keep(cache: HeaderCache, copy: Copy, headers: CopyHeaders, examination: Examination) -> Examination:
+        """Keep what was read for the next audit; what cannot be kept is a finding."""
+        faulty = {finding.finding.file for finding in examination.findings if finding.finding.file}
+        try:
+            cache.save(copy, headers, faulty)
+        except OSError as error:
+            return replace(examination, findings=(*examination.findings, not_kept(copy, error)))
+        return examination
+
+    def _segment_rows(self, examination: Examination, headers: CopyHeaders) -> Iterator[Row]:
+        for segment in examination.segments:
+            known = headers.cached.get(segment.file)
+            yield {**segment._asdict(), "read_at": known.read_at if known else self._read_at}
 
     def _open(self, directory: Path) -> PartitionDirectory:
         root = directory.parent
@@ -138,12 +174,13 @@ def piece_of(row: Row) -> PieceExamination | None:
     """Take back from a row what was found in a part; None where it could not be read."""
     if row["digests"] is None:
         return None
-    corrupt = tuple((file, position) for file, position in json.loads(row["corrupt"]))
+    found = json.loads(row["piece"])
+    corrupt = tuple((file, position) for file, position in found["corrupt"])
     findings = tuple(
         ReplicaFinding(finding.pop("replica"), Finding(**{**finding, "severity": Severity(finding["severity"])}))
         for finding in map(dict, row["findings"])
     )
-    return PieceExamination(RangeDigests.from_bytes(row["digests"]), corrupt, findings)
+    return PieceExamination(RangeDigests.from_bytes(row["digests"]), corrupt, findings, frozenset(found["cached"]))
 
 
 def copy_of(row: Row) -> Copy:

@@ -7,7 +7,6 @@ from typing import NamedTuple
 import numpy as np
 
 from epoch import EpochError, EpochHistory
-from logstore.offline.log_file import LogFile
 from logstore.offline.partition_directory import PartitionDirectory
 from logstore.offline.recovered_log import checkpointed_history
 from logstore.verify import Finding, verify_partition
@@ -15,6 +14,7 @@ from logstore.verify.finding import Reporter
 from logstore.verify.log_pass import Check, LogPass, Scan
 from replication.audit.copy_summary import CopySummary
 from replication.audit.examination.copy_watch import CopyWatch
+from replication.audit.examination.header_cache import CopyHeaders
 from replication.audit.examination.part_scan import KnownChecksums, PartScan
 from replication.audit.examination.piece_watch import PieceWatch
 from replication.audit.examination.range_digests import RangeDigests
@@ -76,6 +76,8 @@ class PieceExamination:
     """Batches whose checksum does not match: their files' names, and their positions there."""
     findings: tuple[ReplicaFinding, ...]
     """About records."""
+    cached: frozenset[str] = frozenset()
+    """The files of which an earlier audit has read these bytes."""
 
 
 def examine(
@@ -84,12 +86,15 @@ def examine(
     *,
     records: bool = False,
     progress: Callable[[int], None] = lambda _bytes: None,
+    headers: CopyHeaders | None = None,
 ) -> Examination:
     """Read a copy once. With `records` every record is decoded; `progress` is called with the number of bytes read.
 
-    Damage is what is found, never an error that is raised. Raises PartitionVanishedError where the directory is gone.
+    What `headers` tell is not read. Damage is what is found, never an error that is raised. Raises
+    PartitionVanishedError where the directory is gone.
     """
-    return _examine(partition, replica, records=records, progress=progress, scan=LogFile.scan)
+    known = headers or CopyHeaders()
+    return _examine(partition, replica, known, records=records, progress=progress, scan=known.scanning())
 
 
 def examine_piece(
@@ -99,41 +104,54 @@ def examine_piece(
     *,
     records: bool = False,
     progress: Callable[[int], None] = lambda _bytes: None,
+    headers: CopyHeaders | None = None,
 ) -> PieceExamination:
-    """Read parts of a copy, for which only their segments' `.log` files need be there.
+    """Read parts of a copy, for which only their segments' `.log` files need be there; what `headers` tell is not read.
 
     The first batch of a part is found by a walk over the headers before it; `progress` is called with the bytes read.
     Raises OSError where a file cannot be read.
     """
     watch = PieceWatch(Reporter(partition.topic_partition), records=records)
     segments = {segment.base_offset: segment for segment in partition.segments}
+    cached = (headers or CopyHeaders()).cached
     for part in ranges:
         segment = segments[part.base_offset]
+        if segment.log_path.name in cached:
+            watch.digests.add(cached[segment.log_path.name].between(part.start, part.end))
+            continue
         segment.size  # noqa: B018  raises OSError where it is gone, which the pass would only report
         scan = PartScan(part.start, part.end).scan
         for _ in LogPass([segment], [watch], Reporter(None), scan=scan).run():
             pass  # damage is reported once all parts were read
         progress(part.end - part.start)
     findings = tuple(ReplicaFinding(replica, finding) for finding in watch.findings)
-    return PieceExamination(watch.digests, tuple(watch.corrupt), findings)
+    spared = frozenset(segments[part.base_offset].log_path.name for part in ranges).intersection(cached)
+    return PieceExamination(watch.digests, tuple(watch.corrupt), findings, spared)
 
 
-def examine_lineage(partition: PartitionDirectory, replica: str, pieces: Sequence[PieceExamination]) -> Examination:
+def examine_lineage(
+    partition: PartitionDirectory,
+    replica: str,
+    pieces: Sequence[PieceExamination],
+    headers: CopyHeaders | None = None,
+) -> Examination:
     """Finish the examination of a copy whose parts, taken together, were all read: only headers are read again.
 
-    Raises PartitionVanishedError where the directory is gone.
+    Those that `headers` tell are not read. Raises PartitionVanishedError where the directory is gone.
     """
     corrupt: dict[str, list[int]] = {}
     for piece in pieces:
         for file, position in piece.corrupt:
             corrupt.setdefault(file, []).append(position)
     known = KnownChecksums({file: np.array(positions, np.int64) for file, positions in corrupt.items()})
-    return _examine(partition, replica, scan=known.scan, pieces=pieces)
+    told = headers or CopyHeaders()
+    return _examine(partition, replica, told, scan=told.scanning(known.scan), pieces=pieces)
 
 
 def _examine(
     partition: PartitionDirectory,
     replica: str,
+    headers: CopyHeaders,
     *,
     scan: Scan,
     records: bool = False,
@@ -145,16 +163,19 @@ def _examine(
 
     def watch(listed: PartitionDirectory) -> Sequence[Check]:
         watches.append(CopyWatch(listed))
-        return watches[-1:]
+        return [watches[-1], *headers.watch()]
 
-    found = list(verify_partition(partition, records=records, progress=progress, watch=watch, scan=scan))
+    decoded = headers.with_records
+    found = list(
+        verify_partition(partition, records=records, decoded=decoded, progress=progress, watch=watch, scan=scan)
+    )
     if not partition.path.exists():
         raise PartitionVanishedError(partition.path)
     seen = watches[-1]
     found += [known.finding for piece in pieces for known in piece.findings]
     if pieces and RangeDigests.merged(piece.digests for piece in pieces) != seen.digests:
         found.append(_changed(partition))
-    findings = tuple(ReplicaFinding(replica, finding) for finding in found)
+    findings = (*headers.findings, *(ReplicaFinding(replica, finding) for finding in found))
     history = _checkpointed(seen.partition)
     return Examination(
         summarize(seen, history, replica, found),

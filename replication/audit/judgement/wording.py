@@ -4,6 +4,7 @@ All take the object of a partition that `epochlog audit --json` prints.
 """
 
 from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
 from typing import Any, Final
 
 from replication.audit.comparison.record_tally import RecordSpan
@@ -56,6 +57,18 @@ def replica_in_words(candidate: Json) -> str:
 def span_of(span: Json) -> RecordSpan:
     """Take back what was printed as JSON."""
     return RecordSpan(**{**span, "epochs": tuple(span["epochs"])})
+
+
+def reading_in_words(metrics: Json) -> str:
+    """Say how much of the logs was read when: an audit with a history does not read everything again."""
+    size, read = metrics["bytes"], metrics["bytes_read"]
+    if read == size:
+        return f"{size:,} bytes of log read in {metrics['seconds']:.1f} s"
+    oldest = datetime.fromtimestamp(metrics["oldest_read"], UTC)
+    return (
+        f"{read:,} of {size:,} bytes of log read in {metrics['seconds']:.1f} s; the others are in closed segments that "
+        f"have not changed since earlier audits read them, the first at {oldest:%Y-%m-%d %H:%M} UTC"
+    )
 
 
 def _advice(partition: Json) -> Iterator[str]:

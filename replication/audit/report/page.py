@@ -10,7 +10,13 @@ from typing import Any, Final
 
 from logstore.shown_text import shown
 from replication.audit.judgement.verdict import Verdict
-from replication.audit.judgement.wording import advice_in_words, candidate_of, loss_in_words, replica_in_words
+from replication.audit.judgement.wording import (
+    advice_in_words,
+    candidate_of,
+    loss_in_words,
+    reading_in_words,
+    replica_in_words,
+)
 from replication.audit.report.lineage import draw
 from replication.audit.report.policy import policy
 
@@ -90,7 +96,7 @@ def _summary(document: Json) -> Iterator[str]:
     errors = sum(finding["severity"] in {"critical", "error"} for finding in findings)
     yield (
         f'<p class="soft">{when:%Y-%m-%d %H:%M} UTC · {len(partitions):,} partitions · '
-        f"{_bytes(document['metrics']['bytes'])} of log read</p>"
+        f"{escape(reading_in_words(document['metrics']))}</p>"
     )
     if worst is None or (worst is Verdict.IDENTICAL and not errors):
         yield '<p class="good">All copies agree, and no damage was found in what was read.</p>'
@@ -293,9 +299,13 @@ def _findings(findings: Sequence[Json]) -> Iterator[str]:
     yield from _table("findings", columns, rows, numbers=(5, 6))
 
 
+_TIMES: Final = frozenset({"time", "oldest_read"})
+"""Metrics that are times, in seconds since 1970 UTC."""
+
+
 def _metrics(metrics: Json) -> Iterator[str]:
     yield "<h2>Sizes and timings</h2>"
-    rows = [(name.replace("_", " "), value) for name, value in metrics.items() if name != "time"]
+    rows = [(name.replace("_", " "), value) for name, value in metrics.items() if name not in _TIMES]
     yield _plain_table(("", ""), rows, numbers=(1,))
 
 
@@ -332,14 +342,6 @@ def _cost(partition: Json) -> int:
 
 def _name(place: Json) -> str:
     return f"{place['topic']}-{place['partition']}"
-
-
-def _bytes(count: float) -> str:
-    for unit in ("bytes", "KiB", "MiB", "GiB", "TiB"):
-        if count < 1024:
-            return f"{count:,.0f} {unit}" if unit == "bytes" else f"{count:,.1f} {unit}"
-        count /= 1024
-    return f"{count:,.1f} PiB"
 
 
 _RULES: Final = {"kafkas_choice": "Kafka's choice", "least_loss": "least loss"}

@@ -54,6 +54,16 @@ def replication_factor_in(argument: int | None) -> int | None:
     return argument
 
 
+def history_in(argument: str | Path | None) -> str | Path | None:
+    """Take a directory, or None. Raises WrongTypeError, NotAllowedError."""
+    allowed = "None, or a directory: a path, or a URI such as s3://bucket/audits"
+    if argument is not None and not isinstance(argument, (str, Path)):
+        raise WrongTypeError("history", argument, allowed)
+    if argument == "":
+        raise NotAllowedError("history", argument, allowed)
+    return argument
+
+
 def flag_in(name: str, argument: bool) -> bool:
     """Take True or False. Raises WrongTypeError."""
     if not isinstance(argument, bool):

@@ -2,8 +2,8 @@
 
 import os
 import tempfile
-from collections.abc import Collection, Iterator
-from contextlib import contextmanager
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -13,6 +13,7 @@ from urllib.parse import unquote_to_bytes, urlsplit, urlunsplit
 from pyarrow import ArrowException
 from pyarrow.fs import FileSelector, FileSystem, FileType
 
+from epoch.filesystem import REAL
 from logstore.errors import NotALogDirectoryError
 from logstore.offline.directory_listing import list_directory
 from logstore.shown_text import shown
@@ -27,11 +28,40 @@ DEPTH: Final = 2
 """Levels below what is named: roots in it, and partitions in those."""
 
 
+class StoredFile(NamedTuple):
+    """What changes with a file's contents."""
+
+    size: int
+    """Bytes."""
+    modified_ns: int
+    """Nanoseconds since 1970 UTC."""
+
+
 class Place(NamedTuple):
     """A remote directory as pyarrow has it."""
 
     filesystem: FileSystem
     path: str
+
+
+@dataclass(frozen=True, slots=True)
+class StandIn:
+    """A file with the size of another, and some of its bytes; the rest is zero, and takes no room on the disk."""
+
+    size: int
+    pieces: tuple[tuple[int, bytes], ...]
+    """Positions, and what stands there."""
+
+    def make(self, path: Path) -> None:
+        """Write it. Raises OSError."""
+        with open(path, "wb") as file:
+            file.truncate(self.size)
+            for position, data in self.pieces:
+                file.seek(position)
+                file.write(data)
+
+
+NO_STAND_INS: Final[Mapping[str, StandIn]] = {}
 
 
 @dataclass(frozen=True)
@@ -131,12 +161,75 @@ class Storage:
         with place.filesystem.open_input_stream(f"{place.path}/{name}") as stream:
             return bytes(stream.read(limit))
 
+    def read_at(self, name: str, position: int, size: int) -> bytes:
+        """Read at most `size` bytes of a file from a position on. Raises OSError."""
+        if self.is_local:
+            with open(self.path / name, "rb", buffering=0) as file:
+                return os.pread(file.fileno(), size, position)
+        place = self._place
+        with place.filesystem.open_input_file(f"{place.path}/{name}") as file:
+            return bytes(file.read_at(size, position))
+
+    def stored_files(self) -> dict[str, StoredFile]:
+        """Look at the files of this directory, of which there are none where it is gone. Raises OSError."""
+        if self.is_local:
+            try:
+                with os.scandir(self.path) as entries:
+                    stats = {entry.name: entry.stat() for entry in entries if entry.is_file()}
+            except FileNotFoundError:
+                return {}
+            return {name: StoredFile(stat.st_size, stat.st_mtime_ns) for name, stat in stats.items()}
+        filesystem, base = self._place
+        entries = filesystem.get_file_info(FileSelector(base, allow_not_found=True))
+        return {
+            entry.base_name: StoredFile(entry.size, entry.mtime_ns or 0)
+            for entry in entries
+            if entry.type is FileType.File
+        }
+
+    def write(self, name: str, data: bytes, *, durably: bool = True) -> None:
+        """Give a file new contents, all at once; the directory is made where it is missing. Raises OSError.
+
+        What is not written `durably` may be lost, or torn, when the power is.
+        """
+        if not self.is_local:
+            filesystem, base = self._place
+            filesystem.create_dir(base, recursive=True)
+            with filesystem.open_output_stream(f"{base}/{name}") as stream:
+                stream.write(data)
+            return
+        directory = self.path
+        directory.mkdir(parents=True, exist_ok=True)
+        if durably:
+            REAL.write_atomically(directory / name, data)
+            return
+        with tempfile.NamedTemporaryFile(dir=directory, prefix=f"{name}.", suffix=".tmp", delete=False) as file:
+            try:
+                file.write(data)
+                file.flush()
+                os.replace(file.name, directory / name)  # noqa: PTH105  a name as it is
+            except BaseException:
+                os.unlink(file.name)  # noqa: PTH108  as above
+                raise
+
+    def remove(self, name: str) -> None:
+        """Remove a file, if it is there. Raises OSError."""
+        if self.is_local:
+            (self.path / name).unlink(missing_ok=True)
+            return
+        filesystem, base = self._place
+        with suppress(FileNotFoundError):
+            filesystem.delete_file(f"{base}/{name}")
+
     @contextmanager
-    def local_copy(self, directory: str, *, only: Collection[str] | None = None) -> Iterator[Path]:
+    def local_copy(
+        self, directory: str, *, only: Collection[str] | None = None, stand_ins: Mapping[str, StandIn] = NO_STAND_INS
+    ) -> Iterator[Path]:
         """Enter the directory of a partition below this root, as a local path whose parent is the root; "" is the root.
 
         Of a remote one the files, and those of the root itself, are copied for as long as it is entered; `only` names
-        those that are needed. Raises OSError, FileNotFoundError where the directory is gone.
+        those that are needed, and `stand_ins` are made instead of those of their names. Raises OSError,
+        FileNotFoundError where the directory is gone.
         """
         if self.is_local:
             yield self.path / directory
@@ -148,7 +241,7 @@ class Storage:
             self._copy_files("", root, None)
             for name in () if directory else self._directories():
                 (root / name).mkdir()
-            if directory and not self._copy_files(directory, target, only):
+            if directory and not self._copy_files(directory, target, only, stand_ins):
                 raise FileNotFoundError(None, "no such directory", self.child(directory).shown)
             yield target
 
@@ -180,13 +273,21 @@ class Storage:
         entries = filesystem.get_file_info(FileSelector(base))
         return [entry.base_name for entry in entries if entry.type is FileType.Directory]
 
-    def _copy_files(self, directory: str, target: Path, only: Collection[str] | None) -> int:
+    def _copy_files(
+        self,
+        directory: str,
+        target: Path,
+        only: Collection[str] | None,
+        stand_ins: Mapping[str, StandIn] = NO_STAND_INS,
+    ) -> int:
         """Copy the files of a directory, and return how many there are."""
         filesystem, base = self._place
         selector = FileSelector(f"{base}/{directory}" if directory else base, allow_not_found=True)
         files = [entry for entry in filesystem.get_file_info(selector) if entry.type is FileType.File]
         for entry in files:
-            if only is None or entry.base_name in only:
+            if entry.base_name in stand_ins:
+                stand_ins[entry.base_name].make(target / entry.base_name)
+            elif only is None or entry.base_name in only:
                 _copy(filesystem, entry.path, target / entry.base_name)
         return len(files)
 

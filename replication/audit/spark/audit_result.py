@@ -1,35 +1,26 @@
-"""What an audit gives: its tables, and what is done with them."""
+"""What an audit with Spark gives: its tables as DataFrames."""
 
-from collections import Counter
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from html import escape
-from pathlib import Path
-from types import TracebackType
-from typing import Any, Final, Self
-from uuid import uuid4
+from typing import Any, Final
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
-from replication.audit.judgement.history import Changes, Run, keep_run, latest_run
-from replication.audit.judgement.verdict import Verdict
-from replication.audit.report.lineage import draw
-from replication.audit.snapshots.snapshot import Snapshot
-from replication.audit.snapshots.work import Task
+from replication.audit.pipeline.audit_outcome import AuditOutcome
+from replication.audit.pipeline.audit_plan import AuditPlan
+from replication.audit.pipeline.document import BytesRead, describe
 from replication.audit.spark.difference_job import differences
-from replication.audit.spark.document import AuditedTables, describe
-from replication.errors import AuditNotCleanError, NotAllowedError
+from replication.audit.spark.stranded_offsets import stranded
 
 RUN_COLUMNS: Final = ("run_id", "run_at")
 """Which audit a row is of: the last two columns of each table."""
 _PARTITION: Final = ("topic", "partition")
-_MICROSECONDS: Final = 1_000_000
 
 
 @dataclass(frozen=True, repr=False)
-class Audit:
+class Audit(AuditOutcome):
     """The results of an audit, as DataFrames: nothing is read before rows of the first one are requested.
 
     What was examined is kept until `close`, so that it is read once. Each table ends with `run_id`, another one for
@@ -37,30 +28,20 @@ class Audit:
     """
 
     spark: SparkSession
-    named: tuple[str | Path, ...]
-    """The snapshots as the caller named them."""
-    snapshots: tuple[Snapshot, ...]
-    tasks: tuple[Task, ...]
-    begun: float
-    """When the planning began, in seconds since 1970 UTC."""
+    plan: AuditPlan
     examined: DataFrame
     """One row a copy, as `tables.EXAMINED` has it."""
     judged: DataFrame
     """One row a partition, as `tables.JUDGED` has it."""
     other_findings: DataFrame | None
-    """Findings about partitions of which there is no copy."""
+    """Findings that planning has made."""
     kept: tuple[DataFrame, ...]
     read_batches: Callable[[], DataFrame]
 
     @cached_property
-    def run_id(self) -> str:
-        """Names this audit: 32 hexadecimal digits."""
-        return uuid4().hex
-
-    @cached_property
     def partitions(self) -> DataFrame:
         """One row a partition: its verdict."""
-        return self.of_run(self.judged.drop("findings"))
+        return self.of_run(self._partitions)
 
     @cached_property
     def pairs(self) -> DataFrame:
@@ -90,8 +71,7 @@ class Audit:
     @cached_property
     def findings(self) -> DataFrame:
         """`verify`'s of each copy, and what only comparing copies shows."""
-        found = _exploded(self.examined, "findings").union(_exploded(self.judged, "findings"))
-        return self.of_run(found if self.other_findings is None else found.union(self.other_findings))
+        return self.of_run(self._findings)
 
     @cached_property
     def differences(self) -> DataFrame:
@@ -106,100 +86,43 @@ class Audit:
         """One row a batch; read again each time."""
         return self.of_run(self.read_batches())
 
-    @property
-    def bytes(self) -> int:
-        """Bytes of log in all copies that are examined."""
-        return sum(copy.bytes for copy in self._copies().values())
-
-    @cached_property
-    def document(self) -> dict[str, Any]:
-        """The audit as one object: what `epochlog audit --json` prints. Spark does the audit for it, unless it has."""
-        tables = AuditedTables(self.partitions.drop(*RUN_COLUMNS), self.findings.drop(*RUN_COLUMNS))
-        return describe(
-            self.spark, tables, self.named, self.snapshots, begun=self.begun, size=self.bytes, tasks=len(self.tasks)
-        )
-
-    def keep_in(self, directory: str | Path) -> Changes | None:
-        """Keep what was found in `directory`, and tell what is new since the last run there; None in the first one.
-
-        The same files as of `epochlog audit --history`. Raises HistoryError, OSError, and what Spark raises.
-        """
-        place = Path(directory)
-        before, now = latest_run(place), Run.of(self.document)
-        keep_run(place, now)
-        return Changes.between(before, now) if before else None
-
-    def assert_clean(self, allow: Collection[str] = ()) -> None:
-        """Raise AuditNotCleanError where a partition is not `identical`, and its verdicts are not all in `allow`.
-
-        Raises it for each finding of severity critical as well: acknowledged records are lost, or will be.
-        NotAllowedError names the verdicts that there are.
-
-        >>> audited.assert_clean(allow={"retention", "compaction", "lagging"})
-        """
-        verdicts = {verdict.value for verdict in Verdict}
-        for name in allow:
-            if name not in verdicts:
-                raise NotAllowedError("a verdict to allow", name, ", ".join(sorted(verdicts)))
-        allowed = {*allow, Verdict.IDENTICAL.value}
-        wrong = [
-            f"{each['topic']}-{each['partition']}: {', '.join(each['verdicts'])}"
-            for each in self.document["partitions"]
-            if not allowed.issuperset(each["verdicts"])
-        ]
-        lost = [
-            f"{each['replica']}: {each['message']}"
-            for each in self.document["findings"]
-            if each["severity"] == "critical"
-        ]
-        if wrong or lost:
-            raise AuditNotCleanError(lost, wrong)
-
     def close(self) -> None:
         """Release what Spark keeps of the examination."""
         for table in self.kept:
             table.unpersist()
 
-    def __enter__(self) -> Self:
-        return self
+    def of_run(self, table: DataFrame) -> DataFrame:
+        """Add the columns that name this audit."""
+        run_at = f.timestamp_micros(f.lit(self.plan.begun_microseconds))
+        return table.withColumns({"run_id": f.lit(self.run_id), "run_at": run_at})
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        self.close()
+    @property
+    def _partitions(self) -> DataFrame:
+        return self.judged.drop("findings")
 
-    def __repr__(self) -> str:
-        names = ", ".join(snapshot.name for snapshot in self.snapshots)
-        return f"<Audit of {names}: {len(self._copies()):,} copies, {self.bytes:,} bytes of log>"
-
-    def _repr_html_(self) -> str:
-        """Show in a notebook what was found, with a picture of the fork that costs most, once `document` was read."""
-        described = f"<p>{escape(repr(self))}</p>"
-        if "document" not in self.__dict__:
-            return f"{described}<p>Nothing was read yet: ask for <code>document</code> or rows of a table.</p>"
-        partitions = self.document["partitions"]
-        counts = Counter(each["verdict"] for each in partitions).most_common()
-        rows = "".join(f"<tr><td>{escape(verdict)}</td><td>{count:,}</td></tr>" for verdict, count in counts)
-        forked = max((each for each in partitions if each["forks"]), key=_records_at_stake, default=None)
-        picture = "" if forked is None else f"<p>{escape(forked['topic'])}-{forked['partition']}</p>{draw(forked)}"
-        return f"{described}<table><tr><th>verdict</th><th>partitions</th></tr>{rows}</table>{picture}"
-
-    def _copies(self) -> dict[tuple[str, str], Any]:
-        return {(job.copy.root, job.copy.directory): job.copy for task in self.tasks for job in task if job.copy}
+    @property
+    def _findings(self) -> DataFrame:
+        found = _exploded(self.examined, "findings").union(_exploded(self.judged, "findings"))
+        return found if self.other_findings is None else found.union(self.other_findings)
 
     def _in_partitions(self, column: str) -> DataFrame:
         rows = self.judged.select(*_PARTITION, f.explode(column).alias("row"))
         return rows.select(*_PARTITION, "row.*")
 
-    def of_run(self, table: DataFrame) -> DataFrame:
-        """Add the columns that name this audit."""
-        run_at = f.timestamp_micros(f.lit(round(self.begun * _MICROSECONDS)))
-        return table.withColumns({"run_id": f.lit(self.run_id), "run_at": run_at})
+    def _describe(self) -> dict[str, Any]:
+        """See `AuditOutcome`. No batches are collected."""
+        partitions = [row.asDict(recursive=True) for row in self._partitions.collect()]
+        findings = [row.asDict() for row in self._findings.collect()]
+        lost = stranded(self.spark, self.plan.named, partitions)
+        return describe(self.plan, partitions, findings, lost, self._bytes_read())
+
+    def _bytes_read(self) -> BytesRead:
+        if self.plan.history is None:
+            return BytesRead.all_of(self.plan)
+        copies = self.examined.where("topic is not null")
+        [(read, oldest)] = copies.agg(f.sum("bytes_read"), f.min("oldest_read")).collect()
+        return BytesRead(read or 0, oldest)
 
 
 def _exploded(table: DataFrame, column: str) -> DataFrame:
     return table.select(f.explode(column).alias("row")).select("row.*")
-
-
-def _records_at_stake(partition: dict[str, Any]) -> int:
-    return max((each["records_lost"] or 0 for each in partition["pairs"]), default=0)

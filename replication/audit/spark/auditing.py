@@ -1,38 +1,24 @@
 """The audit of replica snapshots with Spark."""
 
-import time
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import Final
-from zlib import crc32
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.storagelevel import StorageLevel
 
-from logstore.topic_partition import TopicPartition
+from replication.audit.pipeline.audit_options import AuditOptions
+from replication.audit.pipeline.audit_plan import AuditPlan, plan_audit
 from replication.audit.replica_finding import ReplicaFinding
-from replication.audit.snapshots.arguments import (
-    brokers_in,
-    ensure_few_tasks,
-    flag_in,
-    replication_factor_in,
-    sample_in,
-    snapshots_in,
-    task_bytes_in,
-    topics_in,
-)
-from replication.audit.snapshots.missing_copies import Expectations, missing_copies, nowhere_findings
-from replication.audit.snapshots.snapshot import Snapshot, assigned_in, find_snapshots, named_absolutely
-from replication.audit.snapshots.work import Copy, Job, plan_work, target_bytes
+from replication.audit.snapshots.snapshot import Snapshot, named_absolutely
 from replication.audit.spark.audit_result import Audit
 from replication.audit.spark.examine_job import examination
 from replication.audit.spark.judge_job import finishing, judging
 from replication.audit.spark.sessions.session import prepare_session, send_packages
-from replication.audit.spark.source.selection import is_of_topics
-from replication.audit.spark.tables import EXAMINED, FINDINGS, JUDGED, spark_schema
-from replication.errors import MissingBrokersError, NothingChosenError
+from replication.audit.spark.spark_schema import spark_schema
+from replication.audit.tables import EXAMINED, FINDINGS, JUDGED
 
 KEPT: Final = StorageLevel.MEMORY_AND_DISK
 FEW_GROUPS: Final = 8
@@ -50,6 +36,8 @@ def audit(
     task_bytes: int | None = None,
     replication_factor: int | None = None,
     expected_brokers: Sequence[str | int] = (),
+    history: str | Path | None = None,
+    full: bool = False,
     found: Sequence[Snapshot] | None = None,
 ) -> Audit:
     """Compare the copies of all partitions that the snapshots hold.
@@ -59,94 +47,60 @@ def audit(
     the same in each run; NothingChosenError is raised where that leaves none. `task_bytes` is what a task reads, chosen
     by the whole where it is not given. Of partitions that no copy of the cluster's metadata mentions there should be
     `replication_factor` copies, or as many as the other copies suggest. `expected_brokers` are names of snapshots, or
-    brokers' `node.id`: MissingBrokersError is raised where one of them is not there. `found` is what `find_snapshots`
-    has returned for the same snapshots, where that was asked already: large ones take long to list. WrongTypeError and
-    NotAllowedError name the values that an argument may have.
+    brokers' `node.id`: MissingBrokersError is raised where one of them is not there.
 
-    Every audit reads everything again, independently of others in the session, and is closed separately.
+    `history` is a directory, or a URI, that keeps what audits of one cluster have read: closed segments that have not
+    changed since are not read again, unless `full`. `Audit.keep` adds what was found. On a cluster it must be one that
+    all executors write to. `found` is what `find_snapshots` has returned for the same snapshots, where that was asked
+    already: large ones take long to list. WrongTypeError and NotAllowedError name the values that an argument may have.
+
+    Audits of one session are independent, and each is closed separately.
 
     >>> with audit(start_session(), ["/backup/broker-1", "/backup/broker-2"]) as audited:
     ...     audited.partitions.where("verdict != 'identical'").show()
     """
-    begun = time.time()
-    snapshots, records = snapshots_in(snapshots), flag_in("records", records)
-    topics, sample, task_bytes = topics_in(topics), sample_in(sample), task_bytes_in(task_bytes)
-    replication_factor = replication_factor_in(replication_factor)
-    expected_brokers = brokers_in(expected_brokers)
-    found = find_snapshots(snapshots) if found is None else found
-    _ensure_expected(found, expected_brokers)
-    copies = chosen_copies(found, topics, sample)
-    wanted = {copy.topic_partition for copy in copies}
-    total = sum(copy.bytes for copy in copies)
-    ensure_few_tasks(task_bytes, total)
-    tasks = plan_work(_jobs(found, copies), task_bytes or target_bytes(total))
+    options = AuditOptions(
+        records=records,
+        topics=topics,
+        sample=sample,
+        task_bytes=task_bytes,
+        replication_factor=replication_factor,
+        expected_brokers=expected_brokers,
+        history=history,
+        full=full,
+    )
+    return carry_out(spark, plan_audit(snapshots, options, found))
+
+
+def carry_out(spark: SparkSession, plan: AuditPlan) -> Audit:
+    """Do a planned audit with Spark, once rows of it are requested."""
     send_packages(spark)
-    examined = examination(spark, tasks, records=records).persist(KEPT)
+    examined = examination(spark, plan.tasks, plan.new_examiner).persist(KEPT)
     kept = [examined]
     wholes = examined.where("not is_part")
-    groups = _groups(len(wanted))
-    if any(job.ranges for task in tasks for job in task):
+    groups = _groups(len(plan.partitions))
+    if any(job.ranges for task in plan.tasks for job in task):
         parts = examined.where("is_part").repartition(groups, "copy").groupBy("copy")
-        finished = parts.applyInArrow(finishing(records=records), spark_schema(EXAMINED)).persist(KEPT)
+        finished = parts.applyInArrow(finishing(plan.new_examiner), spark_schema(EXAMINED)).persist(KEPT)
         kept.append(finished)
         wholes = wholes.union(finished)
-    held = {snapshot.name: _wanted(snapshot.held, topics, sample) for snapshot in found}
-    expected = Expectations(
-        {each: names for each, names in assigned_in(found).items() if _is_wanted(each, topics, sample)},
-        {snapshot.name: _wanted(snapshot.listed, topics, sample) for snapshot in found},
-        replication_factor,
-    )
-    missing = missing_copies(held, expected)
     judged = (
         wholes.where("topic is not null")
         .select("topic", "partition", "replica", "copy", "summary", "digests")
         .repartition(groups, "topic", "partition")
         .groupBy("topic", "partition")
-        .applyInArrow(judging(missing), spark_schema(JUDGED))
+        .applyInArrow(judging(plan.missing), spark_schema(JUDGED))
         .persist(KEPT)
     )
     return Audit(
         spark=spark,
-        named=tuple(snapshots),
-        snapshots=tuple(found),
-        tasks=tuple(tasks),
-        begun=begun,
+        plan=plan,
         examined=wholes,
         judged=judged,
-        other_findings=_findings_table(spark, nowhere_findings(held, expected)),
+        other_findings=_findings_table(spark, plan.findings),
         kept=(*kept, judged),
-        read_batches=partial(_batches, spark, snapshots, wanted, is_whole=not topics and sample >= 1),
+        read_batches=partial(_batches, spark, plan),
     )
-
-
-def chosen_copies(snapshots: Sequence[Snapshot], topics: Sequence[str], sample: float) -> list[Copy]:
-    """List the copies to be examined, `topics` and `sample` being as for `audit`.
-
-    Raises NothingChosenError, and WrongTypeError or NotAllowedError for what they cannot be.
-    """
-    topics, sample = topics_in(topics), sample_in(sample)
-    copies = [copy for snapshot in snapshots for copy in snapshot.copies()]
-    wanted = _wanted([copy.topic_partition for copy in copies], topics, sample)
-    if not wanted:
-        raise NothingChosenError(topics, {copy.topic_partition.topic for copy in copies}, sample=sample)
-    return [copy for copy in copies if copy.topic_partition in wanted]
-
-
-def _jobs(snapshots: Sequence[Snapshot], copies: Sequence[Copy]) -> Iterator[Job]:
-    for snapshot in snapshots:
-        for root in snapshot.roots:
-            yield Job(snapshot.name, root.storage.uri)
-    for copy in copies:
-        yield Job(copy.replica, copy.root, copy)
-
-
-def _wanted(partitions: Iterable[TopicPartition], topics: Sequence[str], sample: float) -> set[TopicPartition]:
-    """Choose by name, and a share by names' checksums, so that each run and each broker has the same."""
-    return {partition for partition in partitions if _is_wanted(partition, topics, sample)}
-
-
-def _is_wanted(partition: TopicPartition, topics: Sequence[str], sample: float) -> bool:
-    return is_of_topics(partition, topics) and crc32(str(partition).encode()) < sample * 2**32
 
 
 def _groups(partitions: int) -> int:
@@ -154,14 +108,12 @@ def _groups(partitions: int) -> int:
     return min(partitions, max(FEW_GROUPS, partitions // GROUP))
 
 
-def _batches(
-    spark: SparkSession, snapshots: Sequence[str | Path], wanted: Collection[TopicPartition], *, is_whole: bool
-) -> DataFrame:
+def _batches(spark: SparkSession, plan: AuditPlan) -> DataFrame:
     prepare_session(spark)
     reader = spark.read.format("kafka-log")
-    if not is_whole:
-        reader = reader.option("partitions", ",".join(sorted(map(str, wanted))))
-    return reader.load(list(map(named_absolutely, snapshots)))
+    if plan.options.is_partial:
+        reader = reader.option("partitions", ",".join(sorted(map(str, plan.partitions))))
+    return reader.load(list(map(named_absolutely, plan.named)))
 
 
 def _findings_table(spark: SparkSession, findings: Sequence[ReplicaFinding]) -> DataFrame | None:
@@ -169,12 +121,3 @@ def _findings_table(spark: SparkSession, findings: Sequence[ReplicaFinding]) -> 
         return None
     rows = pa.Table.from_pylist([finding.as_json() for finding in findings], schema=pa.schema(FINDINGS))
     return spark.createDataFrame(rows)
-
-
-def _ensure_expected(found: Sequence[Snapshot], brokers: Sequence[str | int]) -> None:
-    """Raise MissingBrokersError where a broker is not among the snapshots, by their names or their node.id."""
-    there = {snapshot.name for snapshot in found}
-    there |= {str(root.node_id) for snapshot in found for root in snapshot.roots if root.node_id is not None}
-    lacking = [str(broker) for broker in brokers if str(broker) not in there]
-    if lacking:
-        raise MissingBrokersError(lacking, [snapshot.name for snapshot in found])

@@ -16,8 +16,9 @@ from replication.audit.comparison.record_differences import (
     record_differences,
 )
 from replication.audit.examination.copy_examiner import Row
-from replication.audit.spark.judge_job import examined_copy
-from replication.audit.spark.tables import DIFFERENCES, DISAGREEMENTS, spark_schema
+from replication.audit.pipeline.partition_rows import examined_copy
+from replication.audit.spark.spark_schema import spark_schema
+from replication.audit.tables import DIFFERENCES, DISAGREEMENTS
 
 ROWS_AT_ONCE: Final = 1_000
 """Differences in one record batch."""

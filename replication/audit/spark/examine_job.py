@@ -8,9 +8,11 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
-from replication.audit.examination.copy_examiner import Examiner, Row
+from replication.audit.examination.copy_examiner import Row
+from replication.audit.pipeline.audit_plan import NewExaminer
 from replication.audit.snapshots.work import Task, packed, unpacked
-from replication.audit.spark.tables import EXAMINED, spark_schema
+from replication.audit.spark.spark_schema import spark_schema
+from replication.audit.tables import EXAMINED
 
 Numbers = Iterator[pa.RecordBatch]
 """Which of the planned tasks are to be done, in the column `id`."""
@@ -25,22 +27,22 @@ A_ROW: Final = 256
 """Bytes of a finding, a segment, or an epoch."""
 
 
-def examination(spark: SparkSession, tasks: Sequence[Task], *, records: bool) -> DataFrame:
+def examination(spark: SparkSession, tasks: Sequence[Task], new_examiner: NewExaminer) -> DataFrame:
     """Return the rows of all examinations, made anew whatever was examined before in this session."""
     # The plan travels with the function: a data source would be asked for it in two more Python processes.
     numbers = spark.range(0, len(tasks), 1, len(tasks))
     # Spark takes what is kept of one query for the result of another with an equal plan, and forgets both together.
     marked = numbers.withColumn("examination", f.lit(uuid4().hex))
-    return marked.mapInArrow(examining(list(map(packed, tasks)), records=records), spark_schema(EXAMINED))
+    return marked.mapInArrow(examining(list(map(packed, tasks)), new_examiner), spark_schema(EXAMINED))
 
 
-def examining(tasks: Sequence[bytes], *, records: bool) -> Examine:
+def examining(tasks: Sequence[bytes], new_examiner: NewExaminer) -> Examine:
     """Return what examines one copy after the other, of the packed tasks whose numbers it is given."""
 
     def examine(numbers: Numbers) -> Iterator[pa.RecordBatch]:
         chosen = (number for batch in numbers for number in batch.column("id").to_pylist())
         jobs = (job for number in chosen for job in unpacked(tasks[number]))
-        yield from _batches(map(Examiner(records=records).row, jobs))
+        yield from _batches(map(new_examiner().row, jobs))
 
     return examine
 
@@ -63,4 +65,4 @@ def _batches(rows: Iterable[Row]) -> Iterator[pa.RecordBatch]:
 def _weight(row: Row) -> int:
     """Estimate the bytes of a row by what may make it large."""
     lists = sum(len(row.get(name) or ()) for name in ("findings", "segments", "epochs"))
-    return SMALLEST_ROW + sum(len(row.get(name) or b"") for name in ("summary", "digests", "corrupt")) + lists * A_ROW
+    return SMALLEST_ROW + sum(len(row.get(name) or b"") for name in ("summary", "digests", "piece")) + lists * A_ROW

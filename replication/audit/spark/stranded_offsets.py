@@ -24,7 +24,8 @@ from replication.audit.judgement.consumer_offsets import (
 from replication.audit.judgement.offset_commit import GroupPartition
 from replication.audit.snapshots.snapshot import named_absolutely
 from replication.audit.spark.sessions.session import prepare_session
-from replication.audit.spark.tables import Columns, spark_schema
+from replication.audit.spark.spark_schema import spark_schema
+from replication.audit.tables import Columns
 
 COMMITTED: Final[Columns] = {
     "group": pa.string(),

@@ -8,7 +8,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 
 from replication.audit.spark.audit_result import Audit
-from replication.audit.spark.tables import FINDINGS
+from replication.audit.tables import FINDINGS
 
 TABLES: Final = ("partitions", "pairs", "forks", "branches", "findings", "segments", "epochs", "batches")
 

@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Any
 
 from replication.audit.examination.copy_examiner import Examiner
+from replication.audit.pipeline.partition_rows import finish_rows, judge_rows
 from replication.audit.snapshots.snapshot import Snapshot, find_snapshots
 from replication.audit.snapshots.work import Job, Task, packed, plan_work, unpacked
-from replication.audit.spark.judge_job import finish_rows, judge_rows
-from replication.audit.spark.tables import EXAMINED
+from replication.audit.tables import EXAMINED
 
 Rows = list[dict[str, Any]]
 
@@ -27,7 +27,7 @@ def examine_tasks(tasks: Sequence[Task], *, records: bool = False) -> Rows:
     for row in rows:
         if row["is_part"]:
             parts[row["copy"]].append(row)
-    finished = [finish_rows(of_copy, records=records) for of_copy in parts.values()]
+    finished = [finish_rows(of_copy, Examiner(records=records)) for of_copy in parts.values()]
     return [{**dict.fromkeys(EXAMINED), **row} for row in (*(row for row in rows if not row["is_part"]), *finished)]
 
 

@@ -1,10 +1,12 @@
 """Small log.dirs roots, written file by file."""
 
+import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from tests.replication.partitions import ABatch, write_partition
 
+LONG_AGO = 1_700_000_000 * 10**9
 META = "version=1\ncluster.id={cluster}\nnode.id={node}\n"
 
 
@@ -31,3 +33,10 @@ def write_root(
 def batches(count: int, *, epoch: int = 0, start: int = 0, branch: str = "") -> list[ABatch]:
     """Batches of three records each."""
     return [ABatch(start + 3 * number, 3, epoch, branch) for number in range(count)]
+
+
+def age(root: Path, number: int = 0) -> None:
+    """Let all files be as old as if nobody had written to them for long, but keep those of an earlier number."""
+    for file in root.rglob("*"):
+        if file.is_file() and file.stat().st_mtime_ns > LONG_AGO + number:
+            os.utime(file, ns=(LONG_AGO + number, LONG_AGO + number))

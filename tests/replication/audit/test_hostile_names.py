@@ -2,6 +2,7 @@
 
 import json
 import os
+from functools import partial
 from pathlib import Path
 
 import pyarrow as pa
@@ -9,6 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
+from replication.audit.examination.copy_examiner import Examiner
 from replication.audit.snapshots.snapshot import find_snapshots
 from replication.audit.snapshots.work import packed
 from replication.audit.spark.examine_job import examining
@@ -44,7 +46,11 @@ def test_rows_of_any_names_are_text(roots: list[Path]) -> None:
     tasks = plan(find_snapshots(roots))
     numbers = iter([pa.RecordBatch.from_pydict({"id": list(range(len(tasks)))})])
 
-    rows = [row for batch in examining(list(map(packed, tasks)), records=True)(numbers) for row in batch.to_pylist()]
+    rows = [
+        row
+        for batch in examining(list(map(packed, tasks)), partial(Examiner, records=True))(numbers)
+        for row in batch.to_pylist()
+    ]
 
     assert {row["replica"] for row in rows} == {"broker-1", "broker-\\xff\\x1b[2J"}
     for row in rows:

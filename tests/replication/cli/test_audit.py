@@ -15,7 +15,7 @@ from typing import Any, NoReturn
 import pyarrow.parquet as pq
 import pytest
 
-from replication.audit.spark.document import describe
+from replication.audit.pipeline.document import describe
 from replication.audit.spark.sessions.java import find_java
 from tests.conftest import require_java_for_spark
 from tests.data.replicas import cross, replicas
@@ -104,6 +104,22 @@ def test_a_healed_cluster_is_sound_and_the_next_run_tells_what_is_new(tmp_path: 
     assert "new: b2: error epoch-checkpoint-unparsable in steady-0, leader-epoch-checkpoint" in outcome.out
 
 
+def test_a_history_that_cannot_be_read_is_reported_and_the_next_run_has_another(tmp_path: Path) -> None:
+    history = tmp_path / "history"
+    history.mkdir()
+    (history / "audit-1.json").write_text("{")
+    options = ("--topics", "steady", "--history", history, "--json")
+    roots = [replicas("healed") / f"broker-{number}" for number in (1, 2)]
+    first, second = (epochlog("audit", *roots, *options) for _ in range(2))
+    assert (first.status, second.status) == (0, 0)
+    assert [each["kind"] for each in first.document["findings"] if each["severity"] == "warning"] == [
+        "history-unreadable"
+    ]
+    assert first.document["history"] is None
+    assert [each["kind"] for each in second.document["findings"] if each["severity"] == "warning"] == []
+    assert second.document["history"]["new"] == []
+
+
 def test_what_cannot_be_audited_is_one_line_before_spark_starts(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -111,10 +127,8 @@ def test_what_cannot_be_audited_is_one_line_before_spark_starts(
     other = shutil.copytree(replicas("healed") / "broker-2", tmp_path / "other")
     again = shutil.copytree(here / "broker-1", tmp_path / "again")
     alone = shutil.copytree(here / "broker-1/codecs-0", tmp_path / "alone/only-0").parent
-    page, strange = tmp_path / "page.html", tmp_path / "strange"
+    page = tmp_path / "page.html"
     page.touch()
-    strange.mkdir()
-    (strange / "audit-1.json").write_text("{")
     monkeypatch.setattr(
         "replication.audit.spark.sessions.session.session_for_a_while", lambda _: pytest.fail("Spark was started")
     )
@@ -135,7 +149,7 @@ def test_what_cannot_be_audited_is_one_line_before_spark_starts(
         ),
         ((here / "broker-1", here / "broker-2", "--report", tmp_path), "is a directory"),
         ((here / "broker-1", here / "broker-2", "--history", page), f"{page} is not a directory"),
-        ((here / "broker-1", here / "broker-2", "--history", strange), "no run of an audit"),
+        ((here / "broker-1", here / "broker-2", "--full"), "without --history all is read anyway"),
     ):
         outcome = epochlog("audit", *arguments)
         assert (outcome.status, outcome.out) == (2, ""), arguments
@@ -182,7 +196,7 @@ def test_what_cannot_be_written_in_the_end_leaves_the_result(tmp_path: Path, mon
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     monkeypatch.setattr("replication.audit.spark.audit_result.describe", described_late)
-    monkeypatch.setattr("replication.audit.judgement.history.keep_run", full)
+    monkeypatch.setattr("replication.audit.pipeline.history.History.keep", full)
     options = ("--topics", "orders", "--report", "/dev/full", "--output", output, "--history", history)
     outcome = epochlog("audit", replicas("diverged"), "--json", *options)
     assert outcome.status == 2

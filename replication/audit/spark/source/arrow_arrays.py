@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from logstore.batch.columns import BatchColumns
 from logstore.batch.layout import MAGIC
 from logstore.kernels.gather import Gathered
-from replication.audit.spark.tables import TIMESTAMP
+from replication.audit.tables import TIMESTAMP
 
 _MICROSECONDS: Final = 1_000
 _MOST_MILLISECONDS: Final = (2**63 - 1) // _MICROSECONDS

@@ -10,7 +10,8 @@ from pyspark.sql.types import StructType
 
 from replication.audit.spark.source.log_reader import KafkaLogReader, PushingReader
 from replication.audit.spark.source.options.source_options import SourceOptions
-from replication.audit.spark.tables import Columns, spark_schema
+from replication.audit.spark.spark_schema import spark_schema
+from replication.audit.tables import Columns
 from replication.errors import NotAllowedError, StreamingNotSupportedError
 
 

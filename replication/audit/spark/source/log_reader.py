@@ -25,7 +25,7 @@ from replication.audit.spark.source.options.source_options import Rows, SourceOp
 from replication.audit.spark.source.record_reader import RecordReader
 from replication.audit.spark.source.segment_reader import RowsOf, SegmentReader
 from replication.audit.spark.source.transaction_outcomes import TransactionOutcomes
-from replication.audit.spark.tables import Columns
+from replication.audit.tables import Columns
 from replication.errors import NothingChosenError
 
 RECORD_SHARE: Final = 4

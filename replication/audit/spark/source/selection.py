@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from fnmatch import fnmatchcase
 from typing import Final
 
 import numpy as np
@@ -11,7 +10,6 @@ from numpy.typing import NDArray
 from epoch.history import MAX_OFFSET
 from logstore.batch.batch_attributes import TIMESTAMP_TYPE_BIT
 from logstore.batch.columns import BatchColumns, RecordColumns
-from logstore.topic_partition import TopicPartition
 from replication.audit.copy_summary import SegmentExtent
 from replication.audit.snapshots.work import Copy
 from replication.audit.spark.source.conditions.condition import ALWAYS, AllOf, Condition, Known, Span
@@ -88,11 +86,6 @@ class Selection:
     def and_also(self, condition: Condition) -> "Selection":
         """Return what fulfils another condition too."""
         return Selection(AllOf((self.condition, condition)))
-
-
-def is_of_topics(partition: TopicPartition, topics: Sequence[str]) -> bool:
-    """Return whether a partition is of one of the topics, which are names or patterns like `orders-*`; none are all."""
-    return not topics or any(fnmatchcase(partition.topic, pattern) for pattern in topics)
 
 
 def _known_of(copy: Copy) -> Known:

@@ -141,7 +141,13 @@ def document(*partitions: dict[str, Any], findings: tuple[dict[str, Any], ...] =
         }
         for number in (1, 2, 3)
     ]
-    metrics = {"time": 1_700_000_000, "bytes": 3 << 20, "seconds": 12.5}
+    metrics = {
+        "time": 1_700_000_000,
+        "bytes": 3 << 20,
+        "bytes_read": 3 << 20,
+        "oldest_read": 1_700_000_000,
+        "seconds": 12.5,
+    }
     return {
         "snapshots": snapshots,
         "partitions": list(partitions),

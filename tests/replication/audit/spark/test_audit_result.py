@@ -9,9 +9,9 @@ from pyspark.sql import SparkSession
 
 from logstore import LogFile
 from replication.audit import Audit, audit
-from replication.errors import AuditNotCleanError, MissingBrokersError, NotAllowedError, WrongTypeError
+from replication.errors import AuditNotCleanError, MissingBrokersError, NoHistoryError, NotAllowedError, WrongTypeError
 from tests.data.replicas import replicas
-from tests.replication.audit.snapshot_roots import batches, write_root
+from tests.replication.audit.snapshot_roots import age, batches, write_root
 
 TABLES = ("partitions", "pairs", "forks", "branches", "findings", "segments", "epochs", "differences", "batches")
 
@@ -141,19 +141,65 @@ def test_verdicts_that_are_allowed_are_clean(spark: SparkSession) -> None:
             audited.assert_clean()
 
 
+def verdicts_of(audited: Audit) -> list[tuple[str, int, str]]:
+    return sorted((row.topic, row.partition, row.verdict) for row in audited.partitions.collect())
+
+
 def test_a_history_tells_what_is_new_and_gone(spark: SparkSession, tmp_path: Path) -> None:
     write_root(tmp_path / "a", {"t-0": batches(4)}, node=1)
     write_root(tmp_path / "b", {"t-0": batches(4)}, node=2)
-    with audit(spark, [tmp_path / "a", tmp_path / "b"]) as first:
-        assert first.keep_in(tmp_path / "history") is None
+    history = tmp_path / "history"
+    with audit(spark, [tmp_path / "a", tmp_path / "b"], history=history) as first:
+        assert first.changes is None
+        first.keep()
     write_root(tmp_path / "c", {"t-0": [*batches(3), *batches(1, start=9, branch="x")]}, node=3)
 
-    with audit(spark, [tmp_path / "a", tmp_path / "b", tmp_path / "c"]) as second:
-        changes = second.keep_in(tmp_path / "history")
+    with audit(spark, [tmp_path / "a", tmp_path / "b", tmp_path / "c"], history=history) as second:
+        changes = second.changes
 
     assert changes is not None
-    assert changes.since == pytest.approx(first.begun)
+    assert changes.since == pytest.approx(first.plan.begun)
     assert changes.new[0] == "t-0: silent-divergence (was identical)"
+    assert second.document["history"] == changes.as_json()
+
+
+def test_an_audit_without_a_history_cannot_be_kept(spark: SparkSession) -> None:
+    with audit(spark, [replicas("diverged")], topics=["orders"]) as audited, pytest.raises(NoHistoryError):
+        audited.keep()
+
+
+def test_a_history_in_what_is_audited_is_refused(spark: SparkSession, tmp_path: Path) -> None:
+    write_root(tmp_path / "a", {"t-0": batches(4)}, node=1)
+    write_root(tmp_path / "b", {"t-0": batches(4)}, node=2)
+    with pytest.raises(NotAllowedError, match="only read"):
+        audit(spark, [tmp_path / "a", tmp_path / "b"], history=tmp_path / "a" / "history")
+
+
+@pytest.mark.parametrize("task_bytes", [None, 1 << 10])
+def test_segments_that_an_earlier_audit_has_read_are_not_read_again(
+    spark: SparkSession, tmp_path: Path, task_bytes: int | None
+) -> None:
+    """Whole copies, and copies that are read in parts."""
+    for number, name in enumerate("abc"):
+        write_root(tmp_path / name, {"t-0": batches(40), "t-1": batches(10)}, node=number)
+    age(tmp_path)
+    roots, history = [tmp_path / name for name in "abc"], tmp_path / "history"
+    with audit(spark, roots, history=history, task_bytes=task_bytes) as first:
+        expected = verdicts_of(first)
+        assert first.document["metrics"]["bytes_read"] == first.bytes
+        first.keep()
+    write_root(tmp_path / "d", {"t-0": batches(40), "t-1": batches(9)}, node=4)
+
+    with audit(spark, [*roots, tmp_path / "d"], history=history, task_bytes=task_bytes) as second:
+        metrics = second.document["metrics"]
+        read = second.segments.where("read_at = run_at").select("replica", "base_offset", "bytes").collect()
+
+    assert metrics["oldest_read"] == pytest.approx(first.plan.begun)
+    assert metrics["bytes_read"] == sum(row.bytes for row in read) < metrics["bytes"]
+    assert {row.replica for row in read if row.base_offset == 0} == {"d"}, "closed segments of new copies are read"
+    with audit(spark, roots, history=history, full=True) as third:
+        assert third.document["metrics"]["bytes_read"] == third.bytes
+        assert verdicts_of(third) == expected
 
 
 def test_brokers_that_are_expected_must_be_there(spark: SparkSession) -> None:

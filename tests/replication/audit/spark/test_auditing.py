@@ -14,6 +14,7 @@ from pyspark.sql import SparkSession
 
 from logstore.verify import Finding
 from replication.audit import audit
+from replication.audit.pipeline.audit_plan import NewExaminer
 from replication.audit.snapshots.arguments import master_in
 from replication.audit.snapshots.snapshot import find_snapshots, list_snapshots
 from replication.audit.spark.audit_result import RUN_COLUMNS
@@ -72,7 +73,7 @@ def test_a_session_of_another_thread_goes_on_too(spark: SparkSession) -> None:
 
 def test_what_was_listed_already_is_not_listed_again(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
     listed = find_snapshots([replicas("diverged")])
-    monkeypatch.delattr("replication.audit.spark.auditing.find_snapshots")
+    monkeypatch.delattr("replication.audit.pipeline.audit_plan.find_snapshots")
     with audit(spark, [replicas("diverged")], found=listed) as audited:
         assert audited.snapshots == tuple(listed)
         assert audited.bytes == sum(copy.bytes for snapshot in listed for copy in snapshot.copies())
@@ -170,7 +171,7 @@ def test_large_copies_are_read_in_parts(spark: SparkSession) -> None:
     expected, findings = audit_here(replicas("reconciled"))
 
     with audit(spark, [replicas("reconciled")], records=True, task_bytes=1 << 19) as audited:
-        assert any(job.ranges for task in audited.tasks for job in task)
+        assert any(job.ranges for task in audited.plan.tasks for job in task)
         assert rows_of(audited.partitions) == expected
         assert told(rows_of(audited.findings)) == told(findings)
 
@@ -181,9 +182,9 @@ def test_a_task_that_is_killed_is_tried_again(
     marker = tmp_path / "marker"
     marker.touch()
 
-    def fragile(tasks: Sequence[bytes], *, records: bool) -> Examine:
+    def fragile(tasks: Sequence[bytes], new_examiner: NewExaminer) -> Examine:
         """Return what kills its process while it examines, once: as long as the file is there."""
-        examine = examining(tasks, records=records)
+        examine = examining(tasks, new_examiner)
 
         def examine_or_die(numbers: Numbers) -> Iterator[pa.RecordBatch]:
             for rows in examine(numbers):
@@ -252,8 +253,8 @@ def test_topics_and_samples_look_at_a_part(spark: SparkSession) -> None:
         assert {row.topic for row in audited.batches.select("topic").distinct().collect()} == {"diverge", "txns"}
     with audit(spark, [replicas("diverged")], sample=0.5) as half:
         again = audit(spark, [replicas("diverged")], sample=0.5)
-        assert 0 < len(set(half.tasks[0])) < 28
-        assert half.tasks == again.tasks
+        assert 0 < len(set(half.plan.tasks[0])) < 28
+        assert half.plan.tasks == again.plan.tasks
 
 
 def test_what_cannot_be_compared_is_said_before_anything_is_read(spark: SparkSession, tmp_path: Path) -> None:

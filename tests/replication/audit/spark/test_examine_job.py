@@ -10,7 +10,7 @@ from replication.audit.snapshots.snapshot import find_snapshots
 from replication.audit.snapshots.work import Job, packed
 from replication.audit.spark import examine_job
 from replication.audit.spark.examine_job import examining
-from replication.audit.spark.tables import EXAMINED
+from replication.audit.tables import EXAMINED
 from tests.replication.audit.snapshot_roots import batches, write_root
 
 COPIES = 5
@@ -30,7 +30,7 @@ def test_batches_have_all_rows_in_order(
 ) -> None:
     monkeypatch.setattr(examine_job, "BATCH_BYTES", batch_bytes)
     numbers = iter([pa.RecordBatch.from_pydict({"id": [1, 0]})])
-    found = list(examining([packed(tuple(jobs[2:])), packed(tuple(jobs[:2]))], records=False)(numbers))
+    found = list(examining([packed(tuple(jobs[2:])), packed(tuple(jobs[:2]))], Examiner)(numbers))
     assert [batch.num_rows for batch in found] == expected
     rows = [row for batch in found for row in batch.to_pylist()]
     assert [row["copy"] for row in rows] == [Examiner().row(job)["copy"] for job in jobs]

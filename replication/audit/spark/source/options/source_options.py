@@ -15,7 +15,7 @@ from replication.audit.spark.source.corrupt_rows import ReadMode
 from replication.audit.spark.source.options.range_options import RANGES, range_conditions
 from replication.audit.spark.source.options.refused_option import refused_option
 from replication.audit.spark.source.selection import Selection
-from replication.audit.spark.tables import BATCHES, EPOCHS, RECORDS, SEGMENTS, Columns
+from replication.audit.tables import BATCHES, EPOCHS, RECORDS, SEGMENTS, Columns
 from replication.errors import UnknownOptionError
 
 OPTIONS: Final = (

@@ -17,7 +17,8 @@ from pyspark.sql.datasource import DataSourceReader, EqualTo, GreaterThanOrEqual
 
 from logstore import Log, LogFile, Record
 from replication.audit.spark.source.data_source import KafkaLogSource
-from replication.audit.spark.tables import BATCHES, RECORDS, spark_schema
+from replication.audit.spark.spark_schema import spark_schema
+from replication.audit.tables import BATCHES, RECORDS
 from replication.errors import ReplicationError, SameBrokerError
 from tests.data.replicas import damage_kinds, damaged, replicas, truth
 from tests.replication.audit.snapshot_roots import batches, write_root

@@ -18,7 +18,7 @@ from logstore.errors import CorruptBatchError
 from replication.audit.spark.source.conditions.condition import Span
 from replication.audit.spark.source.conditions.where import parse_where
 from replication.audit.spark.source.data_source import KafkaLogSource
-from replication.audit.spark.tables import RECORDS
+from replication.audit.tables import RECORDS
 from replication.errors import SnapshotChangedError
 from tests.campaign import Campaign
 from tests.data.replicas import PROJECT, damage_kinds, damaged, replicas

@@ -1,11 +1,8 @@
 """What an audit says of the one before."""
 
-from pathlib import Path
-
 import pytest
 
-from replication.audit.judgement.history import Changes, Run, keep_run, latest_run
-from replication.errors import HistoryError
+from replication.audit.judgement.run import Changes, Run
 from tests.replication.audit.report.documents import agreeing, document, finding, forked
 
 
@@ -15,15 +12,9 @@ def run(*args: object, time: float = 1_700_000_000, **more: object) -> Run:
     return Run.of(made)
 
 
-def test_there_is_nothing_to_compare_the_first_run_with(tmp_path: Path) -> None:
-    assert latest_run(tmp_path / "none") is None
-
-
-def test_the_last_run_comes_back_as_it_was_kept(tmp_path: Path) -> None:
-    runs = [run(forked(), findings=(finding(),), time=time) for time in (999.5, 1_000.25, 20_000.125)]
-    for each in runs:
-        keep_run(tmp_path / "history", each)
-        assert latest_run(tmp_path / "history") == each
+def test_a_run_comes_back_from_its_bytes() -> None:
+    kept = run(forked(), findings=(finding(),), time=999.5)
+    assert Run.from_bytes(kept.to_bytes()) == kept
 
 
 def test_the_same_again_is_nothing_new() -> None:
@@ -49,8 +40,6 @@ def test_new_and_healed_partitions_and_findings_are_told() -> None:
 @pytest.mark.parametrize(
     "text", ["", "[]", "{}", '{"version": 2}', '{"version": 1, "metrics": {}, "verdicts": {}, "findings": []}']
 )
-def test_a_file_that_is_none_of_ours_is_named(tmp_path: Path, text: str) -> None:
-    file = tmp_path / "audit-1.json"
-    file.write_text(text)
-    with pytest.raises(HistoryError, match=file.name.replace(".", r"\.")):
-        latest_run(tmp_path)
+def test_anything_else_is_no_run(text: str) -> None:
+    with pytest.raises(ValueError, match=r"run of an audit|version|Expecting"):
+        Run.from_bytes(text.encode())

@@ -1,17 +1,13 @@
-"""What earlier audits of the same cluster found: one small file a run, so that the next run can say what is new."""
+"""One audit as the next one needs to know it, and what is new in it."""
 
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from typing import Any, Final, Self
 
-from epoch.filesystem import REAL, FileSystem
 from replication.audit.judgement.verdict import Verdict
-from replication.errors import HistoryError
 
 VERSION: Final = 1
-PREFIX: Final = "audit-"
 
 Json = Mapping[str, Any]
 
@@ -39,6 +35,23 @@ class Run:
     def of_partition(self, name: str) -> str:
         """Return a partition's verdict."""
         return self.verdicts.get(name, Verdict.IDENTICAL.value)
+
+    def to_bytes(self) -> bytes:
+        """Return the run as JSON, for a file."""
+        return json.dumps({"version": VERSION, **asdict(self)}, indent=1).encode() + b"\n"
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> Self:
+        """Take a run from a file. Raises ValueError for anything else."""
+        try:
+            document = json.loads(data)
+            if document["version"] != VERSION:
+                raise ValueError(f"its version is {document['version']}, not {VERSION}")
+            run = cls(document["metrics"], document["verdicts"], tuple(document["findings"]))
+            float(run.metrics["time"])
+        except (TypeError, KeyError, OverflowError, RecursionError) as error:
+            raise ValueError(f"it is no run of an audit: {error!r}") from error
+        return run
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,36 +86,6 @@ class Changes:
     def as_json(self) -> dict[str, Any]:
         """Return the changes as `epochlog audit --json` prints them."""
         return asdict(self)
-
-
-def latest_run(directory: Path) -> Run | None:
-    """Read the last run kept in `directory`; None where there is none yet.
-
-    Raises HistoryError where the file was not written by an audit, and OSError.
-    """
-    files = sorted(directory.glob(f"{PREFIX}*.json"), key=lambda path: (len(path.name), path.name))
-    return _parse(files[-1]) if files else None
-
-
-def keep_run(directory: Path, run: Run, *, filesystem: FileSystem = REAL) -> Path:
-    """Add a run to `directory`, atomically; the directory is made where it is missing. Returns the file."""
-    directory.mkdir(parents=True, exist_ok=True)
-    path = directory / f"{PREFIX}{int(run.metrics['time'] * 1000)}.json"
-    document = {"version": VERSION, **asdict(run)}
-    filesystem.write_atomically(path, json.dumps(document, indent=1).encode() + b"\n")
-    return path
-
-
-def _parse(path: Path) -> Run:
-    try:
-        document = json.loads(path.read_bytes())
-        if document["version"] != VERSION:
-            raise HistoryError(path, f"its version is {document['version']}, not {VERSION}")
-        run = Run(document["metrics"], document["verdicts"], tuple(document["findings"]))
-        float(run.metrics["time"])
-    except (ValueError, TypeError, KeyError, OverflowError, RecursionError) as error:
-        raise HistoryError(path, f"it is no run of an audit: {error!r}") from error
-    return run
 
 
 def _line(finding: Json) -> str:

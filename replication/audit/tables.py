@@ -1,22 +1,8 @@
-"""The columns of the audit's tables, as Spark and Arrow have them."""
+"""The columns of the audit's tables and of logs as tables, as Arrow has them."""
 
 from typing import Final
 
 import pyarrow as pa
-from pyspark.sql.types import (
-    ArrayType,
-    BinaryType,
-    BooleanType,
-    ByteType,
-    DataType,
-    IntegerType,
-    LongType,
-    ShortType,
-    StringType,
-    StructField,
-    StructType,
-    TimestampType,
-)
 
 Columns = dict[str, pa.DataType]
 
@@ -24,16 +10,6 @@ _BYTE, _SHORT, _INT, _LONG = pa.int8(), pa.int16(), pa.int32(), pa.int64()
 _TEXT, _BYTES, _FLAG = pa.string(), pa.binary(), pa.bool_()
 TIMESTAMP: Final = pa.timestamp("us", tz="UTC")
 """Spark's TIMESTAMP."""
-_SPARK_TYPES: Final[dict[pa.DataType, type[DataType]]] = {
-    _BYTE: ByteType,
-    _SHORT: ShortType,
-    _INT: IntegerType,
-    _LONG: LongType,
-    _TEXT: StringType,
-    _BYTES: BinaryType,
-    _FLAG: BooleanType,
-    TIMESTAMP: TimestampType,
-}
 _TEXTS: Final = pa.list_(_TEXT)
 _COPY: Final = {"replica": _TEXT, "topic": _TEXT, "partition": _INT}
 
@@ -105,6 +81,8 @@ SEGMENTS: Final[Columns] = {
     "max_timestamp": _LONG,
     "corrupt_batches": _LONG,
 }
+AUDITED_SEGMENTS: Final[Columns] = {**SEGMENTS, "read_at": TIMESTAMP}
+"""`read_at` is when a segment's bytes were read: before the audit, where they were kept and it is unchanged since."""
 EPOCHS: Final[Columns] = {
     **_COPY,
     "epoch": _INT,
@@ -209,23 +187,12 @@ EXAMINED: Final[Columns] = {
     "is_part": _FLAG,
     "summary": _BYTES,
     "digests": _BYTES,
-    "corrupt": _BYTES,
+    "piece": _BYTES,
     "findings": _rows_of(FINDINGS),
-    "segments": _rows_of(SEGMENTS),
+    "segments": _rows_of(AUDITED_SEGMENTS),
     "epochs": _rows_of(EPOCHS),
+    "bytes_read": _LONG,
+    "oldest_read": _LONG,
 }
 """One row a copy, or a part of one, or a root (without a topic); no digests where it could not be read."""
 JUDGED: Final[Columns] = {**PARTITIONS, "findings": _rows_of(FINDINGS)}
-
-
-def spark_schema(columns: Columns) -> StructType:
-    """Give a table's columns as Spark has them."""
-    return StructType([StructField(name, _spark_type(kind)) for name, kind in columns.items()])
-
-
-def _spark_type(kind: pa.DataType) -> DataType:
-    if pa.types.is_list(kind):
-        return ArrayType(_spark_type(kind.value_type))
-    if pa.types.is_struct(kind):
-        return spark_schema({field.name: field.type for field in kind})
-    return _SPARK_TYPES[kind]()

@@ -1,0 +1,182 @@
+"""What an audit does, before any of it is done: which copies are examined in which tasks, and which are missing."""
+
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from functools import partial
+from pathlib import Path
+from typing import Final
+from uuid import uuid4
+from zlib import crc32
+
+from logstore.topic_partition import TopicPartition
+from logstore.verify.finding import Reporter
+from replication.audit.examination.copy_examiner import Examiner
+from replication.audit.examination.header_cache import UNREADABLE_HISTORY, HeaderCache
+from replication.audit.judgement.run import Changes, Run
+from replication.audit.pipeline.audit_options import AuditOptions
+from replication.audit.pipeline.history import History
+from replication.audit.pipeline.partition_rows import Missing
+from replication.audit.replica_finding import ReplicaFinding
+from replication.audit.snapshots.arguments import ensure_few_tasks, snapshots_in
+from replication.audit.snapshots.missing_copies import UNNAMED, Expectations, missing_copies, nowhere_findings
+from replication.audit.snapshots.snapshot import Snapshot, assigned_in, find_snapshots, local_directories
+from replication.audit.snapshots.work import Copy, Job, Task, plan_work, target_bytes
+from replication.errors import HistoryError, MissingBrokersError, NotAllowedError, NothingChosenError
+
+_MICROSECONDS: Final = 1_000_000
+NewExaminer = Callable[[], Examiner]
+
+
+@dataclass(frozen=True, slots=True)
+class AuditPlan:
+    """One run of an audit. Planning lists the snapshots, and reads no log."""
+
+    options: AuditOptions
+    named: tuple[str | Path, ...]
+    """The snapshots as the caller named them."""
+    snapshots: tuple[Snapshot, ...]
+    copies: tuple[Copy, ...]
+    """Those that are examined."""
+    tasks: tuple[Task, ...]
+    missing: Missing
+    findings: tuple[ReplicaFinding, ...]
+    """About partitions of which there is no copy, and a history that cannot be used."""
+    begun: float
+    """When the planning began, in seconds since 1970 UTC."""
+    run_id: str
+    """Names this run: 32 hexadecimal digits."""
+    history: History | None
+    run_before: Run | None
+    """The last one in the history."""
+
+    @property
+    def bytes(self) -> int:
+        """Bytes of log in all copies that are examined."""
+        return sum(copy.bytes for copy in self.copies)
+
+    @property
+    def partitions(self) -> set[TopicPartition]:
+        """The partitions that are judged."""
+        return {copy.topic_partition for copy in self.copies}
+
+    @property
+    def begun_microseconds(self) -> int:
+        """When the planning began, as a TIMESTAMP."""
+        return round(self.begun * _MICROSECONDS)
+
+    def changes(self, run: Run) -> Changes | None:
+        """Compare this run, once it is done, with the one before; None where there is none."""
+        return Changes.between(self.run_before, run) if self.run_before else None
+
+    @property
+    def new_examiner(self) -> NewExaminer:
+        """What makes the examiner of a task, wherever that runs."""
+        records, read_at = self.options.records, self.begun_microseconds
+        if self.history is None:
+            return partial(Examiner, records=records, read_at=read_at)
+        cache = HeaderCache(self.history.headers, read_at, records=records, full=self.options.full)
+        return partial(Examiner, records=records, read_at=read_at, cache=cache)
+
+    def __str__(self) -> str:
+        names = ", ".join(snapshot.name for snapshot in self.snapshots)
+        return f"{names}: {len(self.copies):,} copies, {self.bytes:,} bytes of log"
+
+
+def plan_audit(
+    snapshots: Sequence[str | Path], options: AuditOptions, found: Sequence[Snapshot] | None = None
+) -> AuditPlan:
+    """List the snapshots, choose what is examined, and divide it into tasks.
+
+    `found` is what `find_snapshots` has returned for the same snapshots, where that was asked already. Raises as
+    `find_snapshots` does, MissingBrokersError, NothingChosenError, WrongTypeError, NotAllowedError.
+    """
+    begun = time.time()
+    named, options = snapshots_in(snapshots), options.checked()
+    found = find_snapshots(named) if found is None else found
+    _ensure_expected(found, options.expected_brokers)
+    copies = chosen_copies(found, options)
+    total = sum(copy.bytes for copy in copies)
+    ensure_few_tasks(options.task_bytes, total)
+    held = {snapshot.name: _wanted(snapshot.held, options) for snapshot in found}
+    expected = Expectations(
+        {each: names for each, names in assigned_in(found).items() if _is_wanted(each, options)},
+        {snapshot.name: _wanted(snapshot.listed, options) for snapshot in found},
+        options.replication_factor,
+    )
+    history = None if options.history is None else History.at(options.history)
+    _ensure_usable(history, local_directories(named, found))
+    run_before, unusable = _run_before(history)
+    return AuditPlan(
+        options=options,
+        named=tuple(named),
+        snapshots=tuple(found),
+        copies=tuple(copies),
+        tasks=tuple(plan_work(_jobs(found, copies), options.task_bytes or target_bytes(total))),
+        missing=missing_copies(held, expected),
+        findings=(*nowhere_findings(held, expected), *unusable),
+        begun=begun,
+        run_id=uuid4().hex,
+        history=history,
+        run_before=run_before,
+    )
+
+
+def chosen_copies(snapshots: Sequence[Snapshot], options: AuditOptions) -> list[Copy]:
+    """List the copies to be examined. Raises NothingChosenError."""
+    copies = [copy for snapshot in snapshots for copy in snapshot.copies()]
+    wanted = _wanted([copy.topic_partition for copy in copies], options)
+    if not wanted:
+        topics = {copy.topic_partition.topic for copy in copies}
+        raise NothingChosenError(options.topics, topics, sample=options.sample)
+    return [copy for copy in copies if copy.topic_partition in wanted]
+
+
+def _ensure_usable(history: History | None, copies: Iterable[Path]) -> None:
+    """Raise NotAllowedError where the history is no directory, or would be written into what is audited."""
+    if history is None or not history.place.is_local:
+        return
+    place = history.place.path.resolve()
+    if place.exists() and not place.is_dir():
+        raise NotAllowedError("history", history.place.shown, "a directory, which need not exist yet")
+    for copy in copies:
+        if place.is_relative_to(copy.resolve()):
+            allowed = f"a directory outside of {copy}, which is only read"
+            raise NotAllowedError("history", history.place.shown, allowed)
+
+
+def _run_before(history: History | None) -> tuple[Run | None, tuple[ReplicaFinding, ...]]:
+    """Read the last run of a history; where that cannot be, nothing is said to be new."""
+    try:
+        return (history.latest_run() if history else None), ()
+    except HistoryError as error:
+        message = f"what is new since the last audit is not known: {error}"
+        return None, (ReplicaFinding(UNNAMED, Reporter(None).warning(UNREADABLE_HISTORY, message, file=None)),)
+
+
+def _jobs(snapshots: Sequence[Snapshot], copies: Sequence[Copy]) -> Iterator[Job]:
+    for snapshot in snapshots:
+        for root in snapshot.roots:
+            yield Job(snapshot.name, root.storage.uri)
+    for copy in copies:
+        yield Job(copy.replica, copy.root, copy)
+
+
+def _wanted(partitions: Iterable[TopicPartition], options: AuditOptions) -> set[TopicPartition]:
+    return {partition for partition in partitions if _is_wanted(partition, options)}
+
+
+def _is_wanted(partition: TopicPartition, options: AuditOptions) -> bool:
+    """Choose by topics, and a share by names' checksums, so that each run and each broker has the same."""
+    is_of_topics = not options.topics or any(fnmatchcase(partition.topic, pattern) for pattern in options.topics)
+    return is_of_topics and crc32(str(partition).encode()) < options.sample * 2**32
+
+
+def _ensure_expected(found: Sequence[Snapshot], brokers: Sequence[str | int]) -> None:
+    """Raise MissingBrokersError where a broker is not among the snapshots, by their names or their node.id."""
+    there = {snapshot.name for snapshot in found}
+    there |= {str(root.node_id) for snapshot in found for root in snapshot.roots if root.node_id is not None}
+    lacking = [str(broker) for broker in brokers if str(broker) not in there]
+    if lacking:
+        raise MissingBrokersError(lacking, [snapshot.name for snapshot in found])

@@ -1,0 +1,56 @@
+"""Rows of examined copies become the verdict of their partition; rows of a copy's parts become the copy's."""
+
+from collections.abc import Mapping, Sequence
+
+from logstore.topic_partition import TopicPartition
+from replication.audit.comparison.examined_copy import ExaminedCopy, OpenLogs
+from replication.audit.copy_summary import CopySummary
+from replication.audit.examination.copy_examiner import Examiner, Row, copy_of, piece_of
+from replication.audit.examination.range_digests import RangeDigests
+from replication.audit.judgement.judgement import judge
+from replication.audit.judgement.verdict import PartitionVerdict, Verdict
+from replication.audit.replica_finding import ReplicaFinding
+from replication.audit.snapshots.changes import changed_since
+from replication.audit.snapshots.storage import Storage
+from replication.audit.snapshots.work import Copy
+
+Missing = Mapping[TopicPartition, tuple[str, ...]]
+"""The replicas that lack a copy, as `missing_copies` tells."""
+
+
+def judge_rows(rows: Sequence[Row], missing: Missing) -> Row:
+    """Judge one partition; a copy that could not be read, or that changed meanwhile, makes it `unknown`."""
+    partition = TopicPartition(rows[0]["topic"], rows[0]["partition"])
+    unread = [row["replica"] for row in rows if row["summary"] is None]
+    read = [row for row in rows if row["summary"] is not None]
+    lacking = missing.get(partition, ())
+    if not read:
+        verdict = PartitionVerdict(
+            *partition, (Verdict.UNKNOWN,), (), None, (), (), tuple(lacking), tuple(sorted(unread)), (), ()
+        )
+        return {**verdict.as_json(), "findings": []}
+    copies = [examined_copy(row) for row in read]
+    verdict = judge(copies, missing=lacking, unread=unread)
+    changed: list[ReplicaFinding] = []
+    if any(comparison.batches_read for comparison in verdict.comparisons):
+        for row, copy in zip(read, copies, strict=True):
+            changed += changed_since(copy_of(row), copy.summary.segments)
+    if changed:
+        verdict = judge(copies, missing=lacking, unread=[*unread, *(finding.replica for finding in changed)])
+    findings = [*verdict.findings, *changed]
+    return {**verdict.as_json(), "findings": [finding.as_json() for finding in findings]}
+
+
+def finish_rows(rows: Sequence[Row], examiner: Examiner) -> Row:
+    """Finish one copy, the findings about whose parts are in the parts' rows."""
+    return examiner.finish(copy_of(rows[0]), [piece_of(row) for row in rows])
+
+
+def examined_copy(row: Row) -> ExaminedCopy:
+    """Take back from a row what was found in a copy, and how its files are opened."""
+    summary, digests = CopySummary.from_bytes(row["summary"]), RangeDigests.from_bytes(row["digests"])
+    return ExaminedCopy(summary, digests, _logs_of(copy_of(row)))
+
+
+def _logs_of(copy: Copy) -> OpenLogs:
+    return lambda names: Storage(copy.root).local_copy(copy.directory, only=names)
