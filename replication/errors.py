@@ -133,6 +133,18 @@ class NoHistoryError(ReplicationError, ValueError):
         super().__init__("this audit has no history to be kept in: name a directory with history=")
 
 
+class WorkerDiedError(ReplicationError, RuntimeError):
+    """A process that works for this one has ended in the middle of its work, each time that it was tried."""
+
+    def __init__(self, status: int, attempts: int) -> None:
+        self.status = status
+        how = f"was killed by signal {-status}" if status < 0 else f"ended with status {status}"
+        super().__init__(
+            f"a worker process {how}, the last of {attempts} that tried the same work; if memory was short, use fewer "
+            "workers or smaller tasks"
+        )
+
+
 class UnreadableLocationError(ReplicationError, OSError):
     """A snapshot's location cannot be listed: it does not exist, or access to it is refused."""
 

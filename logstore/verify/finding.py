@@ -54,7 +54,7 @@ class Finding:
     def as_json(self) -> dict[str, Any]:
         """Return the finding as `verify --json` prints it; file names that are not valid text are escaped."""
         values = ((name, getattr(self, name)) for name in _FIELDS)
-        return {name: shown(value) if isinstance(value, str) else value for name, value in values}
+        return {name: shown(str(value)) if isinstance(value, str) else value for name, value in values}
 
 
 _FIELDS: Final = tuple(field.name for field in fields(Finding))

@@ -14,6 +14,8 @@ _NAMES_BY_MODULE = {
     "spark.audit_result": ("Audit",),
     "spark.auditing": ("audit",),
     "judgement.judgement": ("judge",),
+    "local.auditing": ("audit_locally",),
+    "local.local_audit": ("LocalAudit",),
     "local_judging": ("JudgedPartition", "judge_replicas"),
     "judgement.recommendation": ("Candidate", "Recommendation"),
     "spark.sessions.session": ("prepare_session", "start_session"),

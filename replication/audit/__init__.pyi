@@ -5,6 +5,8 @@ from replication.audit.judgement.recommendation import Recommendation as Recomme
 from replication.audit.judgement.verdict import PairVerdict as PairVerdict
 from replication.audit.judgement.verdict import PartitionVerdict as PartitionVerdict
 from replication.audit.judgement.verdict import Verdict as Verdict
+from replication.audit.local.auditing import audit_locally as audit_locally
+from replication.audit.local.local_audit import LocalAudit as LocalAudit
 from replication.audit.local_judging import JudgedPartition as JudgedPartition
 from replication.audit.local_judging import judge_replicas as judge_replicas
 from replication.audit.pipeline.audit_outcome import AuditOutcome as AuditOutcome

@@ -195,4 +195,6 @@ EXAMINED: Final[Columns] = {
     "oldest_read": _LONG,
 }
 """One row a copy, or a part of one, or a root (without a topic); no digests where it could not be read."""
+RUN: Final[Columns] = {"run_id": _TEXT, "run_at": TIMESTAMP}
+"""Which audit a row is of: the last two columns of each table."""
 JUDGED: Final[Columns] = {**PARTITIONS, "findings": _rows_of(FINDINGS)}

@@ -2,7 +2,6 @@
 
 import logging
 import signal
-import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -11,9 +10,9 @@ from typing import Annotated, Any, NoReturn
 
 import typer
 
+from replication.cli.audit_engines import AuditRun, Engine
 from replication.cli.audit_files import AuditFiles
 from replication.cli.comparison import ReplicationFactorOption
-from replication.cli.failure import CommandError, MissingPackageError
 from replication.cli.output import (
     EXIT_CLEAN,
     EXIT_CRITICAL,
@@ -24,7 +23,6 @@ from replication.cli.output import (
     complain,
     print_json,
     print_table,
-    progress_bar,
     shown,
 )
 
@@ -55,9 +53,16 @@ def audit(
         float, typer.Option("--sample", metavar="SHARE", help="Only this share of the partitions, such as 0.1.")
     ] = 1.0,
     replication_factor: ReplicationFactorOption = None,
+    engine: Annotated[
+        Engine,
+        typer.Option("--engine", help="local: processes of this machine; auto: Spark for a cluster or remote files."),
+    ] = Engine.AUTO,
+    workers: Annotated[
+        int | None,
+        typer.Option("--workers", metavar="N", min=0, help="Processes beside this one; by default one a processor."),
+    ] = None,
     master: Annotated[
-        str | None,
-        typer.Option("--master", metavar="URL", help="Spark's master; by default Spark runs in this process."),
+        str | None, typer.Option("--master", metavar="URL", help="Spark's master; with Spark, this machine by default.")
     ] = None,
     output: Annotated[
         Path | None,
@@ -91,20 +96,21 @@ def audit(
     """  # noqa: D205  typer takes the first paragraph whole
     if not 0 < sample <= 1:
         raise typer.BadParameter(f"{sample} is not a share above 0 and up to 1", param_hint="--sample")
-    files = AuditFiles(report, output, None if history is None or "://" in history else Path(history))
     if full and history is None:
         raise typer.BadParameter("without --history all is read anyway", param_hint="--full")
+    files = AuditFiles(report, output, history)
+    run = AuditRun(snapshots, engine, master, workers, files)
     files.ensure_writable()
+    options = {
+        "topics": [name.strip() for name in topics.split(",") if name.strip()],
+        "sample": sample,
+        "replication_factor": replication_factor,
+        "records": records,
+        "history": history,
+        "full": full,
+    }
     with _interruptible():
-        options = {
-            "topics": [name.strip() for name in topics.split(",") if name.strip()],
-            "sample": sample,
-            "replication_factor": replication_factor,
-            "records": records,
-            "history": history,
-            "full": full,
-        }
-        document = _audited(snapshots, options, master, files, json=json)
+        document = run.document(options, json=json)
     files.write_report(document)
     if json:
         print_json({**document, "errors": files.failures})
@@ -115,40 +121,6 @@ def audit(
     status = _exit_status(document, written=not files.failures)
     if status != EXIT_CLEAN:
         raise typer.Exit(status)
-
-
-def _audited(
-    snapshots: Sequence[str], options: Mapping[str, Any], master: str | None, files: AuditFiles, *, json: bool
-) -> dict[str, Any]:
-    """Start Spark and let it do the audit."""
-    try:
-        from replication.audit import find_snapshots
-        from replication.audit.pipeline.audit_options import AuditOptions
-        from replication.audit.pipeline.audit_plan import plan_audit
-        from replication.audit.snapshots.snapshot import local_directories
-        from replication.audit.spark.auditing import carry_out
-        from replication.audit.spark.sessions.session import session_for_a_while
-        from replication.audit.spark.sessions.spark_failure import SPARK_ERRORS, cause_of
-        from replication.audit.spark.sessions.task_progress import watched
-    except ModuleNotFoundError as error:
-        raise MissingPackageError("the audit needs", error, "spark") from error
-    found = find_snapshots(snapshots)
-    files.ensure_apart_from(local_directories(snapshots, found))
-    plan = plan_audit(snapshots, AuditOptions(**options), found)  # its errors come before Spark takes seconds to start
-    try:
-        with session_for_a_while(master) as spark, carry_out(spark, plan) as audited:
-            wanted = not (json and sys.stdout.isatty())
-            with (
-                progress_bar("auditing", plan.bytes, wanted=wanted) as advance,
-                watched(spark, len(plan.tasks), plan.bytes, advance),
-            ):
-                document = audited.document
-            files.write_tables(audited, document)
-            if options["history"] is not None:
-                files.write_history(audited, options["history"])
-    except SPARK_ERRORS as error:
-        raise CommandError(f"the Spark job failed: {cause_of(error)}") from error
-    return document
 
 
 @contextmanager

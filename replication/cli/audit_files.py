@@ -13,7 +13,7 @@ from replication.cli.failure import error_as_json
 from replication.cli.output import told
 
 if TYPE_CHECKING:
-    from replication.audit import Audit, AuditOutcome
+    from replication.audit import Audit, AuditOutcome, LocalAudit
 
 
 @dataclass
@@ -22,8 +22,8 @@ class AuditFiles:
 
     report: Path | None
     output: Path | None
-    history: Path | None
-    """Where it is a directory of this machine."""
+    history: str | None
+    """A path, or a URI."""
     failures: list[dict[str, Any]] = field(default_factory=list)
     """As `--json` prints them."""
 
@@ -37,12 +37,12 @@ class AuditFiles:
             _ensure_file_writable(self.report, "--report")
         if self.output is not None:
             _ensure_directory_writable(self.output, "--output")
-        if self.history is not None:
-            _ensure_directory_writable(self.history, "--history")
+        if self._local_history is not None:
+            _ensure_directory_writable(self._local_history, "--history")
 
     def ensure_apart_from(self, copies: Iterable[Path]) -> None:
         """Refuse to write into what is audited. Raises BadParameter."""
-        requested = (("--report", self.report), ("--output", self.output), ("--history", self.history))
+        requested = (("--report", self.report), ("--output", self.output), ("--history", self._local_history))
         for copy in copies:
             for option, place in requested:
                 if place is not None and place.resolve().is_relative_to(copy.resolve()):
@@ -50,20 +50,30 @@ class AuditFiles:
                         f"{place} lies in {copy}, which is only read; name a place outside of it", param_hint=option
                     )
 
-    def write_tables(self, audited: "Audit", document: Mapping[str, Any]) -> None:
-        """Write the tables of the audit, and the document's findings."""
+    def write_tables(self, audited: "Audit") -> None:
+        """Write the tables of an audit with Spark."""
         if self.output is None:
             return
         from replication.audit.spark.sessions.spark_failure import SPARK_ERRORS
         from replication.audit.spark.written_tables import write_tables
 
         with self._noted("--output", self.output, OSError, *SPARK_ERRORS):
-            write_tables(audited, document, self.output)
+            write_tables(audited, self.output)
 
-    def write_history(self, audited: "AuditOutcome", history: str) -> None:
+    def write_local_tables(self, audited: "LocalAudit") -> None:
+        """Write the tables of an audit without Spark."""
+        if self.output is None:
+            return
+        from replication.audit.local.written_tables import write_tables
+
+        with self._noted("--output", self.output, OSError):
+            write_tables(audited, self.output)
+
+    def write_history(self, audited: "AuditOutcome") -> None:
         """Keep the run for the next one."""
-        with self._noted("--history", history, OSError):
-            audited.keep()
+        if self.history is not None:
+            with self._noted("--history", self.history, OSError):
+                audited.keep()
 
     def write_report(self, document: Mapping[str, Any]) -> None:
         """Write the page."""
@@ -73,6 +83,10 @@ class AuditFiles:
 
         with self._noted("--report", self.report, OSError):
             self.report.write_text(render(document), encoding="utf-8")
+
+    @property
+    def _local_history(self) -> Path | None:
+        return None if self.history is None or "://" in self.history else Path(self.history)
 
     @contextmanager
     def _noted(self, option: str, place: Path | str, *kinds: type[Exception]) -> Iterator[None]:

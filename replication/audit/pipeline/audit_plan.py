@@ -85,11 +85,15 @@ class AuditPlan:
 
 
 def plan_audit(
-    snapshots: Sequence[str | Path], options: AuditOptions, found: Sequence[Snapshot] | None = None
+    snapshots: Sequence[str | Path],
+    options: AuditOptions,
+    found: Sequence[Snapshot] | None = None,
+    target: Callable[[int], int] = target_bytes,
 ) -> AuditPlan:
     """List the snapshots, choose what is examined, and divide it into tasks.
 
-    `found` is what `find_snapshots` has returned for the same snapshots, where that was asked already. Raises as
+    `found` is what `find_snapshots` has returned for the same snapshots, where that was asked already. `target` chooses
+    how many bytes a task reads, of so many in all, where the options do not. Raises as
     `find_snapshots` does, MissingBrokersError, NothingChosenError, WrongTypeError, NotAllowedError.
     """
     begun = time.time()
@@ -113,7 +117,7 @@ def plan_audit(
         named=tuple(named),
         snapshots=tuple(found),
         copies=tuple(copies),
-        tasks=tuple(plan_work(_jobs(found, copies), options.task_bytes or target_bytes(total))),
+        tasks=tuple(plan_work(_jobs(found, copies), options.task_bytes or target(total))),
         missing=missing_copies(held, expected),
         findings=(*nowhere_findings(held, expected), *unusable),
         begun=begun,

@@ -81,6 +81,16 @@ def task_bytes_in(argument: int | None) -> int | None:
     return argument
 
 
+def workers_in(argument: int | None) -> int | None:
+    """Take a number of processes, or None. Raises WrongTypeError, NotAllowedError."""
+    allowed = "None, or a whole number from 0 on"
+    if argument is not None and (isinstance(argument, bool) or not isinstance(argument, int)):
+        raise WrongTypeError("workers", argument, allowed)
+    if argument is not None and argument < 0:
+        raise NotAllowedError("workers", argument, allowed)
+    return argument
+
+
 def master_in(argument: str | None) -> str | None:
     """Take where Spark is to run, or None. Raises NotAllowedError: Java would say it in a long trace of its own.
 

@@ -71,11 +71,16 @@ class Job:
     ranges: tuple[ByteRange, ...] = ()
 
     @property
+    def bytes(self) -> int:
+        """Bytes of log to read."""
+        if self.ranges:
+            return sum(part.end - part.start for part in self.ranges)
+        return self.copy.bytes if self.copy else 0
+
+    @property
     def cost(self) -> int:
         """Bytes to read, and what comes on top."""
-        if self.ranges:
-            return sum(part.end - part.start for part in self.ranges) + COPY_COST
-        return (self.copy.bytes if self.copy else 0) + COPY_COST
+        return self.bytes + COPY_COST
 
     def to_json(self) -> list[Any]:
         """Return the job for another process."""

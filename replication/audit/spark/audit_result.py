@@ -113,7 +113,7 @@ class Audit(AuditOutcome):
         """See `AuditOutcome`. No batches are collected."""
         partitions = [row.asDict(recursive=True) for row in self._partitions.collect()]
         findings = [row.asDict() for row in self._findings.collect()]
-        lost = stranded(self.spark, self.plan.named, partitions)
+        lost = stranded(self.examined, partitions)
         return describe(self.plan, partitions, findings, lost, self._bytes_read())
 
     def _bytes_read(self) -> BytesRead:

@@ -43,10 +43,11 @@ def forked(tmp_path: Path) -> Path:
     return copies
 
 
-def test_a_forked_cluster_is_told_in_every_form(forked: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("engine", ["local", "spark"])
+def test_a_forked_cluster_is_told_in_every_form(forked: Path, tmp_path: Path, engine: str) -> None:
     roots = [forked / f"broker-{number}" for number in (1, 2, 3)]
     report, output, history = tmp_path / "page.html", tmp_path / "tables", tmp_path / "history"
-    options = ("--json", "--records", "--report", report, "--output", output, "--history", history)
+    options = ("--json", "--records", "--report", report, "--output", output, "--history", history, "--engine", engine)
     outcome = epochlog("audit", *roots, *options)
     assert outcome.status == 3, outcome.err
     told = json.loads(outcome.out)
@@ -74,7 +75,7 @@ def test_a_forked_cluster_is_told_in_every_form(forked: Path, tmp_path: Path) ->
     assert told["history"] is None
     validate("demo", {name: told[name] for name in told.keys() - {"schema_version", "errors"}}, part="audit")
     assert report.read_text().count('<svg class="lineage"') == 2
-    for table in TABLES:
+    for table in TABLES[: len(TABLES) - (engine == "local")]:
         assert pq.read_table(output / "parquet" / table).num_rows == len(lines(output / "json" / table))
     for table in ("partitions", "findings"):
         assert sorted(map(in_order, map(json.loads, lines(output / "json" / table)))) == sorted(
@@ -89,6 +90,11 @@ def in_order(row: dict[str, Any]) -> str:
 
 def lines(table: Path) -> list[str]:
     return [line for part in sorted(table.glob("part-*.json")) for line in part.read_text().splitlines()]
+
+
+def let_no_audit_start(monkeypatch: pytest.MonkeyPatch) -> None:
+    for start in ("spark.sessions.session.session_for_a_while", "local.auditing.carry_out"):
+        monkeypatch.setattr(f"replication.audit.{start}", lambda *_, **__: pytest.fail("an audit was started"))
 
 
 def test_a_healed_cluster_is_sound_and_the_next_run_tells_what_is_new(tmp_path: Path) -> None:
@@ -120,7 +126,7 @@ def test_a_history_that_cannot_be_read_is_reported_and_the_next_run_has_another(
     assert second.document["history"]["new"] == []
 
 
-def test_what_cannot_be_audited_is_one_line_before_spark_starts(
+def test_what_cannot_be_audited_is_one_line_before_anything_is_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     here = replicas("diverged")
@@ -129,9 +135,7 @@ def test_what_cannot_be_audited_is_one_line_before_spark_starts(
     alone = shutil.copytree(here / "broker-1/codecs-0", tmp_path / "alone/only-0").parent
     page = tmp_path / "page.html"
     page.touch()
-    monkeypatch.setattr(
-        "replication.audit.spark.sessions.session.session_for_a_while", lambda _: pytest.fail("Spark was started")
-    )
+    let_no_audit_start(monkeypatch)
     for arguments, words in (
         ((here / "broker-1", tmp_path / "nowhere"), "nowhere"),
         ((here / "broker-1", tmp_path), "log"),
@@ -150,6 +154,10 @@ def test_what_cannot_be_audited_is_one_line_before_spark_starts(
         ((here / "broker-1", here / "broker-2", "--report", tmp_path), "is a directory"),
         ((here / "broker-1", here / "broker-2", "--history", page), f"{page} is not a directory"),
         ((here / "broker-1", here / "broker-2", "--full"), "without --history all is read anyway"),
+        ((here / "broker-1", here / "broker-2", "--engine", "local", "--master", "yarn"), "it is Spark's"),
+        ((here / "broker-1", here / "broker-2", "--engine", "spark", "--workers", "2"), "Spark has its own"),
+        ((here / "broker-1", here / "broker-2", "--engine", "flink"), "'flink' is not one of"),
+        ((here / "broker-1", here / "broker-2", "--workers", "-1"), "-1 is not in the range"),
     ):
         outcome = epochlog("audit", *arguments)
         assert (outcome.status, outcome.out) == (2, ""), arguments
@@ -163,9 +171,7 @@ def test_what_cannot_be_audited_is_one_line_before_spark_starts(
 def test_nothing_is_written_into_what_is_audited(
     option: str, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(
-        "replication.audit.spark.sessions.session.session_for_a_while", lambda _: pytest.fail("Spark was started")
-    )
+    let_no_audit_start(monkeypatch)
     one, two = (shutil.copytree(replicas("diverged") / each, tmp_path / each) for each in ("broker-1", "broker-2"))
     (tmp_path / "link").symlink_to(two)
     monkeypatch.chdir(tmp_path)
@@ -181,11 +187,14 @@ def test_nothing_is_written_into_what_is_audited(
         assert (outcome.status, outcome.out) == (2, "")
         assert f"{option}: {place} lies in {copy}, which is only read" in outcome.err
     assert sorted(tmp_path.rglob("*")) == before
-    with pytest.raises(pytest.fail.Exception, match="Spark was started"):
+    with pytest.raises(pytest.fail.Exception, match="an audit was started"):
         epochlog("audit", one / "codecs-0", two / "codecs-0", option, one / f"apart-{name.partition('/')[0]}")
 
 
-def test_what_cannot_be_written_in_the_end_leaves_the_result(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("engine", "module"), [("local", "local.local_audit"), ("spark", "spark.audit_result")])
+def test_what_cannot_be_written_in_the_end_leaves_the_result(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, engine: str, module: str
+) -> None:
     output, history = tmp_path / "tables", tmp_path / "history"
 
     def described_late(*arguments: Any, **options: Any) -> dict[str, Any]:
@@ -195,10 +204,10 @@ def test_what_cannot_be_written_in_the_end_leaves_the_result(tmp_path: Path, mon
     def full(*_: object) -> NoReturn:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    monkeypatch.setattr("replication.audit.spark.audit_result.describe", described_late)
+    monkeypatch.setattr(f"replication.audit.{module}.describe", described_late)
     monkeypatch.setattr("replication.audit.pipeline.history.History.keep", full)
-    options = ("--topics", "orders", "--report", "/dev/full", "--output", output, "--history", history)
-    outcome = epochlog("audit", replicas("diverged"), "--json", *options)
+    options = ("--engine", engine, "--topics", "orders", "--report", "/dev/full", "--output", output)
+    outcome = epochlog("audit", replicas("diverged"), "--json", "--history", history, *options)
     assert outcome.status == 2
     assert {each["verdict"] for each in outcome.document["partitions"]} == {"retention"}
     tables, kept, page = outcome.err.splitlines()
@@ -216,7 +225,7 @@ def test_an_interrupted_audit_ends_without_a_word(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr("replication.audit.spark.sessions.session.session_for_a_while", interrupted)
     before = signal.getsignal(signal.SIGINT)
     try:
-        outcome = epochlog("audit", replicas("diverged"))
+        outcome = epochlog("audit", replicas("diverged"), "--engine", "spark")
         assert not logging.getLogger("py4j").isEnabledFor(logging.CRITICAL)
     finally:
         logging.disable(logging.NOTSET)
@@ -231,7 +240,7 @@ def test_an_interrupt_while_java_starts_leaves_nothing_behind(tmp_path: Path) ->
     (tmp_path / "release").symlink_to(java / "release")
     (tmp_path / "bin/java").write_text(f'#!/bin/sh\ntouch {started}\nexec {java}/bin/java "$@"\n')
     (tmp_path / "bin/java").chmod(0o755)
-    command = [sys.executable, "-m", "replication.cli", "audit", str(replicas("diverged"))]
+    command = [sys.executable, "-m", "replication.cli", "audit", str(replicas("diverged")), "--engine", "spark"]
     environment = {**os.environ, "JAVA_HOME": str(tmp_path)}
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment) as audit:
         while not started.exists() and audit.poll() is None:

@@ -1,24 +1,23 @@
-"""`epochlog demo`: the story of the shipped brokers, which ends in the audit where there is a Spark to run it."""
+"""`epochlog demo`: the story of the shipped brokers, which ends in the audit, and in one with Spark where that runs."""
 
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from replication.audit.spark.sessions import session
+from replication.cli import demo
 from replication.errors import JavaMissingError
 from tests.conftest import require_java_for_spark
-from tests.replication.cli.command import epochlog
+from tests.replication.cli.command import Outcome, epochlog
 
 
 def no_java() -> Path:
     raise JavaMissingError({Path("/opt/java"): "version 11"})
 
 
-def test_the_story_ends_in_the_audit(tmp_path: Path) -> None:
-    require_java_for_spark()
-    page = tmp_path / "page.html"
-    outcome = epochlog("demo", "--report", page)
+def ensure_audited(outcome: Outcome, page: Path) -> None:
     assert outcome.status == 0, outcome.err
     assert "Yes, byte for byte." in outcome.out
     assert "25 copies of 9 partitions" in outcome.out
@@ -29,35 +28,51 @@ def test_the_story_ends_in_the_audit(tmp_path: Path) -> None:
     assert page.read_text().count('<svg class="lineage"') == 2
 
 
-def test_without_java_the_story_is_told_and_it_says_how_to_get_it(
+def test_the_story_ends_in_the_audit_and_spark_agrees(tmp_path: Path) -> None:
+    require_java_for_spark()
+    page = tmp_path / "page.html"
+    outcome = epochlog("demo", "--report", page)
+    ensure_audited(outcome, page)
+    assert "Started here, it gives the same verdicts and findings." in outcome.out
+
+
+def test_that_spark_does_not_agree_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def other(cluster: Path) -> dict[str, Any]:
+        return {**demo._audit(cluster), "findings": []}
+
+    monkeypatch.setattr(demo, "_audit_with_spark", other)
+    assert "that is a bug" in epochlog("demo", "--report", tmp_path / "page.html").out
+
+
+def test_without_java_there_is_an_audit_and_it_says_how_to_get_java(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(session, "find_java", no_java)
     outcome = epochlog("demo", "--report", tmp_path / "page.html")
-    assert outcome.status == 0, outcome.err
-    assert "Yes, byte for byte." in outcome.out
+    ensure_audited(outcome, tmp_path / "page.html")
     assert "Java 17 or later" in outcome.out
     assert "/opt/java: version 11" in outcome.out
     assert "apt-get install" in outcome.out
-    assert not (tmp_path / "page.html").exists()
 
 
-def test_without_pyspark_the_story_is_told_and_it_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_pyspark_there_is_an_audit_and_it_says_how_to_get_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setitem(sys.modules, "pyspark.errors", None)
     monkeypatch.delitem(sys.modules, "replication.audit.spark.sessions.spark_failure", raising=False)
-    outcome = epochlog("demo")
-    assert outcome.status == 0, outcome.err
-    assert "Yes, byte for byte." in outcome.out
+    outcome = epochlog("demo", "--report", tmp_path / "page.html")
+    ensure_audited(outcome, tmp_path / "page.html")
     assert "The package pyspark is missing: install the extra `spark`" in outcome.out
     assert "in a checkout: pip install '.[cli,spark]'" in outcome.out
 
 
-def test_its_json_has_the_facts_and_what_the_audit_lacks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_its_json_has_the_facts_and_what_spark_lacks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(session, "find_java", no_java)
     monkeypatch.chdir(tmp_path)
     facts = epochlog("demo", "--json").document
     assert facts["reconciled"]["equals_what_kafka_left"] is True
     assert facts["reconciled"]["truncate_to"] == 300
-    assert facts["audit"] is None
-    assert "Java 17 or later" in facts["audit_lacks"]
+    assert facts["audit"]["metrics"]["copies"] == 25
+    assert facts["spark_agrees"] is None
+    assert "Java 17 or later" in facts["spark_lacks"]
     assert list(tmp_path.iterdir()) == []

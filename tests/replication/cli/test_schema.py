@@ -151,10 +151,11 @@ def test_a_failure_says_where_it_is(arguments: tuple[str, ...], kind: str, tmp_p
             "connecting to a cluster needs kio: install the extra `wire`, ",
         ),
         ("kio", ("mirror", "--bootstrap", "b:1", "--topic", "a", "--log-dir", "copy"), "the mirror needs kio: "),
+        ("pyarrow", ("audit", BROKER_1), "the audit needs pyarrow: install the extra `audit`, in a checkout: "),
         (
             "py4j",
-            ("audit", BROKER_1),
-            "the audit needs py4j: install the extra `spark`, in a checkout: ",
+            ("audit", BROKER_1, BROKER_2, "--engine", "spark"),
+            "an audit with Spark needs py4j: install the extra `spark`, in a checkout: ",
         ),
         (
             "typer",
@@ -224,7 +225,7 @@ WITH_MORE_AROUND: dict[str, Callable[..., None]] = {
     "mirror": test_mirror.test_json_is_one_object_a_line,
     "cluster": test_cluster.test_json_has_all_and_only_the_partitions_that_were_chosen,
     "elect": test_elect.test_results_as_json,
-    "demo": test_demo.test_its_json_has_the_facts_and_what_the_audit_lacks,
+    "demo": test_demo.test_its_json_has_the_facts_and_what_spark_lacks,
 }
 """Commands that need Spark or brokers: the test that sees what they print."""
 

@@ -41,7 +41,7 @@ def test_the_loss_of_acknowledged_records_comes_first() -> None:
     critical = finding("committed-records-lost", "critical", message="120 records of payments-0")
     page = render(document(forked(), findings=(critical, finding())))
     heading = page.index("Acknowledged records are lost, or will be")
-    assert heading < page.index("120 records of payments-0") < page.index("of log read</p>") < page.index('"tiles"')
+    assert heading < page.index("120 records of payments-0") < page.index("of log read in") < page.index('"tiles"')
 
 
 def test_that_the_choices_differ_comes_before_the_table_of_partitions() -> None:

@@ -1,0 +1,136 @@
+"""The audit of replica snapshots on one machine, without Spark."""
+
+import os
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Final
+
+from replication.audit.examination.copy_examiner import Row
+from replication.audit.local.local_audit import LocalAudit, by_partition
+from replication.audit.local.worker_pool import WorkerPool
+from replication.audit.pipeline.audit_options import AuditOptions
+from replication.audit.pipeline.audit_plan import AuditPlan, NewExaminer, plan_audit
+from replication.audit.pipeline.committed_rows import committed_rows, cut_partitions, leading_offsets, stranded_rows
+from replication.audit.pipeline.partition_rows import Missing, finish_rows, judge_rows
+from replication.audit.snapshots.arguments import workers_in
+from replication.audit.snapshots.snapshot import Snapshot
+from replication.audit.snapshots.work import Task
+from replication.audit.tables import EXAMINED
+
+WORTH_WORKERS: Final = 256 << 20
+"""What this process does alone, in bytes and what copies cost besides: starting others would take longer."""
+SMALLEST_TASK, LARGEST_TASK = 8 << 20, 256 << 20
+TASKS_A_WORKER: Final = 8
+"""Into how many tasks the work is divided at least, where that makes none too small: so that all end at once."""
+JUDGED_AT_ONCE: Final = 20
+"""Partitions that are judged by one call."""
+
+Advance = Callable[[int], None]
+
+
+def audit_locally(
+    snapshots: Sequence[str | Path],
+    *,
+    records: bool = False,
+    topics: Sequence[str] = (),
+    sample: float = 1.0,
+    task_bytes: int | None = None,
+    replication_factor: int | None = None,
+    expected_brokers: Sequence[str | int] = (),
+    history: str | Path | None = None,
+    full: bool = False,
+    workers: int | None = None,
+    progress: Advance = lambda _bytes: None,
+) -> LocalAudit:
+    """Compare the copies of all partitions that the snapshots hold, in processes of this machine.
+
+    The arguments and errors are those of `audit`, which does the same with Spark, and so are the rows of all tables.
+    `workers` are the processes that share the work, as many as the machine has processors if not given; 0 keeps it in
+    this one, and so does little work. `progress` is called with the number of bytes of log that were examined. Raises
+    WorkerDiedError where a worker dies again and again.
+
+    >>> audited = audit_locally(["/backup/broker-1", "/backup/broker-2"])
+    >>> audited.partitions.filter(pc.field("verdict") != "identical")
+    """
+    options = AuditOptions(
+        records=records,
+        topics=topics,
+        sample=sample,
+        task_bytes=task_bytes,
+        replication_factor=replication_factor,
+        expected_brokers=expected_brokers,
+        history=history,
+        full=full,
+    )
+    return carry_out(plan_locally(snapshots, options, workers=workers), workers=workers, progress=progress)
+
+
+def plan_locally(
+    snapshots: Sequence[str | Path],
+    options: AuditOptions,
+    found: Sequence[Snapshot] | None = None,
+    *,
+    workers: int | None = None,
+) -> AuditPlan:
+    """Plan an audit for this machine; see `plan_audit`."""
+    count = workers_in(workers) or os.cpu_count() or 1
+
+    def target(total: int) -> int:
+        return min(LARGEST_TASK, max(SMALLEST_TASK, total // (count * TASKS_A_WORKER)))
+
+    return plan_audit(snapshots, options, found, target)
+
+
+def carry_out(plan: AuditPlan, *, workers: int | None = None, progress: Advance = lambda _bytes: None) -> LocalAudit:
+    """Do a planned audit."""
+    with WorkerPool(_workers_for(plan, workers)) as pool:
+        rows = [row for some in _examined(pool, plan, progress) for row in some]
+        parts: dict[str, list[Row]] = {}
+        for row in rows:
+            if row["is_part"]:
+                parts.setdefault(row["copy"], []).append(row)
+        finished = pool.map(_finish, ((of_copy, plan.new_examiner) for of_copy in parts.values()))
+        wholes = [*(row for row in rows if not row["is_part"]), *finished]
+        groups = list(by_partition(map(_as_judged, wholes)).values())
+        some = [groups[first : first + JUDGED_AT_ONCE] for first in range(0, len(groups), JUDGED_AT_ONCE)]
+        judged = [row for each in pool.map(_judge, ((each, plan.missing) for each in some)) for row in each]
+        cut = cut_partitions(judged)
+        leaders = list(leading_offsets(wholes, judged)) if cut else []
+        commits = [row for each in pool.map(committed_rows, ((row, frozenset(cut)) for row in leaders)) for row in each]
+    return LocalAudit(plan, wholes, judged, stranded_rows(cut, commits))
+
+
+def _workers_for(plan: AuditPlan, workers: int | None) -> int:
+    """Choose how many processes there are beside this one; none where another Python cannot be started."""
+    cost = sum(job.cost for task in plan.tasks for job in task)
+    if workers is None and (cost < WORTH_WORKERS or not sys.executable):
+        return 0
+    return min(len(plan.tasks), (os.cpu_count() or 1) if workers is None else workers)
+
+
+def _examined(pool: WorkerPool, plan: AuditPlan, progress: Advance) -> Iterator[list[Row]]:
+    """Examine all tasks; what each has read counts once those before it are done."""
+    for task, rows in zip(
+        plan.tasks, pool.map(_examine, ((task, plan.new_examiner) for task in plan.tasks)), strict=True
+    ):
+        progress(sum(job.bytes for job in task))
+        yield rows
+
+
+def _examine(task: Task, new_examiner: NewExaminer) -> list[Row]:
+    examiner = new_examiner()
+    return [{**dict.fromkeys(EXAMINED), **examiner.row(job)} for job in task]
+
+
+def _finish(rows: Sequence[Row], new_examiner: NewExaminer) -> Row:
+    return {**dict.fromkeys(EXAMINED), **finish_rows(rows, new_examiner())}
+
+
+def _as_judged(row: Row) -> Row:
+    """Take of a copy's row what judging needs, as it goes to another process."""
+    return {name: row[name] for name in ("topic", "partition", "replica", "copy", "summary", "digests")}
+
+
+def _judge(partitions: Sequence[Sequence[Row]], missing: Missing) -> list[Row]:
+    return [judge_rows(rows, missing) for rows in partitions]

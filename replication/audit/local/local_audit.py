@@ -1,0 +1,130 @@
+"""What an audit on one machine gives: its tables as Arrow has them."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import pyarrow as pa
+
+from replication.audit.examination.copy_examiner import Row
+from replication.audit.judgement.consumer_offsets import StrandedOffset
+from replication.audit.pipeline.audit_outcome import AuditOutcome
+from replication.audit.pipeline.audit_plan import AuditPlan
+from replication.audit.pipeline.difference_rows import difference_rows, disagreement_rows
+from replication.audit.pipeline.document import BytesRead, describe
+from replication.audit.tables import AUDITED_SEGMENTS, DIFFERENCES, EPOCHS, FINDINGS, PARTITIONS, RUN, Columns
+
+
+@dataclass(frozen=True, repr=False)
+class LocalAudit(AuditOutcome):
+    """The results of an audit, as Arrow's tables: the same columns and rows as an audit with Spark gives.
+
+    Each table ends with `run_id`, another one for each audit, and `run_at`, when its planning began.
+    """
+
+    plan: AuditPlan
+    examined: Sequence[Row]
+    """One row a copy or a root, as `tables.EXAMINED` has it."""
+    judged: Sequence[Row]
+    """One row a partition, as `tables.JUDGED` has it."""
+    stranded: Sequence[StrandedOffset]
+    """What groups have committed beyond a truncation."""
+
+    @cached_property
+    def partitions(self) -> pa.Table:
+        """One row a partition: its verdict."""
+        return self._table(self.judged, PARTITIONS)
+
+    @cached_property
+    def pairs(self) -> pa.Table:
+        """One row for each copy as the leader of each other one: what the follower would truncate."""
+        return self._in_partitions("pairs")
+
+    @cached_property
+    def forks(self) -> pa.Table:
+        """One row for each two copies that have forked: where they part."""
+        return self._in_partitions("forks")
+
+    @cached_property
+    def branches(self) -> pa.Table:
+        """One row a copy: where its log begins and ends, and who led when."""
+        return self._in_partitions("branches")
+
+    @cached_property
+    def segments(self) -> pa.Table:
+        """One row a segment of each copy."""
+        return self._table(_in_rows(self.examined, "segments"), AUDITED_SEGMENTS)
+
+    @cached_property
+    def epochs(self) -> pa.Table:
+        """One row a leader epoch of each copy, those without a batch too."""
+        return self._table(_in_rows(self.examined, "epochs"), EPOCHS)
+
+    @cached_property
+    def findings(self) -> pa.Table:
+        """`verify`'s of each copy, and what only comparing copies shows."""
+        return self._table(self._findings(), FINDINGS)
+
+    @property
+    def all_findings(self) -> pa.Table:
+        """The findings of the document: those about consumer groups too."""
+        return self._table(self.document["findings"], FINDINGS)
+
+    @cached_property
+    def differences(self) -> pa.Table:
+        """One row for each record that one of two copies lacks, or has otherwise; read again.
+
+        What only lags, and what retention or the cleaner has removed, is no difference.
+        """
+        copies = [row for row in self.examined if row.get("summary") is not None]
+        where = (each for rows in by_partition(copies).values() for each in disagreement_rows(rows))
+        return self._table((row for each in where for row in difference_rows(each)), DIFFERENCES)
+
+    def close(self) -> None:
+        """Nothing is kept but the tables."""
+
+    def _findings(self) -> Iterator[Row]:
+        yield from _in_rows(self.examined, "findings")
+        yield from _in_rows(self.judged, "findings")
+        yield from (finding.as_json() for finding in self.plan.findings)
+
+    def _describe(self) -> dict[str, Any]:
+        """See `AuditOutcome`."""
+        partitions = [{name: row[name] for name in PARTITIONS} for row in self.judged]
+        return describe(self.plan, partitions, list(self._findings()), self.stranded, self._bytes_read())
+
+    def _bytes_read(self) -> BytesRead:
+        if self.plan.history is None:
+            return BytesRead.all_of(self.plan)
+        oldest = [row["oldest_read"] for row in self.examined if row.get("oldest_read") is not None]
+        return BytesRead(sum(row.get("bytes_read") or 0 for row in self.examined), min(oldest, default=None))
+
+    def _in_partitions(self, column: str) -> pa.Table:
+        kind = PARTITIONS[column].value_type
+        columns = {"topic": PARTITIONS["topic"], "partition": PARTITIONS["partition"]}
+        rows = (
+            {"topic": row["topic"], "partition": row["partition"], **each}
+            for row in self.judged
+            for each in row[column] or ()
+        )
+        return self._table(rows, {**columns, **{field.name: field.type for field in kind}})
+
+    def _table(self, rows: Iterable[Row], columns: Columns) -> pa.Table:
+        """Make a table, with the columns that name this audit."""
+        of_run = {"run_id": self.run_id, "run_at": self.plan.begun_microseconds}
+        return pa.Table.from_pylist([{**row, **of_run} for row in rows], schema=pa.schema({**columns, **RUN}))
+
+
+def by_partition(rows: Iterable[Row]) -> dict[tuple[str, int], list[Row]]:
+    """Bring together the rows of each partition's copies."""
+    groups: dict[tuple[str, int], list[Row]] = {}
+    for row in rows:
+        if row.get("topic") is not None:
+            groups.setdefault((row["topic"], row["partition"]), []).append(row)
+    return groups
+
+
+def _in_rows(rows: Iterable[Row], column: str) -> Iterator[Row]:
+    for row in rows:
+        yield from row.get(column) or ()

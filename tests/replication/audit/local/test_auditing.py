@@ -1,0 +1,163 @@
+"""Audits on one machine: the rows that an audit with Spark gives, to the last field."""
+
+import random
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from pyspark.sql import SparkSession
+
+from bench.audit_cluster import make
+from replication.audit import Audit, LocalAudit, audit, audit_locally, start_session
+from replication.audit.local import auditing
+from replication.audit.local.worker_pool import WorkerPool
+from replication.errors import NotAllowedError, NothingChosenError, WrongTypeError
+from tests.campaign import Campaign
+from tests.conftest import require_java_for_spark
+from tests.data.replicas import damage_kinds, damaged, replicas
+from tests.replication.audit.random_clusters import write_clusters
+from tests.replication.audit.snapshot_roots import age, batches, write_root
+
+CAMPAIGN = Campaign("audit: random clusters by both engines", full=10_000, share=30)
+DAMAGES = Campaign("audit: damaged replicas by both engines", full=36, share=3)
+OFFSETS = Path(__file__).parents[3] / "data/consumer-offsets/__consumer_offsets-0"
+AT_ONCE = 250
+"""Clusters that one audit looks at, as topics of their own."""
+TABLES = ("partitions", "pairs", "forks", "branches", "findings", "segments", "epochs", "differences")
+OF_THE_RUN = ("run_id", "run_at", "read_at")
+SMALL = {"size": 20 * 42 * 16_384, "partitions": 20}
+
+
+@pytest.fixture(scope="module")
+def spark() -> Iterator[SparkSession]:
+    require_java_for_spark()
+    session = start_session("local[2]")
+    yield session
+    session.stop()
+
+
+def rows_of(audited: Audit | LocalAudit, name: str) -> list[str]:
+    table = getattr(audited, name)
+    table = table if isinstance(table, pa.Table) else table.toArrow()
+    kept = table.drop_columns([name for name in OF_THE_RUN if name in table.column_names])
+    return sorted(map(str, kept.to_pylist()))
+
+
+def document_of(audited: Audit | LocalAudit) -> dict[str, Any]:
+    """Without what differs between any two runs."""
+    document = dict(audited.document)
+    metrics = {name: value for name, value in document["metrics"].items() if name.startswith(("find", "part", "cop"))}
+    return {**document, "history": None, "metrics": metrics, "findings": sorted(map(str, document["findings"]))}
+
+
+def ensure_equal(one: Audit | LocalAudit, other: Audit | LocalAudit) -> None:
+    for name in TABLES:
+        assert rows_of(one, name) == rows_of(other, name), name
+    assert document_of(one) == document_of(other)
+
+
+def ensure_engines_agree(spark: SparkSession, roots: list[Path], **options: Any) -> LocalAudit:
+    here = audit_locally(roots, **options)
+    with audit(spark, roots, **options) as there:
+        ensure_equal(here, there)
+        for name in TABLES:
+            assert getattr(here, name).schema.names == getattr(there, name).columns, name
+    return here
+
+
+@pytest.mark.parametrize("label", ["reconciled", "healed"])
+def test_real_replicas_give_the_same_rows(spark: SparkSession, label: str) -> None:
+    audited = ensure_engines_agree(spark, [replicas(label)], records=label == "reconciled")
+    assert audited.partitions.num_rows > 3
+
+
+def test_forked_replicas_give_the_same_rows_and_the_same_consumers_beyond_truncations(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    copies = shutil.copytree(replicas("diverged"), tmp_path / "copies")
+    for broker in ("broker-1", "broker-2"):
+        shutil.copytree(OFFSETS, copies / broker / OFFSETS.name)
+    audited = ensure_engines_agree(spark, [copies])
+    assert {each["group"] for each in audited.document["consumer_offsets"]} == {"billing", "ledger", "mail"}
+    assert audited.differences.num_rows > 200
+
+
+def test_damaged_replicas_give_the_same_rows(spark: SparkSession, tmp_path: Path) -> None:
+    kinds = sorted(damage_kinds(), key=lambda kind: random.Random(f"{DAMAGES.seed}-{kind}").random())
+    for kind in kinds[: DAMAGES.count]:
+        damaged(kind, tmp_path / kind)
+        ensure_engines_agree(spark, [tmp_path / kind])
+        shutil.rmtree(tmp_path / kind)
+    DAMAGES.report(DAMAGES.count)
+
+
+def test_a_cluster_with_planted_defects_gives_the_same_rows(spark: SparkSession, tmp_path: Path) -> None:
+    roots = make(tmp_path / "cluster", SMALL["size"], SMALL["partitions"])
+    audited = ensure_engines_agree(spark, roots)
+    assert len(set(audited.partitions["verdict"].to_pylist())) > 4
+
+
+def test_random_clusters_give_the_same_rows_in_one_pass_and_in_pieces(spark: SparkSession, tmp_path: Path) -> None:
+    for first in range(0, CAMPAIGN.count, AT_ONCE):
+        place = tmp_path / str(first)
+        roots = write_clusters(place, CAMPAIGN.seed, range(first, min(first + AT_ONCE, CAMPAIGN.count)))
+        records = random.Random(f"{CAMPAIGN.seed}-{first}").random() < 0.5
+        here = ensure_engines_agree(spark, roots, records=records)
+        ensure_equal(here, audit_locally(roots, records=records, workers=2, task_bytes=1_500))
+        with audit(spark, roots, records=records, task_bytes=1_500) as there:
+            assert any(job.ranges for task in there.plan.tasks for job in task)
+            ensure_equal(here, there)
+        shutil.rmtree(place)
+    CAMPAIGN.report(CAMPAIGN.count)
+
+
+def test_a_history_spares_what_either_engine_has_read(spark: SparkSession, tmp_path: Path) -> None:
+    for number, name in enumerate("ab"):
+        write_root(tmp_path / name, {"t-0": batches(20)}, node=number)
+    age(tmp_path)
+    roots, history = [tmp_path / "a", tmp_path / "b"], tmp_path / "history"
+    first = audit_locally(roots, history=history)
+    first.keep()
+    with audit(spark, roots, history=history) as second:
+        second.keep()
+        ensure_equal(first, second)
+        assert second.document["metrics"]["bytes_read"] < first.document["metrics"]["bytes_read"] == first.bytes
+        assert second.document["metrics"]["oldest_read"] == pytest.approx(first.begun)
+    third = audit_locally(roots, history=history)
+    assert third.changes is not None
+    assert third.changes.since == pytest.approx(second.begun)
+    assert third.document["metrics"]["bytes_read"] == second.document["metrics"]["bytes_read"]
+
+
+def test_little_work_is_done_in_this_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    started: list[int] = []
+
+    def pool(workers: int) -> WorkerPool:
+        started.append(workers)
+        return WorkerPool(workers)
+
+    monkeypatch.setattr(auditing, "WorkerPool", pool)
+    audit_locally([replicas("diverged")])
+    audit_locally([replicas("diverged")], workers=1)
+    assert started == [0, 1]
+
+
+def test_the_progress_adds_up_to_all_bytes() -> None:
+    told: list[int] = []
+    audited = audit_locally([replicas("diverged")], workers=2, task_bytes=1 << 18, progress=told.append)
+    assert sum(told) == audited.bytes
+    assert len(told) == len(audited.plan.tasks) > 5
+
+
+@pytest.mark.parametrize("workers", [-1, 1.5, True, "2"])
+def test_a_number_of_workers_that_cannot_be_is_refused(workers: Any) -> None:
+    with pytest.raises((NotAllowedError, WrongTypeError), match="from 0 on"):
+        audit_locally([replicas("diverged")], workers=workers)
+
+
+def test_topics_that_are_not_there_are_named() -> None:
+    with pytest.raises(NothingChosenError, match="odrers"):
+        audit_locally([replicas("diverged")], topics=["odrers"])
