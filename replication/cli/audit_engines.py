@@ -80,17 +80,16 @@ class AuditRun:
             from replication.audit.spark.auditing import carry_out
             from replication.audit.spark.sessions.session import session_for_a_while
             from replication.audit.spark.sessions.spark_failure import SPARK_ERRORS, cause_of
-            from replication.audit.spark.sessions.task_progress import watched
         except ModuleNotFoundError as error:
             raise MissingPackageError("an audit with Spark needs", error, "spark") from error
         plan = plan_audit(self._snapshots, options, found)  # its errors come before Spark takes seconds to start
         try:
-            with session_for_a_while(self._master) as spark, carry_out(spark, plan) as audited:
-                with (
-                    progress_bar("auditing", plan.bytes, wanted=bar) as advance,
-                    watched(spark, len(plan.tasks), plan.bytes, advance),
-                ):
-                    document = audited.document
+            with (
+                session_for_a_while(self._master) as spark,
+                progress_bar("auditing", plan.bytes, wanted=bar) as advance,
+                carry_out(spark, plan, progress=advance) as audited,
+            ):
+                document = audited.document
                 self._files.write_tables(audited)
                 self._files.write_history(audited)
         except SPARK_ERRORS as error:

@@ -12,6 +12,8 @@ from replication.audit.pipeline.audit_outcome import AuditOutcome
 from replication.audit.pipeline.audit_plan import AuditPlan
 from replication.audit.pipeline.document import BytesRead, describe
 from replication.audit.spark.difference_job import differences
+from replication.audit.spark.sessions.job_group import described, quiet_interrupts
+from replication.audit.spark.sessions.task_progress import watched
 from replication.audit.spark.stranded_offsets import stranded
 
 RUN_COLUMNS: Final = ("run_id", "run_at")
@@ -37,6 +39,8 @@ class Audit(AuditOutcome):
     """Findings that planning has made."""
     kept: tuple[DataFrame, ...]
     read_batches: Callable[[], DataFrame]
+    progress: Callable[[int], None]
+    """Is called with the number of bytes of log that were examined, while the document is made."""
 
     @cached_property
     def partitions(self) -> DataFrame:
@@ -111,10 +115,18 @@ class Audit(AuditOutcome):
 
     def _describe(self) -> dict[str, Any]:
         """See `AuditOutcome`. No batches are collected."""
-        partitions = [row.asDict(recursive=True) for row in self._partitions.collect()]
-        findings = [row.asDict() for row in self._findings.collect()]
-        lost = stranded(self.examined, partitions)
-        return describe(self.plan, partitions, findings, lost, self._bytes_read())
+        plan, spark = self.plan, self.spark
+        names = ", ".join(snapshot.name for snapshot in plan.snapshots)
+        group = f"epochlog-audit-{plan.run_id}"
+        with quiet_interrupts(spark, group):
+            with (
+                described(spark, group, f"examine {names} in {len(plan.tasks):,} tasks, and judge"),
+                watched(spark, group, len(plan.tasks), plan.bytes, self.progress),
+            ):
+                partitions = [row.asDict(recursive=True) for row in self._partitions.collect()]
+            with described(spark, group, f"collect what was found in {names}"):
+                findings = [row.asDict() for row in self._findings.collect()]
+                return describe(plan, partitions, findings, stranded(self.examined, partitions), self._bytes_read())
 
     def _bytes_read(self) -> BytesRead:
         if self.plan.history is None:

@@ -1,6 +1,6 @@
 """The audit of replica snapshots with Spark."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -38,6 +38,7 @@ def audit(
     expected_brokers: Sequence[str | int] = (),
     history: str | Path | None = None,
     full: bool = False,
+    progress: Callable[[int], None] = lambda _bytes: None,
     found: Sequence[Snapshot] | None = None,
 ) -> Audit:
     """Compare the copies of all partitions that the snapshots hold.
@@ -54,7 +55,8 @@ def audit(
     all executors write to. `found` is what `find_snapshots` has returned for the same snapshots, where that was asked
     already: large ones take long to list. WrongTypeError and NotAllowedError name the values that an argument may have.
 
-    Audits of one session are independent, and each is closed separately.
+    While `Audit.document` is made, `progress` is called with the number of bytes of log that were examined, Spark's
+    pages describe the jobs, and an interrupt ends them. Audits of one session are independent, and closed separately.
 
     >>> with audit(start_session(), ["/backup/broker-1", "/backup/broker-2"]) as audited:
     ...     audited.partitions.where("verdict != 'identical'").show()
@@ -69,10 +71,10 @@ def audit(
         history=history,
         full=full,
     )
-    return carry_out(spark, plan_audit(snapshots, options, found))
+    return carry_out(spark, plan_audit(snapshots, options, found), progress=progress)
 
 
-def carry_out(spark: SparkSession, plan: AuditPlan) -> Audit:
+def carry_out(spark: SparkSession, plan: AuditPlan, *, progress: Callable[[int], None] = lambda _bytes: None) -> Audit:
     """Do a planned audit with Spark, once rows of it are requested."""
     send_packages(spark)
     examined = examination(spark, plan.tasks, plan.new_examiner).persist(KEPT)
@@ -100,6 +102,7 @@ def carry_out(spark: SparkSession, plan: AuditPlan) -> Audit:
         other_findings=_findings_table(spark, plan.findings),
         kept=(*kept, judged),
         read_batches=partial(_batches, spark, plan),
+        progress=progress,
     )
 
 

@@ -7,14 +7,13 @@ from typing import Final
 
 from pyspark.sql import SparkSession
 
-GROUP: Final = "epochlog audit"
 SECONDS: Final = 0.5
 """Between looks."""
 
 
 @contextmanager
-def watched(spark: SparkSession, tasks: int, size: int, advance: Callable[[int], None]) -> Iterator[None]:
-    """Tell `advance` how many of `size` bytes are done while Spark works at the `tasks`, which are about equal.
+def watched(spark: SparkSession, group: str, tasks: int, size: int, advance: Callable[[int], None]) -> Iterator[None]:
+    """Tell `advance` how many of `size` bytes are done while Spark works at a group's `tasks`, which are about equal.
 
     Over Spark Connect, whose clients see no tasks, all bytes are done at the end.
     """
@@ -24,12 +23,11 @@ def watched(spark: SparkSession, tasks: int, size: int, advance: Callable[[int],
         advance(size)
         return
     tracker, ended = context.statusTracker(), Event()
-    context.setJobGroup(GROUP, "audit of replica snapshots")
 
     def watch() -> None:
         told = 0
         while not ended.wait(SECONDS):
-            jobs = [job for number in tracker.getJobIdsForGroup(GROUP) if (job := tracker.getJobInfo(number))]
+            jobs = [job for number in tracker.getJobIdsForGroup(group) if (job := tracker.getJobInfo(number))]
             stages = [stage for job in jobs for number in job.stageIds if (stage := tracker.getStageInfo(number))]
             done = max((stage.numCompletedTasks for stage in stages if stage.numTasks == tasks), default=0)
             now = size * done // tasks

@@ -1,0 +1,77 @@
+"""The jobs of one audit among all of a session's: how Spark's pages describe them, and what an interrupt ends."""
+
+import logging
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from typing import Final, NoReturn
+
+from py4j.protocol import Py4JError
+from pyspark.sql import SparkSession
+
+from replication.audit.spark.sessions.session import is_connected
+
+_PROPERTIES: Final = ("spark.jobGroup.id", "spark.job.description")
+_LOGGED: Final = {
+    "": "KeyboardInterrupt while sending command",
+    "py4j.clientserver": "Exception occurred while shutting down connection",
+}
+"""What py4j logs, by logger and with a traceback, of each call to Java that is interrupted."""
+
+
+@contextmanager
+def described(spark: SparkSession, group: str, description: str) -> Iterator[None]:
+    """Put the jobs that this thread starts into a group, and describe them.
+
+    Over Spark Connect, which has no descriptions, the group is a tag.
+    """
+    if is_connected(spark):
+        spark.addTag(group)
+        try:
+            yield
+        finally:
+            spark.removeTag(group)
+        return
+    context = spark.sparkContext
+    before = {name: context.getLocalProperty(name) for name in _PROPERTIES}
+    context.setJobGroup(group, description)
+    try:
+        yield
+    finally:
+        with suppress(Py4JError, OSError):  # where an interrupt has ended Java
+            for name, value in before.items():
+                context.setLocalProperty(name, value)  # type: ignore[arg-type]  # None removes it
+
+
+@contextmanager
+def quiet_interrupts(spark: SparkSession, group: str) -> Iterator[None]:
+    """Let an interrupt raise KeyboardInterrupt and end the jobs of a group.
+
+    Spark's own handler calls Java in the midst of the call that is interrupted, and both log their tracebacks. In
+    other threads than the main one, and over Spark Connect, which has no Java here, nothing is changed.
+    """
+    if threading.current_thread() is not threading.main_thread() or is_connected(spark):
+        yield
+        return
+
+    def interrupt(*_: object) -> NoReturn:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGINT, interrupt)
+    for name in _LOGGED:
+        logging.getLogger(name).addFilter(_is_other)
+    try:
+        yield
+    except KeyboardInterrupt:
+        with suppress(Py4JError, OSError):  # where an interrupt has ended Java
+            spark.sparkContext.cancelJobGroup(group)
+        raise
+    finally:
+        for name in _LOGGED:
+            logging.getLogger(name).removeFilter(_is_other)
+        signal.signal(signal.SIGINT, before)
+
+
+def _is_other(record: logging.LogRecord) -> bool:
+    return not any(message in record.getMessage() for message in _LOGGED.values())
