@@ -152,6 +152,7 @@ PARTITIONS: Final[Columns] = {
             "records": _LONG,
             "bytes": _LONG,
             "lineage": _rows_of({"epoch": _INT, "start_offset": _LONG}),
+            "open_transactions": _rows_of({"producer_id": _LONG, "producer_epoch": _SHORT, "first_offset": _LONG}),
         }
     ),
     "forks": _rows_of({"left": _TEXT, "right": _TEXT, "offset": _LONG, "left_epoch": _INT, "right_epoch": _INT}),

@@ -171,4 +171,5 @@ def _branch(summary: CopySummary) -> Branch:
         summary.log_bytes,
         summary.lineage,
         summary.high_watermark_unread,
+        summary.open_transactions,
     )

@@ -4,16 +4,13 @@ Their key and their value begin with an int16, the version of what follows.
 """
 
 from dataclasses import dataclass
-from struct import Struct
-from typing import Annotated, Final, NamedTuple, TypeVar
+from typing import Annotated, Final, NamedTuple
 
 from epoch import UNDEFINED_EPOCH
-from replication.codec.codec import Since, Tag, Until, codec_of
-from replication.codec.errors import CODEC_ERRORS
+from replication.audit.judgement.versioned_record import read_versioned
+from replication.codec.codec import Since, Tag, Until
 from replication.codec.fields import NO_ID, Int32, Int64, String, Uuid
 
-T = TypeVar("T")
-_VERSION: Final = Struct(">h")
 _KEY_VERSIONS: Final = 2
 """Keys of later versions are of the groups themselves."""
 _VALUE_VERSIONS: Final = 5
@@ -45,21 +42,9 @@ class OffsetCommit:
 
 def read_group_partition(key: bytes | None) -> GroupPartition | None:
     """Read whose offset a record is about; None if it is about something else or cannot be read."""
-    return _read(GroupPartition, _KEY_VERSIONS, key)
+    return read_versioned(GroupPartition, _KEY_VERSIONS, key, flexible_from=_FIRST_FLEXIBLE)
 
 
 def read_offset_commit(value: bytes | None) -> OffsetCommit | None:
     """Read a commit; None if it is withdrawn, of a later version, or cannot be read."""
-    return _read(OffsetCommit, _VALUE_VERSIONS, value)
-
-
-def _read(kind: type[T], versions: int, data: bytes | None) -> T | None:
-    if data is None:
-        return None
-    try:
-        (version,) = _VERSION.unpack_from(data)
-        if not 0 <= version < versions:
-            return None
-        return codec_of(kind, version, flexible=version >= _FIRST_FLEXIBLE).read(data, _VERSION.size)[0]
-    except CODEC_ERRORS:
-        return None
+    return read_versioned(OffsetCommit, _VALUE_VERSIONS, value, flexible_from=_FIRST_FLEXIBLE)

@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from epoch import EpochEntry
 from replication.audit.comparison.comparison import Comparison
+from replication.audit.copy_summary import OpenTransaction
 from replication.audit.judgement.recommendation import Recommendation
 from replication.audit.replica_finding import ReplicaFinding
 from replication.planning import Relation
@@ -100,6 +101,8 @@ class Branch:
     lineage: tuple[EpochEntry, ...]
     high_watermark_unread: bool = False
     """Whether the file that may have the high watermark could not be read."""
+    open_transactions: tuple[OpenTransaction, ...] = ()
+    """Those that have no marker in the log."""
 
     def as_json(self) -> dict[str, Any]:
         """Return the branch as `epochlog audit --json` prints it."""
@@ -112,6 +115,7 @@ class Branch:
             "records": self.records,
             "bytes": self.bytes,
             "lineage": [entry._asdict() for entry in self.lineage],
+            "open_transactions": [each._asdict() for each in self.open_transactions],
         }
 
 

@@ -11,7 +11,8 @@ from replication.audit.local.local_audit import LocalAudit, by_partition
 from replication.audit.local.worker_pool import WorkerPool
 from replication.audit.pipeline.audit_options import AuditOptions
 from replication.audit.pipeline.audit_plan import AuditPlan, NewExaminer, plan_audit
-from replication.audit.pipeline.committed_rows import committed_rows, cut_partitions, leading_offsets, stranded_rows
+from replication.audit.pipeline.internal_topics import stranded, topic_readings
+from replication.audit.pipeline.leading_copies import leading_copies
 from replication.audit.pipeline.partition_rows import Missing, finish_rows, judge_rows
 from replication.audit.snapshots.arguments import workers_in
 from replication.audit.snapshots.snapshot import Snapshot
@@ -95,10 +96,15 @@ def carry_out(plan: AuditPlan, *, workers: int | None = None, progress: Advance 
         groups = list(by_partition(map(_as_judged, wholes)).values())
         some = [groups[first : first + JUDGED_AT_ONCE] for first in range(0, len(groups), JUDGED_AT_ONCE)]
         judged = [row for each in pool.map(_judge, ((each, plan.missing) for each in some)) for row in each]
-        cut = cut_partitions(judged)
-        leaders = list(leading_offsets(wholes, judged)) if cut else []
-        commits = [row for each in pool.map(committed_rows, ((row, frozenset(cut)) for row in leaders)) for row in each]
-    return LocalAudit(plan, wholes, judged, stranded_rows(cut, commits))
+        read = {
+            reading.topic: [
+                row
+                for some in pool.map(reading.read, ((copy,) for copy in leading_copies(reading.topic, wholes, judged)))
+                for row in some
+            ]
+            for reading in topic_readings(judged)
+        }
+    return LocalAudit(plan, wholes, judged, stranded(judged, read))
 
 
 def _workers_for(plan: AuditPlan, workers: int | None) -> int:

@@ -8,11 +8,11 @@ from typing import Any
 import pyarrow as pa
 
 from replication.audit.examination.copy_examiner import Row
-from replication.audit.judgement.consumer_offsets import StrandedOffset
 from replication.audit.pipeline.audit_outcome import AuditOutcome
 from replication.audit.pipeline.audit_plan import AuditPlan
 from replication.audit.pipeline.difference_rows import difference_rows, disagreement_rows
 from replication.audit.pipeline.document import BytesRead, describe
+from replication.audit.pipeline.internal_topics import Stranded
 from replication.audit.tables import AUDITED_SEGMENTS, DIFFERENCES, EPOCHS, FINDINGS, PARTITIONS, RUN, Columns
 
 
@@ -28,8 +28,7 @@ class LocalAudit(AuditOutcome):
     """One row a copy or a root, as `tables.EXAMINED` has it."""
     judged: Sequence[Row]
     """One row a partition, as `tables.JUDGED` has it."""
-    stranded: Sequence[StrandedOffset]
-    """What groups have committed beyond a truncation."""
+    stranded: Stranded
 
     @cached_property
     def partitions(self) -> pa.Table:

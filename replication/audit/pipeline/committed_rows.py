@@ -1,21 +1,14 @@
 """What groups have committed for partitions that a truncation would shorten, from the copies that should lead."""
 
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import suppress
+from collections.abc import Iterable, Mapping
 from typing import Final
 
-import numpy as np
 import pyarrow as pa
 
-from logstore.batch.batch_attributes import CONTROL_BIT, TRANSACTIONAL_BIT
-from logstore.batch.batches import read_batch
-from logstore.errors import LogStoreError
-from logstore.verify import Finding
-from logstore.verify.log_pass import Chunk, SilentCheck
-from replication.audit.comparison.batch_reader import BatchReader
+from logstore.batch.batches import Batch
+from logstore.batch.record import Record
 from replication.audit.examination.copy_examiner import Row
 from replication.audit.judgement.consumer_offsets import (
-    CONSUMER_OFFSETS,
     CommittedOffset,
     CommittedOffsets,
     StrandedOffset,
@@ -23,9 +16,8 @@ from replication.audit.judgement.consumer_offsets import (
     stranded_by,
 )
 from replication.audit.judgement.offset_commit import GroupPartition
-from replication.audit.pipeline.partition_rows import examined_copy
+from replication.audit.pipeline.copy_records import read_records
 from replication.audit.tables import Columns
-from replication.errors import CopyUnreadableError
 
 COMMITTED: Final[Columns] = {
     "group": pa.string(),
@@ -45,25 +37,25 @@ def cut_partitions(judged: Iterable[Row]) -> dict[tuple[str, int], Row]:
     return {(row["topic"], row["partition"]): row for row in judged if cuts(row)}
 
 
-def leading_offsets(examined: Iterable[Row], judged: Iterable[Row]) -> Iterator[Row]:
-    """Pick the copies of `__consumer_offsets` that should lead: what they hold counts."""
-    leaders = {row["partition"]: row["recommended"] for row in judged if row["topic"] == CONSUMER_OFFSETS}
-    for row in examined:
-        if row["topic"] == CONSUMER_OFFSETS and leaders.get(row["partition"]) == row["replica"]:
-            yield row
-
-
 def committed_rows(row: Row, places: Places) -> list[Row]:
     """Read a copy of a `__consumer_offsets` partition, and give a row for each group that has committed for `places`.
 
     What cannot be read is passed over: the findings of the audit tell of it.
     """
-    watch = _Commits()
-    with suppress(CopyUnreadableError):
-        BatchReader(examined_copy(row)).read_all(watch)
+    commits = CommittedOffsets()
+
+    def take(batch: Batch, record: Record) -> None:
+        commits.add(
+            record,
+            producer_id=batch.producer_id,
+            is_transactional=batch.is_transactional,
+            is_control=batch.is_control,
+        )
+
+    read_records(row, take)
     return [
         {**place._asdict(), **committed._asdict()}
-        for place, committed in watch.commits.known.items()
+        for place, committed in commits.known.items()
         if (place.topic, place.partition) in places
     ]
 
@@ -84,27 +76,3 @@ def stranded_rows(cut: Cut, rows: Iterable[Row]) -> list[StrandedOffset]:
         )
     )
     return sorted(found, key=lambda each: (each.group, each.topic, each.partition))
-
-
-class _Commits(SilentCheck):
-    """Collects what groups have committed while a log goes by."""
-
-    def __init__(self) -> None:
-        self.commits = CommittedOffsets()
-
-    def batches(self, chunk: Chunk) -> Iterator[Finding]:
-        """See `Check`."""
-        columns = chunk.columns
-        for row in np.flatnonzero(columns.crc_valid).tolist():
-            attributes = int(columns.attributes[row])
-            try:
-                for record in read_batch(chunk.log.data, int(columns.position[row])).records():
-                    self.commits.add(
-                        record,
-                        producer_id=int(columns.producer_id[row]),
-                        is_transactional=attributes & TRANSACTIONAL_BIT != 0,
-                        is_control=attributes & CONTROL_BIT != 0,
-                    )
-            except LogStoreError:
-                continue
-        yield from ()

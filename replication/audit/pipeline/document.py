@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from typing import Any, Final, NamedTuple, Self
 
 from logstore.verify import Severity
-from replication.audit.judgement.consumer_offsets import StrandedOffset
 from replication.audit.pipeline.audit_plan import AuditPlan
+from replication.audit.pipeline.internal_topics import Stranded
 from replication.audit.snapshots.snapshot import Snapshot
 
 SEVERITIES = tuple(severity.value for severity in Severity)
@@ -32,21 +32,22 @@ def describe(
     plan: AuditPlan,
     partitions: Sequence[Json],
     findings: Sequence[Json],
-    stranded: Sequence[StrandedOffset],
+    stranded: Stranded,
     read: BytesRead,
 ) -> Json:
-    """Put the results of an audit together: the rows of `partitions` and of all findings, and what groups have lost.
+    """Put the results of an audit together: the rows of `partitions` and of all findings, and who is left behind.
 
-    Keys: `partitions`, `findings`, `consumer_offsets`, `snapshots`, `history` (None until it is compared with an
-    earlier run), and `metrics`.
+    Keys: `partitions`, `findings`, `consumer_offsets`, `hanging_transactions`, `snapshots`, `history` (None until it is
+    compared with an earlier run), and `metrics`.
     """
     partitions = sorted(partitions, key=lambda each: (each["topic"], each["partition"]))
-    findings = sorted([*findings, *(each.finding().as_json() for each in stranded)], key=_worst_first)
+    findings = sorted([*findings, *stranded.findings()], key=_worst_first)
     seconds = time.time() - plan.begun
     return {
         "partitions": partitions,
         "findings": findings,
-        "consumer_offsets": [each.as_json() for each in stranded],
+        "consumer_offsets": [each.as_json() for each in stranded.offsets],
+        "hanging_transactions": [each.as_json() for each in stranded.transactions],
         "snapshots": [_snapshot(each) for each in plan.snapshots],
         "history": None,
         "metrics": {

@@ -12,9 +12,9 @@ from replication.audit.pipeline.audit_outcome import AuditOutcome
 from replication.audit.pipeline.audit_plan import AuditPlan
 from replication.audit.pipeline.document import BytesRead, describe
 from replication.audit.spark.difference_job import differences
+from replication.audit.spark.internal_topic_job import stranded_in
 from replication.audit.spark.sessions.job_group import described, quiet_interrupts
 from replication.audit.spark.sessions.task_progress import watched
-from replication.audit.spark.stranded_offsets import stranded
 
 RUN_COLUMNS: Final = ("run_id", "run_at")
 """Which audit a row is of: the last two columns of each table."""
@@ -126,7 +126,7 @@ class Audit(AuditOutcome):
                 partitions = [row.asDict(recursive=True) for row in self._partitions.collect()]
             with described(spark, group, f"collect what was found in {names}"):
                 findings = [row.asDict() for row in self._findings.collect()]
-                return describe(plan, partitions, findings, stranded(self.examined, partitions), self._bytes_read())
+                return describe(plan, partitions, findings, stranded_in(self.examined, partitions), self._bytes_read())
 
     def _bytes_read(self) -> BytesRead:
         if self.plan.history is None:

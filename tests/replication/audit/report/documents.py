@@ -17,6 +17,7 @@ def branch(replica: str, end: int, *lineage: dict[str, int], start: int = 0, hw:
         "records": end - start,
         "bytes": 70 * (end - start),
         "lineage": list(lineage),
+        "open_transactions": [],
     }
 
 

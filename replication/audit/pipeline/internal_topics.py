@@ -1,0 +1,65 @@
+"""What Kafka's own topics tell once partitions are judged: consumers and transactions that a new leader strands."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from replication.audit.examination.copy_examiner import Row
+from replication.audit.judgement.consumer_offsets import CONSUMER_OFFSETS, StrandedOffset
+from replication.audit.judgement.hanging_transactions import HangingTransaction
+from replication.audit.judgement.transaction_state import TRANSACTION_STATE
+from replication.audit.pipeline.committed_rows import COMMITTED, committed_rows, cut_partitions, stranded_rows
+from replication.audit.pipeline.transaction_rows import (
+    COORDINATED,
+    coordinated_rows,
+    hanging_rows,
+    has_open_transactions,
+)
+from replication.audit.tables import Columns
+
+
+@dataclass(frozen=True, slots=True)
+class TopicReading:
+    """One topic that has to be read, in the copies that should lead."""
+
+    topic: str
+    columns: Columns
+    """Of the rows that reading gives."""
+    read: Callable[[Row], list[Row]]
+    """Reads one copy, given its row, wherever that runs."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stranded:
+    """Who is left behind under the recommended leaders."""
+
+    offsets: Sequence[StrandedOffset] = ()
+    """What groups have committed beyond a truncation."""
+    transactions: Sequence[HangingTransaction] = ()
+    """Those that nobody will end."""
+
+    def findings(self) -> Iterator[dict[str, Any]]:
+        """Give them as rows of the table `findings`."""
+        for offset in self.offsets:
+            yield offset.finding().as_json()
+        for transaction in self.transactions:
+            yield transaction.finding().as_json()
+
+
+def topic_readings(judged: Sequence[Row]) -> Iterator[TopicReading]:
+    """Name what has to be read, given the verdicts: nothing where nothing is truncated and no transaction is open."""
+    cut = frozenset(cut_partitions(judged))
+    if cut:
+        yield TopicReading(CONSUMER_OFFSETS, COMMITTED, partial(committed_rows, places=cut))
+    if has_open_transactions(judged):
+        yield TopicReading(TRANSACTION_STATE, COORDINATED, coordinated_rows)
+
+
+def stranded(judged: Sequence[Row], rows: Mapping[str, Sequence[Row]]) -> Stranded:
+    """Find who is left behind, given the verdicts and what was read, by topic."""
+    offsets = stranded_rows(cut_partitions(judged), rows.get(CONSUMER_OFFSETS, ()))
+    is_coordinated = any(row["topic"] == TRANSACTION_STATE and row["recommended"] is not None for row in judged)
+    if not is_coordinated or TRANSACTION_STATE not in rows:
+        return Stranded(offsets)  # of an open transaction nobody can say whether it will be ended
+    return Stranded(offsets, hanging_rows(judged, rows[TRANSACTION_STATE]))
