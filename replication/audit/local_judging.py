@@ -13,6 +13,7 @@ from logstore.errors import LogStoreError
 from logstore.files.root_checkpoints import RootCheckpoints
 from logstore.offline.offline_log_directory import OfflineLogDirectory
 from logstore.offline.partition_directory import PartitionDirectory
+from logstore.shown_text import shown
 from logstore.topic_partition import TopicPartition
 from logstore.verify import Finding, bytes_to_read
 from logstore.verify.finding import Reporter
@@ -181,7 +182,8 @@ class _Judging:
 
     def _judged(self, copies: Copies, examined: Mapping[str, Examination], unread: set[str]) -> JudgedPartition:
         of_copies = [
-            ExaminedCopy(found.summary, found.digests, in_place(copies[name].path)) for name, found in examined.items()
+            ExaminedCopy(found.summary, found.digests, in_place(path), shown(str(path.absolute())))
+            for found, path in ((found, copies[name].path) for name, found in examined.items())
         ]
         verdict = judge(of_copies, missing=self.missing, unread=unread)
         findings = (finding for found in examined.values() for finding in found.findings)

@@ -145,6 +145,7 @@ PARTITIONS: Final[Columns] = {
     "branches": _rows_of(
         {
             "replica": _TEXT,
+            "directory": _TEXT,
             "log_start_offset": _LONG,
             "log_end_offset": _LONG,
             "high_watermark": _LONG,
@@ -155,7 +156,17 @@ PARTITIONS: Final[Columns] = {
             "open_transactions": _rows_of({"producer_id": _LONG, "producer_epoch": _SHORT, "first_offset": _LONG}),
         }
     ),
-    "forks": _rows_of({"left": _TEXT, "right": _TEXT, "offset": _LONG, "left_epoch": _INT, "right_epoch": _INT}),
+    "forks": _rows_of(
+        {
+            "left": _TEXT,
+            "right": _TEXT,
+            "offset": _LONG,
+            "left_epoch": _INT,
+            "right_epoch": _INT,
+            "left_timestamp": _LONG,
+            "right_timestamp": _LONG,
+        }
+    ),
     "missing": _TEXTS,
     "unread": _TEXTS,
 }

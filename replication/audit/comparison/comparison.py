@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from epoch import EpochHistory
 from replication.audit.comparison.batch_differences import overlapping, uncovered, unlike, without
 from replication.audit.comparison.batch_reader import BatchReader
-from replication.audit.comparison.batch_rows import COMPARED, Batches
+from replication.audit.comparison.batch_rows import COMPARED, Batches, times_of
 from replication.audit.comparison.compacted import compare_compacted
 from replication.audit.comparison.divergence import Divergence, find_divergences
 from replication.audit.comparison.examined_copy import ExaminedCopy
@@ -30,6 +30,9 @@ class Fork:
     offset: int
     left_epoch: int
     right_epoch: int
+    left_timestamp: int | None
+    """Of the left copy's batch there, in milliseconds since 1970 UTC; None where it has none."""
+    right_timestamp: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +145,13 @@ class _Comparing:
         forked = credible & (left_epochs != right_epochs) & (left_epochs >= 0) & (right_epochs >= 0)
         if forked.any():
             row = np.flatnonzero(forked)[np.argmin(offsets[forked])]
-            self.fork = Fork(int(offsets[row]), int(left_epochs[row]), int(right_epochs[row]))
+            self.fork = Fork(
+                int(offsets[row]),
+                int(left_epochs[row]),
+                int(right_epochs[row]),
+                min(times_of(left[row : row + 1]), default=None),
+                min(times_of(right[row : row + 1]), default=None),
+            )
             credible &= offsets < self.fork.offset
         cleaned_to = max(self.left.summary.cleaned_to, self.right.summary.cleaned_to)
         cleaned = credible & (offsets < cleaned_to)

@@ -20,6 +20,8 @@ class ExaminedCopy:
     summary: CopySummary
     digests: RangeDigests
     open_logs: OpenLogs
+    directory: str
+    """Where it is, for people: a path, or a URI."""
 
     @property
     def replica(self) -> str:

@@ -5,11 +5,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from epoch import UNDEFINED_EPOCH
-from logstore.batch.batch_attributes import NO_TIMESTAMP
-from replication.audit.comparison.batch_rows import Batches
+from replication.audit.comparison.batch_rows import Batches, times_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +77,7 @@ class RecordTally:
 
     def _widen(self, epoch: int, records: int, first: int, last: int, rows: Batches) -> None:
         span = self.span
-        times = [*_times(rows), *(each for each in (span.min_timestamp, span.max_timestamp) if each is not None)]
+        times = [*times_of(rows), *(each for each in (span.min_timestamp, span.max_timestamp) if each is not None)]
         self.span = replace(
             span,
             records=span.records + records,
@@ -104,9 +102,3 @@ def clipped(batches: Batches, first: int, end: int) -> Batches:
     lengths = inside["last_offset"] - inside["base_offset"] + 1
     inside["record_count"] = np.minimum(inside["record_count"], lengths)
     return inside
-
-
-def _times(rows: Batches) -> list[int]:
-    times: NDArray[np.int64] = np.concatenate([rows["base_timestamp"], rows["max_timestamp"]])
-    known = times[times > NO_TIMESTAMP]
-    return [int(known.min()), int(known.max())] if len(known) else []

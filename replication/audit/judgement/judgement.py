@@ -1,6 +1,7 @@
 """Judges the copies of one partition: by their bytes how they differ, by `plan` what each follower truncates."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import astuple
 from itertools import combinations, permutations
 
 from logstore.topic_partition import TopicPartition
@@ -63,7 +64,7 @@ def judge(
         verdicts=worst_first({*_verdicts(pairs, summaries, missing), *([Verdict.UNKNOWN] if unread else [])}),
         pairs=pairs,
         recommendation=recommendation,
-        branches=tuple(map(_branch, summaries)),
+        branches=tuple(map(_branch, copies)),
         forks=tuple(_forks(comparisons.values())),
         missing=tuple(sorted(missing)),
         unread=tuple(sorted(unread)),
@@ -158,12 +159,14 @@ def _forks(comparisons: Iterable[Comparison]) -> Iterator[ForkedPair]:
     for comparison in comparisons:
         if comparison.fork:
             fork = comparison.fork
-            yield ForkedPair(comparison.left, comparison.right, fork.offset, fork.left_epoch, fork.right_epoch)
+            yield ForkedPair(comparison.left, comparison.right, *astuple(fork))
 
 
-def _branch(summary: CopySummary) -> Branch:
+def _branch(copy: ExaminedCopy) -> Branch:
+    summary = copy.summary
     return Branch(
         summary.replica,
+        copy.directory,
         summary.log_start_offset,
         summary.log_end_offset,
         summary.high_watermark,

@@ -93,6 +93,8 @@ class Branch:
     """One copy's log, as a picture of the partition needs it."""
 
     replica: str
+    directory: str
+    """Where the copy is: a path, or a URI."""
     log_start_offset: int
     log_end_offset: int
     high_watermark: int | None
@@ -108,6 +110,7 @@ class Branch:
         """Return the branch as `epochlog audit --json` prints it."""
         return {
             "replica": self.replica,
+            "directory": self.directory,
             "log_start_offset": self.log_start_offset,
             "log_end_offset": self.log_end_offset,
             "high_watermark": self.high_watermark,
@@ -128,6 +131,9 @@ class ForkedPair:
     offset: int
     left_epoch: int
     right_epoch: int
+    left_timestamp: int | None
+    """When the left copy's leader wrote there, in milliseconds since 1970 UTC; None where the batch has no time."""
+    right_timestamp: int | None
 
     def as_json(self) -> dict[str, Any]:
         """Return the fork as `epochlog audit --json` prints it."""
@@ -137,6 +143,8 @@ class ForkedPair:
             "offset": self.offset,
             "left_epoch": self.left_epoch,
             "right_epoch": self.right_epoch,
+            "left_timestamp": self.left_timestamp,
+            "right_timestamp": self.right_timestamp,
         }
 
 

@@ -49,7 +49,8 @@ def finish_rows(rows: Sequence[Row], examiner: Examiner) -> Row:
 def examined_copy(row: Row) -> ExaminedCopy:
     """Take back from a row what was found in a copy, and how its files are opened."""
     summary, digests = CopySummary.from_bytes(row["summary"]), RangeDigests.from_bytes(row["digests"])
-    return ExaminedCopy(summary, digests, _logs_of(copy_of(row)))
+    copy = copy_of(row)
+    return ExaminedCopy(summary, digests, _logs_of(copy), Storage(copy.root).child(copy.directory).shown)
 
 
 def _logs_of(copy: Copy) -> OpenLogs:

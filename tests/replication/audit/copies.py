@@ -21,7 +21,7 @@ def examine_all(roots: Path, *, records: bool = False) -> list[tuple[PartitionDi
 
 
 def copy_of(partition: PartitionDirectory, examination: Examination) -> ExaminedCopy:
-    return ExaminedCopy(examination.summary, examination.digests, in_place(partition.path))
+    return ExaminedCopy(examination.summary, examination.digests, in_place(partition.path), str(partition.path))
 
 
 def judge_all(examined: list[tuple[PartitionDirectory, Examination]]) -> dict[TopicPartition, PartitionVerdict]:

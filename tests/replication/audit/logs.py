@@ -35,6 +35,7 @@ class Written:
     count: int
     branch: str = ""
     codec: Codec = Codec.NONE
+    timestamp: int = 1_000
 
 
 @dataclass(frozen=True)
@@ -59,7 +60,7 @@ class Copy:
             offset = 0
             for batch in self.batches:
                 values = [f"{batch.branch}{offset + n}" for n in range(batch.count)]
-                records = [Record.of(value.encode(), value.encode(), timestamp=1_000) for value in values]
+                records = [Record.of(value.encode(), value.encode(), timestamp=batch.timestamp) for value in values]
                 log.append(records, leader_epoch=batch.epoch, template=BatchTemplate(codec=batch.codec))
                 offset += batch.count
             log.update_high_watermark(offset)

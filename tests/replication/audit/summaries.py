@@ -53,4 +53,4 @@ def summary(replica: str, **known: Any) -> CopySummary:
 
 def forked(left: str, right: str, offset: int) -> Comparison:
     """Two copies that part at an offset."""
-    return Comparison(left, right, offset, Fork(offset, 1, 2), (), (), (), False, 1, 1, 2, 200)
+    return Comparison(left, right, offset, Fork(offset, 1, 2, None, None), (), (), (), False, 1, 1, 2, 200)

@@ -63,9 +63,10 @@ def test_commits_that_cannot_be_read_are_passed_over(
     assert all(-(2**63) <= committed.offset < 2**63 for committed in offsets.known.values())
 
 
+TRUNK = (EpochEntry(0, 0), EpochEntry(1, 200))
 BRANCHES = (
-    Branch("broker-1", 0, 420, 420, 420, 42_000, (EpochEntry(0, 0), EpochEntry(1, 200))),
-    Branch("broker-2", 0, 350, 300, 350, 35_000, (EpochEntry(0, 0), EpochEntry(1, 200), EpochEntry(3, 300))),
+    Branch("broker-1", "/copies/broker-1/t-0", 0, 420, 420, 420, 42_000, TRUNK),
+    Branch("broker-2", "/copies/broker-2/t-0", 0, 350, 300, 350, 35_000, (*TRUNK, EpochEntry(3, 300))),
 )
 
 

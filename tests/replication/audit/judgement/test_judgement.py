@@ -120,6 +120,22 @@ def test_tails_and_starts(
     assert (second.truncate_to, second.records_lost) == (fork, end(left_tail))
 
 
+def test_a_fork_has_the_times_at_which_its_leaders_began_to_write() -> None:
+    trunk = Written(0, 3, timestamp=1_000)
+    branches = [
+        [Written(1, 2, "l", timestamp=60_000), Written(1, 2, "l", timestamp=61_000)],
+        [Written(2, 1, "r", timestamp=90_000)],
+    ]
+    (fork,) = judged([Copy((trunk, *branch)) for branch in branches], RANGE_BITS).forks
+    assert (fork.offset, fork.left_timestamp, fork.right_timestamp) == (3, 60_000, 90_000)
+
+
+def test_where_each_copy_is_stands_with_it(tmp_path: Path) -> None:
+    verdict = judge(examined(write_copies(tmp_path, [Copy((Written(0, 3),))] * 2)))
+    places = {each.replica: each.directory for each in verdict.branches}
+    assert places == {name: str(tmp_path / name / "t-0") for name in ("broker-1", "broker-2")}
+
+
 @settings(max_examples=EXAMPLES, deadline=None)
 @given(histories(), sizes, sizes, range_bits, st.data())
 def test_changed_bytes_under_a_good_checksum(
@@ -272,7 +288,7 @@ def test_a_copy_that_is_gone_by_the_time_it_is_read_again(tmp_path: Path) -> Non
     common = tuple(Written(0, 2) for _ in range(10))
     partitions = write_copies(tmp_path, [Copy((*common, Written(1, 2))), Copy((*common, Written(2, 3)))])
     left, right = examined(partitions)
-    gone = ExaminedCopy(right.summary, right.digests, in_place(tmp_path / "gone"))
+    gone = ExaminedCopy(right.summary, right.digests, in_place(tmp_path / "gone"), str(tmp_path / "gone"))
     verdict = judge([left, gone])
     assert verdict.verdicts == (Verdict.UNKNOWN, Verdict.FORKED)
     assert (verdict.unread, verdict.recommended) == (("broker-2",), None)

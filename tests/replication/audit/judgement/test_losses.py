@@ -69,9 +69,7 @@ def judged(copies: list[Copy], high_watermarks: list[int | None], bits: int = RA
 def marked(copies: list[ExaminedCopy], *marks: int | None) -> list[ExaminedCopy]:
     """Copies with these high watermarks, or with one that all have."""
     return [
-        ExaminedCopy(
-            replace(each.summary, high_watermark=mark, checkpointed_high_watermark=mark), each.digests, each.open_logs
-        )
+        replace(each, summary=replace(each.summary, high_watermark=mark, checkpointed_high_watermark=mark))
         for each, mark in zip(copies, marks if len(marks) > 1 else marks * len(copies), strict=True)
     ]
 
