@@ -109,7 +109,7 @@ def audit(
         "history": history,
         "full": full,
     }
-    with _interruptible():
+    with interruptible():
         document = run.document(options, json=json)
     files.write_report(document)
     if json:
@@ -118,13 +118,13 @@ def audit(
         _tell(document)
     for failure in files.failures:
         complain(failure["message"])
-    status = _exit_status(document, written=not files.failures)
+    status = exit_status(document, written=not files.failures)
     if status != EXIT_CLEAN:
         raise typer.Exit(status)
 
 
 @contextmanager
-def _interruptible() -> Iterator[None]:
+def interruptible() -> Iterator[None]:
     """Let Ctrl-C end the audit quietly.
 
     Spark's own handler calls Java in the midst of the call that is interrupted, and both log their tracebacks.
@@ -141,7 +141,7 @@ def _interruptible() -> Iterator[None]:
         signal.signal(signal.SIGINT, before)
 
 
-def _exit_status(document: Mapping[str, Any], *, written: bool) -> int:
+def exit_status(document: Mapping[str, Any], *, written: bool) -> int:
     """Put first that acknowledged records are lost, then that something could not be read: it might differ too."""
     findings, partitions = document["findings"], document["partitions"]
     if any(finding["severity"] == "critical" for finding in findings):

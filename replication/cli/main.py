@@ -22,6 +22,7 @@ from replication.cli.dump import dump
 from replication.cli.elect import ElectCommand, elect
 from replication.cli.epochs import epochs
 from replication.cli.failure import ReportedError, UsageError, print_failure, wants_json
+from replication.cli.incident import incident
 from replication.cli.mirror import mirror
 from replication.cli.output import (
     EXIT_FAILED,
@@ -44,6 +45,7 @@ from replication.errors import ReplicationError
 
 COMMANDS = (
     audit,
+    incident,
     dump,
     verify,
     epochs,

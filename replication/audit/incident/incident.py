@@ -1,0 +1,122 @@
+"""An incident: what an audit has found, as somebody needs it who has to decide which broker leads."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from logstore.verify import Severity
+from replication.audit.incident.next_steps import BROKERS, Step, next_steps
+from replication.audit.incident.stakes import Stake, stake_of
+from replication.audit.judgement.consumer_offsets import CONSUMER_OFFSETS, cuts
+from replication.audit.judgement.transaction_state import TRANSACTION_STATE
+
+Json = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Incident:
+    """Sentences and commands; everything in them is from one audit's document."""
+
+    headline: str
+    stakes: tuple[Stake, ...]
+    """The partitions in which something is at stake, the most acknowledged records first."""
+    damage: tuple[str, ...]
+    """What is damaged or was not read, a line for each."""
+    transactions: tuple[str, ...]
+    """Those that nobody will end."""
+    groups: tuple[str, ...]
+    """Consumer groups that stand beyond what the next leader has."""
+    steps: tuple[Step, ...]
+
+    def as_json(self) -> dict[str, Any]:
+        """Return it as `epochlog incident --json` prints it."""
+        return {
+            "headline": self.headline,
+            "partitions": [stake.as_json() for stake in self.stakes],
+            "damage": list(self.damage),
+            "transactions": list(self.transactions),
+            "groups": list(self.groups),
+            "steps": [step.as_json() for step in self.steps],
+        }
+
+
+def incident_of(document: Json, bootstrap: str = BROKERS) -> Incident:
+    """Make it from the object that `epochlog audit --json` prints; `bootstrap` stands in the commands.
+
+    >>> for stake in incident_of(audit_locally(["broker-1", "broker-2"]).document).stakes:
+    ...     print(stake.partition, *stake.sentences)
+    """
+    found = [stake for stake in map(stake_of, document["partitions"]) if stake is not None]
+    stakes = sorted(found, key=lambda each: (-each.acknowledged, -each.records, each.topic, each.number))
+    return Incident(
+        headline=_headline(document, stakes),
+        stakes=tuple(stakes),
+        damage=tuple(_damage(document["findings"])),
+        transactions=tuple(_transactions(document)),
+        groups=tuple(_groups(document)),
+        steps=tuple(next_steps(document, stakes, bootstrap)),
+    )
+
+
+def _headline(document: Json, stakes: Sequence[Stake]) -> str:
+    count, unknown = len(document["partitions"]), sum(stake.verdict == "unknown" for stake in stakes)
+    losing = [stake for stake in stakes if stake.records]
+    if unknown:
+        return f"Not everything is known: a copy of {unknown:,} of {count:,} partitions could not be read."
+    if not losing:
+        return f"No choice of a leader loses records of the {count:,} partitions, as far as the copies show."
+    acknowledged = sum(stake.acknowledged for stake in losing)
+    return (
+        f"Who leads decides what is lost in {len(losing):,} of {count:,} partitions: up to {acknowledged:,} records "
+        "that are known to be acknowledged."
+    )
+
+
+def _damage(findings: Sequence[Json]) -> Iterator[str]:
+    """Name what is damaged, by copy: its first finding, and how many there are."""
+    first: dict[tuple[str, str], list[Json]] = {}
+    for each in findings:
+        if each["severity"] == Severity.ERROR.value:
+            place = "its root" if each["topic"] is None else f"{each['topic']}-{each['partition']}"
+            first.setdefault((each["replica"], place), []).append(each)
+    for (replica, place), of_copy in first.items():
+        rest = f" ({len(of_copy) - 1:,} more findings)" if len(of_copy) > 1 else ""
+        yield f"{replica}, {place}: {of_copy[0]['message']}{rest}"
+
+
+def _transactions(document: Json) -> Iterator[str]:
+    yield from map(_transaction, document["hanging_transactions"])
+    count = sum(
+        len(branch["open_transactions"])
+        for partition in document["partitions"]
+        for branch in partition["branches"]
+        if branch["replica"] == partition["recommended"]
+    )
+    if count and not _has(document, TRANSACTION_STATE):
+        yield f"not known: {count:,} transactions are open, and there is no copy of {TRANSACTION_STATE}"
+
+
+def _groups(document: Json) -> Iterator[str]:
+    yield from map(_group, document["consumer_offsets"])
+    if any(map(cuts, document["partitions"])) and not _has(document, CONSUMER_OFFSETS):
+        yield f"not known: logs are truncated, and there is no copy of {CONSUMER_OFFSETS}"
+
+
+def _has(document: Json, topic: str) -> bool:
+    """Return whether a topic's copies could be read, at least of one partition."""
+    return any(each["topic"] == topic and each["recommended"] is not None for each in document["partitions"])
+
+
+def _transaction(each: Json) -> str:
+    whose = each["transactional_id"] or f"producer {each['producer_id']}"
+    return (
+        f"{each['topic']}-{each['partition']}: the transaction of {whose} that begins at offset "
+        f"{each['first_offset']:,} has no end, and no coordinator will write one"
+    )
+
+
+def _group(each: Json) -> str:
+    return (
+        f"{each['topic']}-{each['partition']}: group {each['group']} stands at {each['committed_offset']:,}; what it "
+        f"has read matches {each['replica']} only up to {each['truncate_to']:,}"
+    )

@@ -1,0 +1,133 @@
+"""What to do next, in order, as commands to copy. None of them is run here."""
+
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from replication.audit.incident.stakes import Stake
+
+Json = Mapping[str, Any]
+BROKERS: Final = "BROKER:9092"
+"""Stands for an address that only the reader knows."""
+MOST_COMMANDS: Final = 20
+"""Of one kind; the document has the rest."""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One thing to do."""
+
+    what: str
+    commands: tuple[str, ...] = ()
+
+    def as_json(self) -> dict[str, Any]:
+        """Return it as `epochlog incident --json` prints it."""
+        return {"what": self.what, "commands": list(self.commands)}
+
+
+def next_steps(document: Json, stakes: Sequence[Stake], bootstrap: str = BROKERS) -> Iterator[Step]:
+    """Give the steps, from the object that `epochlog audit --json` prints and what is at stake."""
+    roots = [root for snapshot in document["snapshots"] for root in snapshot["roots"]]
+    yield _back_up(roots)
+    yield from _read_again(stakes)
+    yield from _elect(stakes, document["snapshots"], bootstrap)
+    yield from _end_transactions(document["hanging_transactions"], bootstrap)
+    yield from _reset_groups(document["consumer_offsets"], bootstrap)
+    yield _verify(roots, bootstrap)
+
+
+def _back_up(roots: Sequence[str]) -> Step:
+    local = [root for root in roots if "://" not in root]
+    commands = tuple(f"cp -a --reflink=auto {shlex.quote(root)} {shlex.quote(f'{root}.kept')}" for root in local)
+    return Step(
+        "Back up. If these are the brokers' own directories, copy them before any broker starts: what a start "
+        "truncates is gone",
+        commands,
+    )
+
+
+def _read_again(stakes: Sequence[Stake]) -> Iterator[Step]:
+    unknown = [stake.partition for stake in stakes if stake.verdict == "unknown"]
+    if unknown:
+        yield Step(
+            f"Make what could not be read readable, or copy it again, and run this again: of {_some(unknown)} nothing "
+            "reassuring can be said"
+        )
+
+
+def _elect(stakes: Sequence[Stake], snapshots: Sequence[Json], bootstrap: str) -> Iterator[Step]:
+    differing = [stake for stake in stakes if stake.least_loss and stake.least_loss != stake.kafkas_choice]
+    for name in sorted({stake.least_loss for stake in differing if stake.least_loss}):
+        chosen = [stake for stake in differing if stake.least_loss == name]
+        others = sorted({stake.kafkas_choice for stake in chosen if stake.kafkas_choice})
+        yield Step(
+            f"Elect. Least is lost of {_some([stake.partition for stake in chosen])} if {name} leads: start it first, "
+            f"and leave {', '.join(others)} stopped until it does. Look at the dry run before the election",
+            tuple(_elections(chosen, snapshots, bootstrap)),
+        )
+    agreeing = [stake.partition for stake in stakes if stake not in differing and stake.records]
+    if agreeing:
+        yield Step(
+            f"Let Kafka elect the leaders of {_some(agreeing)}: its choice loses least. Start all brokers, and look at "
+            "what it would do",
+            (f"epochlog elect --bootstrap {bootstrap} --election-type unclean --all-topic-partitions --dry-run",),
+        )
+
+
+def _elections(stakes: Sequence[Stake], snapshots: Sequence[Json], bootstrap: str) -> Iterator[str]:
+    directories = " ".join(
+        f"--log-dir {each['node_id']}={shlex.quote(root)}"
+        for each in snapshots
+        for root in each["roots"]
+        if each["node_id"] is not None
+    )
+    for stake in stakes[:MOST_COMMANDS]:
+        elect = (
+            f"epochlog elect --bootstrap {bootstrap} --election-type unclean --topic {shlex.quote(stake.topic)} "
+            f"--partition {stake.number}"
+        )
+        yield f"{elect} --dry-run {directories}".rstrip()
+        yield elect
+
+
+def _end_transactions(transactions: Sequence[Json], bootstrap: str) -> Iterator[Step]:
+    if transactions:
+        yield Step(
+            "End the transactions that no coordinator will end, once their partitions have leaders: until then "
+            "consumers of committed records wait before them",
+            tuple(
+                f"kafka-transactions.sh --bootstrap-server {bootstrap} abort --topic {shlex.quote(each['topic'])} "
+                f"--partition {each['partition']} --start-offset {each['first_offset']}"
+                for each in transactions[:MOST_COMMANDS]
+            ),
+        )
+
+
+def _reset_groups(offsets: Sequence[Json], bootstrap: str) -> Iterator[Step]:
+    if offsets:
+        yield Step(
+            "Reset the consumer groups that stand beyond what their next leader has, while they are stopped: they "
+            "would skip records, or start over",
+            tuple(
+                f"kafka-consumer-groups.sh --bootstrap-server {bootstrap} --group {shlex.quote(each['group'])} "
+                f"--topic {shlex.quote(each['topic'])}:{each['partition']} --reset-offsets "
+                f"--to-offset {each['truncate_to']} --execute"
+                for each in offsets[:MOST_COMMANDS]
+            ),
+        )
+
+
+def _verify(roots: Sequence[str], bootstrap: str) -> Step:
+    return Step(
+        "Verify, once the brokers run: what is under-replicated, and whether new copies agree",
+        (
+            f"epochlog cluster --bootstrap {bootstrap} --under-replicated",
+            f"epochlog incident {' '.join(map(shlex.quote, roots))}",
+        ),
+    )
+
+
+def _some(names: Sequence[str]) -> str:
+    shown = ", ".join(names[:5])
+    return f"{shown} and {len(names) - 5:,} more" if len(names) > 5 else shown

@@ -1,0 +1,116 @@
+"""What is at stake in one partition, in sentences, from the object that `epochlog audit --json` prints of it."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass
+from typing import Any, Final
+
+from replication.audit.incident.times import moment, stretch
+from replication.audit.judgement.verdict import Verdict
+from replication.audit.judgement.wording import candidate_of, name_of, replica_in_words
+
+Json = Mapping[str, Any]
+_QUIET: Final = frozenset({Verdict.IDENTICAL, Verdict.RETENTION, Verdict.COMPACTION})
+
+
+@dataclass(frozen=True, slots=True)
+class Stake:
+    """One partition of which some choice of a leader loses records, or of which that is not known."""
+
+    partition: str
+    topic: str
+    number: int
+    verdict: str
+    acknowledged: int
+    """The most acknowledged records that a choice loses."""
+    records: int
+    """The most records that a choice loses."""
+    sentences: tuple[str, ...]
+    kafkas_choice: str | None
+    least_loss: str | None
+
+    def as_json(self) -> dict[str, Any]:
+        """Return it as `epochlog incident --json` prints it."""
+        return {**asdict(self), "sentences": list(self.sentences)}
+
+
+def stake_of(partition: Json) -> Stake | None:
+    """Say what is at stake; None where copies agree, but for what retention and compaction do."""
+    if set(partition["verdicts"]) <= _QUIET:
+        return None
+    lost = [each["lost"]["records"] for each in partition["candidates"] if each["lost"]]
+    acknowledged = [each["acknowledged"]["records"] for each in partition["candidates"] if each["acknowledged"]]
+    return Stake(
+        name_of(partition),
+        partition["topic"],
+        partition["partition"],
+        partition["verdict"],
+        max(acknowledged, default=0),
+        max(lost, default=0),
+        tuple(_sentences(partition)),
+        partition["kafkas_choice"],
+        partition["least_loss"],
+    )
+
+
+def _sentences(partition: Json) -> Iterator[str]:
+    yield from (_fork_in_words(fork) for fork in partition["forks"])
+    if Verdict.SILENT_DIVERGENCE in partition["verdicts"]:
+        offset = min((each["first_difference"] for each in _silent(partition)), default=None)
+        yield (
+            f"From offset {offset} on copies hold different bytes under the same leader epoch, with valid checksums: "
+            "no replication repairs that; find out which copy is right before any is discarded."
+        )
+    if partition["missing"]:
+        yield f"No copy was found of {_listed(partition['missing'])}."
+    if partition["unread"]:
+        copies = _listed(partition["unread"])
+        yield f"The copy of {copies} could not be read whole, or changed meanwhile: what it holds is not counted."
+    choices = [each for each in partition["candidates"] if each["lost"]]
+    if choices:
+        yield f"If {'; if '.join(map(_choice_in_words, choices))}."
+    yield from _recommendation(partition)
+
+
+def _fork_in_words(fork: Json) -> str:
+    sides = " and ".join(_side_in_words(fork, side) for side in ("left", "right"))
+    return f"Two leaders wrote from offset {fork['offset']:,} on: {sides}."
+
+
+def _side_in_words(fork: Json, side: str) -> str:
+    since = moment(fork[f"{side}_timestamp"])
+    return f"{fork[side]} under epoch {fork[f'{side}_epoch']}{f' since {since}' if since else ''}"
+
+
+def _choice_in_words(candidate: Json) -> str:
+    lost, acknowledged = candidate["lost"], candidate["acknowledged"]["records"]
+    leads = f"{replica_in_words(candidate)} leads"
+    if not lost["records"]:
+        return f"{leads}, nothing that another copy has is lost"
+    when = stretch(lost["min_timestamp"], lost["max_timestamp"])
+    known = f"{acknowledged:,} of them" if acknowledged != lost["records"] else "all of them"
+    return (
+        f"{leads}, {lost['records']:,} records{f' of {when}' if when else ''} are lost, "
+        f"{known if acknowledged else 'none of them'} known to be acknowledged"
+    )
+
+
+def _recommendation(partition: Json) -> Iterator[str]:
+    kafkas, least = (candidate_of(partition, partition[rule]) for rule in ("kafkas_choice", "least_loss"))
+    if kafkas is None:
+        yield "No copy can lead."
+    elif least is None:
+        yield f"Kafka elects {kafkas['replica']}; under whom least is lost is not known."
+    elif kafkas is least:
+        yield f"Kafka elects {kafkas['replica']}, and least is lost under it."
+    else:
+        yield f"Kafka elects {kafkas['replica']}, but least is lost under {least['replica']}: choose before it elects."
+
+
+def _silent(partition: Json) -> Iterator[Json]:
+    for pair in partition["pairs"]:
+        if Verdict.SILENT_DIVERGENCE in pair["verdicts"] and pair["first_difference"] is not None:
+            yield pair
+
+
+def _listed(names: list[str]) -> str:
+    return ", ".join(name or "a broker that is not known" for name in names)

@@ -1,0 +1,112 @@
+"""What an incident says: each choice and its loss, what is not known, and commands that can be run."""
+
+import json
+import shlex
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from replication.audit import audit_locally
+from replication.audit.incident.incident import Incident, incident_of
+from replication.cli.main import COMMANDS
+from tests.data.replicas import damage_kinds, damaged, replicas
+from tests.replication.audit.random_clusters import write_clusters
+from tests.replication.audit.snapshot_roots import batches, write_root
+
+OFFSETS = Path(__file__).parents[3] / "data/consumer-offsets/__consumer_offsets-0"
+
+
+def of(*roots: Path) -> tuple[Incident, dict[str, Any]]:
+    document = audit_locally(list(roots)).document
+    return incident_of(document), document
+
+
+def test_an_unclean_election_is_told_with_times_and_both_choices() -> None:
+    found, _ = of(replicas("diverged"))
+    assert found.headline.startswith("Who leads decides what is lost in 2 of 9 partitions: up to 240 records")
+    first = found.stakes[0]
+    assert first.partition == "diverge-0"
+    fork, choices, recommendation = first.sentences
+    assert fork == (
+        "Two leaders wrote from offset 300 on: broker-1 under epoch 4 since 2026-11-21 07:55:55 UTC and broker-2 under "
+        "epoch 5 since 2026-11-21 07:56:18 UTC."
+    )
+    assert choices == (
+        "If broker-1 leads, 77 records of 2026-11-21 07:56:18 UTC are lost, all of them known to be acknowledged; if "
+        "broker-2 leads, 120 records of 2026-11-21 07:55:55 UTC are lost, all of them known to be acknowledged."
+    )
+    assert recommendation == "Kafka elects broker-2, but least is lost under broker-1: choose before it elects."
+    assert found.damage == ()
+
+
+def test_where_copies_agree_nothing_is_at_stake() -> None:
+    found, document = of(replicas("healed"))
+    assert found.stakes == ()
+    assert found.headline == "No choice of a leader loses records of the 4 partitions, as far as the copies show."
+    assert [step.what.partition(".")[0].partition(",")[0] for step in found.steps] == ["Back up", "Verify"]
+    assert json.dumps(found.as_json())
+    assert document["hanging_transactions"] == []
+
+
+def test_groups_beyond_the_end_are_told_and_reset(tmp_path: Path) -> None:
+    copies = shutil.copytree(replicas("diverged"), tmp_path / "copies")
+    for broker in ("broker-1", "broker-2"):
+        shutil.copytree(OFFSETS, copies / broker / OFFSETS.name)
+    found, _ = of(copies)
+    assert found.groups[0].startswith("diverge-0: group billing stands at 410; what it has read matches broker-1 only")
+    [reset] = [step for step in found.steps if step.what.startswith("Reset")]
+    assert "--group billing --topic diverge:0 --reset-offsets --to-offset 300 --execute" in reset.commands[0]
+
+
+def test_what_is_not_known_is_never_called_nothing(tmp_path: Path) -> None:
+    found, _ = of(replicas("diverged"))
+    assert found.groups == ("not known: logs are truncated, and there is no copy of __consumer_offsets",)
+    root = write_root(tmp_path / "a", {"t-0": batches(4)}, node=1)
+    write_root(tmp_path / "b", {"t-0": batches(4)}, node=2)
+    min((root / "t-0").glob("*.log")).unlink()
+    (root / "t-0" / "00000000000000000000.log").mkdir()
+    found, _ = of(tmp_path)
+    assert found.headline.startswith("Not everything is known") or found.damage
+
+
+@pytest.mark.parametrize("kind", damage_kinds())
+def test_what_is_damaged_is_named_with_its_copy(kind: str, tmp_path: Path) -> None:
+    damaged(kind, tmp_path)
+    found, document = of(tmp_path)
+    errors = {each["replica"] for each in document["findings"] if each["severity"] == "error"}
+    assert {line.partition(",")[0] for line in found.damage} == errors
+
+
+def test_every_choice_of_random_clusters_is_told_with_what_it_loses(tmp_path: Path) -> None:
+    found, document = of(*write_clusters(tmp_path, "incident", range(60)))
+    stakes = {stake.partition: stake for stake in found.stakes}
+    assert len(stakes) > 20
+    for partition in document["partitions"]:
+        stake = stakes.get(f"{partition['topic']}-{partition['partition']}")
+        lost = [each for each in partition["candidates"] if each["lost"] and each["lost"]["records"]]
+        if lost:
+            assert stake is not None
+            told = " ".join(stake.sentences)
+            assert all(f"{each['lost']['records']:,} records" in told for each in lost)
+            assert all(f"{each['replica']}" in told for each in partition["candidates"])
+            assert stake.records == max(each["lost"]["records"] for each in lost)
+        if partition["verdict"] == "unknown":
+            assert found.headline.startswith("Not everything is known")
+
+
+def test_commands_are_words_of_a_shell_and_ours_are_commands_that_there_are(tmp_path: Path) -> None:
+    root = tmp_path / "it's a root; rm -rf"
+    for number in (1, 2):
+        kept = batches(3) + batches(number, epoch=number, start=9, branch=str(number))
+        write_root(root / f"broker {number}", {"t-0": kept}, node=number)
+    found, _ = of(root)
+    commands = [shlex.split(command) for step in found.steps for command in step.commands]
+    assert any(words[:2] == ["epochlog", "elect"] for words in commands)
+    known = {command.__name__ for command in COMMANDS}
+    paths = {str(place) for place in root.iterdir()}
+    for words in commands:
+        assert words[0] != "epochlog" or words[1] in known
+        strange = {word.removesuffix(".kept").rpartition("=")[2] for word in words if ";" in word}
+        assert strange <= paths, "a path is one word"

@@ -1,0 +1,46 @@
+"""`epochlog incident`: as text, as JSON, with a page, and its exit status."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.data.replicas import replicas
+from tests.replication.cli.command import epochlog
+
+
+def test_an_unclean_election_in_text_and_with_a_page(tmp_path: Path) -> None:
+    page = tmp_path / "page.html"
+    outcome = epochlog("incident", replicas("diverged"), "--report", page, "--bootstrap", "broker1:9092")
+    assert (outcome.status, outcome.err) == (3, "")
+    lines = outcome.out.splitlines()
+    assert lines[0].startswith("Who leads decides what is lost in 2 of 9 partitions")
+    assert "diverge-0: forked" in lines
+    assert "Damaged: none found" in lines
+    assert any(line.startswith("     epochlog elect --bootstrap broker1:9092") for line in lines), "commands are whole"
+    assert all(len(line) <= 100 for line in lines if not line.startswith("     "))
+    assert page.read_text().count("<svg") >= 2
+
+
+def test_copies_that_agree_end_with_0() -> None:
+    outcome = epochlog("incident", replicas("healed"))
+    assert (outcome.status, outcome.err) == (0, "")
+
+
+def test_topics_are_chosen() -> None:
+    document = epochlog("incident", replicas("diverged"), "--topics", "hwloss", "--json").document
+    assert [each["partition"] for each in document["partitions"]] == ["hwloss-0"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ((replicas("diverged") / "broker-1", Path("nowhere")), "nowhere"),
+        ((replicas("diverged"), "--topics", "odrers"), "odrers"),
+        ((replicas("diverged"), "--report", "none/page.html"), "no directory none"),
+    ],
+)
+def test_what_cannot_be_is_one_line(arguments: tuple[object, ...], words: str) -> None:
+    outcome = epochlog("incident", *arguments)
+    assert (outcome.status, outcome.out) == (2, "")
+    assert outcome.err.count("\n") == 1
+    assert words in outcome.err
