@@ -71,6 +71,18 @@ def audit(
     report: Annotated[
         Path | None, typer.Option("--report", metavar="FILE.html", help="Write a page with pictures of the forks.")
     ] = None,
+    differences: Annotated[
+        Path | None,
+        typer.Option(
+            "--differences",
+            metavar="FILE",
+            help="Write each record on which copies disagree, with both sides: a .parquet file, or .jsonl.",
+        ),
+    ] = None,
+    metrics: Annotated[
+        Path | None,
+        typer.Option("--metrics", metavar="FILE.prom", help="Write metrics for Prometheus's node exporter."),
+    ] = None,
     history: Annotated[
         str | None,
         typer.Option(
@@ -98,7 +110,7 @@ def audit(
         raise typer.BadParameter(f"{sample} is not a share above 0 and up to 1", param_hint="--sample")
     if full and history is None:
         raise typer.BadParameter("without --history all is read anyway", param_hint="--full")
-    files = AuditFiles(report, output, history)
+    files = AuditFiles(report, output, history, differences, metrics)
     run = AuditRun(snapshots, engine, master, workers, files)
     files.ensure_writable()
     options = {
@@ -112,6 +124,7 @@ def audit(
     with interruptible():
         document = run.document(options, json=json)
     files.write_report(document)
+    files.write_metrics(document)
     if json:
         print_json({**document, "errors": files.failures})
     else:

@@ -71,6 +71,7 @@ class AuditRun:
             audited = carry_out(plan, workers=self._workers, progress=advance)
             document = audited.document
         self._files.write_local_tables(audited)
+        self._files.write_differences(audited)
         self._files.write_history(audited)
         return document
 
@@ -91,6 +92,7 @@ class AuditRun:
             ):
                 document = audited.document
                 self._files.write_tables(audited)
+                self._files.write_differences(audited, *SPARK_ERRORS)
                 self._files.write_history(audited)
         except SPARK_ERRORS as error:
             raise CommandError(f"the Spark job failed: {cause_of(error)}") from error

@@ -5,15 +5,19 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import typer
 
 from replication.cli.failure import error_as_json
 from replication.cli.output import told
+from replication.errors import ReplicationError
 
 if TYPE_CHECKING:
     from replication.audit import Audit, AuditOutcome, LocalAudit
+
+
+_FORMS: Final = (".parquet", ".jsonl", ".json")
 
 
 @dataclass
@@ -24,6 +28,8 @@ class AuditFiles:
     output: Path | None
     history: str | None
     """A path, or a URI."""
+    differences: Path | None = None
+    metrics: Path | None = None
     failures: list[dict[str, Any]] = field(default_factory=list)
     """As `--json` prints them."""
 
@@ -35,6 +41,11 @@ class AuditFiles:
             )
         if self.report is not None:
             _ensure_file_writable(self.report, "--report")
+        if self.metrics is not None:
+            _ensure_file_writable(self.metrics, "--metrics")
+        if self.differences is not None:
+            _ensure_form_known(self.differences)
+            _ensure_file_writable(self.differences, "--differences")
         if self.output is not None:
             _ensure_directory_writable(self.output, "--output")
         if self._local_history is not None:
@@ -42,7 +53,13 @@ class AuditFiles:
 
     def ensure_apart_from(self, copies: Iterable[Path]) -> None:
         """Refuse to write into what is audited. Raises BadParameter."""
-        requested = (("--report", self.report), ("--output", self.output), ("--history", self._local_history))
+        requested = (
+            ("--report", self.report),
+            ("--differences", self.differences),
+            ("--metrics", self.metrics),
+            ("--output", self.output),
+            ("--history", self._local_history),
+        )
         for copy in copies:
             for option, place in requested:
                 if place is not None and place.resolve().is_relative_to(copy.resolve()):
@@ -69,6 +86,15 @@ class AuditFiles:
         with self._noted("--output", self.output, OSError):
             write_tables(audited, self.output)
 
+    def write_differences(self, audited: "AuditOutcome", *kinds: type[Exception]) -> None:
+        """Write the records on which copies disagree; reading them may fail with errors of these kinds too."""
+        if self.differences is None:
+            return
+        from replication.audit.pipeline.difference_file import write_differences
+
+        with self._noted("--differences", self.differences, OSError, ReplicationError, *kinds):
+            write_differences(audited.difference_rows(), self.differences)
+
     def write_history(self, audited: "AuditOutcome") -> None:
         """Keep the run for the next one."""
         if self.history is not None:
@@ -83,6 +109,15 @@ class AuditFiles:
 
         with self._noted("--report", self.report, OSError):
             self.report.write_text(render(document), encoding="utf-8")
+
+    def write_metrics(self, document: Mapping[str, Any]) -> None:
+        """Write the file for Prometheus."""
+        if self.metrics is None:
+            return
+        from replication.audit.report.metrics import write_metrics
+
+        with self._noted("--metrics", self.metrics, OSError):
+            write_metrics(document, self.metrics)
 
     @property
     def _local_history(self) -> Path | None:
@@ -103,6 +138,11 @@ def _reason(error: Exception) -> str:
     from replication.audit.spark.sessions.spark_failure import cause_of
 
     return cause_of(error)
+
+
+def _ensure_form_known(file: Path) -> None:
+    if file.suffix not in _FORMS:
+        raise typer.BadParameter(f"{file} ends with none of {', '.join(_FORMS)}", param_hint="--differences")
 
 
 def _ensure_file_writable(file: Path, option: str) -> None:

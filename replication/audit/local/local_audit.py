@@ -76,9 +76,15 @@ class LocalAudit(AuditOutcome):
 
         What only lags, and what retention or the cleaner has removed, is no difference.
         """
+        return self._table(self.difference_rows(), DIFFERENCES)
+
+    def difference_rows(self) -> Iterator[Row]:
+        """See `AuditOutcome`."""
         copies = [row for row in self.examined if row.get("summary") is not None]
-        where = (each for rows in by_partition(copies).values() for each in disagreement_rows(rows))
-        return self._table((row for each in where for row in difference_rows(each)), DIFFERENCES)
+        of_run = {"run_id": self.run_id, "run_at": self.plan.begun_microseconds}
+        for rows in by_partition(copies).values():
+            for where in disagreement_rows(rows):
+                yield from ({**row, **of_run} for row in difference_rows(where))
 
     def close(self) -> None:
         """Nothing is kept but the tables."""

@@ -2,14 +2,14 @@
 
 import json
 from collections.abc import Iterator
-from datetime import datetime
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from replication.audit.local.local_audit import LocalAudit
+from replication.audit.pipeline.json_value import json_value
 
 TABLES: Final = ("partitions", "pairs", "forks", "branches", "findings", "segments", "epochs")
 _FILE: Final = "part-00000"
@@ -30,11 +30,5 @@ def write_tables(audited: LocalAudit, directory: Path) -> None:
 def _lines(table: pa.Table) -> Iterator[str]:
     for batch in table.to_batches():
         for row in batch.to_pylist():
-            yield f"{json.dumps(row, default=_as_text, ensure_ascii=False)}\n"
-
-
-def _as_text(value: Any) -> str:
-    """Write a time as Spark does."""
-    if isinstance(value, datetime):
-        return value.isoformat(timespec="milliseconds").replace("+00:00", "Z")
-    raise TypeError(f"{value!r} is in no table")
+            values = {field.name: json_value(row[field.name], field.type) for field in table.schema}
+            yield f"{json.dumps(values, ensure_ascii=False)}\n"

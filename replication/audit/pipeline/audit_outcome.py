@@ -2,12 +2,13 @@
 
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from functools import cached_property
 from html import escape
 from types import TracebackType
 from typing import Any, Self
 
+from replication.audit.examination.copy_examiner import Row
 from replication.audit.judgement.run import Changes, Run
 from replication.audit.judgement.verdict import Verdict
 from replication.audit.pipeline.audit_plan import AuditPlan
@@ -116,6 +117,10 @@ class AuditOutcome(ABC):
         forked = max((each for each in partitions if each["forks"]), key=_records_at_stake, default=None)
         picture = "" if forked is None else f"<p>{escape(forked['topic'])}-{forked['partition']}</p>{draw(forked)}"
         return f"{described}<table><tr><th>verdict</th><th>partitions</th></tr>{rows}</table>{picture}"
+
+    @abstractmethod
+    def difference_rows(self) -> Iterator[Row]:
+        """Give the rows of the table `differences` one by one; times are microseconds since 1970 UTC."""
 
     @abstractmethod
     def _describe(self) -> dict[str, Any]:

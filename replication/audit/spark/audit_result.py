@@ -1,6 +1,6 @@
 """What an audit with Spark gives: its tables as DataFrames."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final
@@ -8,6 +8,7 @@ from typing import Any, Final
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
+from replication.audit.examination.copy_examiner import Row
 from replication.audit.pipeline.audit_outcome import AuditOutcome
 from replication.audit.pipeline.audit_plan import AuditPlan
 from replication.audit.pipeline.document import BytesRead, describe
@@ -15,6 +16,7 @@ from replication.audit.spark.difference_job import differences
 from replication.audit.spark.internal_topic_job import stranded_in
 from replication.audit.spark.sessions.job_group import described, quiet_interrupts
 from replication.audit.spark.sessions.task_progress import watched
+from replication.audit.tables import DIFFERENCES, RUN, TIMESTAMP
 
 RUN_COLUMNS: Final = ("run_id", "run_at")
 """Which audit a row is of: the last two columns of each table."""
@@ -89,6 +91,13 @@ class Audit(AuditOutcome):
     def batches(self) -> DataFrame:
         """One row a batch; read again each time."""
         return self.of_run(self.read_batches())
+
+    def difference_rows(self) -> Iterator[Row]:
+        """See `AuditOutcome`. Of each partition the rows are collected by themselves."""
+        times = [name for name, kind in {**DIFFERENCES, **RUN}.items() if kind == TIMESTAMP]
+        rows = self.differences.withColumns({name: f.unix_micros(name) for name in times})
+        for row in rows.toLocalIterator():
+            yield row.asDict()
 
     def close(self) -> None:
         """Release what Spark keeps of the examination."""

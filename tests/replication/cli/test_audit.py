@@ -1,5 +1,6 @@
 """`epochlog audit`: the whole way from copies of brokers' directories to exit status, JSON, tables and page."""
 
+import base64
 import errno
 import json
 import logging
@@ -47,8 +48,20 @@ def forked(tmp_path: Path) -> Path:
 def test_a_forked_cluster_is_told_in_every_form(forked: Path, tmp_path: Path, engine: str) -> None:
     roots = [forked / f"broker-{number}" for number in (1, 2, 3)]
     report, output, history = tmp_path / "page.html", tmp_path / "tables", tmp_path / "history"
-    options = ("--json", "--records", "--report", report, "--output", output, "--history", history, "--engine", engine)
-    outcome = epochlog("audit", *roots, *options)
+    lines, metrics = tmp_path / "differences.jsonl", tmp_path / "audit.prom"
+    written = (
+        "--report",
+        report,
+        "--output",
+        output,
+        "--history",
+        history,
+        "--differences",
+        lines,
+        "--metrics",
+        metrics,
+    )
+    outcome = epochlog("audit", *roots, "--json", "--records", *written, "--engine", engine)
     assert outcome.status == 3, outcome.err
     told = json.loads(outcome.out)
     verdicts = {f"{each['topic']}-{each['partition']}": each["verdict"] for each in told["partitions"]}
@@ -75,10 +88,19 @@ def test_a_forked_cluster_is_told_in_every_form(forked: Path, tmp_path: Path, en
     assert told["history"] is None
     validate("demo", {name: told[name] for name in told.keys() - {"schema_version", "errors"}}, part="audit")
     assert report.read_text().count('<svg class="lineage"') == 2
+    assert 'epochlog_audit_partitions{verdict="forked"} 2.0' in metrics.read_text()
+    differences = [json.loads(line) for line in lines.read_text().splitlines()]
+    assert len(differences) == 240
+    first = min(differences, key=lambda each: (each["topic"], each["offset"]))
+    assert (first["topic"], first["offset"], first["kind"]) == ("diverge", 300, "forked")
+    assert (base64.b64decode(first["left_key"]), first["left_leader_epoch"]) == (b"diverge-only1-000000", 4)
+    assert (base64.b64decode(first["right_key"]), first["right_leader_epoch"]) == (b"diverge-only2-000000", 5)
+    assert first["left_timestamp"] == "2026-11-21T07:55:55.699Z"
+    assert first["run_at"].endswith("Z")
     for table in TABLES[: len(TABLES) - (engine == "local")]:
-        assert pq.read_table(output / "parquet" / table).num_rows == len(lines(output / "json" / table))
+        assert pq.read_table(output / "parquet" / table).num_rows == len(lines_of(output / "json" / table))
     for table in ("partitions", "findings"):
-        assert sorted(map(in_order, map(json.loads, lines(output / "json" / table)))) == sorted(
+        assert sorted(map(in_order, map(json.loads, lines_of(output / "json" / table)))) == sorted(
             map(in_order, told[table])
         )
 
@@ -88,7 +110,7 @@ def in_order(row: dict[str, Any]) -> str:
     return json.dumps({name: row[name] for name in row.keys() - {"run_id", "run_at"}}, sort_keys=True)
 
 
-def lines(table: Path) -> list[str]:
+def lines_of(table: Path) -> list[str]:
     return [line for part in sorted(table.glob("part-*.json")) for line in part.read_text().splitlines()]
 
 
@@ -152,6 +174,7 @@ def test_what_cannot_be_audited_is_one_line_before_anything_is_read(
             f"no directory {tmp_path}/none",
         ),
         ((here / "broker-1", here / "broker-2", "--report", tmp_path), "is a directory"),
+        ((here / "broker-1", here / "broker-2", "--differences", tmp_path / "some.csv"), "ends with none of .parquet"),
         ((here / "broker-1", here / "broker-2", "--history", page), f"{page} is not a directory"),
         ((here / "broker-1", here / "broker-2", "--full"), "without --history all is read anyway"),
         ((here / "broker-1", here / "broker-2", "--engine", "local", "--master", "yarn"), "it is Spark's"),
@@ -166,7 +189,8 @@ def test_what_cannot_be_audited_is_one_line_before_anything_is_read(
 
 
 @pytest.mark.parametrize(
-    ("option", "name"), [("--report", "page.html"), ("--output", "new"), ("--history", "runs/all")]
+    ("option", "name"),
+    [("--report", "page.html"), ("--differences", "some.jsonl"), ("--output", "new"), ("--history", "runs/all")],
 )
 def test_nothing_is_written_into_what_is_audited(
     option: str, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
