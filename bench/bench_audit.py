@@ -13,19 +13,23 @@ from pytest_benchmark.fixture import BenchmarkFixture
 
 from bench.audit_cluster import PLANTED, REPLICAS, SEGMENTS_A_PARTITION, make, make_sound
 from bench.peer.kafka_timer import without_kafka
+from bench.processor import processor_seconds
 from bench.replica import one_batch
 from bench.room import BUILD, require_room
+from replication.audit import audit as audit_in
 from replication.audit.examination.copy_examiner import Examiner
 from replication.audit.pipeline.partition_rows import judge_rows
 from replication.audit.snapshots.snapshot import find_snapshots
 from replication.audit.snapshots.work import Job
+from replication.audit.spark.metrics import shuffle_bytes
+from replication.audit.spark.sessions.session import session_for_a_while
 from tests.conftest import require_java_for_spark
 from tests.oracle.kafka import classpath
 
 FULL, FULL_PARTITIONS = 4 << 30, 200
 SMALL_PARTITIONS = 20
 SMALL = SMALL_PARTITIONS * 42 * len(one_batch())
-MANY_PARTITIONS, FEW_BATCHES = 300, 12
+MANY_PARTITIONS, FEW_BATCHES, MANY_BATCHES = 300, 12, 176
 DUMP_TOOL = "org.apache.kafka.tools.DumpLogSegments"
 FILES_A_DUMP = 50
 
@@ -65,6 +69,51 @@ def bench_start_to_first_result(benchmark: BenchmarkFixture) -> None:
     roots = make(BUILD / f"cluster-{SMALL}-{SMALL_PARTITIONS}", SMALL, SMALL_PARTITIONS)
     document = benchmark.pedantic(audit, args=(roots,), rounds=1 if benchmark.disabled else 5)
     assert found(document) == planted()
+
+
+def bench_small_copies_with_spark(benchmark: BenchmarkFixture) -> None:
+    """300 partitions of three copies, 2.4 GiB: what the first audit of a session costs, and the second."""
+    require_java_for_spark()
+    partitions, batches = (SMALL_PARTITIONS, FEW_BATCHES) if benchmark.disabled else (MANY_PARTITIONS, MANY_BATCHES)
+    require_room(disk=REPLICAS * partitions * batches * len(one_batch()))
+    roots = make_sound(BUILD / f"sound-{batches}-{partitions}", batches, partitions)
+    measure_in_session(benchmark, roots, verdicts={"identical"})
+
+
+def bench_large_copies_with_spark(benchmark: BenchmarkFixture) -> None:
+    """The same of three brokers' large copies, with planted defects; and what they shuffle."""
+    require_java_for_spark()
+    size, partitions = (SMALL, SMALL_PARTITIONS) if benchmark.disabled else (FULL, FULL_PARTITIONS)
+    directory = BUILD / f"cluster-{size}-{partitions}"
+    require_room(disk=0 if directory.exists() else REPLICAS * size, memory=REPLICAS * size)
+    measure_in_session(benchmark, make(directory, size, partitions), verdicts={*planted()[0].values(), "identical"})
+
+
+def measure_in_session(benchmark: BenchmarkFixture, roots: list[Path], verdicts: set[str]) -> None:
+    """Audit three times in a new session, as the command starts it."""
+    costs: list[float] = []
+    shuffled: list[int] = []
+    if not benchmark.disabled:
+        read(roots)
+
+    def run() -> dict[str, Any]:
+        before, moved = processor_seconds(), shuffle_bytes(spark)
+        with audit_in(spark, roots) as audited:
+            document = audited.document
+        costs.append(processor_seconds() - before)
+        shuffled.append(shuffle_bytes(spark) - moved)
+        return document
+
+    with session_for_a_while("local[2]") as spark:
+        document = benchmark.pedantic(run, rounds=1 if benchmark.disabled else 3)
+    assert {each["verdict"] for each in document["partitions"]} == verdicts
+    if not benchmark.disabled:
+        gib = document["metrics"]["bytes"] / (1 << 30)
+        benchmark.extra_info |= {
+            "first run, core-s/GiB": round(costs[0] / gib, 2),
+            "second run, core-s/GiB": round(costs[1] / gib, 2),
+            "shuffled, KiB/GiB": round(max(shuffled) / 1024 / gib, 1),
+        }
 
 
 def bench_examination_of_small_copies(benchmark: BenchmarkFixture) -> None:

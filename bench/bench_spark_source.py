@@ -1,6 +1,5 @@
 """How fast Spark reads records from segments: all columns, by headers alone, and a few offsets found by the indexes."""
 
-import os
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -9,6 +8,7 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pytest_benchmark.fixture import BenchmarkFixture
 
+from bench.processor import processor_seconds
 from bench.replica import RECORDS, one_batch, partition
 from replication.audit import start_session
 from tests.conftest import require_java_for_spark
@@ -98,21 +98,3 @@ def seconds(call: Callable[[], object]) -> float:
     begun = time.perf_counter()
     call()
     return time.perf_counter() - begun
-
-
-def processor_seconds() -> float:
-    """The processor time of this process and of all below it: Java, and its Python workers, those that ended too."""
-    parents: dict[int, int] = {}
-    ticks: dict[int, int] = {}
-    for stat in Path("/proc").glob("[0-9]*/stat"):
-        try:
-            fields = stat.read_text().rpartition(")")[2].split()
-        except OSError:  # it has ended
-            continue
-        number = int(stat.parent.name)
-        parents[number] = int(fields[1])
-        ticks[number] = sum(map(int, fields[11:15]))
-    ours = {os.getpid()}
-    while below := {number for number, parent in parents.items() if parent in ours} - ours:
-        ours |= below
-    return sum(ticks[number] for number in ours) / os.sysconf("SC_CLK_TCK")
