@@ -39,8 +39,8 @@ class ListedCopy:
     copy: Copy
     """With those segments alone in which something is asked for."""
     ranges: tuple[ByteRange, ...]
-    last_file: str
-    """The `.log` file that a broker may still append to."""
+    last_file: str | None
+    """The `.log` file that a broker may still append to; None without any."""
     states: dict[str, FileState]
     """Of its files where it is local."""
 
@@ -57,10 +57,10 @@ class KafkaLogReader(DataSourceReader):
         """Plan the tasks. Raises NothingChosenError, NotAllowedError, and as `list_snapshots` does."""
         copies = [copy for snapshot in list_snapshots(self.chosen.paths) for copy in snapshot.copies()]
         last = {(copy.root, copy.directory): copy.segments[-1].file for copy in copies if copy.segments}
-        jobs = [Job(copy.replica, copy.root, copy) for copy in self._selected(copies) if copy.segments]
+        jobs = [Job(copy.replica, copy.root, copy) for copy in self._selected(copies)]
         tasks = [
             InputPartition(
-                tuple(_listed(job, job.copy, last[job.copy.root, job.copy.directory]) for job in task if job.copy)
+                tuple(_listed(job, job.copy, last.get((job.copy.root, job.copy.directory))) for job in task if job.copy)
             )
             for task in plan_work(jobs, self._target(jobs))
         ]
@@ -133,9 +133,13 @@ class KafkaLogReader(DataSourceReader):
         if copies and not wanted and (self.chosen.topics or self.chosen.partitions):
             held = {copy.topic_partition.topic for copy in copies}
             raise NothingChosenError(self.chosen.topics, held, partitions=sorted(self.chosen.partitions))
+        if not self.chosen.rows.are_of_logs:
+            yield from wanted  # an empty log has its segment and its epochs
+            return
         for copy in wanted:
-            selection = self.chosen.selection.of(copy)
-            yield replace(copy, segments=tuple(selection.segments(copy.segments)))
+            segments = tuple(self.chosen.selection.of(copy).segments(copy.segments))
+            if segments:
+                yield replace(copy, segments=segments)
 
 
 class PushingReader(KafkaLogReader):
@@ -150,7 +154,7 @@ class PushingReader(KafkaLogReader):
         return iter(filters)
 
 
-def _listed(job: Job, copy: Copy, last_file: str) -> ListedCopy:
+def _listed(job: Job, copy: Copy, last_file: str | None) -> ListedCopy:
     ranges = job.ranges or tuple(ByteRange(segment.base_offset, 0, segment.size) for segment in copy.segments)
     place = Storage(copy.root).child(copy.directory)
     wanted = {part.base_offset for part in ranges}
