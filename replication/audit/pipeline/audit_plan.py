@@ -103,12 +103,10 @@ def plan_audit(
     copies = chosen_copies(found, options)
     total = sum(copy.bytes for copy in copies)
     ensure_few_tasks(options.task_bytes, total)
-    held = {snapshot.name: _wanted(snapshot.held, options) for snapshot in found}
-    expected = Expectations(
-        {each: names for each, names in assigned_in(found).items() if _is_wanted(each, options)},
-        {snapshot.name: _wanted(snapshot.listed, options) for snapshot in found},
-        options.replication_factor,
-    )
+    # Of all partitions, whatever is chosen: a snapshot without those that are does not hold nothing.
+    held = {snapshot.name: snapshot.held for snapshot in found}
+    listed = {snapshot.name: snapshot.listed for snapshot in found}
+    expected = Expectations(assigned_in(found), listed, options.replication_factor)
     history = None if options.history is None else History.at(options.history)
     _ensure_usable(history, local_directories(named, found))
     run_before, unusable = _run_before(history)
@@ -118,8 +116,8 @@ def plan_audit(
         snapshots=tuple(found),
         copies=tuple(copies),
         tasks=tuple(plan_work(_jobs(found, copies), options.task_bytes or target(total))),
-        missing=missing_copies(held, expected),
-        findings=(*nowhere_findings(held, expected), *unusable),
+        missing={each: who for each, who in missing_copies(held, expected).items() if _is_wanted(each, options)},
+        findings=(*nowhere_findings(held, expected.about(partial(_is_wanted, options=options))), *unusable),
         begun=begun,
         run_id=uuid4().hex,
         history=history,

@@ -1,7 +1,7 @@
 """Partitions that lack copies: what only all partitions of all replicas, taken together, tell."""
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -26,6 +26,12 @@ class Expectations:
     """By each replica's own checkpoint files."""
     replication_factor: int | None = None
     """Of the partitions that the metadata does not mention, as the user says; None leaves it to the other copies."""
+
+    def about(self, is_wanted: Callable[[TopicPartition], bool]) -> "Expectations":
+        """Return what is expected of some partitions alone."""
+        assigned = {each: replicas for each, replicas in self.assigned.items() if is_wanted(each)}
+        listed = {replica: set(filter(is_wanted, names)) for replica, names in self.listed.items()}
+        return Expectations(assigned, listed, self.replication_factor)
 
 
 def missing_copies(held: Partitions, expected: Expectations) -> dict[TopicPartition, tuple[str, ...]]:
