@@ -19,6 +19,7 @@ LONGEST: Final = (
     "tests/replication/cli/test_schema.py",
     "tests/replication/cli/test_warm.py",
     "tests/replication/audit/spark/test_clusters.py",
+    "tests/replication/audit/spark/test_standalone.py",
     "tests/replication/audit/spark/source/test_data_source.py",
     "tests/replication/audit/spark/test_audit_result.py",
     "tests/replication/audit/spark/source/test_rows.py",

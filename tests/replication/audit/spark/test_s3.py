@@ -8,18 +8,19 @@ import pytest
 from pyarrow.fs import LocalFileSystem, copy_files
 from pyspark.sql import SparkSession
 
-from replication.audit import audit, find_snapshots
+from replication.audit import find_snapshots
 from replication.audit.snapshots.storage import Storage
 from replication.errors import NoSnapshotError, UnreadableLocationError
 from tests.data.replicas import replicas
-from tests.replication.audit.one_process import audit_here
+from tests.replication.audit.spark.results import Results, results
+from tests.replication.audit.spark.results_program import assert_same
 
 moto = pytest.importorskip("moto.server", reason="moto's S3 server is missing")
 
 
 @pytest.fixture(scope="module")
-def bucket() -> Iterator[str]:
-    """The URI of a bucket with `diverged` in it, but for its options."""
+def bucket(damaged_copies: Path) -> Iterator[str]:
+    """The URI of a bucket with `diverged` in it, and `damaged`, but for its options."""
     logging.getLogger("werkzeug").setLevel(logging.ERROR)
     server = moto.ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
     server.start()
@@ -29,6 +30,7 @@ def bucket() -> Iterator[str]:
     filesystem, path = Storage(uri)._place
     filesystem.create_dir("backups")
     copy_files(str(replicas("diverged")), path, LocalFileSystem(), filesystem)
+    copy_files(str(damaged_copies), path.replace("diverged", "damaged"), LocalFileSystem(), filesystem)
     yield uri
     server.stop()
 
@@ -62,15 +64,10 @@ def test_what_is_not_there_is_said_without_the_secret(bucket: str) -> None:
     assert "secret" not in str(raised.value)
 
 
-def test_an_audit_gives_the_verdicts_of_the_local_one(bucket: str, spark: SparkSession) -> None:
-    partitions, findings = audit_here(replicas("diverged"))
-
-    with audit(spark, [bucket]) as audited:
-        remote = audited.partitions.drop("run_id", "run_at").toArrow().to_pylist()
-        assert sorted(remote, key=lambda row: (row["topic"], row["partition"])) == partitions
-        kinds = sorted((row.replica, row.kind, str(row.file)) for row in audited.findings.collect())
-        assert kinds == sorted((each["replica"], each["kind"], str(each["file"])) for each in findings)
-        assert audited.batches.where("topic = 'codecs' and replica = 'broker-1'").count() > 0
+def test_an_audit_and_the_tables_of_logs_are_those_of_the_local_directory(
+    bucket: str, spark: SparkSession, expected_results: Results
+) -> None:
+    assert_same(results(spark, bucket, bucket.replace("diverged", "damaged")), expected_results)
 
 
 def test_a_vanished_object_is_a_finding(bucket: str, tmp_path: Path) -> None:
