@@ -13,10 +13,13 @@ WORKERS ?= 3
 PARALLEL := --numprocesses=$(WORKERS) --dist=loadfile --no-loadscope-reorder
 RESULTS := build/bench/results
 OLDEST := build/oldest
+# What Python is to find before, or beside, the packages of .venv: another Spark, and what is too large to be there.
+LAKES := build/lakes
+PIPELINES := build/pipelines
 
 .DEFAULT_GOAL := help
-.PHONY: help setup java browser unpacker demo test test-long test-oldest test-nojit test-filesystems mutants lint format \
-  bench bench-report bench-floors bench-compare clean
+.PHONY: help setup java browser unpacker demo test test-long test-oldest test-pipelines test-nojit test-filesystems mutants \
+  lint format bench bench-report bench-floors bench-compare clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -51,7 +54,7 @@ demo: $(VENV)/.demo ## the main job, an audit, on replicas of a real Kafka clust
 test: setup java browser unpacker ## the test suite, with a rotating share of each campaign; WORKERS=4 for more processes
 	$(BIN)/epochlog warm > /dev/null  # or each worker compiles the kernels
 	$(BIN)/python -m tests.class_archives
-	$(PYTEST) $(PARALLEL) --durations=20 tests bench
+	$(PYTEST) $(PARALLEL) --durations=20 --ignore=tests/pipelines tests bench
 	$(MAKE) --no-print-directory test-nojit
 
 test-oldest: $(OLDEST)/.done java browser unpacker ## the tests on the oldest release of each dependency; with SHARE=5 a fifth of them
@@ -68,10 +71,24 @@ $(OLDEST)/.done: pyproject.toml tests/oldest.py | setup
 	$(OLDEST)/bin/python -m pip install --quiet -c $(OLDEST)/constraints.txt --editable '.[all]' --group dev
 	@touch $@
 
+test-pipelines: setup java $(LAKES)/.done $(PIPELINES)/.done ## the examples for Delta Lake, Iceberg, Airflow and Dagster (they take 1 GB)
+	$(BIN)/epochlog warm > /dev/null
+	$(PYTEST) $(PARALLEL) tests/pipelines
+
+$(LAKES)/.done: pyproject.toml | setup
+	rm -rf $(LAKES)
+	$(BIN)/python -m pip install --quiet --target $(LAKES) --no-deps --group lakes
+	@touch $@
+
+$(PIPELINES)/.done: pyproject.toml constraints.txt | setup
+	rm -rf $(PIPELINES)
+	$(BIN)/python -m pip install --quiet --target $(PIPELINES) -c constraints.txt --group pipelines
+	@touch $@
+
 test-nojit: setup ## the kernels once more, as plain Python
 	NUMBA_DISABLE_JIT=1 $(PYTEST) $(PARALLEL) tests/logstore/kernels tests/epoch/test_bulk.py
 
-test-long: setup java browser unpacker ## every campaign at its full count (hours)
+test-long: setup java browser unpacker $(LAKES)/.done $(PIPELINES)/.done ## every campaign at its full count (hours)
 	CAMPAIGN=full $(PYTEST) tests
 
 test-filesystems: setup ## power loss on ext4, xfs and btrfs (minutes; root, loop devices and FUSE); KINDS=ext4 for one of them

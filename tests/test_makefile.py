@@ -13,6 +13,7 @@ SETUP_STEPS = ("-m venv", "--editable '.[all]' --group dev")
 TOOLS = {
     "demo": ("java",),
     **dict.fromkeys(("test", "test-long", "test-oldest"), ("jdk", "maven", "chromium", "xz")),
+    "test-pipelines": ("jdk", "maven"),
     "test-filesystems": ("filesystems",),
 }
 

@@ -64,6 +64,30 @@ def test_all_twenty_points_of_compatibility_are_marked() -> None:
     assert [int(number) for number, _ in rows] == list(range(1, 21))
 
 
+def test_the_page_about_pipelines_names_the_releases_that_are_tested() -> None:
+    pins = dict(re.findall(r"^([\w-]+)==(\S+)$", (PROJECT / "constraints.txt").read_text(), re.MULTILINE))
+    pom = (PROJECT / "tests/pipelines/pom.xml").read_text()
+    coordinates = re.findall(r"<groupId>(\S+?)</groupId>\s*<artifactId>(\S+?)</artifactId>\s*<version>(\S+?)<", pom)
+    delta, iceberg = (":".join(jar) for jar in coordinates if jar[0] != "epochlog")
+    [spark] = re.findall(r'^lakes = \["pyspark==(.+?)"\]$', (PROJECT / "pyproject.toml").read_text(), re.MULTILINE)
+    page = (DOCS / "pipelines.md").read_text()
+    tested = {
+        "pandas": pins["pandas"],
+        "Polars": pins["polars"],
+        "delta-rs": pins["deltalake"],
+        "PyIceberg": pins["pyiceberg"],
+        "Spark": spark,
+        "Delta Lake": delta.rpartition(":")[2],
+        "Iceberg": iceberg.rpartition(":")[2],
+        "Airflow": pins["apache-airflow"],
+        "Dagster": pins["dagster"],
+    }
+    table = page[: page.index("Tested means")]
+    assert [name for name, release in tested.items() if f"{name} {release}" not in table] == []
+    assert f"--packages {delta},{iceberg} " in page
+    assert f"'pyspark=={spark}'" in page
+
+
 @pytest.mark.parametrize("page", ALL_PAGES, ids=lambda page: page.name)
 def test_links_lead_somewhere(page: Path) -> None:
     targets = re.findall(r"\]\(([^)\s]+)\)", page.read_text())

@@ -59,14 +59,18 @@ def kafka_options() -> list[str]:
 @cache
 def zookeeper_classpath() -> str:
     """ZooKeeper's jars; skips where they cannot be had."""
+    return f"{jars(HERE / 'zookeeper_pom.xml', BUILD / 'zookeeper', 'ZooKeeper')}/*"
+
+
+def jars(pom: Path, lib: Path, what: str) -> Path:
+    """Link the jars that a pom names into `lib`, and all that they need; skips where they cannot be had."""
     _require_java()
     with only_maker(LIB):
         try:
-            lib = _resolve(HERE / "zookeeper_pom.xml", BUILD / "zookeeper")
+            return _resolve(pom, lib)
         except subprocess.CalledProcessError as error:
-            require(available=False, what=f"ZooKeeper from a Maven repository ({_first_line(error)})")
+            require(available=False, what=f"{what} from a Maven repository ({_first_line(error)})")
             raise
-    return f"{lib}/*"
 
 
 def _require_java() -> None:
