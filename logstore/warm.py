@@ -21,6 +21,7 @@ from logstore.kernels import (
     gather,
     inspect,
     locate,
+    record_parts,
     recover,
     render,
     scan,
@@ -63,7 +64,8 @@ def first_calls() -> Iterator[tuple[str, Callable[[], object]]]:
     yield "digest_keys", lambda: digest.digest_keys(records)
     yield "digest_contents", lambda: digest.digest_contents(records)
     yield "gather", lambda: gather.gather(log, records.key_start, records.key_length)
-    yield "locate_headers", lambda: gather.locate_headers(log, records.headers_start, records.header_count)
+    yield "decode_parts", lambda: list(record_parts.decode_parts(log, batches, 0, len(log), len(log)))
+    yield "gather_headers", lambda: gather.gather_headers(log, records.headers_start, records.header_count)
     for form, json in (("render text", False), ("render JSON", True)):
         renderer = render.LineRenderer(b"", json=json)
         yield form, partial(renderer.render, records, render.sequences(records, batches))

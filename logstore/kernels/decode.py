@@ -96,12 +96,20 @@ def decode_section(section: Data, batches: BatchColumns, row: int) -> RecordColu
     return decode_sections(section, batches, np.array([row]), np.array([0]), np.array([len(section)]))
 
 
-def decode_sections(data: Data, batches: BatchColumns, rows: Rows, starts: Rows, ends: Rows) -> RecordColumns:
+def decode_sections(
+    data: Data,
+    batches: BatchColumns,
+    rows: Rows,
+    starts: Rows,
+    ends: Rows,
+    counts: NDArray[np.int32] | None = None,
+) -> RecordColumns:
     """Decode the decompressed records of the batches in `rows`, each of which lies in `data` from its start to its end.
 
-    Column `batch` holds row numbers of `batches`; errors are as of `decode`, positions those in `data`.
+    Column `batch` holds row numbers of `batches`; errors are as of `decode`, positions those in `data`. `counts` says
+    how many records lie there, where those are not all of their batches.
     """
-    sections = _sections(batches, rows, starts, ends)
+    sections = _sections(batches, rows, starts, ends, counts)
     return _decode(read_only(data), batches, sections, 0, len(rows), int(sections.before[-1]))
 
 
@@ -129,8 +137,10 @@ def uncompressed(batches: BatchColumns) -> Rows:
     return np.flatnonzero((batches.magic == MAGIC) & (batches.attributes & CODEC_BITS == 0))
 
 
-def _sections(batches: BatchColumns, rows: Rows, starts: Rows, ends: Rows) -> Sections:
-    counts = batches.record_count[rows]
+def _sections(
+    batches: BatchColumns, rows: Rows, starts: Rows, ends: Rows, counts: NDArray[np.int32] | None = None
+) -> Sections:
+    counts = batches.record_count[rows] if counts is None else counts
     before = np.zeros(len(rows) + 1, np.int64)
     possible = (counts >= 0) & (counts <= (ends - starts) // SHORTEST_RECORD)
     np.cumsum(np.where(possible, counts, 0), out=before[1:])
@@ -159,15 +169,16 @@ def _decode(data: Data, batches: BatchColumns, sections: Sections, first: int, l
     columns = batch, offset, timestamp, key_start, key_length, value_start, value_length, headers_start, header_count
     fault, position, reason = decode_batches(data, first, last, *sections, *columns)
     if reason != SOUND:
-        raise _corrupt(batches, RecordFault(int(sections.rows[fault]), int(position), RecordFaultReason(reason)))
+        raise corrupt_record(batches, int(sections.rows[fault]), int(position), int(reason))
     return RecordColumns(data, *columns)
 
 
-def _corrupt(batches: BatchColumns, fault: RecordFault) -> CorruptRecordError:
+def corrupt_record(batches: BatchColumns, row: int, position: int, reason: int) -> CorruptRecordError:
+    """Make the error for a record at `position` of the batch in `row`, from what a kernel found."""
     return CorruptRecordError(
-        f"a record has an impossible {fault.reason.name.lower()}",
-        position=fault.position,
-        offset=int(batches.base_offset[fault.batch]),
+        f"a record has an impossible {RecordFaultReason(reason).name.lower()}",
+        position=position,
+        offset=int(batches.base_offset[row]),
         advice="`verify --records` finds all such batches; take them from another replica",
     )
 

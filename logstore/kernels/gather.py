@@ -21,14 +21,13 @@ class Gathered(NamedTuple):
     values: Data
 
 
-class HeaderColumns(NamedTuple):
-    """The headers of records as columns, one row a header. Starts are positions in the records' data."""
+class GatheredHeaders(NamedTuple):
+    """The headers of records, one row a header."""
 
-    key_start: NDArray[np.int64]
-    key_length: NDArray[np.int32]
-    value_start: NDArray[np.int64]
-    value_length: NDArray[np.int32]
-    """-1 is null."""
+    keys: Gathered
+    values: Gathered
+    is_there: NDArray[np.bool_]
+    """Whether a header has a value: false for null."""
 
 
 def gather(data: Data, starts: NDArray[np.int64], lengths: NDArray[np.int32]) -> Gathered:
@@ -38,21 +37,38 @@ def gather(data: Data, starts: NDArray[np.int64], lengths: NDArray[np.int32]) ->
     """
     ends = np.zeros(len(lengths) + 1, np.int64)
     np.cumsum(np.maximum(lengths, 0), out=ends[1:])
-    if ends[-1] > MOST_BYTES:
-        raise ValueError(f"{ends[-1]:,} bytes of values are more than one column takes; gather fewer rows at once")
-    values = np.empty(ends[-1], np.uint8)
+    values = _room(int(ends[-1]))
     copy_pieces(read_only(data), np.ascontiguousarray(starts), ends, values)
     return Gathered(ends.astype(np.int32), values)
 
 
-def locate_headers(data: Data, headers_start: NDArray[np.int64], header_count: NDArray[np.int32]) -> HeaderColumns:
-    """Find keys and values of the headers of records that were decoded from `data`, and so are known to be sound."""
+def measure_headers(
+    data: Data, headers_start: NDArray[np.int64], header_count: NDArray[np.int32]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return how many bytes `gather_headers` copies for each record: of keys, and of values."""
+    keys, values = np.zeros((2, len(header_count)), np.int64)
+    sum_headers(read_only(data), np.ascontiguousarray(headers_start), np.ascontiguousarray(header_count), keys, values)
+    return keys, values
+
+
+def gather_headers(data: Data, headers_start: NDArray[np.int64], header_count: NDArray[np.int32]) -> GatheredHeaders:
+    """Copy keys and values of the headers of records that were decoded from `data`, and so are known to be sound.
+
+    Raises ValueError as `gather` does.
+    """
+    sizes = measure_headers(data, headers_start, header_count)
     count = int(header_count.sum(dtype=np.int64))
-    key_start, value_start = np.empty((2, count), np.int64)
-    key_length, value_length = np.empty((2, count), np.int32)
-    columns = key_start, key_length, value_start, value_length
-    fill_headers(read_only(data), np.ascontiguousarray(headers_start), np.ascontiguousarray(header_count), *columns)
-    return HeaderColumns(*columns)
+    keys, values = (Gathered(np.zeros(count + 1, np.int32), _room(int(size.sum()))) for size in sizes)
+    is_there = np.empty(count, np.bool_)
+    starts, counts = np.ascontiguousarray(headers_start), np.ascontiguousarray(header_count)
+    copy_headers(read_only(data), starts, counts, *keys, *values, is_there)
+    return GatheredHeaders(keys, values, is_there)
+
+
+def _room(size: int) -> NDArray[np.uint8]:
+    if size > MOST_BYTES:
+        raise ValueError(f"{size:,} bytes of values are more than one column takes; gather fewer rows at once")
+    return np.empty(size, np.uint8)
 
 
 @kernel
@@ -66,27 +82,51 @@ def copy_pieces(data: Data, starts: NDArray[np.int64], ends: NDArray[np.int64], 
 
 
 @kernel
-def fill_headers(
+def sum_headers(
     data: Data,
     headers_start: NDArray[np.int64],
     header_count: NDArray[np.int32],
-    key_start: NDArray[np.int64],
-    key_length: NDArray[np.int32],
-    value_start: NDArray[np.int64],
-    value_length: NDArray[np.int32],
+    keys: NDArray[np.int64],
+    values: NDArray[np.int64],
 ) -> None:
     """Walk over each record's headers; no number is checked, as decoding has done so."""
     data = borrowed(data)
-    header = 0
     for row in range(headers_start.size):
         position = headers_start[row]
         for _ in range(header_count[row]):
             length, position = varint(data, position, data.size)
-            key_start[header] = position
-            key_length[header] = length
-            position += length
-            length, position = varint(data, position, data.size)
-            value_start[header] = position
-            value_length[header] = max(length, -1)
+            keys[row] += length
+            length, position = varint(data, position + length, data.size)
+            values[row] += max(length, 0)
             position += max(length, 0)
+
+
+@kernel
+def copy_headers(
+    data: Data,
+    headers_start: NDArray[np.int64],
+    header_count: NDArray[np.int32],
+    key_ends: NDArray[np.int32],
+    keys: Data,
+    value_ends: NDArray[np.int32],
+    values: Data,
+    is_there: NDArray[np.bool_],
+) -> None:
+    """Copy keys and values of each record's headers to where they go; there must be room for them."""
+    data = borrowed(data)
+    header = key_end = value_end = 0
+    for row in range(headers_start.size):
+        position = headers_start[row]
+        for _ in range(header_count[row]):
+            length, position = varint(data, position, data.size)
+            copy(keys, key_end, data, position, length)
+            key_end += length
+            length, position = varint(data, position + length, data.size)
+            is_there[header] = length >= 0
+            length = max(length, 0)
+            copy(values, value_end, data, position, length)
+            value_end += length
+            position += length
             header += 1
+            key_ends[header] = key_end
+            value_ends[header] = value_end

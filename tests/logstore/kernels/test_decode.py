@@ -2,6 +2,7 @@
 
 import dataclasses
 import random
+import re
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from logstore.batch.columns import RecordColumns
 from logstore.batch.record_fault import RecordFault, RecordFaultReason
 from logstore.errors import CorruptRecordError
 from logstore.kernels.decode import check_records, check_section, decode, decode_chunks, decode_section
+from logstore.kernels.record_parts import decode_parts
 from logstore.kernels.scan import scan
 from tests.campaign import Campaign
 from tests.logstore.batches import CONTROL, GZIP, LOG_APPEND_TIME, batch, log, record, unsigned_varint, varint
@@ -45,10 +47,14 @@ def agrees_with_its_twin(data: bytes) -> int:
             expected = twins.read_section(data, start, end, index, header)
         except twins.BadRecordError:
             readable = False
-            with pytest.raises(CorruptRecordError):
+            with pytest.raises(CorruptRecordError) as told:
                 decode(array, batches, np.array([index]))
+            with pytest.raises(CorruptRecordError, match=re.escape(str(told.value))):
+                next(decode_parts(array, batches, index, start, end, records=2))
         else:
             assert rows(decode(array, batches, np.array([index]))) == expected
+            parts = [rows(part) for part in decode_parts(array, batches, index, start, end, records=2)]
+            assert parts == [expected[first : first + 2] for first in range(0, len(expected), 2)]
             records += expected
     assert check_records(array, batches) == faults
     if readable:

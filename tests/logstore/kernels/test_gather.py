@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from logstore.kernels.decode import decode
-from logstore.kernels.gather import MOST_BYTES, gather, locate_headers
+from logstore.kernels.gather import MOST_BYTES, Gathered, gather, gather_headers, measure_headers
 from logstore.kernels.scan import scan
 from tests.logstore.batches import batch, record
 
@@ -19,15 +19,18 @@ HEADERS = st.lists(st.tuples(TEXTS, VALUES), max_size=4)
 
 @given(data=st.binary(min_size=1, max_size=60), cuts=st.lists(st.tuples(st.integers(0, 59), st.integers(-1, 20))))
 def test_pieces_follow_one_another_without_gaps(data: bytes, cuts: list[tuple[int, int]]) -> None:
-    pieces = [(min(start, len(data)), length) for start, length in cuts]
-    pieces = [(start, min(length, len(data) - start)) for start, length in pieces]
-    starts = np.array([start for start, _ in pieces], np.int64)
-    lengths = np.array([length for _, length in pieces], np.int32)
+    cut = [(min(start, len(data)), length) for start, length in cuts]
+    cut = [(start, min(length, len(data) - start)) for start, length in cut]
+    starts = np.array([start for start, _ in cut], np.int64)
+    lengths = np.array([length for _, length in cut], np.int32)
 
     ends, values = gather(np.frombuffer(data, np.uint8), starts, lengths)
 
-    found = [bytes(values[first:last]) for first, last in pairwise(ends)]
-    assert found == [data[start : start + max(length, 0)] for start, length in pieces]
+    assert pieces(Gathered(ends, values)) == [data[start : start + max(length, 0)] for start, length in cut]
+
+
+def pieces(gathered: Gathered) -> list[bytes]:
+    return [bytes(gathered.values[first:last]) for first, last in pairwise(gathered.ends)]
 
 
 def test_values_that_are_too_many_for_a_column_are_refused() -> None:
@@ -46,18 +49,15 @@ def test_headers_are_found_where_they_are(headers: list[list[tuple[str, bytes | 
     data = np.frombuffer(batch(records=sent), np.uint8)
     records = decode(data, scan(data, check_crc=True))
 
-    found = locate_headers(data, records.headers_start, records.header_count)
+    keys, values, is_there = gather_headers(data, records.headers_start, records.header_count)
+    sizes = measure_headers(data, records.headers_start, records.header_count)
 
-    def piece(start: int, length: int) -> bytes | None:
-        return None if length < 0 else bytes(data[start : start + length])
-
-    pairs = [
-        (piece(*key), piece(*value))
-        for key, value in zip(
-            zip(found.key_start, found.key_length, strict=True),
-            zip(found.value_start, found.value_length, strict=True),
-            strict=True,
-        )
-    ]
+    expected = [(key.encode(), value) for each in headers for key, value in each]
     assert records.header_count.tolist() == [len(each) for each in headers]
-    assert pairs == [(key.encode(), value) for each in headers for key, value in each]
+    assert pieces(keys) == [key for key, _ in expected]
+    assert pieces(values) == [value or b"" for _, value in expected]
+    assert is_there.tolist() == [value is not None for _, value in expected]
+    assert [size.tolist() for size in sizes] == [
+        [sum(len(key.encode()) for key, _ in each) for each in headers],
+        [sum(len(value or b"") for _, value in each) for each in headers],
+    ]

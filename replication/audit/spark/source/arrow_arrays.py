@@ -15,6 +15,9 @@ from replication.audit.tables import TIMESTAMP
 _MICROSECONDS: Final = 1_000
 _MOST_MILLISECONDS: Final = (2**63 - 1) // _MICROSECONDS
 
+TEXTS_AT_ONCE: Final = 65_536
+"""Of those that are handled one by one."""
+
 Constants = Mapping[str, object]
 """What all rows of a file have in common: its copy and its segment."""
 
@@ -24,13 +27,12 @@ def repeated(value: object, kind: pa.DataType, count: int) -> pa.Array:
     return pa.repeat(pa.scalar(value, kind), count)
 
 
-def binaries(gathered: Gathered, lengths: NDArray[np.int32]) -> pa.Array:
-    """Give values that were gathered; a negative length is that of a null."""
-    is_there = lengths >= 0
-    nulls = len(lengths) - int(np.count_nonzero(is_there))
+def binaries(gathered: Gathered, is_there: NDArray[np.bool_]) -> pa.Array:
+    """Give values that were gathered, null where there is none."""
+    nulls = len(is_there) - int(np.count_nonzero(is_there))
     validity = pa.py_buffer(np.packbits(is_there, bitorder="little")) if nulls else None
     buffers = [validity, pa.py_buffer(gathered.ends), pa.py_buffer(gathered.values)]
-    return pa.Array.from_buffers(pa.binary(), len(lengths), buffers, null_count=nulls)
+    return pa.Array.from_buffers(pa.binary(), len(is_there), buffers, null_count=nulls)
 
 
 def texts(gathered: Gathered) -> pa.Array:
@@ -40,7 +42,12 @@ def texts(gathered: Gathered) -> pa.Array:
     try:
         return raw.cast(pa.string())
     except pa.ArrowInvalid:
-        return pa.array([value.decode(errors="replace") for value in raw.to_pylist()], pa.string())
+        parts = [raw.slice(first, TEXTS_AT_ONCE) for first in range(0, count, TEXTS_AT_ONCE)]
+        return pa.concat_arrays(list(map(_replaced, parts)))
+
+
+def _replaced(raw: pa.Array) -> pa.Array:
+    return pa.array([value.decode(errors="replace") for value in raw.to_pylist()], pa.string())
 
 
 def lists(fields: Mapping[str, pa.Array], counts: NDArray[np.int32]) -> pa.Array:

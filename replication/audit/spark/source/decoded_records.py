@@ -1,7 +1,8 @@
 """The records of batches as columns, whatever the codec and the magic; a batch whose records cannot be read is told."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from itertools import islice
 from typing import Final
 
 import numpy as np
@@ -11,14 +12,16 @@ from logstore.batch.batch_attributes import CODEC_BITS
 from logstore.batch.batches import read_batch
 from logstore.batch.columns import BatchColumns, RecordColumns
 from logstore.batch.compression.codec import decompress
+from logstore.batch.compression.decompression_limit import DECOMPRESSION_LIMIT, DECOMPRESSION_RATIO
 from logstore.batch.layout import HEADER_SIZE, MAGIC
 from logstore.errors import LogStoreError
 from logstore.kernels.decode import decode, decode_sections
+from logstore.kernels.record_parts import decode_parts
 from logstore.kernels.scan import SHORTEST_RECORD
 from logstore.offline.log_file import LogFile
 
 RECORDS_AT_ONCE: Final = 16_384
-"""What is decoded at once, unless one batch has more: 1 MB of columns."""
+"""What is decoded at once: 1 MB of columns."""
 BYTES_AT_ONCE: Final = 16 << 20
 RECORDS_COUNTED_AT_ONCE: Final = 65_536
 _PLAIN, _COMPRESSED, _LEGACY = range(3)
@@ -62,52 +65,93 @@ def counted_records(columns: BatchColumns, rows: Rows) -> Iterator[RecordColumns
 
 def is_countable(columns: BatchColumns) -> NDArray[np.bool_]:
     """Return for which batches the header's count of records can be taken: it is there, and they have room for it."""
-    room = (columns.size - HEADER_SIZE) // SHORTEST_RECORD
-    is_compressed = columns.attributes & CODEC_BITS != 0
-    countable: NDArray[np.bool_] = (columns.magic == MAGIC) & (is_compressed | (columns.record_count <= room))
+    size = columns.size - HEADER_SIZE
+    decompressed = np.maximum(DECOMPRESSION_LIMIT, DECOMPRESSION_RATIO * size)
+    room = np.where(columns.attributes & CODEC_BITS == 0, size, decompressed) // SHORTEST_RECORD
+    countable: NDArray[np.bool_] = (columns.magic == MAGIC) & (columns.record_count <= room)
     return countable
 
 
 def _plain(log: LogFile, columns: BatchColumns, rows: Rows) -> Decoded:
     data = log.array
     for chunk in _chunks(columns, rows):
-        yield from _each_if_need_be(lambda rows: decode(data, columns, rows), chunk)
+        row = int(chunk[0])
+        if _is_large(columns, row):
+            start, end = int(columns.position[row]) + HEADER_SIZE, int(columns.position[row] + columns.size[row])
+            yield from _in_parts(data, columns, row, start, end)
+        else:
+            yield from _each_if_need_be(lambda rows: decode(data, columns, rows), chunk)
 
 
 def _compressed(log: LogFile, columns: BatchColumns, rows: Rows) -> Decoded:
-    sections: list[bytes] = []
-    decompressed: list[int] = []
+    waiting = _Sections(columns)
     for row in rows.tolist():
         start, end = int(columns.position[row]) + HEADER_SIZE, int(columns.position[row] + columns.size[row])
         try:
             section = decompress(int(columns.attributes[row]) & CODEC_BITS, log.data[start:end])
         except LogStoreError as error:
-            yield from _joined(columns, decompressed, sections)
-            sections, decompressed = [], []
+            yield from waiting.decoded()
             yield Unreadable(row, error)
             continue
-        sections.append(section)
-        decompressed.append(row)
-        count = int(columns.record_count[decompressed].sum(dtype=np.int64))
-        if count >= RECORDS_AT_ONCE or sum(map(len, sections)) >= BYTES_AT_ONCE:
-            yield from _joined(columns, decompressed, sections)
-            sections, decompressed = [], []
-    yield from _joined(columns, decompressed, sections)
+        is_large = _is_large(columns, row)
+        if is_large or waiting.size + len(section) > BYTES_AT_ONCE:
+            yield from waiting.decoded()
+        if is_large:
+            yield from _in_parts(np.frombuffer(section, np.uint8), columns, row, 0, len(section))
+        else:
+            waiting.add(row, section)
+        del section  # before the next is decompressed
+        if waiting.is_full:
+            yield from waiting.decoded()
+    yield from waiting.decoded()
 
 
-def _joined(columns: BatchColumns, rows: list[int], sections: list[bytes]) -> Decoded:
-    """Decode decompressed batches from one buffer."""
-    if not rows:
-        return
-    data = np.frombuffer(b"".join(sections), np.uint8)
-    ends = np.cumsum([len(section) for section in sections])
-    starts = ends - [len(section) for section in sections]
+@dataclass(slots=True)
+class _Sections:
+    """Decompressed batches, of which those that are small are decoded together."""
 
-    def decode_some(some: Rows) -> RecordColumns:
-        places = np.searchsorted(rows, some)
-        return decode_sections(data, columns, some, starts[places], ends[places])
+    columns: BatchColumns
+    rows: list[int] = field(default_factory=list)
+    sections: list[bytes] = field(default_factory=list)
+    records: int = 0
+    size: int = 0
 
-    yield from _each_if_need_be(decode_some, np.array(rows, np.int64))
+    @property
+    def is_full(self) -> bool:
+        """Whether they are as many as are decoded together."""
+        return self.records >= RECORDS_AT_ONCE or self.size >= BYTES_AT_ONCE
+
+    def add(self, row: int, section: bytes) -> None:
+        """Take one more."""
+        self.rows.append(row)
+        self.sections.append(section)
+        self.records += int(self.columns.record_count[row])
+        self.size += len(section)
+
+    def decoded(self) -> Decoded:
+        """Decode them from one buffer, and keep none."""
+        rows, ends = np.array(self.rows, np.int64), np.cumsum([len(section) for section in self.sections])
+        starts = ends - [len(section) for section in self.sections]
+        data = np.frombuffer(b"".join(self.sections), np.uint8)
+        self.rows, self.sections, self.records, self.size = [], [], 0, 0
+
+        def decode_some(some: Rows) -> RecordColumns:
+            places = np.searchsorted(rows, some)
+            return decode_sections(data, self.columns, some, starts[places], ends[places])
+
+        if len(rows):
+            yield from _each_if_need_be(decode_some, rows)
+
+
+def _is_large(columns: BatchColumns, row: int) -> bool:
+    return int(columns.record_count[row]) > RECORDS_AT_ONCE
+
+
+def _in_parts(data: NDArray[np.uint8], columns: BatchColumns, row: int, start: int, end: int) -> Decoded:
+    try:
+        yield from decode_parts(data, columns, row, start, end, records=RECORDS_AT_ONCE)
+    except LogStoreError as error:
+        yield Unreadable(row, error)
 
 
 def _each_if_need_be(decode_some: Callable[[Rows], RecordColumns], rows: Rows) -> Decoded:
@@ -124,18 +168,32 @@ def _each_if_need_be(decode_some: Callable[[Rows], RecordColumns], rows: Rows) -
 
 def _legacy(log: LogFile, columns: BatchColumns, rows: Rows) -> Decoded:
     for row in rows.tolist():
+        message = read_batch(log.data, int(columns.position[row]))
+        records = message.records()
         try:
-            yield RecordColumns.of(list(read_batch(log.data, int(columns.position[row])).records()), row)
+            first = list(islice(records, RECORDS_AT_ONCE))
+            more = sum(1 for _ in records)  # all can be read before any are given
         except LogStoreError as error:
             yield Unreadable(row, error)
+            continue
+        yield RecordColumns.of(first, row)
+        others = islice(message.records(), len(first), None) if more else iter(())
+        while some := list(islice(others, RECORDS_AT_ONCE)):
+            yield RecordColumns.of(some, row)
 
 
 def _chunks(columns: BatchColumns, rows: Rows) -> list[Rows]:
-    """Divide batches so that each part has about as many records, or bytes, as are decoded at once."""
+    """Divide batches so that each part has about as many records, or bytes, as are decoded at once.
+
+    A batch that has more records is a part by itself.
+    """
     counts, sizes = columns.record_count[rows], columns.size[rows]
+    is_large = counts > RECORDS_AT_ONCE
     cuts = np.flatnonzero(
         np.diff(np.cumsum(counts, dtype=np.int64) // RECORDS_AT_ONCE)
         | np.diff(np.cumsum(sizes, dtype=np.int64) // BYTES_AT_ONCE)
+        | is_large[:-1]
+        | is_large[1:]
     )
     return np.split(rows, cuts + 1)
 

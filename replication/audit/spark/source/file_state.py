@@ -1,34 +1,64 @@
 """Whether a file is still the one that was listed: rows of two states of a log are never mixed."""
 
 from pathlib import Path
-from typing import NamedTuple, Self
+from typing import Final, NamedTuple, Self
+
+import crc32c
 
 from replication.errors import SnapshotChangedError
 
+TAIL: Final = 4_096
+"""Bytes before the end by which a log that was only appended to is told from one that was cut and written anew."""
+
 
 class FileState(NamedTuple):
-    """What changes with a file's contents."""
+    """What changes with a file's contents. Of a remote file the size alone is known."""
 
     size: int
     """Bytes."""
-    modified_ns: int
+    may_grow: bool
+    """Whether a broker may still append to it."""
+    modified_ns: int | None = None
     """Nanoseconds since 1970 UTC."""
-    inode: int
+    inode: int | None = None
+    tail: int | None = None
+    """The checksum of its last bytes, where it may grow."""
 
     @classmethod
-    def of(cls, file: Path) -> Self:
-        """Look at a file. Raises SnapshotChangedError where it is gone, and OSError."""
+    def of(cls, file: Path, *, may_grow: bool) -> Self:
+        """Look at a local file. Raises SnapshotChangedError where it is gone, and OSError."""
         try:
             stat = file.stat()
+            tail = _tail(file, stat.st_size) if may_grow else None
         except FileNotFoundError as error:
-            raise SnapshotChangedError(file, "it is gone") from error
-        return cls(stat.st_size, stat.st_mtime_ns, stat.st_ino)
+            raise _gone(file) from error
+        return cls(stat.st_size, may_grow, stat.st_mtime_ns, stat.st_ino, tail)
 
-    def ensure_same(self, file: Path, *, may_grow: bool) -> None:
+    def ensure_same(self, file: Path) -> None:
         """Raise SnapshotChangedError where a file is no longer like this; one that may grow may have done so."""
-        now = FileState.of(file)
-        if now.size < self.size:
-            raise SnapshotChangedError(file, f"it had {self.size:,} bytes, and has {now.size:,}")
-        has_grown = may_grow and now.size > self.size and now.inode == self.inode
-        if now != self and not has_grown:
+        try:
+            is_same = self._is_of(file)
+        except FileNotFoundError as error:
+            raise _gone(file) from error
+        if not is_same:
             raise SnapshotChangedError(file, "it was written to, or replaced")
+
+    def _is_of(self, file: Path) -> bool:
+        now = file.stat()
+        if now.st_size < self.size:
+            raise SnapshotChangedError(file, f"it had {self.size:,} bytes, and has {now.st_size:,}")
+        if self.inode is None:
+            return self.may_grow or now.st_size == self.size
+        if now.st_size == self.size:
+            return (now.st_mtime_ns, now.st_ino) == (self.modified_ns, self.inode)
+        return self.may_grow and now.st_ino == self.inode and _tail(file, self.size) == self.tail
+
+
+def _tail(file: Path, size: int) -> int:
+    with file.open("rb") as opened:
+        opened.seek(max(size - TAIL, 0))
+        return crc32c.crc32c(opened.read(min(size, TAIL)))
+
+
+def _gone(file: Path) -> SnapshotChangedError:
+    return SnapshotChangedError(file, "it is gone")

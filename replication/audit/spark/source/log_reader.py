@@ -2,8 +2,9 @@
 
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache, partial
+from math import inf
 from pathlib import Path
 from typing import Final
 
@@ -11,7 +12,7 @@ import pyarrow as pa
 from pyspark.sql.datasource import DataSourceReader, Filter, InputPartition
 
 from replication.audit.snapshots.arguments import ensure_few_tasks
-from replication.audit.snapshots.snapshot import list_snapshots, segment_extents
+from replication.audit.snapshots.snapshot import list_snapshots
 from replication.audit.snapshots.storage import Storage
 from replication.audit.snapshots.work import ByteRange, Copy, Job, plan_work, target_bytes
 from replication.audit.spark.source.batch_rows import batch_rows
@@ -19,30 +20,18 @@ from replication.audit.spark.source.conditions.condition import AllOf
 from replication.audit.spark.source.conditions.pushed_filters import pushed
 from replication.audit.spark.source.copy_rows import copy_rows
 from replication.audit.spark.source.corrupt_rows import CorruptRows
-from replication.audit.spark.source.file_state import FileState
 from replication.audit.spark.source.index_bounds import index_files
+from replication.audit.spark.source.listed_copy import ListedCopy
 from replication.audit.spark.source.options.source_options import Rows, SourceOptions
 from replication.audit.spark.source.record_reader import RecordReader
 from replication.audit.spark.source.segment_reader import RowsOf, SegmentReader
+from replication.audit.spark.source.selection import Selection
 from replication.audit.spark.source.transaction_outcomes import TransactionOutcomes
 from replication.audit.tables import Columns
 from replication.errors import NothingChosenError
 
 RECORD_SHARE: Final = 4
 """Records take so much longer than batches that tasks read this part of the bytes."""
-
-
-@dataclass(frozen=True, slots=True)
-class ListedCopy:
-    """A copy of which a task reads some segments, or parts of one."""
-
-    copy: Copy
-    """With those segments alone in which something is asked for."""
-    ranges: tuple[ByteRange, ...]
-    last_file: str | None
-    """The `.log` file that a broker may still append to; None without any."""
-    states: dict[str, FileState]
-    """Of its files where it is local."""
 
 
 class KafkaLogReader(DataSourceReader):
@@ -56,11 +45,13 @@ class KafkaLogReader(DataSourceReader):
     def partitions(self) -> list[InputPartition]:
         """Plan the tasks. Raises NothingChosenError, NotAllowedError, and as `list_snapshots` does."""
         copies = [copy for snapshot in list_snapshots(self.chosen.paths) for copy in snapshot.copies()]
-        last = {(copy.root, copy.directory): copy.segments[-1].file for copy in copies if copy.segments}
+        whole = {(copy.root, copy.directory): copy for copy in copies}
         jobs = [Job(copy.replica, copy.root, copy) for copy in self._selected(copies)]
         tasks = [
             InputPartition(
-                tuple(_listed(job, job.copy, last.get((job.copy.root, job.copy.directory))) for job in task if job.copy)
+                tuple(
+                    self._listed(job.ranges, job.copy, whole[job.root, job.copy.directory]) for job in task if job.copy
+                )
             )
             for task in plan_work(jobs, self._target(jobs))
         ]
@@ -70,31 +61,29 @@ class KafkaLogReader(DataSourceReader):
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Read the logs of one task. Raises OSError, SnapshotChangedError, and CorruptBatchError in mode FAILFAST."""
         for listed in partition.value:
-            yield from self._rows_of_log(listed) if self.chosen.rows.are_of_logs else self._rows_of_copy(listed.copy)
+            copy = listed.copy
+            # Of remote copies the files that are needed are fetched.
+            wanted = None if not self.chosen.rows.are_of_logs else {*listed.states, *_index_files(listed)}
+            with Storage(copy.root).local_copy(copy.directory, only=wanted) as directory:
+                rows_of = self._rows_of_log if self.chosen.rows.are_of_logs else self._rows_of_copy
+                yield from rows_of(listed, directory)
 
-    def _rows_of_copy(self, copy: Copy) -> Iterator[pa.RecordBatch]:
-        with Storage(copy.root).local_copy(copy.directory) as directory:
-            yield copy_rows(copy, directory, self.chosen.rows.value, self.chosen.mode, pa.schema(self.columns))
+    def _rows_of_copy(self, listed: ListedCopy, directory: Path) -> Iterator[pa.RecordBatch]:
+        files = [directory / file for file in listed.states]
+        listed.ensure_same(files)
+        rows = copy_rows(listed.copy, directory, self.chosen.rows.value, self.chosen.mode, pa.schema(self.columns))
+        listed.ensure_same(files)
+        yield rows
 
-    def _rows_of_log(self, listed: ListedCopy) -> Iterator[pa.RecordBatch]:
-        copy = listed.copy
-        files = {segment.base_offset: segment.file for segment in copy.segments}
-        wanted = {
-            name for part in listed.ranges for name in (files[part.base_offset], *index_files(files[part.base_offset]))
-        }
-        only = None if self._needs_outcomes else wanted
-        with Storage(copy.root).local_copy(copy.directory, only=only) as directory:
-            rows_of = self._rows_of(copy, directory)
-            for part in listed.ranges:
-                path = directory / files[part.base_offset]
-                is_last = path.name == listed.last_file
-                before = listed.states.get(path.name) or FileState.of(path)
-                before.ensure_same(path, may_grow=is_last)
-                reader = SegmentReader(
-                    path, part, self.chosen.selection.of(copy), self._corrupt(copy, part, path), is_last
-                )
-                yield from reader.read(rows_of)
-                before.ensure_same(path, may_grow=is_last)
+    def _rows_of_log(self, listed: ListedCopy, directory: Path) -> Iterator[pa.RecordBatch]:
+        selection = self.chosen.selection.of(listed.copy)
+        rows_of = self._rows_of(listed, directory, selection)
+        for part in listed.ranges:
+            path = directory / listed.file_of(part)
+            corrupt = self._corrupt(listed.copy, part, path)
+            reader = SegmentReader(path, part, selection, corrupt, path.name == listed.last_file)
+            with listed.opened(path) as log:
+                yield from reader.read(log, rows_of)
 
     def _corrupt(self, copy: Copy, part: ByteRange, path: Path) -> CorruptRows:
         constants = {
@@ -106,16 +95,24 @@ class KafkaLogReader(DataSourceReader):
         }
         return CorruptRows(self.chosen.mode, path, constants, pa.schema(self.columns))
 
-    @property
-    def _needs_outcomes(self) -> bool:
-        """Whether other segments than those that are read tell how transactions ended."""
-        return self.chosen.rows is Rows.RECORDS and (self.chosen.is_committed or "is_aborted" in self.columns)
-
-    def _rows_of(self, copy: Copy, directory: Path) -> RowsOf:
+    def _rows_of(self, listed: ListedCopy, directory: Path, selection: Selection) -> RowsOf:
         if self.chosen.rows is Rows.BATCHES:
             return batch_rows
-        outcomes = cache(partial(_outcomes, directory))
-        return RecordReader(self.chosen.selection.of(copy), outcomes, self.chosen.is_committed).rows
+        outcomes = cache(partial(_outcomes, listed, directory, is_committed=self.chosen.is_committed))
+        return RecordReader(selection, outcomes, self.chosen.is_committed).rows
+
+    def _listed(self, ranges: tuple[ByteRange, ...], chosen: Copy, whole: Copy) -> ListedCopy:
+        ranges = ranges or tuple(ByteRange(segment.base_offset, 0, segment.size) for segment in chosen.segments)
+        read = {part.base_offset for part in ranges}
+        others_from = self._others_from(min(read, default=0))
+        needed = [each for each in whole.segments if each.base_offset in read or each.base_offset >= others_from]
+        return ListedCopy.of(replace(chosen, segments=tuple(needed)), ranges, whole.segments[-1] if whole.segments else None)
+
+    def _others_from(self, base_offset: int) -> float:
+        """Return from which segment on others matter too, where those from `base_offset` on are read."""
+        if self.chosen.is_committed or not self.chosen.rows.are_of_logs:
+            return 0
+        return base_offset if "is_aborted" in self.columns else inf
 
     def _target(self, jobs: Sequence[Job]) -> int:
         """Choose how many bytes a task reads. Raises NotAllowedError."""
@@ -154,15 +151,10 @@ class PushingReader(KafkaLogReader):
         return iter(filters)
 
 
-def _listed(job: Job, copy: Copy, last_file: str | None) -> ListedCopy:
-    ranges = job.ranges or tuple(ByteRange(segment.base_offset, 0, segment.size) for segment in copy.segments)
-    place = Storage(copy.root).child(copy.directory)
-    wanted = {part.base_offset for part in ranges}
-    files = [segment.file for segment in copy.segments if segment.base_offset in wanted]
-    states = {file: FileState.of(place.path / file) for file in files} if copy.is_local else {}
-    return ListedCopy(copy, ranges, last_file, states)
+def _index_files(listed: ListedCopy) -> Iterator[str]:
+    for part in listed.ranges:
+        yield from index_files(listed.file_of(part))
 
 
-def _outcomes(directory: Path) -> TransactionOutcomes:
-    files = {file.name: 0 for file in directory.iterdir()}
-    return TransactionOutcomes.read(directory / segment.file for segment in segment_extents(files))
+def _outcomes(listed: ListedCopy, directory: Path, *, is_committed: bool) -> TransactionOutcomes:
+    return TransactionOutcomes.read(listed.logs(directory), listed.ranges, to_the_end=is_committed)

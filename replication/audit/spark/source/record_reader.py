@@ -63,6 +63,7 @@ class RecordReader:
                     yield from corrupt.give(f"{what}: {records.error}", *place)
                 else:
                     yield from self._given(records, columns, aborted, corrupt)
+                del records  # before the next are decompressed
 
     def _given(
         self, records: RecordColumns, columns: BatchColumns, aborted: pa.Array, corrupt: CorruptRows

@@ -6,6 +6,7 @@ from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from logstore.batch.batch_attributes import (
     CONTROL_BIT,
@@ -16,7 +17,7 @@ from logstore.batch.batch_attributes import (
     TimestampType,
 )
 from logstore.batch.columns import BatchColumns, RecordColumns
-from logstore.kernels.gather import gather, locate_headers
+from logstore.kernels.gather import gather, gather_headers, measure_headers
 from replication.audit.spark.source.arrow_arrays import (
     Constants,
     binaries,
@@ -29,6 +30,8 @@ from replication.audit.spark.source.arrow_arrays import (
 
 BYTES_AT_ONCE: Final = 16 << 20
 """Of keys, values and headers in one record batch, unless one record has more."""
+A_HEADER: Final = 10
+"""Bytes that a header takes beside those of its key and value."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,9 +65,8 @@ def _array(field: pa.Field, rows: Rows, constants: Constants) -> pa.Array:
 
 
 def _parts(records: RecordColumns) -> Iterator[tuple[int, int]]:
-    """Divide records so that the bytes of each part stay within bounds; headers end where the next record begins."""
-    sizes = np.maximum(records.key_length, 0).astype(np.int64) + np.maximum(records.value_length, 0)
-    total = np.cumsum(sizes)
+    """Divide records so that the bytes of each part stay within bounds."""
+    total = np.cumsum(_sizes(records))
     first = 0
     while first < len(records):
         before = int(total[first - 1]) if first else 0
@@ -73,23 +75,30 @@ def _parts(records: RecordColumns) -> Iterator[tuple[int, int]]:
         first = last
 
 
+def _sizes(records: RecordColumns) -> NDArray[np.int64]:
+    sizes = np.maximum(records.key_length, 0).astype(np.int64) + np.maximum(records.value_length, 0)
+    if records.header_count.any():
+        sizes += sum(measure_headers(records.data, records.headers_start, records.header_count))
+        sizes += A_HEADER * records.header_count.astype(np.int64)
+    return sizes
+
+
 def _keys(rows: Rows) -> pa.Array:
     records = rows.records
-    return binaries(gather(records.data, records.key_start, records.key_length), records.key_length)
+    return binaries(gather(records.data, records.key_start, records.key_length), records.key_length >= 0)
 
 
 def _values(rows: Rows) -> pa.Array:
     records = rows.records
-    return binaries(gather(records.data, records.value_start, records.value_length), records.value_length)
+    return binaries(gather(records.data, records.value_start, records.value_length), records.value_length >= 0)
 
 
 def _headers(rows: Rows) -> pa.Array:
     """Give the headers; null where there are none, as Spark's own source of Kafka does."""
     records = rows.records
-    found = locate_headers(records.data, records.headers_start, records.header_count)
-    keys = texts(gather(records.data, found.key_start, found.key_length))
-    values = binaries(gather(records.data, found.value_start, found.value_length), found.value_length)
-    return lists({"key": keys, "value": values}, records.header_count)
+    found = gather_headers(records.data, records.headers_start, records.header_count)
+    fields = {"key": texts(found.keys), "value": binaries(found.values, found.is_there)}
+    return lists(fields, records.header_count)
 
 
 def _timestamp_types(rows: Rows) -> Any:

@@ -31,19 +31,18 @@ class SegmentReader:
     is_active: bool
     """Whether no segment follows: zeros at its end are room that was allocated before it is needed."""
 
-    def read(self, rows_of: RowsOf) -> Iterator[pa.RecordBatch]:
-        """Read over damage to the next valid batch. Raises OSError, and CorruptBatchError in mode FAILFAST."""
-        with LogFile.open(self.path) as log:
-            bounds = byte_bounds(log, self.path, self.part.base_offset, self.selection)
-            start, end = max(bounds.start, self.part.start), min(bounds.end, self.part.end)
-            if start >= end:
-                return
-            for piece in read_pieces(log, PartScan(start, end).scan, bounds.start):
-                if not isinstance(piece, Damage):
-                    yield from rows_of(log, self.selection.batches(piece), self.corrupt)
-                elif piece.start >= start and not self._is_room(log, piece):
-                    size = piece.end - piece.start
-                    yield from self.corrupt.give(f"{size:,} bytes are no batch", piece.start, size=size)
+    def read(self, log: LogFile, rows_of: RowsOf) -> Iterator[pa.RecordBatch]:
+        """Read over damage to the next valid batch. Raises CorruptBatchError in mode FAILFAST."""
+        bounds = byte_bounds(log, self.path, self.part.base_offset, self.selection)
+        start, end = max(bounds.start, self.part.start), min(bounds.end, self.part.end)
+        if start >= end:
+            return
+        for piece in read_pieces(log, PartScan(start, end).scan, bounds.start):
+            if not isinstance(piece, Damage):
+                yield from rows_of(log, self.selection.batches(piece), self.corrupt)
+            elif piece.start >= start and not self._is_room(log, piece):
+                size = piece.end - piece.start
+                yield from self.corrupt.give(f"{size:,} bytes are no batch", piece.start, size=size)
 
     def _is_room(self, log: LogFile, damage: Damage) -> bool:
         return self.is_active and damage.end == log.size and not np.any(log.array[damage.start :])

@@ -1,9 +1,8 @@
 """How transactions ended, by the markers in a log (KIP-98): a producer's next marker decides on its records before."""
 
-from collections.abc import Iterable
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Final, Self
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple, Self
 
 import crc32c
 import numpy as np
@@ -16,6 +15,7 @@ from logstore.batch.control import ControlType
 from logstore.batch.layout import CRC_START, MAGIC
 from logstore.errors import CorruptRecordError
 from logstore.offline.log_file import LogFile
+from replication.audit.snapshots.work import ByteRange
 from replication.audit.spark.source.log_pieces import Damage, read_pieces
 
 Offsets = NDArray[np.int64]
@@ -27,41 +27,73 @@ _KEY_BYTES: Final = 4
 _NONE: Final = np.empty(0, np.int64)
 
 
-@dataclass(frozen=True, slots=True)
-class TransactionOutcomes:
-    """The markers of a log by producer and offset, and where what was not readable may have held others."""
+class Markers(NamedTuple):
+    """The ends of transactions, as columns."""
 
     producer_id: Offsets
     offset: Offsets
     is_abort: NDArray[np.bool_]
+
+    def take(self, rows: NDArray[np.int64]) -> "Markers":
+        """Return those in these rows."""
+        return Markers(self.producer_id[rows], self.offset[rows], self.is_abort[rows])
+
+
+_NO_MARKERS: Final = Markers(_NONE, _NONE, _NONE.astype(np.bool_))
+
+
+class OpenTransactions(NamedTuple):
+    """The producers with a transaction of which no end has been seen, and the first offset of each."""
+
+    producer_id: Offsets = _NONE
+    offset: Offsets = _NONE
+
+    def then(self, data: BatchColumns, ends: Markers) -> "OpenTransactions":
+        """Return those that are open once `data`, batches of producers in transactions, and `ends` have followed."""
+        producers = np.concatenate((self.producer_id, data.producer_id))
+        offsets = np.concatenate((self.offset, data.base_offset))
+        last_ends = dict(zip(ends.producer_id.tolist(), ends.offset.tolist(), strict=True))  # the last of each is kept
+        known, numbers = np.unique(producers, return_inverse=True)
+        decided_to = np.array([last_ends.get(producer, -1) for producer in known.tolist()], np.int64)
+        is_open = offsets > decided_to[numbers]
+        still, first = np.unique(producers[is_open], return_index=True)
+        return OpenTransactions(still, offsets[is_open][first])
+
+
+_NO_TRANSACTIONS: Final = OpenTransactions()
+
+
+@dataclass(frozen=True, slots=True)
+class TransactionOutcomes:
+    """The markers of a log by producer and offset, and where what was not readable may have held others."""
+
+    markers: Markers
     damaged_at: Offsets
     """The offsets at which something could not be read."""
     last_stable_offset: int
     """Where the first transaction begins that is still open at the log's end; beyond all offsets without one."""
 
     @classmethod
-    def read(cls, files: Iterable[Path]) -> Self:
-        """Walk over the headers of a log's files, in order. Raises OSError."""
-        markers: list[tuple[Offsets, Offsets, NDArray[np.bool_]]] = [(_NONE, _NONE, _NONE.astype(np.bool_))]
-        damaged_at: list[int] = []
-        data: list[tuple[Offsets, Offsets]] = [(_NONE, _NONE)]
-        next_offset = 0
-        for file in files:
-            with LogFile.open(file) as log:
-                for piece in read_pieces(log, lambda log, position: log.scan(position, check_crc=False)):
-                    if isinstance(piece, Damage):
-                        damaged_at.append(next_offset)
-                        continue
-                    next_offset = int(piece.last_offset.max()) + 1
-                    found, unread = _markers(log, piece)
-                    markers.append(found)
-                    rows = is_transactional_data(piece)
-                    data.append((piece.producer_id[rows], piece.base_offset[rows]))
-                    damaged_at += unread
-        producer_id, offset, is_abort = (np.concatenate(columns) for columns in zip(*markers, strict=True))
-        order = np.lexsort((offset, producer_id))
-        begun = _open_from(producer_id, offset, *(np.concatenate(columns) for columns in zip(*data, strict=True)))
-        return cls(producer_id[order], offset[order], is_abort[order], np.array(sorted(damaged_at), np.int64), begun)
+    def read(cls, logs: Iterable[tuple[int, LogFile]], asked: Sequence[ByteRange], *, to_the_end: bool = True) -> Self:
+        """Walk over the headers of a log's files, which come in order with their base offsets.
+
+        Kept is what decides on the batches that are `asked` for. Unless the walk goes `to_the_end`, which alone tells
+        the last stable offset, it ends with the last transaction of those. Raises OSError.
+        """
+        first, last = asked[0].base_offset, asked[-1].base_offset
+        walk = _Walk()
+        for base_offset, log in logs:
+            if base_offset > last and not to_the_end and not len(walk.undecided.offset):
+                break
+            for piece in read_pieces(log, lambda log, position: log.scan(position, check_crc=False)):
+                if isinstance(piece, Damage):
+                    walk.damaged_at.append(walk.next_offset)
+                else:
+                    walk.take(piece, *_markers(log, piece), is_asked=first <= base_offset <= last)
+        markers = Markers(*(np.concatenate(columns) for columns in zip(*walk.markers, strict=True)))
+        order = np.lexsort((markers.offset, markers.producer_id))
+        begun = int(walk.open.offset.min()) if len(walk.open.offset) else MAX_OFFSET
+        return cls(markers.take(order), np.array(sorted(walk.damaged_at), np.int64), begun)
 
     def of(self, columns: BatchColumns) -> NDArray[np.int8]:
         """Return of each batch how its transaction ended; what is in none is committed."""
@@ -73,10 +105,10 @@ class TransactionOutcomes:
         return outcome
 
     def _of_producer(self, producer: int, offsets: Offsets) -> NDArray[np.int8]:
-        first, last = np.searchsorted(self.producer_id, (producer, producer + 1))
+        first, last = np.searchsorted(self.markers.producer_id, (producer, producer + 1))
         # Behind the last marker there is none: then nothing is decided.
-        ends = np.append(self.offset[first:last], MAX_OFFSET)
-        decisions = np.append(self.is_abort[first:last].astype(np.int8), np.int8(UNDECIDED))
+        ends = np.append(self.markers.offset[first:last], MAX_OFFSET)
+        decisions = np.append(self.markers.is_abort[first:last].astype(np.int8), np.int8(UNDECIDED))
         deciding = np.searchsorted(ends[:-1], offsets, "right")
         in_doubt = np.searchsorted(self.damaged_at, offsets, "right") != np.searchsorted(
             self.damaged_at, ends[deciding], "right"
@@ -84,13 +116,30 @@ class TransactionOutcomes:
         return np.where(in_doubt, np.int8(UNDECIDED), decisions[deciding])
 
 
-def _open_from(producer_id: Offsets, offset: Offsets, data_producer_id: Offsets, data_offset: Offsets) -> int:
-    """Find the first batch that no marker of its producer follows."""
-    last_markers = dict(zip(producer_id.tolist(), offset.tolist(), strict=True))  # the last of each is kept
-    producers, numbers = np.unique(data_producer_id, return_inverse=True)
-    decided_to = np.array([last_markers.get(producer, -1) for producer in producers.tolist()], np.int64)
-    is_open = data_offset > decided_to[numbers] if len(producers) else np.zeros(0, np.bool_)
-    return int(data_offset[is_open].min()) if is_open.any() else MAX_OFFSET
+@dataclass(slots=True)
+class _Walk:
+    """What is known of a log's transactions so far."""
+
+    markers: list[Markers] = field(default_factory=lambda: [_NO_MARKERS])
+    damaged_at: list[int] = field(default_factory=list)
+    open: OpenTransactions = _NO_TRANSACTIONS
+    undecided: OpenTransactions = _NO_TRANSACTIONS
+    """Of what is asked for."""
+    next_offset: int = 0
+
+    def take(self, piece: BatchColumns, markers: Markers, unread: list[int], *, is_asked: bool) -> None:
+        """Go over batches, some of which are markers. Behind what is asked for only the ends of its producers count."""
+        self.next_offset = int(piece.last_offset.max()) + 1
+        self.damaged_at += unread
+        data = piece.where(is_transactional_data(piece))
+        wanted = (
+            markers
+            if is_asked
+            else markers.take(np.flatnonzero(np.isin(markers.producer_id, self.undecided.producer_id)))
+        )
+        self.markers.append(wanted)
+        self.open = self.open.then(data, markers)
+        self.undecided = self.undecided.then(data if is_asked else data.where(np.zeros(len(data), np.bool_)), markers)
 
 
 def is_transactional_data(columns: BatchColumns) -> NDArray[np.bool_]:
@@ -100,32 +149,32 @@ def is_transactional_data(columns: BatchColumns) -> NDArray[np.bool_]:
     return found
 
 
-def _markers(log: LogFile, columns: BatchColumns) -> tuple[tuple[Offsets, Offsets, NDArray[np.bool_]], list[int]]:
+def _markers(log: LogFile, columns: BatchColumns) -> tuple[Markers, list[int]]:
     """Read the markers among the batches, and at which offsets one could not be read."""
     flags = TRANSACTIONAL_BIT | CONTROL_BIT
     is_marker = (
         (columns.attributes & flags == flags) & (columns.magic == MAGIC) & (columns.attributes & CODEC_BITS == 0)
     )
     rows = np.flatnonzero(is_marker)
-    valid = np.array([_is_valid(log, columns, row) for row in rows.tolist()], np.bool_)
+    # A marker is a batch by itself; another count would be a lie, or memory that nobody has asked for.
+    valid = np.array([_is_valid(log, columns, row) for row in rows.tolist()], np.bool_) & (
+        columns.record_count[rows] == 1
+    )
     unread = columns.base_offset[rows[~valid]].tolist()
     rows = rows[valid]
     if not len(rows):
-        return (_NONE, _NONE, _NONE.astype(np.bool_)), unread
+        return _NO_MARKERS, unread
     from logstore.kernels.decode import decode  # noqa: PLC0415  numba loads on the first bulk operation
 
     try:
         records = decode(log.array, columns, rows)
     except CorruptRecordError:
-        return (_NONE, _NONE, _NONE.astype(np.bool_)), unread + columns.base_offset[rows].tolist()
+        return _NO_MARKERS, unread + columns.base_offset[rows].tolist()
     kinds = _kinds(records)
     known = np.isin(kinds, (ControlType.ABORT, ControlType.COMMIT))
     unread += records.offset[~known].tolist()
-    return (
-        columns.producer_id[records.batch[known]],
-        records.offset[known],
-        kinds[known] == ControlType.ABORT,
-    ), unread
+    ends = Markers(columns.producer_id[records.batch], records.offset, kinds == ControlType.ABORT)
+    return ends.take(np.flatnonzero(known)), unread
 
 
 def _kinds(records: RecordColumns) -> NDArray[np.int16]:
