@@ -10,6 +10,8 @@ from replication.errors import SnapshotChangedError
 TAIL: Final = 4_096
 """Bytes before the end by which a log that was only appended to is told from one that was cut and written anew."""
 
+_GONE: Final = "it is gone"
+
 
 class FileState(NamedTuple):
     """What changes with a file's contents. Of a remote file the size alone is known."""
@@ -31,34 +33,32 @@ class FileState(NamedTuple):
             stat = file.stat()
             tail = _tail(file, stat.st_size) if may_grow else None
         except FileNotFoundError as error:
-            raise _gone(file) from error
+            raise SnapshotChangedError(file, _GONE) from error
         return cls(stat.st_size, may_grow, stat.st_mtime_ns, stat.st_ino, tail)
 
-    def ensure_same(self, file: Path) -> None:
+    def ensure_same(self, file: Path, named: str) -> None:
         """Raise SnapshotChangedError where a file is no longer like this; one that may grow may have done so."""
         try:
-            is_same = self._is_of(file)
-        except FileNotFoundError as error:
-            raise _gone(file) from error
-        if not is_same:
-            raise SnapshotChangedError(file, "it was written to, or replaced")
+            how = self._change_of(file)
+        except FileNotFoundError:
+            how = _GONE
+        if how is not None:
+            raise SnapshotChangedError(named, how)
 
-    def _is_of(self, file: Path) -> bool:
+    def _change_of(self, file: Path) -> str | None:
         now = file.stat()
         if now.st_size < self.size:
-            raise SnapshotChangedError(file, f"it had {self.size:,} bytes, and has {now.st_size:,}")
+            return f"it had {self.size:,} bytes, and has {now.st_size:,}"
         if self.inode is None:
-            return self.may_grow or now.st_size == self.size
-        if now.st_size == self.size:
-            return (now.st_mtime_ns, now.st_ino) == (self.modified_ns, self.inode)
-        return self.may_grow and now.st_ino == self.inode and _tail(file, self.size) == self.tail
+            is_same = self.may_grow or now.st_size == self.size
+        elif now.st_size == self.size:
+            is_same = (now.st_mtime_ns, now.st_ino) == (self.modified_ns, self.inode)
+        else:
+            is_same = self.may_grow and now.st_ino == self.inode and _tail(file, self.size) == self.tail
+        return None if is_same else "it was written to, or replaced"
 
 
 def _tail(file: Path, size: int) -> int:
     with file.open("rb") as opened:
         opened.seek(max(size - TAIL, 0))
         return crc32c.crc32c(opened.read(min(size, TAIL)))
-
-
-def _gone(file: Path) -> SnapshotChangedError:
-    return SnapshotChangedError(file, "it is gone")

@@ -58,5 +58,6 @@ class ListedCopy:
 
     def ensure_same(self, paths: Sequence[Path]) -> None:
         """Raise SnapshotChangedError where one of the files is no longer as it was."""
+        place = Storage(self.copy.root).child(self.copy.directory).shown
         for path in paths:
-            self.states[path.name].ensure_same(path)
+            self.states[path.name].ensure_same(path, f"{place}/{path.name}")

@@ -10,10 +10,11 @@ from pyspark.sql import SparkSession
 
 from replication.audit import find_snapshots
 from replication.audit.snapshots.storage import Storage
-from replication.errors import NoSnapshotError, UnreadableLocationError
+from replication.errors import NoSnapshotError, SnapshotChangedError, UnreadableLocationError
 from tests.data.replicas import replicas
 from tests.replication.audit.spark.results import Results, results
 from tests.replication.audit.spark.results_program import assert_same
+from tests.replication.audit.spark.source.planned import Planned
 
 moto = pytest.importorskip("moto.server", reason="moto's S3 server is missing")
 
@@ -76,3 +77,34 @@ def test_a_vanished_object_is_a_finding(bucket: str, tmp_path: Path) -> None:
 
     with pytest.raises(FileNotFoundError), storage.local_copy("nowhere-0"):
         pass
+
+
+@pytest.mark.parametrize("rows", ["records", "batches", "segments"])
+def test_rows_are_those_of_the_local_files(rows: str, bucket: str) -> None:
+    options = {"rows": rows, "topics": "txns,diverge", "replicas": "broker-1"}
+
+    key = lambda row: sorted((name, str(value)) for name, value in row.items())  # noqa: E731
+    remote = sorted(Planned(bucket, taskBytes="1000", **options).rows(), key=key)
+
+    assert remote == sorted(Planned(replicas("diverged"), **options).rows(), key=key)
+
+
+def test_an_object_that_shrinks_or_goes_ends_the_read(bucket: str) -> None:
+    place = bucket.replace("diverged", "diverged/broker-1/codecs-0")
+    filesystem, path = Storage(place)._place
+    file = f"{path}/{0:020d}.log"
+    with filesystem.open_input_stream(file) as stream:
+        content = stream.read()
+    planned = Planned(place)
+    told = r"^s3://backups/diverged/broker-1/codecs-0/0{20}\.log: it "
+    try:
+        with filesystem.open_output_stream(file) as stream:
+            stream.write(content[:-1])
+        with pytest.raises(SnapshotChangedError, match=f"{told}had .* since it was listed"):
+            planned.rows()
+        filesystem.delete_file(file)
+        with pytest.raises(SnapshotChangedError, match=f"{told}is gone since it was listed"):
+            planned.rows()
+    finally:
+        with filesystem.open_output_stream(file) as stream:
+            stream.write(content)

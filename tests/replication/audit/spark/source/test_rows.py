@@ -20,7 +20,6 @@ from replication.audit.spark.source.conditions.condition import Span
 from replication.audit.spark.source.conditions.where import parse_where
 from replication.audit.spark.source.data_source import KafkaLogSource
 from replication.audit.tables import RECORDS
-from replication.errors import SnapshotChangedError
 from tests.campaign import Campaign
 from tests.data.replicas import PROJECT, damage_kinds, damaged, replicas
 from tests.logstore.batches import batch, record
@@ -359,44 +358,6 @@ def test_modes_add_up_whatever_is_damaged(kind: str, tmp_path: Path) -> None:
         else:
             with pytest.raises(CorruptBatchError):
                 read(tmp_path, rows=rows, mode="FAILFAST", **options)
-
-
-@pytest.mark.parametrize("change", ["truncated", "rewritten", "replaced", "deleted"])
-def test_a_log_that_changes_after_it_was_listed_ends_the_read(change: str, tmp_path: Path) -> None:
-    made = MadeLog(tmp_path / "log", 8)
-    file = min((made.root / "topic_0-0").glob("*.log"))
-    source = KafkaLogSource({"path": str(made.root), "rows": "records"})
-    reader = source.reader(source.schema())
-    tasks = reader.partitions()
-
-    content = file.read_bytes()
-    match change:
-        case "truncated":
-            file.write_bytes(content[:-1])
-        case "rewritten":
-            file.write_bytes(content[:-1] + b"!")
-        case "replaced":
-            shutil.copy(file, tmp_path / "copy")
-            (tmp_path / "copy").rename(file)
-        case "deleted":
-            file.unlink()
-
-    with pytest.raises(SnapshotChangedError, match=f"{file}: .* since it was listed"):
-        _ = [row for task in tasks for row in reader.read(task)]
-
-
-def test_what_is_appended_after_the_listing_is_not_read(tmp_path: Path) -> None:
-    directory = tmp_path / "t-0"
-    directory.mkdir()
-    file = directory / f"{0:020d}.log"
-    file.write_bytes(batch(records=[record()]))
-    source = KafkaLogSource({"path": str(directory), "rows": "records"})
-    reader = source.reader(source.schema())
-    tasks = reader.partitions()
-    with file.open("ab") as log:
-        log.write(batch(base_offset=1, records=[record()]))
-
-    assert [row["offset"] for task in tasks for each in reader.read(task) for row in each.to_pylist()] == [0]
 
 
 def test_the_columns_are_sparks_own_and_then_ours() -> None:
