@@ -23,6 +23,8 @@ ABORTED: Final = 1
 COMMITTED: Final = 0
 UNDECIDED: Final = -1
 """Still open at the end of the log, or its marker may be lost to damage."""
+LARGEST_MARKER: Final = 128
+"""Bytes of a batch that may be a marker."""
 _KEY_BYTES: Final = 4
 _NONE: Final = np.empty(0, np.int64)
 
@@ -155,13 +157,12 @@ def _markers(log: LogFile, columns: BatchColumns) -> tuple[Markers, list[int]]:
     is_marker = (
         (columns.attributes & flags == flags) & (columns.magic == MAGIC) & (columns.attributes & CODEC_BITS == 0)
     )
-    rows = np.flatnonzero(is_marker)
-    # A marker is a batch by itself; another count would be a lie, or memory that nobody has asked for.
-    valid = np.array([_is_valid(log, columns, row) for row in rows.tolist()], np.bool_) & (
-        columns.record_count[rows] == 1
-    )
-    unread = columns.base_offset[rows[~valid]].tolist()
-    rows = rows[valid]
+    rows = np.flatnonzero(is_marker | (columns.size <= LARGEST_MARKER))
+    valid = np.array([_is_valid(log, columns, row) for row in rows.tolist()], np.bool_)
+    # A marker is a batch by itself: another count is a lie. A small batch that is damaged may have been one.
+    is_sound = valid & (columns.record_count[rows] == 1)
+    unread = columns.base_offset[rows[~valid | (is_marker[rows] & ~is_sound)]].tolist()
+    rows = rows[is_marker[rows] & is_sound]
     if not len(rows):
         return _NO_MARKERS, unread
     from logstore.kernels.decode import decode  # noqa: PLC0415  numba loads on the first bulk operation
