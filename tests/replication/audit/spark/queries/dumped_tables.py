@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import pandas as pd
 
-from replication.audit.spark.tables import BATCHES, RECORDS
+from replication.audit.tables import BATCHES, RECORDS
 from tests.replication.cli.command import epochlog
 
 Line = dict[str, Any]
