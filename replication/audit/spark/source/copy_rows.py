@@ -6,7 +6,7 @@ from typing import Final
 
 import pyarrow as pa
 
-from logstore.errors import LogStoreError
+from logstore.errors import CorruptBatchError, LogStoreError
 from logstore.files.root_checkpoints import RootCheckpoints
 from logstore.offline.partition_directory import PartitionDirectory
 from replication.audit.examination.examination import EpochRow, SegmentRow, examine
@@ -15,7 +15,8 @@ from replication.audit.replica_finding import ReplicaFinding
 from replication.audit.snapshots.work import Copy
 from replication.audit.spark.source.corrupt_rows import ReadMode
 
-_LOG: Final = ".log"
+_CORRUPT: Final = frozenset({"corrupt-batch", "torn-batch", "unreadable-bytes", "zero-tail"})
+"""Kinds of findings about what the rows of batches call corrupt."""
 
 
 def copy_rows(copy: Copy, directory: Path, kind: str, mode: ReadMode, schema: pa.Schema) -> pa.RecordBatch:
@@ -33,9 +34,11 @@ def copy_rows(copy: Copy, directory: Path, kind: str, mode: ReadMode, schema: pa
 
 
 def _refuse(findings: Sequence[ReplicaFinding], directory: Path, mode: ReadMode) -> None:
-    for each in findings:
+    """Raise for the first file that could not be read, and in mode FAILFAST for the first place in a log."""
+    for each in sorted(findings, key=lambda each: (each.finding.file or "", each.finding.position or 0)):
         finding = each.finding
-        is_of_log = (finding.file or "").endswith(_LOG) and finding.severity.is_damage
-        if finding.kind in NOT_READ or (mode is ReadMode.FAILFAST and is_of_log):
-            file = directory / finding.file if finding.file else directory
+        file = directory / finding.file if finding.file else directory
+        if finding.kind in NOT_READ:
             raise LogStoreError(finding.message, file=file, position=finding.position, offset=finding.offset)
+        if mode is ReadMode.FAILFAST and finding.kind in _CORRUPT and finding.severity.is_damage:
+            raise CorruptBatchError(finding.message, file=file, position=finding.position, offset=finding.offset)

@@ -247,10 +247,10 @@ class RandomQueries:
             case "subtract":
                 frame, table = left.subtract(right), table_of([row for row in mine if row not in its], names)
             case "union":
-                frame, table = left.union(right), pd.concat([ours, theirs])
+                frame, table = left.union(right), table_of(_tuples(ours) + _tuples(theirs), names)
             case _:
                 right = right.select(self.random.sample(names, len(names)))
-                frame, table = left.unionByName(right), pd.concat([ours, theirs])
+                frame, table = left.unionByName(right), table_of(_tuples(ours) + _tuples(theirs), names)
         return self._add(frame, table, f"({query.how}) {kind} ({other.how}) on {names}")
 
     def _join(self, query: Query) -> Query:

@@ -20,7 +20,7 @@ from replication.audit.spark.source.data_source import KafkaLogSource
 from replication.audit.spark.spark_schema import spark_schema
 from replication.audit.tables import BATCHES, RECORDS
 from replication.errors import ReplicationError, SameBrokerError
-from tests.data.replicas import damage_kinds, damaged, replicas, truth
+from tests.data.replicas import damaged, replicas, truth
 from tests.replication.audit.snapshot_roots import batches, write_root
 
 LABELS = ("diverged", "reconciled", "healed")
@@ -284,15 +284,6 @@ def test_tasks_of_any_size_read_the_same(tmp_path: Path, monkeypatch: pytest.Mon
 
     key = lambda row: (row["replica"], row["topic"], row["partition"], row["segment"], row["position"])  # noqa: E731
     assert sorted(pieces, key=key) == sorted(whole, key=key)
-
-
-@pytest.mark.parametrize("kind", [kind for kind in damage_kinds() if not kind.startswith("legit")])
-def test_damage_never_ends_a_read(kind: str, tmp_path: Path) -> None:
-    topic = damaged(kind, tmp_path)["topic"]
-    options = {"topics": topic} if topic else {}
-
-    assert read(reader(tmp_path))
-    read(reader(tmp_path, rows="records", **options))
 
 
 def test_the_same_directory_twice_is_refused() -> None:

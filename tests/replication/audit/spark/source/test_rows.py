@@ -3,7 +3,7 @@
 import json
 import random
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,14 +14,13 @@ from hypothesis import strategies as st
 from logstore import LogFile
 from logstore.batch.batch_attributes import TimestampType
 from logstore.batch.compression.codec import Codec, compress
-from logstore.errors import CorruptBatchError
 from replication.audit.snapshots.snapshot import find_snapshots
 from replication.audit.spark.source.conditions.condition import Span
 from replication.audit.spark.source.conditions.where import parse_where
 from replication.audit.spark.source.data_source import KafkaLogSource
 from replication.audit.tables import RECORDS
 from tests.campaign import Campaign
-from tests.data.replicas import PROJECT, damage_kinds, damaged, replicas
+from tests.data.replicas import PROJECT, replicas
 from tests.logstore.batches import batch, record
 from tests.replication.audit.one_process import examine_tasks, plan
 
@@ -279,85 +278,6 @@ def test_a_replica_of_several_is_chosen_by_its_name() -> None:
     found = read(replicas("diverged"), replicas="broker-2", topics="diverge")
 
     assert {row["replica"] for row in found} == {"broker-2"}
-
-
-BREAKS: dict[str, Callable[[bytearray], None]] = {
-    "flipped": lambda data: data.__setitem__(-1, data[-1] ^ 1),
-    "no magic": lambda data: data.__setitem__(16, 9),
-}
-
-
-@pytest.mark.parametrize("how", BREAKS)
-def test_a_corrupt_batch_is_a_row_is_left_out_or_ends_the_read(how: str, tmp_path: Path) -> None:
-    sound = [batch(base_offset=3 * each, records=[record(offset_delta=n) for n in range(3)]) for each in range(4)]
-    broken = bytearray(sound[1])
-    BREAKS[how](broken)
-    directory = tmp_path / "t-0"
-    directory.mkdir()
-    file = directory / f"{0:020d}.log"
-    file.write_bytes(b"".join((sound[0], broken, *sound[2:])))
-
-    permissive = read(directory)
-    dropped = read(directory, mode="dropmalformed")
-
-    assert [row["offset"] for row in dropped] == [0, 1, 2, 6, 7, 8, 9, 10, 11]
-    assert [row for row in permissive if row["corrupt"] is None] == dropped
-    [corrupt] = [row for row in permissive if row["corrupt"] is not None]
-    assert (corrupt["position"], corrupt["segment"], corrupt["topic"]) == (len(sound[0]), 0, "t")
-    assert (corrupt["offset"], corrupt["key"], corrupt["value"]) == (None, None, None)
-    assert corrupt["base_offset"] == (3 if how == "flipped" else None)
-    with pytest.raises(CorruptBatchError, match=f"{file}.*position {len(sound[0])}.*mode PERMISSIVE"):
-        read(directory, mode="FAILFAST")
-    headers = read(directory, rows="batches")
-    assert [row["corrupt"] is None for row in headers] == [True, False, True, True]
-    assert len(read(directory, rows="batches", mode="DROPMALFORMED")) == 3
-    with pytest.raises(CorruptBatchError):
-        read(directory, rows="batches", mode="FAILFAST")
-
-
-def test_records_that_cannot_be_decoded_under_a_right_checksum_are_corrupt_too(tmp_path: Path) -> None:
-    lies = [
-        batch(base_offset=1, records=[record()], record_count=2),
-        batch(base_offset=3, section=b"nonsense", record_count=1, attributes=int(Codec.ZSTD)),
-        batch(base_offset=4, records=[record()], attributes=7),
-    ]
-    directory = tmp_path / "t-0"
-    directory.mkdir()
-    content = [batch(records=[record()]), *lies, batch(base_offset=9, records=[record()])]
-    (directory / f"{0:020d}.log").write_bytes(b"".join(content))
-
-    found = read(directory)
-
-    assert [row["offset"] for row in found] == [0, None, None, None, 9]
-    assert [row["base_offset"] for row in found] == [0, 1, 3, 4, 9]
-    assert [row["offset"] for row in read(directory, mode="DROPMALFORMED")] == [0, 9]
-
-
-def test_room_at_the_end_of_the_active_segment_is_no_damage(tmp_path: Path) -> None:
-    directory = tmp_path / "t-0"
-    directory.mkdir()
-    (directory / f"{0:020d}.log").write_bytes(batch(records=[record()]) + bytes(500))
-
-    assert [row["corrupt"] for row in read(directory, mode="FAILFAST")] == [None]
-    (directory / f"{1:020d}.log").write_bytes(batch(base_offset=1, records=[record()]))
-    assert [row["corrupt"] for row in read(directory)] == [None, "500 bytes are no batch", None]
-
-
-@pytest.mark.parametrize("kind", [kind for kind in damage_kinds() if not kind.startswith("legit")])
-def test_modes_add_up_whatever_is_damaged(kind: str, tmp_path: Path) -> None:
-    topic = damaged(kind, tmp_path)["topic"]
-    options = {"topics": topic} if topic else {}
-    for rows in ("records", "batches"):
-        permissive = read(tmp_path, rows=rows, **options)
-        dropped = read(tmp_path, rows=rows, mode="DROPMALFORMED", **options)
-        sound = [row for row in permissive if row["corrupt"] is None]
-
-        assert sound == dropped
-        if sound == permissive:
-            assert read(tmp_path, rows=rows, mode="FAILFAST", **options) == permissive
-        else:
-            with pytest.raises(CorruptBatchError):
-                read(tmp_path, rows=rows, mode="FAILFAST", **options)
 
 
 def test_the_columns_are_sparks_own_and_then_ours() -> None:
