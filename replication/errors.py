@@ -35,14 +35,25 @@ class NothingChosenError(ReplicationError, LookupError):
     """No partition matches the requested topics, names or sample."""
 
     def __init__(
-        self, topics: Sequence[str], held: Collection[str], *, partitions: Sequence[str] = (), sample: float = 1.0
+        self,
+        topics: Sequence[str],
+        held: Collection[str],
+        *,
+        partitions: Sequence[str] = (),
+        replicas: Sequence[str] = (),
+        copies: Collection[str] = (),
+        sample: float = 1.0,
     ) -> None:
-        """`held` are the topics that exist."""
+        """`held` are the topics that exist, and `copies` the replicas, where replicas were asked for."""
         asked = f" of the topics {_listed(topics)}" if topics else ""
         named = f" called {_listed(partitions)}" if partitions else ""
+        there = f" on the replicas {_listed(replicas)}" if replicas else ""
         share = f" in a sample of {sample}" if sample < 1 else ""
         known = _listed(sorted(held))
-        super().__init__(f"there is no partition{asked}{named}{share}; the snapshots hold the topics {known}")
+        names = f", and the replicas are {_listed(sorted(copies))}" if replicas else ""
+        super().__init__(
+            f"there is no partition{asked}{named}{there}{share}; the snapshots hold the topics {known}{names}"
+        )
 
 
 class SameReplicaError(ReplicationError, ValueError):

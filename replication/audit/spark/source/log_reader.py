@@ -106,7 +106,9 @@ class KafkaLogReader(DataSourceReader):
         read = {part.base_offset for part in ranges}
         others_from = self._others_from(min(read, default=0))
         needed = [each for each in whole.segments if each.base_offset in read or each.base_offset >= others_from]
-        return ListedCopy.of(replace(chosen, segments=tuple(needed)), ranges, whole.segments[-1] if whole.segments else None)
+        return ListedCopy.of(
+            replace(chosen, segments=tuple(needed)), ranges, whole.segments[-1] if whole.segments else None
+        )
 
     def _others_from(self, base_offset: int) -> float:
         """Return from which segment on others matter too, where those from `base_offset` on are read."""
@@ -125,16 +127,25 @@ class KafkaLogReader(DataSourceReader):
         return target if self.chosen.rows.are_of_logs else max([target, *(job.cost for job in jobs)])
 
     def _selected(self, copies: Sequence[Copy]) -> Iterator[Copy]:
-        """Leave out the copies, and the segments, in which by their names nothing is asked for."""
-        wanted = [copy for copy in copies if self.chosen.selection.wants(copy)]
-        if copies and not wanted and (self.chosen.topics or self.chosen.partitions):
-            held = {copy.topic_partition.topic for copy in copies}
-            raise NothingChosenError(self.chosen.topics, held, partitions=sorted(self.chosen.partitions))
-        if not self.chosen.rows.are_of_logs:
+        """Leave out the copies, and the segments, in which by their names nothing is asked for.
+
+        Raises NothingChosenError where the names leave nothing; that a condition does is an answer.
+        """
+        chosen = self.chosen
+        if copies and not any(map(chosen.named.wants, copies)):
+            raise NothingChosenError(
+                chosen.topics,
+                {copy.topic_partition.topic for copy in copies},
+                partitions=sorted(chosen.partitions),
+                replicas=chosen.replicas,
+                copies={copy.replica for copy in copies},
+            )
+        wanted = filter(chosen.selection.wants, copies)
+        if not chosen.rows.are_of_logs:
             yield from wanted  # an empty log has its segment and its epochs
             return
         for copy in wanted:
-            segments = tuple(self.chosen.selection.of(copy).segments(copy.segments))
+            segments = tuple(chosen.selection.of(copy).segments(copy.segments))
             if segments:
                 yield replace(copy, segments=segments)
 

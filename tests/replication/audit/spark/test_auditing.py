@@ -2,23 +2,18 @@
 
 import os
 import shutil
-import signal
-from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
 from logstore.verify import Finding
 from replication.audit import audit
-from replication.audit.pipeline.audit_plan import NewExaminer
 from replication.audit.snapshots.arguments import master_in
 from replication.audit.snapshots.snapshot import find_snapshots, list_snapshots
 from replication.audit.spark.audit_result import RUN_COLUMNS
-from replication.audit.spark.examine_job import Examine, Numbers, examining
 from replication.audit.spark.metrics import shuffle_bytes
 from replication.audit.spark.sessions.session import session_for_a_while, start_session
 from replication.errors import (
@@ -174,34 +169,6 @@ def test_large_copies_are_read_in_parts(spark: SparkSession) -> None:
         assert any(job.ranges for task in audited.plan.tasks for job in task)
         assert rows_of(audited.partitions) == expected
         assert told(rows_of(audited.findings)) == told(findings)
-
-
-def test_a_task_that_is_killed_is_tried_again(
-    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    marker = tmp_path / "marker"
-    marker.touch()
-
-    def fragile(tasks: Sequence[bytes], new_examiner: NewExaminer) -> Examine:
-        """Return what kills its process while it examines, once: as long as the file is there."""
-        examine = examining(tasks, new_examiner)
-
-        def examine_or_die(numbers: Numbers) -> Iterator[pa.RecordBatch]:
-            for rows in examine(numbers):
-                if marker.exists():
-                    marker.unlink()
-                    os.kill(os.getpid(), signal.SIGKILL)
-                yield rows
-
-        return examine_or_die
-
-    monkeypatch.setattr("replication.audit.spark.examine_job.examining", fragile)
-
-    with audit(spark, [replicas("diverged")]) as audited:
-        verdicts = rows_of(audited.partitions)
-
-    assert not marker.exists(), "a worker was killed"
-    assert verdicts == audit_here(replicas("diverged"))[0]
 
 
 def test_a_snapshot_that_changes_under_the_audit_is_a_finding(spark: SparkSession, tmp_path: Path) -> None:

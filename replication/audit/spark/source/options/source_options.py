@@ -71,9 +71,12 @@ class SourceOptions:
     columns: Columns
     """Those that are asked for, in that order."""
     selection: Selection
+    named: Selection
+    """The part of it that names of topics, partitions and replicas make up."""
     topics: tuple[str, ...]
     """As they are named; none where that is left open."""
     partitions: tuple[str, ...]
+    replicas: tuple[str, ...]
     is_committed: bool
     """Whether records are those that a consumer of committed ones is given."""
     mode: ReadMode
@@ -92,13 +95,14 @@ class SourceOptions:
         given = _named(options)
         rows = _chosen(given, "rows", {each.value: each for each in Rows}, Rows.BATCHES)
         topics, partitions, replicas = (_names(given, name) for name in ("topics", "partitions", "replicas"))
-        conditions: list[Condition] = [*range_conditions(given)]
+        names: list[Condition] = []
         if topics:
-            conditions.append(AnyOf(tuple(Matches("topic", pattern) for pattern in topics)))
+            names.append(AnyOf(tuple(Matches("topic", pattern) for pattern in topics)))
         if partitions:
-            conditions.append(AnyOf(tuple(map(_is_partition, partitions))))
+            names.append(AnyOf(tuple(map(_is_partition, partitions))))
         if replicas:
-            conditions.append(among("replica", replicas))
+            names.append(among("replica", replicas))
+        conditions = [*names, *range_conditions(given)]
         if "where" in given:
             conditions.append(_where(given["where"]))
         if not rows.are_of_logs:
@@ -108,8 +112,10 @@ class SourceOptions:
             rows=rows,
             columns=_columns(given, _TABLES[rows]),
             selection=Selection(AllOf(tuple(conditions))),
+            named=Selection(AllOf(tuple(names))),
             topics=topics,
             partitions=partitions,
+            replicas=replicas,
             is_committed=_chosen(given, "isolation", _ISOLATIONS, default=False),
             mode=_chosen(given, "mode", {each.value: each for each in ReadMode}, ReadMode.PERMISSIVE, change=str.upper),
             task_bytes=_task_bytes(given),
