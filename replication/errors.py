@@ -7,10 +7,14 @@ from typing import Final, Self
 from uuid import UUID
 
 from logstore.files.partition_metadata import format_uuid
+from logstore.shown_text import shown
 from logstore.topic_partition import TopicPartition
 
 _NAMED: Final = 10
 """Names in one message."""
+
+_QUOTED: Final = 200
+"""Characters of what a user gave, in one message."""
 
 _MOST_LINES: Final = 20
 """Of what is wrong, in one message."""
@@ -162,7 +166,7 @@ class UnreadableLocationError(ReplicationError, OSError):
     def __init__(self, location: str, error: Exception) -> None:
         self.file = location
         system = error.strerror if isinstance(error, OSError) else None
-        super().__init__(f"{location}: {system or str(error).removeprefix(f'{location}: ')}")
+        super().__init__(f"{location}: {system or shown(str(error)).removeprefix(f'{location}: ')}")
 
 
 class NoSnapshotError(ReplicationError, ValueError):
@@ -228,14 +232,14 @@ class UnknownOptionError(ReplicationError, ValueError):
     """The `kafka-log` format has no such option."""
 
     def __init__(self, option: str, known: Iterable[str]) -> None:
-        super().__init__(f"kafka-log has no option {option}; allowed: {', '.join(known)}")
+        super().__init__(f"kafka-log has no option {_brief(shown(option))}; allowed: {', '.join(known)}")
 
 
 class NotAllowedError(ReplicationError, ValueError):
     """An argument, or an option of the `kafka-log` format, has a value that is not allowed."""
 
     def __init__(self, name: str, value: object, allowed: str) -> None:
-        super().__init__(f"{name} cannot be {value!r}; allowed: {allowed}")
+        super().__init__(f"{name} cannot be {_brief(repr(value))}; allowed: {allowed}")
 
 
 class SnapshotChangedError(ReplicationError, OSError):
@@ -280,6 +284,15 @@ class StreamingNotSupportedError(ReplicationError, NotImplementedError):
         )
 
 
+class ReadOnlyError(ReplicationError, NotImplementedError):
+    """`kafka-log` only reads: what brokers' logs hold is written by brokers."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "kafka-log only reads; write to a table of Spark's, or to the brokers themselves with the format kafka"
+        )
+
+
 class WrongTypeError(ReplicationError, TypeError):
     """An argument has the wrong type."""
 
@@ -289,4 +302,9 @@ class WrongTypeError(ReplicationError, TypeError):
 
 def _listed(names: Sequence[str]) -> str:
     more = f" and {len(names) - _NAMED:,} more" if len(names) > _NAMED else ""
-    return f"{', '.join(names[:_NAMED])}{more}"
+    return f"{', '.join(_brief(shown(name)) for name in names[:_NAMED])}{more}"
+
+
+def _brief(text: str) -> str:
+    """Quote the beginning of what is too long to be read."""
+    return text if len(text) <= _QUOTED else f"{text[:_QUOTED]}... ({len(text):,} characters)"

@@ -8,11 +8,12 @@ from pyspark.sql import SparkSession
 from pyspark.sql.datasource import DataSource, DataSourceReader
 from pyspark.sql.types import StructType
 
+from replication.audit.spark.source.brief_errors import told_briefly
 from replication.audit.spark.source.log_reader import KafkaLogReader, PushingReader
 from replication.audit.spark.source.options.source_options import SourceOptions
 from replication.audit.spark.spark_schema import spark_schema
 from replication.audit.tables import Columns
-from replication.errors import NotAllowedError, StreamingNotSupportedError
+from replication.errors import NotAllowedError, ReadOnlyError, StreamingNotSupportedError
 
 
 class KafkaLogSource(DataSource):
@@ -34,6 +35,7 @@ class KafkaLogSource(DataSource):
     >>> logs.groupBy("topic").sum("record_count").show()
     """
 
+    @told_briefly
     def __init__(self, options: Mapping[str, str]) -> None:
         """Check the options. Raises UnknownOptionError, NotAllowedError."""
         super().__init__(dict(options))
@@ -48,12 +50,19 @@ class KafkaLogSource(DataSource):
         """Return the columns of the rows that are asked for."""
         return spark_schema(self.chosen.columns)
 
+    @told_briefly
     def reader(self, schema: StructType) -> DataSourceReader:
         """Return what reads these columns. Raises NotAllowedError for a schema with others."""
         # Up to 4.3 Spark keeps what it has pushed for all queries of one DataFrame (PythonDataSourceV2.setReadInfo).
         reader = PushingReader if self.chosen.pushes_filters else KafkaLogReader
         return reader(self.chosen, _columns_of(schema, self.chosen.columns))
 
+    @told_briefly
+    def writer(self, schema: StructType, overwrite: bool) -> NoReturn:  # noqa: ARG002  Spark's
+        """Raise ReadOnlyError."""
+        raise ReadOnlyError
+
+    @told_briefly
     def streamReader(self, schema: StructType) -> NoReturn:  # noqa: ARG002, N802  Spark's names
         """Raise StreamingNotSupportedError: files do not tell what of them is committed and will stay."""
         raise StreamingNotSupportedError
@@ -72,8 +81,17 @@ def register(spark: SparkSession) -> None:
 def _columns_of(schema: StructType, known: Columns) -> Columns:
     """Find the columns of a schema, which is ours unless a user has given one."""
     ours = spark_schema(known)
+    asked = [field.name for field in schema]
+    if not asked or len({*asked}) < len(asked):
+        raise _refused_schema(schema.simpleString(), ours)
     for field in schema:
-        if field.name not in known or field.dataType != ours[field.name].dataType:
-            allowed = ", ".join(f"{each.name} {each.dataType.simpleString()}" for each in ours)
-            raise NotAllowedError("a schema of kafka-log", field.simpleString(), allowed)
-    return {field.name: known[field.name] for field in schema}
+        if field.name not in known or field.dataType != ours[field.name].dataType or not field.nullable:
+            raise _refused_schema(field.simpleString(), ours)
+    return {name: known[name] for name in asked}
+
+
+def _refused_schema(asked: str, ours: StructType) -> NotAllowedError:
+    columns = ", ".join(f"{each.name} {each.dataType.simpleString()}" for each in ours)
+    return NotAllowedError(
+        "a schema of kafka-log", asked, f"some of these columns, each once, with nulls allowed: {columns}"
+    )

@@ -16,6 +16,7 @@ from replication.audit.snapshots.snapshot import list_snapshots
 from replication.audit.snapshots.storage import Storage
 from replication.audit.snapshots.work import ByteRange, Copy, Job, plan_work, target_bytes
 from replication.audit.spark.source.batch_rows import batch_rows
+from replication.audit.spark.source.brief_errors import OURS, told_briefly
 from replication.audit.spark.source.conditions.condition import AllOf
 from replication.audit.spark.source.conditions.pushed_filters import pushed
 from replication.audit.spark.source.copy_rows import copy_rows
@@ -42,6 +43,7 @@ class KafkaLogReader(DataSourceReader):
         self.chosen = chosen
         self.columns = columns
 
+    @told_briefly
     def partitions(self) -> list[InputPartition]:
         """Plan the tasks. Raises NothingChosenError, NotAllowedError, and as `list_snapshots` does."""
         copies = [copy for snapshot in list_snapshots(self.chosen.paths) for copy in snapshot.copies()]
@@ -60,7 +62,13 @@ class KafkaLogReader(DataSourceReader):
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Read the logs of one task. Raises OSError, SnapshotChangedError, and CorruptBatchError in mode FAILFAST."""
-        for listed in partition.value:
+        try:
+            yield from self._read(partition.value)
+        except OURS as error:
+            raise error.with_traceback(None) from None
+
+    def _read(self, task: Sequence[ListedCopy]) -> Iterator[pa.RecordBatch]:
+        for listed in task:
             copy = listed.copy
             # Of remote copies the files that are needed are fetched.
             wanted = None if not self.chosen.rows.are_of_logs else {*listed.states, *_index_files(listed)}
@@ -132,14 +140,17 @@ class KafkaLogReader(DataSourceReader):
         Raises NothingChosenError where the names leave nothing; that a condition does is an answer.
         """
         chosen = self.chosen
+        topics = {copy.topic_partition.topic for copy in copies}
         if copies and not any(map(chosen.named.wants, copies)):
             raise NothingChosenError(
                 chosen.topics,
-                {copy.topic_partition.topic for copy in copies},
+                topics,
                 partitions=sorted(chosen.partitions),
                 replicas=chosen.replicas,
                 copies={copy.replica for copy in copies},
             )
+        if copies and (missing := {place.topic for place in chosen.bounded} - topics):
+            raise NothingChosenError(sorted(missing), topics)
         wanted = filter(chosen.selection.wants, copies)
         if not chosen.rows.are_of_logs:
             yield from wanted  # an empty log has its segment and its epochs

@@ -12,7 +12,7 @@ TIMESTAMP: Final = "timestamp"
 CONDITIONED: Final = (*TEXTS, *NUMBERS, TIMESTAMP)
 SIGNS: Final = ("=", "!=", "<", "<=", ">", ">=")
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
-_MICROSECONDS: Final = 1_000
+MICROSECONDS: Final = 1_000
 """Of one millisecond, the unit of Kafka's timestamps."""
 Constant = str | int | datetime
 
@@ -20,7 +20,7 @@ Constant = str | int | datetime
 def compared(column: str, sign: str, value: Constant) -> Condition:
     """Compare a column with a constant of its kind. Raises TypeError for one of another kind."""
     if column == TIMESTAMP and isinstance(value, datetime):
-        return _compared_time(sign, value)
+        return compared_time(sign, microseconds_of(value))
     kind = str if column in TEXTS else int if column in NUMBERS else None
     if kind is None or not isinstance(value, kind) or isinstance(value, bool):
         raise TypeError(f"{column} is not compared with {value!r}")
@@ -45,10 +45,15 @@ def starting_with(column: str, prefix: str) -> Condition:
 _LIKE: Final = {"%": "*", "_": "?", "*": "[*]", "?": "[?]", "[": "[[]"}
 
 
-def _compared_time(sign: str, value: datetime) -> Condition:
-    """Compare with a time that may lie between two milliseconds."""
+def microseconds_of(value: datetime) -> int:
+    """Return the microseconds since 1970 UTC of a time, which is UTC if it names no zone."""
     aware = value if value.tzinfo else value.replace(tzinfo=UTC)
-    milliseconds, rest = divmod((aware - _EPOCH) // timedelta(microseconds=1), _MICROSECONDS)
+    return (aware - _EPOCH) // timedelta(microseconds=1)
+
+
+def compared_time(sign: str, microseconds: int) -> Condition:
+    """Compare timestamps with a time that may lie between two milliseconds."""
+    milliseconds, rest = divmod(microseconds, MICROSECONDS)
     if not rest:
         return Compare(TIMESTAMP, sign, milliseconds)
     if sign in {"=", "!="}:

@@ -24,6 +24,10 @@ ALLOWED: Final = (
 )
 _TOKEN: Final = re.compile(r"\s*(?:(-?\d+)|'((?:[^']|'')*)'|([A-Za-z_]\w*)|(<=|>=|<>|!=|==|[=<>(),]))", re.ASCII)
 _SAME: Final = {"<>": "!=", "==": "="}
+_MOST_DIGITS: Final = 38
+"""Of a number, as Spark has them at most."""
+_QUOTED: Final = 40
+"""Characters of the condition, in one message."""
 _DEEPEST: Final = 50
 """Parentheses within parentheses."""
 
@@ -60,8 +64,10 @@ def _tokens(text: str) -> list[Token]:
     while position < len(stripped):
         found = _TOKEN.match(stripped, position)
         if found is None:
-            raise WhereError(f"{stripped[position:][:20]!r} is not understood")
+            raise WhereError(f"{_brief(stripped[position:])!r} is not understood")
         number, quoted, word, sign = found.groups()
+        if len(number or "") > _MOST_DIGITS:
+            raise WhereError(f"{_brief(number)} has more than {_MOST_DIGITS} digits")
         literal = int(number) if number is not None else None if quoted is None else quoted.replace("''", "'")
         tokens.append(Token(literal, word or _SAME.get(sign, sign)))
         position = found.end()
@@ -105,7 +111,7 @@ class _Parser:
     def _comparison(self) -> Condition:
         column = (self._token().word or "").lower()
         if column not in CONDITIONED:
-            raise WhereError(f"{column or 'a constant'} is no column that spares reading")
+            raise WhereError(f"{_brief(column) or 'a constant'} is no column that spares reading")
         return self._compared(column, (self._token().word or "").upper())
 
     def _compared(self, column: str, word: str) -> Condition:
@@ -124,13 +130,13 @@ class _Parser:
             return AllOf((compared(column, ">=", low), compared(column, "<=", self._constant(column))))
         if word == "LIKE" and column in TEXTS:
             return like(column, str(self._constant(column)))
-        raise WhereError(f"{word or 'a constant'} does not follow {column}")
+        raise WhereError(f"{_brief(word) or 'a constant'} does not follow {column}")
 
     def _constant(self, column: str) -> Constant:
         literal = self._token().literal
         if isinstance(literal, int if column in NUMBERS else str):
             return _time(literal) if column == TIMESTAMP else literal
-        raise WhereError(f"{column} is not compared with {'a word' if literal is None else repr(literal)}")
+        raise WhereError(f"{column} is not compared with {'a word' if literal is None else _brief(repr(literal))}")
 
     def _takes(self, word: str) -> bool:
         at_end = self._next == len(self._tokens)
@@ -150,8 +156,12 @@ class _Parser:
         return self._tokens[self._next - 1]
 
 
+def _brief(text: str) -> str:
+    return text if len(text) <= _QUOTED else f"{text[:_QUOTED]}..."
+
+
 def _time(text: object) -> datetime:
     try:
         return datetime.fromisoformat(str(text))
     except ValueError as error:
-        raise WhereError(f"{text!r} is no time such as '2026-11-21 07:55:55'") from error
+        raise WhereError(f"{_brief(repr(text))} is no time such as '2026-11-21 07:55:55'") from error

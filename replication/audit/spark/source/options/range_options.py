@@ -2,35 +2,55 @@
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Final
 
 from epoch.history import MAX_OFFSET
-from replication.audit.spark.source.conditions.column_condition import TIMESTAMP, compared
+from logstore.topic_partition import TopicPartition
+from replication.audit.spark.source.conditions.column_condition import MICROSECONDS, compared_time, microseconds_of
 from replication.audit.spark.source.conditions.condition import AnyOf, Compare, Condition
 from replication.audit.spark.source.options.refused_option import refused_option
 
 RANGES: Final = ("startingOffsets", "endingOffsets", "startingTimestamp", "endingTimestamp")
 _NUMBER: Final = re.compile(r"\d{1,19}", re.ASCII)
 _SIGNED: Final = re.compile(r"-?\d{1,18}", re.ASCII)
+_PARTITION: Final = re.compile(r"0|[1-9]\d{0,9}", re.ASCII)
 _NO_BOUND: Final = {">=": ("earliest", -2), "<": ("latest", -1)}
 """Of starting and ending offsets, as a word and as a number by partition."""
+Offsets = Mapping[TopicPartition | None, int]
+"""By partition; None stands for all of them."""
 
 
 def range_conditions(options: Mapping[str, str]) -> Iterator[Condition]:
     """Read the bounds: the first offset or timestamp wanted, and the first behind. Raises NotAllowedError."""
     yield from _old_bounds(options)
-    starting, ending = (options.get(name) for name in RANGES[:2])
-    if starting is not None:
-        yield from _offsets(RANGES[0], starting, ">=")
-    if ending is not None:
-        yield from _offsets(RANGES[1], ending, "<")
-    if _is_offset(starting) and _is_offset(ending) and int(str(starting)) > int(str(ending)):
-        raise refused_option(RANGES[1], ending, f"an offset from startingOffsets on, which is {starting}")
-    for option, sign in zip(RANGES[2:], (">=", "<"), strict=True):
-        if option in options:
-            yield _timestamp(option, options[option], sign)
+    starting, ending = offset_bounds(options)
+    for place, first in starting.items():
+        for other, after in ending.items():
+            if (place == other or None in {place, other}) and first > after:
+                raise refused_option(
+                    RANGES[1], options[RANGES[1]], f"an offset from startingOffsets on, which is {first}"
+                )
+    yield from _compared_offsets(starting, ">=")
+    yield from _compared_offsets(ending, "<")
+    times = [_timestamp(option, options[option]) if option in options else None for option in RANGES[2:]]
+    first_time, after_time = times
+    if first_time is not None and after_time is not None and first_time > after_time:
+        allowed = f"a time from startingTimestamp on, which is {options[RANGES[2]]}"
+        raise refused_option(RANGES[3], options[RANGES[3]], allowed)
+    for time, sign in zip(times, (">=", "<"), strict=True):
+        if time is not None:
+            yield compared_time(sign, time)
+
+
+def offset_bounds(options: Mapping[str, str]) -> tuple[Offsets, Offsets]:
+    """Read the first offsets wanted, and the first behind. Raises NotAllowedError."""
+    starting, ending = (
+        _offsets(option, options[option], sign) if option in options else {}
+        for option, sign in zip(RANGES[:2], (">=", "<"), strict=True)
+    )
+    return starting, ending
 
 
 def _old_bounds(options: Mapping[str, str]) -> Iterator[Condition]:
@@ -48,32 +68,48 @@ def _old_bounds(options: Mapping[str, str]) -> Iterator[Condition]:
         raise refused_option("last_offset", last, f"an offset from first_offset on, which is {first}")
 
 
-def _offsets(option: str, text: str, sign: str) -> Iterator[Condition]:
+def _compared_offsets(bounds: Offsets, sign: str) -> Iterator[Condition]:
+    for place, offset in bounds.items():
+        bound = Compare("offset", sign, offset)
+        if place is None:
+            yield bound
+        else:
+            yield AnyOf((Compare("topic", "!=", place.topic), Compare("partition", "!=", place.partition), bound))
+
+
+def _offsets(option: str, text: str, sign: str) -> Offsets:
     word, number = _NO_BOUND[sign]
     if text == word:
-        return
+        return {}
     if _is_offset(text):
-        yield Compare("offset", sign, int(text))
-        return
-    allowed = (
-        f"{word}, an offset from 0 to {MAX_OFFSET} for all partitions, or offsets by partition as JSON, of which "
-        f'{number} is {word}: {{"orders": {{"0": 23, "1": {number}}}}}'
-    )
+        return {None: int(text)}
     by_topic = _parsed(text)
     if not _is_of_partitions(by_topic, number):
+        allowed = (
+            f"{word}, an offset from 0 to {MAX_OFFSET} for all partitions, or offsets by partition as JSON, of which "
+            f'{number} is {word}: {{"orders": {{"0": 23, "1": {number}}}}}'
+        )
         raise refused_option(option, text, allowed)
-    for topic, partitions in by_topic.items():
-        for partition, offset in partitions.items():
-            if offset != number:
-                others = (Compare("topic", "!=", topic), Compare("partition", "!=", int(partition)))
-                yield AnyOf((*others, Compare("offset", sign, offset)))
+    return {
+        TopicPartition(topic, int(partition)): offset
+        for topic, partitions in by_topic.items()
+        for partition, offset in partitions.items()
+        if offset != number
+    }
 
 
 def _parsed(text: str) -> Any:
     try:
-        return json.loads(text)
+        return json.loads(text, object_pairs_hook=_without_doubles)
     except (ValueError, RecursionError):
         return None
+
+
+def _without_doubles(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise ValueError("a name stands there twice")
+    return found
 
 
 def _is_of_partitions(found: Any, no_bound: int) -> bool:
@@ -81,16 +117,17 @@ def _is_of_partitions(found: Any, no_bound: int) -> bool:
         return False
     entries = [entry for partitions in found.values() for entry in partitions.items()]
     return all(
-        _NUMBER.fullmatch(partition) and type(offset) is int and (offset == no_bound or 0 <= offset <= MAX_OFFSET)
+        _PARTITION.fullmatch(partition) and type(offset) is int and (offset == no_bound or 0 <= offset <= MAX_OFFSET)
         for partition, offset in entries
     )
 
 
-def _timestamp(option: str, text: str, sign: str) -> Condition:
+def _timestamp(option: str, text: str) -> int:
+    """Read a time, in microseconds since 1970 UTC."""
     if _SIGNED.fullmatch(text):
-        return Compare(TIMESTAMP, sign, int(text))
+        return int(text) * MICROSECONDS
     try:
-        return compared(TIMESTAMP, sign, datetime.fromisoformat(text))
+        return microseconds_of(datetime.fromisoformat(text))
     except ValueError as error:
         allowed = "milliseconds since 1970 UTC, or a time such as 2026-11-21T07:55:55, which is UTC if it names no zone"
         raise refused_option(option, text, allowed) from error

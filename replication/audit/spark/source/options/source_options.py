@@ -1,18 +1,20 @@
 """The options of the `kafka-log` format: each is checked, and none is passed over."""
 
 import json
+import os
+import re
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from enum import Enum
-from typing import Final, Self, TypeVar
+from typing import Any, Final, Self, TypeVar
 
 from logstore.topic_partition import DirectoryMark, TopicPartition, is_partition_directory_name, parse_directory_name
 from replication.audit.spark.source.conditions.column_condition import among
 from replication.audit.spark.source.conditions.condition import AllOf, AnyOf, Compare, Condition, Matches
 from replication.audit.spark.source.conditions.where import ALLOWED, WhereError, parse_where
 from replication.audit.spark.source.corrupt_rows import ReadMode
-from replication.audit.spark.source.options.range_options import RANGES, range_conditions
+from replication.audit.spark.source.options.range_options import RANGES, offset_bounds, range_conditions
 from replication.audit.spark.source.options.refused_option import refused_option
 from replication.audit.spark.source.selection import Selection
 from replication.audit.tables import BATCHES, EPOCHS, RECORDS, SEGMENTS, Columns
@@ -36,6 +38,11 @@ OLD_NAMES: Final = {"first_offset": "startingOffsets", "last_offset": "endingOff
 _LOADED: Final = ("path", "paths")
 """How Spark hands over what `load` is given: one string, or a list of them as JSON."""
 _ISOLATIONS: Final = {"read_uncommitted": False, "read_committed": True}
+LONGEST_PATH: Final = 4_096
+"""Characters. No system that is supported opens a longer one."""
+_LONGEST_NAME: Final = 1_000
+"""Characters. A topic has 249 at most; to compare with a pattern takes longer the longer it is."""
+_DIGITS: Final = re.compile(r"\d{1,19}", re.ASCII)
 _FLAGS: Final = {"false": False, "true": True}
 Value = TypeVar("Value")
 
@@ -77,6 +84,8 @@ class SourceOptions:
     """As they are named; none where that is left open."""
     partitions: tuple[str, ...]
     replicas: tuple[str, ...]
+    bounded: frozenset[TopicPartition]
+    """The partitions for which offsets are named."""
     is_committed: bool
     """Whether records are those that a consumer of committed ones is given."""
     mode: ReadMode
@@ -116,8 +125,11 @@ class SourceOptions:
             topics=topics,
             partitions=partitions,
             replicas=replicas,
+            bounded=frozenset(place for bounds in offset_bounds(given) for place in bounds if place is not None),
             is_committed=_chosen(given, "isolation", _ISOLATIONS, default=False),
-            mode=_chosen(given, "mode", {each.value: each for each in ReadMode}, ReadMode.PERMISSIVE, change=str.upper),
+            mode=_chosen(
+                given, "mode", {each.value: each for each in ReadMode}, ReadMode.PERMISSIVE, change=_in_capitals
+            ),
             task_bytes=_task_bytes(given),
             pushes_filters=_chosen(given, "pushdown", _FLAGS, default=False),
         )
@@ -145,16 +157,23 @@ def _named(options: Mapping[str, str]) -> dict[str, str]:
 def _paths(options: Mapping[str, str]) -> tuple[str, ...]:
     allowed = "one [NAME=]URI, or a list of them: load('/backup/broker-1')"
     if "paths" not in options:
-        if "path" not in options:
-            raise refused_option("path", None, allowed)
+        if not _is_path(options.get("path")):
+            raise refused_option("path", options.get("path"), allowed)
         return (options["path"],)
     try:
         paths = json.loads(options["paths"])
-    except ValueError:
+    except (ValueError, RecursionError):
         paths = None
-    if not isinstance(paths, list) or not paths or not all(isinstance(path, str) for path in paths):
+    if not isinstance(paths, list) or not paths or not all(map(_is_path, paths)):
         raise refused_option("paths", options["paths"], allowed)
     return tuple(paths)
+
+
+def _is_path(path: Any) -> bool:
+    try:
+        return isinstance(path, str) and 0 < len(path.strip()) <= LONGEST_PATH and b"\0" not in os.fsencode(path)
+    except UnicodeEncodeError:  # half a pair of UTF-16, which no file's name has
+        return False
 
 
 def _chosen(
@@ -171,6 +190,10 @@ def _chosen(
     if text not in allowed:
         raise refused_option(option, options[option], " or ".join((", ".join([*allowed][:-1]), [*allowed][-1])))
     return allowed[text]
+
+
+def _in_capitals(text: str) -> str:
+    return text.upper() if text.isascii() else text
 
 
 def _columns(options: Mapping[str, str], table: Columns) -> Columns:
@@ -201,6 +224,9 @@ def _names(options: Mapping[str, str], option: str) -> tuple[str, ...]:
     names = tuple(name.strip() for name in options[option].split(","))
     if not all(names):
         raise refused_option(option, options[option], "names with commas between; leave it out for all")
+    for name in names:
+        if len(name) > _LONGEST_NAME:
+            raise refused_option(option, name, f"names, or patterns, of {_LONGEST_NAME:,} characters at most")
     return names
 
 
@@ -215,7 +241,7 @@ def _task_bytes(options: Mapping[str, str]) -> int | None:
     text = options.get("taskBytes")
     if text is None:
         return None
-    if not (text.isascii() and text.isdigit() and int(text) > 0):
+    if not (_DIGITS.fullmatch(text) and int(text) > 0):
         raise refused_option("taskBytes", text, "a whole number of bytes from 1 on")
     return int(text)
 
