@@ -9,6 +9,8 @@ from collections.abc import Iterator
 from importlib import import_module
 from textwrap import dedent
 
+import pyarrow as pa
+
 from docs.make_api_reference import MODULES, public_names
 from tests.docs.examples import PAGES, blocks_of
 
@@ -55,7 +57,13 @@ def _members(kind: type) -> Iterator[str]:
     for base in kind.__mro__:
         if base.__module__.split(".")[0] in PACKAGES:
             names = (*vars(base), *inspect.get_annotations(base), *_assigned(base))
-            yield from (name for name in names if not name.startswith("_"))
+            yield from (name for name in names if not name.startswith("_") and not _is_of_pyarrow(vars(base).get(name)))
+
+
+def _is_of_pyarrow(member: object) -> bool:
+    """Tell a property that gives a table of pyarrow, which tells type checkers nothing of itself."""
+    getter = getattr(member, "fget", None) or getattr(member, "func", None)
+    return getter is not None and inspect.get_annotations(getter).get("return") is pa.Table
 
 
 def _assigned(kind: type) -> Iterator[str]:

@@ -18,8 +18,9 @@ OF_NUMPY = re.compile(
     r"tuple\[(?:Any|int), \.\.\.\](?=, \S*dtype\[)|(?<=ndarray\[)Any\b|_SupportsArray\[(?:numpy\.)?dtype\[Any\]\]"
 )
 """Where numpy leaves types open: the number of dimensions, and the elements of what can be made an array."""
-OPEN = re.compile(r"\.(?:args|as_json|document)\)$")
-"""The arguments of Python's exceptions, and JSON objects, which are `dict[str, Any]` as `json.loads` reads them."""
+OPEN = re.compile(r"\.(?:args|as_json|document|difference_rows|examined|judged|LocalAudit)\)$")
+"""The arguments of Python's exceptions, JSON objects as `json.loads` reads them, and rows as pyarrow takes them: both
+are `dict[str, Any]`."""
 NOT_KNOWN = re.compile(r"\b(?:Any|Unknown)\b")
 
 

@@ -9,10 +9,10 @@ import pytest
 
 from logstore import LogConfig, LogDirectory, Record, TopicPartition
 from logstore.offline.log_file import LogFile
+from replication.audit import audit_locally
 from replication.audit.report import render
-from replication.cli.audit import _exit_status, _tell
+from replication.cli.audit import _tell, exit_status
 from tests.data.replicas import damage_kinds, damaged, replicas
-from tests.replication.audit.one_process import audit_here
 from tests.replication.cli.command import epochlog
 
 REASSURING = (
@@ -53,17 +53,9 @@ def reassured(text: str) -> str:
 
 
 def document_of(root: Path) -> dict[str, Any]:
-    """What `audit --json` prints, without Spark."""
-    partitions, findings = audit_here(*sorted(each for each in root.iterdir() if each.is_dir()))
-    severities = [each["severity"] for each in findings]
-    metrics = {"time": 1_700_000_000, "bytes": 1, "seconds": 1.0, "findings_info": severities.count("info")}
-    return {
-        "partitions": partitions,
-        "findings": findings,
-        "consumer_offsets": [],
-        "snapshots": [],
-        "metrics": metrics,
-    }
+    """What `audit --json` prints."""
+    brokers = sorted(str(each) for each in root.iterdir() if each.is_dir())
+    return audit_locally(brokers, workers=0).document
 
 
 @pytest.mark.parametrize("kind", damage_kinds())
@@ -90,7 +82,7 @@ def test_advise_never_reassures_of_damage(kind: str, tmp_path: Path) -> None:
 def test_the_audit_never_reassures_of_damage(kind: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     expected = damaged(kind, tmp_path)
     document = document_of(tmp_path)
-    assert _exit_status(document, written=True) != 0
+    assert exit_status(document, written=True) != 0
     _tell(document)
     told = capsys.readouterr().out
     for name in places(expected):
@@ -135,7 +127,7 @@ def test_golden_replicas_are_disputed_where_kafka_lost_records_and_nowhere_else(
 ) -> None:
     document = document_of(replicas(label))
     outcome = epochlog("advise", *sorted(replicas(label).iterdir()), "--json")
-    assert outcome.status == _exit_status(document, written=True) == status
+    assert outcome.status == exit_status(document, written=True) == status
     assert {f"{each['topic']}-{each['partition']}" for each in document["partitions"] if each["forks"]} == disputed
     assert {each["topic"] for each in outcome.document["findings"] if each["severity"] == "critical"} == {
         name.removesuffix("-0") for name in disputed
@@ -310,7 +302,7 @@ def test_a_warning_is_counted_by_itself_and_is_no_damage(tmp_path: Path) -> None
     assert outcome.status == 0
     document = document_of(tmp_path)
     assert {each["severity"] for each in document["findings"]} & {"error", "critical", "warning"} == {"warning"}
-    assert _exit_status(document, written=True) == 0
+    assert exit_status(document, written=True) == 0
 
 
 def test_what_could_not_be_read_is_not_called_free_of_damage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -329,4 +321,4 @@ def test_what_could_not_be_read_is_not_called_free_of_damage(tmp_path: Path, mon
     document = document_of(tmp_path)
     [unknown] = [each for each in document["partitions"] if each["verdict"] == "unknown"]
     assert (unknown["topic"], unknown["unread"], unknown["recommended"]) == ("codecs", ["broker-1"], None)
-    assert _exit_status(document, written=True) == 2
+    assert exit_status(document, written=True) == 2
