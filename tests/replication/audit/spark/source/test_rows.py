@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from logstore import LogFile
@@ -244,6 +244,7 @@ def test_a_part_of_the_columns_is_that_part_of_all(columns: list[str], tmp_path:
 def test_offsets_by_partition_bound_those_partitions(
     starting: dict[str, int], ending: int, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
+    assume(ending >= max(starting.values(), default=0))  # a range that ends before it starts is refused
     root = tmp_path_factory.getbasetemp() / "by-partition"
     made = MadeLog(root, 11) if not root.exists() else None
     del made
