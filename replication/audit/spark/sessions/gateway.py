@@ -14,6 +14,8 @@ from pyspark.java_gateway import launch_gateway
 NEEDLESS: Final = b"WARNING: Using incubator modules"
 """What Java says whenever it starts with the modules that Spark wants."""
 LAST_WORDS_SECONDS: Final = 2
+MUTED: Final = threading.Event()
+"""Set when Java's errors are of no matter any more: its tasks were interrupted, and it is about to end."""
 
 
 def start_context(conf: SparkConf) -> None:
@@ -25,6 +27,7 @@ def start_context(conf: SparkConf) -> None:
 
 
 def _launch(conf: SparkConf) -> None:
+    MUTED.clear()
     reader, writer = os.pipe()
     relay = threading.Thread(target=_relay, args=(reader,), daemon=True)
     relay.start()
@@ -41,7 +44,7 @@ def _relay(reader: int) -> None:
     """Pass on what Java, and what it starts, write on their error stream."""
     with open(reader, "rb") as lines:
         for line in lines:
-            if not line.startswith(NEEDLESS):
+            if not line.startswith(NEEDLESS) and not MUTED.is_set():
                 os.write(2, line)
 
 

@@ -19,6 +19,8 @@ _LOGGED: Final = {
 }
 """What py4j logs, by logger and with a traceback, of each call to Java that is interrupted."""
 
+_ATTEMPTS: Final = 3
+
 
 @contextmanager
 def described(spark: SparkSession, group: str, description: str) -> Iterator[None]:
@@ -55,7 +57,10 @@ def quiet_interrupts(spark: SparkSession, group: str) -> Iterator[None]:
         yield
         return
 
-    def interrupt(*_: object) -> NoReturn:
+    came: list[int] = []
+
+    def interrupt(number: int, _frame: object) -> NoReturn:
+        came.append(number)
         raise KeyboardInterrupt
 
     before = signal.signal(signal.SIGINT, interrupt)
@@ -63,14 +68,26 @@ def quiet_interrupts(spark: SparkSession, group: str) -> Iterator[None]:
         logging.getLogger(name).addFilter(_is_other)
     try:
         yield
-    except KeyboardInterrupt:
-        with suppress(Py4JError, OSError):  # where an interrupt has ended Java
-            spark.sparkContext.cancelJobGroup(group)
-        raise
+    except (KeyboardInterrupt, Py4JError, OSError):
+        if not came:
+            raise
+        _cancel(spark, group)
+        raise KeyboardInterrupt from None
     finally:
         for name in _LOGGED:
             logging.getLogger(name).removeFilter(_is_other)
         signal.signal(signal.SIGINT, before)
+
+
+def _cancel(spark: SparkSession, group: str) -> None:
+    """End the jobs of a group; where an interrupt has ended Java too, there are none.
+
+    py4j has Java close the socket of the call that was interrupted, and at times the next one goes with it.
+    """
+    for _ in range(_ATTEMPTS):
+        with suppress(Py4JError, OSError):
+            spark.sparkContext.cancelJobGroup(group)
+            return
 
 
 def _is_other(record: logging.LogRecord) -> bool:

@@ -12,7 +12,7 @@ from pyspark import SparkConf, SparkContext
 from pyspark.sql import SparkSession
 
 from replication.audit.snapshots.arguments import master_in
-from replication.audit.spark.sessions.gateway import start_context
+from replication.audit.spark.sessions.gateway import MUTED, start_context
 from replication.audit.spark.sessions.java import find_java
 from replication.audit.spark.sessions.shipping import ship_packages
 
@@ -64,6 +64,10 @@ def session_for_a_while(master: str | None = None) -> Iterator[SparkSession]:
     spark = _started(master, _BRIEF_SETTINGS if _is_embedded(master) else {})
     try:
         yield spark
+    except KeyboardInterrupt:
+        if is_ours:
+            MUTED.set()
+        raise
     finally:
         if is_ours:
             with suppress(Py4JError):  # where an interrupt has ended Java already

@@ -2,7 +2,6 @@
 
 import random
 import shutil
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,12 +10,11 @@ import pytest
 from pyspark.sql import SparkSession
 
 from bench.audit_cluster import make
-from replication.audit import Audit, LocalAudit, audit, audit_locally, start_session
+from replication.audit import Audit, LocalAudit, audit, audit_locally
 from replication.audit.local import auditing
 from replication.audit.local.worker_pool import WorkerPool
 from replication.errors import NotAllowedError, NothingChosenError, WrongTypeError
 from tests.campaign import Campaign
-from tests.conftest import require_java_for_spark
 from tests.data.replicas import damage_kinds, damaged, replicas
 from tests.replication.audit.random_clusters import write_clusters
 from tests.replication.audit.snapshot_roots import age, batches, write_root
@@ -29,14 +27,6 @@ AT_ONCE = 250
 TABLES = ("partitions", "pairs", "forks", "branches", "findings", "segments", "epochs", "differences")
 OF_THE_RUN = ("run_id", "run_at", "read_at")
 SMALL = {"size": 20 * 42 * 16_384, "partitions": 20}
-
-
-@pytest.fixture(scope="module")
-def spark() -> Iterator[SparkSession]:
-    require_java_for_spark()
-    session = start_session("local[2]")
-    yield session
-    session.stop()
 
 
 def rows_of(audited: Audit | LocalAudit, name: str) -> list[str]:

@@ -3,20 +3,19 @@
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+import time
 from pathlib import Path
 
-import pytest
 from pyspark.sql import SparkSession
 
-from replication.audit import audit, start_session
+from replication.audit import audit
 from tests.conftest import require_java_for_spark
 from tests.data.replicas import replicas
 
 LONGEST = 120
 """Seconds that the interrupted program may take to end."""
 PROGRAM = """
-import sys, time
+import os, sys, time
 from replication.audit import audit, start_session
 from replication.audit.spark import examine_job
 
@@ -36,16 +35,9 @@ except KeyboardInterrupt:
         time.sleep(0.05)
     print("interrupted, and nothing is at work")
     sys.stdout.flush()
+    os.close(2)  # what Spark says of its own end
     spark.stop()
 """
-
-
-@pytest.fixture(scope="module")
-def spark() -> Iterator[SparkSession]:
-    require_java_for_spark()
-    session = start_session("local[2]")
-    yield session
-    session.stop()
 
 
 def descriptions(spark: SparkSession) -> list[str]:
@@ -76,7 +68,7 @@ def test_an_interrupt_ends_the_jobs_and_says_nothing_else(tmp_path: Path) -> Non
     command = [sys.executable, str(program), str(replicas("diverged")), str(marker)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as audit_program:
         while not marker.exists() and audit_program.poll() is None:
-            pass
+            time.sleep(0.01)
         audit_program.send_signal(signal.SIGINT)
         out, err = audit_program.communicate(timeout=LONGEST)
     assert out == "interrupted, and nothing is at work\n", err
