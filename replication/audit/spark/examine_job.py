@@ -12,6 +12,7 @@ from replication.audit.examination.copy_examiner import Row
 from replication.audit.pipeline.audit_plan import NewExaminer
 from replication.audit.snapshots.work import Task, packed, unpacked
 from replication.audit.spark.spark_schema import spark_schema
+from replication.audit.spark.worker_modules import keep_modules
 from replication.audit.tables import EXAMINED
 
 Numbers = Iterator[pa.RecordBatch]
@@ -43,6 +44,7 @@ def examining(tasks: Sequence[bytes], new_examiner: NewExaminer) -> Examine:
         chosen = (number for batch in numbers for number in batch.column("id").to_pylist())
         jobs = (job for number in chosen for job in unpacked(tasks[number]))
         yield from _batches(map(new_examiner().row, jobs))
+        keep_modules()
 
     return examine
 

@@ -1,6 +1,7 @@
 """Arrow's arrays from columns of numbers and from gathered bytes, without a look at single values."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 import numpy as np
@@ -17,20 +18,34 @@ _MOST_MILLISECONDS: Final = (2**63 - 1) // _MICROSECONDS
 
 TEXTS_AT_ONCE: Final = 65_536
 """Of those that are handled one by one."""
+ROWS_REPEATED: Final = 16_384
+"""What is repeated at least so often is a part of what was repeated before."""
 
-Constants = Mapping[str, object]
-"""What all rows of a file have in common: its copy and its segment."""
 
+@dataclass(frozen=True, slots=True)
+class Constants:
+    """What all rows of a file have in common: its copy and its segment."""
 
-def repeated(value: object, kind: pa.DataType, count: int) -> pa.Array:
-    """Give one value in all rows."""
-    return pa.repeat(pa.scalar(value, kind), count)
+    values: Mapping[str, object]
+    """By column."""
+    _repeated: dict[str, pa.Array] = field(default_factory=dict)
+
+    def __contains__(self, name: str) -> bool:
+        return name in self.values
+
+    def repeated(self, column: pa.Field, count: int) -> pa.Array:
+        """Give a column's value in so many rows."""
+        made = self._repeated.get(column.name)
+        if made is None or len(made) < count:
+            made = pa.repeat(pa.scalar(self.values[column.name], column.type), max(count, ROWS_REPEATED))
+            self._repeated[column.name] = made
+        return made.slice(0, count)
 
 
 def binaries(gathered: Gathered, is_there: NDArray[np.bool_]) -> pa.Array:
     """Give values that were gathered, null where there is none."""
     nulls = len(is_there) - int(np.count_nonzero(is_there))
-    validity = pa.py_buffer(np.packbits(is_there, bitorder="little")) if nulls else None
+    validity = _bits(is_there) if nulls else None
     buffers = [validity, pa.py_buffer(gathered.ends), pa.py_buffer(gathered.values)]
     return pa.Array.from_buffers(pa.binary(), len(is_there), buffers, null_count=nulls)
 
@@ -58,9 +73,20 @@ def lists(fields: Mapping[str, pa.Array], counts: NDArray[np.int32]) -> pa.Array
     return pa.ListArray.from_arrays(pa.array(ends), structs, mask=pa.array(counts == 0))
 
 
+def booleans(values: NDArray[np.bool_]) -> pa.Array:
+    """Give truth values."""
+    return pa.Array.from_buffers(pa.bool_(), len(values), [None, _bits(values)])
+
+
+def _bits(values: NDArray[np.bool_]) -> pa.Buffer:
+    return pa.py_buffer(np.packbits(values, bitorder="little"))
+
+
 def timestamps(milliseconds: NDArray[np.int64]) -> pa.Array:
     """Give timestamps; null where one lies beyond what Spark's can be."""
     is_possible = (milliseconds <= _MOST_MILLISECONDS) & (milliseconds >= -_MOST_MILLISECONDS)
+    if is_possible.all():
+        return pa.array(milliseconds * _MICROSECONDS).view(TIMESTAMP)
     microseconds = np.where(is_possible, milliseconds, 0) * _MICROSECONDS
     return pa.array(microseconds, pa.int64(), mask=~is_possible).view(TIMESTAMP)
 

@@ -10,7 +10,7 @@ from logstore.batch.batch_attributes import CODEC_BITS, CONTROL_BIT, TRANSACTION
 from logstore.batch.columns import BatchColumns
 from logstore.batch.compression.codec import Codec
 from logstore.offline.log_file import LogFile
-from replication.audit.spark.source.arrow_arrays import Constants, flags_of, repeated
+from replication.audit.spark.source.arrow_arrays import Constants, flags_of
 from replication.audit.spark.source.corrupt_rows import CorruptRows, ReadMode, wrong_checksum
 
 _CODECS: Final = pa.array([Codec(code).name.lower() if code in set(Codec) else str(code) for code in range(8)])
@@ -28,7 +28,7 @@ def batch_rows(_log: LogFile, columns: BatchColumns, corrupt: CorruptRows) -> It
 
 def _array(field: pa.Field, columns: BatchColumns, constants: Constants) -> pa.Array:
     if field.name in constants:
-        return repeated(constants[field.name], field.type, len(columns))
+        return constants.repeated(field, len(columns))
     derive = _DERIVED.get(field.name)
     values = derive(columns) if derive else getattr(columns, field.name)
     return values if isinstance(values, pa.Array) else pa.array(values, field.type)

@@ -47,7 +47,7 @@ class CorruptRows:
         """
         self.refuse(what, position, base_offset)
         if self.mode is ReadMode.PERMISSIVE:
-            row = {**self.constants, "position": position, "base_offset": base_offset, "corrupt": what, **values}
+            row = {**self.constants.values, "position": position, "base_offset": base_offset, "corrupt": what, **values}
             yield pa.RecordBatch.from_pylist([{name: row.get(name) for name in self.schema.names}], schema=self.schema)
 
 

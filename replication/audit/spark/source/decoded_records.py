@@ -51,11 +51,14 @@ def decoded_records(log: LogFile, columns: BatchColumns, rows: Rows) -> Decoded:
 
 def counted_records(columns: BatchColumns, rows: Rows) -> Iterator[RecordColumns]:
     """Give as many records as the headers of batches count, of which nothing but the batch is known."""
-    ends = np.cumsum(columns.record_count[rows], dtype=np.int64)
-    total = int(ends[-1]) if len(ends) else 0
+    counts = columns.record_count[rows].astype(np.int64)
+    ends = np.cumsum(counts)
+    starts = ends - counts
+    total = int(counts.sum())
     for first in range(0, total, RECORDS_COUNTED_AT_ONCE):
-        numbers = np.arange(first, min(first + RECORDS_COUNTED_AT_ONCE, total))
-        batch = rows[np.searchsorted(ends, numbers, "right")]
+        last = min(first + RECORDS_COUNTED_AT_ONCE, total)
+        some = slice(np.searchsorted(ends, first, "right"), np.searchsorted(starts, last))
+        batch = np.repeat(rows[some], np.minimum(ends[some], last) - np.maximum(starts[some], first))
         unknown = np.broadcast_to(np.int64(0), len(batch))
         unsized = np.broadcast_to(np.int32(0), len(batch))
         yield RecordColumns(

@@ -15,6 +15,7 @@ from replication.audit.snapshots.arguments import ensure_few_tasks
 from replication.audit.snapshots.snapshot import list_snapshots
 from replication.audit.snapshots.storage import Storage
 from replication.audit.snapshots.work import ByteRange, Copy, Job, plan_work, target_bytes
+from replication.audit.spark.source.arrow_arrays import Constants
 from replication.audit.spark.source.batch_rows import batch_rows
 from replication.audit.spark.source.brief_errors import OURS, told_briefly
 from replication.audit.spark.source.conditions.condition import AllOf
@@ -24,15 +25,16 @@ from replication.audit.spark.source.corrupt_rows import CorruptRows
 from replication.audit.spark.source.index_bounds import index_files
 from replication.audit.spark.source.listed_copy import ListedCopy
 from replication.audit.spark.source.options.source_options import Rows, SourceOptions
-from replication.audit.spark.source.record_reader import RecordReader
+from replication.audit.spark.source.record_reader import RecordReader, headers_suffice
 from replication.audit.spark.source.segment_reader import RowsOf, SegmentReader
 from replication.audit.spark.source.selection import Selection
 from replication.audit.spark.source.transaction_outcomes import TransactionOutcomes
+from replication.audit.spark.worker_modules import keep_modules
 from replication.audit.tables import Columns
 from replication.errors import NothingChosenError
 
-RECORD_SHARE: Final = 4
-"""Records take so much longer than batches that tasks read this part of the bytes."""
+RECORD_SHARE: Final = 2
+"""To decode records takes so much longer than to read headers that tasks read this part of the bytes."""
 
 
 class KafkaLogReader(DataSourceReader):
@@ -57,6 +59,7 @@ class KafkaLogReader(DataSourceReader):
             )
             for task in plan_work(jobs, self._target(jobs))
         ]
+        keep_modules()
         # Where there are no tasks at all, PySpark 4.1 makes one of None.
         return tasks or [InputPartition(())]
 
@@ -64,6 +67,7 @@ class KafkaLogReader(DataSourceReader):
         """Read the logs of one task. Raises OSError, SnapshotChangedError, and CorruptBatchError in mode FAILFAST."""
         try:
             yield from self._read(partition.value)
+            keep_modules()
         except OURS as error:
             raise error.with_traceback(None) from None
 
@@ -101,7 +105,7 @@ class KafkaLogReader(DataSourceReader):
             "segment": part.base_offset,
             "file": path.name,
         }
-        return CorruptRows(self.chosen.mode, path, constants, pa.schema(self.columns))
+        return CorruptRows(self.chosen.mode, path, Constants(constants), pa.schema(self.columns))
 
     def _rows_of(self, listed: ListedCopy, directory: Path, selection: Selection) -> RowsOf:
         if self.chosen.rows is Rows.BATCHES:
@@ -127,12 +131,16 @@ class KafkaLogReader(DataSourceReader):
     def _target(self, jobs: Sequence[Job]) -> int:
         """Choose how many bytes a task reads. Raises NotAllowedError."""
         ensure_few_tasks(self.chosen.task_bytes, sum(job.copy.bytes for job in jobs if job.copy), "option taskBytes")
-        total = sum(job.cost for job in jobs)
-        target = self.chosen.task_bytes or target_bytes(total) // (
-            RECORD_SHARE if self.chosen.rows is Rows.RECORDS else 1
-        )
+        target = self.chosen.task_bytes or target_bytes(sum(job.cost for job in jobs)) // self._share(jobs)
         # Of some rows a copy has to be read whole.
         return target if self.chosen.rows.are_of_logs else max([target, *(job.cost for job in jobs)])
+
+    def _share(self, jobs: Sequence[Job]) -> int:
+        """Return which part of the usual bytes a task reads: fewer where it decodes records."""
+        decodes = self.chosen.rows is Rows.RECORDS and not all(
+            headers_suffice(self.columns, self.chosen.selection.of(job.copy)) for job in jobs if job.copy
+        )
+        return RECORD_SHARE if decodes else 1
 
     def _selected(self, copies: Sequence[Copy]) -> Iterator[Copy]:
         """Leave out the copies, and the segments, in which by their names nothing is asked for.

@@ -1,6 +1,6 @@
 """Gives the records of batches as rows: all, or those that a consumer of committed ones is given."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
@@ -9,7 +9,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from logstore.batch.batch_attributes import CONTROL_BIT
-from logstore.batch.columns import BatchColumns, RecordColumns
+from logstore.batch.columns import BatchColumns
 from logstore.offline.log_file import LogFile
 from replication.audit.spark.source.arrow_arrays import flags_of
 from replication.audit.spark.source.conditions.condition import ALWAYS
@@ -21,12 +21,10 @@ from replication.audit.spark.source.decoded_records import (
     decoded_records,
     is_countable,
 )
-from replication.audit.spark.source.record_rows import Rows, needs_records, record_rows
+from replication.audit.spark.source.record_rows import needs_records, record_rows
 from replication.audit.spark.source.selection import Selection
 from replication.audit.spark.source.transaction_outcomes import (
-    ABORTED,
     COMMITTED,
-    UNDECIDED,
     TransactionOutcomes,
     is_transactional_data,
 )
@@ -47,7 +45,7 @@ class RecordReader:
 
     def rows(self, log: LogFile, columns: BatchColumns, corrupt: CorruptRows) -> Iterator[pa.RecordBatch]:
         """Give the records of batches, in the order of the file; see `SegmentReader`."""
-        aborted = self._aborted(columns, corrupt.schema)
+        outcome = self._outcome(columns, corrupt.schema)
         wanted = self._committed(columns) if self.is_committed else np.ones(len(columns), np.bool_)
         for group in _groups(columns.crc_valid):
             if not columns.crc_valid[group[0]]:
@@ -62,36 +60,35 @@ class RecordReader:
                     what = f"the records of the batch with offsets {offsets_of(columns, row)} cannot be read"
                     yield from corrupt.give(f"{what}: {records.error}", *place)
                 else:
-                    yield from self._given(records, columns, aborted, corrupt)
+                    chosen = self.selection.records(records, columns)
+                    yield from record_rows(chosen, columns, outcome, corrupt.constants, corrupt.schema)
                 del records  # before the next are decompressed
-
-    def _given(
-        self, records: RecordColumns, columns: BatchColumns, aborted: pa.Array, corrupt: CorruptRows
-    ) -> Iterator[pa.RecordBatch]:
-        chosen = self.selection.records(records, columns)
-        return record_rows(Rows(chosen, columns, aborted), corrupt.constants, corrupt.schema)
 
     def _decoded(self, log: LogFile, columns: BatchColumns, rows: NDArray[np.int64], schema: pa.Schema) -> Decoded:
         """Decode records; where headers tell all that is asked for, only count them."""
-        if needs_records(schema) or self.selection.condition != ALWAYS:
+        if not headers_suffice(schema.names, self.selection):
             yield from decoded_records(log, columns, rows)
             return
         countable = is_countable(columns)[rows]
         yield from counted_records(columns, rows[countable])
         yield from decoded_records(log, columns, rows[~countable])
 
-    def _aborted(self, columns: BatchColumns, schema: pa.Schema) -> pa.Array:
-        """Say of each batch whether its transaction was aborted; null where that is not decided."""
+    def _outcome(self, columns: BatchColumns, schema: pa.Schema) -> NDArray[np.int8]:
+        """Say of each batch how its transaction ended, where that is asked for."""
         if _IS_ABORTED not in schema.names or not is_transactional_data(columns).any():
-            return pa.array(np.zeros(len(columns), np.bool_))
-        outcome = self.outcomes().of(columns)
-        return pa.array(outcome == ABORTED, mask=outcome == UNDECIDED)
+            return np.full(len(columns), COMMITTED, np.int8)
+        return self.outcomes().of(columns)
 
     def _committed(self, columns: BatchColumns) -> NDArray[np.bool_]:
         outcomes = self.outcomes()
         is_stable = columns.last_offset < outcomes.last_stable_offset
         committed: NDArray[np.bool_] = outcomes.of(columns) == COMMITTED
         return is_stable & committed & ~flags_of(columns, CONTROL_BIT)
+
+
+def headers_suffice(columns: Iterable[str], selection: Selection) -> bool:
+    """Return whether the headers of batches tell all that is asked for of their records."""
+    return selection.condition == ALWAYS and not needs_records(columns)
 
 
 def _groups(valid: NDArray[np.bool_]) -> list[NDArray[np.int64]]:

@@ -1,8 +1,8 @@
 """Records as Arrow's record batches, of those columns alone that are asked for."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, Self
 
 import numpy as np
 import pyarrow as pa
@@ -21,17 +21,21 @@ from logstore.kernels.gather import gather, gather_headers, measure_headers
 from replication.audit.spark.source.arrow_arrays import (
     Constants,
     binaries,
+    booleans,
     flags_of,
     lists,
-    repeated,
     texts,
     timestamps,
 )
+from replication.audit.spark.source.transaction_outcomes import ABORTED, UNDECIDED
+from replication.audit.tables import RECORDS
 
 BYTES_AT_ONCE: Final = 16 << 20
-"""Of keys, values and headers in one record batch, unless one record has more."""
+"""Of keys, values and headers that are gathered at once, unless one record has more."""
 A_HEADER: Final = 10
 """Bytes that a header takes beside those of its key and value."""
+BYTES_GIVEN: Final = 1 << 20
+"""In one record batch, about: Java reads it row by row from all columns, which a core's cache should hold."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,26 +44,40 @@ class Rows:
 
     records: RecordColumns
     columns: BatchColumns
-    is_aborted: pa.Array
-    """By batch."""
+    outcome: NDArray[np.int8]
+    """By batch: see `TransactionOutcomes.of`."""
+    batches: NDArray[np.int64]
+    """Each batch once, in the order of the records."""
+    counts: NDArray[np.int64]
+    """How many of the records are in each."""
+
+    @classmethod
+    def of(cls, records: RecordColumns, columns: BatchColumns, outcome: NDArray[np.int8]) -> Self:
+        """Find out which records are in which batch."""
+        batch = records.batch
+        firsts = np.concatenate(([0], np.flatnonzero(batch[1:] != batch[:-1]) + 1))
+        return cls(records, columns, outcome, batch[firsts], np.diff(firsts, append=len(batch)))
 
     def of_batches(self, values: Any) -> Any:
         """Give each record its batch's value."""
-        return values[self.records.batch]
+        return np.repeat(values[self.batches], self.counts)
 
 
-def record_rows(rows: Rows, constants: Constants, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-    """Give records as rows, in record batches of bounded size."""
-    for first, last in _parts(rows.records):
-        part = Rows(rows.records.slice(first, last), rows.columns, rows.is_aborted)
-        arrays = [_array(field, part, constants) for field in schema]
-        yield pa.RecordBatch.from_arrays(arrays, schema=schema)
+def record_rows(
+    records: RecordColumns, columns: BatchColumns, outcome: NDArray[np.int8], constants: Constants, schema: pa.Schema
+) -> Iterator[pa.RecordBatch]:
+    """Give records as rows, in record batches of bounded size; `columns` and `outcome` are by batch."""
+    for first, last in _parts(records):
+        rows = Rows.of(records.slice(first, last), columns, outcome)
+        made = pa.RecordBatch.from_arrays([_array(field, rows, constants) for field in schema], schema=schema)
+        pieces = -(-max(made.nbytes, 1) // BYTES_GIVEN)
+        count = -(-made.num_rows // pieces)
+        yield from (made.slice(start, count) for start in range(0, made.num_rows, count))
 
 
 def _array(field: pa.Field, rows: Rows, constants: Constants) -> pa.Array:
-    count = len(rows.records)
     if field.name in constants:
-        return repeated(constants[field.name], field.type, count)
+        return constants.repeated(field, len(rows.records))
     values = _COLUMNS[field.name](rows)
     return values if isinstance(values, pa.Array) else pa.array(values, field.type)
 
@@ -96,6 +114,8 @@ def _values(rows: Rows) -> pa.Array:
 def _headers(rows: Rows) -> pa.Array:
     """Give the headers; null where there are none, as Spark's own source of Kafka does."""
     records = rows.records
+    if not records.header_count.any():
+        return pa.nulls(len(records), RECORDS["headers"])
     found = gather_headers(records.data, records.headers_start, records.header_count)
     fields = {"key": texts(found.keys), "value": binaries(found.values, found.is_there)}
     return lists(fields, records.header_count)
@@ -110,13 +130,22 @@ def _timestamp_types(rows: Rows) -> Any:
 
 
 def _sequences(rows: Rows) -> Any:
-    base = rows.of_batches(rows.columns.base_sequence).astype(np.int64)
-    delta = rows.records.offset - rows.of_batches(rows.columns.base_offset)
-    return np.where(base < 0, NO_SEQUENCE, base + delta & LAST_SEQUENCE).astype(np.int32)
+    base = rows.columns.base_sequence.astype(np.int64)
+    if (base[rows.batches] < 0).all():
+        return np.full(len(rows.records), NO_SEQUENCE, np.int32)
+    sequence = rows.of_batches(base - rows.columns.base_offset) + rows.records.offset & LAST_SEQUENCE
+    return np.where(rows.of_batches(base) < 0, NO_SEQUENCE, sequence).astype(np.int32)
 
 
-def _flag(bit: int) -> Callable[[Rows], Any]:
-    return lambda rows: rows.of_batches(flags_of(rows.columns, bit))
+def _are_aborted(rows: Rows) -> pa.Array:
+    """Say of each record whether its transaction was aborted; null where that is not decided."""
+    outcome = rows.of_batches(rows.outcome)
+    is_undecided = outcome == UNDECIDED
+    return pa.array(outcome == ABORTED, mask=is_undecided) if is_undecided.any() else booleans(outcome == ABORTED)
+
+
+def _flag(bit: int) -> Callable[[Rows], pa.Array]:
+    return lambda rows: booleans(rows.of_batches(flags_of(rows.columns, bit)))
 
 
 def _of_batch(name: str) -> Callable[[Rows], Any]:
@@ -140,13 +169,13 @@ _COLUMNS: Final[Mapping[str, Callable[[Rows], Any]]] = {
     "producer_epoch": _of_batch("producer_epoch"),
     "is_transactional": _flag(TRANSACTIONAL_BIT),
     "is_control": _flag(CONTROL_BIT),
-    "is_aborted": lambda rows: rows.is_aborted.take(pa.array(rows.records.batch)),
+    "is_aborted": _are_aborted,
     "base_offset": _of_batch("base_offset"),
     "position": _of_batch("position"),
     "corrupt": lambda rows: pa.nulls(len(rows.records), pa.string()),
 }
 
 
-def needs_records(schema: pa.Schema) -> bool:
+def needs_records(names: Iterable[str]) -> bool:
     """Return whether a column is asked for that headers do not tell."""
-    return any(name in _BY_RECORD for name in schema.names)
+    return any(name in _BY_RECORD for name in names)
