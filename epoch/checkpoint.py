@@ -88,7 +88,7 @@ def format_checkpoint(rows: Iterable[Iterable[object]]) -> bytes:
 
 def read_checkpoint(path: Path) -> bytes:
     """Read a checkpoint's bytes, refusing a file that is too large to be one. Raises OSError, CheckpointError."""
-    with open(path, "rb") as file:
+    with open(path, "rb", buffering=0) as file:
         data = read_bounded(file, MAX_CHECKPOINT_BYTES)
     if len(data) > MAX_CHECKPOINT_BYTES:
         raise CheckpointError(path, 1, f"more than {MAX_CHECKPOINT_BYTES} bytes are too many for a checkpoint")

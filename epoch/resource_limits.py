@@ -4,8 +4,6 @@ import errno
 import mmap
 import os
 import resource
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO, Final
 
@@ -51,18 +49,27 @@ def is_passing(error: OSError) -> bool:
     return error.errno in OUT_OF_SPACE or error.errno == errno.ENOMEM or is_limit(error)
 
 
-@contextmanager
-def naming_limits(path: str | os.PathLike[str]) -> Iterator[None]:
-    """Let what fails for want of descriptors, or of memory for the interpreter, raise ResourceLimitError."""
-    try:
-        yield
-    except OSError as error:
-        if error.errno in OUT_OF_DESCRIPTORS:
-            refuse_beyond_limit(error, path)
-        raise
-    except MemoryError as error:
-        name_memory(error, path)
-        raise
+class NamingLimits:
+    """Lets what fails for want of descriptors, or of memory for the interpreter, raise ResourceLimitError.
+
+    >>> with NamingLimits(path), open(path, "rb") as file:
+    ...     data = file.read()
+    """
+
+    __slots__ = ("_path",)
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        """Name the file that is opened or read."""
+        self._path = path
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, _kind: object, error: BaseException | None, _traceback: object) -> None:
+        if isinstance(error, MemoryError):
+            name_memory(error, self._path)
+        elif isinstance(error, OSError) and error.errno in OUT_OF_DESCRIPTORS:
+            refuse_beyond_limit(error, self._path)
 
 
 def refuse_beyond_limit(error: OSError, path: str | os.PathLike[str]) -> None:
@@ -150,6 +157,15 @@ def _system(name: str) -> int | None:
 def read_bounded(file: BinaryIO, limit: int) -> bytes:
     """Read a file from its beginning, as long as it is now; of one beyond `limit` bytes, one byte more than that.
 
-    Python takes room for as many bytes as it is asked to read, and a limit is far beyond what most files have.
+    It is best opened without a buffer, which would only cost time. Python takes room for as many bytes as it is asked
+    to read, and a limit is far beyond what most files have.
     """
-    return file.read(min(os.fstat(file.fileno()).st_size, limit + 1))
+    return read_up_to(file, min(os.fstat(file.fileno()).st_size, limit + 1))
+
+
+def read_up_to(file: BinaryIO, size: int) -> bytes:
+    """Read so many bytes, or as many as there are; a file without a buffer may give fewer at once."""
+    data = file.read(size)
+    while len(data) < size and (more := file.read(size - len(data))):
+        data += more
+    return data

@@ -7,7 +7,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from epoch.resource_limits import naming_limits, read_bounded
+from epoch.resource_limits import NamingLimits, read_up_to
 from logstore.errors import CorruptIndexError
 
 OFFSET_SLOT: Final[np.dtype[np.void]] = np.dtype([("relative_offset", ">i4"), ("position", ">i4")])
@@ -23,9 +23,10 @@ _CHUNK: Final = 1 << 16
 
 def read_index(path: Path) -> bytes:
     """Read an index file whole, not mapped: a broker trims the index of its active segment at any time."""
-    with naming_limits(path), open(path, "rb") as file:
-        _check_size(os.fstat(file.fileno()).st_size, path)
-        return read_bounded(file, MAX_INDEX_BYTES)
+    with NamingLimits(path), open(path, "rb", buffering=0) as file:
+        size = os.fstat(file.fileno()).st_size
+        _check_size(size, path)
+        return read_up_to(file, size)
 
 
 def parse_slots(data: bytes | memoryview, dtype: np.dtype[np.void], path: Path | None) -> tuple[NDArray[np.void], int]:

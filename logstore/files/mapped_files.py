@@ -16,7 +16,7 @@ from typing import Any, Final
 from weakref import ref
 
 from epoch.filesystem import FileSystem
-from epoch.resource_limits import naming_limits, refuse_beyond_limit
+from epoch.resource_limits import NamingLimits, refuse_beyond_limit
 from logstore.errors import ReentrantCallError
 
 _COPY_BYTES: Final = 1 << 20
@@ -66,7 +66,7 @@ def map_file(path: Path, size: int) -> memoryview:
     """
     import numpy as np  # noqa: PLC0415  plain readers do without
 
-    with _lock, naming_limits(path):
+    with _lock, NamingLimits(path):
         _refuse_within_a_cut(path)
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
         try:
@@ -85,7 +85,7 @@ def map_file(path: Path, size: int) -> memoryview:
 
 def map_whole_file(path: Path) -> memoryview:
     """Map a file as it is now; an empty one gives no bytes. Raises OSError, and ReentrantCallError as `map_file`."""
-    with _lock, naming_limits(path), open(path, "rb", buffering=0) as file:
+    with _lock, NamingLimits(path), open(path, "rb", buffering=0) as file:
         _refuse_within_a_cut(path)
         try:
             mapping = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)

@@ -50,7 +50,7 @@ class ProducerSnapshot:
     @classmethod
     def read(cls, path: Path) -> "ProducerSnapshot":
         """Read a whole snapshot file. Raises CorruptSnapshotError, and OSError where it cannot be read."""
-        with open(path, "rb") as file:
+        with open(path, "rb", buffering=0) as file:
             return cls.parse(read_bounded(file, _MAX_BYTES), path)
 
     @classmethod

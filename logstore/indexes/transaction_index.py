@@ -5,7 +5,7 @@ from pathlib import Path
 from struct import Struct
 from typing import Final, NamedTuple
 
-from epoch.resource_limits import naming_limits, read_bounded
+from epoch.resource_limits import NamingLimits, read_bounded
 from logstore.errors import CorruptIndexError
 
 _ENTRY: Final = Struct(">hqqqq")
@@ -41,7 +41,7 @@ class TransactionIndex:
     @classmethod
     def read(cls, path: Path) -> "TransactionIndex":
         """Read a whole index file. Raises CorruptIndexError, and OSError where it cannot be read."""
-        with naming_limits(path), open(path, "rb") as file:
+        with NamingLimits(path), open(path, "rb", buffering=0) as file:
             return cls.parse(read_bounded(file, _MAX_BYTES), path)
 
     @classmethod

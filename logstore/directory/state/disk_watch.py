@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from epoch.resource_limits import is_passing, naming_limits
+from epoch.resource_limits import NamingLimits, is_passing
 from logstore.closing import do_all
 from logstore.directory.state.partitions import Partitions
 from logstore.errors import LogPoisonedError, LogStoreError, OfflineDirectoryError
@@ -24,7 +24,7 @@ class DiskWatch:
     def watched(self) -> Iterator[None]:
         """Take the root offline when the disk fails. A full disk has not, nor has a process at one of its limits."""
         try:
-            with naming_limits(self._root):
+            with NamingLimits(self._root):
                 yield
         except LogStoreError:
             raise
