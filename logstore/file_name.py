@@ -1,7 +1,7 @@
 """The names of files in a partition directory: kind, base offset, and fate."""
 
 import re
-from enum import Enum
+from enum import StrEnum
 from functools import lru_cache
 from typing import Final, NamedTuple
 
@@ -15,7 +15,7 @@ _NUMBERED = re.compile(
 )
 
 
-class FileKind(Enum):
+class FileKind(StrEnum):
     """What a file in a partition directory holds."""
 
     LOG = "log"
@@ -37,7 +37,7 @@ INDEX_KINDS: Final = (FileKind.OFFSET_INDEX, FileKind.TIME_INDEX, FileKind.TRANS
 """The indexes of one segment."""
 
 
-class FileFate(Enum):
+class FileFate(StrEnum):
     """A segment file's last suffix, which marks it for deletion or replacement; start-up completes these."""
 
     LIVE = ""
@@ -91,5 +91,5 @@ def parse_file_name(name: str) -> FileName:
 
 def file_name(kind: FileKind, base_offset: int, fate: FileFate = FileFate.LIVE) -> str:
     """Name the file of this kind with this base offset: 20 digits and the kind's suffix, then its fate's."""
-    name = f"{base_offset:0{_OFFSET_DIGITS}d}.{kind.value}"
-    return f"{name}.{fate.value}" if fate is not FileFate.LIVE else name
+    name = f"{base_offset:0{_OFFSET_DIGITS}d}.{kind}"
+    return f"{name}.{fate}" if fate is not FileFate.LIVE else name

@@ -2,6 +2,7 @@
 
 import re
 from enum import Enum
+from functools import lru_cache
 from typing import Final, NamedTuple
 
 from logstore.errors import InvalidDirectoryNameError
@@ -47,6 +48,7 @@ class DirectoryName(NamedTuple):
     mark: DirectoryMark
 
 
+@lru_cache(4096)  # each broker has directories of the same names, and they are asked for again and again
 def parse_directory_name(name: str) -> DirectoryName:
     """Parse a partition directory's name. Raises InvalidDirectoryNameError if it is not one.
 

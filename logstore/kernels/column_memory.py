@@ -4,7 +4,6 @@ from collections import deque
 from collections.abc import Mapping
 from mmap import MAP_ANONYMOUS, MAP_PRIVATE, mmap
 from typing import Any, Final
-from weakref import finalize
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,9 +42,16 @@ class ColumnMemory:
         except IndexError:
             block = mmap(-1, self._size, MAP_PRIVATE | MAP_ANONYMOUS)  # pages come as they are written to
         loan = _Loan(self._size, np.uint8, block)
-        finalize(loan, self._unused.append, block).atexit = False
+        loan.block, loan.unused = block, self._unused
         return {name: np.ndarray(self._rows, dtype, loan, start) for name, dtype, start in self._places}
 
 
 class _Loan(np.ndarray[Any, Any]):
     """A block while it is in use. All views of its columns keep it: NumPy's views look past plain arrays only."""
+
+    block: mmap
+    unused: deque[mmap]
+
+    def __del__(self) -> None:
+        """Give the block back: no view is left."""
+        self.unused.append(self.block)

@@ -102,9 +102,9 @@ def scan(
     chunk_bytes = min(chunk_bytes, len(data) - position)
     rows = max(1, min(capacity, chunk_bytes // HEADER_SIZE + 1))
     memory = MEMORY if rows <= CAPACITY else ColumnMemory(COLUMNS, rows)
-    columns = {name: column[:rows] for name, column in memory.take().items()}
+    columns = memory.take()
     count, next_position, stop = scan_batches(
-        read_only(data), position, len(data), position + chunk_bytes, check_crc, *columns.values()
+        read_only(data), position, len(data), position + chunk_bytes, rows, check_crc, *columns.values()
     )
     filled = {name: column[:count] for name, column in columns.items()}
     return BatchColumns(**filled, next_position=next_position, stop=StopReason(stop))
@@ -130,6 +130,7 @@ def scan_batches(
     start: int,
     end: int,
     limit: int,
+    rows: int,
     check_crc: bool,
     position: NDArray[np.int64],
     size: NDArray[np.int64],
@@ -149,7 +150,7 @@ def scan_batches(
 ) -> tuple[int, int, int]:
     """Fill the columns of `BatchColumns` from the batches in `data[start:end]` that begin before `limit`.
 
-    Rows filled, next position, reason.
+    At most `rows` of them, for which there is room. Rows filled, next position, reason.
     """
     data = borrowed(data)
     at, row = start, 0
@@ -157,7 +158,7 @@ def scan_batches(
         stop = what_follows(data, at, end)
         if stop != COMPLETE:
             return row, at, stop
-        if row == position.size or at >= limit:
+        if row == rows or at >= limit:
             return row, at, MORE
         whole = LOG_OVERHEAD + int32(data, at + LENGTH_AT)
         prefetch(data, at + AHEAD * whole)

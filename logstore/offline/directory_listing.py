@@ -2,6 +2,7 @@
 
 import os
 from dataclasses import dataclass, field
+from operator import attrgetter
 from pathlib import Path
 from stat import S_ISDIR, S_ISREG
 from typing import NamedTuple
@@ -54,7 +55,7 @@ def _entries(path: Path) -> list[os.DirEntry[str]]:
     """Return what stands in a directory, by name."""
     try:
         with os.scandir(path) as entries:
-            return sorted(entries, key=lambda entry: entry.name)
+            return sorted(entries, key=attrgetter("name"))
     except (OSError, ValueError):  # the latter where it is no path at all
         if not path.exists():
             raise NotALogDirectoryError("no such directory", file=path) from None

@@ -41,7 +41,7 @@ class LogFile:
     @classmethod
     def open(cls, path: str | os.PathLike[str]) -> Self:
         """Map the file as it is now. Raises OSError."""
-        path = Path(path)
+        path = path if isinstance(path, Path) else Path(path)
         return cls(map_whole_file(path), path)
 
     def __enter__(self) -> Self:

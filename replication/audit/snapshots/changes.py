@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Final
 
+from logstore.file_name import FileKind
 from logstore.verify.finding import Reporter
 from replication.audit.copy_summary import SegmentExtent
 from replication.audit.replica_finding import ReplicaFinding
@@ -13,6 +14,7 @@ from replication.audit.snapshots.work import Copy
 from replication.errors import UnreadableLocationError
 
 CHANGED: Final = "snapshot-changed"
+LOG_SUFFIX: Final = f".{FileKind.LOG}"
 
 
 def changes(copy: Copy) -> Iterator[ReplicaFinding]:
@@ -33,7 +35,7 @@ def changed_since(copy: Copy, segments: Iterable[SegmentExtent]) -> Iterator[Rep
 
 def listed_again(copy: Copy) -> Copy:
     """Return the copy as it is by now. Raises UnreadableLocationError."""
-    files = Storage(copy.root).child(copy.directory).files()
+    files = Storage(copy.root).child(copy.directory).files(LOG_SUFFIX)
     return replace(copy, segments=tuple(segment_extents(files)))
 
 

@@ -137,13 +137,16 @@ class Storage:
         except (OSError, NotALogDirectoryError) as error:
             raise UnreadableLocationError(self.shown, error) from error
 
-    def files(self) -> Files:
-        """List the files of this directory alone, as `tree` does. Raises UnreadableLocationError."""
+    def files(self, suffix: str = "") -> Files:
+        """List the files of this directory alone, as `tree` does, those at least whose names end with `suffix`.
+
+        Raises UnreadableLocationError.
+        """
         if not self.is_local:
             return self.tree(depth=0)[""]
         try:
             with os.scandir(self.path) as entries:
-                found = list(entries)
+                found = [entry for entry in entries if entry.name.endswith(suffix)]
             if not any(entry.is_symlink() for entry in found):
                 return {entry.name: entry.stat().st_size for entry in found if entry.is_file()}
         except FileNotFoundError:
