@@ -121,7 +121,8 @@ def _differences(columns: BatchColumns) -> Iterator[NDArray[Any]]:
 def _segments(described: Sequence[dict[str, Any]], data: bytes) -> Iterator[CachedSegment]:
     total, values, place = sum(each["batches"] for each in described), {}, 0
     for name, kind in _COLUMNS.items():
-        values[name] = np.frombuffer(data, kind, total, place)
+        # In memory of their own: kernels would be compiled once more for what is read-only, or not aligned.
+        values[name] = np.frombuffer(data, kind, total, place).copy()
         place += values[name].nbytes
     last_offset = np.cumsum(values["skipped"] + values["offsets"])
     base_timestamp = np.cumsum(values["later"])
