@@ -1,10 +1,11 @@
 """Small files are read whole, however large they may be."""
 
+from io import BytesIO
 from pathlib import Path
 
 import pytest
 
-from epoch.resource_limits import read_bounded
+from epoch.resource_limits import read_bounded, read_up_to
 
 
 @pytest.mark.parametrize(("limit", "expected"), [(0, b"a"), (2, b"abc"), (3, b"abc"), (1 << 40, b"abc")])
@@ -12,3 +13,15 @@ def test_a_file_is_read_up_to_one_byte_beyond_the_limit(tmp_path: Path, limit: i
     (tmp_path / "file").write_bytes(b"abc")
     with open(tmp_path / "file", "rb") as file:
         assert read_bounded(file, limit) == expected
+
+
+@pytest.mark.parametrize(("size", "expected"), [(0, b""), (2, b"ab"), (3, b"abc"), (9, b"abc")])
+def test_a_file_that_gives_a_byte_at_a_time_is_read_as_far_as_asked(size: int, expected: bytes) -> None:
+    assert read_up_to(Slow(b"abc"), size) == expected
+
+
+class Slow(BytesIO):
+    """What some file systems do that are not on a disk."""
+
+    def read(self, size: int | None = -1, /) -> bytes:
+        return super().read(min(1, size or 0))

@@ -27,6 +27,19 @@ def test_a_tree_names_files_and_sizes_two_levels_deep(root: Path) -> None:
     }
 
 
+@pytest.mark.parametrize("has_link", [False, True])
+def test_the_files_of_a_directory_alone_may_be_looked_at_by_their_names_end(root: Path, *, has_link: bool) -> None:
+    (root / "t-0/00000000000000000000.index").write_bytes(b"index")
+    if has_link:
+        (root / "t-0/00000000000000000009.log").symlink_to("00000000000000000000.index")
+    logs = {"00000000000000000000.log": 3} | ({"00000000000000000009.log": 5} if has_link else {})
+
+    files = Storage(str(root / "t-0")).files(".log")
+
+    assert {name: size for name, size in files.items() if name.endswith(".log")} == logs
+    assert Storage(str(root / "t-0")).files() == logs | {"00000000000000000000.index": 5}
+
+
 def test_links_that_leave_a_directory_are_not_followed(root: Path) -> None:
     (root.parent / "secret").mkdir()
     (root.parent / "secret/file").write_bytes(b"secret")
