@@ -19,6 +19,7 @@ from logstore.kernels import (
     digest,
     follow,
     gather,
+    index_agreement,
     inspect,
     locate,
     record_parts,
@@ -27,6 +28,7 @@ from logstore.kernels import (
     scan,
     search,
     timestamp,
+    totals,
 )
 
 EMPTY_BATCH = HEADER.pack(0, SMALLEST_LENGTH, 0, MAGIC, *[0] * 9)
@@ -61,6 +63,7 @@ def first_calls() -> Iterator[tuple[str, Callable[[], object]]]:
     yield "check_records", lambda: decode.check_records(log, batches)
     records = decode.decode(log, batches)
     yield "digest", lambda: digest.digest(batches, 16)
+    yield "join digests", lambda: digest.joined(digest.digest(batches, 16))
     yield "digest_keys", lambda: digest.digest_keys(records)
     yield "digest_contents", lambda: digest.digest_contents(records)
     yield "gather", lambda: gather.gather(log, records.key_start, records.key_length)
@@ -90,4 +93,9 @@ def first_calls() -> Iterator[tuple[str, Callable[[], object]]]:
     yield "lookup_timestamps", lambda: search.lookup_timestamps(times, 1, 0, targets, found, at)
     yield "first_unordered_offset", lambda: search.first_unordered_offset(offsets, 1)
     yield "first_unordered_timestamp", lambda: search.first_unordered_timestamp(times, 1)
+    yield "totals", lambda: totals.total(batches)
+    offset_index = offsets, 0, batches.position, batches.last_offset
+    yield "offset_index_agrees", lambda: index_agreement.offset_index_agrees(*offset_index)
+    time_index = times, 0, batches.base_offset, batches.last_offset, batches.max_timestamp
+    yield "time_index_agrees", lambda: index_agreement.time_index_agrees(*time_index)
     yield "EpochTable", lambda: EpochTable([EpochHistory([(0, 0)])]).end_offsets_for([0, 0], [0, 1], [9, 9])

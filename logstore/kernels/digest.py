@@ -15,16 +15,22 @@ FIRST_SEED = np.uint64(0x9E3779B97F4A7C15)
 SECOND_SEED = np.uint64(0xC2B2AE3D27D4EB4F)
 
 Sums = NDArray[np.uint64]
+Ranges = NDArray[np.int64]
+"""A row a range of offsets."""
+
+FIELDS = ("range", "first_sum", "second_sum", "batches", "records", "bytes", "first_offset", "last_offset")
+RANGE, FIRST_SUM, SECOND_SUM, BATCHES, RECORDS, BYTES, FIRST_OFFSET, LAST_OFFSET = range(len(FIELDS))
+"""Columns of `Ranges`; numba takes them as constants."""
 
 
-def digest(columns: BatchColumns, range_bits: int) -> tuple[NDArray[np.int64], Sums, Sums]:
-    """Sum up runs of batches whose base offsets have all but the lowest `range_bits` bits in common.
+def digest(columns: BatchColumns, range_bits: int) -> Ranges:
+    """Sum up runs of batches whose base offsets have all but the lowest `range_bits` bits in common, a row a run.
 
-    The row with which each run begins, and two sums of independent mixes of each batch's base offset, last offset,
-    leader epoch, size, magic, stored checksum and record count. The order of a run's batches does not matter.
+    The fields of a row are those that `FIELDS` names. The first two sums are of independent mixes of each batch's base
+    offset, last offset, leader epoch, size, magic, stored checksum and record count, modulo 2^64. The order of a run's
+    batches does not matter.
     """
-    count = len(columns)
-    starts, first, second = np.empty(count, np.int64), np.empty(count, np.uint64), np.empty(count, np.uint64)
+    ranges = np.empty((len(columns), len(FIELDS)), np.int64)
     runs = digest_batches(
         columns.base_offset,
         columns.last_offset,
@@ -34,11 +40,15 @@ def digest(columns: BatchColumns, range_bits: int) -> tuple[NDArray[np.int64], S
         columns.crc,
         columns.record_count,
         range_bits,
-        starts,
-        first,
-        second,
+        ranges,
     )
-    return starts[:runs], first[:runs], second[:runs]
+    return ranges[:runs].copy()  # there is room for many more
+
+
+def joined(ranges: Ranges) -> Ranges:
+    """Join rows as `digest` gives them, of parts of one log, so that there is one a range, by range."""
+    rows = ranges[np.argsort(ranges[:, RANGE], kind="stable")]
+    return rows[: join_ranges(rows)]
 
 
 def digest_keys(records: RecordColumns) -> tuple[Sums, Sums]:
@@ -76,17 +86,16 @@ def digest_batches(
     crc: NDArray[np.uint32],
     record_count: NDArray[np.int32],
     range_bits: int,
-    starts: NDArray[np.int64],
-    first: Sums,
-    second: Sums,
+    ranges: Ranges,
 ) -> int:
-    """Fill one row of the last three columns a run, and return how many runs there are."""
+    """Fill one row a run, and return how many runs there are; there is room for as many as there are batches."""
     runs = 0
     for row in range(base_offset.size):
-        if row == 0 or base_offset[row] >> range_bits != base_offset[row - 1] >> range_bits:
-            starts[runs] = row
-            first[runs] = np.uint64(0)
-            second[runs] = np.uint64(0)
+        number = base_offset[row] >> range_bits
+        if runs == 0 or ranges[runs - 1, RANGE] != number:
+            ranges[runs, RANGE] = number
+            ranges[runs, FIRST_SUM : BYTES + 1] = 0
+            ranges[runs, FIRST_OFFSET], ranges[runs, LAST_OFFSET] = base_offset[row], last_offset[row]
             runs += 1
         of_first, of_second = FIRST_SEED, SECOND_SEED
         for value in (
@@ -97,9 +106,30 @@ def digest_batches(
         ):
             of_first = mixed(of_first ^ value)
             of_second = mixed(of_second + value)
-        first[runs - 1] += of_first
-        second[runs - 1] += of_second
+        ranges[runs - 1, FIRST_SUM] += np.int64(of_first)
+        ranges[runs - 1, SECOND_SUM] += np.int64(of_second)
+        ranges[runs - 1, BATCHES] += 1
+        ranges[runs - 1, RECORDS] += np.int64(record_count[row])
+        ranges[runs - 1, BYTES] += size[row]
+        ranges[runs - 1, FIRST_OFFSET] = min(ranges[runs - 1, FIRST_OFFSET], base_offset[row])
+        ranges[runs - 1, LAST_OFFSET] = max(ranges[runs - 1, LAST_OFFSET], last_offset[row])
     return runs
+
+
+@kernel
+def join_ranges(ranges: Ranges) -> int:
+    """Join neighbouring rows of the same range in place, and return how many rows are left at the beginning."""
+    kept = 0
+    for row in range(len(ranges)):
+        if kept > 0 and ranges[row, RANGE] == ranges[kept - 1, RANGE]:
+            for field in range(FIRST_SUM, BYTES + 1):
+                ranges[kept - 1, field] += ranges[row, field]
+            ranges[kept - 1, FIRST_OFFSET] = min(ranges[kept - 1, FIRST_OFFSET], ranges[row, FIRST_OFFSET])
+            ranges[kept - 1, LAST_OFFSET] = max(ranges[kept - 1, LAST_OFFSET], ranges[row, LAST_OFFSET])
+        else:
+            ranges[kept] = ranges[row]
+            kept += 1
+    return kept
 
 
 @kernel

@@ -25,6 +25,11 @@ class PlainBudget:
     batches_left: int = 10_000
     """At some ten microseconds each."""
 
+    @property
+    def is_spent(self) -> bool:
+        """Whether kernels are used from now on."""
+        return self.batches_left == 0
+
 
 PLAIN_BUDGET: Final = PlainBudget()
 """What is left to this process."""
@@ -34,7 +39,7 @@ def scan_batches(
     data: memoryview, position: int, *, check_crc: bool, file: str | None = None
 ) -> Iterator[BatchColumns]:
     """Read batch headers in chunks, from `position` to the end or to the first thing that is no batch."""
-    plain = len(data) - position <= (SMALL if PLAIN_BUDGET.batches_left else 0)
+    plain = not PLAIN_BUDGET.is_spent and len(data) - position <= SMALL
     stop = StopReason.MORE
     while stop in {StopReason.MORE, StopReason.LEGACY}:
         batches = read_batches(data, position, file)

@@ -1,13 +1,13 @@
 """The leader epochs that the batches of a log carry, as runs of consecutive batches of one epoch."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from itertools import pairwise
+from typing import NamedTuple, Self
 
 from logstore.batch.columns import BatchColumns
 
 
-@dataclass(frozen=True, slots=True)
-class EpochRun:
+class EpochRun(NamedTuple):
     """Consecutive batches that one leader epoch wrote. `position` is where the first of them stands in `file`."""
 
     epoch: int
@@ -16,6 +16,18 @@ class EpochRun:
     batches: int
     file: str
     position: int
+
+    @classmethod
+    def of(cls, columns: BatchColumns, start: int, end: int, file: str) -> Self:
+        """Take the batches from row `start` to `end`, which is left out, that all have the epoch of the first."""
+        return cls(
+            epoch=int(columns.leader_epoch[start]),
+            first_offset=int(columns.base_offset[start]),
+            last_offset=int(columns.last_offset[end - 1]),
+            batches=end - start,
+            file=file,
+            position=int(columns.position[start]),
+        )
 
 
 class EpochRuns:
@@ -26,23 +38,15 @@ class EpochRuns:
 
     def add(self, columns: BatchColumns, file: str) -> None:
         """Take the next batches of the log."""
-        if not len(columns):
-            return
-        epochs = columns.leader_epoch
-        changes = ((epochs[1:] != epochs[:-1]).nonzero()[0] + 1).tolist()
-        starts = [0, *changes]
-        ends = [*changes, len(columns)]
-        for start, end in zip(starts, ends, strict=True):
-            self._append(
-                EpochRun(
-                    epoch=int(columns.leader_epoch[start]),
-                    first_offset=int(columns.base_offset[start]),
-                    last_offset=int(columns.last_offset[end - 1]),
-                    batches=end - start,
-                    file=file,
-                    position=int(columns.position[start]),
-                )
-            )
+        self.extend(runs_of(columns, file))
+
+    def extend(self, runs: Iterable[EpochRun]) -> None:
+        """Take the runs of the next batches of the log."""
+        for run in runs:
+            if self.runs and self.runs[-1].epoch == run.epoch:
+                self.runs[-1] = _joined(self.runs[-1], run)
+            else:
+                self.runs.append(run)
 
     def known(self) -> Iterator[EpochRun]:
         """Yield the runs that carry an epoch; magic 0 and 1, and old followers' logs, have none."""
@@ -68,11 +72,14 @@ class EpochRuns:
                 rising.append(run)
         return rising, odd
 
-    def _append(self, run: EpochRun) -> None:
-        if self.runs and self.runs[-1].epoch == run.epoch:
-            self.runs[-1] = _joined(self.runs[-1], run)
-        else:
-            self.runs.append(run)
+
+def runs_of(columns: BatchColumns, file: str) -> list[EpochRun]:
+    """Group the batches of one file into runs."""
+    if not len(columns):
+        return []
+    epochs = columns.leader_epoch
+    changes = ((epochs[1:] != epochs[:-1]).nonzero()[0] + 1).tolist()
+    return [EpochRun.of(columns, start, end, file) for start, end in pairwise([0, *changes, len(columns)])]
 
 
 def _outweighed_from(rising: list[EpochRun], run: EpochRun) -> int | None:

@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 from typing import Self
 
-from logstore.batch.columns import BatchColumns
 from logstore.file_name import FileFate, FileKind
 from logstore.files.offset_checkpoint import CLEANER_OFFSET_CHECKPOINT
 from logstore.offline.partition_directory import PartitionDirectory
@@ -31,7 +30,7 @@ class Compaction(SilentCheck):
 
     def batches(self, chunk: Chunk) -> Iterator[Finding]:
         """Look for the cleaner's traces."""
-        self.found = self.found or has_holes(chunk.columns)
+        self.found = self.found or chunk.totals.with_holes > 0
         yield from ()
 
 
@@ -50,9 +49,3 @@ def _was_replaced(partition: PartitionDirectory) -> bool:
     """Whether a segment stands beside an older one of the same name: the cleaner updates its checkpoint only later."""
     live = {segment.base_offset for segment in partition.segments}
     return any(name.base_offset in live for name, _ in partition.named(FileKind.LOG, FileFate.DELETED))
-
-
-def has_holes(columns: BatchColumns) -> bool:
-    """Whether a sound batch has fewer records than offsets, as exists only where the cleaner was."""
-    holds_fewer = columns.record_count < columns.last_offset - columns.base_offset + 1
-    return bool((holds_fewer & columns.crc_valid).any())

@@ -28,7 +28,7 @@ def check_directory(partition: PartitionDirectory, segments: Sequence[Segment]) 
     for name in partition.listing.escaping_links:
         yield report.error("link-leaves-root", "a symbolic link that leaves the root: it was not followed", file=name)
     own = OWN_CHECKPOINTS if partition.own_checkpoints is not None else frozenset[str]()
-    for name in sorted(partition.listing.files.keys() - own - {LOCK_NAME}):
+    for name in sorted(filter(_is_odd, partition.listing.files.keys() - own - {LOCK_NAME})):
         yield from _left_over(name, report, clean_shutdown=partition.checkpoints.clean_shutdown)
     for name in sorted(partition.listing.directories.keys() - own):
         yield _no_file(name, "a directory", report)
@@ -42,10 +42,15 @@ def check_directory(partition: PartitionDirectory, segments: Sequence[Segment]) 
         yield from check_snapshot(path, report, epoch=parsed.epoch or 0)
 
 
+def _is_odd(name: str) -> bool:
+    """Whether a file is none of a log that is in use."""
+    parsed = parse_file_name(name)
+    return parsed.fate is not FileFate.LIVE or parsed.kind in {FileKind.UNKNOWN, FileKind.TEMPORARY}
+
+
 def _no_file(name: str, what: str, report: Reporter) -> Finding:
     """Report what is not a regular file, as an error if a broker's file belongs there."""
-    parsed = parse_file_name(name)
-    if parsed.kind in {FileKind.UNKNOWN, FileKind.TEMPORARY} or parsed.fate is not FileFate.LIVE:
+    if _is_odd(name):
         return report.info("unknown-file", "not a file that Kafka writes in a partition directory", file=name)
     return report.error(
         "not-a-file",
@@ -84,7 +89,7 @@ def _left_over(name: str, report: Reporter, *, clean_shutdown: bool) -> Iterator
 
 
 def _partners(partition: PartitionDirectory, segments: Sequence[Segment], report: Reporter) -> Iterator[Finding]:
-    taken = {path for segment in segments for path in segment.files.values()}
+    taken = {path.name for segment in segments for path in segment.files.values()}
     for segment in segments:
         if segment is segments[-1] and _writes_indexes_later(partition):
             continue
@@ -100,7 +105,7 @@ def _partners(partition: PartitionDirectory, segments: Sequence[Segment], report
                 )
     for kind in INDEX_KINDS:
         for _, path in partition.named(kind):
-            if path not in taken:
+            if path.name not in taken:
                 yield report.info(
                     "index-without-log",
                     "there is no segment for it; a broker removes it at its next start",
@@ -144,8 +149,10 @@ def _small_files(partition: PartitionDirectory, report: Reporter) -> Iterator[Fi
     metadata = files.get(PARTITION_METADATA_NAME)
     if metadata is not None:
         read_metadata = partial(PartitionMetadata.read, metadata)
-        yield from read_file(read_metadata, metadata.name, "partition-metadata-unparsable", report)
+        findings, _ = read_file(read_metadata, metadata.name, "partition-metadata-unparsable", report)
+        yield from findings
     quorum_state = files.get(FileKind.QUORUM_STATE.value)
     if quorum_state is not None:
         read_state = partial(QuorumState.read, quorum_state)
-        yield from read_file(read_state, quorum_state.name, "quorum-state-unparsable", report)
+        findings, _ = read_file(read_state, quorum_state.name, "quorum-state-unparsable", report)
+        yield from findings

@@ -1,6 +1,6 @@
 """The leader-epoch checkpoint agrees with the epochs that the batches carry."""
 
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import Self
@@ -64,7 +64,7 @@ class EpochCheck(SilentCheck):
 
     def batches(self, chunk: Chunk) -> Iterator[Finding]:
         """Collect the epochs."""
-        self.runs.add(chunk.columns, chunk.segment.log_path.name)
+        self.runs.extend(chunk.epoch_runs)
         self._read_up_to = chunk.segment, chunk.columns.next_position
         yield from ()
 
@@ -105,7 +105,11 @@ class EpochCheck(SilentCheck):
                 return
         except OSError:
             pass  # reading it says why
-        entries = yield from self._entries_in_file(self._checkpoint)
+        file = LeaderEpochCheckpoint(self._checkpoint.parent)
+        findings, entries = read_file(
+            file.read, self._checkpoint.name, "epoch-checkpoint-unparsable", self._report, advice=REBUILD
+        )
+        yield from findings
         if entries is None:
             return
         yield from self._entries(entries, log_end_offset)
@@ -113,14 +117,6 @@ class EpochCheck(SilentCheck):
         yield from self._runs_without_entry(rising, entries, log_end_offset)
         if not self._has_unread:
             yield from self._entries_against_runs(rising, entries, log_end_offset)
-
-    def _entries_in_file(self, checkpoint: Path) -> Generator[Finding, None, list[EpochEntry] | None]:
-        file = LeaderEpochCheckpoint(checkpoint.parent)
-        return (
-            yield from read_file(
-                file.read, checkpoint.name, "epoch-checkpoint-unparsable", self._report, advice=REBUILD
-            )
-        )
 
     def _entries(self, entries: Sequence[EpochEntry], log_end_offset: int) -> Iterator[Finding]:
         for previous, entry in pairwise(entries):

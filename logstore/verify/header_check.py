@@ -6,23 +6,16 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from logstore.batch.batch_attributes import (
-    CODEC_BITS,
-    CONTROL_BIT,
-    KNOWN_BITS,
-    LAST_CODEC,
-    SEQUENCES,
-    TRANSACTIONAL_BIT,
-)
+from logstore.batch.batch_attributes import CONTROL_BIT, SEQUENCES, TRANSACTIONAL_BIT
 from logstore.batch.columns import BatchColumns
 from logstore.offline.segment import Segment
 from logstore.verify.compaction import Compaction
 from logstore.verify.finding import Finding, Reporter
+from logstore.verify.header_contradictions import Flags, contradictions
 from logstore.verify.log_pass import Chunk, SilentCheck
 
 MOST_HELD: Final = 100
 
-Flags = NDArray[np.bool_]
 Report = Callable[..., Finding]
 
 
@@ -35,11 +28,13 @@ class HeaderCheck(SilentCheck):
 
     def batches(self, chunk: Chunk) -> Iterator[Finding]:
         """Report impossible values in headers."""
+        if not chunk.totals.without_epoch:
+            self._has_epochs = True
+            if not chunk.totals.contradictory:
+                return
         columns = chunk.columns
         sound = columns.crc_valid & (columns.magic == 2)
-        states = [*_contradictions(columns), (self._lacks_epoch(columns), "no leader epoch, after others")]
-        if not (np.logical_or.reduce([wrong for wrong, _ in states]) & sound).any():
-            return
+        states = [*contradictions(columns), (self._lacks_epoch(columns), "no leader epoch, after others")]
         for wrong, what in states:
             for row in np.flatnonzero(wrong & sound):
                 yield self._report.error(
@@ -53,26 +48,11 @@ class HeaderCheck(SilentCheck):
 
     def _lacks_epoch(self, columns: BatchColumns) -> Flags:
         """Brokers since 0.11 give each batch an epoch; those before gave none."""
-        has_epoch: Flags = columns.leader_epoch >= 0
-        if has_epoch.all():
-            self._has_epochs = True
-            return ~has_epoch
+        has_epoch = columns.leader_epoch >= 0
         follows = np.logical_or.accumulate(has_epoch) | self._has_epochs
         self._has_epochs = bool(follows[-1])
         lacking: Flags = follows & ~has_epoch
         return lacking
-
-
-def _contradictions(columns: BatchColumns) -> Iterator[tuple[Flags, str]]:
-    of_transaction = (columns.attributes & TRANSACTIONAL_BIT) != 0
-    has_producer = columns.producer_id >= 0
-    yield columns.record_count > columns.last_offset - columns.base_offset + 1, "more records than offsets"
-    yield columns.attributes & CODEC_BITS > LAST_CODEC, "an unknown codec"
-    yield (columns.attributes & ~KNOWN_BITS) != 0, "attributes that have no meaning"
-    yield of_transaction & ~has_producer, "a transaction without a producer"
-    yield has_producer & (columns.producer_epoch < 0), "a producer without an epoch"
-    # Coordinators number their own batches 0, whoever they write for.
-    yield ~has_producer & (columns.base_sequence > 0), "a sequence number without a producer"
 
 
 class SequenceCheck(SilentCheck):
@@ -103,7 +83,9 @@ class SequenceCheck(SilentCheck):
     def batches(self, chunk: Chunk) -> Iterator[Finding]:
         """Compare each producer's batches with the one before."""
         columns = chunk.columns
-        self._incomplete |= not columns.crc_valid.all() or self._compaction.found
+        self._incomplete |= chunk.totals.corrupt > 0 or self._compaction.found
+        if not chunk.totals.with_producer:
+            return
         rows = ((columns.producer_id >= 0) & (columns.last_offset >= self._log_start)).nonzero()[0]
         if not len(rows):
             return

@@ -11,13 +11,14 @@ from epoch.history import MAX_OFFSET
 from logstore.batch.batch_attributes import NO_TIMESTAMP
 from logstore.batch.columns import BatchColumns
 from logstore.file_name import FileKind, file_name
-from logstore.files.index_slots import OFFSET_SLOT, TIME_SLOT
+from logstore.files.index_slots import OFFSET_SLOT, TIME_SLOT, read_index
 from logstore.indexes.offset_index import OffsetIndex
 from logstore.indexes.time_index import TimeIndex
+from logstore.offline.batch_scan import PLAIN_BUDGET
 from logstore.offline.segment import Segment
 from logstore.verify.finding import Finding, Reporter
 from logstore.verify.log_pass import Chunk, SilentCheck, goes_on_after, runs
-from logstore.verify.reading import collected, read_file
+from logstore.verify.reading import read_file
 
 REBUILD: Final = "remove the file, and Kafka rebuilds it from the log at its next start"
 
@@ -34,7 +35,12 @@ class IndexCheck(SilentCheck, Generic[Index]):
     def __init__(self, report: Reporter) -> None:
         self._report = report
         self._segment: Segment | None = None
+        self._data: bytes | None = None
+        """The index file; None where there is none, or it cannot be read."""
+        self._agrees = False
+        """Whether all entries are known to agree with the log, so that there is nothing to judge."""
         self._index: Index | None = None
+        """The entries, once they are looked at one by one."""
         self._good = np.empty(0, np.bool_)
         """Of each entry, whether it agrees with the log so far."""
         self._unreadable: list[Finding] = []
@@ -45,35 +51,50 @@ class IndexCheck(SilentCheck, Generic[Index]):
     def batches(self, chunk: Chunk) -> Iterator[Finding]:
         """Compare the entries that point into these batches."""
         self._begin(chunk.segment)
-        if self._index is not None and len(self._index):
-            self._compare(self._index, chunk, self._good)
+        if self._data and not self._agrees:
+            is_first = self._index is None and PLAIN_BUDGET.is_spent
+            self._agrees = is_first and self._agree(np.frombuffer(self._data, np.uint8), chunk)
+            if not self._agrees:
+                self._compare(self._entries(self._data, chunk.segment), chunk, self._good)
         self._end_position = chunk.columns.next_position
-        self._last_offset = max(self._last_offset, int(chunk.columns.last_offset.max()))
+        self._last_offset = max(self._last_offset, chunk.totals.highest_offset)
         yield from ()
 
     def end_segment(self, segment: Segment, *, is_active: bool) -> Iterator[Finding]:
         """Report the entries that agree with no batch."""
         self._begin(segment)
         yield from self._unreadable
-        if self._index is not None:
-            yield from self._judge(self._index, segment, is_active=is_active)
+        if self._data and not self._agrees:
+            yield from self._judge(self._entries(self._data, segment), segment, is_active=is_active)
         self._segment = None
 
     def _begin(self, segment: Segment) -> None:
         if segment is self._segment:
             return
-        self._segment, self._index, self._unreadable = segment, None, []
+        self._segment, self._index, self._agrees = segment, None, False
         self._end_position, self._last_offset = 0, segment.base_offset - 1
-        name = file_name(self.kind, segment.base_offset)
-        reading = read_file(partial(self._read, segment), name, "index-unreadable", self._report)
-        self._unreadable, self._index = collected(reading)
-        self._good = np.zeros(len(self._index) if self._index is not None else 0, np.bool_)
+        self._unreadable, self._data = self._read(segment)
         self._start()
+
+    def _read(self, segment: Segment) -> tuple[list[Finding], bytes | None]:
+        path = segment.files.get(self.kind)
+        if path is None:
+            return [], None
+        name = file_name(self.kind, segment.base_offset)
+        return read_file(partial(read_index, path), name, "index-unreadable", self._report)
+
+    def _entries(self, data: bytes, segment: Segment) -> Index:
+        """Take the index apart, to look at its entries one by one."""
+        if self._index is None:
+            self._index = index = self._parse(data, segment)
+            self._good = np.zeros(len(index), np.bool_)
+            self._begin_comparing(index)
+        return self._index
 
     def _judge(self, index: Index, segment: Segment, *, is_active: bool) -> Iterator[Finding]:
         name = segment.files[self.kind].name
         wrong = ~self._good
-        if is_active and goes_on_after(segment, self._end_position):
+        if is_active and wrong.any() and goes_on_after(segment, self._end_position):
             wrong &= ~self._beyond(index)
         counted = len(index)
         if is_active and self._has_zero_tail(index):
@@ -120,11 +141,19 @@ class IndexCheck(SilentCheck, Generic[Index]):
     def _has_zero_tail(self, index: Index) -> bool:
         return index.zero_slots > 0
 
-    def _read(self, segment: Segment) -> Index | None:
-        raise NotImplementedError
-
     def _start(self) -> None:
         """Reset the state of the previous segment."""
+
+    def _agree(self, data: NDArray[np.uint8], chunk: Chunk) -> bool:
+        """Tell at once whether all entries agree with these batches and nothing is odd about the index."""
+        raise NotImplementedError
+
+    def _parse(self, data: bytes, segment: Segment) -> Index:
+        raise NotImplementedError
+
+    def _begin_comparing(self, index: Index) -> None:
+        """Prepare what `_compare` needs."""
+        raise NotImplementedError
 
     def _compare(self, index: Index, chunk: Chunk, good: Flags) -> None:
         """Mark the entries that agree with a batch of the chunk."""
@@ -155,13 +184,18 @@ class OffsetIndexCheck(IndexCheck[OffsetIndex]):
     kind = FileKind.OFFSET_INDEX
     slot_bytes = OFFSET_SLOT.itemsize
 
-    def _read(self, segment: Segment) -> OffsetIndex | None:
-        return segment.offset_index()
+    def _agree(self, data: NDArray[np.uint8], chunk: Chunk) -> bool:
+        from logstore.kernels.index_agreement import offset_index_agrees  # noqa: PLC0415  numba is loaded by now
 
-    def _start(self) -> None:
-        positions = self._index.position if self._index is not None else np.empty(0, np.int64)
-        self._rising = _rising(positions)
-        self._next_entry = np.append(positions[1:], MAX_OFFSET)[: len(positions)]
+        columns = chunk.columns
+        return offset_index_agrees(data, chunk.segment.base_offset, columns.position, columns.last_offset)
+
+    def _parse(self, data: bytes, segment: Segment) -> OffsetIndex:
+        return OffsetIndex.parse(data, segment.base_offset)
+
+    def _begin_comparing(self, index: OffsetIndex) -> None:
+        self._rising = _rising(index.position)
+        self._next_entry = np.append(index.position[1:], MAX_OFFSET)[: len(index)]
         self._appends: NDArray[np.int64] = np.empty(0, np.int64)
         """Entries at the position of a batch with another last offset."""
 
@@ -213,9 +247,6 @@ class TimeIndexCheck(IndexCheck[TimeIndex]):
     kind = FileKind.TIME_INDEX
     slot_bytes = TIME_SLOT.itemsize
 
-    def _read(self, segment: Segment) -> TimeIndex | None:
-        return segment.time_index()
-
     def damage(self, segment: Segment, start: int, end: int) -> None:
         """Note that records are not known, which may be later than all others."""
         del start, end
@@ -225,8 +256,19 @@ class TimeIndexCheck(IndexCheck[TimeIndex]):
     def _start(self) -> None:
         self._largest = NO_TIMESTAMP
         self._all_read = True
-        timestamps = self._index.timestamp if self._index is not None else np.empty(0, np.int64)
-        self._rising = _rising(timestamps)
+
+    def _agree(self, data: NDArray[np.uint8], chunk: Chunk) -> bool:
+        from logstore.kernels.index_agreement import time_index_agrees  # noqa: PLC0415  as above
+
+        # Timestamps of corrupt batches, which `_compare` leaves out, can only make fewer entries agree.
+        columns, base_offset = chunk.columns, chunk.segment.base_offset
+        return time_index_agrees(data, base_offset, columns.base_offset, columns.last_offset, columns.max_timestamp)
+
+    def _parse(self, data: bytes, segment: Segment) -> TimeIndex:
+        return TimeIndex.parse(data, segment.base_offset)
+
+    def _begin_comparing(self, index: TimeIndex) -> None:
+        self._rising = _rising(index.timestamp)
 
     def _compare(self, index: TimeIndex, chunk: Chunk, good: Flags) -> None:
         columns = chunk.columns

@@ -10,10 +10,12 @@ from numpy.typing import NDArray
 from epoch.history import MAX_OFFSET
 from logstore.batch.columns import BatchColumns, StopReason
 from logstore.batch.layout import LOG_OVERHEAD
+from logstore.offline.epoch_runs import EpochRun, runs_of
 from logstore.offline.holes import end_of_zeros
 from logstore.offline.log_file import LogFile
 from logstore.offline.segment import Segment
 from logstore.offline.tail_rereader import TailRereader
+from logstore.verify.batch_totals import BatchTotals
 from logstore.verify.finding import Finding, Reporter
 from logstore.verify.read_ahead import WORTH_A_THREAD, read_ahead
 
@@ -35,6 +37,8 @@ class Chunk:
     """Whether the segment is the last one, to which a broker appends."""
     log: LogFile
     columns: BatchColumns
+    totals: BatchTotals
+    epoch_runs: list[EpochRun]
 
 
 class Check(Protocol):
@@ -134,7 +138,7 @@ class LogPass:
         growing = TailRereader(segment.log_path)
         position, was_whole = 0, False
         while True:
-            with growing.open() as log:
+            with growing.open() if is_active else segment.open_log() as log:
                 self.log_end_offset = max(self.log_end_offset, segment.base_offset)
                 reading = _Reading(segment, log, is_active=is_active)
                 position = yield from self._read(reading, position)
@@ -156,7 +160,7 @@ class LogPass:
             chunks = self._scan(reading.log, position)
             for columns in read_ahead(chunks) if reading.log.size - position > WORTH_A_THREAD else chunks:
                 if len(columns):
-                    yield from self._chunk(Chunk(reading.segment, reading.is_active, reading.log, columns))
+                    yield from self._chunk(reading.chunk(columns))
                 self._progress(columns.next_position - position)
                 position, reading.stop = columns.next_position, columns.stop
             if position >= reading.log.size:
@@ -169,12 +173,12 @@ class LogPass:
             position = end
 
     def _chunk(self, chunk: Chunk) -> Iterator[Finding]:
-        columns = chunk.columns
-        for first, last in runs((~columns.crc_valid).nonzero()[0]):
-            yield self._corrupt(chunk, first, last)
+        if chunk.totals.corrupt:
+            for first, last in runs((~chunk.columns.crc_valid).nonzero()[0]):
+                yield self._corrupt(chunk, first, last)
         for check in self._checks:
             yield from check.batches(chunk)
-        self.log_end_offset = max(self.log_end_offset, end_after(int(columns.last_offset.max())))
+        self.log_end_offset = max(self.log_end_offset, end_after(chunk.totals.highest_offset))
 
     def _corrupt(self, chunk: Chunk, first: int, last: int) -> Finding:
         """Report consecutive batches as one finding: a log of nothing else would take the memory."""
@@ -263,6 +267,12 @@ class _Reading:
         self._search: BatchSearch | None = None
         self._zeros = (0, 0)
         """Where zeros begin and end that were met last."""
+
+    def chunk(self, columns: BatchColumns) -> Chunk:
+        """Tell the checks what they need to know of the next batches."""
+        totals, file = BatchTotals.of(columns), self.segment.log_path.name
+        runs = runs_of(columns, file) if totals.epoch_changes else [EpochRun.of(columns, 0, len(columns), file)]
+        return Chunk(self.segment, self.is_active, self.log, columns, totals, runs)
 
     def is_zero_from(self, position: int) -> bool:
         """Whether nothing but zeros follows."""

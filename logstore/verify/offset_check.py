@@ -13,7 +13,7 @@ from logstore.file_name import FileKind, file_name
 from logstore.offline.segment import Segment
 from logstore.verify.compaction import Compaction
 from logstore.verify.finding import Finding, Reporter
-from logstore.verify.log_pass import CURE, Chunk, SilentCheck, ends
+from logstore.verify.log_pass import CURE, Chunk, SilentCheck, end_after, ends
 
 MOST_GAPS: Final = 1_000
 """Holes that are kept until the end, when it is known whether they matter; more are only counted."""
@@ -54,6 +54,9 @@ class OffsetCheck(SilentCheck):
         if opens_segment:
             yield from self._segment_base(chunk)
         self._segment = chunk.segment
+        if not chunk.totals.breaks and columns.base_offset[0] == self._next_offset:
+            self._end(columns, end_after(chunk.totals.highest_offset))
+            return
         reached = ends(columns, self._next_offset or 0)
         before = reached[:-1]
         for row in (columns.base_offset < before).nonzero()[0]:
@@ -68,9 +71,11 @@ class OffsetCheck(SilentCheck):
             # Deleting goes from the start on: a segment that is gone between others was not deleted.
             if between or columns.base_offset[row] > self._log_start:
                 self._gap(chunk, int(row), int(before[row]), between=between)
-        last = len(columns) - 1
-        self._previous = (int(columns.base_offset[last]), int(columns.last_offset[last]), int(columns.crc[last]))
-        self._next_offset = int(reached[-1])
+        self._end(columns, int(reached[-1]))
+
+    def _end(self, columns: BatchColumns, next_offset: int) -> None:
+        self._previous = self._batch_before(columns, len(columns))
+        self._next_offset = next_offset
         self._after_damage = False
 
     def damage(self, segment: Segment, start: int, end: int) -> None:

@@ -70,7 +70,7 @@ class ProducerCheck(SilentCheck):
     def batches(self, chunk: Chunk) -> Iterator[Finding]:
         """Follow the producers, and remember where they stood at each snapshot."""
         columns = chunk.columns
-        self._incomplete |= not columns.crc_valid.all()
+        self._incomplete |= chunk.totals.corrupt > 0
         start = 0
         while self._waiting and self._waiting[0].offset <= int(columns.last_offset[-1]):
             snapshot = self._waiting.pop(0)
@@ -104,6 +104,8 @@ class ProducerCheck(SilentCheck):
 
     def _follow(self, chunk: Chunk, rows: slice) -> None:
         """Take over each producer's last batches among the rows."""
+        if not chunk.totals.with_producer:
+            return
         columns = chunk.columns
         producers: NDArray[np.int64] = columns.producer_id[rows]
         known = (producers >= 0).nonzero()[0]
@@ -132,7 +134,8 @@ class ProducerCheck(SilentCheck):
     def _compare(self, comparison: _Comparison) -> Iterator[Finding]:
         name = comparison.file.path.name
         read = partial(ProducerSnapshot.read, comparison.file.path)
-        snapshot = yield from read_file(read, name, "snapshot-unreadable", self._report)
+        findings, snapshot = read_file(read, name, "snapshot-unreadable", self._report)
+        yield from findings
         if snapshot is None or self._incomplete or self._compaction.found:
             return
         for entry in snapshot.entries:

@@ -25,7 +25,7 @@ from logstore.offline.offline_log_directory import (
 from logstore.offline.partition_directory import PartitionDirectory
 from logstore.topic_partition import DirectoryMark, is_partition_directory_name, parse_directory_name
 from logstore.verify.finding import UNREADABLE, Finding, Reporter, Severity
-from logstore.verify.reading import collected, read_file
+from logstore.verify.reading import read_file
 from logstore.verify.snapshot_check import check_snapshot
 
 _MARKS = {
@@ -94,7 +94,8 @@ def _small_files(root: OfflineLogDirectory, report: Reporter) -> Iterator[Findin
     meta_properties = root.listing.files.get(META_PROPERTIES_NAME)
     if meta_properties is not None:
         read_properties = partial(MetaProperties.read, meta_properties)
-        properties = yield from read_file(read_properties, META_PROPERTIES_NAME, "meta-properties-unparsable", report)
+        findings, properties = read_file(read_properties, META_PROPERTIES_NAME, "meta-properties-unparsable", report)
+        yield from findings
         for doubt in properties.doubts if properties is not None else ():
             yield report.warning(
                 "meta-properties-doubtful",
@@ -112,7 +113,7 @@ def _small_files(root: OfflineLogDirectory, report: Reporter) -> Iterator[Findin
 def check_clean_shutdown(path: Path, report: Reporter) -> Iterator[Finding]:
     """Check the file that a broker leaves when it stops and removes when it starts."""
     read = partial(CleanShutdown.read, path)
-    findings, _ = collected(read_file(read, path.name, "clean-shutdown-unparsable", report))
+    findings, _ = read_file(read, path.name, "clean-shutdown-unparsable", report)
     for finding in findings:
         # Kafka takes its presence for enough.
         yield finding if finding.kind == UNREADABLE else replace(finding, severity=Severity.WARNING)

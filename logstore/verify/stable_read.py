@@ -37,7 +37,6 @@ def settled(partition: PartitionDirectory, look: Look, look_again: Look) -> Iter
     """
     confirmed: set[object] | None = None
     for number in range(LOOKS):
-        before = listed_state(partition)
         findings = (look_again if number else look)(partition)
         held = list(islice(findings, MOST_HELD))
         if len(held) == MOST_HELD:
@@ -46,7 +45,7 @@ def settled(partition: PartitionDirectory, look: Look, look_again: Look) -> Iter
             return
         damage = {_identity(finding) for finding in held if finding.severity.needs_attention}
         _wait_for_swaps(partition, held)
-        changed = changes(partition, before) if damage else set()
+        changed = changes(partition, listed_state(partition)) if damage else set()
         if not changed:
             confirmed = damage
             break

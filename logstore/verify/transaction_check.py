@@ -8,12 +8,12 @@ from logstore.batch.batch_attributes import CONTROL_BIT, TRANSACTIONAL_BIT
 from logstore.batch.control import ControlRecord, ControlType
 from logstore.errors import CorruptControlRecordError, LogStoreError
 from logstore.file_name import FileKind, file_name
-from logstore.indexes.transaction_index import ENTRY_BYTES, AbortedTransaction
+from logstore.indexes.transaction_index import ENTRY_BYTES, AbortedTransaction, TransactionIndex
 from logstore.offline.segment import Segment
 from logstore.verify.compaction import Compaction
 from logstore.verify.finding import Finding, Reporter
 from logstore.verify.log_pass import Chunk, SilentCheck, goes_on_after
-from logstore.verify.reading import collected, read_file
+from logstore.verify.reading import read_file
 
 
 class TransactionCheck(SilentCheck):
@@ -45,8 +45,8 @@ class TransactionCheck(SilentCheck):
         """Follow the transactions."""
         columns = chunk.columns
         self._end_position, self._end_offset = columns.next_position, int(columns.last_offset[-1]) + 1
-        self._incomplete |= self._compaction.found or not columns.crc_valid.all()
-        for row in (columns.attributes & TRANSACTIONAL_BIT).nonzero()[0]:
+        self._incomplete |= self._compaction.found or chunk.totals.corrupt > 0
+        for row in (columns.attributes & TRANSACTIONAL_BIT).nonzero()[0] if chunk.totals.transactional else ():
             if self._incomplete:
                 break
             producer = int(columns.producer_id[row])
@@ -67,10 +67,7 @@ class TransactionCheck(SilentCheck):
         """Compare the segment's index with what its markers aborted."""
         expected, self._aborted = self._aborted, []
         begun, self._begun = self._begun, []
-        name = file_name(FileKind.TRANSACTION_INDEX, segment.base_offset)
-        findings, index = collected(
-            read_file(segment.transaction_index, name, "transaction-index-unreadable", self._report)
-        )
+        findings, index = self._read(segment)
         yield from findings
         if self._incomplete or findings:
             return
@@ -78,13 +75,20 @@ class TransactionCheck(SilentCheck):
         if is_active and goes_on_after(segment, self._end_position):
             entries = [entry for entry in entries if entry.last_offset < self._end_offset]
         self._end_position = 0
-        self._differences += self._compare(segment, expected, entries, begun)
+        if expected or entries:
+            self._differences += self._compare(segment, expected, entries, begun)
 
     def end(self, log_end_offset: int) -> Iterator[Finding]:
         """Report how the indexes differ, once it is known whether the log was compacted."""
         del log_end_offset
         if not self._compaction.found:
             yield from self._differences
+
+    def _read(self, segment: Segment) -> tuple[list[Finding], TransactionIndex | None]:
+        if FileKind.TRANSACTION_INDEX not in segment.files:
+            return [], None
+        name = file_name(FileKind.TRANSACTION_INDEX, segment.base_offset)
+        return read_file(segment.transaction_index, name, "transaction-index-unreadable", self._report)
 
     def _marker(self, chunk: Chunk, position: int, producer: int) -> Iterator[Finding]:
         batch = RecordBatch(chunk.log.data, position, chunk.segment.log_path.name)

@@ -13,6 +13,7 @@ from logstore.offline.partition_directory import PartitionDirectory
 from logstore.offline.recovery_scan import RecoveryScan, first_segment_to_read
 from logstore.offline.segment import Segment
 from logstore.verify import Finding
+from logstore.verify.batch_totals import BatchTotals
 from logstore.verify.log_pass import Chunk, SilentCheck, end_after, ends, runs
 from replication.audit.copy_summary import OffsetRange
 from replication.audit.examination.producer_tally import ProducerTally
@@ -39,16 +40,15 @@ class SegmentTally:
     max_timestamp: int = NO_TIMESTAMP
     corrupt_batches: int = 0
 
-    def add(self, columns: BatchColumns) -> None:
+    def add(self, batches: int, totals: BatchTotals) -> None:
         """Count in the next batches, of which there are some."""
-        first, earliest = int(columns.base_offset.min()), int(columns.base_timestamp.min())
-        self.first_offset = min(self.first_offset, first) if self.batches else first
-        self.min_timestamp = min(self.min_timestamp, earliest) if self.batches else earliest
-        self.last_offset = max(self.last_offset, int(columns.last_offset.max()))
-        self.max_timestamp = max(self.max_timestamp, int(columns.max_timestamp.max()))
-        self.batches += len(columns)
-        self.records += int(columns.record_count.sum(dtype=np.int64))
-        self.corrupt_batches += len(columns) - int(np.count_nonzero(columns.crc_valid))
+        self.first_offset = min(self.first_offset, totals.lowest_offset) if self.batches else totals.lowest_offset
+        self.min_timestamp = min(self.min_timestamp, totals.earliest) if self.batches else totals.earliest
+        self.last_offset = max(self.last_offset, totals.highest_offset)
+        self.max_timestamp = max(self.max_timestamp, totals.latest)
+        self.batches += batches
+        self.records += totals.records
+        self.corrupt_batches += totals.corrupt
 
 
 class CopyWatch(SilentCheck):
@@ -72,20 +72,23 @@ class CopyWatch(SilentCheck):
         """Where the last batch ends from which the cleaner removed records."""
         self.readable_end_offset = partition.log_start_offset
         unchecked = partition.segments[: first_segment_to_read(partition)]
-        self._unchecked = frozenset(segment.log_path for segment in unchecked)
+        self._unchecked = frozenset(segment.log_path.name for segment in unchecked)
 
     def batches(self, chunk: Chunk) -> Iterator[Finding]:
         """See `Check`."""
-        columns = chunk.columns
+        columns, totals = chunk.columns, chunk.totals
         self._begin(chunk.segment)
-        self.segments[-1].add(columns)
-        self._note_corrupt(columns)
-        self._note_gaps(columns)
+        self.segments[-1].add(len(columns), totals)
+        if totals.corrupt:
+            self._note_corrupt(columns)
+        self._note_gaps(columns, totals)
         self.digests.add(columns)
-        self.runs.add(columns, chunk.segment.log_path.name)
-        self.producers.add(columns)
-        self.holes_end = max(self.holes_end, _end_of_holes(columns))
-        self.readable_end_offset = max(self.readable_end_offset, end_after(int(columns.last_offset.max())))
+        self.runs.extend(chunk.epoch_runs)
+        if totals.with_producer:
+            self.producers.add(columns)
+        if totals.with_holes:
+            self.holes_end = max(self.holes_end, _end_of_holes(columns))
+        self.readable_end_offset = max(self.readable_end_offset, end_after(totals.highest_offset))
         if self._is_loaded(chunk.segment) and not self.tail.take_over(self._as_loaded(columns)):
             self._find_damage(chunk.segment)
         yield from ()
@@ -118,7 +121,10 @@ class CopyWatch(SilentCheck):
                 found = OffsetRange(min(earlier.first, found.first), max(earlier.last, found.last))
             self.corrupt.append(found)
 
-    def _note_gaps(self, columns: BatchColumns) -> None:
+    def _note_gaps(self, columns: BatchColumns, totals: BatchTotals) -> None:
+        if not totals.breaks and columns.base_offset[0] == self.batches_end:
+            self.batches_end = end_after(totals.highest_offset)
+            return
         reached = ends(columns, self.batches_end)
         self.batches_end = int(reached[-1])
         for row in (columns.base_offset > reached[:-1]).nonzero()[0]:
@@ -139,7 +145,7 @@ class CopyWatch(SilentCheck):
 
     def _is_loaded(self, segment: Segment) -> bool:
         """Whether the broker reads the segment when it loads the log, and gets as far as here."""
-        return not self.tail.damage and segment.log_path not in self._unchecked
+        return not self.tail.damage and segment.log_path.name not in self._unchecked
 
     def _as_loaded(self, columns: BatchColumns) -> BatchColumns:
         """Leave checksums aside where the broker does: after a stop in order."""
@@ -157,9 +163,9 @@ class CopyWatch(SilentCheck):
 
 
 def _end_of_holes(columns: BatchColumns) -> int:
-    """Return where the last sound batch ends that has fewer records than offsets; 0 without one."""
+    """Return where the last sound batch ends that has fewer records than offsets, if there is one."""
     holes = (columns.record_count < columns.last_offset - columns.base_offset + 1) & columns.crc_valid
-    return end_after(int(columns.last_offset[holes].max())) if holes.any() else 0
+    return end_after(int(columns.last_offset[holes].max()))
 
 
 def _size(segment: Segment) -> int:

@@ -28,6 +28,7 @@ ROW = np.dtype(
     ]
 )
 """One range. The first two sums are of independent mixes of the batches' headers (see `logstore.kernels.digest`)."""
+_FIELDS: Final = ROW.itemsize // 8
 
 
 class RangeDigests:
@@ -37,38 +38,26 @@ class RangeDigests:
     tell whether a checksum is valid, nor in what order the batches stand, nor in which segments.
     """
 
-    def __init__(self, rows: Rows | None = None) -> None:
-        """Take rows of `ROW`, in any order."""
-        self._rows: list[Rows] = [] if rows is None else [rows]
+    def __init__(self, ranges: NDArray[np.int64] | None = None) -> None:
+        """Take rows as `logstore.kernels.digest` gives them, in any order."""
+        self._parts: list[NDArray[np.int64]] = [] if ranges is None else [ranges]
         self._pending = 0
 
     @property
     def rows(self) -> Rows:
         """One row of `ROW` a range, by range."""
-        if len(self._rows) != 1 or self._pending:
-            self._rows, self._pending = [_summed(self._rows)], 0
-        return self._rows[0]
+        return self.ranges.view(ROW)[:, 0]
 
     def add(self, columns: BatchColumns) -> None:
         """Count in the next batches."""
         from logstore.kernels.digest import digest  # noqa: PLC0415  numba loads on the first bulk operation
 
-        if not len(columns):
-            return
-        starts, first, second = digest(columns, RANGE_BITS)
-        rows = np.empty(len(starts), ROW)
-        rows["range"] = columns.base_offset[starts] >> RANGE_BITS
-        rows["first_sum"], rows["second_sum"] = first, second
-        rows["batches"] = np.add.reduceat(np.ones_like(columns.base_offset), starts)
-        rows["records"] = np.add.reduceat(columns.record_count, starts, dtype=np.int64)
-        rows["bytes"] = np.add.reduceat(columns.size, starts)
-        rows["first_offset"] = np.minimum.reduceat(columns.base_offset, starts)
-        rows["last_offset"] = np.maximum.reduceat(columns.last_offset, starts)
-        self._add(rows)
+        if len(columns):
+            self._add(digest(columns, RANGE_BITS))
 
     def merge(self, other: "RangeDigests") -> None:
         """Count in the batches of another part of the same log."""
-        self._add(other.rows)
+        self._add(other.ranges)
 
     @classmethod
     def merged(cls, parts: Iterable["RangeDigests"]) -> Self:
@@ -80,52 +69,33 @@ class RangeDigests:
 
     def to_bytes(self) -> bytes:
         """Return the digests for another process: 64 bytes a range."""
-        return self.rows.tobytes()
+        return self.ranges.tobytes()
 
     @classmethod
     def from_bytes(cls, data: bytes) -> Self:
         """Take digests from another process."""
-        return cls(np.frombuffer(data, ROW))
+        return cls(np.frombuffer(data, np.int64).reshape(-1, _FIELDS))
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, RangeDigests) and np.array_equal(self.rows, other.rows)
+        return isinstance(other, RangeDigests) and np.array_equal(self.ranges, other.ranges)
 
     __hash__ = None  # type: ignore[assignment]  # it changes
 
     @property
-    def batches(self) -> int:
-        """All batches."""
-        return int(self.rows["batches"].sum())
+    def ranges(self) -> NDArray[np.int64]:
+        """The same rows as `logstore.kernels.digest` has them."""
+        if len(self._parts) != 1 or self._pending:
+            self._join()
+        return self._parts[0]
 
-    @property
-    def records(self) -> int:
-        """All records that the batches count."""
-        return int(self.rows["records"].sum())
-
-    @property
-    def bytes(self) -> int:
-        """Bytes of all batches."""
-        return int(self.rows["bytes"].sum())
-
-    def _add(self, rows: Rows) -> None:
-        self._rows.append(rows)
-        self._pending += len(rows)
+    def _add(self, ranges: NDArray[np.int64]) -> None:
+        self._parts.append(ranges)
+        self._pending += len(ranges)
         if self._pending > PENDING_ROWS:
-            self._rows, self._pending = [_summed(self._rows)], 0
+            self._join()
 
+    def _join(self) -> None:
+        from logstore.kernels.digest import joined  # noqa: PLC0415  as above
 
-def _summed(parts: list[Rows]) -> Rows:
-    """Join rows of the same range."""
-    rows = np.concatenate(parts) if parts else np.empty(0, ROW)
-    if not len(rows):
-        return rows
-    rows = rows[np.argsort(rows["range"], kind="stable")]
-    begins = np.ones(len(rows), np.bool_)
-    begins[1:] = rows["range"][1:] != rows["range"][:-1]
-    starts = begins.nonzero()[0]
-    joined = rows[starts]
-    for name in ("first_sum", "second_sum", "batches", "records", "bytes"):
-        joined[name] = np.add.reduceat(rows[name], starts)
-    joined["first_offset"] = np.minimum.reduceat(rows["first_offset"], starts)
-    joined["last_offset"] = np.maximum.reduceat(rows["last_offset"], starts)
-    return joined
+        none = np.empty((0, _FIELDS), np.int64)
+        self._parts, self._pending = [joined(np.concatenate(self._parts)) if self._parts else none], 0

@@ -10,7 +10,18 @@ from hypothesis import strategies as st
 from logstore.batch.columns import BatchColumns, RecordColumns
 from logstore.errors import CorruptRecordError
 from logstore.kernels.decode import decode
-from logstore.kernels.digest import FIRST_SEED, SECOND_SEED, digest, digest_contents, digest_keys
+from logstore.kernels.digest import (
+    FIELDS,
+    FIRST_SEED,
+    FIRST_SUM,
+    RANGE,
+    SECOND_SEED,
+    SECOND_SUM,
+    digest,
+    digest_contents,
+    digest_keys,
+    joined,
+)
 from logstore.kernels.scan import scan
 from tests.logstore.batches import batch, log, record
 from tests.logstore.kernels.guarded import guarded
@@ -28,11 +39,10 @@ def mixed(value: int) -> int:
     return value ^ value >> 31
 
 
-def digest_in_python(columns: BatchColumns) -> list[tuple[int, int, int]]:
-    """Runs as `digest` gives them: the row, and both sums."""
-    runs: list[tuple[int, int, int]] = []
-    ranges = [offset >> BITS for offset in columns.base_offset.tolist()]
-    for row, number in enumerate(ranges):
+def digest_in_python(columns: BatchColumns) -> list[list[int]]:
+    """Runs as `digest` gives them."""
+    runs: list[list[int]] = []
+    for row, number in enumerate(offset >> BITS for offset in columns.base_offset.tolist()):
         delta = int(columns.last_offset[row] - columns.base_offset[row])
         first, second = int(FIRST_SEED), int(SECOND_SEED)
         for value in (
@@ -42,11 +52,21 @@ def digest_in_python(columns: BatchColumns) -> list[tuple[int, int, int]]:
             (int(columns.record_count[row]) << 32) % WORD ^ int(columns.crc[row]),
         ):
             first, second = mixed(first ^ value), mixed((second + value) % WORD)
-        if row == 0 or ranges[row - 1] != number:
-            runs.append((row, 0, 0))
-        at, sum_of_first, sum_of_second = runs[-1]
-        runs[-1] = at, (sum_of_first + first) % WORD, (sum_of_second + second) % WORD
-    return runs
+        base, last = int(columns.base_offset[row]), int(columns.last_offset[row])
+        added = [number, first, second, 1, int(columns.record_count[row]), int(columns.size[row]), base, last]
+        if runs and runs[-1][RANGE] == number:
+            added = joined_in_python(runs.pop(), added)
+        runs.append(added)
+    return [[number, signed(first), signed(second), *rest] for number, first, second, *rest in runs]
+
+
+def joined_in_python(row: list[int], other: list[int]) -> list[int]:
+    sums = [(one + another) % WORD for one, another in zip(row[FIRST_SUM:6], other[FIRST_SUM:6], strict=True)]
+    return [row[RANGE], *sums, min(row[6], other[6]), max(row[7], other[7])]
+
+
+def signed(value: int) -> int:
+    return (value + WORD // 2) % WORD - WORD // 2
 
 
 def bytes_in_python(content: bytes | None, seed: int) -> int:
@@ -67,8 +87,24 @@ def part(records: RecordColumns, start: int, length: int) -> bytes | None:
 @given(st.lists(SOUND_BATCHES, min_size=1, max_size=6))
 def test_batches_are_digested_as_in_plain_python(batches: list[bytes]) -> None:
     columns = scan(guarded(b"".join(batches)), check_crc=False)
-    starts, first, second = digest(columns, BITS)
-    assert list(zip(starts.tolist(), first.tolist(), second.tolist(), strict=True)) == digest_in_python(columns)
+    assert digest(columns, BITS).tolist() == digest_in_python(columns)
+
+
+@settings(max_examples=EXAMPLES)
+@given(st.lists(st.lists(SOUND_BATCHES, min_size=1, max_size=4), max_size=4))
+def test_parts_are_joined_by_range(parts: list[list[bytes]]) -> None:
+    every = [scan(guarded(b"".join(part)), check_crc=False) for part in parts]
+    rows = [row for columns in every for row in digest_in_python(columns)]
+    expected: dict[int, list[int]] = {}
+    for row in rows:
+        known = expected.get(row[RANGE])
+        expected[row[RANGE]] = joined_in_python(known, row) if known else row
+    ranges = np.array(rows, np.int64).reshape(-1, len(FIELDS))
+    found = [[number, signed(first), signed(second), *rest] for number, first, second, *rest in joined(ranges).tolist()]
+    assert found == [
+        [number, signed(first), signed(second), *rest]
+        for number, first, second, *rest in (expected[number] for number in sorted(expected))
+    ]
 
 
 @settings(max_examples=EXAMPLES)
@@ -92,14 +128,14 @@ def test_records_are_digested_as_in_plain_python(batches: list[bytes]) -> None:
 
 def test_every_field_that_counts_changes_the_digest() -> None:
     columns = scan(np.frombuffer(log(3), np.uint8), check_crc=True)
-    known = digest(columns, BITS)
+    [known] = digest(columns, BITS)
     counting = {"base_offset", "last_offset", "leader_epoch", "size", "magic", "crc", "record_count"}
     for field in fields(BatchColumns)[:-2]:
         changed = getattr(columns, field.name).copy()
         changed[1] ^= 1
-        other = digest(replace(columns, **{field.name: changed}), BITS)
-        for sums, others in zip(known[1:], other[1:], strict=True):
-            assert np.array_equal(sums, others) == (field.name not in counting)
+        [other] = digest(replace(columns, **{field.name: changed}), BITS)
+        for each in FIRST_SUM, SECOND_SUM:
+            assert (known[each] == other[each]) == (field.name not in counting)
 
 
 def test_every_part_of_a_record_changes_its_digest() -> None:

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from logstore.kernels import crc, decode, digest, render, scan, search
+from logstore.kernels import crc, decode, digest, index_agreement, render, scan, search, totals
 from logstore.warm import warm
 from tests.logstore.batches import log
 from tests.logstore.kernels.sizes import JIT
@@ -11,7 +11,7 @@ from tests.logstore.kernels.sizes import JIT
 
 def test_each_kernel_is_named_with_its_seconds() -> None:
     timings = warm()
-    assert len({name for name, _ in timings}) == len(timings) == 34
+    assert len({name for name, _ in timings}) == len(timings) == 38
     assert all(seconds >= 0 for _, seconds in timings)
 
 
@@ -20,6 +20,8 @@ def test_ordinary_use_compiles_nothing_more() -> None:
     kernels = [scan.scan_batches, scan.search_batch, decode.decode_batches, decode.check_batches]
     kernels += [search.lookup_offset, crc.crc32c, render.render_text, render.render_json, render.measure]
     kernels += [digest.digest_batches, digest.digest_fields, digest.digest_records]
+    kernels += [digest.join_ranges, totals.total_batches]
+    kernels += [index_agreement.offset_index_agrees, index_agreement.time_index_agrees]
     warm()
     before = [len(kernel.signatures) for kernel in kernels]
     for data in (np.frombuffer(log(3), np.uint8), np.frombuffer(bytearray(log(3)), np.uint8)):
@@ -31,7 +33,12 @@ def test_ordinary_use_compiles_nothing_more() -> None:
         decode.decode_section(np.frombuffer(log(1)[61:], np.uint8), batches, 0)
         records = decode.decode(data, batches)
         assert len(records) == 9
-        digest.digest(batches, 16)
+        digest.joined(digest.digest(batches, 16))
+        totals.total(batches)
+        no_index = np.frombuffer(b"", np.uint8)
+        index_agreement.offset_index_agrees(no_index, 0, batches.position, batches.last_offset)
+        columns = batches.base_offset, batches.last_offset, batches.max_timestamp
+        index_agreement.time_index_agrees(no_index, 0, *columns)
         digest.digest_keys(records)
         digest.digest_contents(records)
         for json in (False, True):

@@ -11,6 +11,12 @@ from logstore.verify import Finding, verify_partition
 from logstore.verify import log_pass as log_pass_module
 from tests.logstore.batches import batch, record
 
+
+@pytest.fixture(autouse=True, params=[10_000, 0], ids=["in plain NumPy", "with kernels"])
+def _kernels(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(batch_scan.PLAIN_BUDGET, "batches_left", request.param)
+
+
 KINDS = {
     "index-entry-wrong",
     "index-entries-left",
