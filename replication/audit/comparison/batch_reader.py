@@ -45,7 +45,10 @@ class BatchReader:
         """Return the numbers of the digests' ranges in which a batch begins that has some of the offsets."""
         rows = self.copy.digests.rows
         chosen = np.zeros(len(rows), np.bool_)
+        highest = int(rows["last_offset"].max()) if len(rows) else -1
         for first, last in wanted:
+            if first > highest:
+                continue
             chosen |= (rows["last_offset"] >= first) & (rows["first_offset"] <= last)
         return set(rows["range"][chosen].tolist())
 

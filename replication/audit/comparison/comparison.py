@@ -67,6 +67,8 @@ def compare(left: ExaminedCopy, right: ExaminedCopy) -> Comparison:
 
 def differing_ranges(left: ExaminedCopy, right: ExaminedCopy) -> NDArray[np.int64]:
     """Return the ranges, among the offsets that both copies should have, in which their digests differ."""
+    if left.digests == right.digests:
+        return np.empty(0, np.int64)
     first, end = _common(left.summary, right.summary)
     sides = [_between(copy.digests.rows, first >> RANGE_BITS, end - 1 >> RANGE_BITS) for copy in (left, right)]
     if end <= first or sides[0].tobytes() == sides[1].tobytes():

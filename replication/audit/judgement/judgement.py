@@ -12,7 +12,7 @@ from replication.audit.comparison.examined_copy import ExaminedCopy
 from replication.audit.copy_summary import CopySummary
 from replication.audit.judgement.committed_records import committed_findings
 from replication.audit.judgement.cross_checks import cross_findings
-from replication.audit.judgement.examined_log import ExaminedLog
+from replication.audit.judgement.examined_log import ExaminedLog, LogState
 from replication.audit.judgement.losses import losses
 from replication.audit.judgement.recommendation import recommend
 from replication.audit.judgement.verdict import Branch, ForkedPair, PairVerdict, PartitionVerdict, Verdict, worst_first
@@ -83,18 +83,31 @@ def _unreadable(partition: TopicPartition, error: CopyUnreadableError) -> Replic
 
 
 def _costs(logs: Logs) -> Iterator[tuple[tuple[str, str], TruncationPlan]]:
-    """Return what each follower truncates under each leader, as far as that can be known."""
+    """Return what each follower truncates under each leader, as far as that can be known.
+
+    Pairs of copies that count as the same logs have the same plan, as long as nothing is removed, which would be read.
+    """
+    numbers: dict[LogState, int] = {}
+    alike = {replica: numbers.setdefault(log.state, len(numbers)) for replica, log in logs.items()}
+    known: dict[tuple[int, int], TruncationPlan] = {}
     for leader, follower in permutations(logs, 2):
-        try:
-            yield (leader, follower), plan(logs[leader], logs[follower])
-        except PARTITION_ERRORS:
-            continue
+        pair = alike[leader], alike[follower]
+        if pair not in known:
+            try:
+                cost = plan(logs[leader], logs[follower])
+            except PARTITION_ERRORS:
+                continue
+            if cost.truncate_to < cost.log_end_offset:
+                yield (leader, follower), cost
+                continue
+            known[pair] = cost
+        yield (leader, follower), known[pair]
 
 
 def _pair(
     leader: ExaminedLog, follower: ExaminedLog, comparison: Comparison | None, cost: TruncationPlan | None
 ) -> PairVerdict:
-    related = _relation(leader, follower)
+    related = cost.relation if cost else _relation(leader, follower)
     return PairVerdict(
         leader=leader.copy.replica,
         follower=follower.copy.replica,

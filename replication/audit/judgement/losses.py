@@ -172,7 +172,7 @@ def _read(
             spoiled = {name: clipped(rows, start, LAST) for name, rows in ruined.items()}
             tally.add(lost, spoiled, _between(vanished, max(start, counted_to), end), high_watermarks)
         counted_to = end
-    for leader, tally in tallies.items():
+    for leader, tally in tallies.items() if any(map(len, vanished.values())) else ():
         start = readers[leader].copy.summary.expected_start
         tally.add({}, {}, _between(vanished, max(start, counted_to), LAST), high_watermarks)
 

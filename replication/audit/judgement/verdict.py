@@ -36,8 +36,10 @@ class Verdict(StrEnum):
     @property
     def rank(self) -> int:
         """0 for the worst."""
-        return list(Verdict).index(self)
+        return _RANKS[self]
 
+
+_RANKS: Final = {verdict: rank for rank, verdict in enumerate(Verdict)}
 
 REASSURING: Final = frozenset({Verdict.LAGGING, Verdict.COMPACTION, Verdict.RETENTION, Verdict.IDENTICAL})
 """Verdicts under which no copy contradicts another."""

@@ -5,7 +5,7 @@ import tempfile
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Final, NamedTuple
 from urllib.parse import unquote_to_bytes, urlsplit, urlunsplit
@@ -81,8 +81,7 @@ class Storage:
     @property
     def path(self) -> Path:
         """Where a local directory is."""
-        is_uri = self.uri.startswith("file:")
-        return Path(os.fsdecode(unquote_to_bytes(urlsplit(self.uri).path)) if is_uri else self.uri)
+        return _path_of(self.uri)
 
     @property
     def name(self) -> str:
@@ -293,6 +292,11 @@ class Storage:
             elif only is None or entry.base_name in only:
                 _copy(filesystem, entry.path, target / entry.base_name)
         return len(files)
+
+
+@lru_cache(1024)  # copies of one root are asked for its path again and again
+def _path_of(uri: str) -> Path:
+    return Path(os.fsdecode(unquote_to_bytes(urlsplit(uri).path)) if uri.startswith("file:") else uri)
 
 
 def _uri_of(path: Path) -> str:
