@@ -11,6 +11,9 @@ from selenium.webdriver.chrome.webdriver import WebDriver
 
 from tests.conftest import require
 
+NARROW = 600
+"""Windows below this width are a telephone's."""
+
 
 @contextmanager
 def chromium() -> Iterator[WebDriver]:
@@ -34,3 +37,9 @@ def prefer_dark(browser: WebDriver, *, dark: bool) -> None:
     """Let the browser ask for a dark page, or a light one."""
     scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
     browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [scheme]})
+
+
+def show_width(browser: WebDriver, width: int) -> None:
+    """Let the window be so many pixels wide, as narrow as on a telephone where that is asked for."""
+    size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": width < NARROW}
+    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)

@@ -69,8 +69,16 @@ def in_words(span: RecordSpan) -> str:
     """
     if not span.records:
         return "no records"
-    parts = [_offsets(span), *_epochs(span), *_times(span)]
-    return f"{span.records:,} record{'s' if span.records > 1 else ''} ({', '.join(parts)})"
+    return f"{span.records:,} record{'s' if span.records > 1 else ''} ({place_in_words(span)})"
+
+
+def place_in_words(span: RecordSpan) -> str:
+    """Describe where and when records were written, of which there is at least one.
+
+    >>> place_in_words(RecordSpan(1, 56, 56, (4,), None, None))
+    'offset 56, leader epoch 4'
+    """
+    return ", ".join([_offsets(span), *_epochs(span), *_times(span)])
 
 
 def _offsets(span: RecordSpan) -> str:
@@ -86,8 +94,19 @@ def _epochs(span: RecordSpan) -> Iterator[str]:
 def _times(span: RecordSpan) -> Iterator[str]:
     if span.min_timestamp is None or span.max_timestamp is None:
         return
-    first, last = time_in_words(span.min_timestamp), time_in_words(span.max_timestamp)
-    yield f"written {first} UTC" if first == last else f"written {first} to {last} UTC"
+    yield f"written {times_in_words(span.min_timestamp, span.max_timestamp)}"
+
+
+def times_in_words(first: int, last: int) -> str:
+    """Write from when to when records are, the day only once.
+
+    >>> times_in_words(1_700_000_000_000, 1_700_000_060_000)
+    '2023-11-14 22:13:20 to 22:14:20 UTC'
+    """
+    start, end = time_in_words(first), time_in_words(last)
+    day, _, time = end.partition(" ")
+    until = time if start.startswith(f"{day} ") else end
+    return f"{start} UTC" if start == end else f"{start} to {until} UTC"
 
 
 def time_in_words(milliseconds: int) -> str:

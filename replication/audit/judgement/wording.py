@@ -38,14 +38,33 @@ def loss_in_words(partition: Json, candidate: Json | None) -> str:
         return "not known"
     lost, acknowledged = span_of(candidate["lost"]), span_of(candidate["acknowledged"])
     if lost.records:
-        return f"{in_words(lost)} lost, {acknowledged.records:,} of them acknowledged{_limits(partition)}"
-    verdicts = set(partition["verdicts"])
-    if Verdict.UNKNOWN in verdicts:
+        return f"{in_words(lost)} lost, {acknowledged.records:,} of them acknowledged{known_so_far(partition)}"
+    if Verdict.UNKNOWN in partition["verdicts"]:
         return "not known: not every copy was read"
+    return nothing_in_words(partition, candidate)
+
+
+def nothing_in_words(partition: Json, candidate: Json) -> str:
+    """Say of a candidate under which no loss was found how sure that is."""
     below = " except what lies below the start of its log" if _starts_later(partition, candidate["replica"]) else ""
-    if verdicts & UNTRUSTED or candidate["damage"]:
-        return f"no loss found{below}; what the damaged or differing parts held is not known"
-    return f"nothing lost{below}" if below else "nothing is lost"
+    if Verdict.UNKNOWN in partition["verdicts"]:
+        return f"no loss was found{below} among the copies that were read"
+    if not UNTRUSTED.isdisjoint(partition["verdicts"]) or candidate["damage"]:
+        return f"no loss was found{below}; what the damaged or differing parts held is not known"
+    return f"nothing is lost{below}"
+
+
+def known_so_far(partition: Json) -> str:
+    """Say of which copies it is not known what was acknowledged, and why."""
+    unread = [each["replica"] for each in partition["branches"] if each["high_watermark_unread"]]
+    unknown = [
+        each["replica"]
+        for each in partition["branches"]
+        if each["high_watermark"] is None and each["replica"] not in unread
+    ]
+    why = [f"no file has the high watermark of {', '.join(unknown)}"] if unknown else []
+    why += [f"the file with the high watermark of {', '.join(unread)} could not be read"] if unread else []
+    return f" as far as is known ({'; '.join(why)})" if why else ""
 
 
 def replica_in_words(candidate: Json) -> str:
@@ -92,19 +111,6 @@ def _advice(partition: Json) -> Iterator[str]:
 def _elected(candidate: Json) -> str:
     place = f"leader epoch {candidate['last_epoch']}, end offset {candidate['log_end_offset']:,}"
     return f"{replica_in_words(candidate)} ({place})"
-
-
-def _limits(partition: Json) -> str:
-    """Say of which copies it is not known what was acknowledged, and why."""
-    unread = [each["replica"] for each in partition["branches"] if each["high_watermark_unread"]]
-    unknown = [
-        each["replica"]
-        for each in partition["branches"]
-        if each["high_watermark"] is None and each["replica"] not in unread
-    ]
-    why = [f"no file has the high watermark of {', '.join(unknown)}"] if unknown else []
-    why += [f"the file with the high watermark of {', '.join(unread)} could not be read"] if unread else []
-    return f" as far as is known ({'; '.join(why)})" if why else ""
 
 
 def _starts_later(partition: Json, replica: str) -> bool:

@@ -12,7 +12,7 @@ from replication.audit.examination.copy_examiner import Row
 from replication.audit.judgement.run import Changes, Run
 from replication.audit.judgement.verdict import Verdict
 from replication.audit.pipeline.audit_plan import AuditPlan
-from replication.audit.report.lineage import draw
+from replication.audit.report.lineage import draw_alone
 from replication.audit.snapshots.snapshot import Snapshot
 from replication.errors import AuditNotCleanError, NoHistoryError, NotAllowedError
 
@@ -115,7 +115,9 @@ class AuditOutcome(ABC):
         counts = Counter(each["verdict"] for each in partitions).most_common()
         rows = "".join(f"<tr><td>{escape(verdict)}</td><td>{count:,}</td></tr>" for verdict, count in counts)
         forked = max((each for each in partitions if each["forks"]), key=_records_at_stake, default=None)
-        picture = "" if forked is None else f"<p>{escape(forked['topic'])}-{forked['partition']}</p>{draw(forked)}"
+        picture = (
+            "" if forked is None else f"<p>{escape(forked['topic'])}-{forked['partition']}</p>{draw_alone(forked)}"
+        )
         return f"{described}<table><tr><th>verdict</th><th>partitions</th></tr>{rows}</table>{picture}"
 
     @abstractmethod

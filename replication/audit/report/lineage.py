@@ -1,56 +1,41 @@
-"""The picture of a forked partition: one bar a replica, one colour an epoch, and where the log would be cut."""
+"""The picture of a partition: one bar a copy, one colour an epoch, what would be cut off, and where damage is.
+
+Everything stands at a share of the width, and text at its own size, so that it is readable on a telephone too.
+"""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from html import escape
-from typing import Any, Final
+from importlib.resources import files
+from typing import Any, Final, NamedTuple
 
-WIDTH: Final = 960
-LABELS: Final = 170
-"""Width of the column with the replicas' names."""
-RIGHT: Final = 24
-ROW: Final = 58
+from replication.audit.report.axis import GAP, STUB, Axis
+
+BAR_TOP: Final = 14
 BAR: Final = 26
-TOP: Final = 30
+CUT_LABEL: Final = BAR_TOP + BAR + 15
+HEIGHT: Final = BAR_TOP + BAR + 20
+AXIS_HEIGHT: Final = 24
 COLOURS: Final = 8
 """The style sheet has a colour for each of `e0` to `e7`; epochs take them in turn."""
-LETTER: Final = 6.5
-"""About how wide a letter of a label is."""
+LETTER: Final = 7.0
+"""About how many pixels wide a letter of a label is."""
+WIDTHS: Final = {"wide": 720, "narrow": 330}
+"""How many pixels wide a picture is at least, by the class of what is only shown then: in a window, on a telephone."""
 MOST_EPOCHS: Final = 60
-"""Epochs drawn a replica: older ones are joined to one bar."""
+"""Epochs drawn a copy: older ones are joined to one bar."""
+TOLD_EPOCHS: Final = 3
+"""Epochs named in the text beside a bar, the latest ones."""
 
 Json = Mapping[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
-class Scale:
-    """Offsets to pixels: what all copies share is squeezed, so that the branches have room."""
+class Mark(NamedTuple):
+    """A place in a copy where something is wrong."""
 
-    start: int
-    fork: int
-    end: int
-    trunk: float
-    """The part of the width that the offsets below `fork` take."""
-
-    @classmethod
-    def over(cls, partition: Json) -> "Scale":
-        """Fit the branches of a partition."""
-        branches = partition["branches"]
-        start = min(branch["log_start_offset"] for branch in branches)
-        end = max(branch["log_end_offset"] for branch in branches)
-        cuts = [pair["truncate_to"] for pair in partition["pairs"] if pair["truncate_to"] is not None]
-        parts = [fork["offset"] for fork in partition["forks"]]
-        fork = min(max(min([*cuts, *parts, end]), start), end)
-        share = (fork - start) / (end - start) if end > start else 0.0
-        return cls(start, fork, end, min(share, 0.35) if end > fork else 1.0)
-
-    def x(self, offset: int) -> float:
-        """Where an offset stands, in pixels from the left."""
-        if offset <= self.fork:
-            part = self.trunk * _ratio(offset - self.start, self.fork - self.start)
-        else:
-            part = self.trunk + (1 - self.trunk) * _ratio(offset - self.fork, self.end - self.fork)
-        return LABELS + (WIDTH - LABELS - RIGHT) * min(max(part, 0.0), 1.0)
+    replica: str
+    offset: int
+    title: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,58 +56,87 @@ class Span:
         return f"epoch {self.first_epoch}" if one else f"epochs {self.first_epoch} to {self.last_epoch}"
 
     def parted_at(self, offset: int) -> "tuple[Span, ...]":
-        """Part the span where branches part, so that what is shared looks the same in all."""
+        """Part the span where copies begin to differ, so that what is shared looks the same in all."""
         if not self.start < offset < self.end:
             return (self,)
         return replace(self, end=offset), replace(self, start=offset)
 
 
-def draw(partition: Json) -> str:
-    """Draw a partition's verdict, as `PartitionVerdict.as_json` gives it, as SVG.
+def draw(partition: Json, marks: Sequence[Mark] = ()) -> str:
+    """Draw a partition's verdict, as `PartitionVerdict.as_json` gives it, as HTML with the bars as SVG.
 
-    The cuts are those under the recommended leader: the one under whom fewest records are lost.
+    The cuts are those under the recommended leader: the one under whom fewest records are lost. The style sheet
+    `lineage.css` and `hatching` belong to it, once for all pictures of a page.
     """
-    scale = Scale.over(partition)
-    branches: Sequence[Json] = partition["branches"]
-    height = TOP + ROW * len(branches) + 34
+    axis = Axis.over(partition, tuple(mark.offset for mark in marks))
     name = escape(f"{partition['topic']}-{partition['partition']}")
-    parts = [
-        f'<svg class="lineage" viewBox="0 0 {WIDTH} {height}" role="img" aria-label="Who has what of {name}">',
-        *_axis(scale, partition, height),
-    ]
-    for row, branch in enumerate(branches):
-        parts += _branch(branch, partition, scale, TOP + ROW * row)
-    return "\n".join([*parts, "</svg>"])
+    parts = [f'<figure class="lineage" aria-label="Who has what of {name}">']
+    for branch in partition["branches"]:
+        parts.append(_words(branch))
+        if axis.is_drawn:
+            parts += _bar(branch, partition, axis, [mark for mark in marks if mark.replica == branch["replica"]])
+    parts += (f'<p class="who"><b>{escape(name)}</b> <span>no copy</span></p>' for name in partition["missing"] if name)
+    if axis.is_drawn:
+        parts += [*_axis(axis, partition), f"<figcaption>{_legend(axis, partition, marks)}</figcaption>"]
+    return "\n".join([*parts, "</figure>"])
 
 
-def _axis(scale: Scale, partition: Json, height: int) -> Iterator[str]:
-    bottom = height - 26
-    offsets = {scale.start, scale.fork, *(branch["log_end_offset"] for branch in partition["branches"])}
-    taken = -1_000.0
-    for offset in sorted(offsets):
-        x = scale.x(offset)
-        mark = "fork" if offset == scale.fork else "tick"
-        yield f'<line class="{mark}" x1="{x:.1f}" x2="{x:.1f}" y1="{TOP - 12}" y2="{bottom}"/>'
-        label = f"{offset:,}"
-        if x - taken > LETTER * len(label) + 8 or mark == "fork":
-            yield f'<text class="offset {mark}-label" x="{x:.1f}" y="{bottom + 16}">{label}</text>'
-            taken = x
+def draw_alone(partition: Json) -> str:
+    """Draw a partition as `draw` does, with the style that it needs: for a notebook."""
+    return f"<style>{style_sheet()}</style>{hatching()}{draw(partition)}"
 
 
-def _branch(branch: Json, partition: Json, scale: Scale, y: int) -> Iterator[str]:
-    leads = branch["replica"] == partition["recommended"]
-    replica = escape(_short(branch["replica"], 22))
-    note = "least loss" if leads else f"{branch['records']:,} records"
-    yield f'<text class="replica" x="0" y="{y + 16}">{replica}</text>'
-    yield f'<text class="note" x="0" y="{y + 32}">{note}</text>'
-    spans = [part for span in _spans(branch) for part in span.parted_at(scale.fork)]
+def style_sheet() -> str:
+    """Return the style of the pictures."""
+    return files(__package__).joinpath("lineage.css").read_text(encoding="utf-8")
+
+
+def hatching() -> str:
+    """Return what the hatched parts of all pictures are filled with."""
+    return (
+        '<svg class="pattern" width="0" height="0" aria-hidden="true"><defs><pattern id="hatch" width="7" height="7" '
+        'patternUnits="userSpaceOnUse"><path d="M0 7L7 0"/></pattern></defs></svg>'
+    )
+
+
+def _words(branch: Json) -> str:
+    """Say what one copy has."""
+    start, end, committed = branch["log_start_offset"], branch["log_end_offset"], branch["high_watermark"]
+    offsets = f"offsets {start:,} to {end - 1:,}" if end > start else f"empty, from offset {start:,} on"
+    watermark = "high watermark not known" if committed is None else f"high watermark {committed:,}"
+    return (
+        f'<p class="who"><b>{escape(branch["replica"])}</b> <span>{offsets}, {watermark}</span> '
+        f'<span class="unseen">{_epochs(branch)}</span></p>'
+    )
+
+
+def _bar(branch: Json, partition: Json, axis: Axis, marks: Sequence[Mark]) -> Iterator[str]:
+    """Draw one copy."""
+    committed = branch["high_watermark"]
+    yield f'<svg class="bar" width="100%" height="{HEIGHT}" aria-hidden="true">'
+    spans = [part for span in _spans(branch) for part in span.parted_at(axis.focus)]
     for span in spans:
-        yield _bar(span, scale, y)
-    yield from _high_watermark(branch, scale, y)
-    if not leads:
-        yield from _cut(branch, partition, scale, y)
+        yield from _bars(span, axis)
+    yield from _cut(branch, partition, axis)
     for span in spans:
-        yield from _label(span, scale, y)
+        yield from _labels(span, axis)
+    yield from _focus(axis, partition)
+    yield from _break(axis)
+    if committed is not None:
+        yield from _at(axis.x(committed), f'<path class="hw" d="M0 {BAR_TOP - 1}l-5 -8h10z"/>')
+    for mark in marks:
+        cross = (
+            f'<path class="mark" d="M-5 {BAR_TOP + 8}l10 10m0 -10l-10 10"><title>{escape(mark.title)}</title></path>'
+        )
+        yield from _at(axis.x(mark.offset), cross)
+    yield "</svg>"
+
+
+def _epochs(branch: Json) -> str:
+    """Say who led when, for those who do not see the bars."""
+    latest = branch["lineage"][-TOLD_EPOCHS:]
+    earlier = "earlier epochs, " if len(latest) < len(branch["lineage"]) else ""
+    return earlier + ", ".join(f"epoch {entry['epoch']} from offset {entry['start_offset']:,}" for entry in latest)
 
 
 def _spans(branch: Json) -> Iterator[Span]:
@@ -140,59 +154,124 @@ def _spans(branch: Json) -> Iterator[Span]:
             yield Span(first, following, entry["epoch"], entry["epoch"])
 
 
-def _bar(span: Span, scale: Scale, y: int) -> str:
-    left, right = scale.x(span.start), scale.x(span.end)
-    return (
-        f'<rect class="epoch e{span.last_epoch % COLOURS}" x="{left:.1f}" y="{y}" width="{max(right - left, 1):.1f}" '
-        f'height="{BAR}" rx="2"><title>{span.name}: offsets {span.start:,} to {span.end - 1:,}</title></rect>'
-    )
+def _bars(span: Span, axis: Axis) -> Iterator[str]:
+    for left, right in axis.places(span.start, span.end):
+        yield (
+            f'<rect class="epoch e{span.last_epoch % COLOURS}" x="{left:.3f}%" y="{BAR_TOP}" '
+            f'width="{max(right - left, 0.2):.3f}%" height="{BAR}">'
+            f"<title>{span.name}: offsets {span.start:,} to {span.end - 1:,}</title></rect>"
+        )
 
 
-def _label(span: Span, scale: Scale, y: int) -> Iterator[str]:
-    left, right = scale.x(span.start), scale.x(span.end)
-    for text in (span.name, str(span.first_epoch)):
-        if right - left > LETTER * len(text) + 6:
-            yield f'<text class="on-bar" x="{(left + right) / 2:.1f}" y="{y + 17}">{text}</text>'
-            return
+def _labels(span: Span, axis: Axis) -> Iterator[str]:
+    """Name the epoch on its bar where there is room, in a window and on a telephone."""
+    for left, right in axis.places(span.start, span.end):
+        for kind, width in WIDTHS.items():
+            room = (right - left) / 100 * width - 6
+            text = next((text for text in (span.name, str(span.last_epoch)) if LETTER * len(text) < room), None)
+            if text is not None:
+                middle = (left + right) / 2
+                yield f'<text class="on-bar {kind}" x="{middle:.3f}%" y="{BAR_TOP + 17}">{text}</text>'
 
 
-def _high_watermark(branch: Json, scale: Scale, y: int) -> Iterator[str]:
-    offset = branch["high_watermark"]
-    if offset is None:
+def _cut(branch: Json, partition: Json, axis: Axis) -> Iterator[str]:
+    pair = _cut_of(branch, partition)
+    if pair is None:
         return
-    x = scale.x(offset)
-    yield (
-        f'<path class="hw" d="M{x:.1f} {y - 1}l-5 -8h10z"><title>high watermark {offset:,}: acknowledged up to here'
-        "</title></path>"
+    text = f"cut at {pair['truncate_to']:,}: {pair['records_lost']:,} records"
+    for left, right in axis.places(pair["truncate_to"], branch["log_end_offset"]):
+        yield (
+            f'<rect class="lost" x="{left:.3f}%" y="{BAR_TOP}" width="{max(right - left, 0.4):.3f}%" height="{BAR}">'
+            f"<title>{text}</title></rect>"
+        )
+        yield f'<line class="cut" x1="{left:.3f}%" x2="{left:.3f}%" y1="{BAR_TOP - 5}" y2="{BAR_TOP + BAR + 5}"/>'
+        for kind, width in WIDTHS.items():
+            beyond = left / 100 * width + LETTER * len(text) > width
+            yield (
+                f'<text class="lost-label {kind}" text-anchor="{"end" if beyond else "start"}" '
+                f'x="{left:.3f}%" y="{CUT_LABEL}">{text}</text>'
+            )
+
+
+def _cut_of(branch: Json, partition: Json) -> Json | None:
+    """Return what a copy loses under the recommended leader."""
+    follows = (
+        pair
+        for pair in partition["pairs"]
+        if pair["leader"] == partition["recommended"] and pair["follower"] == branch["replica"]
     )
+    pair = next(follows, None)
+    beyond = pair and (pair["truncate_to"] is None or pair["truncate_to"] >= branch["log_end_offset"])
+    return None if beyond else pair
 
 
-def _cut(branch: Json, partition: Json, scale: Scale, y: int) -> Iterator[str]:
-    pair = next(
-        (
-            pair
-            for pair in partition["pairs"]
-            if pair["leader"] == partition["recommended"] and pair["follower"] == branch["replica"]
-        ),
-        None,
-    )
-    if pair is None or pair["truncate_to"] is None or pair["truncate_to"] >= branch["log_end_offset"]:
-        return
-    left, right = scale.x(pair["truncate_to"]), scale.x(branch["log_end_offset"])
-    text = f"cut at {pair['truncate_to']:,}: loses {pair['records_lost']:,} records, {pair['bytes_lost']:,} bytes"
-    beyond = left + LETTER * len(text) > WIDTH
-    yield (
-        f'<rect class="lost" x="{left:.1f}" y="{y}" width="{max(right - left, 2):.1f}" height="{BAR}">'
-        f"<title>{text}</title></rect>"
-    )
-    yield f'<line class="cut" x1="{left:.1f}" x2="{left:.1f}" y1="{y - 5}" y2="{y + BAR + 5}"/>'
-    anchor, x = ("end", WIDTH - 2) if beyond else ("start", left)
-    yield f'<text class="lost-label" text-anchor="{anchor}" x="{x:.1f}" y="{y + BAR + 16}">{text}</text>'
+def _focus(axis: Axis, partition: Json) -> Iterator[str]:
+    """Draw through all copies where the first of them begin to differ by their leaders."""
+    x = axis.x(axis.focus)
+    if x is not None and any(fork["offset"] == axis.focus for fork in partition["forks"]):
+        yield f'<line class="fork" x1="{x:.3f}%" x2="{x:.3f}%" y1="0" y2="{HEIGHT}"/>'
 
 
-def _short(name: str, most: int) -> str:
-    return name if len(name) <= most else "…" + name[1 - most :]
+def _break(axis: Axis) -> Iterator[str]:
+    """Draw the break through a bar: nothing between its two lines is to scale."""
+    if axis.left_out is not None:
+        top, bottom = BAR_TOP - 4, BAR_TOP + BAR + 4
+        for x in (STUB, STUB + GAP):
+            yield from _at(x, f'<path class="break" d="M0 {top}l-4 8l8 9l-8 9l4 {bottom - top - 26}"/>')
 
 
-def _ratio(part: int, whole: int) -> float:
-    return part / whole if whole else 0.0
+def _at(x: float | None, shape: str) -> Iterator[str]:
+    """Put a shape of pixels at a share of the width; nowhere where that is left out."""
+    if x is not None:
+        yield f'<svg x="{x:.3f}%" overflow="visible">{shape}</svg>'
+
+
+def _axis(axis: Axis, partition: Json) -> Iterator[str]:
+    """Yield the offsets that matter, as many as there is room for."""
+    ends = {branch["log_end_offset"] for branch in partition["branches"]}
+    starts = {branch["log_start_offset"] for branch in partition["branches"]}
+    yield f'<svg class="axis" width="100%" height="{AXIS_HEIGHT}" aria-hidden="true">'
+    yield '<line class="tick" x1="0%" x2="100%" y1="1" y2="1"/>'
+    if axis.left_out is not None:
+        yield f'<rect class="gap" x="{STUB}%" y="0" width="{GAP}%" height="3"/>'
+    # The first difference has a label before all others, then the ends.
+    wanted = [axis.focus, axis.parts[-1].end, axis.parts[0].first, *sorted(ends), *sorted(starts)]
+    placed = [(offset, x) for offset in dict.fromkeys(wanted) if (x := axis.x(offset)) is not None]
+    for offset, x in placed:
+        kind = "fork" if offset == axis.focus else "tick"
+        yield f'<line class="{kind}" x1="{x:.3f}%" x2="{x:.3f}%" y1="0" y2="7"/>'
+    for kind, width in WIDTHS.items():
+        yield from _offsets(placed, axis.focus, kind, width)
+    yield "</svg>"
+
+
+def _offsets(placed: Sequence[tuple[int, float]], focus: int, kind: str, width: int) -> Iterator[str]:
+    taken: list[tuple[float, float]] = []
+    for offset, x in placed:
+        text = f"{offset:,}"
+        half = LETTER * len(text) / 2
+        middle = min(max(x / 100 * width, half), width - half)
+        if any(middle - half < end + 6 and middle + half > start - 6 for start, end in taken):
+            continue
+        taken.append((middle - half, middle + half))
+        at_edge = {half: "start", width - half: "end"}.get(middle, "middle")
+        place = {"start": 0.0, "end": 100.0}.get(at_edge, x)
+        mark = " fork-label" if offset == focus else ""
+        yield f'<text class="offset {kind}{mark}" text-anchor="{at_edge}" x="{place:.3f}%" y="20">{text}</text>'
+
+
+def _legend(axis: Axis, partition: Json, marks: Sequence[Mark]) -> str:
+    """Explain what is in this picture, and nothing that is not."""
+    told = ["Each bar is a copy, each colour and number a leader epoch."]
+    if any(_cut_of(branch, partition) for branch in partition["branches"]):
+        told.append(f"Hatched: cut off if {escape(partition['recommended'])} leads.")
+    if any(branch["high_watermark"] is not None for branch in partition["branches"]):
+        told.append("▼ high watermark: records before it were acknowledged.")
+    if marks:
+        told.append("✕ damage or a difference, see the findings.")
+    if axis.left_out is None:
+        told.append("To scale.")
+    else:
+        first, last = axis.left_out
+        told.append(f"Between the jagged lines offsets {first:,} to {last:,} are left out; the rest is to scale.")
+    return " ".join(told)

@@ -10,6 +10,7 @@ def entry(epoch: int, start_offset: int) -> dict[str, int]:
 def branch(replica: str, end: int, *lineage: dict[str, int], start: int = 0, hw: int | None = None) -> dict[str, Any]:
     return {
         "replica": replica,
+        "directory": f"/copies/{replica}/payments-0",
         "log_start_offset": start,
         "log_end_offset": end,
         "high_watermark": hw,
@@ -33,6 +34,20 @@ def pair(leader: str, follower: str, relation: str, truncate_to: int | None, los
         "verdict": verdict,
         "verdicts": [verdict],
         "first_difference": truncate_to,
+    }
+
+
+def fork(left: str, right: str, offset: int, *sides: tuple[int, int | None]) -> dict[str, Any]:
+    """`sides` are the epoch and the time of each copy's batch."""
+    (left_epoch, left_timestamp), (right_epoch, right_timestamp) = sides
+    return {
+        "left": left,
+        "right": right,
+        "offset": offset,
+        "left_epoch": left_epoch,
+        "right_epoch": right_epoch,
+        "left_timestamp": left_timestamp,
+        "right_timestamp": right_timestamp,
     }
 
 
@@ -90,7 +105,7 @@ def forked(topic: str = "payments", partition: int = 0) -> dict[str, Any]:
             branch("broker-2", 350, entry(0, 0), entry(1, 200), entry(2, 300), hw=300),
             branch("broker-3", 300, entry(0, 0), entry(1, 200), hw=300),
         ],
-        "forks": [{"left": "broker-1", "right": "broker-2", "offset": 300, "left_epoch": 1, "right_epoch": 2}],
+        "forks": [fork("broker-1", "broker-2", 300, (1, 1_700_000_000_000), (2, 1_700_000_090_000))],
         "missing": [],
         "unread": [],
     }

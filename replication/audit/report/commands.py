@@ -1,0 +1,192 @@
+"""What to do about a partition, or about all: sentences, most with a command to copy."""
+
+import re
+import shlex
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final, NamedTuple
+
+from replication.audit.judgement.verdict import Verdict
+from replication.audit.judgement.verdict_sentence import is_lost_anyway, listed
+from replication.audit.judgement.wording import candidate_of, name_of
+
+Json = Mapping[str, Any]
+
+BOOTSTRAP: Final = '"$BOOTSTRAP"'
+"""Where the cluster can be reached; the shell fills it in, and commands refuse an empty one."""
+
+MOST_GROUPS: Final = 5
+"""Consumer groups that have a command each, on one card."""
+
+
+class Step(NamedTuple):
+    """One thing to do."""
+
+    text: str
+    command: str | None = None
+
+
+KEEP_STILL: Final = Step(
+    "Start no broker and hold no election before you have chosen a leader for each partition below: where "
+    "unclean.leader.election.enable is on, the replica that starts first leads, and what the others truncate is gone. "
+    "Keep these copies until all is well."
+)
+"""Comes before all else where some choice of a leader loses records."""
+SET_BOOTSTRAP: Final = Step(
+    "Set this to a broker that answers: commands below use it.", "export BOOTSTRAP=broker1:9092"
+)
+
+
+def last_steps(snapshots: Sequence[Json]) -> Iterator[Step]:
+    """Say how to see that all is well again."""
+    roots = _roots(snapshots)
+    if len(snapshots) > 1 and all(map(_is_local, roots)):
+        yield Step(
+            "Wherever these copies may have changed since, read all of them again before you decide.",
+            _shell("epochlog advise", *roots),
+        )
+    yield Step(
+        "When the followers have caught up, take new copies and audit them: all should agree.",
+        _shell("epochlog audit", *roots, "--report", "after.html"),
+    )
+
+
+def steps(partition: Json, snapshots: Sequence[Json], stranded: Sequence[Json]) -> Iterator[Step]:
+    """Say what to do about a partition, in order; `stranded` are its committed offsets beyond a truncation."""
+    places = {branch["replica"]: branch["directory"] for branch in partition["branches"]}
+    if Verdict.UNKNOWN in partition["verdicts"]:
+        yield _read_again(partition, snapshots)
+    yield from _silent(partition, places)
+    yield from _damaged(partition, places)
+    yield from _election(partition, places, snapshots)
+    yield from _missing(partition)
+    yield from (_reset(each) for each in stranded[:MOST_GROUPS])
+    if len(stranded) > MOST_GROUPS:
+        yield Step(f"{len(stranded) - MOST_GROUPS:,} more groups are in the table of consumers below.")
+
+
+def _read_again(partition: Json, snapshots: Sequence[Json]) -> Step:
+    what = f"See that {listed(partition['unread'])} can be read" if partition["unread"] else "See that all can be read"
+    return Step(
+        f"{what}, take a copy that nothing changes, and audit again before you choose a leader.",
+        _shell("epochlog audit", *_roots(snapshots), "--topics", partition["topic"]),
+    )
+
+
+def _silent(partition: Json, places: Mapping[str, str]) -> Iterator[Step]:
+    """Compare the first records that differ of the first two copies that do."""
+    pairs = (
+        pair
+        for pair in partition["pairs"]
+        if Verdict.SILENT_DIVERGENCE in pair["verdicts"] and pair["first_difference"] is not None
+    )
+    for pair in pairs:
+        names, offset = (pair["leader"], pair["follower"]), pair["first_difference"]
+        if all(_is_local(places[name]) for name in names):
+            sides = (f"<({_dump(places[name], offset, offset + 1)} | grep '^|')" for name in names)
+            yield Step(
+                f"Find out which copy is right: compare the records of {listed(names)}. No broker will ever report or "
+                "repair this.",
+                f"diff {' '.join(sides)}",
+            )
+            return
+
+
+def _damaged(partition: Json, places: Mapping[str, str]) -> Iterator[Step]:
+    damaged = [each["replica"] for each in partition["candidates"] if each["damage"]]
+    for name in damaged:
+        if Verdict.DAMAGED in partition["verdicts"] and _is_local(places[name]):
+            yield Step(f"See what is wrong on {name}.", _shell("epochlog verify", places[name], "--records"))
+            yield Step(
+                f"See what a broker would cut off when it recovers the log on {name}.",
+                _shell("epochlog recover", places[name], "--dry-run"),
+            )
+    sound = [each["replica"] for each in partition["candidates"] if not each["damage"]]
+    if damaged and sound:
+        yield Step(
+            f"Let {listed(damaged)} be rebuilt from {listed(sound)}: with that broker stopped, move the partition's "
+            "directory out of its log directory, and start it again once a sound copy leads."
+        )
+
+
+def _election(partition: Json, places: Mapping[str, str], snapshots: Sequence[Json]) -> Iterator[Step]:
+    """Say how to keep what is lost, and how to let the copy lead that loses least."""
+    leader = partition["recommended"]
+    kafkas, least = candidate_of(partition, partition["kafkas_choice"]), candidate_of(partition, leader)
+    if not (kafkas and least and kafkas["lost"]) or is_lost_anyway(partition):
+        return
+    if not (kafkas["lost"]["records"] or partition["choices_differ"]):
+        return
+    losing = [pair for pair in partition["pairs"] if pair["leader"] == leader and pair["records_lost"]]
+    for pair in losing:
+        follower, offset = pair["follower"], pair["truncate_to"]
+        if _is_local(places[follower]):
+            file = re.sub(r"[^\w.-]", "_", f"{name_of(partition)}-on-{follower}.jsonl", flags=re.ASCII)
+            yield Step(
+                f"Keep what {follower} loses if {leader} leads: {pair['records_lost']:,} records.",
+                f"{_dump(places[follower], offset)} --json > {file}",
+            )
+    elect = (
+        f"epochlog elect --bootstrap-server {BOOTSTRAP} --election-type unclean "
+        f"{shlex.join(['--topic', partition['topic'], '--partition', str(partition['partition'])])}"
+    )
+    roots = [root for each in snapshots if each["name"] in places for root in each["roots"]]
+    directories = "".join(f" --log-dir {shlex.quote(root)}" for root in roots if _is_local(root))
+    good = [each["replica"] for each in partition["candidates"] if _is_as_good(each, least)]
+    others = [name for name in places if name not in good]
+    yield Step(
+        f"Start {listed(good)}{f', and leave {listed(others)} down' if others else ''}. Ask who would lead then; "
+        "nothing is changed yet.",
+        f"{elect} --dry-run{directories}",
+    )
+    nodes = {each["name"]: each["node_id"] for each in snapshots}
+    names = (name if nodes.get(name) is None else f"broker {nodes[name]}" for name in good)
+    yield Step(f"Only if that names {' or '.join(names)}: hold the election.", elect)
+    for pair in losing:
+        paths = places[leader], places[pair["follower"]]
+        if all(map(_is_local, paths)):
+            command = _shell("epochlog plan", "--leader", paths[0], "--follower", paths[1])
+            yield Step(f"Before {pair['follower']} starts again: see what it will truncate.", command)
+
+
+def _is_as_good(candidate: Json, least: Json) -> bool:
+    """Whether no more is lost under a candidate than under the one that loses least, and it is as sound."""
+    keys = ("lost", "acknowledged", "damage")
+    return all(candidate[key] == least[key] for key in keys)
+
+
+def _missing(partition: Json) -> Iterator[Step]:
+    if partition["missing"]:
+        yield Step(
+            "See which brokers should have a replica. One that starts with an empty disk fetches everything from the "
+            "leader: let it start only when a copy that you chose leads.",
+            f"epochlog cluster --bootstrap-server {BOOTSTRAP} {shlex.join(['--topic', partition['topic']])}",
+        )
+
+
+def _reset(offset: Json) -> Step:
+    place = f"{offset['topic']}:{offset['partition']}"
+    options = ["--group", offset["group"], "--topic", place, "--reset-offsets", "--to-offset"]
+    return Step(
+        f"Group {offset['group']} has committed {offset['committed_offset']:,}, beyond {offset['truncate_to']:,}, "
+        "where the logs part. Stop its consumers, and after the election see what a reset would do; --execute in place "
+        "of --dry-run does it.",
+        f"kafka-consumer-groups.sh --bootstrap-server {BOOTSTRAP} "
+        f"{shlex.join([*options, str(offset['truncate_to'])])} --dry-run",
+    )
+
+
+def _dump(directory: str, first: int, end: int | str = "") -> str:
+    return f"epochlog dump {shlex.quote(directory)}/*.log --records --offsets {first}:{end}"
+
+
+def _roots(snapshots: Iterable[Json]) -> list[str]:
+    return [root for each in snapshots for root in each["roots"]]
+
+
+def _is_local(place: str) -> bool:
+    """Whether it is a path of this machine, and no URI."""
+    return place.startswith("/")
+
+
+def _shell(command: str, *words: str) -> str:
+    return f"{command} {shlex.join(words)}"
