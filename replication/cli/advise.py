@@ -22,9 +22,9 @@ from replication.cli.output import (
     UNREADABLE,
     JsonOption,
     print_json,
+    print_line,
     print_table,
     progress_bar,
-    shown,
 )
 
 if TYPE_CHECKING:
@@ -170,19 +170,19 @@ def _print_agreed(agreed: Sequence[dict[str, Any]]) -> None:
     whole = [each for each in agreed if each not in trimmed and _is_high_watermark_known(each)]
     doubtful = [each for each in agreed if each not in trimmed and each not in whole]
     if whole:
-        print(f"all copies were read, any replica may lead, nothing is lost: {', '.join(map(_name, whole))}")
+        print_line(f"all copies were read, any replica may lead, nothing is lost: {', '.join(map(_name, whole))}")
     unread = [each for each in doubtful if any(branch["high_watermark_unread"] for branch in each["branches"])]
     for why, partitions in (
         ("no file has their high watermark", [each for each in doubtful if each not in unread]),
         ("a file with their high watermark could not be read", unread),
     ):
         if partitions:
-            print(
+            print_line(
                 f"all copies were read and agree, any replica may lead; {why}, so what all may have lost at their "
                 f"ends is not known: {', '.join(map(_name, partitions))}"
             )
     if trimmed:
-        print(
+        print_line(
             "all copies were read, any replica may lead, nothing is lost except what lies below the start of its log: "
             f"{', '.join(map(_name_with_longest, trimmed))}"
         )
@@ -210,7 +210,7 @@ def _name_with_longest(partition: dict[str, Any]) -> str:
 
 def _print_lines(lines: Iterable[str]) -> None:
     for line in lines:
-        print(shown(line))
+        print_line(line)
 
 
 def _is(finding: dict[str, Any], severity: str) -> bool:

@@ -22,8 +22,8 @@ from replication.cli.output import (
     JsonOption,
     complain,
     print_json,
+    print_line,
     print_table,
-    shown,
 )
 
 MOST_ROWS = 40
@@ -175,7 +175,7 @@ def _tell(document: Mapping[str, Any]) -> None:
     _lines(advice_in_words(each) for each in partitions if each["choices_differ"])
     for snapshot in document["snapshots"]:
         print(f"{snapshot['name']}: {snapshot['partitions']:,} partitions, {snapshot['bytes']:,} bytes of log")
-    print(reading_in_words(metrics))
+    print_line(reading_in_words(metrics))
     verdicts = Counter(partition["verdict"] for partition in partitions)
     print(f"{len(partitions):,} partitions: {', '.join(f'{count:,} {name}' for name, count in verdicts.most_common())}")
     _some(
@@ -209,7 +209,7 @@ def _tell(document: Mapping[str, Any]) -> None:
     if notes:
         print(f"{notes:,} informational findings: see --json or --report")
     for line in _news(document.get("history")):
-        print(line)
+        print_line(line)
 
 
 def _of_severity(document: Mapping[str, Any], severity: str) -> Iterator[Mapping[str, Any]]:
@@ -220,7 +220,7 @@ def _lines(lines: Iterable[str]) -> None:
     """Print lines, not too many, as files are called what they are called."""
     told = list(lines)
     for line in told[:MOST_ROWS]:
-        print(shown(line))
+        print_line(line)
     if len(told) > MOST_ROWS:
         print(f"and {len(told) - MOST_ROWS:,} more: see --json or --report")
 

@@ -24,6 +24,8 @@ EXIT_OUTPUT_CLOSED = 141
 UNREADABLE = "file-unreadable"
 """The kind of the findings that leave open whether there is damage: the command could not do all of it."""
 
+WIDEST: Final = 1_000_000
+"""More columns than a table has that is not broken anywhere."""
 SCHEMA_VERSION: Final = 1
 """Of all that is printed with --json. It rises where a member goes, or its name, type or meaning changes."""
 _SURROGATE: Final = re.compile(r"\\\\|\\ud[89ab][0-9a-f]{2}\\ud[c-f][0-9a-f]{2}|\\udc(?P<byte>[89a-f][0-9a-f])")
@@ -126,24 +128,55 @@ def print_json_line(document: Mapping[str, object]) -> None:
     sys.stdout.flush()
 
 
+def print_line(text: str) -> None:
+    """Print a line, whatever is in it; on a narrow terminal it is broken between words."""
+    from replication.cli.stacked_rows import NARROW, wrapped
+
+    width = _terminal_width()
+    line = shown(text)
+    print("\n".join(wrapped(line, width)) if width is not None and width < NARROW else line)
+
+
 def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
-    """Print a table: drawn on a terminal, tab-separated without frills in a pipe."""
+    """Print a table: drawn on a terminal, tab-separated without frills in a pipe.
+
+    On a narrow terminal one that is wider is stacked, each cell a line; on any terminal one whose words would be
+    broken.
+    """
     if not sys.stdout.isatty():
         print_row(columns)
         for row in rows:
             print_row(row)
         return
     from rich.console import Console
+    from rich.measure import Measurement
     from rich.table import Table
     from rich.text import Text
+
+    from replication.cli.stacked_rows import NARROW, stacked
 
     table = Table(title=title, title_justify="left")
     for number, column in enumerate(columns):
         numbers = bool(rows) and all(isinstance(row[number], int) or row[number] is None for row in rows)
         table.add_column(column, justify="right" if numbers else "left", overflow="fold")
-    for row in rows:
-        table.add_row(*(Text(_cell(value)) for value in row))
-    Console().print(table)
+    cells = [[_cell(value) for value in row] for row in rows]
+    for row in cells:
+        table.add_row(*map(Text, row))
+    console = Console()
+    room = Measurement.get(console, console.options.update(max_width=WIDEST), table)
+    if console.width < (room.maximum if console.width < NARROW else room.minimum):
+        print("\n".join([title, *stacked(columns, cells, console.width)]))
+    else:
+        console.print(table)
+
+
+def _terminal_width() -> int | None:
+    """Return how many columns the terminal has to which standard output goes; None for a pipe or a file."""
+    if not sys.stdout.isatty():
+        return None
+    from rich.console import Console
+
+    return Console().width
 
 
 def print_row(row: Iterable[object]) -> None:

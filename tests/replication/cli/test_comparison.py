@@ -315,7 +315,8 @@ class TestDamageThatEndsALog:
         outcome = epochlog("advise", *roots)
         told = outcome.out.splitlines()[0]
         assert told.startswith("a-0: broker-1 (not to be trusted: damaged, its log counts as ending at offset 5: ")
-        assert "is Kafka's choice and the least loss: no loss was found; what the damaged or differing parts held" in told
+        expected = "is Kafka's choice and the least loss: no loss was found; what the damaged or differing parts held"
+        assert expected in told
 
     def test_is_told_by_advise_without_reading_the_records(self, damaged: Path, roots: list[Path]) -> None:
         outcome = epochlog("advise", *roots, "--epochs-only")
