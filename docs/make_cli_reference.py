@@ -25,7 +25,8 @@ What holds for all commands:
   counts as ended by SIGPIPE. Nothing is printed then.
 - `--json` prints one object with `schema_version`, or for `dump` and `mirror` one per line; errors too. See
   [JSON](json.md).
-- On a terminal tables are drawn. In a pipe they are tab-separated, with one heading line.
+- On a terminal tables are drawn; on one of less than 100 columns those that do not fit are stacked, a line for each
+  cell. In a pipe they are tab-separated, with one heading line.
 - Nothing is changed in the directories that are read, and a broker may be at work in them: `verify`, `epochs`, `plan`,
   `advise` and `dump` list a directory again if files vanish from it, and leave out partitions that are deleted.
 - `epochlog --install-completion` installs completion for your shell.

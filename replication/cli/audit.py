@@ -69,7 +69,7 @@ def audit(
         typer.Option("--output", metavar="DIR", help="Write all tables to this new directory, as Parquet and JSON."),
     ] = None,
     report: Annotated[
-        Path | None, typer.Option("--report", metavar="FILE.html", help="Write a page with pictures of the forks.")
+        Path | None, typer.Option("--report", metavar="FILE.html", help="Write a page: what is lost, and what to do.")
     ] = None,
     differences: Annotated[
         Path | None,

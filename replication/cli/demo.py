@@ -266,9 +266,9 @@ def _fork(partition: Mapping[str, Any]) -> Iterator[str]:
 
 def _page(report: Path) -> Iterator[str]:
     yield f"   Open this page in a browser:  {report.absolute()}"
-    yield "   It has a picture of each fork. A bar is one replica's log, a colour is one leader's epoch. The copies"
-    yield "   diverge at the dashed red line; hatched is what is truncated under the leader that loses least. The"
-    yield "   triangle is the high watermark: records before it were acknowledged to producers."
+    yield "   It says of each fork what every leader would cost and what to do, with commands to copy. A bar is one"
+    yield "   copy, a colour is one leader's epoch. Copies part at the dashed red line; hatched is what is cut off"
+    yield "   under the leader that loses least. Records before the triangle were acknowledged to producers."
     yield ""
 
 

@@ -188,8 +188,8 @@ def _cut(branch: Json, partition: Json, axis: Axis) -> Iterator[str]:
         for kind, width in WIDTHS.items():
             beyond = left / 100 * width + LETTER * len(text) > width
             yield (
-                f'<text class="lost-label {kind}" text-anchor="{"end" if beyond else "start"}" '
-                f'x="{left:.3f}%" y="{CUT_LABEL}">{text}</text>'
+                f'<text class="lost-label {kind}" text-anchor="{"end" if beyond else "start"}" x="{left:.3f}%" '
+                f'dx="{-5 if beyond else 5}" y="{CUT_LABEL}">{text}</text>'
             )
 
 
