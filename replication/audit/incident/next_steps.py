@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from replication.audit.incident.stakes import Stake
+from replication.audit.judgement.cluster_commands import abort_transaction, dry_run, elect, reset_group
 
 Json = Mapping[str, Any]
 BROKERS: Final = "BROKER:9092"
@@ -76,19 +77,10 @@ def _elect(stakes: Sequence[Stake], snapshots: Sequence[Json], bootstrap: str) -
 
 
 def _elections(stakes: Sequence[Stake], snapshots: Sequence[Json], bootstrap: str) -> Iterator[str]:
-    directories = " ".join(
-        f"--log-dir {each['node_id']}={shlex.quote(root)}"
-        for each in snapshots
-        for root in each["roots"]
-        if each["node_id"] is not None
-    )
     for stake in stakes[:MOST_COMMANDS]:
-        elect = (
-            f"epochlog elect --bootstrap {bootstrap} --election-type unclean --topic {shlex.quote(stake.topic)} "
-            f"--partition {stake.number}"
-        )
-        yield f"{elect} --dry-run {directories}".rstrip()
-        yield elect
+        election = elect(stake.topic, stake.number, bootstrap)
+        yield dry_run(election, snapshots)
+        yield election
 
 
 def _end_transactions(transactions: Sequence[Json], bootstrap: str) -> Iterator[Step]:
@@ -96,11 +88,7 @@ def _end_transactions(transactions: Sequence[Json], bootstrap: str) -> Iterator[
         yield Step(
             "End the transactions that no coordinator will end, once their partitions have leaders: until then "
             "consumers of committed records wait before them",
-            tuple(
-                f"kafka-transactions.sh --bootstrap-server {bootstrap} abort --topic {shlex.quote(each['topic'])} "
-                f"--partition {each['partition']} --start-offset {each['first_offset']}"
-                for each in transactions[:MOST_COMMANDS]
-            ),
+            tuple(abort_transaction(each, bootstrap) for each in transactions[:MOST_COMMANDS]),
         )
 
 
@@ -109,12 +97,7 @@ def _reset_groups(offsets: Sequence[Json], bootstrap: str) -> Iterator[Step]:
         yield Step(
             "Reset the consumer groups that stand beyond what their next leader has, while they are stopped: they "
             "would skip records, or start over",
-            tuple(
-                f"kafka-consumer-groups.sh --bootstrap-server {bootstrap} --group {shlex.quote(each['group'])} "
-                f"--topic {shlex.quote(each['topic'])}:{each['partition']} --reset-offsets "
-                f"--to-offset {each['truncate_to']} --execute"
-                for each in offsets[:MOST_COMMANDS]
-            ),
+            tuple(f"{reset_group(each, bootstrap)} --execute" for each in offsets[:MOST_COMMANDS]),
         )
 
 

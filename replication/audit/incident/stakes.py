@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Final
 
-from replication.audit.incident.times import moment, stretch
+from replication.audit.judgement.times import moment, stretch
 from replication.audit.judgement.verdict import Verdict
 from replication.audit.judgement.wording import candidate_of, name_of, replica_in_words
 

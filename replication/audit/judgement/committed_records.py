@@ -1,7 +1,6 @@
 """Records that were acknowledged, and that the copy which Kafka elects does not have."""
 
 from collections.abc import Iterator, Sequence
-from datetime import UTC, datetime, timedelta
 from typing import Final
 
 from logstore.topic_partition import TopicPartition
@@ -9,6 +8,7 @@ from logstore.verify.finding import Reporter
 from replication.audit.comparison.comparison import Comparison
 from replication.audit.comparison.record_tally import RecordSpan
 from replication.audit.judgement.recommendation import Recommendation
+from replication.audit.judgement.times import stretch
 from replication.audit.replica_finding import ReplicaFinding
 
 COMMITTED_RECORDS_LOST: Final = "committed-records-lost"
@@ -92,27 +92,6 @@ def _epochs(span: RecordSpan) -> Iterator[str]:
 
 
 def _times(span: RecordSpan) -> Iterator[str]:
-    if span.min_timestamp is None or span.max_timestamp is None:
-        return
-    yield f"written {times_in_words(span.min_timestamp, span.max_timestamp)}"
-
-
-def times_in_words(first: int, last: int) -> str:
-    """Write from when to when records are, the day only once.
-
-    >>> times_in_words(1_700_000_000_000, 1_700_000_060_000)
-    '2023-11-14 22:13:20 to 22:14:20 UTC'
-    """
-    start, end = time_in_words(first), time_in_words(last)
-    day, _, time = end.partition(" ")
-    until = time if start.startswith(f"{day} ") else end
-    return f"{start} UTC" if start == end else f"{start} to {until} UTC"
-
-
-def time_in_words(milliseconds: int) -> str:
-    """Write a record's timestamp for people; as a number where no calendar has it."""
-    try:
-        moment = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=milliseconds)
-    except OverflowError:
-        return f"{milliseconds} ms after 1970"
-    return f"{moment:%Y-%m-%d %H:%M:%S}"
+    when = stretch(span.min_timestamp, span.max_timestamp)
+    if when is not None:
+        yield f"written {when}"

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from replication.audit.judgement.committed_records import times_in_words
+from replication.audit.judgement.times import moment, stretch
 from replication.audit.judgement.verdict import Verdict
 from replication.audit.judgement.wording import candidate_of, known_so_far, nothing_in_words
 
@@ -36,8 +36,8 @@ def records_in_words(candidate: Json) -> str:
     noun = "record" if count == 1 else "records"
     number = {0: f"{noun} not known to be acknowledged", count: f"acknowledged {noun}"}.get(acknowledged, noun)
     some = f"{acknowledged:,} of them acknowledged" if 0 < acknowledged < count else ""
-    times = (lost["min_timestamp"], lost["max_timestamp"])
-    written = "" if None in times else f"written {times_in_words(*times)}"
+    when = stretch(lost["min_timestamp"], lost["max_timestamp"])
+    written = "" if when is None else f"written {when}"
     return ", ".join(part for part in (f"{count:,} {number}", some, written) if part)
 
 
@@ -66,8 +66,9 @@ def forks_in_words(partition: Json) -> Iterator[str]:
 
 def _side(replicas: Iterable[str], epoch: int, timestamp: int | None) -> str:
     names = sorted(replicas)
-    when = "" if timestamp is None else f", written {times_in_words(timestamp, timestamp)}"
-    return f"{listed(names)} {'has' if len(names) == 1 else 'have'} epoch {epoch}{when}"
+    when = moment(timestamp)
+    written = "" if when is None else f", written {when}"
+    return f"{listed(names)} {'has' if len(names) == 1 else 'have'} epoch {epoch}{written}"
 
 
 def listed(names: Iterable[str]) -> str:

@@ -6,6 +6,7 @@ from html import escape
 from typing import Any, Final
 
 from replication.audit.judgement.committed_records import place_in_words
+from replication.audit.judgement.hanging_transactions import HANGING_TRANSACTION
 from replication.audit.judgement.verdict import Verdict
 from replication.audit.judgement.verdict_sentence import forks_in_words, verdict_in_words
 from replication.audit.judgement.wording import known_so_far, name_of, nothing_in_words, span_of
@@ -21,8 +22,8 @@ RULES: Final = {"kafkas_choice": "Kafka's choice", "least_loss": "least loss"}
 """The rules by which a leader is chosen, as keys of a partition."""
 _SEVERITIES: Final = frozenset({"error", "warning"})
 """Of the findings that a card tells: what is critical stands with each leader."""
-_IN_STEPS: Final = "consumer-offset-beyond-truncation"
-"""The kind of findings of which the commands tell."""
+_IN_STEPS: Final = frozenset({"consumer-offset-beyond-truncation", HANGING_TRANSACTION})
+"""The kinds of findings of which the commands tell."""
 _CARDS: Final = frozenset(
     {Verdict.UNKNOWN, Verdict.SILENT_DIVERGENCE, Verdict.DAMAGED, Verdict.FORKED, Verdict.MISSING}
 )
@@ -40,6 +41,8 @@ class Case:
     """Of the partition, the worst first."""
     stranded: tuple[Json, ...]
     """Committed offsets beyond a truncation."""
+    hanging: tuple[Json, ...] = ()
+    """Transactions that nobody will end."""
 
     @property
     def is_critical(self) -> bool:
@@ -54,8 +57,8 @@ class Case:
     @property
     def needs_card(self) -> bool:
         """Whether there is more to say than that the copies agree, or come to agree by themselves."""
-        verdicts = self.partition["verdicts"]
-        return self.is_critical or self.partition["choices_differ"] or not _CARDS.isdisjoint(verdicts)
+        told = self.is_critical or self.partition["choices_differ"] or bool(self.hanging)
+        return told or not _CARDS.isdisjoint(self.partition["verdicts"])
 
     @property
     def urgency(self) -> tuple[bool, int, int, int, str, int]:
@@ -179,7 +182,7 @@ def _marks(findings: Sequence[Json]) -> list[Mark]:
 
 
 def _findings(findings: Sequence[Json]) -> Iterator[str]:
-    told = [each for each in findings if each["severity"] in _SEVERITIES and each["kind"] != _IN_STEPS]
+    told = [each for each in findings if each["severity"] in _SEVERITIES and each["kind"] not in _IN_STEPS]
     if not told:
         return
     yield '<h4>What was found</h4><ul class="found">'

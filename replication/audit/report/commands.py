@@ -3,8 +3,10 @@
 import re
 import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice
 from typing import Any, Final, NamedTuple
 
+from replication.audit.judgement.cluster_commands import abort_transaction, dry_run, elect, reset_group
 from replication.audit.judgement.verdict import Verdict
 from replication.audit.judgement.verdict_sentence import is_lost_anyway, listed
 from replication.audit.judgement.wording import candidate_of, name_of
@@ -14,8 +16,8 @@ Json = Mapping[str, Any]
 BOOTSTRAP: Final = '"$BOOTSTRAP"'
 """Where the cluster can be reached; the shell fills it in, and commands refuse an empty one."""
 
-MOST_GROUPS: Final = 5
-"""Consumer groups that have a command each, on one card."""
+MOST_OF_A_KIND: Final = 5
+"""Consumer groups, and transactions, that have a command each on one card."""
 
 
 class Step(NamedTuple):
@@ -50,8 +52,13 @@ def last_steps(snapshots: Sequence[Json]) -> Iterator[Step]:
     )
 
 
-def steps(partition: Json, snapshots: Sequence[Json], stranded: Sequence[Json]) -> Iterator[Step]:
-    """Say what to do about a partition, in order; `stranded` are its committed offsets beyond a truncation."""
+def steps(
+    partition: Json, snapshots: Sequence[Json], stranded: Sequence[Json] = (), hanging: Sequence[Json] = ()
+) -> Iterator[Step]:
+    """Say what to do about a partition, in order.
+
+    `stranded` are its committed offsets beyond a truncation, `hanging` the transactions that nobody will end.
+    """
     places = {branch["replica"]: branch["directory"] for branch in partition["branches"]}
     if Verdict.UNKNOWN in partition["verdicts"]:
         yield _read_again(partition, snapshots)
@@ -59,9 +66,8 @@ def steps(partition: Json, snapshots: Sequence[Json], stranded: Sequence[Json]) 
     yield from _damaged(partition, places)
     yield from _election(partition, places, snapshots)
     yield from _missing(partition)
-    yield from (_reset(each) for each in stranded[:MOST_GROUPS])
-    if len(stranded) > MOST_GROUPS:
-        yield Step(f"{len(stranded) - MOST_GROUPS:,} more groups are in the table of consumers below.")
+    yield from _few((_abort(each) for each in hanging), len(hanging), "transactions are in the table of findings")
+    yield from _few((_reset(each) for each in stranded), len(stranded), "groups are in the table of consumers")
 
 
 def _read_again(partition: Json, snapshots: Sequence[Json]) -> Step:
@@ -125,22 +131,17 @@ def _election(partition: Json, places: Mapping[str, str], snapshots: Sequence[Js
                 f"Keep what {follower} loses if {leader} leads: {pair['records_lost']:,} records.",
                 f"{_dump(places[follower], offset)} --json > {file}",
             )
-    elect = (
-        f"epochlog elect --bootstrap-server {BOOTSTRAP} --election-type unclean "
-        f"{shlex.join(['--topic', partition['topic'], '--partition', str(partition['partition'])])}"
-    )
-    roots = [root for each in snapshots if each["name"] in places for root in each["roots"]]
-    directories = "".join(f" --log-dir {shlex.quote(root)}" for root in roots if _is_local(root))
+    election = elect(partition["topic"], partition["partition"], BOOTSTRAP)
     good = [each["replica"] for each in partition["candidates"] if _is_as_good(each, least)]
     others = [name for name in places if name not in good]
     yield Step(
         f"Start {listed(good)}{f', and leave {listed(others)} down' if others else ''}. Ask who would lead then; "
         "nothing is changed yet.",
-        f"{elect} --dry-run{directories}",
+        dry_run(election, (each for each in snapshots if each["name"] in places)),
     )
     nodes = {each["name"]: each["node_id"] for each in snapshots}
     names = (name if nodes.get(name) is None else f"broker {nodes[name]}" for name in good)
-    yield Step(f"Only if that names {' or '.join(names)}: hold the election.", elect)
+    yield Step(f"Only if that names {' or '.join(names)}: hold the election.", election)
     for pair in losing:
         paths = places[leader], places[pair["follower"]]
         if all(map(_is_local, paths)):
@@ -164,15 +165,28 @@ def _missing(partition: Json) -> Iterator[Step]:
 
 
 def _reset(offset: Json) -> Step:
-    place = f"{offset['topic']}:{offset['partition']}"
-    options = ["--group", offset["group"], "--topic", place, "--reset-offsets", "--to-offset"]
     return Step(
         f"Group {offset['group']} has committed {offset['committed_offset']:,}, beyond {offset['truncate_to']:,}, "
         "where the logs part. Stop its consumers, and after the election see what a reset would do; --execute in place "
         "of --dry-run does it.",
-        f"kafka-consumer-groups.sh --bootstrap-server {BOOTSTRAP} "
-        f"{shlex.join([*options, str(offset['truncate_to'])])} --dry-run",
+        f"{reset_group(offset, BOOTSTRAP)} --dry-run",
     )
+
+
+def _abort(transaction: Json) -> Step:
+    whose = transaction["transactional_id"] or f"producer {transaction['producer_id']}"
+    return Step(
+        f"No coordinator will end the transaction of {whose} at offset {transaction['first_offset']:,}, and consumers "
+        "of committed records wait before it. End it once the partition has a leader.",
+        abort_transaction(transaction, BOOTSTRAP),
+    )
+
+
+def _few(found: Iterator[Step], count: int, rest: str) -> Iterator[Step]:
+    """Yield so many steps, and how many there are more."""
+    yield from islice(found, MOST_OF_A_KIND)
+    if count > MOST_OF_A_KIND:
+        yield Step(f"{count - MOST_OF_A_KIND:,} more {rest} below.")
 
 
 def _dump(directory: str, first: int, end: int | str = "") -> str:

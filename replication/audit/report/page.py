@@ -37,7 +37,7 @@ def render(document: Json) -> str:
     cases = sorted(_cases(document), key=lambda case: case.urgency)
     told = [case for case in cases if case.needs_card]
     cards = {_key(case.partition): f"card-{number}" for number, case in enumerate(told[:MOST_CARDS], 1)}
-    todo = [[*steps(case.partition, document["snapshots"], case.stranded)] for case in told[:MOST_CARDS]]
+    todo = [[*steps(case.partition, document["snapshots"], case.stranded, case.hanging)] for case in told[:MOST_CARDS]]
     style, script = f"\n{_resource('style.css')}{style_sheet()}", f"\n{_resource('page.js')}"
     title = f"Audit of {', '.join(each['name'] for each in document['snapshots'])}"
     body = [
@@ -86,15 +86,19 @@ def _key(place: Json) -> tuple[str, int]:
 
 def _cases(document: Json) -> Iterator[Case]:
     """Bring together what is known of each partition."""
-    findings: defaultdict[tuple[str, int], list[Json]] = defaultdict(list)
-    for finding in document["findings"]:
-        findings[_key(finding)].append(finding)
-    stranded: defaultdict[tuple[str, int], list[Json]] = defaultdict(list)
-    for offset in document.get("consumer_offsets", ()):
-        stranded[_key(offset)].append(offset)
+    findings = _by_partition(document["findings"])
+    stranded = _by_partition(document.get("consumer_offsets", ()))
+    hanging = _by_partition(document.get("hanging_transactions", ()))
     for partition in document["partitions"]:
         key = _key(partition)
-        yield Case(partition, tuple(findings[key]), tuple(stranded[key]))
+        yield Case(partition, *(tuple(each[key]) for each in (findings, stranded, hanging)))
+
+
+def _by_partition(found: Sequence[Json]) -> Mapping[tuple[str, int], list[Json]]:
+    grouped: defaultdict[tuple[str, int], list[Json]] = defaultdict(list)
+    for each in found:
+        grouped[_key(each)].append(each)
+    return grouped
 
 
 def _reading(document: Json) -> Iterator[str]:

@@ -11,7 +11,7 @@ import pytest
 
 from replication.audit import audit_locally
 from replication.audit.report.card import Case
-from replication.audit.report.commands import BOOTSTRAP, MOST_GROUPS, Step, last_steps, steps
+from replication.audit.report.commands import BOOTSTRAP, MOST_OF_A_KIND, Step, last_steps, steps
 from tests.data.replicas import damaged, replicas
 from tests.replication.audit.report.documents import agreeing, candidate, document, forked, pair, span
 
@@ -39,8 +39,8 @@ def commands(partition: dict[str, Any], *stranded: dict[str, Any]) -> list[str]:
 
 
 def test_a_fork_keeps_what_is_lost_then_asks_then_elects_then_shows_what_followers_truncate() -> None:
-    elect = f"epochlog elect --bootstrap-server {BOOTSTRAP} --election-type unclean --topic payments --partition 0"
-    directories = " ".join(f"--log-dir /copies/broker-{n}" for n in (1, 2, 3))
+    elect = f"epochlog elect --bootstrap {BOOTSTRAP} --election-type unclean --topic payments --partition 0"
+    directories = " ".join(f"--log-dir {n}=/copies/broker-{n}" for n in (1, 2, 3))
     assert told(forked()) == [
         Step(
             "Keep what broker-2 loses if broker-1 leads: 50 records.",
@@ -114,13 +114,36 @@ def test_missing_copies_are_looked_up_in_the_cluster() -> None:
 
 
 def test_groups_beyond_a_truncation_are_reset_with_kafkas_tool_and_only_so_many_one_by_one() -> None:
-    stranded = [offset(f"group-{number}") for number in range(MOST_GROUPS + 3)]
+    stranded = [offset(f"group-{number}") for number in range(MOST_OF_A_KIND + 3)]
     last = told(forked(), *stranded)
     assert last[-1].text == "3 more groups are in the table of consumers below."
     assert last[-2].command == (
-        f"kafka-consumer-groups.sh --bootstrap-server {BOOTSTRAP} --group group-{MOST_GROUPS - 1} --topic payments:0 "
-        "--reset-offsets --to-offset 300 --dry-run"
+        f"kafka-consumer-groups.sh --bootstrap-server {BOOTSTRAP} --group group-{MOST_OF_A_KIND - 1} "
+        "--topic payments:0 --reset-offsets --to-offset 300 --dry-run"
     )
+
+
+def test_transactions_that_nobody_ends_are_aborted_with_kafkas_tool() -> None:
+    transaction = {
+        "topic": "payments",
+        "partition": 0,
+        "replica": "broker-1",
+        "producer_id": 7,
+        "producer_epoch": 0,
+        "first_offset": 1_234,
+        "transactional_id": "pay",
+        "status": "Ongoing",
+    }
+    named, unnamed = steps(
+        agreeing("payments", 0), SNAPSHOTS, hanging=[transaction, {**transaction, "transactional_id": None}]
+    )
+    assert named.text.startswith("No coordinator will end the transaction of pay at offset 1,234, and consumers of")
+    assert unnamed.text.startswith("No coordinator will end the transaction of producer 7 at")
+    assert named.command == (
+        f"kafka-transactions.sh --bootstrap-server {BOOTSTRAP} abort --topic payments --partition 0 --start-offset 1234"
+    )
+    assert Case(agreeing("payments", 0), (), (), (transaction,)).needs_card
+    assert not Case(agreeing("payments", 0), (), ()).needs_card
 
 
 def test_object_stores_get_no_command_that_cannot_read_them() -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from replication.audit.incident.times import moment, stretch
+from replication.audit.judgement.times import moment, stretch
 
 DAY = 86_400_000
 T = 1_700_000_000_000

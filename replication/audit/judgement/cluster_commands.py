@@ -1,0 +1,47 @@
+"""Commands that act on a running cluster, as words of a shell: whatever things are called, each is one word."""
+
+import shlex
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+Json = Mapping[str, Any]
+
+
+def elect(topic: str, partition: int, bootstrap: str) -> str:
+    """Return the unclean election of a partition; `bootstrap` is an address, quoted where it has to be.
+
+    >>> elect("orders", 0, "broker1:9092")
+    'epochlog elect --bootstrap broker1:9092 --election-type unclean --topic orders --partition 0'
+    """
+    return (
+        f"epochlog elect --bootstrap {bootstrap} --election-type unclean --topic {shlex.quote(topic)} "
+        f"--partition {partition}"
+    )
+
+
+def dry_run(election: str, snapshots: Iterable[Json]) -> str:
+    """Return the same election as a dry run, which compares the copies that are directories of known brokers."""
+    directories = [
+        f"--log-dir {each['node_id']}={shlex.quote(root)}"
+        for each in snapshots
+        for root in each["roots"]
+        if each["node_id"] is not None and "://" not in root
+    ]
+    return " ".join([election, "--dry-run", *directories])
+
+
+def reset_group(offset: Json, bootstrap: str) -> str:
+    """Return the reset of a consumer group to where the logs part; `--execute` or `--dry-run` has to follow."""
+    return (
+        f"kafka-consumer-groups.sh --bootstrap-server {bootstrap} --group {shlex.quote(offset['group'])} "
+        f"--topic {shlex.quote(offset['topic'])}:{offset['partition']} --reset-offsets "
+        f"--to-offset {offset['truncate_to']}"
+    )
+
+
+def abort_transaction(transaction: Json, bootstrap: str) -> str:
+    """Return the end of a transaction that no coordinator will end."""
+    return (
+        f"kafka-transactions.sh --bootstrap-server {bootstrap} abort --topic {shlex.quote(transaction['topic'])} "
+        f"--partition {transaction['partition']} --start-offset {transaction['first_offset']}"
+    )
