@@ -129,12 +129,12 @@ def print_json_line(document: Mapping[str, object]) -> None:
 
 
 def print_line(text: str) -> None:
-    """Print a line, whatever is in it; on a narrow terminal it is broken between words."""
-    from replication.cli.stacked_rows import NARROW, wrapped
+    """Print a line, whatever is in it; a terminal's is broken between words."""
+    from replication.cli.stacked_rows import wrapped
 
     width = _terminal_width()
     line = shown(text)
-    print("\n".join(wrapped(line, width)) if width is not None and width < NARROW else line)
+    print(line if width is None else "\n".join(wrapped(line, width)))
 
 
 def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
@@ -156,10 +156,17 @@ def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[obje
     from replication.cli.stacked_rows import NARROW, stacked
 
     table = Table(title=title, title_justify="left")
+    cells = [[_cell(value) for value in row] for row in rows]
     for number, column in enumerate(columns):
         numbers = bool(rows) and all(isinstance(row[number], int) or row[number] is None for row in rows)
-        table.add_column(column, justify="right" if numbers else "left", overflow="fold")
-    cells = [[_cell(value) for value in row] for row in rows]
+        whole = not any(" " in row[number] for row in cells)
+        table.add_column(
+            column,
+            justify="right" if numbers else "left",
+            overflow="fold",
+            no_wrap=whole,
+            min_width=len(column) if whole else None,
+        )
     for row in cells:
         table.add_row(*map(Text, row))
     console = Console()

@@ -50,7 +50,7 @@ def nothing_in_words(partition: Json, candidate: Json) -> str:
     if Verdict.UNKNOWN in partition["verdicts"]:
         return f"no loss was found{below} among the copies that were read"
     if not UNTRUSTED.isdisjoint(partition["verdicts"]) or candidate["damage"]:
-        return f"no loss was found{below}; what the damaged or differing parts held is not known"
+        return f"no loss was found{below}; what {_doubtful(partition, candidate)} held is not known"
     return f"nothing is lost{below}"
 
 
@@ -106,6 +106,13 @@ def _advice(partition: Json) -> Iterator[str]:
             f"the choices differ: Kafka elects {_elected(kafkas)}: {loss_in_words(partition, kafkas)}; least is lost "
             f"under {_elected(least)}: {loss_in_words(partition, least)}"
         )
+
+
+def _doubtful(partition: Json, candidate: Json) -> str:
+    """Name what may have held more than was seen."""
+    if candidate["damage"] or UNTRUSTED.intersection(partition["verdicts"]) != {Verdict.MISSING}:
+        return "the damaged or differing parts"
+    return {0: "the missing parts", 1: "the missing copy"}.get(len(partition["missing"]), "the missing copies")
 
 
 def _elected(candidate: Json) -> str:

@@ -62,6 +62,11 @@ class Axis:
         return self.parts[-1].end > self.parts[0].first
 
     @property
+    def differs(self) -> bool:
+        """Whether anything differs from `focus` on."""
+        return self.focus < self.parts[-1].end
+
+    @property
     def left_out(self) -> OffsetRange | None:
         """The offsets that are not drawn."""
         if len(self.parts) == 1:

@@ -1,5 +1,6 @@
 """The card of a partition: the verdict, what each leader would cost, who has what, what to do, and what is damaged."""
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
@@ -50,6 +51,11 @@ class Case:
         return any(finding["severity"] == "critical" for finding in self.findings)
 
     @property
+    def differs(self) -> bool:
+        """Whether the copies are not all the same: what the table of partitions lists."""
+        return bool(self.partition["verdict"] != Verdict.IDENTICAL)
+
+    @property
     def is_at_stake(self) -> bool:
         """Whether some choice of a leader loses records, or may."""
         return any(each["lost"] is None or each["lost"]["records"] for each in self.partition["candidates"])
@@ -57,7 +63,8 @@ class Case:
     @property
     def needs_card(self) -> bool:
         """Whether there is more to say than that the copies agree, or come to agree by themselves."""
-        told = self.is_critical or self.partition["choices_differ"] or bool(self.hanging)
+        serious = any(finding["severity"] in {"critical", "error"} for finding in self.findings)
+        told = serious or self.partition["choices_differ"] or bool(self.hanging)
         return told or not _CARDS.isdisjoint(self.partition["verdicts"])
 
     @property
@@ -81,7 +88,7 @@ def card(case: Case, todo: Sequence[Step], name: str, *, is_open: bool) -> Itera
     badges = " ".join(map(badge, partition["verdicts"]))
     yield f'<section class="card" id="{name}" tabindex="-1" aria-labelledby="{name}-name">'
     yield f'<h3 id="{name}-name">{escape(name_of(partition))} {badges}</h3>'
-    yield f'<p class="verdict">{escape(verdict_in_words(partition))}.</p>'
+    yield f'<p class="verdict">{_unbroken(verdict_in_words(partition))}.</p>'
     yield f"<details{' open' if is_open else ''}><summary>Losses, picture, what to do</summary>"
     yield from _choices(partition)
     yield from _forks(partition)
@@ -91,18 +98,25 @@ def card(case: Case, todo: Sequence[Step], name: str, *, is_open: bool) -> Itera
         yield "<h4>What to do</h4>"
         yield from step_list(todo)
     yield from _findings(case.findings)
-    yield f'</details><p class="back"><a href="#partitions" data-card="{name}">↑ its row in the table</a></p></section>'
+    yield "</details>"
+    if case.differs:
+        yield f'<p class="back"><a href="#partitions" data-card="{name}">↑ its row in the table</a></p>'
+    yield "</section>"
 
 
 def step_list(todo: Iterable[Step]) -> Iterator[str]:
     """Yield steps as a list; the script puts a button to copy it beside each command."""
     yield '<ol class="steps">'
     for step in todo:
-        command = (
-            "" if step.command is None else f'<div class="run"><pre><code>{escape(step.command)}</code></pre></div>'
-        )
-        yield f"<li>{escape(step.text)}{command}</li>"
+        code = "" if step.command is None else f"<pre><code>{_unbroken(step.command)}</code></pre>"
+        command = f'<div class="run">{code}</div>' if code else ""
+        yield f"<li>{_unbroken(step.text)}{command}</li>"
     yield "</ol>"
+
+
+def _unbroken(text: str) -> str:
+    """Escape a text, and keep browsers from breaking its words at their hyphens: names, dates, options."""
+    return re.sub(r"\S*-\S*", r'<span class="word">\g<0></span>', escape(text))
 
 
 def _choices(partition: Json) -> Iterator[str]:

@@ -238,14 +238,14 @@ def _axis(axis: Axis, partition: Json) -> Iterator[str]:
     wanted = [axis.focus, axis.parts[-1].end, axis.parts[0].first, *sorted(ends), *sorted(starts)]
     placed = [(offset, x) for offset in dict.fromkeys(wanted) if (x := axis.x(offset)) is not None]
     for offset, x in placed:
-        kind = "fork" if offset == axis.focus else "tick"
+        kind = "fork" if axis.differs and offset == axis.focus else "tick"
         yield f'<line class="{kind}" x1="{x:.3f}%" x2="{x:.3f}%" y1="0" y2="7"/>'
     for kind, width in WIDTHS.items():
-        yield from _offsets(placed, axis.focus, kind, width)
+        yield from _offsets(placed, axis, kind, width)
     yield "</svg>"
 
 
-def _offsets(placed: Sequence[tuple[int, float]], focus: int, kind: str, width: int) -> Iterator[str]:
+def _offsets(placed: Sequence[tuple[int, float]], axis: Axis, kind: str, width: int) -> Iterator[str]:
     taken: list[tuple[float, float]] = []
     for offset, x in placed:
         text = f"{offset:,}"
@@ -256,7 +256,7 @@ def _offsets(placed: Sequence[tuple[int, float]], focus: int, kind: str, width: 
         taken.append((middle - half, middle + half))
         at_edge = {half: "start", width - half: "end"}.get(middle, "middle")
         place = {"start": 0.0, "end": 100.0}.get(at_edge, x)
-        mark = " fork-label" if offset == focus else ""
+        mark = " fork-label" if axis.differs and offset == axis.focus else ""
         yield f'<text class="offset {kind}{mark}" text-anchor="{at_edge}" x="{place:.3f}%" y="20">{text}</text>'
 
 

@@ -8,7 +8,6 @@ from importlib.resources import files
 from typing import Any, Final
 
 from logstore.shown_text import shown
-from replication.audit.judgement.verdict import Verdict
 from replication.audit.judgement.wording import candidate_of, name_of, reading_in_words, replica_in_words
 from replication.audit.report.card import RULES, Case, card, step_list
 from replication.audit.report.commands import BOOTSTRAP, KEEP_STILL, SET_BOOTSTRAP, Step, last_steps, steps
@@ -136,7 +135,7 @@ def _cards(
 
 
 def _differing(cases: Sequence[Case], cards: Cards) -> Iterator[str]:
-    partitions = [case.partition for case in cases if case.partition["verdict"] != Verdict.IDENTICAL]
+    partitions = [case.partition for case in cases if case.differs]
     yield '<h2 id="partitions-heading">Partitions that differ</h2>'
     if not partitions:
         yield "<p>None.</p>"

@@ -171,3 +171,14 @@ def document(*partitions: dict[str, Any], findings: tuple[dict[str, Any], ...] =
         "metrics": metrics,
         **more,
     }
+
+
+CRITICAL = finding("committed-records-lost", "critical", message="120 records of payments-0")
+STRANDED = {
+    "group": "billing",
+    "topic": "payments",
+    "partition": 0,
+    "committed_offset": 410,
+    "truncate_to": 300,
+    "replica": "broker-1",
+}
