@@ -3,6 +3,7 @@
 import fcntl
 import os
 import pty
+import shutil
 import struct
 import subprocess
 import sys
@@ -14,7 +15,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from replication.cli.stacked_rows import INDENT, stacked, wrapped
-from tests.data.replicas import damaged
+from tests.data.replicas import damaged, replicas
+
+CONSUMER_OFFSETS = Path(__file__).parents[2] / "data/consumer-offsets/__consumer_offsets-0"
 
 words = st.text("abcdefgh-/.", min_size=1, max_size=30)
 texts = st.lists(words, max_size=12).map(" ".join)
@@ -93,6 +96,22 @@ def test_a_table_that_fits_is_drawn_and_one_whose_words_would_be_broken_is_not(c
     assert "┃" in told.partition("Partitions that differ")[2].partition("Findings")[0]
     assert "┃" not in told.partition("Findings")[2], "eight columns"
     assert "┃" in on_terminal(200, "audit", copies, "--workers", 0).partition("Findings")[2]
+
+
+def test_lines_of_a_wide_terminal_are_broken_between_words_too() -> None:
+    lines = on_terminal(110, "audit", replicas("diverged"), "--workers", 0).splitlines()
+    first = next(number for number, line in enumerate(lines) if line.startswith("critical: "))
+    assert all(len(line) < 110 for line in lines[first : first + 4])
+    assert " ".join(" ".join(lines[first : first + 4]).split()).endswith("or will; keep this copy")
+
+
+def test_columns_of_single_words_keep_them_whole(tmp_path: Path) -> None:
+    copies = shutil.copytree(replicas("diverged"), tmp_path / "copies")
+    for broker in ("broker-1", "broker-2"):
+        shutil.copytree(CONSUMER_OFFSETS, copies / broker / CONSUMER_OFFSETS.name)
+    findings = on_terminal(125, "audit", copies, "--workers", 0).partition("Findings")[2]
+    assert "┃" in findings
+    assert findings.count(" consumer-offset-beyond-truncation ") == 3
 
 
 def test_a_narrow_table_is_drawn_on_a_narrow_terminal(copies: Path) -> None:

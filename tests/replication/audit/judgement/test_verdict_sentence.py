@@ -66,6 +66,14 @@ def test_a_damaged_copy_is_named_and_nothing_is_called_certain() -> None:
     assert verdict_in_words(incomplete).startswith("The copy on broker-2 is incomplete: ")
 
 
+@pytest.mark.parametrize(
+    ("missing", "what"), [([], "parts"), (["broker-3"], "copy"), (["broker-3", "broker-4"], "copies")]
+)
+def test_what_is_only_missing_is_not_called_damaged(missing: list[str], what: str) -> None:
+    partition = {**agreeing("orders", 0, "missing"), "missing": missing}
+    assert verdict_in_words(partition).endswith(f"no loss was found; what the missing {what} held is not known")
+
+
 def test_files_that_contradict_each_other_are_no_ones_fault() -> None:
     partition = {**agreeing("orders", 0), "verdicts": ["damaged"]}
     assert verdict_in_words(partition).startswith("Files of the copies contradict each other: ")

@@ -5,7 +5,7 @@ from typing import Any
 from xml.etree import ElementTree as ET
 
 from replication.audit.report.lineage import MOST_EPOCHS, Mark, draw, draw_alone
-from tests.replication.audit.report.documents import branch, entry, fork, forked, pair
+from tests.replication.audit.report.documents import agreeing, branch, entry, fork, forked, pair
 
 
 def drawn(partition: dict[str, Any], *marks: Mark) -> ET.Element:
@@ -96,6 +96,11 @@ def test_labels_of_offsets_do_not_overlap() -> None:
     partition["branches"] = [branch(f"broker-{n}", 420 + n, entry(0, 0)) for n in range(8)]
     picture = drawn(partition)
     assert set(texts(picture, "offset")) == {"300", "427", "0"}
+
+
+def test_no_offset_stands_out_where_nothing_differs() -> None:
+    assert set(texts(drawn(forked()), "fork-label")) == {"300"}
+    assert texts(drawn(agreeing("orders", 0, "missing")), "fork-label") == []
 
 
 def test_damage_is_marked_on_the_copy_that_has_it() -> None:
