@@ -106,11 +106,16 @@ def _damaged(partition: Json, places: Mapping[str, str]) -> Iterator[Step]:
                 f"See what a broker would cut off when it recovers the log on {name}.",
                 _shell("epochlog recover", places[name], "--dry-run"),
             )
-    sound = [each["replica"] for each in partition["candidates"] if not each["damage"]]
-    if damaged and sound:
+    least = candidate_of(partition, partition["recommended"])
+    if damaged and least and least["damage"]:
         yield Step(
-            f"Let {listed(damaged)} be rebuilt from {listed(sound)}: with that broker stopped, move the partition's "
-            "directory out of its log directory, and start it again once a sound copy leads."
+            f"Least is lost if {least['replica']} leads, and it is not to be trusted: {least['damage']}. Keep all "
+            "copies. Let none lead, and rebuild none, before you know what the damaged or differing parts held."
+        )
+    elif damaged and least:
+        yield Step(
+            f"Let {listed(damaged)} be rebuilt from {listed(_as_good_as(least, partition))}: with that broker stopped, "
+            "move the partition's directory out of its log directory, and start it again once a sound copy leads."
         )
 
 
@@ -118,7 +123,7 @@ def _election(partition: Json, places: Mapping[str, str], snapshots: Sequence[Js
     """Say how to keep what is lost, and how to let the copy lead that loses least."""
     leader = partition["recommended"]
     kafkas, least = candidate_of(partition, partition["kafkas_choice"]), candidate_of(partition, leader)
-    if not (kafkas and least and kafkas["lost"]) or is_lost_anyway(partition):
+    if not (kafkas and least and kafkas["lost"]) or least["damage"] or is_lost_anyway(partition):
         return
     if not (kafkas["lost"]["records"] or partition["choices_differ"]):
         return
@@ -132,7 +137,7 @@ def _election(partition: Json, places: Mapping[str, str], snapshots: Sequence[Js
                 f"{_dump(places[follower], offset)} --json > {file}",
             )
     election = elect(partition["topic"], partition["partition"], BOOTSTRAP)
-    good = [each["replica"] for each in partition["candidates"] if _is_as_good(each, least)]
+    good = _as_good_as(least, partition)
     others = [name for name in places if name not in good]
     yield Step(
         f"Start {listed(good)}{f', and leave {listed(others)} down' if others else ''}. Ask who would lead then; "
@@ -149,10 +154,10 @@ def _election(partition: Json, places: Mapping[str, str], snapshots: Sequence[Js
             yield Step(f"Before {pair['follower']} starts again: see what it will truncate.", command)
 
 
-def _is_as_good(candidate: Json, least: Json) -> bool:
-    """Whether no more is lost under a candidate than under the one that loses least, and it is as sound."""
+def _as_good_as(least: Json, partition: Json) -> list[str]:
+    """Name the copies under which no more is lost than under the one that loses least, and that are as sound."""
     keys = ("lost", "acknowledged", "damage")
-    return all(candidate[key] == least[key] for key in keys)
+    return [each["replica"] for each in partition["candidates"] if all(each[key] == least[key] for key in keys)]
 
 
 def _missing(partition: Json) -> Iterator[Step]:

@@ -94,7 +94,20 @@ def test_a_damaged_copy_is_looked_at_and_rebuilt_from_sound_ones() -> None:
         "epochlog recover /copies/broker-2/payments-0 --dry-run",
         None,
     ]
-    assert told(partition)[2].text.startswith("Let broker-2 be rebuilt from broker-1 and broker-3: ")
+    assert told(partition)[2].text.startswith("Let broker-2 be rebuilt from broker-1: ")
+
+
+def test_nothing_is_rebuilt_or_elected_where_the_copy_that_loses_least_is_not_to_be_trusted() -> None:
+    partition = {**forked(), "verdicts": ["damaged", "forked"]}
+    partition["candidates"][0]["damage"] = "damaged, 3 errors in its log"
+    expected = "Least is lost if broker-1 leads, and it is not to be trusted: damaged, 3 errors in its log. Keep all"
+    assert told(partition)[-1].text.startswith(expected)
+    assert commands(partition) == [
+        "epochlog verify /copies/broker-1/payments-0 --records",
+        "epochlog recover /copies/broker-1/payments-0 --dry-run",
+    ]
+    unread = {**partition, "verdicts": ["unknown", "damaged"], "unread": ["broker-4"], "recommended": None}
+    assert not [step for step in told(unread) if "rebuil" in step.text]
 
 
 def test_silent_differences_are_compared_record_by_record() -> None:
