@@ -35,26 +35,29 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Axis:
-    """From the first offset of a partition to its last; `focus` is the first offset at which copies differ."""
+    """From the first offset of a partition to its last."""
 
     parts: tuple[Part, ...]
     focus: int
+    """The first offset at which copies contradict each other, or one is cut off; without any, where the first ends."""
+    forks: tuple[int, ...]
+    """The offsets at which two leaders wrote."""
 
     @classmethod
     def over(cls, partition: Json, marked: tuple[int, ...] = ()) -> "Axis":
         """Fit the logs of a partition; the offsets that are marked are drawn, whatever is left out."""
         branches = partition["branches"]
         start = min(branch["log_start_offset"] for branch in branches)
-        end = max(branch["log_end_offset"] for branch in branches)
-        cuts = [pair["truncate_to"] for pair in partition["pairs"] if pair["truncate_to"] is not None]
-        focus = min([*cuts, *(fork["offset"] for fork in partition["forks"]), *marked, end])
-        focus = max(focus, start)
+        ends = [branch["log_end_offset"] for branch in branches]
+        end = max(ends)
+        forks = tuple(sorted({fork["offset"] for fork in partition["forks"]}))
+        focus = max(min([*_cuts(partition), *forks, *marked], default=min(ends)), start)
         differing = end - focus
         shown_from = focus - int(differing * CONTEXT)
         stub_end = start + int((end - shown_from) * STUB / (WHOLE - STUB - GAP))
         if not differing or differing >= ENOUGH * (end - start) or stub_end >= shown_from:
-            return cls((Part(start, end, 0.0, WHOLE),), focus)
-        return cls((Part(start, stub_end, 0.0, STUB), Part(shown_from, end, STUB + GAP, WHOLE)), focus)
+            return cls((Part(start, end, 0.0, WHOLE),), focus, forks)
+        return cls((Part(start, stub_end, 0.0, STUB), Part(shown_from, end, STUB + GAP, WHOLE)), focus, forks)
 
     @property
     def is_drawn(self) -> bool:
@@ -84,6 +87,13 @@ class Axis:
             inner = max(first, part.first), min(end, part.end)
             if inner[0] < inner[1]:
                 yield part.x(inner[0]), part.x(inner[1])
+
+
+def _cuts(partition: Json) -> Iterator[int]:
+    """Yield where records are cut off under the recommended leader."""
+    for pair in partition["pairs"]:
+        if pair["leader"] == partition["recommended"] and pair["records_lost"]:
+            yield pair["truncate_to"]
 
 
 def _ratio(part: int, whole: int) -> float:

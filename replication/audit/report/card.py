@@ -1,6 +1,5 @@
 """The card of a partition: the verdict, what each leader would cost, who has what, what to do, and what is damaged."""
 
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
@@ -13,7 +12,7 @@ from replication.audit.judgement.verdict_sentence import forks_in_words, verdict
 from replication.audit.judgement.wording import known_so_far, name_of, nothing_in_words, span_of
 from replication.audit.report.commands import Step
 from replication.audit.report.lineage import Mark, draw
-from replication.audit.report.tables import badge
+from replication.audit.report.tables import badge, unbroken
 
 MOST_FINDINGS: Final = 10
 """Told on one card, the worst first; the table has all."""
@@ -88,7 +87,7 @@ def card(case: Case, todo: Sequence[Step], name: str, *, is_open: bool) -> Itera
     badges = " ".join(map(badge, partition["verdicts"]))
     yield f'<section class="card" id="{name}" tabindex="-1" aria-labelledby="{name}-name">'
     yield f'<h3 id="{name}-name">{escape(name_of(partition))} {badges}</h3>'
-    yield f'<p class="verdict">{_unbroken(verdict_in_words(partition))}.</p>'
+    yield f'<p class="verdict">{unbroken(verdict_in_words(partition))}.</p>'
     yield f"<details{' open' if is_open else ''}><summary>Losses, picture, what to do</summary>"
     yield from _choices(partition)
     yield from _forks(partition)
@@ -108,15 +107,10 @@ def step_list(todo: Iterable[Step]) -> Iterator[str]:
     """Yield steps as a list; the script puts a button to copy it beside each command."""
     yield '<ol class="steps">'
     for step in todo:
-        code = "" if step.command is None else f"<pre><code>{_unbroken(step.command)}</code></pre>"
+        code = "" if step.command is None else f"<pre><code>{unbroken(step.command)}</code></pre>"
         command = f'<div class="run">{code}</div>' if code else ""
-        yield f"<li>{_unbroken(step.text)}{command}</li>"
+        yield f"<li>{unbroken(step.text)}{command}</li>"
     yield "</ol>"
-
-
-def _unbroken(text: str) -> str:
-    """Escape a text, and keep browsers from breaking its words at their hyphens: names, dates, options."""
-    return re.sub(r"\S*-\S*", r'<span class="word">\g<0></span>', escape(text))
 
 
 def _choices(partition: Json) -> Iterator[str]:

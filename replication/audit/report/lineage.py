@@ -3,10 +3,11 @@
 Everything stands at a share of the width, and text at its own size, so that it is readable on a telephone too.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from html import escape
 from importlib.resources import files
+from itertools import pairwise
 from typing import Any, Final, NamedTuple
 
 from replication.audit.report.axis import GAP, STUB, Axis
@@ -55,11 +56,10 @@ class Span:
         one = self.first_epoch == self.last_epoch
         return f"epoch {self.first_epoch}" if one else f"epochs {self.first_epoch} to {self.last_epoch}"
 
-    def parted_at(self, offset: int) -> "tuple[Span, ...]":
+    def parted_at(self, offsets: Iterable[int]) -> "Iterator[Span]":
         """Part the span where copies begin to differ, so that what is shared looks the same in all."""
-        if not self.start < offset < self.end:
-            return (self,)
-        return replace(self, end=offset), replace(self, start=offset)
+        seams = sorted({self.start, self.end, *(each for each in offsets if self.start < each < self.end)})
+        yield from (replace(self, start=start, end=end) for start, end in pairwise(seams))
 
 
 def draw(partition: Json, marks: Sequence[Mark] = ()) -> str:
@@ -114,13 +114,13 @@ def _bar(branch: Json, partition: Json, axis: Axis, marks: Sequence[Mark]) -> It
     """Draw one copy."""
     committed = branch["high_watermark"]
     yield f'<svg class="bar" width="100%" height="{HEIGHT}" aria-hidden="true">'
-    spans = [part for span in _spans(branch) for part in span.parted_at(axis.focus)]
+    spans = [part for span in _spans(branch) for part in span.parted_at((axis.focus, *axis.forks))]
     for span in spans:
         yield from _bars(span, axis)
     yield from _cut(branch, partition, axis)
     for span in spans:
         yield from _labels(span, axis)
-    yield from _focus(axis, partition)
+    yield from _forks(axis)
     yield from _break(axis)
     if committed is not None:
         yield from _at(axis.x(committed), f'<path class="hw" d="M0 {BAR_TOP - 1}l-5 -8h10z"/>')
@@ -205,11 +205,11 @@ def _cut_of(branch: Json, partition: Json) -> Json | None:
     return None if beyond else pair
 
 
-def _focus(axis: Axis, partition: Json) -> Iterator[str]:
-    """Draw through all copies where the first of them begin to differ by their leaders."""
-    x = axis.x(axis.focus)
-    if x is not None and any(fork["offset"] == axis.focus for fork in partition["forks"]):
-        yield f'<line class="fork" x1="{x:.3f}%" x2="{x:.3f}%" y1="0" y2="{HEIGHT}"/>'
+def _forks(axis: Axis) -> Iterator[str]:
+    """Draw through all copies where they part."""
+    for x in map(axis.x, axis.forks):
+        if x is not None:
+            yield f'<line class="fork" x1="{x:.3f}%" x2="{x:.3f}%" y1="0" y2="{HEIGHT}"/>'
 
 
 def _break(axis: Axis) -> Iterator[str]:
@@ -234,18 +234,19 @@ def _axis(axis: Axis, partition: Json) -> Iterator[str]:
     yield '<line class="tick" x1="0%" x2="100%" y1="1" y2="1"/>'
     if axis.left_out is not None:
         yield f'<rect class="gap" x="{STUB}%" y="0" width="{GAP}%" height="3"/>'
-    # The first difference has a label before all others, then the ends.
-    wanted = [axis.focus, axis.parts[-1].end, axis.parts[0].first, *sorted(ends), *sorted(starts)]
+    # What differs has a label before all others, then the ends.
+    marked = (axis.focus, *axis.forks) if axis.differs else ()
+    wanted = [*marked, axis.parts[-1].end, axis.parts[0].first, *sorted(ends), *sorted(starts)]
     placed = [(offset, x) for offset in dict.fromkeys(wanted) if (x := axis.x(offset)) is not None]
     for offset, x in placed:
-        kind = "fork" if axis.differs and offset == axis.focus else "tick"
+        kind = "fork" if offset in marked else "tick"
         yield f'<line class="{kind}" x1="{x:.3f}%" x2="{x:.3f}%" y1="0" y2="7"/>'
     for kind, width in WIDTHS.items():
-        yield from _offsets(placed, axis, kind, width)
+        yield from _offsets(placed, marked, kind, width)
     yield "</svg>"
 
 
-def _offsets(placed: Sequence[tuple[int, float]], axis: Axis, kind: str, width: int) -> Iterator[str]:
+def _offsets(placed: Sequence[tuple[int, float]], marked: Sequence[int], kind: str, width: int) -> Iterator[str]:
     taken: list[tuple[float, float]] = []
     for offset, x in placed:
         text = f"{offset:,}"
@@ -256,7 +257,7 @@ def _offsets(placed: Sequence[tuple[int, float]], axis: Axis, kind: str, width: 
         taken.append((middle - half, middle + half))
         at_edge = {half: "start", width - half: "end"}.get(middle, "middle")
         place = {"start": 0.0, "end": 100.0}.get(at_edge, x)
-        mark = " fork-label" if axis.differs and offset == axis.focus else ""
+        mark = " fork-label" if offset in marked else ""
         yield f'<text class="offset {kind}{mark}" text-anchor="{at_edge}" x="{place:.3f}%" y="20">{text}</text>'
 
 

@@ -9,7 +9,7 @@ from replication.audit.judgement.verdict import Verdict
 from replication.audit.judgement.verdict_sentence import is_lost_anyway
 from replication.audit.judgement.wording import candidate_of, name_of
 from replication.audit.report.card import Case
-from replication.audit.report.tables import COLOURS
+from replication.audit.report.tables import COLOURS, unbroken
 
 MOST_LISTED: Final = 10
 """Partitions that are named at once, and findings that belong to none."""
@@ -45,7 +45,7 @@ def _critical(critical: Sequence[Case], cards: Cards, of: int) -> Iterator[str]:
         name = escape(name_of(case.partition))
         card = cards.get((case.partition["topic"], case.partition["partition"]))
         link = name if card is None else f'<a href="#{card}">{name}</a>'
-        yield f"<li><b>{link}</b>: {escape('; '.join(_acknowledged(case.partition)))}</li>"
+        yield f"<li><b>{link}</b>: {unbroken('; '.join(_acknowledged(case.partition)))}</li>"
     yield "</ul>"
     if count > MOST_LISTED:
         yield f"<p>{count - MOST_LISTED:,} more follow below.</p>"

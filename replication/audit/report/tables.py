@@ -1,6 +1,7 @@
-"""Tables of the page: long ones as data, which the script sorts and searches, short ones as they are."""
+"""Tables of the page, long ones as data, which the script sorts and searches, short ones as they are; and its words."""
 
 import json
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from html import escape
 from typing import Any, Final
@@ -76,6 +77,11 @@ def plain_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[obje
 def badge(verdict: str) -> str:
     """Return a verdict as a word with a border of its colour."""
     return f'<span class="badge {COLOURS[Verdict(verdict)]}">{verdict}</span>'
+
+
+def unbroken(text: str) -> str:
+    """Escape a text, and keep browsers from breaking its words at their hyphens: names, dates, options."""
+    return re.sub(r"\S*-\S*", r'<span class="word">\g<0></span>', escape(text))
 
 
 def _kind(number: int, numbers: Sequence[int]) -> str:

@@ -16,7 +16,7 @@ FARTHEST = 2**62
 def parted(start: int, focus: int, end: int) -> dict[str, Any]:
     """A partition whose copies part at `focus`."""
     forks = [fork("a", "b", focus, (1, None), (2, None))]
-    return {"branches": [branch("a", end, start=start)], "pairs": [], "forks": forks}
+    return {"recommended": "a", "branches": [branch("a", end, start=start)], "pairs": [], "forks": forks}
 
 
 lengths = st.integers(0, 2**40)
@@ -78,7 +78,19 @@ def test_cuts_and_marks_count_as_differences() -> None:
     assert Axis.over(partition, (17, 950_000)).left_out is None
 
 
+def test_one_that_only_lags_does_not_take_the_place_of_what_is_lost() -> None:
+    partition = parted(0, 1_000_000, 1_000_100)
+    partition["branches"].append(branch("c", 500_000))
+    partition["pairs"] = [pair("a", "c", "lagging", 500_000, 0), pair("c", "a", "ahead", 500_000, 500_100)]
+    axis = Axis.over(partition)
+    assert (axis.focus, axis.forks) == (1_000_000, (1_000_000,))
+    assert axis.x(500_000) is None
+    harmless = Axis.over({**partition, "forks": []})
+    assert (harmless.focus, harmless.forks) == (500_000, ())
+    assert harmless.x(500_000) == pytest.approx(50, rel=0.01)
+
+
 def test_empty_logs_are_not_drawn() -> None:
-    partition = {"branches": [branch("a", 70, start=70)], "pairs": [], "forks": []}
+    partition = {**parted(70, 70, 70), "forks": []}
     assert not Axis.over(partition).is_drawn
     assert Axis.over(parted(0, 1, 2)).is_drawn

@@ -4,7 +4,7 @@ import re
 from typing import Any
 from xml.etree import ElementTree as ET
 
-from replication.audit.report.lineage import MOST_EPOCHS, Mark, draw, draw_alone
+from replication.audit.report.lineage import HEIGHT, MOST_EPOCHS, Mark, draw, draw_alone
 from tests.replication.audit.report.documents import agreeing, branch, entry, fork, forked, pair
 
 
@@ -89,6 +89,17 @@ def test_the_break_is_drawn_and_said_and_only_where_there_is_one() -> None:
     assert "offsets 11 to 999,974 are left out; the rest is to scale" in legend(broken)
     wide = [element.text for element in of_class(broken, "offset") if "wide" in (element.get("class") or "")]
     assert wide == ["1,000,000", "1,000,100", "0", "1,000,050"]
+
+
+def test_each_fork_is_drawn_and_named_also_behind_an_earlier_difference() -> None:
+    partition = forked()
+    partition["forks"].append(fork("broker-1", "broker-4", 380, (1, None), (3, None)))
+    picture = drawn(partition, Mark("broker-1", 100, "a difference at offset 100"))
+    assert set(texts(picture, "fork-label")) == {"100", "300", "380"}
+    in_bars = {line.get("x1") for line in of_class(picture, "fork") if line.get("y2") == str(HEIGHT)}
+    assert in_bars == {f"{offset / 420 * 100:.3f}%" for offset in (300, 380)}
+    first_copy = [each.get("x") for each in of_class(picture, "epoch")[:5]]
+    assert first_copy == [f"{offset / 420 * 100:.3f}%" for offset in (0, 100, 200, 300, 380)]
 
 
 def test_labels_of_offsets_do_not_overlap() -> None:

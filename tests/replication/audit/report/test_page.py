@@ -59,7 +59,7 @@ def test_an_identical_partition_with_an_error_is_not_called_sound() -> None:
 
 
 def test_the_loss_of_acknowledged_records_comes_first() -> None:
-    page = render(document(forked(), findings=(CRITICAL, finding())))
+    page = read(render(document(forked(), findings=(CRITICAL, finding()))))
     heading = page.index("Acknowledged records are lost, or will be")
     link = page.index('<a href="#card-1">payments-0</a>')
     assert heading < link < page.index('"tiles"') < page.index("What to do first") < page.index('id="card-1"')
@@ -72,7 +72,7 @@ def test_only_so_many_losses_are_listed_at_once() -> None:
         finding("committed-records-lost", "critical", topic="ledger", partition=number)
         for number in range(MOST_LISTED + 3)
     )
-    page = render(document(*forks, findings=critical))
+    page = read(render(document(*forks, findings=critical)))
     assert page.count("acknowledged records if broker-2 leads") == MOST_LISTED
     assert f"In {MOST_LISTED + 3} of {MOST_LISTED + 3} partitions" in page
     assert "3 more follow below." in page
