@@ -25,7 +25,7 @@ def ensure_audited(outcome: Outcome, page: Path) -> None:
     assert "if broker-1 leads, broker-2 truncates to 300 and loses 77 records, 13,539 bytes" in outcome.out
     assert "No damage" in outcome.out
     assert str(page) in outcome.out
-    assert page.read_text().count('<svg class="lineage"') == 2
+    assert page.read_text().count('<figure class="lineage"') == 2
 
 
 def test_the_story_ends_in_the_audit_and_spark_agrees(tmp_path: Path) -> None:
