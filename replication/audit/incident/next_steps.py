@@ -7,6 +7,8 @@ from typing import Any, Final
 
 from replication.audit.incident.stakes import Stake
 from replication.audit.judgement.cluster_commands import abort_transaction, dry_run, elect, reset_group
+from replication.audit.judgement.verdict import Verdict
+from replication.audit.judgement.wording import candidate_of, name_of
 
 Json = Mapping[str, Any]
 BROKERS: Final = "BROKER:9092"
@@ -32,7 +34,10 @@ def next_steps(document: Json, stakes: Sequence[Stake], bootstrap: str = BROKERS
     roots = [root for snapshot in document["snapshots"] for root in snapshot["roots"]]
     yield _back_up(roots)
     yield from _read_again(stakes)
-    yield from _elect(stakes, document["snapshots"], bootstrap)
+    doubtful = {name_of(each): each for each in document["partitions"] if _is_doubtful(each)}
+    yield from _understand([doubtful[stake.partition] for stake in stakes if stake.partition in doubtful])
+    sound = [stake for stake in stakes if stake.partition not in doubtful]
+    yield from _elect(sound, document["snapshots"], bootstrap)
     yield from _end_transactions(document["hanging_transactions"], bootstrap)
     yield from _reset_groups(document["consumer_offsets"], bootstrap)
     yield _verify(roots, bootstrap)
@@ -54,6 +59,29 @@ def _read_again(stakes: Sequence[Stake]) -> Iterator[Step]:
         yield Step(
             f"Make what could not be read readable, or copy it again, and run this again: of {_some(unknown)} nothing "
             "reassuring can be said"
+        )
+
+
+def _is_doubtful(partition: Json) -> bool:
+    """Whether the copy under which least is lost is not to be trusted."""
+    least = candidate_of(partition, partition["least_loss"])
+    return least is not None and least["damage"] is not None
+
+
+def _understand(partitions: Sequence[Json]) -> Iterator[Step]:
+    """Say of which partitions nobody should lead yet."""
+    if partitions:
+        places = [
+            branch["directory"]
+            for each in partitions[:MOST_COMMANDS]
+            if Verdict.DAMAGED in each["verdicts"]
+            for branch in each["branches"]
+            if branch["replica"] == each["least_loss"] and "://" not in branch["directory"]
+        ]
+        yield Step(
+            f"Let no copy of {_some([name_of(each) for each in partitions])} lead, and rebuild none, before you know "
+            "what the damaged or differing parts held: the copy under which least is lost is not to be trusted",
+            tuple(f"epochlog verify {shlex.quote(place)} --records" for place in places),
         )
 
 

@@ -1,6 +1,7 @@
 """What an incident says: each choice and its loss, what is not known, and commands that can be run."""
 
 import json
+import re
 import shlex
 import shutil
 from pathlib import Path
@@ -94,6 +95,28 @@ def test_every_choice_of_random_clusters_is_told_with_what_it_loses(tmp_path: Pa
             assert stake.records == max(each["lost"]["records"] for each in lost)
         if partition["verdict"] == "unknown":
             assert found.headline.startswith("Not everything is known")
+
+
+def test_no_election_is_proposed_where_the_copy_that_loses_least_is_not_to_be_trusted(tmp_path: Path) -> None:
+    found, document = of(*write_clusters(tmp_path, "incident", range(60)))
+    stakes = {stake.partition for stake in found.stakes}
+    doubtful = {
+        f"{each['topic']}-{each['partition']}"
+        for each in document["partitions"]
+        for candidate in each["candidates"]
+        if candidate["replica"] == each["least_loss"] and candidate["damage"]
+    } & stakes
+    assert 1 < len(doubtful) < len(stakes)
+    (warning,) = [step for step in found.steps if step.what.startswith("Let no copy of ")]
+    elections = [step for step in found.steps if "elect" in step.what.lower()]
+    assert found.steps.index(warning) < min(map(found.steps.index, elections))
+    for name in doubtful:
+        topic = name.rpartition("-")[0]
+        assert not [step for step in elections if name in re.findall(r"\S+-\d+", step.what)]
+        assert not [each for step in elections for each in step.commands if f"--topic {topic} " in each]
+    verified = {Path(command.split()[2]).name for command in warning.commands}
+    assert verified <= doubtful
+    assert verified
 
 
 def test_commands_are_words_of_a_shell_and_ours_are_commands_that_there_are(tmp_path: Path) -> None:
