@@ -198,7 +198,7 @@ def _findings(findings: Sequence[Json]) -> Iterator[str]:
         place = ", ".join(part for part in (each["replica"], each["file"], _position(each)) if part)
         yield (
             f"<li><b>{escape(each['severity'])}: {escape(each['kind'])}</b> ({escape(place)}): "
-            f"{escape(each['message'])}.</li>"
+            f"{unbroken(each['message'])}.</li>"
         )
     yield "</ul>"
     if len(told) > MOST_FINDINGS:
