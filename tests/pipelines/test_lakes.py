@@ -1,6 +1,6 @@
 """What the page appends to Delta and Iceberg tables is there, of all audits, with and without Spark."""
 
-from functools import cache
+from collections.abc import Sequence
 from pathlib import Path
 
 import pyarrow as pa
@@ -25,13 +25,8 @@ for name in {tables}:
 """
 
 
-@cache
-def audits() -> list[LocalAudit]:
-    return [audit_locally([replicas(label)], workers=0) for label in SNAPSHOTS]
-
-
-def expected(name: str) -> list[str]:
-    return sorted(row for audited in audits() for row in as_text(without_run(getattr(audited, name))))
+def expected(name: str, audits: Sequence[LocalAudit]) -> list[str]:
+    return sorted(row for audited in audits for row in as_text(without_run(getattr(audited, name))))
 
 
 def without_run(table: pa.Table) -> pa.Table:
@@ -40,11 +35,12 @@ def without_run(table: pa.Table) -> pa.Table:
 
 def assert_appended(scratch: Path) -> None:
     """See that each table, as it was read again, has the rows of both audits."""
+    audits = [audit_locally([scratch / label], workers=0) for label in SNAPSHOTS]
     for name in TABLES:
         for table in (pq.read_table(scratch / f"{lake}-{name}.parquet") for lake in ("delta", "iceberg")):
-            assert as_text(without_run(table)) == expected(name)
+            assert as_text(without_run(table)) == expected(name, audits)
             runs = set(zip(table["run_id"].to_pylist(), table["run_at"].to_pylist(), strict=True))
-            assert len(runs) == sum(getattr(audited, name).num_rows > 0 for audited in audits())
+            assert len(runs) == sum(getattr(audited, name).num_rows > 0 for audited in audits)
 
 
 def test_tables_are_appended_without_spark(tmp_path: Path) -> None:
