@@ -8,9 +8,9 @@ from pyspark.sql import SparkSession
 from pyspark.sql.datasource import DataSource, DataSourceReader
 from pyspark.sql.types import StructType
 
+from replication.audit.log_rows.options.source_options import SourceOptions
 from replication.audit.spark.source.brief_errors import told_briefly
 from replication.audit.spark.source.log_reader import KafkaLogReader, PushingReader
-from replication.audit.spark.source.options.source_options import SourceOptions
 from replication.audit.spark.spark_schema import spark_schema
 from replication.audit.tables import Columns
 from replication.errors import NotAllowedError, ReadOnlyError, StreamingNotSupportedError

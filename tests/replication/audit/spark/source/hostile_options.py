@@ -4,7 +4,7 @@ import json
 import random
 from typing import Final
 
-from replication.audit.spark.source.options.source_options import OLD_NAMES, OPTIONS
+from replication.audit.log_rows.options.source_options import OLD_NAMES, OPTIONS
 
 NAMES: Final = [*OPTIONS, *OLD_NAMES]
 _NUMBERS: Final = ["0", "-1", "1", "-2", "9" * 30, "-" + "9" * 30, "9" * 5_000, "1e3", "NaN", "inf", "-0", "+5", "0x10"]

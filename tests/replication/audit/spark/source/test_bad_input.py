@@ -12,8 +12,8 @@ from pyspark.errors import AnalysisException, PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import LongType, StructField, StructType
 
+from replication.audit.log_rows.options.source_options import LONGEST_PATH
 from replication.audit.spark.source.data_source import KafkaLogSource
-from replication.audit.spark.source.options.source_options import LONGEST_PATH
 from replication.errors import NothingChosenError, ReplicationError
 from tests.campaign import Campaign
 from tests.data.replicas import replicas

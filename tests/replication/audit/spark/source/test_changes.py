@@ -8,8 +8,8 @@ import pytest
 
 from logstore.batch.control import ControlType, EndTransactionMarker
 from logstore.offline.log_file import LogFile
+from replication.audit.log_rows.transaction_outcomes import TransactionOutcomes
 from replication.audit.snapshots.work import ByteRange
-from replication.audit.spark.source.transaction_outcomes import TransactionOutcomes
 from replication.errors import SnapshotChangedError
 from tests.logstore.batches import CONTROL, TRANSACTIONAL, batch, record
 from tests.replication.audit.spark.source.planned import Planned

@@ -279,7 +279,7 @@ def test_tasks_of_any_size_read_the_same(tmp_path: Path, monkeypatch: pytest.Mon
     damaged("batch_length_overrun", tmp_path)
     whole = read(reader(tmp_path))
 
-    monkeypatch.setattr("replication.audit.spark.source.log_reader.target_bytes", lambda _total: 10_000)
+    monkeypatch.setattr("replication.audit.log_rows.chosen_logs.target_bytes", lambda _total: 10_000)
     pieces = read(reader(tmp_path))
 
     key = lambda row: (row["replica"], row["topic"], row["partition"], row["segment"], row["position"])  # noqa: E731

@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from logstore import LogFile
 from logstore.batch.batch_attributes import TimestampType
 from logstore.batch.compression.codec import Codec, compress
+from replication.audit.log_rows.conditions.condition import Span
+from replication.audit.log_rows.conditions.where import parse_where
 from replication.audit.snapshots.snapshot import find_snapshots
-from replication.audit.spark.source.conditions.condition import Span
-from replication.audit.spark.source.conditions.where import parse_where
 from replication.audit.spark.source.data_source import KafkaLogSource
 from replication.audit.tables import RECORDS
 from tests.campaign import Campaign

@@ -21,10 +21,10 @@ from pyspark.sql.datasource import (
     StringStartsWith,
 )
 
-from replication.audit.spark.source.conditions.column_condition import CONDITIONED, NUMBERS, TEXTS, compared
-from replication.audit.spark.source.conditions.condition import ALWAYS, NEVER, AllOf, Condition, Span
-from replication.audit.spark.source.conditions.pushed_filters import pushed
-from replication.audit.spark.source.conditions.where import parse_where
+from replication.audit.log_rows.conditions.column_condition import CONDITIONED, NUMBERS, TEXTS, compared
+from replication.audit.log_rows.conditions.condition import ALWAYS, NEVER, AllOf, Condition, Span
+from replication.audit.log_rows.conditions.where import parse_where
+from replication.audit.spark.source.pushed_filters import pushed
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 Row = dict[str, Any]

@@ -18,7 +18,7 @@ from logstore.batch.batch_attributes import (
 )
 from logstore.batch.columns import BatchColumns, RecordColumns
 from logstore.kernels.gather import gather, gather_headers, measure_headers
-from replication.audit.spark.source.arrow_arrays import (
+from replication.audit.log_rows.arrow_arrays import (
     Constants,
     binaries,
     booleans,
@@ -27,7 +27,7 @@ from replication.audit.spark.source.arrow_arrays import (
     texts,
     timestamps,
 )
-from replication.audit.spark.source.transaction_outcomes import ABORTED, UNDECIDED
+from replication.audit.log_rows.transaction_outcomes import ABORTED, UNDECIDED
 from replication.audit.tables import RECORDS
 
 BYTES_AT_ONCE: Final = 16 << 20

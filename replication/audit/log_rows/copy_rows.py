@@ -11,9 +11,9 @@ from logstore.files.root_checkpoints import RootCheckpoints
 from logstore.offline.partition_directory import PartitionDirectory
 from replication.audit.examination.examination import EpochRow, SegmentRow, examine
 from replication.audit.examination.summarizing import NOT_READ
+from replication.audit.log_rows.corrupt_rows import ReadMode
 from replication.audit.replica_finding import ReplicaFinding
 from replication.audit.snapshots.work import Copy
-from replication.audit.spark.source.corrupt_rows import ReadMode
 
 _CORRUPT: Final = frozenset({"corrupt-batch", "torn-batch", "unreadable-bytes", "zero-tail"})
 """Kinds of findings about what the rows of batches call corrupt."""

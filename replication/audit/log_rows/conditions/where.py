@@ -5,7 +5,7 @@ from collections.abc import Callable
 from datetime import datetime
 from typing import Final
 
-from replication.audit.spark.source.conditions.column_condition import (
+from replication.audit.log_rows.conditions.column_condition import (
     CONDITIONED,
     NUMBERS,
     SIGNS,
@@ -16,7 +16,7 @@ from replication.audit.spark.source.conditions.column_condition import (
     compared,
     like,
 )
-from replication.audit.spark.source.conditions.condition import AllOf, AnyOf, Condition
+from replication.audit.log_rows.conditions.condition import AllOf, AnyOf, Condition
 
 ALLOWED: Final = (
     "conditions with AND, OR and parentheses, each with =, !=, <, <=, >, >=, IN (...), BETWEEN ... AND ... or LIKE, on "

@@ -10,8 +10,8 @@ from logstore.batch.batch_attributes import CODEC_BITS, CONTROL_BIT, TRANSACTION
 from logstore.batch.columns import BatchColumns
 from logstore.batch.compression.codec import Codec
 from logstore.offline.log_file import LogFile
-from replication.audit.spark.source.arrow_arrays import Constants, flags_of
-from replication.audit.spark.source.corrupt_rows import CorruptRows, ReadMode, wrong_checksum
+from replication.audit.log_rows.arrow_arrays import Constants, flags_of
+from replication.audit.log_rows.corrupt_rows import CorruptRows, ReadMode, wrong_checksum
 
 _CODECS: Final = pa.array([Codec(code).name.lower() if code in set(Codec) else str(code) for code in range(8)])
 

@@ -8,9 +8,9 @@ from typing import Any, Final
 
 from epoch.history import MAX_OFFSET
 from logstore.topic_partition import TopicPartition
-from replication.audit.spark.source.conditions.column_condition import MICROSECONDS, compared_time, microseconds_of
-from replication.audit.spark.source.conditions.condition import AnyOf, Compare, Condition
-from replication.audit.spark.source.options.refused_option import refused_option
+from replication.audit.log_rows.conditions.column_condition import MICROSECONDS, compared_time, microseconds_of
+from replication.audit.log_rows.conditions.condition import AnyOf, Compare, Condition
+from replication.audit.log_rows.options.refused_option import refused_option
 
 RANGES: Final = ("startingOffsets", "endingOffsets", "startingTimestamp", "endingTimestamp")
 _NUMBER: Final = re.compile(r"\d{1,19}", re.ASCII)

@@ -15,8 +15,8 @@ from logstore.batch.control import ControlType
 from logstore.batch.layout import CRC_START, MAGIC
 from logstore.errors import CorruptRecordError
 from logstore.offline.log_file import LogFile
+from replication.audit.log_rows.log_pieces import Damage, read_pieces
 from replication.audit.snapshots.work import ByteRange
-from replication.audit.spark.source.log_pieces import Damage, read_pieces
 
 Offsets = NDArray[np.int64]
 ABORTED: Final = 1

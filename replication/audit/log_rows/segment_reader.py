@@ -10,11 +10,11 @@ import pyarrow as pa
 from logstore.batch.columns import BatchColumns
 from logstore.offline.log_file import LogFile
 from replication.audit.examination.part_scan import PartScan
+from replication.audit.log_rows.corrupt_rows import CorruptRows
+from replication.audit.log_rows.index_bounds import byte_bounds
+from replication.audit.log_rows.log_pieces import Damage, read_pieces
+from replication.audit.log_rows.selection import Selection
 from replication.audit.snapshots.work import ByteRange
-from replication.audit.spark.source.corrupt_rows import CorruptRows
-from replication.audit.spark.source.index_bounds import byte_bounds
-from replication.audit.spark.source.log_pieces import Damage, read_pieces
-from replication.audit.spark.source.selection import Selection
 
 RowsOf = Callable[[LogFile, BatchColumns, CorruptRows], Iterator[pa.RecordBatch]]
 """Gives batches that were scanned as rows."""

@@ -8,9 +8,9 @@ from typing import Self
 
 from logstore.offline.log_file import LogFile
 from replication.audit.copy_summary import SegmentExtent
+from replication.audit.log_rows.file_state import FileState
 from replication.audit.snapshots.storage import Storage
 from replication.audit.snapshots.work import ByteRange, Copy
-from replication.audit.spark.source.file_state import FileState
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ import re
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
-from replication.audit.spark.source.conditions.condition import ALWAYS, NEVER, AnyOf, Compare, Condition, Matches
+from replication.audit.log_rows.conditions.condition import ALWAYS, NEVER, AnyOf, Compare, Condition, Matches
 
 TEXTS: Final = ("topic", "replica")
 NUMBERS: Final = ("partition", "offset", "leader_epoch", "producer_id")

@@ -10,13 +10,13 @@ from enum import Enum
 from typing import Any, Final, Self, TypeVar
 
 from logstore.topic_partition import DirectoryMark, TopicPartition, is_partition_directory_name, parse_directory_name
-from replication.audit.spark.source.conditions.column_condition import among
-from replication.audit.spark.source.conditions.condition import AllOf, AnyOf, Compare, Condition, Matches
-from replication.audit.spark.source.conditions.where import ALLOWED, WhereError, parse_where
-from replication.audit.spark.source.corrupt_rows import ReadMode
-from replication.audit.spark.source.options.range_options import RANGES, offset_bounds, range_conditions
-from replication.audit.spark.source.options.refused_option import refused_option
-from replication.audit.spark.source.selection import Selection
+from replication.audit.log_rows.conditions.column_condition import among
+from replication.audit.log_rows.conditions.condition import AllOf, AnyOf, Compare, Condition, Matches
+from replication.audit.log_rows.conditions.where import ALLOWED, WhereError, parse_where
+from replication.audit.log_rows.corrupt_rows import ReadMode
+from replication.audit.log_rows.options.range_options import RANGES, offset_bounds, range_conditions
+from replication.audit.log_rows.options.refused_option import refused_option
+from replication.audit.log_rows.selection import Selection
 from replication.audit.tables import BATCHES, EPOCHS, RECORDS, SEGMENTS, Columns
 from replication.errors import UnknownOptionError
 

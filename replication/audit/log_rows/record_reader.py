@@ -11,19 +11,19 @@ from numpy.typing import NDArray
 from logstore.batch.batch_attributes import CONTROL_BIT
 from logstore.batch.columns import BatchColumns
 from logstore.offline.log_file import LogFile
-from replication.audit.spark.source.arrow_arrays import flags_of
-from replication.audit.spark.source.conditions.condition import ALWAYS
-from replication.audit.spark.source.corrupt_rows import CorruptRows, offsets_of, wrong_checksum
-from replication.audit.spark.source.decoded_records import (
+from replication.audit.log_rows.arrow_arrays import flags_of
+from replication.audit.log_rows.conditions.condition import ALWAYS
+from replication.audit.log_rows.corrupt_rows import CorruptRows, offsets_of, wrong_checksum
+from replication.audit.log_rows.decoded_records import (
     Decoded,
     Unreadable,
     counted_records,
     decoded_records,
     is_countable,
 )
-from replication.audit.spark.source.record_rows import needs_records, record_rows
-from replication.audit.spark.source.selection import Selection
-from replication.audit.spark.source.transaction_outcomes import (
+from replication.audit.log_rows.record_rows import needs_records, record_rows
+from replication.audit.log_rows.selection import Selection
+from replication.audit.log_rows.transaction_outcomes import (
     COMMITTED,
     TransactionOutcomes,
     is_transactional_data,

@@ -15,8 +15,8 @@ from pyspark.sql.datasource import (
     StringStartsWith,
 )
 
-from replication.audit.spark.source.conditions.column_condition import CONDITIONED, among, compared, starting_with
-from replication.audit.spark.source.conditions.condition import Condition
+from replication.audit.log_rows.conditions.column_condition import CONDITIONED, among, compared, starting_with
+from replication.audit.log_rows.conditions.condition import Condition
 
 _SIGNS: Final[dict[type[Filter], str]] = {
     EqualTo: "=",

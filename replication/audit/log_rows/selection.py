@@ -11,8 +11,8 @@ from epoch.history import MAX_OFFSET
 from logstore.batch.batch_attributes import TIMESTAMP_TYPE_BIT
 from logstore.batch.columns import BatchColumns, RecordColumns
 from replication.audit.copy_summary import SegmentExtent
+from replication.audit.log_rows.conditions.condition import ALWAYS, AllOf, Condition, Known, Span
 from replication.audit.snapshots.work import Copy
-from replication.audit.spark.source.conditions.condition import ALWAYS, AllOf, Condition, Known, Span
 
 EARLIEST_TIMESTAMP: Final = -(2**63)
 

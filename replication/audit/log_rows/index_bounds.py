@@ -18,7 +18,7 @@ from logstore.file_name import FileKind
 from logstore.indexes.offset_index import OffsetIndex, OffsetIndexEntry
 from logstore.indexes.time_index import TimeIndex
 from logstore.offline.log_file import LogFile
-from replication.audit.spark.source.selection import Selection
+from replication.audit.log_rows.selection import Selection
 
 Index = TypeVar("Index")
 

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from logstore.batch.columns import BatchColumns
 from logstore.errors import CorruptBatchError
-from replication.audit.spark.source.arrow_arrays import Constants
+from replication.audit.log_rows.arrow_arrays import Constants
 
 _ADVICE: Final = "read with mode PERMISSIVE for a row about each such place, and take the rest from another replica"
 
