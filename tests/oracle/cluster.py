@@ -63,13 +63,18 @@ class KafkaCluster:
 
     def __post_init__(self) -> None:
         self.directory.mkdir(parents=True, exist_ok=True)
-        self.ports = {node: free_port() for node in (CONTROLLER, *self.ids)}
+        self.ports = {node: free_port() for node in self.nodes}
         self._processes: dict[int, subprocess.Popen[bytes]] = {}
 
     @property
     def ids(self) -> range:
         """The brokers' ids."""
         return range(1, self.brokers + 1)
+
+    @property
+    def nodes(self) -> Sequence[int]:
+        """The ids of all nodes, in the order in which they start."""
+        return (CONTROLLER, *self.ids)
 
     def bootstrap(self, *ids: int) -> str:
         """Return addresses for clients: of these brokers, or of all."""
@@ -81,11 +86,11 @@ class KafkaCluster:
 
     def __enter__(self) -> Self:
         try:
-            for node in (CONTROLLER, *self.ids):
+            for node in self.nodes:
                 self._format(node)
-            for node in (CONTROLLER, *self.ids):
+            for node in self.nodes:
                 self.start(node, wait=False)
-            for node in (CONTROLLER, *self.ids):
+            for node in self.nodes:
                 self.wait_for(node)
         except BaseException:
             self.close()
@@ -170,7 +175,13 @@ class KafkaCluster:
 
     def _format(self, node: int) -> None:
         if not self.log_dir(node).exists() or not (self.log_dir(node) / "meta.properties").exists():
-            self.run_tool("kafka.tools.StorageTool", "format", "-t", CLUSTER_ID, "-c", self._configuration(node))
+            options = ("-t", CLUSTER_ID, "-c", self._configuration(node), *self._format_options(node))
+            self.run_tool("kafka.tools.StorageTool", "format", *options)
+
+    def _format_options(self, node: int) -> Sequence[str]:
+        """Return what else the tool that formats a node's directory is told."""
+        del node
+        return ()
 
     def _configuration(self, node: int) -> Path:
         controller = f"127.0.0.1:{self.ports[CONTROLLER]}"
