@@ -110,6 +110,17 @@ class UnknownHighWatermarkError(ReplicationError, LookupError):
         )
 
 
+class CannotFollowError(ReplicationError, ValueError):
+    """The leader of a quorum lacks so much that was committed that its follower fails, or fetches without end."""
+
+    def __init__(self, follower: str | PathLike[str], position: object, leader: str) -> None:
+        super().__init__(
+            f"{fspath(follower)} has {position}, and the leader {leader}: it lacks metadata that was committed, and "
+            "the controller of that directory cannot follow it; let the other lead, or move the directory away if it "
+            "belongs to another cluster"
+        )
+
+
 class NoEpochLeftError(ReplicationError, OverflowError):
     """The highest possible leader epoch is in use: no leader can be elected any more."""
 

@@ -8,7 +8,7 @@ import typer
 
 from epoch import TruncationProtocol
 from replication.cli.comparison import Failures, name_what_is_left_out, name_what_is_missing, tell_of_damage
-from replication.cli.output import EXIT_FAILED, EXIT_FINDINGS, JsonOption, print_json, print_table
+from replication.cli.output import EXIT_FAILED, EXIT_FINDINGS, JsonOption, complain, print_json, print_table
 
 if TYPE_CHECKING:
     from replication.planning import TruncationPlan
@@ -55,6 +55,11 @@ def plan(
     for each in plans:
         tell_of_damage(_partition(each), leading.name, each.leader_damage)
         tell_of_damage(_partition(each), following.name, each.follower_damage)
+        if each.takes_back_what_is_committed:
+            complain(
+                f"{_partition(each)}: {leading.name} must not lead: {following.name} has a snapshot up to offset "
+                f"{each.committed_end:,}, so metadata was committed that {leading.name} lacks"
+            )
     if json:
         print_json(
             {
@@ -71,8 +76,13 @@ def plan(
         _print(plans, leading.name, following.name)
     if failures.matter(plans):
         raise typer.Exit(EXIT_FAILED)
-    if missing or any(each.is_costly or each.leader_damage or each.follower_damage for each in plans):
+    if missing or any(_is_finding(each) for each in plans):
         raise typer.Exit(EXIT_FINDINGS)
+
+
+def _is_finding(plan: "TruncationPlan") -> bool:
+    damaged = plan.leader_damage or plan.follower_damage
+    return bool(plan.is_costly or plan.takes_back_what_is_committed or damaged)
 
 
 def _print(plans: Sequence["TruncationPlan"], leader: str, follower: str) -> None:
@@ -92,7 +102,7 @@ def _print(plans: Sequence["TruncationPlan"], leader: str, follower: str) -> Non
                 _partition(each),
                 _relation(each),
                 each.log_end_offset,
-                each.truncate_to,
+                _truncate_to(each),
                 each.records_lost,
                 each.bytes_lost,
                 _dialogue(each),
@@ -114,7 +124,13 @@ def _relation(plan: "TruncationPlan") -> str:
     return str(plan.relation.value) + (f" ({' and '.join(damaged)} damaged)" if damaged else "")
 
 
+def _truncate_to(plan: "TruncationPlan") -> int | str:
+    return plan.truncate_to if plan.snapshot is None else f"all of it, for the snapshot of {plan.snapshot}"
+
+
 def _dialogue(plan: "TruncationPlan") -> str:
+    if plan.committed_end is not None and not plan.rounds:
+        return "it agrees" if plan.snapshot is None else "its log begins later"
     if plan.rounds:
         return "; ".join(
             f"epoch {round_.requested_epoch} -> epoch {round_.answer.epoch} ends at {round_.answer.end_offset}"

@@ -2,6 +2,7 @@
 
 from epoch import TruncationProtocol
 from replication.errors import (
+    CannotFollowError,
     NoEpochLeftError,
     NothingInCommonError,
     PartitionVanishedError,
@@ -11,16 +12,22 @@ from replication.errors import (
 )
 from replication.planning.advice import Advice, Loss, Standing, advise, advise_replicas
 from replication.planning.damage import Damage
-from replication.planning.plan import Relation, TruncationPlan, plan, plan_replicas
+from replication.planning.metadata_plan import plan_metadata
+from replication.planning.plan import plan, plan_replicas
+from replication.planning.raft_log import LogPosition, RaftLog
 from replication.planning.replica import Replica, held_by_one, open_replicas
+from replication.planning.truncation_plan import Relation, TruncationPlan
 
 __all__ = [
     "Advice",
+    "CannotFollowError",
     "Damage",
+    "LogPosition",
     "Loss",
     "NoEpochLeftError",
     "NothingInCommonError",
     "PartitionVanishedError",
+    "RaftLog",
     "Relation",
     "Replica",
     "SameReplicaError",
@@ -34,5 +41,6 @@ __all__ = [
     "held_by_one",
     "open_replicas",
     "plan",
+    "plan_metadata",
     "plan_replicas",
 ]

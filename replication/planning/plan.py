@@ -1,76 +1,20 @@
 """What a follower would truncate under a leader, before it happens."""
 
-from dataclasses import dataclass
-from enum import StrEnum
-from typing import Any
+from collections.abc import Mapping
 
 from epoch import EpochHistory, Truncation, TruncationProtocol
 from epoch.history import MAX_EPOCH
-from epoch.truncation import Round, TruncationOutcome, truncate_against
+from epoch.truncation import TruncationOutcome, truncate_against
 from logstore.offline.recovered_log import RecoveredLog
 from replication.errors import NoEpochLeftError, UnknownHighWatermarkError
+from replication.metadata_partition import METADATA_PARTITION
 from replication.planning.damage import Damage
 from replication.planning.failures import PARTITION_ERRORS, OnError, stop
+from replication.planning.metadata_plan import plan_metadata
+from replication.planning.raft_log import RaftLog
 from replication.planning.replica import Replica, holding, in_common
 from replication.planning.rereading import judge_copies
-
-
-class Relation(StrEnum):
-    """How a follower's log relates to its leader's, by who led which offsets."""
-
-    IDENTICAL = "identical"
-    LAGGING = "lagging"
-    """The follower only lacks records at its end."""
-    AHEAD = "ahead"
-    """The follower only has extra records at its end."""
-    FORKED = "forked"
-    """Each has records at its end that the other lacks."""
-
-
-@dataclass(frozen=True, slots=True)
-class TruncationPlan:
-    """What one partition's follower does when it starts to follow. Records and bytes are of whole batches."""
-
-    topic: str
-    partition: int
-    protocol: TruncationProtocol
-    rounds: tuple[Round, ...]
-    truncate_to: int
-    log_end_offset: int
-    """The follower's, before it truncates."""
-    relation: Relation
-    records_lost: int
-    bytes_lost: int
-    leader_damage: Damage | None = None
-    follower_damage: Damage | None = None
-
-    @property
-    def is_costly(self) -> bool:
-        """Whether records are lost, or will be once a newer protocol finds the fork."""
-        return self.records_lost > 0 or self.relation is Relation.FORKED
-
-    def as_json(self) -> dict[str, Any]:
-        """Return the plan as `epochlog plan --json` prints it."""
-        return {
-            "topic": self.topic,
-            "partition": self.partition,
-            "protocol": self.protocol.value,
-            "rounds": [
-                {
-                    "requested_epoch": round_.requested_epoch,
-                    "answer_epoch": round_.answer.epoch,
-                    "answer_end_offset": round_.answer.end_offset,
-                }
-                for round_ in self.rounds
-            ],
-            "truncate_to": self.truncate_to,
-            "log_end_offset": self.log_end_offset,
-            "relation": self.relation.value,
-            "records_lost": self.records_lost,
-            "bytes_lost": self.bytes_lost,
-            "leader_damage": self.leader_damage and self.leader_damage.as_json(),
-            "follower_damage": self.follower_damage and self.follower_damage.as_json(),
-        }
+from replication.planning.truncation_plan import Relation, TruncationPlan
 
 
 def plan(
@@ -110,16 +54,21 @@ def plan_replicas(
     *,
     on_error: OnError = stop,
 ) -> list[TruncationPlan]:
-    """Plan every partition that both replicas hold; `on_error` decides whether one that fails is left out."""
+    """Plan every partition that both replicas hold; `on_error` decides whether one that fails is left out.
+
+    The metadata's partition is planned by the rules of its quorum, whatever `protocol` says.
+    """
+
+    def planned_by(logs: Mapping[str, RecoveredLog]) -> TruncationPlan:
+        led, followed = logs[leader.name], logs[follower.name]
+        if led.partition.topic_partition == METADATA_PARTITION:
+            return plan_metadata(RaftLog.load(led.partition), RaftLog.load(followed.partition))
+        return plan(led, followed, protocol)
+
     plans = []
     for partition in in_common([leader, follower]):
         try:
-            planned = judge_copies(
-                partition,
-                holding([leader, follower], partition),
-                lambda logs: plan(logs[leader.name], logs[follower.name], protocol),
-                on_error,
-            )
+            planned = judge_copies(partition, holding([leader, follower], partition), planned_by, on_error)
         except PARTITION_ERRORS as error:
             on_error(partition, error)
             continue

@@ -1,0 +1,108 @@
+"""Three real controllers and a broker, whose logs fork as controllers are killed, paused and started again.
+
+with RealQuorum(directory, is_dynamic=True) as quorum:
+    quorum.pause(2)
+    quorum.kill(1)
+    quorum.resume(2)
+"""
+
+import signal
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from uuid import uuid4
+
+from logstore.files.partition_metadata import format_uuid
+from tests.oracle.cluster import BROKER_SETTINGS, KafkaCluster
+
+VOTERS = (1, 2, 3)
+BROKER = 10
+METADATA = "__cluster_metadata-0"
+QUICK_ELECTIONS: Mapping[str, object] = {
+    "controller.quorum.election.timeout.ms": 500,
+    "controller.quorum.election.backoff.max.ms": 300,
+    "controller.quorum.fetch.timeout.ms": 1_500,
+    "controller.quorum.request.timeout.ms": 1_000,
+}
+AUTHORIZER: Mapping[str, object] = {
+    "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+    "super.users": "User:ANONYMOUS",
+}
+SHORT_SESSION: Mapping[str, object] = {"broker.session.timeout.ms": 6_000}
+"""For as long a broker that starts again is refused."""
+
+
+class RealQuorum(KafkaCluster):
+    """Nodes 1 to 3 are controllers, 10 is a broker; `directory/controller-1` to `directory/broker-10` are theirs."""
+
+    def __init__(
+        self, directory: Path, *, is_dynamic: bool = False, settings: Mapping[str, object] | None = None
+    ) -> None:
+        """`is_dynamic` has the voters in the log (KIP-853); `settings` are the controllers'."""
+        self.is_dynamic = is_dynamic
+        self.directory_ids = {node: format_uuid(uuid4()) for node in VOTERS}
+        self.static_voters: Sequence[int] = VOTERS
+        """Those that `controller.quorum.voters` names where the quorum is static."""
+        super().__init__(directory, controller_settings=settings or {})
+
+    @property
+    def ids(self) -> range:
+        return range(BROKER, BROKER + 1)
+
+    @property
+    def nodes(self) -> Sequence[int]:
+        return (*VOTERS, BROKER)
+
+    def log_dir(self, node: int) -> Path:
+        return self.directory / (f"broker-{node}" if node == BROKER else f"controller-{node}")
+
+    def metadata(self, node: int) -> Path:
+        """Return the directory of a node's copy of the metadata partition."""
+        return self.log_dir(node) / METADATA
+
+    def is_running(self, node: int) -> bool:
+        """Whether a node was started and not killed since; it may be paused."""
+        return node in self._processes
+
+    def pause(self, node: int) -> None:
+        """Have a node do nothing, as if it were cut off."""
+        self._processes[node].send_signal(signal.SIGSTOP)
+
+    def resume(self, node: int) -> None:
+        """Let a node go on."""
+        self._processes[node].send_signal(signal.SIGCONT)
+
+    def _format_options(self, node: int) -> Sequence[str]:
+        if not self.is_dynamic:
+            return ()
+        if node == BROKER:
+            return ("--no-initial-controllers",)
+        controllers = (f"{each}@{self._address(each)}:{self.directory_ids[each]}" for each in VOTERS)
+        return ("--initial-controllers", ",".join(controllers))
+
+    def _address(self, node: int) -> str:
+        return f"127.0.0.1:{self.ports[node]}"
+
+    def _configuration(self, node: int) -> Path:
+        settings: dict[str, object] = {
+            "node.id": node,
+            "log.dirs": self.log_dir(node),
+            "controller.listener.names": "CONTROLLER",
+            **QUICK_ELECTIONS,
+            **AUTHORIZER,
+        }
+        if self.is_dynamic:
+            settings["controller.quorum.bootstrap.servers"] = ",".join(map(self._address, VOTERS))
+        else:
+            settings["controller.quorum.voters"] = ",".join(
+                f"{each}@{self._address(each)}" for each in self.static_voters
+            )
+        if node == BROKER:
+            listener = f"PLAINTEXT://{self._address(node)}"
+            settings |= {**BROKER_SETTINGS, "listeners": listener, "advertised.listeners": listener}
+            settings |= {"offsets.topic.replication.factor": 1, "transaction.state.log.replication.factor": 1}
+        else:
+            settings |= {"process.roles": "controller", "listeners": f"CONTROLLER://{self._address(node)}"}
+            settings |= {**SHORT_SESSION, **self.controller_settings}
+        path = self.directory / f"{node}.properties"
+        path.write_text("".join(f"{key}={value}\n" for key, value in settings.items()))
+        return path
