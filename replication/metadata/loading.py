@@ -1,6 +1,7 @@
 """The image that a directory of metadata holds: its latest snapshot, and the log from there on."""
 
 import os
+from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 from replication.metadata.batches import MetadataBatch
@@ -27,15 +28,18 @@ class LoadedImage(NamedTuple):
     """Of the last batch; -1 of an empty log."""
 
 
-def load_image(directory: str | os.PathLike[str]) -> LoadedImage:
+def load_image(directory: str | os.PathLike[str], end_offset: int | None = None) -> LoadedImage:
     """Replay a directory such as `__cluster_metadata-0`; a transaction that has not ended is left out.
 
-    Raises what `MetadataSnapshot.records` and `read_metadata` raise, and InvalidReplayError where the records do not
-    follow from each other; each says where.
+    With `end_offset` no batch is read that begins there or later: what follows may be damaged. Raises what
+    `MetadataSnapshot.records` and `read_metadata` raise, and InvalidReplayError where the records do not follow from
+    each other; each says where.
     """
     snapshot = MetadataSnapshot.latest(directory)
     loaded = LoadedImage(ClusterImage(), 0, -1) if snapshot is None else load_snapshot(snapshot)
-    for batch in committed(read_metadata(directory, loaded.end_offset)):
+    if end_offset is not None and loaded.end_offset >= end_offset:
+        return loaded
+    for batch in committed(_up_to(end_offset, read_metadata(directory, loaded.end_offset))):
         _ensure_follows(batch, loaded.end_offset, directory)
         try:
             loaded.image.replay_all(batch.records)
@@ -53,6 +57,13 @@ def load_snapshot(snapshot: MetadataSnapshot) -> LoadedImage:
     except InvalidReplayError as error:
         raise InvalidReplayError(error.what, file=snapshot.path, advice=error.advice) from error
     return loaded
+
+
+def _up_to(end_offset: int | None, batches: Iterator[MetadataBatch]) -> Iterator[MetadataBatch]:
+    for batch in batches:
+        yield batch
+        if end_offset is not None and batch.last_offset + 1 >= end_offset:
+            return
 
 
 def _ensure_follows(batch: MetadataBatch, end_offset: int, directory: str | os.PathLike[str]) -> None:

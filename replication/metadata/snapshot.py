@@ -52,7 +52,10 @@ class MetadataSnapshot:
 
     @classmethod
     def latest(cls, directory: str | os.PathLike[str]) -> Self | None:
-        """Find the snapshot of a directory that reaches furthest; None without any. Raises OSError."""
+        """Find the snapshot of a directory that a controller loads, of the latest epoch and the highest end offset.
+
+        None without any. Raises OSError.
+        """
         path = Path(directory)
         names = {name: parse_file_name(name) for name in list_directory(path, root=path).files}
         snapshots = [
@@ -60,7 +63,7 @@ class MetadataSnapshot:
             for name, parsed in names.items()
             if parsed.kind is FileKind.METADATA_SNAPSHOT and parsed.fate is FileFate.LIVE
         ]
-        return max(snapshots, key=lambda each: (each.end_offset, each.epoch), default=None)
+        return max(snapshots, key=lambda each: (each.epoch, each.end_offset), default=None)
 
     def records(self) -> Iterator[MetadataRecord]:
         """Read the records between header and footer.

@@ -24,7 +24,7 @@ def assigned_copies(
     A replica that is being added or removed need not have it. A copy that cannot be read is left out,
     with a warning that says why.
     """
-    newest = max(_images(directories), key=lambda loaded: loaded.end_offset, default=None)
+    newest = max(_images(directories), key=lambda loaded: (loaded.epoch, loaded.end_offset), default=None)
     # The metadata itself may be in a directory of its own (metadata.log.dir), which nobody named.
     assigned: dict[TopicPartition, tuple[str, ...]] = {METADATA_PARTITION: ()}
     if newest is None:
