@@ -121,6 +121,16 @@ class CannotFollowError(ReplicationError, ValueError):
         )
 
 
+class NoMetadataError(ReplicationError, LookupError):
+    """A directory holds no copy of the cluster's metadata."""
+
+    def __init__(self, path: str | PathLike[str]) -> None:
+        super().__init__(
+            f"{fspath(path)} holds no __cluster_metadata-0; a controller keeps it in its metadata.log.dir, or else in "
+            "the first of its log.dirs"
+        )
+
+
 class NoEpochLeftError(ReplicationError, OverflowError):
     """The highest possible leader epoch is in use: no leader can be elected any more."""
 

@@ -72,6 +72,12 @@ def open_replicas(paths: Sequence[Path], *, on_error: OnError = stop) -> list[Re
     return replicas
 
 
+def open_alone(path: Path, *, on_error: OnError = stop) -> Replica:
+    """Open what is not to be compared with another. Raises NotALogDirectoryError and SeveralBrokersError."""
+    (replica,) = _opened([path], on_error)
+    return replica
+
+
 def open_named_replicas(paths: Sequence[Path], *, on_error: OnError = stop) -> list[Replica]:
     """Open directories whose brokers and cluster the caller knows, whatever their `meta.properties` say.
 
