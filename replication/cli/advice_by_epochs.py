@@ -5,10 +5,12 @@ from typing import TYPE_CHECKING, Final
 
 from replication.cli.comparison import Failures, name_what_is_left_out, name_what_is_missing, tell_of_damage
 from replication.cli.output import EXIT_CLEAN, EXIT_FAILED, EXIT_FINDINGS, print_json, print_table
+from replication.cli.quorum_report import print_quorum, status_of
 
 if TYPE_CHECKING:
     from replication.audit.local_judging import Missing
     from replication.planning import Advice, Replica, Standing
+    from replication.quorum_recovery import QuorumAdvice
 
 NOT_READ: Final = (
     "the records were not read (--epochs-only): what follows is by leader epochs alone; the contents of "
@@ -16,12 +18,21 @@ NOT_READ: Final = (
 )
 
 
-def advise_by_epochs(replicas: Sequence["Replica"], missing: "Missing", failures: Failures, *, json: bool) -> int:
-    """Print how the replicas compare by leader epochs; return the exit status."""
+def advise_by_epochs(
+    replicas: Sequence["Replica"],
+    missing: "Missing",
+    failures: Failures,
+    quorum: "QuorumAdvice | None",
+    *,
+    json: bool,
+) -> int:
+    """Print how the replicas compare by leader epochs, and the advice on the quorum; return the exit status."""
+    from replication.metadata_partition import METADATA_PARTITION
     from replication.planning import advise_replicas
 
-    advice = advise_replicas(replicas, on_error=failures)
-    left_out = name_what_is_left_out(replicas)
+    every = advise_replicas(replicas, on_error=failures)
+    advice = [each for each in every if (each.topic, each.partition) != METADATA_PARTITION]
+    left_out = name_what_is_left_out(replicas, {METADATA_PARTITION})
     lacking = name_what_is_missing(missing)
     for each in advice:
         _tell_of_damage(each)
@@ -31,6 +42,7 @@ def advise_by_epochs(replicas: Sequence["Replica"], missing: "Missing", failures
                 "epochs_only": True,
                 "partitions": [],
                 "by_epochs": [each.as_json() for each in advice],
+                "quorum": quorum and quorum.as_json(),
                 "findings": [],
                 "not_compared": left_out,
                 "missing": lacking,
@@ -38,10 +50,13 @@ def advise_by_epochs(replicas: Sequence["Replica"], missing: "Missing", failures
             }
         )
     else:
+        if quorum:
+            print_quorum(quorum)
         _print(advice)
     if failures.matter(advice):
-        return EXIT_FAILED
-    return EXIT_FINDINGS if missing or any(_loses(each) or _damaged(each) for each in advice) else EXIT_CLEAN
+        return max(EXIT_FAILED, status_of(quorum))
+    is_finding = missing or any(_loses(each) or _damaged(each) for each in advice)
+    return max(EXIT_FINDINGS if is_finding else EXIT_CLEAN, status_of(quorum))
 
 
 def _tell_of_damage(advice: "Advice") -> None:

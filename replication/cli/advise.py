@@ -26,11 +26,13 @@ from replication.cli.output import (
     print_table,
     progress_bar,
 )
+from replication.cli.quorum_report import advise_on_quorum, print_quorum, status_of
 
 if TYPE_CHECKING:
     from replication.audit.local_judging import JudgedPartition, Missing
     from replication.audit.replica_finding import ReplicaFinding
     from replication.planning import Replica
+    from replication.quorum_recovery import QuorumAdvice
 
 MOST_FINDINGS = 40
 """Of those printed as text; `--json` has all."""
@@ -54,38 +56,68 @@ def advise(
     replication_factor: ReplicationFactorOption = None,
     json: JsonOption = False,
 ) -> None:
-    """Recommend a leader for each partition: the replica that Kafka would elect, and the one that loses least.
+    """Recommend a leader for each partition: the replica that Kafka would elect, and the one that loses least; of the
+    controllers' metadata, the copy to restore from.
 
     All bytes are read and checked, as `verify` does. Exit status 3 if acknowledged records are lost, or will be under
     the leader that Kafka elects; 2 if a partition could not be judged, or a copy could not be read or changed while it
-    was read; 1 if the replicas do not agree, so that any choice loses records, or if one is damaged or missing.
+    was read; 1 if the replicas do not agree, so that any choice loses records, or if one is damaged or missing, or if
+    it cannot be known whether a controller's copy has all metadata.
+
+    One root is enough if it is a controller's: what it may lack is said then.
 
     Example: epochlog advise broker-1 broker-2 broker-3
-    """
+    """  # noqa: D205  typer takes the first paragraph whole
     from replication.audit.local_judging import missing_among
     from replication.planning import open_replicas
 
-    if len(roots) < 2:
-        raise typer.BadParameter("name at least two roots: advice compares replicas", param_hint="ROOT ROOT...")
     failures = Failures()
-    replicas = open_replicas(roots, on_error=failures)
-    missing = missing_among(replicas, replication_factor)
-    if epochs_only:
-        status = advise_by_epochs(replicas, missing, failures, json=json)
+    if len(roots) > 1:
+        replicas = open_replicas(roots, on_error=failures)
+        missing = missing_among(replicas, replication_factor)
     else:
-        status = _advise_by_records(replicas, missing, failures, json=json)
+        replicas, missing = [_only_controller(roots, failures)], {}
+    quorum = advise_on_quorum(replicas, failures)
+    if epochs_only:
+        status = advise_by_epochs(replicas, missing, failures, quorum, json=json)
+    else:
+        status = _advise_by_records(replicas, missing, failures, quorum, json=json)
     if status != EXIT_CLEAN:
         raise typer.Exit(status)
 
 
-def _advise_by_records(replicas: Sequence["Replica"], missing: "Missing", failures: Failures, *, json: bool) -> int:
+def _only_controller(roots: Sequence[Path], failures: Failures) -> "Replica":
+    from replication.metadata_partition import METADATA_PARTITION
+    from replication.planning.replica import open_alone
+
+    alone = open_alone(roots[0], on_error=failures) if roots else None
+    if alone is None or METADATA_PARTITION not in alone.held:
+        raise typer.BadParameter(
+            "name at least two roots: advice compares replicas. Of a controller, whose __cluster_metadata-0 is in its "
+            "metadata.log.dir, one is enough",
+            param_hint="ROOT ROOT...",
+        )
+    return alone
+
+
+def _advise_by_records(
+    replicas: Sequence["Replica"],
+    missing: "Missing",
+    failures: Failures,
+    quorum: "QuorumAdvice | None",
+    *,
+    json: bool,
+) -> int:
     from replication.audit.local_judging import bytes_of, judge_replicas, root_findings
+    from replication.metadata_partition import METADATA_PARTITION
 
     wanted = not (json and sys.stdout.isatty())
     with progress_bar("reading", bytes_of(replicas, missing), wanted=wanted) as advance:
-        judged = list(judge_replicas(replicas, missing=missing, on_error=failures, progress=advance))
-    found = [*root_findings(replicas), *(finding for each in judged for finding in each.findings)]
-    left_out = name_what_is_left_out(replicas, missing)
+        every = list(judge_replicas(replicas, missing=missing, on_error=failures, progress=advance))
+    found = [*root_findings(replicas), *(finding for each in every for finding in each.findings)]
+    # Nobody chooses who leads the metadata's partition: that is the quorum's matter.
+    judged = [each for each in every if (each.verdict.topic, each.verdict.partition) != METADATA_PARTITION]
+    left_out = name_what_is_left_out(replicas, {*missing, METADATA_PARTITION})
     lacking = name_what_is_missing(missing)
     partitions = [each.verdict.as_json() for each in judged]
     findings = [finding.as_json() for finding in found]
@@ -95,6 +127,7 @@ def _advise_by_records(replicas: Sequence["Replica"], missing: "Missing", failur
                 "epochs_only": False,
                 "partitions": partitions,
                 "by_epochs": [],
+                "quorum": quorum and quorum.as_json(),
                 "findings": findings,
                 "not_compared": left_out,
                 "missing": lacking,
@@ -102,8 +135,10 @@ def _advise_by_records(replicas: Sequence["Replica"], missing: "Missing", failur
             }
         )
     else:
+        if quorum:
+            print_quorum(quorum)
         _print(partitions, findings)
-    return _exit_status(judged, found, failures)
+    return max(_exit_status(judged, found, failures), status_of(quorum))
 
 
 def _exit_status(judged: Sequence["JudgedPartition"], found: Sequence["ReplicaFinding"], failures: Failures) -> int:

@@ -147,6 +147,8 @@ def test_plan_prints_one_object_per_partition() -> None:
         "bytes_lost": 13539,
         "leader_damage": None,
         "follower_damage": None,
+        "snapshot": None,
+        "committed_end": None,
     }
 
 
