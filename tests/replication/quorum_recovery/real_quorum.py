@@ -1,4 +1,4 @@
-"""Three real controllers and a broker, whose logs fork as controllers are killed, paused and started again.
+"""Three real controllers and perhaps a broker, whose logs fork as controllers are killed, paused and started again.
 
 with RealQuorum(directory, is_dynamic=True) as quorum:
     quorum.pause(2)
@@ -6,6 +6,7 @@ with RealQuorum(directory, is_dynamic=True) as quorum:
     quorum.resume(2)
 """
 
+import shutil
 import signal
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -35,22 +36,27 @@ class RealQuorum(KafkaCluster):
     """Nodes 1 to 3 are controllers, 10 is a broker; `directory/controller-1` to `directory/broker-10` are theirs."""
 
     def __init__(
-        self, directory: Path, *, is_dynamic: bool = False, settings: Mapping[str, object] | None = None
+        self,
+        directory: Path,
+        *,
+        is_dynamic: bool = False,
+        has_broker: bool = True,
+        settings: Mapping[str, object] | None = None,
     ) -> None:
         """`is_dynamic` has the voters in the log (KIP-853); `settings` are the controllers'."""
         self.is_dynamic = is_dynamic
+        self.has_broker = has_broker
         self.directory_ids = {node: format_uuid(uuid4()) for node in VOTERS}
-        self.static_voters: Sequence[int] = VOTERS
-        """Those that `controller.quorum.voters` names where the quorum is static."""
+        self._paused: set[int] = set()
         super().__init__(directory, controller_settings=settings or {})
 
     @property
     def ids(self) -> range:
-        return range(BROKER, BROKER + 1)
+        return range(BROKER, BROKER + self.has_broker)
 
     @property
     def nodes(self) -> Sequence[int]:
-        return (*VOTERS, BROKER)
+        return (*VOTERS, *self.ids)
 
     def log_dir(self, node: int) -> Path:
         return self.directory / (f"broker-{node}" if node == BROKER else f"controller-{node}")
@@ -59,6 +65,10 @@ class RealQuorum(KafkaCluster):
         """Return the directory of a node's copy of the metadata partition."""
         return self.log_dir(node) / METADATA
 
+    def at_work(self) -> dict[int, str]:
+        """Return the addresses of the controllers that were started, not killed since, and are not paused."""
+        return {node: self.address(node) for node in VOTERS if node in self._processes and node not in self._paused}
+
     def is_running(self, node: int) -> bool:
         """Whether a node was started and not killed since; it may be paused."""
         return node in self._processes
@@ -66,21 +76,53 @@ class RealQuorum(KafkaCluster):
     def pause(self, node: int) -> None:
         """Have a node do nothing, as if it were cut off."""
         self._processes[node].send_signal(signal.SIGSTOP)
+        self._paused.add(node)
 
     def resume(self, node: int) -> None:
         """Let a node go on."""
         self._processes[node].send_signal(signal.SIGCONT)
+        self._paused.discard(node)
+
+    def kill(self, node: int) -> None:
+        super().kill(node)
+        self._paused.discard(node)
+
+    def start_all(self, nodes: Sequence[int]) -> None:
+        """Start those of the nodes that do not run."""
+        dead = [node for node in nodes if not self.is_running(node)]
+        for node in dead:
+            self.start(node, wait=False)
+        for node in dead:
+            self.wait_for(node)
+
+    def start_over(self) -> None:
+        """Have all directories as the tool leaves them that formats them; while nothing runs."""
+        kept = self.directory / "formatted"
+        if not kept.exists():
+            for node in self.nodes:
+                self._format(node)
+                shutil.copytree(self.log_dir(node), kept / self.log_dir(node).name)
+        for node in self.nodes:
+            shutil.rmtree(self.log_dir(node))
+            shutil.copytree(kept / self.log_dir(node).name, self.log_dir(node))
+
+    def restore(self, source: Path, nodes: Sequence[int]) -> None:
+        """Put a copy of a metadata directory in the place of these nodes' own; while they do not run."""
+        for node in nodes:
+            shutil.rmtree(self.metadata(node))
+            shutil.copytree(source, self.metadata(node))
+
+    def address(self, node: int) -> str:
+        """Return where a node listens."""
+        return f"127.0.0.1:{self.ports[node]}"
 
     def _format_options(self, node: int) -> Sequence[str]:
         if not self.is_dynamic:
             return ()
         if node == BROKER:
             return ("--no-initial-controllers",)
-        controllers = (f"{each}@{self._address(each)}:{self.directory_ids[each]}" for each in VOTERS)
+        controllers = (f"{each}@{self.address(each)}:{self.directory_ids[each]}" for each in VOTERS)
         return ("--initial-controllers", ",".join(controllers))
-
-    def _address(self, node: int) -> str:
-        return f"127.0.0.1:{self.ports[node]}"
 
     def _configuration(self, node: int) -> Path:
         settings: dict[str, object] = {
@@ -91,17 +133,15 @@ class RealQuorum(KafkaCluster):
             **AUTHORIZER,
         }
         if self.is_dynamic:
-            settings["controller.quorum.bootstrap.servers"] = ",".join(map(self._address, VOTERS))
+            settings["controller.quorum.bootstrap.servers"] = ",".join(map(self.address, VOTERS))
         else:
-            settings["controller.quorum.voters"] = ",".join(
-                f"{each}@{self._address(each)}" for each in self.static_voters
-            )
+            settings["controller.quorum.voters"] = ",".join(f"{each}@{self.address(each)}" for each in VOTERS)
         if node == BROKER:
-            listener = f"PLAINTEXT://{self._address(node)}"
+            listener = f"PLAINTEXT://{self.address(node)}"
             settings |= {**BROKER_SETTINGS, "listeners": listener, "advertised.listeners": listener}
             settings |= {"offsets.topic.replication.factor": 1, "transaction.state.log.replication.factor": 1}
         else:
-            settings |= {"process.roles": "controller", "listeners": f"CONTROLLER://{self._address(node)}"}
+            settings |= {"process.roles": "controller", "listeners": f"CONTROLLER://{self.address(node)}"}
             settings |= {**SHORT_SESSION, **self.controller_settings}
         path = self.directory / f"{node}.properties"
         path.write_text("".join(f"{key}={value}\n" for key, value in settings.items()))
