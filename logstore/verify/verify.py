@@ -21,6 +21,7 @@ from logstore.verify.index_check import OffsetIndexCheck, TimeIndexCheck
 from logstore.verify.log_pass import Check, LogPass, Scan
 from logstore.verify.offset_check import OffsetCheck
 from logstore.verify.producer_check import ProducerCheck, SnapshotFile
+from logstore.verify.quorum_check import QuorumCheck
 from logstore.verify.record_check import RecordCheck
 from logstore.verify.root_check import check_claims, check_root
 from logstore.verify.segment_names import NamedSegments
@@ -162,4 +163,5 @@ def _checks(partition: PartitionDirectory, segments: Sequence[Segment], report: 
         EpochCheck.of(partition, report, compaction),
         TransactionCheck(report, compaction, first_segment, log_start),
         ProducerCheck(report, compaction, snapshots, log_start),
+        *QuorumCheck.all_of(partition, report),
     ]
