@@ -1,9 +1,6 @@
 """`epochlog incident`."""
 
-import shutil
-import sys
-import textwrap
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
@@ -12,12 +9,14 @@ import typer
 from replication.cli.audit import exit_status, interruptible
 from replication.cli.audit_engines import AuditRun, Engine
 from replication.cli.audit_files import AuditFiles
-from replication.cli.output import EXIT_CLEAN, JsonOption, complain, print_json, shown
+from replication.cli.comparison import Failures
+from replication.cli.output import EXIT_CLEAN, EXIT_FAILED, JsonOption, complain, print_json, shown
+from replication.cli.prose import wrapped
+from replication.cli.quorum_report import advise_on_snapshots, status_of
 
 if TYPE_CHECKING:
     from replication.audit.incident.incident import Incident
 
-PIPE_COLUMNS: Final = 100
 MOST: Final = 40
 """Entries of a section that are printed; `--json` has all."""
 
@@ -59,26 +58,35 @@ def incident(
     with interruptible():
         document = AuditRun(snapshots, Engine.AUTO, None, None, files).document(options, json=json)
     files.write_report(document)
-    found = incident_of(document, bootstrap)
+    failures = Failures()
+    quorum = None if topics else advise_on_snapshots(document["snapshots"], failures)
+    found = incident_of(document, bootstrap, quorum)
     if json:
-        print_json({**found.as_json(), "errors": files.failures})
+        print_json({**found.as_json(), "errors": [*files.failures, *failures.as_json()]})
     else:
         for line in _lines(found):
             print(line)
     for failure in files.failures:
         complain(failure["message"])
-    status = exit_status(document, written=not files.failures)
+    status = max(exit_status(document, written=not files.failures), status_of(quorum))
+    if failures.as_json():
+        status = max(status, EXIT_FAILED)
     if status != EXIT_CLEAN:
         raise typer.Exit(status)
 
 
 def _lines(found: "Incident") -> Iterator[str]:
-    yield from _wrapped(found.headline)
+    yield from wrapped(found.headline)
+    if found.quorum is not None:
+        yield ""
+        yield "The controllers' metadata:"
+        for sentence in found.of_the_quorum:
+            yield from wrapped(sentence, "    ", "  ")
     for stake in found.stakes[:MOST]:
         yield ""
         yield f"{shown(stake.partition)}: {stake.verdict}"
         for sentence in stake.sentences:
-            yield from _wrapped(sentence, "  ")
+            yield from wrapped(sentence, "  ")
     yield from _rest(len(found.stakes), "partitions")
     for title, entries in (
         ("Damaged", found.damage),
@@ -88,30 +96,13 @@ def _lines(found: "Incident") -> Iterator[str]:
         yield ""
         yield f"{title}: {'' if entries else 'none found'}".rstrip()
         for entry in entries[:MOST]:
-            yield from _wrapped(entry, "  ")
+            yield from wrapped(entry, "  ")
         yield from _rest(len(entries), "entries")
     yield ""
     yield "Next, in this order:"
     for number, step in enumerate(found.steps, 1):
-        yield from _wrapped(step.what, "   ", f"{number}. ")
+        yield from wrapped(step.what, "   ", f"{number}. ")
         yield from (f"     {command}" for command in step.commands)
-
-
-def _wrapped(text: str, indent: str = "", first: str | None = None) -> Iterable[str]:
-    """Break lines between words."""
-    return textwrap.wrap(
-        shown(text),
-        _width(),
-        initial_indent=indent if first is None else first,
-        subsequent_indent=indent,
-        break_long_words=False,
-        break_on_hyphens=False,
-    )
-
-
-def _width() -> int:
-    """Return the columns of the terminal; of a pipe, as many as a line of prose should have."""
-    return shutil.get_terminal_size().columns if sys.stdout.isatty() else PIPE_COLUMNS
 
 
 def _rest(count: int, what: str) -> Iterator[str]:

@@ -1,14 +1,13 @@
-"""What `advise` says of the metadata's partition: which controller's copy to restore from."""
+"""What `advise` and `incident` say of the metadata's partition: which controller's copy to restore from."""
 
-import shutil
-import sys
-import textwrap
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import partial
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from replication.cli.output import EXIT_CLEAN, EXIT_CRITICAL, EXIT_FAILED, EXIT_FINDINGS, print_table, shown
+from replication.cli.prose import wrapped
 
 if TYPE_CHECKING:
     from replication.planning import Replica
@@ -37,6 +36,26 @@ def advise_on_quorum(replicas: Sequence["Replica"], on_error: "OnError") -> "Quo
     return advise_quorum(copies) if copies else None
 
 
+def advise_on_snapshots(snapshots: Sequence[Mapping[str, Any]], on_error: "OnError") -> "QuorumAdvice | None":
+    """Do the same for the `snapshots` of an audit's document; those in object stores are left out."""
+    from replication.metadata_partition import METADATA_PARTITION
+    from replication.planning.failures import PARTITION_ERRORS
+    from replication.quorum_recovery import NoMetadataError, advise_quorum, read_copy
+
+    copies = []
+    for snapshot in snapshots:
+        for root in snapshot["roots"]:
+            if "://" in root:
+                continue
+            try:
+                copies.append(read_copy(Path(root), snapshot["name"]))
+            except NoMetadataError:
+                pass  # in another of its roots, or nowhere
+            except PARTITION_ERRORS as error:
+                on_error(METADATA_PARTITION, error)
+    return advise_quorum(copies) if copies else None
+
+
 def status_of(advice: "QuorumAdvice | None") -> int:
     """Return the exit status: that a copy only lags is no finding, nor what brokers' copies alone do not show."""
     if advice is None:
@@ -45,36 +64,27 @@ def status_of(advice: "QuorumAdvice | None") -> int:
         return EXIT_FAILED
     if advice.loses_what_is_committed:
         return EXIT_CRITICAL
-    is_short = not advice.is_complete and any(each.is_voters for each in advice.copies)
-    is_wrong = any(each.is_forked or each.copy.faults for each in advice.copies)
-    return EXIT_FINDINGS if is_short or is_wrong else EXIT_CLEAN
+    return EXIT_FINDINGS if advice.has_something_to_decide else EXIT_CLEAN
 
 
 def print_quorum(advice: "QuorumAdvice") -> None:
     """Print what to restore from, what the copies hold and the others would forget, and what to do next."""
-    from replication.quorum_recovery.wording import headline, only_brokers, warning
+    from replication.quorum_recovery.wording import opening, reasons
 
-    if not any(each.is_voters for each in advice.copies) and advice.voters and advice.best:
-        _print(only_brokers(advice.best))
+    _print(opening(advice))
+    if advice.voters and not advice.is_of_controllers:
         return
-    _print(headline(advice))
-    misleading = warning(advice)
-    if misleading:
-        _print(misleading)
     print_table(
         "Copies of the controllers' metadata",
         ("copy", "node", "has a vote", "last epoch", "end offset", "same up to", "last written", "snapshots"),
         [_row(each) for each in advice.copies],
     )
-    for standing in advice.copies:
-        for line in _consequences(standing):
-            _print(line)
-    for doubt in advice.doubts:
-        _print(f"not certain: {doubt}")
-    for number, step in enumerate(advice.next_steps, 1):
-        _print(f"{number}. {step.text}")
+    _print(reasons(advice))
+    for number, step in enumerate((advice.backup, *advice.steps_after_backup), 1):
+        for line in wrapped(step.what, _INDENT, f"{number}. "):
+            print(line)
         for command in step.commands:
-            print(shown(f"{_INDENT}{command}"))
+            print(shown(f"{_INDENT}  {command}"))
 
 
 def _row(standing: "CopyStanding") -> tuple[object, ...]:
@@ -91,13 +101,6 @@ def _row(standing: "CopyStanding") -> tuple[object, ...]:
     )
 
 
-def _consequences(standing: "CopyStanding") -> Iterator[str]:
-    from replication.quorum_recovery.wording import difference_lines
-
-    for line in difference_lines(standing):
-        yield f"restored from {standing.copy.name}, the cluster {line}"
-
-
 def _moment(timestamp: int | None) -> str | None:
     if timestamp is None:
         return None
@@ -107,9 +110,7 @@ def _moment(timestamp: int | None) -> str | None:
         return f"{timestamp} ms"
 
 
-def _print(text: str) -> None:
-    """Print a sentence, wrapped where a person reads it as it comes."""
-    safe = shown(text)
-    if sys.stdout.isatty():
-        safe = textwrap.fill(safe, shutil.get_terminal_size().columns - 1, subsequent_indent=_INDENT)
-    print(safe)
+def _print(sentences: Iterator[str]) -> None:
+    for sentence in sentences:
+        for line in wrapped(sentence, _INDENT, ""):
+            print(line)

@@ -1,8 +1,8 @@
 """Which controller's copy of the metadata to restore a quorum from, and what each choice would forget."""
 
 from replication.errors import NoMetadataError
+from replication.next_step import Step
 from replication.quorum_recovery.metadata_copy import Effect, Fault, MetadataCopy
-from replication.quorum_recovery.next_steps import Step
 from replication.quorum_recovery.quorum_advice import CopyStanding, QuorumAdvice, advise_quorum
 from replication.quorum_recovery.reading import read_copy
 from replication.quorum_recovery.voter_set import Voter, VoterSet, VotersSource

@@ -2,9 +2,9 @@
 
 import shlex
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
+from replication.next_step import Step
 from replication.quorum_recovery.decision import Decision
 from replication.quorum_recovery.doubts import controllers
 from replication.quorum_recovery.metadata_copy import MetadataCopy
@@ -18,22 +18,10 @@ METADATA_LOG_DIR: Final = "METADATA_LOG_DIR"
 """Stands for a controller's `metadata.log.dir`, which is the first of its `log.dirs` unless set."""
 
 
-@dataclass(frozen=True, slots=True)
-class Step:
-    """Something to do, and the commands or lines for it."""
-
-    text: str
-    commands: tuple[str, ...] = ()
-
-    def as_json(self) -> dict[str, Any]:
-        """Return the step as `--json` prints it."""
-        return {"text": self.text, "commands": list(self.commands)}
-
-
 def next_steps(copies: Sequence[MetadataCopy], decision: Decision) -> tuple[Step, ...]:
-    """Return what to do, from keeping what there is to seeing that the quorum has a leader again."""
+    """Return what to do once all copies are kept, up to seeing that the quorum has a leader again."""
     best = next((each for each in copies if each.name == decision.best), None)
-    steps = [_keep(copies)]
+    steps = []
     if not decision.is_complete:
         steps.append(_look_for_more(decision))
     if best is None:
@@ -43,7 +31,8 @@ def next_steps(copies: Sequence[MetadataCopy], decision: Decision) -> tuple[Step
     return (*steps, _restore(best, decision.voters), _mind_brokers(best, decision), _see(best, decision))
 
 
-def _keep(copies: Sequence[MetadataCopy]) -> Step:
+def back_up(copies: Sequence[MetadataCopy]) -> Step:
+    """Return what comes before all else."""
     commands = tuple(f"cp -a {shlex.quote(str(each.path))} {BACKUP}/{shlex.quote(each.name)}" for each in copies)
     return Step("Keep what there is: copy each directory, with every controller stopped, out of log.dirs.", commands)
 

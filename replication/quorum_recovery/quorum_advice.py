@@ -7,12 +7,13 @@ from typing import Any
 
 from replication.errors import SameBrokerError
 from replication.metadata.image_difference import Difference, image_differences
+from replication.next_step import Step
 from replication.planning.raft_log import LogPosition, common_end
 from replication.planning.replica import ensure_one_cluster
 from replication.quorum_recovery.decision import CopyFacts, Decision, decide
 from replication.quorum_recovery.doubts import doubts_of
 from replication.quorum_recovery.metadata_copy import Effect, MetadataCopy
-from replication.quorum_recovery.next_steps import Step, next_steps
+from replication.quorum_recovery.next_steps import back_up, next_steps
 from replication.quorum_recovery.voter_set import VoterSet
 
 
@@ -68,12 +69,25 @@ class QuorumAdvice:
     """Copies that end at a higher offset than the recommended one, in an earlier epoch."""
     doubts: tuple[str, ...]
     """What cannot be known, and what is wrong, a sentence each."""
-    next_steps: tuple[Step, ...]
+    backup: Step
+    """What to do first."""
+    steps_after_backup: tuple[Step, ...]
 
     @property
     def best(self) -> CopyStanding | None:
         """The recommended copy."""
         return next((each for each in self.copies if each.copy.name == self.recommended), None)
+
+    @property
+    def is_of_controllers(self) -> bool:
+        """Whether a controller's copy is among these; brokers follow the metadata too, and have no vote."""
+        return any(each.is_voters for each in self.copies)
+
+    @property
+    def has_something_to_decide(self) -> bool:
+        """Whether controllers' copies do not just lag behind one that has all that was committed."""
+        is_wrong = any(each.is_forked or each.copy.faults for each in self.copies)
+        return self.is_of_controllers and (is_wrong or not self.is_complete)
 
     @property
     def loses_what_is_committed(self) -> bool:
@@ -92,7 +106,7 @@ class QuorumAdvice:
             "misleading": list(self.misleading),
             "copies": [each.as_json() for each in self.copies],
             "doubts": list(self.doubts),
-            "next_steps": [each.as_json() for each in self.next_steps],
+            "steps": [each.as_json() for each in (self.backup, *self.steps_after_backup)],
         }
 
 
@@ -123,6 +137,7 @@ def advise_quorum(copies: Sequence[MetadataCopy]) -> QuorumAdvice:
         decision.committed_end,
         _misleading(by_name, best),
         doubts_of(copies, decision),
+        back_up(copies),
         next_steps(copies, decision),
     )
 

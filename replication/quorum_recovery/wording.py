@@ -22,46 +22,65 @@ def headline(advice: QuorumAdvice) -> str:
     """Say what to restore from, and how certain it is."""
     best = advice.best
     if best is None:
-        return f"{METADATA_PARTITION}: no controller starts with any of these copies"
+        return f"{METADATA_PARTITION}: no controller starts with any of these copies."
     where = f"{METADATA_PARTITION}: restore the controllers from {advice.recommended} ({best.position})"
     if advice.is_complete:
-        return f"{where}: it has all metadata that was committed"
-    return f"{where}: it is the best of these copies, but whether it has all that was committed cannot be known"
+        return f"{where}: it has all metadata that was committed."
+    return f"{where}: it is the best of these copies, but whether it has all that was committed cannot be known."
 
 
-def only_brokers(best: CopyStanding) -> str:
-    """Say what copies are good for that are all brokers'."""
+def opening(advice: QuorumAdvice) -> Iterator[str]:
+    """Say what matters most: what to restore from, and what not to be misled by."""
+    if advice.best and advice.voters and not advice.is_of_controllers:
+        yield _only_brokers(advice.best)
+        return
+    yield headline(advice)
+    yield from _warning(advice)
+
+
+def reasons(advice: QuorumAdvice) -> Iterator[str]:
+    """Say what the other choices would forget, and what is not certain."""
+    for standing in advice.copies:
+        yield from _consequences(standing)
+    for doubt in advice.doubts:
+        yield f"Note: {doubt}."
+
+
+def _only_brokers(best: CopyStanding) -> str:
     return (
         f"{METADATA_PARTITION}: no controller's copy is among these. If the controllers are lost, {best.copy.name} "
-        f"goes furthest ({best.position}): see --json"
+        f"goes furthest ({best.position})."
     )
 
 
-def warning(advice: QuorumAdvice) -> str | None:
-    """Warn of a copy with a higher end offset; None where there is none."""
+def _warning(advice: QuorumAdvice) -> Iterator[str]:
+    """Warn of copies with a higher end offset."""
     standings = [each for each in advice.copies if each.copy.name in advice.misleading]
-    if not standings:
-        return None
-    told = ", ".join(
-        f"{each.copy.name} ({each.copy.log.end_offset:,}, of epoch {each.position.epoch})" for each in standings
-    )
-    ends = "ends" if len(standings) == 1 else "end"
-    return (
-        f"not the highest end offset: {told} {ends} beyond it, with what an earlier leader wrote and nobody confirmed"
-    )
+    if standings:
+        told = ", ".join(
+            f"{each.copy.name} ({each.position.end_offset:,}, of epoch {each.position.epoch})" for each in standings
+        )
+        ends = "ends" if len(standings) == 1 else "end"
+        yield (
+            f"Do not go by the highest end offset: {told} {ends} beyond it, with what an earlier leader wrote that was "
+            "never committed."
+        )
 
 
-def difference_lines(standing: CopyStanding) -> list[str]:
+def _consequences(standing: CopyStanding) -> Iterator[str]:
     """Say what a cluster that is restored from this copy, not from the recommended one, forgets and has besides."""
+    name = standing.copy.name
     if standing.differences is None:
-        return ["what it says is not known: one of the two cannot be loaded"]
+        yield f"What a cluster restored from {name} would forget is not known: one of the two cannot be loaded."
+        return
     order = [Change.REMOVED, Change.CHANGED, Change.ADDED]
     in_order = sorted(standing.differences, key=lambda each: order.index(each.change))
     grouped = groupby(in_order, key=lambda each: (each.change, each.subject))
-    return [_line(change, subject, list(group)) for (change, subject), group in grouped]
+    for (change, subject), group in grouped:
+        yield f"Restored from {name}, the cluster {_told(change, subject, list(group))}."
 
 
-def _line(change: Change, subject: Subject, differences: Sequence[Difference]) -> str:
+def _told(change: Change, subject: Subject, differences: Sequence[Difference]) -> str:
     count = len(differences)
     what = subject.value if count == 1 else _PLURALS.get(subject, f"{subject.value}s")
     named = "; ".join(map(_named, differences[:MOST_NAMES]))

@@ -5,10 +5,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from logstore.verify import Severity
-from replication.audit.incident.next_steps import BROKERS, Step, next_steps
+from replication.audit.incident.next_steps import BROKERS, next_steps
 from replication.audit.incident.stakes import Stake, stake_of
 from replication.audit.judgement.consumer_offsets import CONSUMER_OFFSETS, cuts
 from replication.audit.judgement.transaction_state import TRANSACTION_STATE
+from replication.metadata_partition import METADATA_PARTITION
+from replication.next_step import Step
+from replication.quorum_recovery import QuorumAdvice
+from replication.quorum_recovery.wording import opening, reasons
 
 Json = Mapping[str, Any]
 
@@ -18,6 +22,8 @@ class Incident:
     """Sentences and commands; everything in them is from one audit's document."""
 
     headline: str
+    quorum: QuorumAdvice | None
+    """Which copy of the metadata to restore controllers from; None where there is no copy."""
     stakes: tuple[Stake, ...]
     """The partitions in which something is at stake, the most acknowledged records first."""
     damage: tuple[str, ...]
@@ -28,10 +34,18 @@ class Incident:
     """Consumer groups that stand beyond what the next leader has."""
     steps: tuple[Step, ...]
 
+    @property
+    def of_the_quorum(self) -> tuple[str, ...]:
+        """What is said of the controllers' metadata, in sentences."""
+        if self.quorum is None:
+            return ()
+        return (*opening(self.quorum), *(reasons(self.quorum) if self.quorum.is_of_controllers else ()))
+
     def as_json(self) -> dict[str, Any]:
         """Return it as `epochlog incident --json` prints it."""
         return {
             "headline": self.headline,
+            "quorum": self.quorum and self.quorum.as_json(),
             "partitions": [stake.as_json() for stake in self.stakes],
             "damage": list(self.damage),
             "transactions": list(self.transactions),
@@ -40,22 +54,31 @@ class Incident:
         }
 
 
-def incident_of(document: Json, bootstrap: str = BROKERS) -> Incident:
+def incident_of(document: Json, bootstrap: str = BROKERS, quorum: QuorumAdvice | None = None) -> Incident:
     """Make it from the object that `epochlog audit --json` prints; `bootstrap` stands in the commands.
+
+    `quorum` is the advice on the copies of `__cluster_metadata-0`, of which the audit's own comparison is left out:
+    nobody chooses its leader, and a copy that lags is no loss.
 
     >>> for stake in incident_of(audit_locally(["broker-1", "broker-2"]).document).stakes:
     ...     print(stake.partition, *stake.sentences)
     """
+    document = {**document, "partitions": [*filter(_is_of_brokers, document["partitions"])]}
     found = [stake for stake in map(stake_of, document["partitions"]) if stake is not None]
     stakes = sorted(found, key=lambda each: (-each.acknowledged, -each.records, each.topic, each.number))
     return Incident(
         headline=_headline(document, stakes),
+        quorum=quorum,
         stakes=tuple(stakes),
         damage=tuple(_damage(document["findings"])),
         transactions=tuple(_transactions(document)),
         groups=tuple(_groups(document)),
-        steps=tuple(next_steps(document, stakes, bootstrap)),
+        steps=tuple(next_steps(document, stakes, bootstrap, quorum)),
     )
+
+
+def _is_of_brokers(partition: Json) -> bool:
+    return (partition["topic"], partition["partition"]) != METADATA_PARTITION
 
 
 def _headline(document: Json, stakes: Sequence[Stake]) -> str:
@@ -63,6 +86,8 @@ def _headline(document: Json, stakes: Sequence[Stake]) -> str:
     losing = [stake for stake in stakes if stake.records]
     if unknown:
         return f"Not everything is known: a copy of {unknown:,} of {count:,} partitions could not be read."
+    if not document["partitions"]:
+        return "There are no partitions of brokers to compare."
     if not losing:
         return f"No choice of a leader loses records of the {count:,} partitions, as far as the copies show."
     acknowledged = sum(stake.acknowledged for stake in losing)

@@ -2,13 +2,14 @@
 
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
 from replication.audit.incident.stakes import Stake
 from replication.audit.judgement.cluster_commands import abort_transaction, dry_run, elect, reset_group
 from replication.audit.judgement.verdict import Verdict
 from replication.audit.judgement.wording import candidate_of, name_of
+from replication.next_step import Step
+from replication.quorum_recovery import QuorumAdvice
 
 Json = Mapping[str, Any]
 BROKERS: Final = "BROKER:9092"
@@ -17,22 +18,17 @@ MOST_COMMANDS: Final = 20
 """Of one kind; the document has the rest."""
 
 
-@dataclass(frozen=True, slots=True)
-class Step:
-    """One thing to do."""
+def next_steps(
+    document: Json, stakes: Sequence[Stake], bootstrap: str = BROKERS, quorum: QuorumAdvice | None = None
+) -> Iterator[Step]:
+    """Give the steps, from the object that `epochlog audit --json` prints and what is at stake.
 
-    what: str
-    commands: tuple[str, ...] = ()
-
-    def as_json(self) -> dict[str, Any]:
-        """Return it as `epochlog incident --json` prints it."""
-        return {"what": self.what, "commands": list(self.commands)}
-
-
-def next_steps(document: Json, stakes: Sequence[Stake], bootstrap: str = BROKERS) -> Iterator[Step]:
-    """Give the steps, from the object that `epochlog audit --json` prints and what is at stake."""
+    Controllers come first where `quorum` is to be decided: without them no broker elects anything.
+    """
     roots = [root for snapshot in document["snapshots"] for root in snapshot["roots"]]
     yield _back_up(roots)
+    if quorum is not None and quorum.has_something_to_decide:
+        yield from quorum.steps_after_backup
     yield from _read_again(stakes)
     doubtful = {name_of(each): each for each in document["partitions"] if _is_doubtful(each)}
     yield from _understand([doubtful[stake.partition] for stake in stakes if stake.partition in doubtful])
