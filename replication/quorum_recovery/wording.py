@@ -95,6 +95,8 @@ def _named(difference: Difference) -> str:
     if difference.subject is Subject.TOPIC and values is not None:
         partitions = values["partitions"]
         return f"{difference.name} ({partitions:,} partition{'' if partitions == 1 else 's'})"
+    if difference.subject is Subject.CONFIGURATION and values is not None:
+        return f"{difference.name} ({', '.join(f'{key}={value}' for key, value in values.items())})"
     if difference.subject in {Subject.FEATURE, Subject.PRODUCER_IDS} and values is not None:
         return f"{difference.name} ({', '.join(map(str, values.values()))})"
     return difference.name
