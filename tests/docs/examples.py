@@ -1,7 +1,8 @@
 """The examples of the documentation: found in a page, run, and compared with the output that stands below them.
 
 `$ command` lines of ```console blocks run in bash, as on a terminal of 100 columns, in a directory where the shipped
-replicas are unpacked; the lines below them are their output, in which a line of three dots stands for any lines.
+replicas are unpacked, beside a copy of `tests/data/quorum`; the lines below them are their output, in which a line of
+three dots stands for any lines.
 ```python blocks of a page run one after another in one namespace; a ```text block right below holds what they print.
 A block under `<!-- not run: reason -->` is left alone.
 
@@ -25,6 +26,7 @@ from unittest.mock import patch
 from tests.data.replicas import ARCHIVES, PROJECT, replicas
 
 PAGES = (PROJECT / "README.md", PROJECT / "CONTRIBUTING.md", *sorted((PROJECT / "docs").glob("*.md")))
+DATA = PROJECT / "tests/data"
 LANGUAGES = {"console", "python", "text"}
 COLUMNS = 100
 
@@ -115,6 +117,7 @@ class Session:
         self.directory = self.scratch
         for label in ("diverged", "reconciled"):
             shutil.copytree(replicas(label), self.scratch / label)
+        shutil.copytree(DATA / "quorum", self.scratch / "quorum")
         archive = self.scratch / ARCHIVES["diverged"].relative_to(PROJECT)
         archive.parent.mkdir(parents=True)
         archive.symlink_to(ARCHIVES["diverged"])

@@ -18,6 +18,7 @@ from replication.audit.judgement.recommendation import recommend
 from replication.audit.judgement.verdict import Branch, ForkedPair, PairVerdict, PartitionVerdict, Verdict, worst_first
 from replication.audit.replica_finding import ReplicaFinding
 from replication.errors import CopyUnreadableError
+from replication.metadata_partition import METADATA_PARTITION
 from replication.planning import Relation, TruncationPlan, plan
 from replication.planning.failures import PARTITION_ERRORS
 from replication.planning.plan import relation
@@ -55,9 +56,10 @@ def judge(
     )
     summaries = [copy.summary for copy in copies]
     found = list(comparisons.values())
-    lost = losses(copies, comparisons)
-    recommendation = recommend(summaries, found, lost)
-    recommended = None if unread else recommendation.least_loss
+    # Of the metadata's copies nobody chooses the one that leads: the quorum does, by epochs, whatever that loses.
+    is_chosen = partition != METADATA_PARTITION
+    recommendation = recommend(summaries, found, losses(copies, comparisons)) if is_chosen else None
+    recommended = None if unread or recommendation is None else recommendation.least_loss
     return PartitionVerdict(
         topic=partition.topic,
         partition=partition.partition,
@@ -70,7 +72,7 @@ def judge(
         unread=tuple(sorted(unread)),
         findings=(
             *dict.fromkeys(findings),
-            *committed_findings(partition, recommendation, found),
+            *(committed_findings(partition, recommendation, found) if recommendation else ()),
             *difference_findings(partition, summaries, found),
             *cross_findings(partition, summaries, found, pairs, recommended=recommended, missing=missing),
         ),

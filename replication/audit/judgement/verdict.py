@@ -160,7 +160,7 @@ class PartitionVerdict:
     pairs: tuple[PairVerdict, ...]
     """Each copy as leader of each other one."""
     recommendation: Recommendation | None
-    """Who should lead, among the copies that were read; None if none was."""
+    """Who should lead, among the copies that were read; None if none was, and of the controllers' metadata."""
     branches: tuple[Branch, ...]
     """By replica."""
     forks: tuple[ForkedPair, ...]

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any, Final
 
+from logstore.topic_partition import METADATA_TOPIC
 from replication.audit.comparison.record_tally import RecordSpan
 from replication.audit.judgement.committed_records import in_words
 from replication.audit.judgement.verdict import Verdict
@@ -15,6 +16,9 @@ Json = Mapping[str, Any]
 
 UNTRUSTED: Final = {Verdict.DAMAGED, Verdict.MISSING, Verdict.SILENT_DIVERGENCE}
 """Verdicts of copies of which not everything could be read, or is what it should be."""
+
+NOT_CHOSEN: Final = "nobody chooses its leader; `epochlog advise` says from which copy to restore controllers"
+"""Of the controllers' metadata."""
 
 
 def name_of(partition: Json) -> str:
@@ -34,6 +38,8 @@ def advice_in_words(partition: Json) -> str:
 
 def loss_in_words(partition: Json, candidate: Json | None) -> str:
     """Say what is lost under a candidate."""
+    if partition["topic"] == METADATA_TOPIC:
+        return NOT_CHOSEN
     if candidate is None or candidate["lost"] is None:
         return "not known"
     lost, acknowledged = span_of(candidate["lost"]), span_of(candidate["acknowledged"])
@@ -95,7 +101,9 @@ def _advice(partition: Json) -> Iterator[str]:
         copies = ", ".join(partition["unread"])
         yield f"unknown, since the copy of {copies} could not be read whole or changed meanwhile; among what was read, "
     kafkas, least = (candidate_of(partition, partition[rule]) for rule in ("kafkas_choice", "least_loss"))
-    if kafkas is None:
+    if partition["topic"] == METADATA_TOPIC:
+        yield NOT_CHOSEN
+    elif kafkas is None:
         yield "no copy can lead"
     elif least is None:
         yield f"Kafka elects {_elected(kafkas)}: what is lost then is not known"

@@ -133,3 +133,17 @@ def test_plan_follows_the_quorums_rules() -> None:
 def test_verify_finds_nothing_wrong_with_them(*, is_dynamic: bool) -> None:
     outcome = epochlog("verify", *sorted(KEPT[is_dynamic].iterdir()), "--records", "--json")
     assert (outcome.status, outcome.document["findings"]) == (0, [])
+
+
+def test_an_audit_recommends_no_leader_of_the_metadata(tmp_path: Path) -> None:
+    """Under the longest copy fewest records are lost, and it is the wrong one."""
+    page = tmp_path / "page.html"
+    outcome = epochlog("audit", *ALL, "--json", "--report", page)
+    [audited] = outcome.document["partitions"]
+    assert audited["verdict"] == "forked"
+    assert audited["kafkas_choice"] is audited["least_loss"] is audited["recommended"] is None
+    assert audited["candidates"] == []
+    assert len(audited["pairs"]) == 6
+    text = epochlog("audit", *ALL).out
+    assert "nobody chooses its leader; `epochlog advise` says from which copy to restore controllers" in text
+    assert "nobody chooses its leader" in page.read_text()
