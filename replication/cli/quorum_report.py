@@ -64,7 +64,7 @@ def status_of(advice: "QuorumAdvice | None") -> int:
         return EXIT_FAILED
     if advice.loses_what_is_committed:
         return EXIT_CRITICAL
-    return EXIT_FINDINGS if advice.has_something_to_decide else EXIT_CLEAN
+    return EXIT_FINDINGS if advice.has_findings else EXIT_CLEAN
 
 
 def print_quorum(advice: "QuorumAdvice") -> None:

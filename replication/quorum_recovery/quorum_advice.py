@@ -84,10 +84,15 @@ class QuorumAdvice:
         return any(each.is_voters for each in self.copies)
 
     @property
+    def has_findings(self) -> bool:
+        """Whether copies do not just lag, or too few controllers' copies are at hand."""
+        is_wrong = any(each.is_forked or each.copy.faults for each in self.copies)
+        return is_wrong or (self.is_of_controllers and not self.is_complete)
+
+    @property
     def has_something_to_decide(self) -> bool:
         """Whether controllers' copies do not just lag behind one that has all that was committed."""
-        is_wrong = any(each.is_forked or each.copy.faults for each in self.copies)
-        return self.is_of_controllers and (is_wrong or not self.is_complete)
+        return self.is_of_controllers and self.has_findings
 
     @property
     def loses_what_is_committed(self) -> bool:

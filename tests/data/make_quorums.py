@@ -26,7 +26,7 @@ from confluent_kafka.admin import (
 
 from tests.data.replicas import HERE
 from tests.replication.quorum_recovery.controllers import Controllers
-from tests.replication.quorum_recovery.real_quorum import BROKER, METADATA, VOTERS, RealQuorum
+from tests.replication.quorum_recovery.real_quorum import BROKER, METADATA, RealQuorum
 
 SNAPSHOTS = {"metadata.log.max.record.bytes.between.snapshots": 3_000}
 LOST = 60
@@ -53,9 +53,7 @@ def _live(quorum: RealQuorum) -> None:
     _wait(admin.create_topics([NewTopic("orders", 3, 1), NewTopic("audit-trail", 1, 1)]))
     _wait(admin.create_acls([_acl(f"orders-{name}") for name in ("eu", "us", "asia")]))
     leader = controllers.leader()
-    followers = [node for node in VOTERS if node != leader]
-    for node in followers:
-        quorum.pause(node)
+    followers = quorum.cut_off(leader)
     controllers.allow_unheard(leader, LOST)
     time.sleep(1)
     quorum.kill(leader)

@@ -62,6 +62,13 @@ def test_controllers_that_agree_are_no_finding_nor_are_brokers_copies_alone() ->
     assert (alone.status, len(alone.out.splitlines())) == (0, 2)
 
 
+def test_a_brokers_copy_that_differs_is_a_finding_without_any_vote(tmp_path: Path) -> None:
+    root = copied(tmp_path / "quorum")
+    shutil.rmtree(root / "broker-10" / METADATA)
+    shutil.copytree(controllers(root)[cut_off(root)] / METADATA, root / "broker-10" / METADATA)
+    assert epochlog("advise", root / "broker-10", *(controllers(root)[node] for node in went_on(root))).status == 1
+
+
 def test_metadata_that_no_controller_can_load_is_a_failure_and_lost_metadata_is_critical(tmp_path: Path) -> None:
     root = copied(tmp_path / "quorum")
     first = controllers(root)[went_on(root)[0]]

@@ -1,7 +1,6 @@
 """What happens to three real controllers until all of them are dead."""
 
 import random
-from collections.abc import Sequence
 from pathlib import Path
 from time import sleep
 
@@ -9,7 +8,9 @@ from replication.metadata.image import ClusterImage
 from tests.replication.quorum_recovery.controllers import COUNTED, Controllers
 from tests.replication.quorum_recovery.real_quorum import VOTERS, RealQuorum
 
-LOOKS = 20
+LOOKS = 10
+BYTES_EACH = 40
+"""An access control entry takes more than that in the log."""
 MORE_THAN_FOLLOWS = 200
 
 
@@ -30,8 +31,8 @@ class RealHistory:
         doings = [self.write, self.lose_leader, self.lose_another, self.cut_leader_off]
         for doing in self.chance.choices(doings, k=self.chance.randrange(1, 4)):
             doing()
-        if ends_with_a_longer_fork:
-            self.cut_leader_off(MORE_THAN_FOLLOWS)
+        while ends_with_a_longer_fork and not self.cut_leader_off(MORE_THAN_FOLLOWS):
+            self.write()
         self.controllers.allow_unheard(self.controllers.leader(), self.chance.randrange(1, 30))
         for node in self.chance.sample(VOTERS, len(VOTERS)):
             if self.quorum.is_running(node):
@@ -54,35 +55,35 @@ class RealHistory:
     def lose_another(self) -> None:
         """Kill a follower, and have the others go on."""
         self.quorum.start_all(VOTERS)
-        self.quorum.kill(self.chance.choice(self._followers(self.controllers.leader())))
+        leader = self.controllers.leader()
+        self.quorum.kill(self.chance.choice([node for node in VOTERS if node != leader]))
         self.write()
 
-    def cut_leader_off(self, count: int = 40) -> None:
-        """Have the leader append what nobody fetches, kill it, and have the others go on."""
+    def cut_leader_off(self, count: int = 40) -> bool:
+        """Have the leader append what nobody fetches, kill it, and have the others go on.
+
+        Return whether it did: it may have ceased to lead before.
+        """
         self.quorum.start_all(VOTERS)
         leader = self.controllers.leader()
-        followers = self._followers(leader)
-        before = _log_bytes(self.quorum.metadata(leader))
-        for node in followers:
-            self.quorum.pause(node)
+        enough = _log_bytes(self.quorum.metadata(leader)) + BYTES_EACH * count
+        followers = self.quorum.cut_off(leader)
         self.controllers.allow_unheard(leader, count)
         for _ in range(LOOKS):
-            if _log_bytes(self.quorum.metadata(leader)) > before + 40 * count:
+            if _log_bytes(self.quorum.metadata(leader)) > enough:
                 break
             sleep(0.1)
         self.quorum.kill(leader)
         for node in followers:
             self.quorum.resume(node)
         self.write()
+        return _log_bytes(self.quorum.metadata(leader)) > enough
 
     def is_all_in(self, image: ClusterImage | None) -> bool:
         """Whether an image has everything that was acknowledged."""
         if image is None:
             return False
         return self.controllers.acknowledged <= allowed_in(image) and counted_in(image) >= self.controllers.counted
-
-    def _followers(self, leader: int) -> Sequence[int]:
-        return [node for node in VOTERS if node != leader]
 
 
 def allowed_in(image: ClusterImage) -> set[str]:

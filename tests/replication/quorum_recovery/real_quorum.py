@@ -8,6 +8,7 @@ with RealQuorum(directory, is_dynamic=True) as quorum:
 
 import shutil
 import signal
+import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from uuid import uuid4
@@ -24,6 +25,8 @@ QUICK_ELECTIONS: Mapping[str, object] = {
     "controller.quorum.fetch.timeout.ms": 1_500,
     "controller.quorum.request.timeout.ms": 1_000,
 }
+SECONDS_OF_A_FETCH = 0.8
+"""For half a second a leader waits for something to answer (Kafka: MAX_FETCH_WAIT_MS), for 2.25 to be asked again."""
 AUTHORIZER: Mapping[str, object] = {
     "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
     "super.users": "User:ANONYMOUS",
@@ -77,6 +80,17 @@ class RealQuorum(KafkaCluster):
         """Have a node do nothing, as if it were cut off."""
         self._processes[node].send_signal(signal.SIGSTOP)
         self._paused.add(node)
+
+    def cut_off(self, leader: int) -> Sequence[int]:
+        """Pause all other controllers, and wait until the leader has answered what they had asked; return them.
+
+        An answer that is on its way reaches them once they go on, with what the leader appended meanwhile.
+        """
+        others = [node for node in VOTERS if node != leader]
+        for node in others:
+            self.pause(node)
+        time.sleep(SECONDS_OF_A_FETCH)
+        return others
 
     def resume(self, node: int) -> None:
         """Let a node go on."""

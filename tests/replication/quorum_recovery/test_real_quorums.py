@@ -82,6 +82,11 @@ def test_real_controllers_start_on_the_recommended_copy_and_nothing_committed_is
         quorum.restore(advice.best.copy.path, majority)
         quorum.start_all(majority)
         allowed = history.controllers.allowed()
+        of_running = advice_on([quorum.log_dir(node) for node in majority])
+        assert of_running.is_complete
+        assert of_running.best is not None
+        assert of_running.best.copy.image is not None
+        assert allowed <= allowed_in(of_running.best.copy.image)
         quorum.close()
         assert allowed == allowed_in(image), "the controllers have another log than the copy"
         for node in majority:
