@@ -15,6 +15,7 @@ LONGEST: Final = (
     "tests/replication/operations/test_elections_on_a_real_cluster.py",
     "tests/replication/broker/lifecycle/test_real_controller.py",
     "tests/replication/broker/lifecycle/test_real_quorum.py",
+    "tests/replication/quorum_recovery/test_real_quorums.py",
     "tests/replication/cli/test_audit.py",
     "tests/replication/cli/test_schema.py",
     "tests/replication/cli/test_warm.py",

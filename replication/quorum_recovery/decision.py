@@ -30,6 +30,8 @@ class CopyFacts:
     """Up to where its snapshots prove that records were committed."""
     voters: VoterSet | None = None
     """As its log, up to its end, has them."""
+    current_epoch: int | None = None
+    """The latest epoch of which its node knew, by `quorum-state`; None where no file says it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,13 +71,13 @@ def decide(copies: Sequence[CopyFacts]) -> Decision:
     holders = {voter: _holder(voter, copies) for voter in voters.voters} if voters else {}
     at_hand = tuple(voter for voter, holder in holders.items() if holder)
     best = loadable[0] if loadable else None
+    proven = [each.committed_end for each in copies]
     is_complete = (
         voters is not None
         and best is not None
         and best.position == furthest.position
         and len(at_hand) >= voters.sufficient
     )
-    ends = [holder.position for holder in holders.values() if holder]
     return Decision(
         tuple(each.name for each in [*loadable, *(each for each in ranked if not each.is_loadable)]),
         best.name if best else None,
@@ -84,7 +86,7 @@ def decide(copies: Sequence[CopyFacts]) -> Decision:
         at_hand,
         tuple(voter for voter, holder in holders.items() if not holder),
         is_complete,
-        max(_shared_by_majority(voters, ends, furthest.position), *(each.committed_end for each in copies)),
+        max(_shared_by_majority(voters, list(holders.values()), furthest.position.epoch), *proven),
     )
 
 
@@ -108,10 +110,14 @@ def _holder(voter: Voter, copies: Sequence[CopyFacts]) -> CopyFacts | None:
     return next((each for each in copies if each.is_whole and voter.is_at(each.node_id, each.directory_id)), None)
 
 
-def _shared_by_majority(voters: VoterSet | None, ends: Sequence[LogPosition], furthest: LogPosition) -> int:
-    """Return up to where a majority has the latest epoch: whoever was or is elected later has that too.
+def _shared_by_majority(voters: VoterSet | None, holders: Sequence[CopyFacts | None], epoch: int) -> int:
+    """Return up to where a majority has records of the latest epoch, and knew of no later one when it was copied.
 
-    What an earlier epoch wrote is not safe on a majority alone: whoever has a later epoch may still replace it.
+    Whoever is elected later has these too. Records of an earlier epoch are not safe on a majority alone: it may have
+    fetched them from a later leader, and whoever has another later epoch may still replace them.
     """
-    latest = sorted((end.end_offset for end in ends if end.epoch == furthest.epoch), reverse=True)
-    return latest[voters.majority - 1] if voters is not None and len(latest) >= voters.majority else 0
+    ends = sorted(
+        (each.position.end_offset for each in holders if each and each.position.epoch == each.current_epoch == epoch),
+        reverse=True,
+    )
+    return ends[voters.majority - 1] if voters is not None and len(ends) >= voters.majority else 0

@@ -157,6 +157,7 @@ def _facts(copy: MetadataCopy) -> CopyFacts:
         not any(each.effect is Effect.CANNOT_START for each in copy.faults),
         max((each.end_offset for each in copy.log.snapshots), default=0),
         copy.voters,
+        copy.quorum_state.leader_epoch if copy.quorum_state else None,
     )
 
 

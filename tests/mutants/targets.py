@@ -93,4 +93,5 @@ TARGETS: Final[dict[str, tuple[str, ...]]] = {
         f"{QUORUM}/test_quorum_decisions.py",
         f"{QUORUM}/test_followed_metadata.py",
     ),
+    "replication/quorum_recovery/decision.py": (f"{QUORUM}_recovery/test_decision.py",),
 }

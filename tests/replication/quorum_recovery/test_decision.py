@@ -32,6 +32,7 @@ def facts(quorum: Quorum, node: Node) -> CopyFacts:
         node_id=node.id,
         committed_end=max(node.snapshots, default=0),
         voters=VoterSet(tuple(map(Voter, voters)), source),
+        current_epoch=node.epoch,
     )
 
 
@@ -98,9 +99,8 @@ CHANGING = VoterSet(VOTERS.voters, VotersSource.VOTERS_RECORD)
 
 def copy(node_id: int | None, epoch: int, end_offset: int, **known: Any) -> CopyFacts:
     name = f"controller-{node_id}"
-    return CopyFacts(
-        **{"name": name, "position": LogPosition(epoch, end_offset), "node_id": node_id, "voters": VOTERS} | known
-    )
+    facts = {"name": name, "position": LogPosition(epoch, end_offset), "node_id": node_id, "voters": VOTERS}
+    return CopyFacts(**facts | {"current_epoch": epoch} | known)
 
 
 def test_a_later_epoch_wins_over_a_higher_end_offset() -> None:
@@ -123,7 +123,8 @@ def test_without_voters_nothing_is_certain() -> None:
 
 
 def test_without_copies_there_is_no_choice() -> None:
-    assert decide([]).best is None
+    decision = decide([])
+    assert (decision.best, decision.is_complete, decision.committed_end) == (None, False, 0)
 
 
 @pytest.mark.parametrize(("voters", "is_dynamic", "given", "is_complete"), [
@@ -205,3 +206,11 @@ def test_what_is_committed_by_snapshots_and_by_a_majority_of_the_latest_epoch() 
     assert decide([copy(1, 4, 9, committed_end=6), copy(2, 4, 8)]).committed_end == 8
     assert decide([copy(1, 4, 9), copy(2, 4, 8), copy(3, 4, 2)]).committed_end == 8
     assert decide([copy(1, 5, 9), copy(2, 4, 8), copy(3, 4, 8)]).committed_end == 0
+
+
+@pytest.mark.parametrize("current_epoch", [5, None])
+def test_a_majority_that_knows_of_a_later_epoch_proves_nothing_by_an_earlier_one(current_epoch: int | None) -> None:
+    """It may have fetched these records from a later leader; one who lacks them, but has a later epoch, is elected."""
+    assert decide([copy(1, 4, 9), copy(2, 4, 8, current_epoch=current_epoch)]).committed_end == 0
+    decision = decide([copy(1, 4, 9), copy(2, 4, 8), copy(3, 4, 7, current_epoch=current_epoch)])
+    assert decision.committed_end == 8
