@@ -159,6 +159,22 @@ def common_end(one: RaftLog, other: RaftLog) -> int | None:
     return 0 if reach_back or NOWHERE in {one.position, other.position} else None
 
 
+def contradicting_epoch(one: RaftLog, other: RaftLog) -> int | None:
+    """Return an epoch that begins at different offsets in two logs; None where they can be of one quorum.
+
+    An epoch has one leader, who begins it at one offset, and a log with a record of it has all that was before.
+    """
+    starts = dict(_starts(one))
+    return next((epoch for epoch, offset in _starts(other) if starts.get(epoch, offset) != offset), None)
+
+
+def _starts(log: RaftLog) -> Iterator[tuple[int, int]]:
+    """Give where epochs begin; not of the one in whose midst the log may begin."""
+    for entry in log.recorded.entries:
+        if entry.start_offset > log.start_offset or entry.start_offset == 0:
+            yield entry.epoch, entry.start_offset
+
+
 def _agreed(one: RaftLog, other: RaftLog) -> Iterator[int]:
     """Give the ends of one log's epochs and snapshots up to which the other agrees."""
     for epoch, end in one.known_ends():

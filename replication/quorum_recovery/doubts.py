@@ -1,7 +1,9 @@
 """What cannot be known from the copies at hand, in words."""
 
 from collections.abc import Iterator, Sequence
+from itertools import combinations
 
+from replication.planning.raft_log import contradicting_epoch
 from replication.quorum_recovery.decision import Decision
 from replication.quorum_recovery.metadata_copy import Effect, MetadataCopy
 from replication.quorum_recovery.voter_set import Voter
@@ -9,7 +11,24 @@ from replication.quorum_recovery.voter_set import Voter
 
 def doubts_of(copies: Sequence[MetadataCopy], decision: Decision) -> tuple[str, ...]:
     """Say what is wrong with the copies, and what may have been committed that is in none of them."""
-    return (*_of_voters(copies, decision), *_of_faults(copies), *_of_what_goes_further(copies, decision))
+    return (
+        *contradictions(copies),
+        *_of_voters(copies, decision),
+        *_of_faults(copies),
+        *_of_what_goes_further(copies, decision),
+    )
+
+
+def contradictions(copies: Sequence[MetadataCopy]) -> Iterator[str]:
+    """Say which copies cannot be of one quorum: nothing is certain then."""
+    for one, other in combinations(sorted(copies, key=lambda copy: copy.name), 2):
+        epoch = contradicting_epoch(one.log, other.log)
+        if epoch is not None:
+            yield (
+                f"{one.name} and {other.name} contradict each other, as epoch {epoch} begins at different offsets: "
+                "they are not of one quorum, or one was formatted and began anew. Leave out those that are not the "
+                "cluster's"
+            )
 
 
 def _of_voters(copies: Sequence[MetadataCopy], decision: Decision) -> Iterator[str]:

@@ -1,7 +1,7 @@
 """Which controller's copy of the metadata to restore from, and what each choice would forget."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Any
 
@@ -11,7 +11,7 @@ from replication.next_step import Step
 from replication.planning.raft_log import LogPosition, common_end
 from replication.planning.replica import ensure_one_cluster
 from replication.quorum_recovery.decision import CopyFacts, Decision, decide
-from replication.quorum_recovery.doubts import doubts_of
+from replication.quorum_recovery.doubts import contradictions, doubts_of
 from replication.quorum_recovery.metadata_copy import Effect, MetadataCopy
 from replication.quorum_recovery.next_steps import back_up, next_steps
 from replication.quorum_recovery.voter_set import VoterSet
@@ -131,6 +131,8 @@ def advise_quorum(copies: Sequence[MetadataCopy]) -> QuorumAdvice:
     _ensure_different_nodes(copies)
     by_name = {each.name: each for each in copies}
     decision = decide([_facts(each) for each in copies])
+    if any(contradictions(copies)):
+        decision = replace(decision, is_complete=False)
     best = by_name.get(decision.best or "")
     standings = tuple(_standing(by_name[name], best, decision) for name in decision.ranking)
     return QuorumAdvice(

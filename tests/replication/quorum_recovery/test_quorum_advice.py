@@ -274,6 +274,16 @@ def test_copies_of_two_clusters_or_of_one_node_twice_are_refused(tmp_path: Path)
         advice_on(root / "controller-1", root / "controller-2")
 
 
+def test_copies_of_two_quorums_prove_nothing() -> None:
+    """As of a cluster that was formatted again under its old id."""
+    given = [*controllers(KEPT[False]).values()][:2]
+    assert advice_on(*given).is_complete
+    given.append(KEPT[True] / "controller-3")
+    advice = advice_on(*given)
+    assert not advice.is_complete
+    assert advice.doubts[0].startswith("controller-1 and controller-3 contradict each other, as epoch 2 begins at diff")
+
+
 def test_a_directory_without_metadata_is_refused(tmp_path: Path) -> None:
     root = copied(tmp_path / "quorum")
     (root / "controller-1" / METADATA).rename(root / "controller-1" / "orders-0")
