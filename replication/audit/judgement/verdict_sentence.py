@@ -4,9 +4,10 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from logstore.topic_partition import METADATA_TOPIC
 from replication.audit.judgement.times import moment, stretch
 from replication.audit.judgement.verdict import Verdict
-from replication.audit.judgement.wording import candidate_of, known_so_far, nothing_in_words
+from replication.audit.judgement.wording import NOT_CHOSEN, candidate_of, known_so_far, nothing_in_words
 
 Json = Mapping[str, Any]
 
@@ -121,7 +122,7 @@ def _choices(partition: Json) -> Iterator[str]:
     if partition["unread"]:
         yield "what they held is not known" if len(partition["unread"]) > 1 else "what it held is not known"
     if kafkas is None:
-        yield "no copy can lead"
+        yield NOT_CHOSEN if partition["topic"] == METADATA_TOPIC else "no copy can lead"
         return
     if is_lost_anyway(partition):
         yield f"whichever copy leads, {_loss(partition, kafkas)}"
