@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from logstore.verify import Severity
+from replication.audit.coordinators.consumer_offsets import CONSUMER_OFFSETS, cuts
+from replication.audit.coordinators.transaction_state import TRANSACTION_STATE
 from replication.audit.incident.next_steps import BROKERS, next_steps
 from replication.audit.incident.stakes import Stake, stake_of
-from replication.audit.judgement.consumer_offsets import CONSUMER_OFFSETS, cuts
-from replication.audit.judgement.transaction_state import TRANSACTION_STATE
 from replication.metadata_partition import METADATA_PARTITION
 from replication.next_step import Step
 from replication.quorum_recovery import QuorumAdvice

@@ -7,15 +7,15 @@ import pyarrow as pa
 
 from logstore.batch.batches import Batch
 from logstore.batch.record import Record
-from replication.audit.examination.copy_examiner import Row
-from replication.audit.judgement.consumer_offsets import (
+from replication.audit.coordinators.consumer_offsets import (
     CommittedOffset,
     CommittedOffsets,
     StrandedOffset,
     cuts,
     stranded_by,
 )
-from replication.audit.judgement.offset_commit import GroupPartition
+from replication.audit.coordinators.offset_commit import GroupPartition
+from replication.audit.examination.copy_examiner import Row
 from replication.audit.pipeline.copy_records import read_records
 from replication.audit.tables import Columns
 

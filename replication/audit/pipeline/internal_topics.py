@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+from replication.audit.coordinators.consumer_offsets import CONSUMER_OFFSETS, StrandedOffset
+from replication.audit.coordinators.hanging_transactions import HangingTransaction
+from replication.audit.coordinators.transaction_state import TRANSACTION_STATE
 from replication.audit.examination.copy_examiner import Row
-from replication.audit.judgement.consumer_offsets import CONSUMER_OFFSETS, StrandedOffset
-from replication.audit.judgement.hanging_transactions import HangingTransaction
-from replication.audit.judgement.transaction_state import TRANSACTION_STATE
 from replication.audit.pipeline.committed_rows import COMMITTED, committed_rows, cut_partitions, stranded_rows
 from replication.audit.pipeline.transaction_rows import (
     COORDINATED,

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from html import escape
 from typing import Any, Final
 
+from replication.audit.coordinators.hanging_transactions import HANGING_TRANSACTION
 from replication.audit.judgement.committed_records import place_in_words
-from replication.audit.judgement.hanging_transactions import HANGING_TRANSACTION
 from replication.audit.judgement.verdict import Verdict
 from replication.audit.judgement.verdict_sentence import forks_in_words, verdict_in_words
 from replication.audit.judgement.wording import known_so_far, name_of, nothing_in_words, span_of

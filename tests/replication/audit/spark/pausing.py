@@ -81,7 +81,7 @@ class PausingSource(KafkaLogSource):
 
 class PausingReader(KafkaLogReader):
     def __init__(self, reader: KafkaLogReader, pause: Pause) -> None:
-        super().__init__(reader.chosen, reader.columns)
+        super().__init__(reader.logs.chosen, reader.logs.columns)
         self.pause = pause
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from epoch import EpochEntry
 from logstore.batch.record import Record
 from logstore.offline.log_file import LogFile
-from replication.audit.judgement.consumer_offsets import (
+from replication.audit.coordinators.consumer_offsets import (
     CommittedOffset,
     CommittedOffsets,
     GroupPartition,

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Annotated, Final, NamedTuple
 
 from epoch import UNDEFINED_EPOCH
-from replication.audit.judgement.versioned_record import read_versioned
+from replication.audit.coordinators.versioned_record import read_versioned
 from replication.codec.codec import Since, Tag, Until
 from replication.codec.fields import NO_ID, Int32, Int64, String, Uuid
 

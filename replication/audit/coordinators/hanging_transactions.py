@@ -8,7 +8,7 @@ from typing import Any, Final, NamedTuple
 
 from logstore.topic_partition import TopicPartition
 from logstore.verify import Finding, Severity
-from replication.audit.judgement.transaction_state import TransactionState, TransactionStatus
+from replication.audit.coordinators.transaction_state import TransactionState, TransactionStatus
 from replication.audit.replica_finding import ReplicaFinding
 
 HANGING_TRANSACTION: Final = "hanging-transaction"

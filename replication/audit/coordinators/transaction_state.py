@@ -8,7 +8,7 @@ from enum import IntEnum
 from typing import Annotated, Final, NamedTuple
 
 from logstore.topic_partition import TopicPartition
-from replication.audit.judgement.versioned_record import read_versioned
+from replication.audit.coordinators.versioned_record import read_versioned
 from replication.codec.codec import Since, Structs, Tag
 from replication.codec.fields import Int8, Int16, Int32, Int32s, Int64, String
 

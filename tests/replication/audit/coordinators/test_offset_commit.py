@@ -4,7 +4,7 @@ from struct import pack
 
 import pytest
 
-from replication.audit.judgement.offset_commit import (
+from replication.audit.coordinators.offset_commit import (
     GroupPartition,
     read_group_partition,
     read_offset_commit,

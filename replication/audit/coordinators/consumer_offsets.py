@@ -8,7 +8,7 @@ from epoch import UNDEFINED_EPOCH_OFFSET, EpochEntry, EpochHistory
 from logstore.batch.control import ControlRecord, ControlType
 from logstore.batch.record import Record
 from logstore.verify import Finding, Severity
-from replication.audit.judgement.offset_commit import GroupPartition, read_group_partition, read_offset_commit
+from replication.audit.coordinators.offset_commit import GroupPartition, read_group_partition, read_offset_commit
 from replication.audit.replica_finding import ReplicaFinding
 
 CONSUMER_OFFSETS: Final = "__consumer_offsets"

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from replication.audit.judgement.hanging_transactions import hanging
-from replication.audit.judgement.transaction_state import (
+from replication.audit.coordinators.hanging_transactions import hanging
+from replication.audit.coordinators.transaction_state import (
     UNFINISHED,
     TopicPartitions,
     TransactionState,
