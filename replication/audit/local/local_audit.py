@@ -1,5 +1,6 @@
 """What an audit on one machine gives: its tables as Arrow has them."""
 
+import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -8,12 +9,15 @@ from typing import Any
 import pyarrow as pa
 
 from replication.audit.examination.copy_examiner import Row
+from replication.audit.log_rows.chosen_logs import ChosenLogs
+from replication.audit.log_rows.options.source_options import SourceOptions
 from replication.audit.pipeline.audit_outcome import AuditOutcome
 from replication.audit.pipeline.audit_plan import AuditPlan
 from replication.audit.pipeline.difference_rows import difference_rows, disagreement_rows
 from replication.audit.pipeline.document import BytesRead, describe
 from replication.audit.pipeline.internal_topics import Stranded
-from replication.audit.tables import AUDITED_SEGMENTS, DIFFERENCES, EPOCHS, FINDINGS, PARTITIONS, RUN, Columns
+from replication.audit.snapshots.snapshot import named_absolutely
+from replication.audit.tables import AUDITED_SEGMENTS, BATCHES, DIFFERENCES, EPOCHS, FINDINGS, PARTITIONS, RUN, Columns
 
 
 @dataclass(frozen=True, repr=False)
@@ -78,6 +82,19 @@ class LocalAudit(AuditOutcome):
         """
         return self._table(self.difference_rows(), DIFFERENCES)
 
+    @property
+    def batches(self) -> pa.Table:
+        """One row a batch; read again each time."""
+        return pa.Table.from_batches(self.batch_rows(), schema=pa.schema({**BATCHES, **RUN}))
+
+    def batch_rows(self) -> Iterator[pa.RecordBatch]:
+        """Give the rows of `batches` some at a time, for those that would not fit into memory."""
+        paths = json.dumps([named_absolutely(each) for each in self.plan.named])
+        options = SourceOptions.of({"paths": paths, **self.plan.batch_options})
+        logs = ChosenLogs(options, options.columns)
+        for task in logs.tasks():
+            yield from map(self._of_run, logs.rows(task))
+
     def difference_rows(self) -> Iterator[Row]:
         """See `AuditOutcome`."""
         copies = [row for row in self.examined if row.get("summary") is not None]
@@ -114,6 +131,12 @@ class LocalAudit(AuditOutcome):
             for each in row[column] or ()
         )
         return self._table(rows, {**columns, **{field.name: field.type for field in kind}})
+
+    def _of_run(self, rows: pa.RecordBatch) -> pa.RecordBatch:
+        """Add the columns that name this audit."""
+        values = {"run_id": self.run_id, "run_at": self.plan.begun_microseconds}
+        named = [pa.repeat(pa.scalar(values[name], kind), len(rows)) for name, kind in RUN.items()]
+        return pa.RecordBatch.from_arrays([*rows.columns, *named], schema=pa.schema({**BATCHES, **RUN}))
 
     def _table(self, rows: Iterable[Row], columns: Columns) -> pa.Table:
         """Make a table, with the columns that name this audit."""

@@ -1,7 +1,7 @@
 """The tables of an audit as files: the same directories and rows as an audit with Spark writes."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Final
 
@@ -10,25 +10,37 @@ import pyarrow.parquet as pq
 
 from replication.audit.local.local_audit import LocalAudit
 from replication.audit.pipeline.json_value import json_value
+from replication.audit.tables import BATCHES, RUN
 
-TABLES: Final = ("partitions", "pairs", "forks", "branches", "findings", "segments", "epochs")
+TABLES: Final = ("partitions", "pairs", "forks", "branches", "findings", "segments", "epochs", "batches")
 _FILE: Final = "part-00000"
 
 
 def write_tables(audited: LocalAudit, directory: Path) -> None:
     """Write all tables, as Parquet and as JSON lines. Raises OSError."""
     for name in TABLES:
-        table = audited.all_findings if name == "findings" else getattr(audited, name)
+        rows, schema = _rows(audited, name)
         parquet, lines = directory / "parquet" / name, directory / "json" / name
         parquet.mkdir(parents=True)
-        pq.write_table(table, parquet / f"{_FILE}.parquet", compression="zstd")
         lines.mkdir(parents=True)
-        with open(lines / f"{_FILE}.json", "w", encoding="utf-8") as file:
-            file.writelines(_lines(table))
+        with (
+            pq.ParquetWriter(parquet / f"{_FILE}.parquet", schema, compression="zstd") as table,
+            open(lines / f"{_FILE}.json", "w", encoding="utf-8") as file,
+        ):
+            for some in rows:
+                table.write_batch(some)
+                file.writelines(_lines(some))
 
 
-def _lines(table: pa.Table) -> Iterator[str]:
-    for batch in table.to_batches():
-        for row in batch.to_pylist():
-            values = {field.name: json_value(row[field.name], field.type) for field in table.schema}
-            yield f"{json.dumps(values, ensure_ascii=False)}\n"
+def _rows(audited: LocalAudit, name: str) -> tuple[Iterable[pa.RecordBatch], pa.Schema]:
+    """Give the rows of a table: those of `batches`, of which there are many, some at a time."""
+    if name == "batches":
+        return audited.batch_rows(), pa.schema({**BATCHES, **RUN})
+    table = audited.all_findings if name == "findings" else getattr(audited, name)
+    return table.to_batches(), table.schema
+
+
+def _lines(rows: pa.RecordBatch) -> Iterator[str]:
+    for row in rows.to_pylist():
+        values = {field.name: json_value(row[field.name], field.type) for field in rows.schema}
+        yield f"{json.dumps(values, ensure_ascii=False)}\n"

@@ -1,7 +1,7 @@
 """What an audit does, before any of it is done: which copies are examined in which tasks, and which are missing."""
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import partial
@@ -60,6 +60,11 @@ class AuditPlan:
     def partitions(self) -> set[TopicPartition]:
         """The partitions that are judged."""
         return {copy.topic_partition for copy in self.copies}
+
+    @property
+    def batch_options(self) -> Mapping[str, str]:
+        """What `kafka-log` is to be asked for, of the snapshots that are named, to give the batches of these copies."""
+        return {"partitions": ",".join(sorted(map(str, self.partitions)))} if self.options.is_partial else {}
 
     @property
     def begun_microseconds(self) -> int:

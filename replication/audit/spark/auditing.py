@@ -113,9 +113,7 @@ def _groups(partitions: int) -> int:
 
 def _batches(spark: SparkSession, plan: AuditPlan) -> DataFrame:
     prepare_session(spark)
-    reader = spark.read.format("kafka-log")
-    if plan.options.is_partial:
-        reader = reader.option("partitions", ",".join(sorted(map(str, plan.partitions))))
+    reader = spark.read.format("kafka-log").options(**plan.batch_options)
     return reader.load(list(map(named_absolutely, plan.named)))
 
 

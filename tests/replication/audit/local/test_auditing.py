@@ -24,7 +24,7 @@ DAMAGES = Campaign("audit: damaged replicas by both engines", full=36, share=3)
 OFFSETS = Path(__file__).parents[3] / "data/consumer-offsets/__consumer_offsets-0"
 AT_ONCE = 250
 """Clusters that one audit looks at, as topics of their own."""
-TABLES = ("partitions", "pairs", "forks", "branches", "findings", "segments", "epochs", "differences")
+TABLES = ("partitions", "pairs", "forks", "branches", "findings", "segments", "epochs", "batches", "differences")
 OF_THE_RUN = ("run_id", "run_at", "read_at")
 SMALL = {"size": 20 * 42 * 16_384, "partitions": 20}
 
