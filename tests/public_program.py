@@ -9,8 +9,6 @@ from collections.abc import Iterator
 from importlib import import_module
 from textwrap import dedent
 
-import pyarrow as pa
-
 from docs.make_api_reference import MODULES, public_names
 from tests.docs.examples import PAGES, blocks_of
 
@@ -61,9 +59,9 @@ def _members(kind: type) -> Iterator[str]:
 
 
 def _is_of_pyarrow(member: object) -> bool:
-    """Tell a property that gives a table of pyarrow, which tells type checkers nothing of itself."""
-    getter = getattr(member, "fget", None) or getattr(member, "func", None)
-    return getter is not None and inspect.get_annotations(getter).get("return") is pa.Table
+    """Tell what gives tables or rows of pyarrow, which tells type checkers nothing of itself."""
+    function = getattr(member, "fget", None) or getattr(member, "func", None) or member
+    return inspect.isfunction(function) and "pyarrow" in str(inspect.get_annotations(function).get("return"))
 
 
 def _assigned(kind: type) -> Iterator[str]:
