@@ -91,6 +91,10 @@ def audit(
             help="Keep what was found and read: report what is new, and read closed segments once.",
         ),
     ] = None,
+    trends: Annotated[
+        Path | None,
+        typer.Option("--trends", metavar="FILE.html", help="Write a page of what all runs in --history have found."),
+    ] = None,
     full: Annotated[
         bool,
         typer.Option("--full", help="Read unchanged segments too, whatever the history tells."),
@@ -110,7 +114,9 @@ def audit(
         raise typer.BadParameter(f"{sample} is not a share above 0 and up to 1", param_hint="--sample")
     if full and history is None:
         raise typer.BadParameter("without --history all is read anyway", param_hint="--full")
-    files = AuditFiles(report, output, history, differences, metrics)
+    if trends is not None and history is None:
+        raise typer.BadParameter("it shows the runs that --history keeps; name that too", param_hint="--trends")
+    files = AuditFiles(report, output, history, differences, metrics, trends)
     run = AuditRun(snapshots, engine, master, workers, files)
     files.ensure_writable()
     options = {
@@ -124,6 +130,7 @@ def audit(
     with interruptible():
         document = run.document(options, json=json)
     files.write_report(document)
+    files.write_trends()
     files.write_metrics(document)
     if json:
         print_json({**document, "errors": files.failures})

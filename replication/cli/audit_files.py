@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from replication.audit import Audit, AuditOutcome, LocalAudit
 
 
+MOST_RUNS: Final = 1_000
+"""On the page of trends: the latest."""
 _FORMS: Final = (".parquet", ".jsonl", ".json")
 
 
@@ -30,6 +32,7 @@ class AuditFiles:
     """A path, or a URI."""
     differences: Path | None = None
     metrics: Path | None = None
+    trends: Path | None = None
     failures: list[dict[str, Any]] = field(default_factory=list)
     """As `--json` prints them."""
 
@@ -43,6 +46,8 @@ class AuditFiles:
             _ensure_file_writable(self.report, "--report")
         if self.metrics is not None:
             _ensure_file_writable(self.metrics, "--metrics")
+        if self.trends is not None:
+            _ensure_file_writable(self.trends, "--trends")
         if self.differences is not None:
             _ensure_form_known(self.differences)
             _ensure_file_writable(self.differences, "--differences")
@@ -57,6 +62,7 @@ class AuditFiles:
             ("--report", self.report),
             ("--differences", self.differences),
             ("--metrics", self.metrics),
+            ("--trends", self.trends),
             ("--output", self.output),
             ("--history", self._local_history),
         )
@@ -100,6 +106,18 @@ class AuditFiles:
         if self.history is not None:
             with self._noted("--history", self.history, OSError):
                 audited.keep()
+
+    def write_trends(self) -> None:
+        """Write the page of all runs that the history has, this one too."""
+        if self.trends is None or self.history is None:
+            return
+        from replication.audit.pipeline.history import History
+        from replication.audit.report import render_trends
+
+        with self._noted("--trends", self.trends, OSError, ReplicationError):
+            runs, errors = History.at(self.history).runs(MOST_RUNS)
+            if runs:
+                self.trends.write_text(render_trends(runs, list(map(str, errors))), encoding="utf-8")
 
     def write_report(self, document: Mapping[str, Any]) -> None:
         """Write the page."""

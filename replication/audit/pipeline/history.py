@@ -37,18 +37,40 @@ class History:
 
         Raises HistoryError where its file was not written by an audit, or cannot be read.
         """
+        names = self._names()
+        return self._read(names[-1]) if names else None
+
+    def runs(self, most: int) -> tuple[list[Run], list[HistoryError]]:
+        """Read the last runs, the oldest first, and what is wrong with files that cannot be read.
+
+        Raises HistoryError where the directory cannot be listed.
+        """
+        runs, errors = [], []
+        for name in self._names()[-most:]:
+            try:
+                runs.append(self._read(name))
+            except HistoryError as error:
+                errors.append(error)
+        return runs, errors
+
+    def _names(self) -> list[str]:
+        """List the files of runs, the oldest first."""
         try:
-            names = [name for name in self.place.stored_files() if name.startswith(_PREFIX) and name.endswith(_SUFFIX)]
-            if not names:
-                return None
-            latest = max(names, key=lambda name: (len(name), name))
-            data = self.place.read(latest, _MOST_BYTES)
+            files = self.place.stored_files()
+        except OSError as error:
+            raise HistoryError(self.place.shown, str(error)) from error
+        names = (name for name in files if name.startswith(_PREFIX) and name.endswith(_SUFFIX))
+        return sorted(names, key=lambda name: (len(name), name))
+
+    def _read(self, name: str) -> Run:
+        try:
+            data = self.place.read(name, _MOST_BYTES)
         except OSError as error:
             raise HistoryError(self.place.shown, str(error)) from error
         try:
             return Run.from_bytes(data)
         except ValueError as error:
-            raise HistoryError(f"{self.place.shown}/{latest}", str(error)) from error
+            raise HistoryError(f"{self.place.shown}/{name}", str(error)) from error
 
     def keep(self, run: Run) -> None:
         """Add a run, in a file that is whole or not there. Raises OSError."""

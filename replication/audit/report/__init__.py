@@ -1,5 +1,6 @@
-"""The audit as one self-contained HTML page."""
+"""Audits as self-contained HTML pages: one run, and trends over many."""
 
 from replication.audit.report.page import render
+from replication.audit.report.trends import render_trends
 
-__all__ = ["render"]
+__all__ = ["render", "render_trends"]

@@ -4,15 +4,14 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from html import escape
-from importlib.resources import files
 from typing import Any, Final
 
 from logstore.shown_text import shown
 from replication.audit.judgement.wording import candidate_of, name_of, reading_in_words, replica_in_words
 from replication.audit.report.card import RULES, Case, card, step_list
 from replication.audit.report.commands import BOOTSTRAP, KEEP_STILL, SET_BOOTSTRAP, Step, last_steps, steps
-from replication.audit.report.lineage import hatching, style_sheet
-from replication.audit.report.policy import policy
+from replication.audit.report.lineage import hatching
+from replication.audit.report.page_frame import framed
 from replication.audit.report.summary import summary
 from replication.audit.report.tables import data_table, plain_table
 
@@ -37,7 +36,6 @@ def render(document: Json) -> str:
     told = [case for case in cases if case.needs_card]
     cards = {_key(case.partition): f"card-{number}" for number, case in enumerate(told[:MOST_CARDS], 1)}
     todo = [[*steps(case.partition, document["snapshots"], case.stranded, case.hanging)] for case in told[:MOST_CARDS]]
-    style, script = f"\n{_resource('style.css')}{style_sheet()}", f"\n{_resource('page.js')}"
     title = f"Audit of {', '.join(each['name'] for each in document['snapshots'])}"
     body = [
         f"<main><h1>{escape(title)}</h1>",
@@ -53,17 +51,7 @@ def render(document: Json) -> str:
         *_metrics(document["metrics"]),
         "</main>",
     ]
-    return "\n".join(
-        [
-            '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">',
-            f'<meta http-equiv="Content-Security-Policy" content="{policy(style, script)}">',
-            '<meta name="viewport" content="width=device-width, initial-scale=1">',
-            '<link rel="icon" href="data:,">',
-            f"<title>{escape(title)}</title>\n<style>{style}</style>\n</head>\n<body>",
-            *body,
-            f"<script>{script}</script>\n</body>\n</html>\n",
-        ]
-    )
+    return framed(title, body)
 
 
 def _shown_throughout(value: Any) -> Any:
@@ -73,10 +61,6 @@ def _shown_throughout(value: Any) -> Any:
     if isinstance(value, Mapping):
         return {name: _shown_throughout(each) for name, each in value.items()}
     return [_shown_throughout(each) for each in value] if isinstance(value, (list, tuple)) else value
-
-
-def _resource(name: str) -> str:
-    return files(__package__).joinpath(name).read_text(encoding="utf-8")
 
 
 def _key(place: Json) -> tuple[str, int]:

@@ -132,6 +132,19 @@ def test_a_healed_cluster_is_sound_and_the_next_run_tells_what_is_new(tmp_path: 
     assert "new: b2: error epoch-checkpoint-unparsable in steady-0, leader-epoch-checkpoint" in outcome.out
 
 
+def test_trends_are_of_all_runs_that_the_history_has(tmp_path: Path) -> None:
+    history, trends = tmp_path / "history", tmp_path / "trends.html"
+    options = ("--topics", "diverge,orders", "--history", history, "--trends", trends)
+    for label, runs in (("diverged", "1 audit,"), ("reconciled", "2 audits,")):
+        epochlog("audit", replicas(label), *options)
+        assert f"<h1>{runs} " in trends.read_text()
+    assert "gone: diverge-0: forked" in trends.read_text()
+
+    (history / "audit-1.json").write_text("{")
+    epochlog("audit", replicas("reconciled"), *options)
+    assert "1 run could not be read" in trends.read_text()
+
+
 def test_a_history_that_cannot_be_read_is_reported_and_the_next_run_has_another(tmp_path: Path) -> None:
     history = tmp_path / "history"
     history.mkdir()
@@ -177,6 +190,7 @@ def test_what_cannot_be_audited_is_one_line_before_anything_is_read(
         ((here / "broker-1", here / "broker-2", "--differences", tmp_path / "some.csv"), "ends with none of .parquet"),
         ((here / "broker-1", here / "broker-2", "--history", page), f"{page} is not a directory"),
         ((here / "broker-1", here / "broker-2", "--full"), "without --history all is read anyway"),
+        ((here / "broker-1", here / "broker-2", "--trends", page), "it shows the runs that --history keeps"),
         ((here / "broker-1", here / "broker-2", "--engine", "local", "--master", "yarn"), "it is Spark's"),
         ((here / "broker-1", here / "broker-2", "--engine", "spark", "--workers", "2"), "Spark has its own"),
         ((here / "broker-1", here / "broker-2", "--engine", "flink"), "'flink' is not one of"),

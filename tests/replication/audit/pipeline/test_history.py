@@ -39,3 +39,17 @@ def test_a_history_that_is_no_directory_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(HistoryError, match="file"):
         History.at(tmp_path / "file").latest_run()
+
+
+def test_runs_come_the_oldest_first_and_what_is_none_beside_them(tmp_path: Path) -> None:
+    history = History.at(tmp_path)
+    runs = [Run({"time": time}, {}, ()) for time in (9.5, 10.25, 1_700_000_000.0)]
+    for each in reversed(runs):
+        history.keep(each)
+    assert history.runs(10) == (runs, [])
+    assert history.runs(2) == (runs[1:], [])
+
+    (tmp_path / "audit-10250.json").write_text("{")
+    found, errors = history.runs(10)
+    assert found == [runs[0], runs[2]]
+    assert ["audit-10250.json" in str(error) for error in errors] == [True]

@@ -13,7 +13,8 @@ from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.ui import WebDriverWait
 
 from replication.audit import audit_locally
-from replication.audit.report import render
+from replication.audit.judgement.run import Run
+from replication.audit.report import render, render_trends
 from replication.audit.report.commands import steps
 from replication.audit.report.page import MOST_CARDS, OPEN_CARDS
 from tests.browser.chromium import chromium, prefer_dark, show_width
@@ -79,6 +80,21 @@ def test_nothing_is_wider_than_the_window(browser: WebDriver, tmp_path: Path, wi
     show(browser, render(full_document()), tmp_path)
     assert browser.execute_script("return document.documentElement.scrollWidth") <= width
     assert browser.execute_script(BEYOND) == []
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize("dark", [False, True])
+def test_trends_are_seen_whole(browser: WebDriver, tmp_path: Path, dark: bool, width: int) -> None:
+    prefer_dark(browser, dark=dark)
+    show_width(browser, width)
+    found = ({"payments-" + "x" * 240 + "-0": "forked"}, {}, {"payments-0": "damaged", "orders-0": "lagging"})
+    runs = [Run({"time": 1_700_000_000 + 86_400 * day}, verdicts, ()) for day, verdicts in enumerate(found)]
+    show(browser, render_trends(runs), tmp_path)
+    charts = browser.find_elements(By.CSS_SELECTOR, "svg.trend")
+    assert len(charts) == 3
+    assert all(chart.rect["height"] > 20 for chart in charts)
+    assert browser.execute_script(BEYOND) == []
+    assert console(browser) == []
 
 
 @pytest.fixture(scope="module")

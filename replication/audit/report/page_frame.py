@@ -1,0 +1,28 @@
+"""What all pages have in common: style, script, and the policy that lets nothing else run."""
+
+from collections.abc import Sequence
+from html import escape
+from importlib.resources import files
+
+from replication.audit.report.lineage import style_sheet
+from replication.audit.report.policy import policy
+
+
+def framed(title: str, body: Sequence[str]) -> str:
+    """Make a page that needs nothing beside itself."""
+    style, script = f"\n{_resource('style.css')}{style_sheet()}", f"\n{_resource('page.js')}"
+    return "\n".join(
+        [
+            '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">',
+            f'<meta http-equiv="Content-Security-Policy" content="{policy(style, script)}">',
+            '<meta name="viewport" content="width=device-width, initial-scale=1">',
+            '<link rel="icon" href="data:,">',
+            f"<title>{escape(title)}</title>\n<style>{style}</style>\n</head>\n<body>",
+            *body,
+            f"<script>{script}</script>\n</body>\n</html>\n",
+        ]
+    )
+
+
+def _resource(name: str) -> str:
+    return files(__package__).joinpath(name).read_text(encoding="utf-8")
