@@ -25,6 +25,7 @@ from replication.audit.spark.metrics import shuffle_bytes
 from replication.audit.spark.sessions.session import session_for_a_while
 from tests.conftest import require_java_for_spark
 from tests.oracle.kafka import classpath
+from tests.oracle.release import BENCHMARKED
 
 FULL, FULL_PARTITIONS = 4 << 30, 200
 SMALL_PARTITIONS = 20
@@ -213,6 +214,6 @@ def kafka_seconds(roots: list[Path]) -> float:
     begun = time.perf_counter()
     for first in range(0, len(files), FILES_A_DUMP):
         names = ",".join(files[first : first + FILES_A_DUMP])
-        command = ["java", "-Xmx1g", "-cp", classpath(), DUMP_TOOL, "--deep-iteration", "--files", names]
+        command = ["java", "-Xmx1g", "-cp", classpath(BENCHMARKED), DUMP_TOOL, "--deep-iteration", "--files", names]
         subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=True)
     return time.perf_counter() - begun

@@ -20,6 +20,7 @@ from replication.metadata.records import FeatureLevelRecord
 from replication.protocol.messages.broker_heartbeat import BrokerHeartbeatRequest
 from replication.protocol.messages.broker_registration import BrokerRegistrationRequest
 from tests.oracle.kafka import JavaProgram
+from tests.oracle.release import BENCHMARKED
 
 PARTITIONS = 10_000
 PARTITIONS_OF_A_TOPIC = 100
@@ -86,7 +87,7 @@ def bench_partition_changes_with_their_records(benchmark: BenchmarkFixture) -> N
 def bench_partition_changes_by_kafka(benchmark: BenchmarkFixture) -> None:
     """As many by Kafka's own builder, warm, with the bytes of their records; its own time is in `extra_info`."""
     changes = measured(benchmark, PARTITIONS)
-    with JavaProgram("PartitionChangeTimer", measured=True) as kafka:
+    with JavaProgram(BENCHMARKED, "PartitionChangeTimer", measured=True) as kafka:
         kafka.ask(str(WARM_UP if benchmark.enabled else 1))
         (nanoseconds,) = benchmark(kafka.ask, str(changes))
     benchmark.extra_info["partition changes"] = changes

@@ -25,6 +25,7 @@ from logstore.files.partition_metadata import PARTITION_METADATA_NAME, Partition
 from logstore.log_config import LogConfig
 from logstore.topic_partition import TopicPartition
 from tests.oracle.cluster import KafkaCluster
+from tests.oracle.release import BENCHMARKED
 
 BUILD = Path(__file__).parent.parent / "build/bench/mirror"
 FULL, SMALL = 1 << 30, 8 << 20
@@ -71,7 +72,8 @@ def source(request: pytest.FixtureRequest) -> Iterator[Source]:
     size = FULL if measured else SMALL
     require_room(disk=COPIES * size, memory=COPIES * size)
     shutil.rmtree(BUILD, ignore_errors=True)
-    cluster = KafkaCluster(BUILD / "kafka", brokers=2, settings=SETTINGS, java_options=() if measured else None)
+    java_options = () if measured else None
+    cluster = KafkaCluster(BUILD / "kafka", BENCHMARKED, brokers=2, settings=SETTINGS, java_options=java_options)
     with cluster:
         admin = AdminClient({"bootstrap.servers": cluster.bootstrap()})
         new = NewTopic(TOPIC.topic, num_partitions=1, replica_assignment=[[1]])

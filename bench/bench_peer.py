@@ -9,12 +9,13 @@ from bench.peer.turns import Settings
 from bench.results import OURS
 from bench.room import require_room
 from tests.oracle.kafka import classpath
+from tests.oracle.release import BENCHMARKED
 
 SIZE = 2 << 20
 
 
 def bench_both_sides(benchmark: BenchmarkFixture, tmp_path: Path) -> None:
-    classpath()  # skips where Kafka's classes cannot be had
+    classpath(BENCHMARKED)  # skips where Kafka's classes cannot be had
     require_room(**needed(SIZE))
     settings = Settings(tmp_path, SIZE, rounds=1, warm_up=0, calls=500)
     rows = benchmark.pedantic(lambda: list(compare(settings, kafka=True, measured=False)), rounds=1)

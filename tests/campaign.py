@@ -19,6 +19,11 @@ def run_seed() -> int:
     return int(os.environ.get("CAMPAIGN_SEED", int(time.time()) // DAY_SECONDS))
 
 
+def is_full() -> bool:
+    """Whether this run does all of each campaign."""
+    return os.environ.get("CAMPAIGN") == "full"
+
+
 @dataclass(frozen=True)
 class Campaign:
     """`full` inputs in all; `share` of them in a normal run."""
@@ -31,8 +36,9 @@ class Campaign:
     @property
     def count(self) -> int:
         """How many inputs this run tries."""
-        return self.full if os.environ.get("CAMPAIGN") == "full" else min(self.share, self.full)
+        return self.full if is_full() else min(self.share, self.full)
 
-    def report(self, tried: int, note: str = "") -> None:
-        """Put what was done on the list that is printed at the end of the run."""
-        REPORT.append(f"{self.name}: {tried:,} of {self.full:,} inputs, seed {self.seed}{note and ', '}{note}")
+    def report(self, tried: int, note: str = "", *, beside: object = "") -> None:
+        """Put what was done on the list that is printed at the end of the run, and beside which Kafka it was done."""
+        told = [f"{tried:,} of {self.full:,} inputs", f"seed {self.seed}", str(beside), note]
+        REPORT.append(f"{self.name}: {', '.join(filter(None, told))}")

@@ -9,6 +9,7 @@ import sys
 import tempfile
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -16,7 +17,8 @@ import pytest
 from tests.made_once import only_maker
 from tests.oracle.broker import Broker, java
 from tests.oracle.java import BUILD, archive_of, spark_jars
-from tests.oracle.kafka import LIB, classpath, java_version
+from tests.oracle.kafka import classpath, java_version
+from tests.oracle.release import KafkaRelease, releases_of_this_run
 
 MakeLists = Callable[[Path], None]
 
@@ -26,7 +28,8 @@ def main() -> None:
     if not java_version():
         return
     with ThreadPoolExecutor() as pool:
-        for made in [pool.submit(make_that_of_spark), pool.submit(make_that_of_kafka)]:
+        kafkas = [pool.submit(make_that_of_kafka, release) for release in releases_of_this_run()]
+        for made in [pool.submit(make_that_of_spark), *kafkas]:
             made.result()
 
 
@@ -34,20 +37,21 @@ def make_that_of_spark() -> None:
     make(spark_jars(), spark_class_path(), list_of_an_audit)
 
 
-def make_that_of_kafka() -> None:
+def make_that_of_kafka(release: KafkaRelease) -> None:
     """Make it where Kafka's jars can be had."""
     try:
-        classpath()
+        classpath(release)
     except pytest.skip.Exception as error:
         sys.stderr.write(f"no archive of Kafka's classes: {error}\n")
         return
-    make(LIB, f"{LIB}/*", lists_of_a_broker)
+    make(release.jars, f"{release.jars}/*", partial(lists_of_a_broker, release))
 
 
 def make(jars: Path, class_path: str, make_lists: MakeLists) -> None:
     """Make the archive of a directory's jars, in place of an older one, from all lists that `make_lists` leaves."""
     archive = archive_of(jars)
-    with only_maker(BUILD / jars.name), tempfile.TemporaryDirectory(dir=BUILD) as directory:
+    name = archive.name.rpartition("-")[0]
+    with only_maker(BUILD / name), tempfile.TemporaryDirectory(dir=BUILD) as directory:
         if archive.exists():
             return
         place = Path(directory)
@@ -57,7 +61,7 @@ def make(jars: Path, class_path: str, make_lists: MakeLists) -> None:
         files = [f"-XX:SharedClassListFile={place / 'all'}", f"-XX:SharedArchiveFile={place / 'archive'}"]
         dump = ["java", "-XX:+UseSerialGC", "-Xshare:dump", "-Xlog:disable", *files, "-cp", class_path]
         subprocess.run(dump, check=True, capture_output=True)
-        for older in BUILD.glob(f"{archive.name.rpartition('-')[0]}-*.jsa"):
+        for older in BUILD.glob(f"{name}-*.jsa"):
             older.unlink()
         (place / "archive").rename(archive)
 
@@ -66,13 +70,13 @@ def lines_of(file: Path) -> list[str]:
     return file.read_text().splitlines(keepends=True)
 
 
-def lists_of_a_broker(directory: Path) -> None:
+def lists_of_a_broker(release: KafkaRelease, directory: Path) -> None:
     """List what a broker loads until it serves, and a tool that asks it."""
-    with Broker(directory, [listing(directory / "broker.list")]) as broker:
+    with Broker(directory, release, [listing(directory / "broker.list")]) as broker:
         tool = ["org.apache.kafka.tools.TopicCommand", "--bootstrap-server", broker.address, "--create", "--topic", "t"]
-        subprocess.run([*java(listing(directory / "tool.list")), *tool], check=True, capture_output=True)
+        subprocess.run([*java(release, listing(directory / "tool.list")), *tool], check=True, capture_output=True)
     formatting = ["kafka.tools.StorageTool", "random-uuid"]
-    subprocess.run([*java(listing(directory / "format.list")), *formatting], check=True, capture_output=True)
+    subprocess.run([*java(release, listing(directory / "format.list")), *formatting], check=True, capture_output=True)
 
 
 def list_of_an_audit(directory: Path) -> None:

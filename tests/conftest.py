@@ -5,6 +5,7 @@ import signal
 from collections import Counter
 from collections.abc import Generator, Iterator
 from itertools import chain
+from operator import attrgetter
 from types import FrameType
 from typing import Final
 
@@ -14,6 +15,7 @@ from hypothesis import HealthCheck, Phase, settings
 from tests.campaign import REPORT, run_seed
 from tests.longest import place
 from tests.oracle.java import spark_options
+from tests.oracle.release import KafkaRelease, releases_of_this_run
 
 settings.register_profile(
     "epochlog",
@@ -50,6 +52,13 @@ def require_java_for_spark() -> None:
         find_java()
     except JavaMissingError as error:
         require(available=False, what=str(error))
+
+
+@pytest.fixture(scope="session", params=releases_of_this_run(), ids=attrgetter("version"))
+def release(request: pytest.FixtureRequest) -> KafkaRelease:
+    """The Kafka beside which a test runs: each of them where all campaigns are full."""
+    named: KafkaRelease = request.param
+    return named
 
 
 @pytest.fixture

@@ -9,7 +9,8 @@ import pytest
 from tests import class_archives
 from tests.oracle import java
 from tests.oracle.java import archive_of, from_archive, spark_jars, spark_options
-from tests.oracle.kafka import LIB, classpath, java_version
+from tests.oracle.kafka import classpath, java_version
+from tests.oracle.release import KafkaRelease
 
 
 @pytest.fixture
@@ -40,12 +41,12 @@ def test_other_jars_or_another_java_want_another_archive(jars: Path, monkeypatch
     assert len({first, touched, added, archive_of(jars)}) == 4
 
 
-def test_kafkas_classes_come_from_the_archive_that_was_made(tmp_path: Path) -> None:
-    class_path = classpath()  # skips where Kafka's classes cannot be had
-    if not archive_of(LIB).exists():
+def test_kafkas_classes_come_from_the_archive_that_was_made(release: KafkaRelease, tmp_path: Path) -> None:
+    class_path = classpath(release)  # skips where Kafka's classes cannot be had
+    if not archive_of(release.jars).exists():
         pytest.skip("no archive was made: this is not `make test`")
     log = tmp_path / "log"
-    command = ["java", *from_archive(LIB), f"-Xlog:class+load:file={log}", "-cp", class_path, "kafka.Kafka"]
+    command = ["java", *from_archive(release.jars), f"-Xlog:class+load:file={log}", "-cp", class_path, "kafka.Kafka"]
     subprocess.run(command, check=False, capture_output=True)
     assert any("kafka.Kafka" in line and "shared objects file" in line for line in log.read_text().splitlines())
 

@@ -15,12 +15,13 @@ from typing import Any
 from bench.command_line import count, result_file, run_program
 from bench.peer.client_works import AIOKAFKA, aiokafka_version
 from bench.peer.comparison import compare
-from bench.peer.kafka_timer import kafka_version, without_kafka
+from bench.peer.kafka_timer import without_kafka
 from bench.peer.turns import CLOCKS, Settings
 from bench.report.figures import duration
 from bench.results import KAFKA, OURS, Row, Run, conditions, write_runs
 from bench.room import BUILD
 from tests.oracle.kafka import java_version
+from tests.oracle.release import BENCHMARKED
 
 SHORT = {"size": 1 << 26, "rounds": 3, "warm_up": 2, "calls": 1 << 14}
 """What CI measures: enough to see a ratio fall to half of what it was."""
@@ -77,7 +78,7 @@ def arguments(words: list[str] | None) -> argparse.Namespace:
 
 def peers(missing: str) -> dict[str, Any]:
     """What is measured beside us, in which version; `missing` says why Kafka is not."""
-    kafka = {"without_kafka": missing} if missing else {KAFKA: kafka_version(), "Java": java_version()}
+    kafka = {"without_kafka": missing} if missing else {KAFKA: BENCHMARKED.version, "Java": java_version()}
     return kafka | {AIOKAFKA: aiokafka_version() or "missing"}
 
 

@@ -16,6 +16,7 @@ from bench.peer.kafka_timer import KafkaTimer
 from bench.peer.turns import DifferentAnswersError, Settings, Timed, take_turns
 from bench.results import KAFKA, OURS, Row
 from tests.oracle.kafka import HERE, classpath
+from tests.oracle.release import BENCHMARKED
 
 DUMP_TOOL: Final = "org.apache.kafka.tools.DumpLogSegments"
 SAMPLE: Final = 1 << 20
@@ -95,7 +96,7 @@ def _our_command(pair: Pair, log: Path) -> list[str]:
 
 def _kafkas_command(pair: Pair, log: Path) -> list[str]:
     silent = f"-Dlog4j2.configurationFile={HERE / 'log4j2-off.properties'}"
-    return ["java", "-Xmx1g", silent, "-cp", classpath(), DUMP_TOOL, *pair.kafkas, "--files", str(log)]
+    return ["java", "-Xmx1g", silent, "-cp", classpath(BENCHMARKED), DUMP_TOOL, *pair.kafkas, "--files", str(log)]
 
 
 def _output(command: list[str]) -> bytes:

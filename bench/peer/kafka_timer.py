@@ -5,7 +5,8 @@ from typing import Final
 import pytest
 
 from bench.peer.turns import Clock, Timed
-from tests.oracle.kafka import BUILD, JavaProgram, classpath
+from tests.oracle.kafka import JavaProgram, classpath
+from tests.oracle.release import BENCHMARKED
 
 HEAP_BYTES: Final = 2 << 30
 
@@ -13,17 +14,10 @@ HEAP_BYTES: Final = 2 << 30
 def without_kafka() -> str:
     """Say why Kafka's classes cannot be had; nothing where they can."""
     try:
-        classpath()
+        classpath(BENCHMARKED)
     except pytest.skip.Exception as missing:
         return str(missing)
     return ""
-
-
-def kafka_version() -> str:
-    """Say which Kafka the classes are of."""
-    classpath()
-    [jar] = (BUILD / "lib").glob("kafka-clients-*.jar")
-    return jar.stem.removeprefix("kafka-clients-")
 
 
 class KafkaTimer:
@@ -53,6 +47,6 @@ class KafkaTimer:
 
     def _started(self) -> JavaProgram:
         if self._program is None:
-            self._program = JavaProgram(self._main, heap=str(HEAP_BYTES), measured=self._measured)
+            self._program = JavaProgram(BENCHMARKED, self._main, heap=str(HEAP_BYTES), measured=self._measured)
             self._program.ask(f"clock {self._clock}")
         return self._program

@@ -14,6 +14,7 @@ from bench.peer.kafka_timer import KafkaTimer
 from bench.peer.turns import DifferentAnswersError, Settings, Timed, agree, take_turns
 from bench.results import KAFKA, OURS, Row
 from tests.oracle.kafka import classpath
+from tests.oracle.release import BENCHMARKED
 
 SETTINGS = Settings(Path(), size=1 << 20, rounds=3, warm_up=1e-9)
 
@@ -73,7 +74,7 @@ def test_a_side_that_finds_nothing_agrees_with_all() -> None:
 
 
 def test_what_kafkas_side_cannot_do_is_told_with_the_command() -> None:
-    classpath()  # skips where Kafka's classes cannot be had
+    classpath(BENCHMARKED)  # skips where Kafka's classes cannot be had
     timer = KafkaTimer("ScanTimer", "wall", measured=False)
     with pytest.raises(RuntimeError, match=r"ScanTimer cannot do \('headers', '/nowhere'\): .*/nowhere"):
         timer.ask("headers", "/nowhere")

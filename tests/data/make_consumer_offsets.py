@@ -1,6 +1,6 @@
 """Make the `__consumer_offsets` partition that ships: what groups committed, in and out of transactions.
 
-python -m tests.data.make_consumer_offsets OUT
+python -m tests.data.make_consumer_offsets VERSION OUT
 
 writes OUT/__consumer_offsets-0. Needs Java and Maven; takes about half a minute.
 The topics are called like the forked ones of make_replicas.py, so that the partition can be put beside those.
@@ -16,6 +16,7 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from tests.oracle.cluster import KafkaCluster
+from tests.oracle.release import KafkaRelease, release_of
 
 COMMITTED = {"billing": ("diverge", 410), "report": ("diverge", 250), "mail": ("hwloss", 302), "left": ("diverge", 400)}
 """What each group commits last; "left" is deleted afterwards."""
@@ -48,9 +49,9 @@ def commit_in_transaction(cluster: KafkaCluster, group: str, topic: str, offset:
     consumer.close()
 
 
-def main(out: Path) -> None:
+def main(release: KafkaRelease, out: Path) -> None:
     """Commit, delete a group, stop the broker and keep the partition."""
-    with tempfile.TemporaryDirectory(prefix="epochlog-offsets-") as work, KafkaCluster(Path(work)) as cluster:
+    with tempfile.TemporaryDirectory(prefix="epochlog-offsets-") as work, KafkaCluster(Path(work), release) as cluster:
         admin = AdminClient({"bootstrap.servers": cluster.bootstrap()})
         for future in admin.create_topics(
             [NewTopic(name, num_partitions=1) for name in ("diverge", "hwloss")]
@@ -69,4 +70,4 @@ def main(out: Path) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    main(release_of(sys.argv[1]), Path(sys.argv[2]))

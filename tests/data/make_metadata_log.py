@@ -1,6 +1,6 @@
 """Make the metadata log that ships: what a controller wrote while topics came, changed and went and brokers failed.
 
-python -m tests.data.make_metadata_log OUT
+python -m tests.data.make_metadata_log VERSION OUT
 
 writes OUT/__cluster_metadata-0, the controller's own, with the latest snapshot that a broker made beside its log, and
 OUT/truth.json: what Kafka's tools say of the cluster at the end. Needs Java and Maven; takes about two minutes.
@@ -29,6 +29,7 @@ from confluent_kafka.admin import (
 )
 
 from tests.oracle.cluster import CONTROLLER, KafkaCluster
+from tests.oracle.release import KafkaRelease, release_of
 
 SETTINGS = {"metadata.log.max.record.bytes.between.snapshots": 1000}
 PATIENCE = 120
@@ -120,12 +121,12 @@ def truth(cluster: KafkaCluster) -> dict[str, str]:
     }
 
 
-def main(out: Path) -> None:
+def main(release: KafkaRelease, out: Path) -> None:
     """Run a cluster through all of it, and keep its metadata."""
     out.mkdir(parents=True, exist_ok=True)
     with (
         tempfile.TemporaryDirectory(prefix="epochlog-metadata-") as work,
-        KafkaCluster(Path(work), brokers=3, settings=SETTINGS) as cluster,
+        KafkaCluster(Path(work), release, brokers=3, settings=SETTINGS) as cluster,
     ):
         admin = AdminClient({"bootstrap.servers": cluster.bootstrap()})
         create(admin)
@@ -141,4 +142,4 @@ def main(out: Path) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    main(release_of(sys.argv[1]), Path(sys.argv[2]))

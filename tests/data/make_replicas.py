@@ -1,6 +1,6 @@
 """Make replicas like those that ship: kill the brokers of a real cluster so that logs fork, then let Kafka heal them.
 
-python -m tests.data.make_replicas OUT [SEED]
+python -m tests.data.make_replicas VERSION OUT [SEED]
 
 writes OUT/diverged and OUT/reconciled. Needs Java and Maven; takes about five minutes.
 """
@@ -16,6 +16,7 @@ from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from tests.oracle.cluster import KafkaCluster
+from tests.oracle.release import KafkaRelease, release_of
 
 BASE_TIMESTAMP = 1_700_000_000_000
 CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
@@ -183,11 +184,11 @@ def wait_until(condition: Callable[[], bool], what: str) -> None:
         time.sleep(0.5)
 
 
-def main(out: Path, seed: int) -> None:
+def main(release: KafkaRelease, out: Path, seed: int) -> None:
     """Tell the story once and keep the brokers' logs at its two turning points."""
     with (
         tempfile.TemporaryDirectory(prefix="epochlog-cluster-") as work,
-        KafkaCluster(Path(work), brokers=3) as cluster,
+        KafkaCluster(Path(work), release, brokers=3) as cluster,
     ):
         story = Story(cluster, seed)
         time.sleep(4)
@@ -202,4 +203,4 @@ def main(out: Path, seed: int) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), int(sys.argv[2]) if len(sys.argv) > 2 else 1)
+    main(release_of(sys.argv[1]), Path(sys.argv[2]), int(sys.argv[3]) if len(sys.argv) > 3 else 1)

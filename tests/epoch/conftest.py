@@ -9,6 +9,7 @@ from tempfile import TemporaryDirectory
 import pytest
 
 from tests.oracle.kafka import JavaProgram
+from tests.oracle.release import KafkaRelease
 
 
 @pytest.fixture(scope="session")
@@ -29,7 +30,7 @@ def restless_threads() -> Iterator[None]:
 
 
 @pytest.fixture(scope="session")
-def epoch_oracle(quick_dir: Path) -> Iterator[JavaProgram]:
+def epoch_oracle(quick_dir: Path, release: KafkaRelease) -> Iterator[JavaProgram]:
     """Kafka's LeaderEpochFileCache."""
-    with JavaProgram("EpochOracle", quick_dir / "kafka") as oracle:
+    with JavaProgram(release, "EpochOracle", quick_dir / "kafka") as oracle:
         yield oracle

@@ -73,7 +73,7 @@ def test_every_answer_and_file_is_kafkas(epoch_oracle: JavaProgram, quick_dir: P
         assert list(zip(script, ours, strict=True)) == list(zip(script, map(kind, kafkas), strict=True))
 
     compare()
-    SEQUENCES.report(tried)
+    SEQUENCES.report(tried, beside=epoch_oracle.release)
 
 
 NUMBERS = st.sampled_from(["0", "1", "2", "3", "10", "+1", "-1", "", "x", "1.0", "2147483648", "9223372036854775808"])
@@ -121,7 +121,7 @@ def test_a_file_is_accepted_and_understood_as_kafka_does(epoch_oracle: JavaProgr
             assert [cache.answer(line) for line in looks] == epoch_oracle.ask(*looks)
 
     compare()
-    TEXTS.report(tried)
+    TEXTS.report(tried, beside=epoch_oracle.release)
 
 
 @pytest.mark.parametrize("entry", ["-1 3", "2 -3", "-1 -1"])

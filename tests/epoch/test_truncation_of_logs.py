@@ -90,7 +90,7 @@ def test_kafkas_answers_lead_to_the_same_offset(epoch_oracle: JavaProgram) -> No
             expected = truncate_against(history, leader.end, follower.truncation(protocol))
             assert ask_kafka(epoch_oracle, leader.end, follower.truncation(protocol)) == expected
             rounds += len(expected.rounds)
-    ORACLE.report(ORACLE.count, f"{rounds} questions")
+    ORACLE.report(ORACLE.count, f"{rounds} questions", beside=epoch_oracle.release)
 
 
 def ask_kafka(oracle: JavaProgram, leader_end: int, truncation: Truncation) -> tuple[list[object], int]:

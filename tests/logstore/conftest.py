@@ -11,6 +11,7 @@ import pytest
 from logstore.indexes import live_index
 from logstore.segment import segment_reader
 from tests.oracle.kafka import JavaProgram
+from tests.oracle.release import KafkaRelease
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -29,7 +30,7 @@ def memory_dir() -> Iterator[Path]:
 
 
 @pytest.fixture(scope="session")
-def log_oracle() -> Iterator[JavaProgram]:
+def log_oracle(release: KafkaRelease) -> Iterator[JavaProgram]:
     """Kafka's UnifiedLog and LogLoader."""
-    with JavaProgram("LogOracle") as oracle:
+    with JavaProgram(release, "LogOracle") as oracle:
         yield oracle

@@ -8,7 +8,8 @@ import java.util.LinkedHashMap;
 import java.util.Map;
 import org.apache.kafka.common.errors.ApiException;
 import org.apache.kafka.common.protocol.Errors;
-import org.apache.kafka.common.utils.Exit;
+import org.apache.kafka.common.utils.*; // Exit: of one of these packages, by the release
+import org.apache.kafka.common.utils.internals.*;
 import org.apache.kafka.tools.LeaderElectionCommand;
 
 /** Kafka's own kafka-leader-election: a JSON array of arguments a line, answered by what it prints and its status. */

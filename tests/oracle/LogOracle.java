@@ -268,7 +268,7 @@ public final class LogOracle {
             case "dump": return dump();      // every file: name:size:crc32c
             case "close": {
                 scheduler.runAll();
-                log.close();
+                Leaving.inOrder(log);
                 leave(true);
                 String s = state();
                 log = null;
@@ -278,7 +278,7 @@ public final class LogOracle {
                 scheduler.drop();
                 leave(false);
                 String s = state();
-                log.closeHandlers();
+                Leaving.asItIs(log);
                 log.removeLogMetrics();
                 log = null;
                 return "ok " + s;

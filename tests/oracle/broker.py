@@ -11,6 +11,7 @@ from typing import Self
 
 from tests.oracle.java import SILENT
 from tests.oracle.kafka import classpath, kafka_options
+from tests.oracle.release import KafkaRelease
 
 CLUSTER = "MkU3OEVBNTcwNTJENDM2Qg"
 START_SECONDS = 300
@@ -19,12 +20,13 @@ START_SECONDS = 300
 class Broker:
     """Node 1 of a cluster of its own; `root` is its log.dirs, the controller's log lies beside it.
 
-    with Broker(tmp_path) as broker:
+    with Broker(tmp_path, release) as broker:
         ...  # broker.address, broker.root
     """
 
-    def __init__(self, directory: Path, options: Sequence[str] = ()) -> None:
+    def __init__(self, directory: Path, release: KafkaRelease, options: Sequence[str] = ()) -> None:
         """Format the directory on first use. `options` are Java's."""
+        self.release = release
         self._options = options
         self.root = directory / "logs"
         self._output = directory / "broker.out"
@@ -42,13 +44,12 @@ class Broker:
         )
         if not self.root.exists():
             arguments = ["format", "-t", CLUSTER, "-c", self._properties]
-            subprocess.run([*java(), "kafka.tools.StorageTool", *arguments], check=True, capture_output=True)
+            subprocess.run([*java(release), "kafka.tools.StorageTool", *arguments], check=True, capture_output=True)
 
     def __enter__(self) -> Self:
         with open(self._output, "ab") as output:
-            self._process = subprocess.Popen(
-                [*java(*self._options), "kafka.Kafka", self._properties], stdout=output, stderr=subprocess.STDOUT
-            )
+            command = [*java(self.release, *self._options), "kafka.Kafka", self._properties]
+            self._process = subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT)
         deadline = time.monotonic() + START_SECONDS
         while not self._answers():
             if self._process.poll() is not None or time.monotonic() > deadline:
@@ -88,6 +89,6 @@ def free_port() -> int:
         return port
 
 
-def java(*options: str) -> list[str]:
+def java(release: KafkaRelease, *options: str) -> list[str]:
     """The beginning of a command that runs one of Kafka's programs."""
-    return ["java", *kafka_options(), "-Xmx512m", *options, SILENT, "-cp", classpath()]
+    return ["java", *kafka_options(release), "-Xmx512m", *options, SILENT, "-cp", classpath(release)]

@@ -1,6 +1,6 @@
 """A real Kafka cluster on loopback: one controller and some brokers, from Maven's artifacts, on ports that are free.
 
-with KafkaCluster(directory, brokers=3) as cluster:
+with KafkaCluster(directory, release, brokers=3) as cluster:
     cluster.kill(2)
     cluster.start(2)
 
@@ -21,6 +21,7 @@ from typing import Self
 
 from tests.oracle.broker import free_port, java
 from tests.oracle.kafka import classpath, kafka_options
+from tests.oracle.release import KafkaRelease
 
 CLUSTER_ID = "MkU3OEVBNTcwNTJENDM2Qg"
 CONTROLLER = 100
@@ -53,6 +54,7 @@ class KafkaCluster:
     """Its nodes' log directories are `directory/broker-N`; the controller's is `directory/controller`."""
 
     directory: Path
+    release: KafkaRelease
     brokers: int = 1
     settings: Mapping[str, object] = field(default_factory=dict)
     """Broker settings beyond BROKER_SETTINGS."""
@@ -152,7 +154,7 @@ class KafkaCluster:
     def run_tool(self, name: str, *arguments: object, text: str = "") -> str:
         """Run one of Kafka's own tools, give it `text` to read, and return what it printed."""
         done = subprocess.run(
-            [*java(), name, *map(str, arguments)],
+            [*java(self.release), name, *map(str, arguments)],
             input=text,
             capture_output=True,
             text=True,
@@ -205,5 +207,5 @@ class KafkaCluster:
         return path
 
     def _java(self) -> list[str]:
-        options = kafka_options() if self.java_options is None else self.java_options
-        return ["java", "-Xms128m", "-XX:+UseSerialGC", "-Xmx512m", *options, "-cp", classpath()]
+        options = kafka_options(self.release) if self.java_options is None else self.java_options
+        return ["java", "-Xms128m", "-XX:+UseSerialGC", "-Xmx512m", *options, "-cp", classpath(self.release)]

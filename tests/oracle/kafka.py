@@ -1,6 +1,6 @@
 """Kafka's own classes as a test oracle: resolved by Maven, driven by the Java programs in this directory.
 
-with JavaProgram("EpochOracle") as oracle:
+with JavaProgram(KafkaRelease("4.4.0"), "EpochOracle") as oracle:
     oracle.ask("assign 3 100", "end 3 250")  # ["ok", "3 250"]
 """
 
@@ -16,11 +16,11 @@ from typing import Self
 from tests.conftest import require
 from tests.made_once import only_maker
 from tests.oracle.java import QUICK_START, SILENT, from_archive
+from tests.oracle.release import BENCHMARKED, BUILD, KafkaRelease
 
 HERE = Path(__file__).parent
 TIMERS = HERE.parent.parent / "bench/peer/kafka"
-BUILD = HERE.parent.parent / "build/kafka"
-LIB = BUILD / "lib"
+ZOOKEEPER = BUILD / "zookeeper"
 OLDEST_JAVA = 17
 
 # Requests sent before the first answer is read: what they and their answers take must fit the two pipes.
@@ -38,39 +38,32 @@ def java_version() -> int:
 
 
 @cache
-def classpath() -> str:
+def classpath(release: KafkaRelease) -> str:
     """Kafka's jars, and the programs of this directory compiled against them; skips where that cannot be had."""
     _require_java()
-    with only_maker(LIB):
-        try:
-            lib = _resolve()
-        except subprocess.CalledProcessError as error:
-            require(available=False, what=f"Kafka from a Maven repository ({_first_line(error)})")
-            raise
-        classes = _compile(lib)
-    return f"{lib}/*:{classes}"  # an archive of classes asks for its jars first
+    with only_maker(BUILD):
+        _resolve(HERE / "pom.xml", release.jars, str(release), f"-Dkafka.version={release.version}")
+        _compile(release)
+    return f"{release.jars}/*:{release.classes}"  # an archive of classes asks for its jars first
 
 
-def kafka_options() -> list[str]:
+def kafka_options(release: KafkaRelease) -> list[str]:
     """Java's options to start a program on Kafka's classes soon."""
-    return [*QUICK_START, *from_archive(LIB)]
+    return [*QUICK_START, *from_archive(release.jars)]
 
 
 @cache
 def zookeeper_classpath() -> str:
     """ZooKeeper's jars; skips where they cannot be had."""
-    return f"{jars(HERE / 'zookeeper_pom.xml', BUILD / 'zookeeper', 'ZooKeeper')}/*"
+    return f"{jars(HERE / 'zookeeper_pom.xml', ZOOKEEPER, 'ZooKeeper')}/*"
 
 
 def jars(pom: Path, lib: Path, what: str) -> Path:
     """Link the jars that a pom names into `lib`, and all that they need; skips where they cannot be had."""
     _require_java()
-    with only_maker(LIB):
-        try:
-            return _resolve(pom, lib)
-        except subprocess.CalledProcessError as error:
-            require(available=False, what=f"{what} from a Maven repository ({_first_line(error)})")
-            raise
+    with only_maker(BUILD):
+        _resolve(pom, lib, what)
+    return lib
 
 
 def _require_java() -> None:
@@ -78,34 +71,35 @@ def _require_java() -> None:
     require(available=shutil.which("mvn") is not None, what="Maven")
 
 
-def _resolve(pom: Path = HERE / "pom.xml", lib: Path = LIB) -> Path:
+def _resolve(pom: Path, lib: Path, what: str, *options: str) -> None:
     """Link the jars that a pom names, and all that they need, into a directory."""
     stamp = _digest([pom])
-    if not _is_current(lib, stamp):
-        listing = BUILD / "classpath.txt"
-        subprocess.run(
-            ["mvn", "-q", "-B", "-f", pom, "dependency:build-classpath", f"-Dmdep.outputFile={listing}"],
-            capture_output=True,
-            text=True,
-            check=True,
-        )
-        _start_over(lib)
-        for jar in map(Path, listing.read_text().strip().split(":")):
-            (lib / jar.name).symlink_to(jar)
-        (lib / ".stamp").write_text(stamp)
-    return lib
+    if _is_current(lib, stamp):
+        return
+    listing = lib.with_name(f"{lib.name}-classpath.txt")
+    maven = ["mvn", "-q", "-B", "-f", pom, *options, "dependency:build-classpath", f"-Dmdep.outputFile={listing}"]
+    try:
+        subprocess.run(maven, capture_output=True, text=True, check=True)
+    except subprocess.CalledProcessError as error:
+        require(available=False, what=f"{what} from a Maven repository ({_first_line(error)})")
+        raise
+    _start_over(lib)
+    for jar in map(Path, listing.read_text().strip().split(":")):
+        (lib / jar.name).symlink_to(jar)
+    (lib / ".stamp").write_text(stamp)
 
 
-def _compile(lib: Path) -> Path:
-    """Compile all Java programs, those of the benchmarks too, into build/kafka/classes when one of them changed."""
-    classes = BUILD / "classes"
-    sources = sorted([*HERE.glob("*.java"), *TIMERS.glob("*.java")])
+def _compile(release: KafkaRelease) -> None:
+    """Compile the Java programs, with what is written for this release alone, when one of them changed."""
+    sources = sorted([*HERE.glob("*.java"), *(HERE / release.version).glob("*.java")])
+    if release == BENCHMARKED:
+        sources += sorted(TIMERS.glob("*.java"))
     stamp = _digest([HERE / "pom.xml", *sources])
-    if not _is_current(classes, stamp):
-        _start_over(classes)
-        subprocess.run(["javac", "-nowarn", "-d", classes, "-cp", f"{lib}/*", *sources], check=True)
-        (classes / ".stamp").write_text(stamp)
-    return classes
+    if _is_current(release.classes, stamp):
+        return
+    _start_over(release.classes)
+    subprocess.run(["javac", "-nowarn", "-d", release.classes, "-cp", f"{release.jars}/*", *sources], check=True)
+    (release.classes / ".stamp").write_text(stamp)
 
 
 def _is_current(directory: Path, stamp: str) -> bool:
@@ -129,11 +123,14 @@ def _first_line(error: subprocess.CalledProcessError) -> str:
 class JavaProgram:
     """A running program of this directory: one line in, one line out."""
 
-    def __init__(self, main: str, *arguments: str | Path, heap: str = "512m", measured: bool = False) -> None:
+    def __init__(
+        self, release: KafkaRelease, main: str, *arguments: str | Path, heap: str = "512m", measured: bool = False
+    ) -> None:
         """Start it: quickly, or `measured`, with the collector and the compiler that a broker runs with."""
-        flags = ["-XX:+UseG1GC", "-Xshare:auto"] if measured else kafka_options()
+        self.release = release
+        flags = ["-XX:+UseG1GC", "-Xshare:auto"] if measured else kafka_options(release)
         self._process = subprocess.Popen(
-            ["java", *flags, f"-Xmx{heap}", SILENT, "-cp", classpath(), main, *map(str, arguments)],
+            ["java", *flags, f"-Xmx{heap}", SILENT, "-cp", classpath(release), main, *map(str, arguments)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             encoding="utf-8",

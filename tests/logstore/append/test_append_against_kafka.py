@@ -318,7 +318,7 @@ def test_every_append_is_taken_or_refused_as_kafka_does(log_oracle: JavaProgram,
         log = play(log_oracle, directory, rng.choice(CONFIGS), steps)
         appended += log.end_offset > 0
     assert appended > campaign.count / 2
-    campaign.report(campaign.count)
+    campaign.report(campaign.count, beside=log_oracle.release)
 
 
 @pytest.mark.parametrize("changes", WRONG, ids=str)

@@ -14,6 +14,7 @@ from logstore import DirectoryLockedError
 from logstore.files import directory_lock
 from logstore.files.directory_lock import DirectoryLock
 from tests.oracle.kafka import JavaProgram
+from tests.oracle.release import KafkaRelease
 
 TRY_TO_LOCK = """
 import sys
@@ -134,9 +135,9 @@ def test_a_missing_root_is_the_error_that_it_is(tmp_path: Path) -> None:
         DirectoryLock.acquire(tmp_path / "missing")
 
 
-def test_a_broker_and_we_exclude_each_other(tmp_path: Path) -> None:
+def test_a_broker_and_we_exclude_each_other(tmp_path: Path, release: KafkaRelease) -> None:
     path = tmp_path / ".lock"
-    with JavaProgram("LockHolder") as broker:
+    with JavaProgram(release, "LockHolder") as broker:
         assert broker.ask(f"lock {path}") == ["true"]
         with pytest.raises(DirectoryLockedError, match="locked by"):
             DirectoryLock.acquire(tmp_path)

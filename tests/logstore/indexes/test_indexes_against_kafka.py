@@ -16,6 +16,7 @@ from logstore.log.log import Log
 from tests.campaign import Campaign
 from tests.logstore.log_pair import KafkaCannotOpenError, LogPair
 from tests.oracle.kafka import JavaProgram
+from tests.oracle.release import KafkaRelease
 
 WALKS = Campaign("index-oracle", full=500, share=20)
 STEPS = 40
@@ -24,9 +25,9 @@ TIMES = 3_000
 
 
 @pytest.fixture(scope="module")
-def log_oracle() -> Iterator[JavaProgram]:
+def log_oracle(release: KafkaRelease) -> Iterator[JavaProgram]:
     """Kafka's UnifiedLog."""
-    with JavaProgram("LogOracle") as oracle:
+    with JavaProgram(release, "LogOracle") as oracle:
         yield oracle
 
 
@@ -164,7 +165,7 @@ def test_small_indexes_are_kafkas_and_lookups_miss_no_record(log_oracle: JavaPro
             error.add_note(f"walk {number}, seed {seed}")
             raise
         rmtree(root)
-    WALKS.report(WALKS.count)
+    WALKS.report(WALKS.count, beside=log_oracle.release)
 
 
 class TestWhereKafkasDiffer:

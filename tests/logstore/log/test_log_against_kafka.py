@@ -22,6 +22,7 @@ from tests.campaign import Campaign
 from tests.logstore.directories import GAPS, assert_sound
 from tests.logstore.log_pair import KafkaCannotOpenError, LogPair
 from tests.oracle.kafka import JavaProgram
+from tests.oracle.release import KafkaRelease
 
 SEQUENCES = Campaign("log-oracle", full=2_000, share=60)
 STEPS = 40
@@ -38,9 +39,9 @@ and whose end is cut, is not known when it is aborted anew. Kafka's files have b
 
 
 @pytest.fixture(scope="module")
-def log_oracle() -> Iterator[JavaProgram]:
+def log_oracle(release: KafkaRelease) -> Iterator[JavaProgram]:
     """Kafka's UnifiedLog."""
-    with JavaProgram("LogOracle") as oracle:
+    with JavaProgram(release, "LogOracle") as oracle:
         yield oracle
 
 
@@ -235,7 +236,7 @@ def test_every_answer_and_every_file_is_kafkas(log_oracle: JavaProgram) -> None:
                 error.add_note(f"sequence {number}, seed {seed}")
                 raise
             rmtree(root)
-    SEQUENCES.report(SEQUENCES.count)
+    SEQUENCES.report(SEQUENCES.count, beside=log_oracle.release)
 
 
 @pytest.mark.parametrize("kind", [ControlType.COMMIT, ControlType.ABORT])

@@ -250,4 +250,4 @@ def test_kafka_opens_what_a_crash_left_with_the_same_end_and_epochs(log_oracle: 
                     check_epochs(log, whole_batches(log))
                     stale += 1
             compared += 1
-    COMPARED.report(compared, f"Kafka gives up on {refused}, keeps a wrong epoch in {stale}")
+    COMPARED.report(compared, f"Kafka gives up on {refused}, keeps a wrong epoch in {stale}", beside=log_oracle.release)

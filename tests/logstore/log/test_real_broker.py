@@ -13,6 +13,7 @@ from logstore.topic_partition import TopicPartition
 from logstore.verify import verify
 from tests.oracle.broker import Broker
 from tests.oracle.kafka import JavaProgram
+from tests.oracle.release import KafkaRelease
 
 PARTITION = TopicPartition("ours", 0)
 CONFIG = LogConfig(segment_bytes=2_000, index_interval_bytes=300)
@@ -32,9 +33,9 @@ def write_ours(root: Path, topic_id: str) -> None:
         assert len(log.segments) > 2
 
 
-def test_a_broker_serves_what_we_wrote_and_we_open_what_it_wrote(tmp_path: Path) -> None:
-    broker = Broker(tmp_path)
-    with JavaProgram("BrokerClient", broker.address) as client:
+def test_a_broker_serves_what_we_wrote_and_we_open_what_it_wrote(tmp_path: Path, release: KafkaRelease) -> None:
+    broker = Broker(tmp_path, release)
+    with JavaProgram(release, "BrokerClient", broker.address) as client:
         with broker:
             (topic_id,) = client.ask("create ours")
         write_ours(broker.root, topic_id)

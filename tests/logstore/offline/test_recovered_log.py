@@ -16,6 +16,7 @@ from logstore.offline.recovered_log import RecoveredLog, RemovedBatches
 from tests.campaign import Campaign
 from tests.logstore.recovery.test_log_loader_against_kafka import SETTINGS, crashed_log
 from tests.oracle.kafka import JavaProgram
+from tests.oracle.release import KafkaRelease
 from tests.replication.partitions import ABatch, write_partition
 
 CRASHES = Campaign("recovered log against Kafka", full=2_000, share=60)
@@ -23,8 +24,8 @@ BATCHES = [ABatch(0, 5, 0), ABatch(5, 5, 0), ABatch(10, 5, 2), ABatch(15, 5, 3)]
 
 
 @pytest.fixture(scope="module")
-def oracle() -> Iterator[JavaProgram]:
-    with JavaProgram("LogOracle") as program:
+def oracle(release: KafkaRelease) -> Iterator[JavaProgram]:
+    with JavaProgram(release, "LogOracle") as program:
         yield program
 
 
@@ -55,7 +56,7 @@ def test_it_ends_where_kafkas_recovery_ends_with_the_same_epochs(oracle: JavaPro
         assert " ".join(f"{epoch}:{start}" for epoch, start in loaded.history.entries) == epochs, (seed, said)
         oracle.ask("close")
         shutil.rmtree(tmp_path / str(number))
-    CRASHES.report(CRASHES.count)
+    CRASHES.report(CRASHES.count, beside=oracle.release)
 
 
 def written(path: Path, *, segment_batches: int = 2) -> Path:

@@ -19,6 +19,7 @@ from logstore.recovery.log_loader import LoadedLog, load_log
 from tests.campaign import Campaign
 from tests.logstore.batches import batch, record
 from tests.oracle.kafka import JavaProgram
+from tests.oracle.release import KafkaRelease
 
 SETTINGS = "segmentBytes=1500 indexInterval=150 indexBytes=4096"
 CONFIG = LogConfig(segment_bytes=1500, index_interval_bytes=150, segment_index_bytes=4096)
@@ -31,8 +32,8 @@ OVERFLOWS = Campaign("split segments against Kafka", full=1_000, share=20)
 
 
 @pytest.fixture(scope="module")
-def oracle() -> Iterator[JavaProgram]:
-    with JavaProgram("LogOracle") as program:
+def oracle(release: KafkaRelease) -> Iterator[JavaProgram]:
+    with JavaProgram(release, "LogOracle") as program:
         yield program
 
 
@@ -179,7 +180,7 @@ def test_we_open_what_a_crash_left_as_kafka_does(oracle: JavaProgram, tmp_path: 
         for path in theirs.glob("*.txnindex"):
             assert (ours / path.name).read_bytes() == path.read_bytes(), (seed, said)
         shutil.rmtree(tmp_path / str(number))
-    CRASHES.report(CRASHES.count)
+    CRASHES.report(CRASHES.count, beside=oracle.release)
 
 
 def far_apart(rng: random.Random, base_offset: int) -> bytes:
@@ -235,7 +236,7 @@ def test_segments_whose_offsets_are_too_far_apart_are_split_as_kafka_splits_them
             segment.close()
             name = segment.path.name
             assert (ours / name).read_bytes() == (theirs / name).read_bytes(), seed
-    OVERFLOWS.report(OVERFLOWS.count)
+    OVERFLOWS.report(OVERFLOWS.count, beside=oracle.release)
 
 
 def epochs_of(loaded: LoadedLog) -> Iterator[tuple[int, int]]:

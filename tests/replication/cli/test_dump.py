@@ -17,6 +17,7 @@ from tests.data.replicas import replicas, truth
 from tests.logstore.batches import CONTROL, TRANSACTIONAL, batch, record, simple_batch
 from tests.logstore.golden import LABELS, LEGACY
 from tests.oracle.kafka import classpath
+from tests.oracle.release import KafkaRelease
 from tests.replication.cli.command import epochlog
 from tests.replication.cli.dumps import CODECS, TRANSACTIONS, content, dump_json, lines, written
 
@@ -117,8 +118,8 @@ def test_records_of_every_magic_and_codec_are_those_that_kafka_wrote(path: Path)
 
 
 @pytest.mark.parametrize("path", [CODECS, TRANSACTIONS], ids=["codecs", "transactions"])
-def test_records_are_those_that_kafka_prints(path: Path) -> None:
-    java = ["java", "-XX:TieredStopAtLevel=1", "-cp", classpath()]
+def test_records_are_those_that_kafka_prints(path: Path, release: KafkaRelease) -> None:
+    java = ["java", "-XX:TieredStopAtLevel=1", "-cp", classpath(release)]
     tool = ["org.apache.kafka.tools.DumpLogSegments", "--print-data-log", "--files", path]
     printed = subprocess.run([*java, *tool], capture_output=True, text=True, check=True).stdout
     expected = [kafka_record(line) for line in printed.splitlines() if line.startswith("|")]

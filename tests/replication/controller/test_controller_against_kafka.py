@@ -8,6 +8,7 @@ import pytest
 from replication.controller.controller import Controller, ControllerSettings
 from tests.campaign import Campaign
 from tests.oracle.kafka import JavaProgram
+from tests.oracle.release import KafkaRelease
 from tests.replication.controller.simulation import CLUSTER, Simulation
 from tests.replication.controller.twin import KnownDifferenceError, TwinController
 
@@ -15,8 +16,8 @@ CAMPAIGN = Campaign("simulated clusters beside Kafka's controller", full=3_000, 
 
 
 @pytest.fixture(scope="module")
-def kafka() -> Iterator[JavaProgram]:
-    with JavaProgram("org.apache.kafka.controller.ControlOracle") as oracle:
+def kafka(release: KafkaRelease) -> Iterator[JavaProgram]:
+    with JavaProgram(release, "org.apache.kafka.controller.ControlOracle") as oracle:
         yield oracle
 
 
@@ -51,4 +52,4 @@ def test_the_controller_decides_what_kafka_s_decides(kafka: JavaProgram) -> None
         except Exception as error:
             raise AssertionError(f"seed {seed} of the simulation") from error
     assert whole > CAMPAIGN.count * 0.8
-    CAMPAIGN.report(CAMPAIGN.count, f"{whole:,} to the end")
+    CAMPAIGN.report(CAMPAIGN.count, f"{whole:,} to the end", beside=kafka.release)

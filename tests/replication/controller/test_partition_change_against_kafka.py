@@ -11,6 +11,7 @@ from replication.controller.partition_change import Election, partition_change
 from replication.metadata.records import UNASSIGNED_DIRECTORY
 from tests.campaign import Campaign
 from tests.oracle.kafka import JavaProgram
+from tests.oracle.release import KafkaRelease
 from tests.replication.controller.cases.partition_change import partition_of, rules_of, target_of
 from tests.replication.controller.partition_changes import question
 
@@ -20,8 +21,8 @@ SETS = ("eligible_leader_replicas", "last_known_elr")
 
 
 @pytest.fixture(scope="module")
-def kafka() -> Iterator[JavaProgram]:
-    with JavaProgram("PartitionChangeOracle") as oracle:
+def kafka(release: KafkaRelease) -> Iterator[JavaProgram]:
+    with JavaProgram(release, "PartitionChangeOracle") as oracle:
         yield oracle
 
 
@@ -31,7 +32,7 @@ def test_a_change_is_the_one_that_kafka_makes(kafka: JavaProgram) -> None:
         questions = [question(random) for _ in range(AT_ONCE)]
         for asked, told in zip(questions, kafka.ask(*map(json.dumps, questions)), strict=True):
             assert ours(asked) == comparable(json.loads(told) or {}), json.dumps(asked)
-    CAMPAIGN.report(CAMPAIGN.count)
+    CAMPAIGN.report(CAMPAIGN.count, beside=kafka.release)
 
 
 def ours(asked: dict[str, Any]) -> dict[str, Any]:

@@ -19,6 +19,7 @@ from replication.fetcher.errors import (
 )
 from replication.protocol.errors import NoBrokerError
 from tests.oracle.broker import Broker, free_port
+from tests.oracle.release import KafkaRelease
 from tests.replication.mirror.wire_leader import WireLeader
 
 PATIENCE = 120
@@ -31,8 +32,8 @@ def open_log(root: Path, partition: TopicPartition) -> Log:
 
 
 @pytest.fixture(scope="module")
-def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
-    with Broker(tmp_path_factory.mktemp("broker")) as broker:
+def broker(tmp_path_factory: pytest.TempPathFactory, release: KafkaRelease) -> Iterator[Broker]:
+    with Broker(tmp_path_factory.mktemp("broker"), release) as broker:
         yield broker
 
 
@@ -193,11 +194,11 @@ def test_run_ends_when_it_is_told_to(broker: Broker, tmp_path: Path) -> None:
         assert not runner.is_alive()
 
 
-def test_a_broker_that_comes_back_is_followed_on(tmp_path: Path) -> None:
+def test_a_broker_that_comes_back_is_followed_on(tmp_path: Path, release: KafkaRelease) -> None:
     partition = TopicPartition("orders", 0)
     directory = tmp_path / "broker"
     directory.mkdir()
-    broker = Broker(directory)
+    broker = Broker(directory, release)
     with open_log(tmp_path, partition) as log:
         with broker:
             create(broker, "orders")

@@ -23,6 +23,7 @@ from replication.metadata.snapshot import MetadataSnapshot, write_snapshot
 from tests.campaign import Campaign
 from tests.oracle.cluster import KafkaCluster
 from tests.oracle.kafka import JavaProgram
+from tests.oracle.release import KafkaRelease
 from tests.replication.metadata.histories import history
 from tests.replication.metadata.random_records import EVERY_VERSION, random_record
 from tests.replication.metadata.test_real_cluster import KEPT
@@ -32,8 +33,8 @@ KNOWN = [each for each in EVERY_VERSION if each[0] is not UnregisterControllerRe
 
 
 @pytest.fixture(scope="module")
-def kafka() -> Iterator[JavaProgram]:
-    with JavaProgram("MetadataOracle") as program:
+def kafka(release: KafkaRelease) -> Iterator[JavaProgram]:
+    with JavaProgram(release, "MetadataOracle") as program:
         yield program
 
 
@@ -50,7 +51,7 @@ def test_kafka_reads_every_version_of_a_record_as_it_was_meant_and_writes_the_sa
             assert (name, int(number)) == (record.type_name(), version)
             assert json.loads(fields) == as_kafka_says_it(record, version)
             assert written == value
-    campaign.report(campaign.count)
+    campaign.report(campaign.count, beside=kafka.release)
 
 
 def test_kafka_replays_a_history_into_the_same_image(kafka: JavaProgram) -> None:
@@ -61,10 +62,10 @@ def test_kafka_replays_a_history_into_the_same_image(kafka: JavaProgram) -> None
         image = ClusterImage()
         image.replay_all(decode(bytes.fromhex(value)) for value in answer.split(","))
         assert image == made.image, f"history(({campaign.seed}, {number}), steps=60)"
-    campaign.report(campaign.count)
+    campaign.report(campaign.count, beside=kafka.release)
 
 
-def test_kafkas_tool_reads_our_log_and_our_snapshot(tmp_path: Path) -> None:
+def test_kafkas_tool_reads_our_log_and_our_snapshot(release: KafkaRelease, tmp_path: Path) -> None:
     directory = tmp_path / "__cluster_metadata-0"
     made = history("for Kafka's tool", steps=150)
     with Log.open(directory) as log:
@@ -80,24 +81,24 @@ def test_kafkas_tool_reads_our_log_and_our_snapshot(tmp_path: Path) -> None:
         last_contained_log_timestamp=1_000,
         quorum=[KRaftVersion(k_raft_version=0)],
     )
-    assert dumped(next(directory.glob("*.log"))) == [payload(record) for record in made.records]
-    assert dumped(snapshot.path) == [payload(record) for record in loaded.image.records()]
+    assert dumped(release, next(directory.glob("*.log"))) == [payload(record) for record in made.records]
+    assert dumped(release, snapshot.path) == [payload(record) for record in loaded.image.records()]
     again = ClusterImage()
     again.replay_all(MetadataSnapshot.latest(directory).records())  # type: ignore[union-attr]
     assert again == made.image
 
 
-def test_kafkas_tool_says_of_a_real_controllers_log_what_we_say() -> None:
+def test_kafkas_tool_says_of_a_real_controllers_log_what_we_say(release: KafkaRelease) -> None:
     directory = KEPT / "__cluster_metadata-0"
     for path in (directory / "00000000000000000000.log", MetadataSnapshot.latest(directory).path):  # type: ignore[union-attr]
         with LogFile.open(path) as log:
             values = [each.value or b"" for batch in log.batches() if not batch.is_control for each in batch.records()]
-        assert dumped(path) == [payload(decode(value), value[2]) for value in values]
+        assert dumped(release, path) == [payload(decode(value), value[2]) for value in values]
 
 
-def dumped(path: Path) -> list[dict[str, Any]]:
+def dumped(release: KafkaRelease, path: Path) -> list[dict[str, Any]]:
     """Let Kafka's tool print the records of a file."""
-    told = KafkaCluster(path.parent).run_tool(
+    told = KafkaCluster(path.parent, release).run_tool(
         "org.apache.kafka.tools.DumpLogSegments", "--cluster-metadata-decoder", "--files", path
     )
     assert "SnapshotHeader" in told or path.suffix != ".checkpoint"

@@ -14,6 +14,7 @@ from replication.metadata.records import NO_LEADER, PartitionChangeRecord
 from replication.metadata.snapshot import MetadataSnapshot
 from replication.metadata.transactions import committed
 from tests.data import make_metadata_log
+from tests.oracle.release import KafkaRelease
 
 KEPT = Path(__file__).parent.parent.parent / "data/metadata"
 
@@ -99,6 +100,6 @@ def test_what_a_cluster_is_formatted_with_is_a_snapshot_too() -> None:
     assert image.metadata_version == MetadataVersion.V4_3_IV0
 
 
-def test_a_cluster_that_runs_now_gives_what_kafkas_tools_tell(tmp_path: Path) -> None:
-    make_metadata_log.main(tmp_path)
+def test_a_cluster_that_runs_now_gives_what_kafkas_tools_tell(release: KafkaRelease, tmp_path: Path) -> None:
+    make_metadata_log.main(release, tmp_path)
     assert_agrees(load_image(tmp_path / "__cluster_metadata-0"), json.loads((tmp_path / "truth.json").read_text()))

@@ -24,6 +24,7 @@ from logstore.offline.offline_log_directory import open_offline
 from logstore.verify import verify
 from tests.logstore.directories import GAPS
 from tests.oracle.cluster import KafkaCluster, free_port
+from tests.oracle.release import KafkaRelease, releases_of_this_run
 from tests.replication.mirror.log_comparison import WrittenLog, differences
 from tests.replication.mirror.mirror_process import MirrorProcess, wait_until
 from tests.replication.mirror.proxy import Proxy
@@ -34,14 +35,15 @@ PARTITIONS = 3
 class Stage:
     """One broker that clients reach by two ways: directly, and through a proxy."""
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, release: KafkaRelease) -> None:
         self.directory = directory
+        self.release = release
         self._open = ExitStack()
 
     def __enter__(self) -> Self:
         port = free_port()
         self.proxy = self._open.enter_context(Proxy("127.0.0.1", port))
-        self.cluster = KafkaCluster(self.directory / "kafka", brokers=1)
+        self.cluster = KafkaCluster(self.directory / "kafka", self.release, brokers=1)
         direct = f"PLAINTEXT://{self.cluster.bootstrap(1)}"
         self.cluster.settings = {
             "listeners": f"{direct},PROXIED://127.0.0.1:{port}",
@@ -206,12 +208,14 @@ def run(stage: Stage, seed: int) -> None:
     except (AssertionError, TimeoutError) as error:
         steps = "; ".join(map(str, draw(seed)))
         raise AssertionError(
-            f"repeat it with: .venv/bin/python -m tests.replication.mirror.schedule {seed}\n{steps}\n{error}"
+            f"repeat it with: KAFKA_VERSION={stage.release.version} "
+            f".venv/bin/python -m tests.replication.mirror.schedule {seed}\n{steps}\n{error}"
         ) from error
 
 
 if __name__ == "__main__":
-    with tempfile.TemporaryDirectory(prefix="epochlog-schedule-") as work, Stage(Path(work)) as only:
-        for told in draw(int(sys.argv[1])):
-            print(told)  # noqa: T201  a program
-        run(only, int(sys.argv[1]))
+    for told in draw(int(sys.argv[1])):
+        print(told)  # noqa: T201  a program
+    for each in releases_of_this_run():
+        with tempfile.TemporaryDirectory(prefix="epochlog-schedule-") as work, Stage(Path(work), each) as only:
+            run(only, int(sys.argv[1]))

@@ -19,6 +19,7 @@ from tests.logstore.directories import GAPS
 from tests.oracle.broker import Broker
 from tests.oracle.cluster import KafkaCluster
 from tests.oracle.kafka import JavaProgram
+from tests.oracle.release import KafkaRelease
 from tests.replication.cli.command import epochlog
 from tests.replication.mirror.log_comparison import WrittenLog, differences
 from tests.replication.mirror.mirror_process import MirrorProcess, wait_until
@@ -63,9 +64,9 @@ class Scene:
 
 
 @pytest.fixture(scope="module")
-def scene(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
+def scene(tmp_path_factory: pytest.TempPathFactory, release: KafkaRelease) -> Iterator[Scene]:
     directory = tmp_path_factory.mktemp("cluster")
-    with KafkaCluster(directory / "kafka", brokers=3, settings=PATIENT) as cluster:
+    with KafkaCluster(directory / "kafka", release, brokers=3, settings=PATIENT) as cluster:
         mirror = MirrorProcess(
             cluster.bootstrap(),
             (ORDERS[0], *FORKED),
@@ -185,11 +186,11 @@ def test_once_ends_when_it_has_caught_up(scene: Scene) -> None:
         assert differences(copy, leader) == []
 
 
-def test_a_broker_opens_the_copy_and_serves_it(scene: Scene, tmp_path: Path) -> None:
+def test_a_broker_opens_the_copy_and_serves_it(scene: Scene, release: KafkaRelease, tmp_path: Path) -> None:
     copy = scene.mirror.log_dir / "diverge-0"
     end = WrittenLog.read(copy).end
-    broker = Broker(tmp_path)
-    with JavaProgram("BrokerClient", broker.address) as client:
+    broker = Broker(tmp_path, release)
+    with JavaProgram(release, "BrokerClient", broker.address) as client:
         with broker:
             (topic_id,) = client.ask("create diverge")
         shutil.rmtree(broker.root / "diverge-0")

@@ -14,6 +14,7 @@ from replication.protocol.error_code import ErrorCode
 from tests.campaign import Campaign
 from tests.oracle.java_exceptions import as_ours
 from tests.oracle.kafka import JavaProgram
+from tests.oracle.release import KafkaRelease
 from tests.replication.cli.command import Outcome, epochlog
 
 Compare: TypeAlias = Callable[..., None]
@@ -104,8 +105,8 @@ INSERTED = '{}[],:"\\ \n019.-+eE\ttnN/é'
 
 
 @pytest.fixture(scope="module")
-def tool() -> Iterator[JavaProgram]:
-    with JavaProgram("LeaderElectionOracle") as program:
+def tool(release: KafkaRelease) -> Iterator[JavaProgram]:
+    with JavaProgram(release, "LeaderElectionOracle") as program:
         yield program
 
 
@@ -175,7 +176,7 @@ def test_what_is_worth_trying(compare: Compare, tmp_path: Path, arguments: Seque
     compare(*arguments)
 
 
-def test_options_are_read_and_refused_as_by_kafka(compare: Compare) -> None:
+def test_options_are_read_and_refused_as_by_kafka(compare: Compare, release: KafkaRelease) -> None:
     random = Random(OPTIONS.seed)
     for _ in range(OPTIONS.count):
         arguments: list[str] = ["--command-config", "quick.properties"]
@@ -185,7 +186,7 @@ def test_options_are_read_and_refused_as_by_kafka(compare: Compare) -> None:
             if not (piece[0] in ONCE and piece[0] in arguments):
                 arguments += piece
         compare(*arguments)
-    OPTIONS.report(OPTIONS.count)
+    OPTIONS.report(OPTIONS.count, beside=release)
 
 
 @pytest.mark.parametrize("text", WORTH_TRYING)
@@ -193,7 +194,7 @@ def test_a_file_worth_trying(compare: Compare, tmp_path: Path, text: str) -> Non
     assert_file_is_read_alike(compare, tmp_path, text)
 
 
-def test_files_are_read_and_refused_as_by_kafka(compare: Compare, tmp_path: Path) -> None:
+def test_files_are_read_and_refused_as_by_kafka(compare: Compare, release: KafkaRelease, tmp_path: Path) -> None:
     random = Random(FILES.seed)
     for _ in range(FILES.count):
         text = json.dumps(document(random), ensure_ascii=random.random() < 0.5)
@@ -201,7 +202,7 @@ def test_files_are_read_and_refused_as_by_kafka(compare: Compare, tmp_path: Path
             place = random.randrange(len(text) + 1)
             text = text[:place] + random.choice(INSERTED) + text[place + random.randrange(2) :]
         assert_file_is_read_alike(compare, tmp_path, text)
-    FILES.report(FILES.count)
+    FILES.report(FILES.count, beside=release)
 
 
 def assert_file_is_read_alike(compare: Compare, scratch: Path, text: str) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.oracle.kafka import JavaProgram
+from tests.oracle.release import KafkaRelease
 from tests.replication.cli.command import Outcome, epochlog
 from tests.replication.protocol.secure_broker import PASSWORD, USER, SecureBroker
 
@@ -24,14 +25,14 @@ class GuardedBroker(SecureBroker):
 
 
 @pytest.fixture(scope="module")
-def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GuardedBroker]:
-    with GuardedBroker(tmp_path_factory.mktemp("guarded")) as running:
+def broker(tmp_path_factory: pytest.TempPathFactory, release: KafkaRelease) -> Iterator[GuardedBroker]:
+    with GuardedBroker(tmp_path_factory.mktemp("guarded"), release) as running:
         yield running
 
 
 @pytest.fixture(scope="module")
-def tool() -> Iterator[JavaProgram]:
-    with JavaProgram("LeaderElectionOracle") as program:
+def tool(release: KafkaRelease) -> Iterator[JavaProgram]:
+    with JavaProgram(release, "LeaderElectionOracle") as program:
         yield program
 
 

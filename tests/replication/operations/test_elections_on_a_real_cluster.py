@@ -22,6 +22,7 @@ from tests.data.make_replicas import Story, wait_until
 from tests.oracle.cluster import CONTROLLER, KafkaCluster
 from tests.oracle.java_exceptions import as_ours
 from tests.oracle.kafka import JavaProgram
+from tests.oracle.release import KafkaRelease
 from tests.replication.cli.command import Outcome, epochlog
 from tests.replication.controller.cases.leader_election_tool import results, unordered
 
@@ -111,10 +112,10 @@ def first_line(text: str) -> str:
 
 
 @pytest.fixture(scope="module")
-def scene(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
+def scene(tmp_path_factory: pytest.TempPathFactory, release: KafkaRelease) -> Iterator[Scene]:
     directory = tmp_path_factory.mktemp("elections")
-    cluster = KafkaCluster(directory / "cluster", brokers=3, settings=SETTINGS)
-    with cluster, JavaProgram("LeaderElectionOracle") as tool:
+    cluster = KafkaCluster(directory / "cluster", release, brokers=3, settings=SETTINGS)
+    with cluster, JavaProgram(release, "LeaderElectionOracle") as tool:
         yield Scene(cluster, directory, tool)
 
 

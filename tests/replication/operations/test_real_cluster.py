@@ -36,6 +36,7 @@ from replication.protocol.messages.describe_topic_partitions import DescribeTopi
 from replication.protocol.messages.request import Request
 from tests.data.make_replicas import Story, wait_until
 from tests.oracle.cluster import CONTROLLER, KafkaCluster
+from tests.oracle.release import KafkaRelease
 from tests.replication.cli.command import Outcome, epochlog
 
 SETTINGS = {"initial.broker.registration.timeout.ms": 600_000}
@@ -252,9 +253,9 @@ def conditions(view: ClusterView, topic: str, partition: int = 0) -> set[str]:
 
 
 @pytest.fixture(scope="module")
-def scene(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
+def scene(tmp_path_factory: pytest.TempPathFactory, release: KafkaRelease) -> Iterator[Scene]:
     directory = tmp_path_factory.mktemp("cluster")
-    with KafkaCluster(directory / "kafka", brokers=3, settings=SETTINGS) as cluster:
+    with KafkaCluster(directory / "kafka", release, brokers=3, settings=SETTINGS) as cluster:
         yield Scene(cluster, directory)
 
 

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from replication.protocol.addresses import Address
 from tests.oracle.broker import CLUSTER, Broker, free_port, java
+from tests.oracle.release import KafkaRelease
 from tests.replication.protocol.certificates import Authority
 
 LISTENERS = {
@@ -25,7 +26,8 @@ _LOGIN = "org.apache.kafka.common.security"
 class SecureBroker(Broker):
     """`addresses` by listener. alice's password is alice-secret by every mechanism."""
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, release: KafkaRelease) -> None:
+        self.release = release
         self._options = ()
         self.root = directory / "logs"
         self._output = directory / "broker.out"
@@ -38,7 +40,7 @@ class SecureBroker(Broker):
         self._properties.write_text("".join(f"{key}={value}\n" for key, value in settings.items()))
         users = [f"--add-scram={mechanism}=[name={USER},password={PASSWORD}]" for mechanism in MECHANISMS]
         arguments = ["format", "-t", CLUSTER, "-c", self._properties, *users]
-        subprocess.run([*java(), "kafka.tools.StorageTool", *arguments], check=True, capture_output=True)
+        subprocess.run([*java(release), "kafka.tools.StorageTool", *arguments], check=True, capture_output=True)
 
     def _node(self) -> dict[str, object]:
         controller = Address("127.0.0.1", free_port())

@@ -4,13 +4,14 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from tests.oracle.cluster import CONTROLLER, KafkaCluster
+from tests.oracle.release import KafkaRelease
 
 
 class Quorum(KafkaCluster):
     """Three controllers and no broker: in place of its brokers a `KafkaCluster` starts two more controllers."""
 
-    def __init__(self, directory: Path, settings: Mapping[str, object]) -> None:
-        super().__init__(directory, controller_settings=settings)
+    def __init__(self, directory: Path, release: KafkaRelease, settings: Mapping[str, object]) -> None:
+        super().__init__(directory, release, controller_settings=settings)
 
     @property
     def ids(self) -> range:

@@ -14,6 +14,7 @@ from replication.broker.lifecycle.lifecycle import BrokerState
 from replication.metadata.loading import load_image
 from replication.quorum import fetched_snapshot
 from tests.oracle.cluster import CONTROLLER
+from tests.oracle.release import KafkaRelease
 from tests.replication.broker.lifecycle.quorum import Quorum
 from tests.replication.broker.member import SECONDS, SESSION_MS, Ear, format_root, run, settings, wait_until
 
@@ -31,8 +32,8 @@ SMALL_LOG = {
 
 
 @pytest.fixture(scope="module")
-def quorum(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Quorum]:
-    with Quorum(tmp_path_factory.mktemp("quorum"), SMALL_LOG) as quorum:
+def quorum(tmp_path_factory: pytest.TempPathFactory, release: KafkaRelease) -> Iterator[Quorum]:
+    with Quorum(tmp_path_factory.mktemp("quorum"), release, SMALL_LOG) as quorum:
         yield quorum
 
 

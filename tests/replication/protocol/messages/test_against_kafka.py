@@ -49,6 +49,7 @@ from replication.protocol.messages.list_partition_reassignments import ListParti
 from replication.protocol.messages.metadata import MetadataRequest
 from replication.protocol.messages.offset_for_leader_epoch import EpochQuestion, OffsetForLeaderEpochRequest
 from tests.logstore.batches import simple_batch
+from tests.oracle.release import KafkaRelease
 from tests.replication.protocol.secure_broker import PASSWORD, USER, SecureBroker
 
 ORDERS = TopicPartition("orders", 0)
@@ -57,8 +58,8 @@ SECONDS = 30
 
 
 @pytest.fixture(scope="module")
-def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SecureBroker]:
-    with SecureBroker(tmp_path_factory.mktemp("secure")) as cluster:
+def cluster(tmp_path_factory: pytest.TempPathFactory, release: KafkaRelease) -> Iterator[SecureBroker]:
+    with SecureBroker(tmp_path_factory.mktemp("secure"), release) as cluster:
         with _connection(cluster, "PLAINTEXT") as connection:
             _create_orders(connection)
         yield cluster

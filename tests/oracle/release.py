@@ -1,0 +1,48 @@
+"""Which releases of Kafka the tests run beside: all with CAMPAIGN=full, else the one whose turn it is by the seed."""
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from tests.campaign import is_full, run_seed
+
+BUILD: Final = Path(__file__).parents[2] / "build/kafka"
+
+
+@dataclass(frozen=True)
+class KafkaRelease:
+    """A release on Maven Central, and where its jars and the programs compiled against them are kept."""
+
+    version: str
+
+    @property
+    def jars(self) -> Path:
+        return BUILD / self.version / "lib"
+
+    @property
+    def classes(self) -> Path:
+        return BUILD / self.version / "classes"
+
+    def __str__(self) -> str:
+        return f"Kafka {self.version}"
+
+
+RELEASES: Final = (KafkaRelease("4.3.1"), KafkaRelease("4.4.0"))
+BENCHMARKED: Final = RELEASES[0]
+"""What the benchmarks compare with, so that their figures and floors stay comparable."""
+
+
+def releases_of_this_run() -> tuple[KafkaRelease, ...]:
+    """Return what this run's tests run beside; KAFKA_VERSION=4.4.0 asks for that one alone."""
+    if asked := os.environ.get("KAFKA_VERSION"):
+        return (release_of(asked),)
+    return RELEASES if is_full() else (RELEASES[run_seed() % len(RELEASES)],)
+
+
+def release_of(version: str) -> KafkaRelease:
+    """Return the release of a version; ValueError for one that is not tested with."""
+    for release in RELEASES:
+        if release.version == version:
+            return release
+    raise ValueError(f"Kafka {version} is none of {', '.join(release.version for release in RELEASES)}")
