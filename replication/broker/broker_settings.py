@@ -15,11 +15,11 @@ SUPPORTED_FEATURES: Final[Mapping[str, range]] = MappingProxyType(
         "group.version": range(2),
         "transaction.version": range(3),
         "eligible.leader.replicas.version": range(2),
-        "share.version": range(2),
+        "share.version": range(3),
         "streams.version": range(2),
     }
 )
-"""The levels that a broker of Kafka 4.3 registers with; those that the cluster has finalized must be among them."""
+"""The levels that a broker of Kafka 4.4 registers with; those that the cluster has finalized must be among them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

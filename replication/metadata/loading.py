@@ -31,12 +31,16 @@ class LoadedImage(NamedTuple):
 def load_image(directory: str | os.PathLike[str], end_offset: int | None = None) -> LoadedImage:
     """Replay a directory such as `__cluster_metadata-0`; a transaction that has not ended is left out.
 
-    With `end_offset` no batch is read that begins there or later: what follows may be damaged. Raises what
-    `MetadataSnapshot.records` and `read_metadata` raise, and InvalidReplayError where the records do not follow from
-    each other; each says where.
+    So is what the cluster was formatted with, until it is in the log too. With `end_offset` no batch is read that begins
+    there or later: what follows may be damaged.
+
+    Raises what `MetadataSnapshot.records` and `read_metadata` raise, and InvalidReplayError where the records do not
+    follow from each other; each says where.
     """
     snapshot = MetadataSnapshot.latest(directory)
-    loaded = LoadedImage(ClusterImage(), 0, -1) if snapshot is None else load_snapshot(snapshot)
+    loaded = LoadedImage(ClusterImage(), 0, -1)
+    if snapshot is not None and not snapshot.is_bootstrap:
+        loaded = load_snapshot(snapshot)
     if end_offset is not None and loaded.end_offset >= end_offset:
         return loaded
     for batch in committed(_up_to(end_offset, read_metadata(directory, loaded.end_offset))):

@@ -59,9 +59,14 @@ class MetadataVersion(IntEnum):
     V4_2_IV1 = 29
     V4_3_IV0 = 30
     """Cordoned directories."""
+    V4_4_IV0 = 31
+    V4_4_IV1 = 32
+    """The host of an access control entry may be a range of addresses."""
+    V4_4_IV2 = 33
+    """Controllers may be unregistered."""
 
 
-LATEST_METADATA_VERSION: Final = MetadataVersion.V4_3_IV0
+LATEST_METADATA_VERSION: Final = MetadataVersion.V4_4_IV2
 
 _PARTITIONS: Final = ((MetadataVersion.V4_0_IV1, 2), (MetadataVersion.V3_7_IV2, 1))
 _RECORD_VERSIONS: Final[dict[type[MetadataRecord], tuple[tuple[MetadataVersion, int], ...]]] = {

@@ -44,6 +44,14 @@ class MetadataSnapshot:
     """What the log goes on with; 0 of a `bootstrap.checkpoint`."""
     epoch: int = 0
 
+    @property
+    def is_bootstrap(self) -> bool:
+        """Whether it holds what a cluster is formatted with: a controller writes it into the log when it first leads.
+
+        Since Kafka 4.4 it lies beside the log; before, `bootstrap.checkpoint` lay beside the directory.
+        """
+        return self.end_offset == 0
+
     @classmethod
     def at(cls, path: str | os.PathLike[str]) -> Self:
         """Take offset and epoch from the file's name, where it has such a name."""

@@ -4,6 +4,7 @@ import java.io.InputStreamReader;
 import java.io.PrintStream;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
+import java.util.Arrays;
 import java.util.HexFormat;
 import java.util.List;
 import java.util.stream.Collectors;
@@ -65,6 +66,22 @@ public final class MetadataOracle {
         return writer.records().stream().map(MetadataOracle::write).collect(Collectors.joining(","));
     }
 
+    /** All types of records: name, key and latest version. */
+    private static String types() {
+        return Arrays.stream(MetadataRecordType.values())
+            .map(type -> type + ":" + type.id() + ":" + type.highestSupportedVersion())
+            .collect(Collectors.joining(","));
+    }
+
+    /** All levels up to the latest that is not in the making: name, number, and the versions of the records that vary. */
+    private static String levels() {
+        return Arrays.stream(MetadataVersion.VERSIONS)
+            .filter(MetadataVersion::isProduction)
+            .map(level -> level + ":" + level.featureLevel() + ":" + level.registerBrokerRecordVersion() + ":"
+                + level.partitionRecordVersion() + ":" + level.partitionChangeRecordVersion())
+            .collect(Collectors.joining(","));
+    }
+
     private static String run(String line) throws Exception {
         String[] words = line.split(" ", 4);
         switch (words[0]) {
@@ -72,6 +89,8 @@ public final class MetadataOracle {
             case "encode": return encode(words[1], words[2], words[3]);
             case "recode": return write(read(words[1]));
             case "image": return image(List.of(words[1].split(",")));
+            case "types": return types();
+            case "levels": return levels();
             default: throw new IllegalArgumentException(line);
         }
     }

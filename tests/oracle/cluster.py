@@ -84,7 +84,9 @@ class KafkaCluster:
 
     def log_dir(self, node: int) -> Path:
         """Return a node's log directory."""
-        return self.directory / ("controller" if node == CONTROLLER else f"broker-{node}")
+        if node == CONTROLLER:
+            return self.directory / "controller"
+        return self.directory / f"{'broker' if node < CONTROLLER else 'controller'}-{node}"
 
     def __enter__(self) -> Self:
         try:
@@ -177,27 +179,30 @@ class KafkaCluster:
 
     def _format(self, node: int) -> None:
         if not self.log_dir(node).exists() or not (self.log_dir(node) / "meta.properties").exists():
-            options = ("-t", CLUSTER_ID, "-c", self._configuration(node), *self._format_options(node))
-            self.run_tool("kafka.tools.StorageTool", "format", *options)
+            formatting = ("format", "-t", CLUSTER_ID, "-c", self._configuration(node), *self._format_options(node))
+            self.run_tool("kafka.tools.StorageTool", *formatting)
 
     def _format_options(self, node: int) -> Sequence[str]:
-        """Return what else the tool that formats a node's directory is told."""
+        """Return what formatting a node's directory takes besides; none where all know the voters."""
         del node
         return ()
 
+    def _quorum_settings(self) -> Mapping[str, object]:
+        return {"controller.quorum.voters": f"{CONTROLLER}@127.0.0.1:{self.ports[CONTROLLER]}"}
+
     def _configuration(self, node: int) -> Path:
-        controller = f"127.0.0.1:{self.ports[CONTROLLER]}"
+        address = f"127.0.0.1:{self.ports[node]}"
         settings: dict[str, object] = {
             "node.id": node,
             "log.dirs": self.log_dir(node),
-            "controller.quorum.voters": f"{CONTROLLER}@{controller}",
             "controller.listener.names": "CONTROLLER",
+            **self._quorum_settings(),
         }
-        if node == CONTROLLER:
-            settings |= {"process.roles": "controller", "listeners": f"CONTROLLER://{controller}"}
+        if node >= CONTROLLER:
+            settings |= {"process.roles": "controller", "listeners": f"CONTROLLER://{address}"}
             settings |= self.controller_settings
         else:
-            address = f"PLAINTEXT://127.0.0.1:{self.ports[node]}"
+            address = f"PLAINTEXT://{address}"
             replicas = {"offsets.topic.replication.factor": self.brokers}
             replicas |= {"transaction.state.log.replication.factor": self.brokers}
             settings |= {**BROKER_SETTINGS, **replicas, "listeners": address, "advertised.listeners": address}

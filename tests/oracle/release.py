@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from replication.metadata.metadata_version import MetadataVersion
 from tests.campaign import is_full, run_seed
 
 BUILD: Final = Path(__file__).parents[2] / "build/kafka"
@@ -15,6 +16,13 @@ class KafkaRelease:
     """A release on Maven Central, and where its jars and the programs compiled against them are kept."""
 
     version: str
+    metadata_version: int
+    """The level of `metadata.version` that its clusters are formatted with, the latest that it knows."""
+
+    @property
+    def is_before_4_4(self) -> bool:
+        """Whether what is new in Kafka 4.4 is not to be expected."""
+        return self.metadata_version < MetadataVersion.V4_4_IV0
 
     @property
     def jars(self) -> Path:
@@ -28,7 +36,7 @@ class KafkaRelease:
         return f"Kafka {self.version}"
 
 
-RELEASES: Final = (KafkaRelease("4.3.1"), KafkaRelease("4.4.0"))
+RELEASES: Final = (KafkaRelease("4.3.1", MetadataVersion.V4_3_IV0), KafkaRelease("4.4.0", MetadataVersion.V4_4_IV2))
 BENCHMARKED: Final = RELEASES[0]
 """What the benchmarks compare with, so that their figures and floors stay comparable."""
 

@@ -4,16 +4,22 @@ import json
 from pathlib import Path
 from uuid import UUID
 
+import pytest
+
 from logstore.append.encoding import encode_batch
 from logstore.batch.batch_template import BatchTemplate
 from logstore.batch.record import Record
 from replication.metadata.framing import encode
-from replication.metadata.records import PartitionChangeRecord, TopicRecord, UserScramCredentialRecord
+from replication.metadata.records import (
+    PartitionChangeRecord,
+    TopicRecord,
+    UnregisterControllerRecord,
+    UserScramCredentialRecord,
+)
 from tests.data.replicas import HERE
 from tests.replication.cli.command import epochlog
 
-KEPT = HERE / "metadata"
-LOG = KEPT / "__cluster_metadata-0/00000000000000000000.log"
+KEPT = (HERE / "metadata", HERE / "metadata-4.4.0")
 TOPIC = TopicRecord(name="orders", topic_id=UUID(int=7))
 CHANGE = PartitionChangeRecord(partition_id=1, topic_id=UUID(int=7), isr=(1, 2), leader=2)
 PLACE = "timestamp: 1000 api_key"
@@ -28,13 +34,14 @@ def written(directory: Path, *values: bytes | None) -> Path:
 
 
 def test_records_say_what_they_set_and_nothing_else(tmp_path: Path) -> None:
-    path = written(tmp_path, encode(TOPIC), encode(CHANGE))
+    path = written(tmp_path, encode(TOPIC), encode(CHANGE), encode(UnregisterControllerRecord(controller_id=102)))
     assert epochlog("dump", path, "--records").out.splitlines()[1:] == [
         f"| offset: 0 {PLACE}: 2 version: 0 type: TOPIC_RECORD name: orders topic_id: AAAAAAAAAAAAAAAAAAAABw",
         (
             f"| offset: 1 {PLACE}: 5 version: 2 type: PARTITION_CHANGE_RECORD partition_id: 1 "
             "topic_id: AAAAAAAAAAAAAAAAAAAABw isr: [1, 2] leader: 2"
         ),
+        f"| offset: 2 {PLACE}: 29 version: 0 type: UNREGISTER_CONTROLLER_RECORD controller_id: 102",
     ]
 
 
@@ -90,11 +97,13 @@ def test_offsets_limit_what_is_printed(tmp_path: Path) -> None:
     assert [line.split(" timestamp")[0] for line in printed.splitlines()[1:]] == ["| offset: 1", "| offset: 2"]
 
 
-def test_a_real_controllers_log_and_snapshots_have_no_record_that_is_not_known() -> None:
+@pytest.mark.parametrize("kept", KEPT, ids=lambda kept: kept.name)
+def test_a_real_controllers_log_and_snapshots_have_no_record_that_is_not_known(kept: Path) -> None:
+    snapshots = sorted(kept.rglob("*.checkpoint"))
+    assert len(snapshots) == 2, "what it was formatted with, and what a broker made"
     for path, first in (
-        (LOG, "leader_change version: 0 leader_id: 100 voters: "),
-        (next(LOG.parent.glob("*.checkpoint")), "snapshot_header version: 0 last_contained_log_timestamp: "),
-        (KEPT / "bootstrap.checkpoint", "snapshot_header version: 0 last_contained_log_timestamp: "),
+        (kept / "__cluster_metadata-0/00000000000000000000.log", "leader_change version: 0 leader_id: 100 voters: "),
+        *((path, "snapshot_header version: 0 last_contained_log_timestamp: ") for path in snapshots),
     ):
         ran = epochlog("dump", path, "--records")
         records = [line for line in ran.out.splitlines() if line.startswith("| ")]

@@ -6,7 +6,7 @@ from uuid import UUID
 
 from replication.metadata.configurations import ConfigResourceType
 from replication.metadata.image import ClusterImage
-from replication.metadata.metadata_version import LATEST_METADATA_VERSION, METADATA_VERSION_FEATURE
+from replication.metadata.metadata_version import LATEST_METADATA_VERSION, METADATA_VERSION_FEATURE, MetadataVersion
 from replication.metadata.records import (
     NO_LEADER,
     NO_LEADER_CHANGE,
@@ -35,6 +35,7 @@ from replication.metadata.records import (
     TopicRecord,
     UnfenceBrokerRecord,
     UnregisterBrokerRecord,
+    UnregisterControllerRecord,
     UserScramCredentialRecord,
 )
 
@@ -44,12 +45,13 @@ BROKERS = range(1, 7)
 class History:
     """Makes one record after the other, and replays each into `image`."""
 
-    def __init__(self, chance: random.Random) -> None:
+    def __init__(self, chance: random.Random, level: int = LATEST_METADATA_VERSION) -> None:
         """Begin as all clusters do: with a level of `metadata.version`."""
         self.image = ClusterImage()
         self.records: list[MetadataRecord] = []
         self._chance = chance
-        self._add(FeatureLevelRecord(name=METADATA_VERSION_FEATURE, feature_level=LATEST_METADATA_VERSION))
+        self._level = level
+        self._add(FeatureLevelRecord(name=METADATA_VERSION_FEATURE, feature_level=level))
 
     def go_on(self, steps: int) -> None:
         """Make so many changes."""
@@ -128,9 +130,13 @@ class History:
                     cordoned_log_dirs=self._uuids(self._chance.randrange(2)) if self._chance.random() < 0.5 else None,
                 )
 
-    def register_controller(self) -> Iterator[MetadataRecord]:
+    def change_controller(self) -> Iterator[MetadataRecord]:
+        controller_id = self._chance.randrange(100, 103)
+        if self._level >= MetadataVersion.V4_4_IV2 and self._chance.random() < 0.3:
+            yield UnregisterControllerRecord(controller_id=controller_id)
+            return
         yield RegisterControllerRecord(
-            controller_id=self._chance.randrange(100, 103),
+            controller_id=controller_id,
             incarnation_id=self._uuid(),
             zk_migration_ready=self._chance.random() < 0.5,
             end_points=self._endpoints(),
@@ -271,7 +277,7 @@ _KINDS: list[Callable[[History], Iterator[MetadataRecord]]] = [
     History.register_broker,
     History.change_broker,
     History.change_broker,
-    History.register_controller,
+    History.change_controller,
     History.create_topic,
     History.change_partition,
     History.change_partition,
@@ -289,8 +295,8 @@ _KINDS: list[Callable[[History], Iterator[MetadataRecord]]] = [
 ]
 
 
-def history(seed: object, steps: int) -> History:
+def history(seed: object, steps: int, level: int = LATEST_METADATA_VERSION) -> History:
     """Make a history that a seed repeats."""
-    made = History(random.Random(str(seed)))
+    made = History(random.Random(str(seed)), level)
     made.go_on(steps)
     return made

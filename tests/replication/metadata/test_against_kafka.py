@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 import pytest
 
@@ -17,7 +18,15 @@ from replication.metadata.framing import decode, encode, encode_version
 from replication.metadata.image import ClusterImage
 from replication.metadata.loading import load_image
 from replication.metadata.metadata_log import append_metadata
-from replication.metadata.records import MetadataRecord, UnregisterControllerRecord
+from replication.metadata.metadata_version import MetadataVersion, record_version
+from replication.metadata.records import (
+    RECORD_TYPES,
+    MetadataRecord,
+    PartitionChangeRecord,
+    PartitionRecord,
+    RegisterBrokerRecord,
+    UnregisterControllerRecord,
+)
 from replication.metadata.records.control import KRaftVersion
 from replication.metadata.snapshot import MetadataSnapshot, write_snapshot
 from tests.campaign import Campaign
@@ -28,8 +37,19 @@ from tests.replication.metadata.histories import history
 from tests.replication.metadata.random_records import EVERY_VERSION, random_record
 from tests.replication.metadata.test_real_cluster import KEPT
 
-KNOWN = [each for each in EVERY_VERSION if each[0] is not UnregisterControllerRecord]
-"""What the oracle's Kafka, 4.3.1, reads too."""
+BROKER = RegisterBrokerRecord(broker_id=1, incarnation_id=UUID(int=1), broker_epoch=1)
+PARTITION = PartitionRecord(
+    partition_id=0, topic_id=UUID(int=2), replicas=(1,), isr=(1,), leader=1, leader_epoch=0, partition_epoch=0
+)
+CHANGE = PartitionChangeRecord(partition_id=0, topic_id=UUID(int=2))
+NEW_IN_4_4 = (UnregisterControllerRecord,)
+"""Which types of records Kafka 4.3 cannot read."""
+
+
+def known_to(release: KafkaRelease) -> list[type[MetadataRecord]]:
+    """Return the types of records of a release."""
+    lacks = NEW_IN_4_4 if release.is_before_4_4 else ()
+    return [kind for kind in RECORD_TYPES.values() if kind not in lacks]
 
 
 @pytest.fixture(scope="module")
@@ -41,8 +61,9 @@ def kafka(release: KafkaRelease) -> Iterator[JavaProgram]:
 def test_kafka_reads_every_version_of_a_record_as_it_was_meant_and_writes_the_same_bytes(kafka: JavaProgram) -> None:
     campaign = Campaign("metadata-records", full=100_000, share=2_000)
     chance = random.Random(campaign.seed)
+    known = [each for each in EVERY_VERSION if each[0] in known_to(kafka.release)]
     for first in range(0, campaign.count, 20):
-        versions = [chance.choice(KNOWN) for _ in range(first, min(first + 20, campaign.count))]
+        versions = [chance.choice(known) for _ in range(first, min(first + 20, campaign.count))]
         records = [(random_record(kind, version, chance), version) for kind, version in versions]
         values = [encode_version(*each).hex() for each in records]
         answers = kafka.ask(*(f"{command} {value}" for value in values for command in ("decode", "recode")))
@@ -54,20 +75,47 @@ def test_kafka_reads_every_version_of_a_record_as_it_was_meant_and_writes_the_sa
     campaign.report(campaign.count, beside=kafka.release)
 
 
+def test_every_type_and_version_of_a_record_is_known_and_each_level_has_the_same_versions(kafka: JavaProgram) -> None:
+    types, levels = kafka.ask("types", "levels")
+    assert types.split(",") == [
+        f"{kind.type_name()}:{kind.API_KEY}:{kind.LATEST_VERSION}"
+        for kind in sorted(known_to(kafka.release), key=lambda kind: kind.API_KEY)
+    ]
+    assert levels.split(",") == [
+        f"{name_of(level)}:{level}:{record_version(BROKER, level)}:{record_version(PARTITION, level)}"
+        f":{record_version(CHANGE, level)}"
+        for level in MetadataVersion
+        if MetadataVersion.V3_3_IV3 <= level <= kafka.release.metadata_version
+    ]
+
+
+def name_of(level: MetadataVersion) -> str:
+    """Name a level as Kafka prints it: 4.4-IV2."""
+    return level.name.removeprefix("V").replace("_IV", "-IV").replace("_", ".")
+
+
+def test_what_is_new_in_4_4_is_an_error_to_4_3(kafka: JavaProgram) -> None:
+    (told,) = kafka.ask("decode " + encode(UnregisterControllerRecord(controller_id=102)).hex())
+    if kafka.release.is_before_4_4:
+        assert told.startswith("ERR MetadataParseException")
+    else:
+        assert told == 'UNREGISTER_CONTROLLER_RECORD 0 {"controllerId":102}'
+
+
 def test_kafka_replays_a_history_into_the_same_image(kafka: JavaProgram) -> None:
     campaign = Campaign("metadata-images", full=5_000, share=60)
     for number in range(campaign.count):
-        made = history((campaign.seed, number), steps=60)
+        made = history((campaign.seed, number), steps=60, level=kafka.release.metadata_version)
         (answer,) = kafka.ask("image " + ",".join(encode(record).hex() for record in made.records))
         image = ClusterImage()
         image.replay_all(decode(bytes.fromhex(value)) for value in answer.split(","))
-        assert image == made.image, f"history(({campaign.seed}, {number}), steps=60)"
+        assert image == made.image, f"history(({campaign.seed}, {number}), 60, {kafka.release.metadata_version})"
     campaign.report(campaign.count, beside=kafka.release)
 
 
 def test_kafkas_tool_reads_our_log_and_our_snapshot(release: KafkaRelease, tmp_path: Path) -> None:
     directory = tmp_path / "__cluster_metadata-0"
-    made = history("for Kafka's tool", steps=150)
+    made = history("for Kafka's tool", steps=150, level=release.metadata_version)
     with Log.open(directory) as log:
         for record in made.records:
             append_metadata(log, [record], leader_epoch=3, timestamp=1_000)
@@ -89,7 +137,7 @@ def test_kafkas_tool_reads_our_log_and_our_snapshot(release: KafkaRelease, tmp_p
 
 
 def test_kafkas_tool_says_of_a_real_controllers_log_what_we_say(release: KafkaRelease) -> None:
-    directory = KEPT / "__cluster_metadata-0"
+    directory = KEPT[release] / "__cluster_metadata-0"
     for path in (directory / "00000000000000000000.log", MetadataSnapshot.latest(directory).path):  # type: ignore[union-attr]
         with LogFile.open(path) as log:
             values = [each.value or b"" for batch in log.batches() if not batch.is_control for each in batch.records()]

@@ -22,15 +22,6 @@ class Quorum(KafkaCluster):
         """Where each listens."""
         return {node: f"127.0.0.1:{port}" for node, port in self.ports.items()}
 
-    def _configuration(self, node: int) -> Path:
-        settings = {
-            "node.id": node,
-            "process.roles": "controller",
-            "listeners": f"CONTROLLER://{self.addresses[node]}",
-            "controller.listener.names": "CONTROLLER",
-            "controller.quorum.voters": ",".join(f"{each}@{address}" for each, address in self.addresses.items()),
-            "log.dirs": self.log_dir(node),
-        } | self.controller_settings
-        path = self.directory / f"{node}.properties"
-        path.write_text("".join(f"{key}={value}\n" for key, value in settings.items()))
-        return path
+    def _quorum_settings(self) -> Mapping[str, object]:
+        voters = ",".join(f"{node}@{address}" for node, address in self.addresses.items())
+        return {"controller.quorum.voters": voters}
