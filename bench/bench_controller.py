@@ -54,7 +54,7 @@ def start_broker(controller: Controller, broker_id: int) -> None:
         cluster_id=CLUSTER,
         incarnation_id=UUID(int=broker_id),
         listeners=(),
-        features={METADATA_VERSION_FEATURE: range(7, 31)},
+        features={METADATA_VERSION_FEATURE: range(7, LATEST_METADATA_VERSION + 1)},
         log_dirs=(UUID(int=1000 + broker_id),),
     )
     epoch = controller.appended(controller.register_broker(request, 0))

@@ -62,6 +62,11 @@ class BrokerRegistration:
         """Whether it may be in an ISR: neither fenced nor shutting down."""
         return not self.fenced and not self.in_controlled_shutdown
 
+    @property
+    def takes_replicas(self) -> bool:
+        """Whether new replicas may be placed on it: not all of its directories are cordoned."""
+        return not self.directories or not set(self.directories) <= set(self.cordoned_directories or ())
+
     def changed(self, record: BrokerRegistrationChangeRecord) -> Self:
         """Return the registration after a change. Raises ValueError for values that mean nothing."""
         if record.fenced not in {-1, 0, 1} or record.in_controlled_shutdown not in {0, 1}:

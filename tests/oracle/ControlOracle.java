@@ -144,7 +144,7 @@ public final class ControlOracle {
     private String register(String[] w) {
         BrokerRegistrationRequestData.FeatureCollection levels = new BrokerRegistrationRequestData.FeatureCollection();
         levels.add(new BrokerRegistrationRequestData.Feature().setName("metadata.version")
-            .setMinSupportedVersion((short) 7).setMaxSupportedVersion((short) 30));
+            .setMinSupportedVersion((short) 7).setMaxSupportedVersion(MetadataVersion.latestProduction().featureLevel()));
         levels.add(new BrokerRegistrationRequestData.Feature().setName("eligible.leader.replicas.version")
             .setMinSupportedVersion((short) 0).setMaxSupportedVersion((short) 1));
         ControllerResult<?> result = cluster.registerBroker(new BrokerRegistrationRequestData().setBrokerId(id(w[1]))
@@ -155,16 +155,18 @@ public final class ControlOracle {
         return told(Errors.NONE, result);
     }
 
-    /** heartbeat ID EPOCH OFFSET WANT_FENCE WANT_SHUT_DOWN */
+    /** heartbeat ID EPOCH OFFSET WANT_FENCE WANT_SHUT_DOWN [CORDONED_DIRECTORY] */
     private String heartbeat(String[] w) {
         int id = id(w[1]);
         cluster.trackBrokerHeartbeat(id, Long.parseLong(w[2]));
         OptionalLong offset = cluster.registerBrokerRecordOffset(id);
         if (offset.isEmpty()) return "STALE_BROKER_EPOCH ";
-        ControllerResult<org.apache.kafka.metadata.BrokerHeartbeatReply> result = replication.processBrokerHeartbeat(
-            new BrokerHeartbeatRequestData().setBrokerId(id).setBrokerEpoch(Long.parseLong(w[2]))
-                .setCurrentMetadataOffset(Long.parseLong(w[3])).setWantFence(Boolean.parseBoolean(w[4]))
-                .setWantShutDown(Boolean.parseBoolean(w[5])), offset.getAsLong());
+        BrokerHeartbeatRequestData request = new BrokerHeartbeatRequestData().setBrokerId(id)
+            .setBrokerEpoch(Long.parseLong(w[2])).setCurrentMetadataOffset(Long.parseLong(w[3]))
+            .setWantFence(Boolean.parseBoolean(w[4])).setWantShutDown(Boolean.parseBoolean(w[5]));
+        if (w.length > 6) request.setCordonedLogDirs(List.of(Uuid.fromString(w[6])));
+        ControllerResult<org.apache.kafka.metadata.BrokerHeartbeatReply> result =
+            replication.processBrokerHeartbeat(request, offset.getAsLong());
         String told = told(Errors.NONE, result);
         if (result.response().inControlledShutdown())
             cluster.heartbeatManager().maybeUpdateControlledShutdownOffset(id, next - 1);

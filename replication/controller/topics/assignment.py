@@ -13,9 +13,15 @@ def check_assignment(cluster: ClusterState, replicas: tuple[int, ...], replicati
     if not replicas:
         raise invalid_assignment("The manual partition assignment includes an empty replica list.")
     for previous, broker_id in zip((None, *sorted(replicas)), sorted(replicas), strict=False):
-        if broker_id not in cluster.image.brokers:
+        broker = cluster.image.brokers.get(broker_id)
+        if broker is None:
             raise invalid_assignment(
                 f"The manual partition assignment includes broker {broker_id}, but no such broker is registered."
+            )
+        if not broker.takes_replicas:
+            raise invalid_assignment(
+                f"The manual partition assignment includes broker {broker_id}, but all its log directories are "
+                "cordoned."
             )
         if broker_id == previous:
             raise invalid_assignment(f"The manual partition assignment includes the broker {broker_id} more than once.")

@@ -15,7 +15,6 @@ from replication.controller.topics.assignment import check_assignment, invalid_a
 from replication.controller.topics.replica_placement import UsableBroker, place_replicas
 from replication.int32 import parse_setting
 from replication.metadata.configurations import MIN_IN_SYNC_REPLICAS, UNCLEAN_LEADER_ELECTION, ConfigResourceType
-from replication.metadata.nodes import BrokerRegistration
 from replication.metadata.partition import PartitionRegistration
 from replication.metadata.records import ClearElrRecord, ConfigRecord, MetadataRecord, RemoveTopicRecord, TopicRecord
 from replication.metadata.topics import Topic
@@ -75,7 +74,7 @@ class TopicMaker:
         """Make topics, each for itself. Refuses all with POLICY_VIOLATION where they have too many partitions."""
         total = sum(len(topic.assignments) or max(topic.partitions, 0) or self.partitions for topic in topics)
         if total > PARTITIONS_PER_REQUEST:
-            raise _too_many()
+            raise _too_many("partitions")
         times = Counter(topic.name for topic in topics)
         records: list[MetadataRecord] = []
         answers: dict[str, TopicAnswer] = {}
@@ -88,8 +87,10 @@ class TopicMaker:
         return Decision([] if validate_only else records, list(answers.values()))
 
     def add_partitions(self, cluster: ClusterState, requests: Iterable[MorePartitions]) -> Decision[list[TopicAnswer]]:
-        """Enlarge topics, each for itself."""
+        """Enlarge topics, each for itself. Refuses all with POLICY_VIOLATION where they get too many partitions."""
         asked = list(requests)
+        if sum(_additional_partitions(cluster, request) for request in asked) > PARTITIONS_PER_REQUEST:
+            raise _too_many("additional partitions")
         times = Counter(request.name for request in asked)
         records: list[MetadataRecord] = []
         answers: dict[str, TopicAnswer] = {}
@@ -147,8 +148,6 @@ class TopicMaker:
                 ErrorCode.INVALID_PARTITIONS,
                 f"The topic {topic.name} currently has {count} partition(s); {request.count} would not be an increase.",
             )
-        if request.count - count > PARTITIONS_PER_REQUEST:
-            raise _too_many()
         partitions = self._additional(cluster, request, count, factor=len(topic.partitions[0].replicas))
         level = cluster.rules.metadata_version
         return [state.record(topic.id, number, level) for number, state in enumerate(partitions, count)]
@@ -203,8 +202,13 @@ def _check_once(named: str | UUID, times: int) -> None:
         raise Refusal(ErrorCode.INVALID_REQUEST, f"Duplicate topic {'name' if isinstance(named, str) else 'id'}.")
 
 
-def _too_many() -> Refusal:
-    return Refusal(ErrorCode.POLICY_VIOLATION, "Excessively large number of partitions per request.")
+def _additional_partitions(cluster: ClusterState, request: MorePartitions) -> int:
+    topic = cluster.topic_named(request.name)
+    return 0 if topic is None else max(request.count - len(topic.partitions), 0)
+
+
+def _too_many(what: str) -> Refusal:
+    return Refusal(ErrorCode.POLICY_VIOLATION, f"Excessively large number of {what} per request.")
 
 
 def _check_new(cluster: ClusterState, topic: NewTopic, times: int) -> None:
@@ -264,12 +268,8 @@ def _usable_brokers(cluster: ClusterState) -> list[UsableBroker]:
     return [
         UsableBroker(broker.id, broker.rack, broker.fenced)
         for broker in cluster.image.brokers.values()
-        if (broker.fenced or not broker.in_controlled_shutdown) and _takes_replicas(broker)
+        if (broker.fenced or not broker.in_controlled_shutdown) and broker.takes_replicas
     ]
-
-
-def _takes_replicas(broker: BrokerRegistration) -> bool:
-    return not broker.directories or not set(broker.directories) <= set(broker.cordoned_directories or ())
 
 
 def _nobody_active(number: int) -> Refusal:

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from random import Random
-from typing import TypeVar
+from typing import ClassVar, TypeVar
 from uuid import UUID
 
 from logstore.topic_partition import TopicPartition
@@ -23,7 +23,7 @@ from replication.controller.rules import ELR_FEATURE
 from replication.controller.topics.reassignments import ReassignmentRequest
 from replication.controller.topics.topics import MorePartitions, NewTopic
 from replication.metadata.framing import decode, encode
-from replication.metadata.metadata_version import METADATA_VERSION_FEATURE, MetadataVersion
+from replication.metadata.metadata_version import LATEST_METADATA_VERSION, METADATA_VERSION_FEATURE, MetadataVersion
 from replication.metadata.partition import LeaderRecoveryState, PartitionRegistration
 from replication.metadata.records import FeatureLevelRecord, MetadataRecord
 from replication.protocol.error_code import ErrorCode
@@ -37,7 +37,7 @@ T = TypeVar("T")
 CLUSTER = "simulated"
 HEARTBEAT_MS = 2000
 STEPS = 60
-LEVELS = (MetadataVersion.V4_3_IV0, MetadataVersion.V4_3_IV0, MetadataVersion.V3_7_IV2, MetadataVersion.V3_5_IV2)
+LEVELS = (LATEST_METADATA_VERSION, LATEST_METADATA_VERSION, MetadataVersion.V3_7_IV2, MetadataVersion.V3_5_IV2)
 
 
 @dataclass
@@ -60,6 +60,9 @@ class Simulation:
     """One cluster, from its first record on."""
 
     seed: int
+    newest: ClassVar[int] = LATEST_METADATA_VERSION
+    """The latest level of `metadata.version` that the cluster's nodes know."""
+
     told: list[str] = field(default_factory=list)
     """What happened, for who repeats the seed."""
 
@@ -67,7 +70,7 @@ class Simulation:
         self.random = Random(self.seed)
         self.now = 0
         self.log: list[MetadataRecord] = []
-        self.level = self.random.choice(LEVELS)
+        self.level = min(self.random.choice(LEVELS), self.newest)
         self.elr = self.level >= MetadataVersion.V4_0_IV1 and self.random.random() < 0.5
         self.brokers = [
             SimulatedBroker(broker_id, self.random.choice(["a", "b", None]), self._uuid())
@@ -265,7 +268,7 @@ class Simulation:
             incarnation_id=self._uuid(),
             listeners=(),
             features={
-                METADATA_VERSION_FEATURE: range(7, 31),
+                METADATA_VERSION_FEATURE: range(7, self.newest + 1),
                 ELR_FEATURE: range(2),
             },
             rack=broker.rack,

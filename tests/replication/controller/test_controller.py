@@ -165,14 +165,14 @@ def test_a_broker_that_cannot_do_what_is_finalised_is_refused() -> None:
 def test_where_a_broker_listens_and_what_it_supports_is_recorded() -> None:
     cluster = SmallCluster(1)
     listener = Listener("INSIDE", "broker-1", 9_093, SecurityProtocol.SSL)
-    cluster.register(1, listeners=(listener,), features={METADATA_VERSION_FEATURE: range(3, 31)})
+    cluster.register(1, listeners=(listener,), features={METADATA_VERSION_FEATURE: range(3, 41)})
     broker = cluster.controller.cluster.image.brokers[1]
     assert broker.listeners == {
         "INSIDE": Endpoint(name="INSIDE", host="broker-1", port=9_093, security_protocol=SecurityProtocol.SSL)
     }
     assert broker.features == {
         METADATA_VERSION_FEATURE: SupportedFeature(
-            name=METADATA_VERSION_FEATURE, min_supported_version=3, max_supported_version=30
+            name=METADATA_VERSION_FEATURE, min_supported_version=3, max_supported_version=40
         )
     }
 

@@ -16,6 +16,7 @@ from replication.broker.lifecycle.lifecycle import BrokerState
 from replication.metadata.image import ClusterImage
 from replication.metadata.loading import load_image
 from replication.metadata.metadata_log import read_metadata
+from replication.metadata.metadata_version import METADATA_VERSION_FEATURE, MetadataVersion
 from replication.metadata.records import BrokerRegistrationChangeRecord, RegisterBrokerRecord
 from replication.metadata.transactions import committed
 from tests.data.replicas import PROJECT
@@ -122,13 +123,24 @@ def test_it_registers_is_unfenced_and_leaves_in_order(
     ], "it leads nothing, so that nothing has to be moved away first"
 
 
-def test_it_says_of_itself_what_kafkas_broker_says(agent: Agents, directories: LogDirectories) -> None:
+RAISED_IN_4_4 = {METADATA_VERSION_FEATURE: MetadataVersion.V4_3_IV0, "share.version": 1}
+"""Features of which Kafka 4.4 knows later levels, and the latest before."""
+
+
+def test_it_says_of_itself_what_kafkas_broker_says(
+    cluster: KafkaCluster, agent: Agents, directories: LogDirectories
+) -> None:
     member = agent(directories)
     with member:
         member.wait_until_caught_up(SECONDS)
         with member.metadata.image() as image:
             ours, kafkas = image.brokers[member.identity.broker_id], image.brokers[1]
-            assert dict(ours.features) == dict(kafkas.features)
+            before = RAISED_IN_4_4 if cluster.release.is_before_4_4 else {}
+            capped = {
+                name: replace(levels, max_supported_version=before.get(name, levels.max_supported_version))
+                for name, levels in ours.features.items()
+            }
+            assert capped == dict(kafkas.features)
             assert ours.listeners.keys() == kafkas.listeners.keys()
             assert ours.rack == kafkas.rack
             assert len(ours.directories) == len(kafkas.directories)
@@ -180,7 +192,7 @@ def test_after_a_controlled_shutdown_its_leaderships_are_elsewhere_and_the_next_
         ]
         assert leader_and_isr(cluster, topic) == (1, (1,))
     assert epochs == sorted(set(epochs))
-    assert names_of(ear.refusals) <= {"DUPLICATE_BROKER_REGISTRATION"}, "4.3.1 keeps the session until it runs out"
+    assert names_of(ear.refusals) <= {"DUPLICATE_BROKER_REGISTRATION"}, "Kafka keeps the session until it runs out"
 
 
 @pytest.mark.parametrize("is_clean", [True, False])

@@ -17,7 +17,7 @@ from replication.controller.refusal import Refusal
 from replication.controller.rules import ELR_FEATURE
 from replication.controller.topics.reassignments import ReassignmentRequest
 from replication.controller.topics.topics import MorePartitions, NewTopic
-from replication.metadata.metadata_version import LATEST_METADATA_VERSION, METADATA_VERSION_FEATURE
+from replication.metadata.metadata_version import METADATA_VERSION_FEATURE, MetadataVersion
 from replication.metadata.nodes import BrokerRegistration
 from replication.metadata.partition import LeaderRecoveryState, PartitionRegistration
 from replication.metadata.records import FeatureLevelRecord
@@ -66,7 +66,7 @@ class Cluster:
     """A controller whose log begins at the scenario's first offset, and whose clock moves only as the steps say."""
 
     def __init__(self, scenario: Document) -> None:
-        bootstrap = [FeatureLevelRecord(name=METADATA_VERSION_FEATURE, feature_level=LATEST_METADATA_VERSION)]
+        bootstrap = [FeatureLevelRecord(name=METADATA_VERSION_FEATURE, feature_level=MetadataVersion.V4_3_IV0)]
         if scenario["elr_enabled"]:
             bootstrap.append(FeatureLevelRecord(name=ELR_FEATURE, feature_level=1))
         settings = ControllerSettings(broker_session_timeout_ms=scenario["session_timeout_ms"])

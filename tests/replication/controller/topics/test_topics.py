@@ -132,10 +132,20 @@ def test_too_many_partitions_at_once_are_refused_altogether() -> None:
         create(SmallCluster(), NewTopic("a", 5000, 1), NewTopic("b", 5001, 1))
     cluster = SmallCluster()
     cluster.topic("c", (1,))
-    assert enlarge(cluster, "c", 10_002).error is ErrorCode.POLICY_VIOLATION
+    cluster.topic("d", (1,))
+    with pytest.raises(Refusal, match=r"POLICY_VIOLATION: .*large number of additional partitions"):
+        enlarge(cluster, "c", 10_002)
+    with pytest.raises(Refusal, match="POLICY_VIOLATION"):
+        cluster.controller.add_partitions([MorePartitions("c", 5_001), MorePartitions("d", 5_002)])
+    halves = [MorePartitions("c", 5_001), MorePartitions("d", 5_001), MorePartitions("unknown", 9_999)]
+    assert [each.error.name for each in cluster.controller.add_partitions(halves).answer] == [
+        "NONE",
+        "NONE",
+        "UNKNOWN_TOPIC_OR_PARTITION",
+    ]
 
 
-def test_a_cordoned_directory_gets_no_replica_by_chance() -> None:
+def test_a_cordoned_directory_gets_no_replica() -> None:
     cluster = SmallCluster(2)
     cluster.heartbeat(1, cordoned_log_dirs=(directory(1),))
     create(cluster, NewTopic("a", 5, 1))
@@ -143,7 +153,10 @@ def test_a_cordoned_directory_gets_no_replica_by_chance() -> None:
     assert topic is not None
     assert {state.leader for state in topic.partitions.values()} == {2}
     assert refused(cluster, NewTopic("b", 1, 2))[0] == "INVALID_REPLICATION_FACTOR"
-    cluster.topic("c", (1,))
+    told, reason = refused(cluster, NewTopic("c", assignments={0: (2, 1)}))
+    assert told == "INVALID_REPLICA_ASSIGNMENT"
+    assert reason == "The manual partition assignment includes broker 1, but all its log directories are cordoned."
+    assert enlarge(cluster, "a", 6, (1,)).error is ErrorCode.INVALID_REPLICA_ASSIGNMENT
 
 
 def test_a_broker_that_shuts_down_gets_no_replica_by_chance() -> None:
