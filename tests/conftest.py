@@ -87,9 +87,12 @@ def pytest_configure(config: pytest.Config) -> None:
         config.option.hypothesis_seed = str(run_seed())
 
 
-def pytest_report_header() -> str:
-    """Name the seed that repeats this run."""
-    return f"campaigns: CAMPAIGN_SEED={run_seed()} CAMPAIGN={os.environ.get('CAMPAIGN', 'share')}"
+def pytest_report_header() -> list[str]:
+    """Name the seed that repeats this run, and the Kafka that it runs beside."""
+    return [
+        f"campaigns: CAMPAIGN_SEED={run_seed()} CAMPAIGN={os.environ.get('CAMPAIGN', 'share')}",
+        f"beside: {' and '.join(map(str, releases_of_this_run()))}, by the seed or KAFKA_VERSION",
+    ]
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -1,8 +1,9 @@
 """Make replicas like those that ship: kill the brokers of a real cluster so that logs fork, then let Kafka heal them.
 
-python -m tests.data.make_replicas VERSION OUT [SEED]
+python -m tests.data.make_replicas VERSION OUT [SHARE [SEED]]
 
-writes OUT/diverged and OUT/reconciled. Needs Java and Maven; takes about five minutes.
+writes OUT/diverged-VERSION and OUT/reconciled-VERSION, with a share such as 0.1 of the records. Needs Java and Maven;
+takes about five minutes.
 """
 
 import random
@@ -20,6 +21,8 @@ from tests.oracle.release import KafkaRelease, release_of
 
 BASE_TIMESTAMP = 1_700_000_000_000
 CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
+LETTERS = 16
+"""How many differ in a record: enough to tell copies apart, and soon compressed."""
 WAIT_SECONDS = 300
 FORKED = ("diverge", "hwloss")
 
@@ -27,14 +30,19 @@ FORKED = ("diverge", "hwloss")
 class Story:
     """What happens to the cluster, one paragraph a method."""
 
-    def __init__(self, cluster: KafkaCluster, seed: int) -> None:
+    def __init__(self, cluster: KafkaCluster, share: float, seed: int) -> None:
         self.cluster = cluster
+        self.share = share
         self.random = random.Random(seed)
 
     def create_topics(self) -> None:
-        """Spread leaders over the brokers; the topics that will fork live on two of them."""
-        self.create("orders", [[1, 2, 3], [2, 3, 1], [3, 1, 2]], segment_bytes=1 << 20)
-        self.create("codecs", [[1, 2, 3]], segment_bytes=1 << 20)
+        """Spread leaders over the brokers; the topics that will fork live on two of them.
+
+        Segments roll by time too: few records never fill the least size that Kafka takes.
+        """
+        by_time = {"segment_bytes": 1 << 20, "segment_ms": 10_000}
+        self.create("orders", [[1, 2, 3], [2, 3, 1], [3, 1, 2]], retention_ms=-1, **by_time)
+        self.create("codecs", [[1, 2, 3]], **by_time)
         self.create("txns", [[2, 3, 1]], segment_bytes=1 << 20)
         compaction = {"cleanup_policy": "compact", "min_cleanable_dirty_ratio": 0.01, "segment_ms": 1_000}
         self.create("compacted", [[3, 1, 2]], segment_bytes=1 << 20, **compaction)
@@ -145,7 +153,7 @@ class Story:
         transaction: str | None = None,
         tombstone_each: int = 0,
     ) -> Producer:
-        """Write records with random letters in them; a transaction is left open for the caller to end."""
+        """Write the share of the records, each with letters of its own; the caller ends a transaction."""
         settings = {
             "bootstrap.servers": self.cluster.bootstrap(),
             "compression.type": codec,
@@ -158,8 +166,9 @@ class Story:
         if transaction:
             producer.init_transactions(30)
             producer.begin_transaction()
-        for number in range(records):
-            letters = bytes(97 + self.random.randrange(26) for _ in range(max(0, size - len(tag) - 8)))
+        for number in range(max(1, round(records * self.share))):
+            few = bytes(97 + self.random.randrange(26) for _ in range(LETTERS))
+            letters = few * ((size - len(tag) - 8) // LETTERS)
             is_tombstone = bool(tombstone_each) and number % tombstone_each == 0
             optional = {"timestamp": timestamp + number} if timestamp else {}
             producer.produce(
@@ -184,23 +193,24 @@ def wait_until(condition: Callable[[], bool], what: str) -> None:
         time.sleep(0.5)
 
 
-def main(release: KafkaRelease, out: Path, seed: int) -> None:
+def main(release: KafkaRelease, out: Path, share: float, seed: int) -> None:
     """Tell the story once and keep the brokers' logs at its two turning points."""
     with (
         tempfile.TemporaryDirectory(prefix="epochlog-cluster-") as work,
         KafkaCluster(Path(work), release, brokers=3) as cluster,
     ):
-        story = Story(cluster, seed)
+        story = Story(cluster, share, seed)
         time.sleep(4)
         story.create_topics()
         story.write()
         story.restart_one_by_one()
         time.sleep(4)
         story.fork()
-        cluster.copy_logs(out / "diverged")
+        cluster.copy_logs(out / f"diverged-{release.version}")
         story.heal()
-        cluster.copy_logs(out / "reconciled")
+        cluster.copy_logs(out / f"reconciled-{release.version}")
 
 
 if __name__ == "__main__":
-    main(release_of(sys.argv[1]), Path(sys.argv[2]), int(sys.argv[3]) if len(sys.argv) > 3 else 1)
+    version, out, *rest = sys.argv[1:]
+    main(release_of(version), Path(out), float(rest[0]) if rest else 1, int(rest[1]) if len(rest) > 1 else 1)

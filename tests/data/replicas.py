@@ -15,8 +15,12 @@ ARCHIVES = {
     "diverged": PROJECT / "replication/cli/data/kafka-4.3.1.tar.xz",
     "reconciled": PROJECT / "replication/cli/data/kafka-4.3.1.tar.xz",
     "healed": HERE / "kafka-3.9.2-and-damage.tar.xz",
+    "diverged-4.4.0": HERE / "kafka-4.4.0.tar.xz",
+    "reconciled-4.4.0": HERE / "kafka-4.4.0.tar.xz",
     "damage": HERE / "kafka-3.9.2-and-damage.tar.xz",
 }
+LABELS = tuple(label for label in ARCHIVES if label != "damage")
+"""Of replicas as brokers left them."""
 SNAPSHOTS = {
     "kafka-4.3.1-diverged": "diverged",
     "kafka-4.3.1-reconciled": "reconciled",

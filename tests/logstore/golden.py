@@ -6,7 +6,6 @@ from typing import Any, NamedTuple
 
 from tests.data.replicas import replicas, truth
 
-LABELS = ("diverged", "reconciled", "healed")
 LEGACY = Path(__file__).parent.parent / "data/legacy"
 
 

@@ -5,8 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from logstore.file_name import FileFate, FileKind, FileName, file_name, parse_file_name
-from tests.data.replicas import replicas
-from tests.logstore.golden import LABELS
+from tests.data.replicas import LABELS, replicas
 
 NUMBERED = [
     FileKind.LOG,

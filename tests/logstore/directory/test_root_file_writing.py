@@ -10,8 +10,7 @@ from logstore.files.clean_shutdown import CLEAN_SHUTDOWN_NAME, CleanShutdown
 from logstore.files.offset_checkpoint import OFFSET_CHECKPOINTS, OffsetCheckpoint
 from logstore.files.partition_metadata import PARTITION_METADATA_NAME, PartitionMetadata
 from logstore.topic_partition import TopicPartition
-from tests.data.replicas import replicas
-from tests.logstore.golden import LABELS
+from tests.data.replicas import LABELS, replicas
 
 OFFSETS = st.dictionaries(
     st.builds(TopicPartition, st.from_regex(r"[a-z0-9._-]{1,9}", fullmatch=True), st.integers(0, 2**31 - 1)),

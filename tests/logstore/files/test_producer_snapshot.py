@@ -48,7 +48,7 @@ def test_what_is_no_snapshot_is_an_error_with_its_file(tmp_path: Path, bad: byte
     assert caught.value.file == str(path)
 
 
-@pytest.mark.parametrize("label", ["diverged", "reconciled"])
+@pytest.mark.parametrize("label", ["diverged", "reconciled", "diverged-4.4.0", "reconciled-4.4.0"])
 def test_the_replicas_snapshots_agree_with_the_batches_before_them(label: str) -> None:
     compared = 0
     for path in replicas(label).glob("*/txns-0/*.snapshot"):

@@ -17,8 +17,7 @@ from logstore.files.offset_checkpoint import OFFSET_CHECKPOINTS, OffsetCheckpoin
 from logstore.files.partition_metadata import PARTITION_METADATA_NAME, PartitionMetadata, parse_uuid
 from logstore.files.quorum_state import QuorumState
 from logstore.topic_partition import TopicPartition
-from tests.data.replicas import replicas, truth
-from tests.logstore.golden import LABELS
+from tests.data.replicas import LABELS, replicas, truth
 
 CHECKPOINTED = dict(
     zip(OFFSET_CHECKPOINTS, ["recovery_point", "hw", "log_start", "cleaner"], strict=True),

@@ -12,7 +12,8 @@ from logstore.errors import CorruptIndexError
 from logstore.files.index_slots import MAX_INDEX_BYTES
 from logstore.indexes.offset_index import OffsetIndex, OffsetIndexEntry
 from logstore.offline.log_file import LogFile
-from tests.logstore.golden import LABELS, golden_segments
+from tests.data.replicas import LABELS
+from tests.logstore.golden import golden_segments
 
 ENTRIES = st.lists(st.tuples(st.integers(0, 2**31 - 1), st.integers(1, 2**31 - 1)), max_size=50).map(sorted)
 

@@ -8,7 +8,8 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from logstore.indexes.time_index import TimeIndex, TimeIndexEntry
-from tests.logstore.golden import LABELS, golden_segments
+from tests.data.replicas import LABELS
+from tests.logstore.golden import golden_segments
 
 ENTRIES = st.lists(st.tuples(st.integers(1, 2**62), st.integers(0, 2**31 - 1)), max_size=50).map(sorted)
 

@@ -32,11 +32,13 @@ def test_an_entry_of_another_version_is_an_error_with_its_place() -> None:
     assert caught.value.position == 34
 
 
-@pytest.mark.parametrize("label", ["diverged", "reconciled"])
+@pytest.mark.parametrize(
+    ("label", "base_offset"), [("diverged", 200), ("reconciled", 200), ("diverged-4.4.0", 0), ("reconciled-4.4.0", 0)]
+)
 @pytest.mark.parametrize("broker", ["broker-1", "broker-2", "broker-3"])
-def test_the_replicas_indexes_list_exactly_the_abort_markers(label: str, broker: str) -> None:
+def test_the_replicas_indexes_list_exactly_the_abort_markers(label: str, base_offset: int, broker: str) -> None:
     directory = replicas(label) / broker / "txns-0"
-    base = "00000000000000000200"
+    base = f"{base_offset:020}"
     aborts = [
         (each.producer_id, each.base_offset)
         for each in LogFile.open(directory / f"{base}.log").batches()

@@ -11,8 +11,9 @@ from logstore.batch.columns import StopReason
 from logstore.errors import InvalidBatchHeaderError, TornBatchError
 from logstore.offline.batch_scan import PLAIN_BUDGET
 from logstore.offline.log_file import LogFile
+from tests.data.replicas import LABELS
 from tests.logstore.batches import batch, log, simple_batch
-from tests.logstore.golden import LABELS, LEGACY, golden_segments
+from tests.logstore.golden import LEGACY, golden_segments
 
 COLUMNS = [
     "position",

@@ -7,7 +7,7 @@ import pytest
 
 from logstore.offline.offline_log_directory import OfflineLogDirectory
 from logstore.verify import Finding, verify_root
-from tests.data.replicas import damage_kinds, damaged, replicas
+from tests.data.replicas import LABELS, damage_kinds, damaged, replicas
 
 NEEDS_OTHER_REPLICAS = {"silent_value_divergence"}
 """Sound by itself: same offsets, same epoch, valid checksum, other bytes. Only several replicas together tell."""
@@ -83,7 +83,7 @@ def within(value: int | None, bounds: list[int] | None) -> bool:
     return bounds is None or (value is not None and bounds[0] <= value <= bounds[1])
 
 
-@pytest.mark.parametrize("label", ["diverged", "reconciled", "healed"])
+@pytest.mark.parametrize("label", LABELS)
 def test_real_replicas_have_no_damage(label: str) -> None:
     for findings in findings_by_replica(replicas(label)).values():
         assert [finding for finding in findings if finding.severity.needs_attention] == []

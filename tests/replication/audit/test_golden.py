@@ -7,9 +7,10 @@ import pytest
 
 from logstore.verify import Finding, Severity
 from replication.audit.judgement.verdict import PartitionVerdict, Verdict
-from tests.data.replicas import cross, replicas
+from tests.data.replicas import LABELS, cross, replicas
 from tests.replication.audit.copies import examine_all, judge_all
 
+FORKED_AT = {"diverged": 300, "diverged-4.4.0": 30}
 HARMLESS = {Verdict.IDENTICAL, Verdict.RETENTION, Verdict.COMPACTION, Verdict.LAGGING}
 
 
@@ -36,7 +37,7 @@ class Audited:
         return {key[0] for key, pair in self.truth.items() if pair["classification"] == "forked"}
 
 
-@pytest.fixture(scope="module", params=["diverged", "reconciled", "healed"])
+@pytest.fixture(scope="module", params=LABELS)
 def audited(request: pytest.FixtureRequest) -> Audited:
     examined = examine_all(replicas(request.param))
     verdicts = {str(partition): verdict for partition, verdict in judge_all(examined).items()}
@@ -71,9 +72,9 @@ def test_exactly_what_kafka_forked_is_forked(audited: Audited) -> None:
         for partition, verdict in audited.verdicts.items()
         for fork in verdict.forks
     }
-    if audited.label == "diverged":
+    if audited.label in FORKED_AT:
         branches = {("broker-1", 4), ("broker-2", 5)}
-        assert forks == {("diverge-0", 300): branches, ("hwloss-0", 300): branches}
+        assert forks == {(partition, FORKED_AT[audited.label]): branches for partition in ("diverge-0", "hwloss-0")}
     else:
         assert forks == {}
 

@@ -13,9 +13,9 @@ import pytest
 from logstore.batch.batch_attributes import DELETE_HORIZON_BIT as DELETE_HORIZON
 from replication.cli.dumping import log_dump, record_runs
 from replication.cli.dumping.offset_range import OffsetRange
-from tests.data.replicas import replicas, truth
+from tests.data.replicas import LABELS, replicas, truth
 from tests.logstore.batches import CONTROL, TRANSACTIONAL, batch, record, simple_batch
-from tests.logstore.golden import LABELS, LEGACY
+from tests.logstore.golden import LEGACY
 from tests.oracle.kafka import classpath
 from tests.oracle.release import KafkaRelease
 from tests.replication.cli.command import epochlog

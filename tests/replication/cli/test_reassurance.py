@@ -12,7 +12,7 @@ from logstore.offline.log_file import LogFile
 from replication.audit import audit_locally
 from replication.audit.report import render
 from replication.cli.audit import _tell, exit_status
-from tests.data.replicas import damage_kinds, damaged, replicas
+from tests.data.replicas import LABELS, damage_kinds, damaged, replicas
 from tests.replication.cli.command import epochlog
 
 REASSURING = (
@@ -140,7 +140,7 @@ def test_golden_replicas_are_disputed_where_kafka_lost_records_and_nowhere_else(
 
 
 def test_advise_and_the_audit_judge_alike() -> None:
-    for label in ("diverged", "reconciled", "healed"):
+    for label in LABELS:
         advised = epochlog("advise", *sorted(replicas(label).iterdir()), "--json").document["partitions"]
         audited = {(each["topic"], each["partition"]): each for each in document_of(replicas(label))["partitions"]}
         assert advised

@@ -7,7 +7,7 @@ import pytest
 
 from logstore.offline.offline_log_directory import OfflineLogDirectory
 from logstore.verify import compare_epochs
-from tests.data.replicas import replicas, truth
+from tests.data.replicas import LABELS, replicas, truth
 
 
 def told(label: str) -> Iterator[tuple[str, str, dict[str, Any]]]:
@@ -16,7 +16,7 @@ def told(label: str) -> Iterator[tuple[str, str, dict[str, Any]]]:
             yield broker, partition, facts
 
 
-@pytest.mark.parametrize("label", ["diverged", "reconciled", "healed"])
+@pytest.mark.parametrize("label", LABELS)
 def test_epochs_agrees_with_kafka(label: str) -> None:
     partitions = list(told(label))
     assert partitions

@@ -10,9 +10,7 @@ from logstore.offline.offline_log_directory import OfflineLogDirectory
 from logstore.offline.partition_directory import PartitionDirectory
 from logstore.offline.recovered_log import RecoveredLog
 from replication.planning import advise_replicas, open_replicas, plan
-from tests.data.replicas import cross, replicas
-
-LABELS = ["diverged", "reconciled", "healed"]
+from tests.data.replicas import LABELS, cross, replicas
 
 
 def pairs(label: str) -> Iterator[tuple[str, str, str, dict[str, Any]]]:
@@ -71,24 +69,34 @@ def test_advice_agrees_with_kafka(label: str) -> None:
         assert standing.end_offset == truth["leader_leo"]
 
 
-def test_the_replica_with_the_latest_epoch_is_recommended() -> None:
-    advice = advise_replicas(open_replicas(sorted(replicas("diverged").iterdir())))
+@pytest.mark.parametrize(("label", "ends"), [("diverged", (420, 377)), ("diverged-4.4.0", (42, 38))])
+def test_the_replica_with_the_latest_epoch_is_recommended(label: str, ends: tuple[int, int]) -> None:
+    advice = advise_replicas(open_replicas(sorted(replicas(label).iterdir())))
     forked = {each.topic: each for each in advice if each.topic in {"diverge", "hwloss"}}
     assert {each.recommended for each in forked.values()} == {"broker-2"}
     assert [(each.replica, each.last_epoch, each.end_offset) for each in forked["diverge"].replicas] == [
-        ("broker-1", 4, 420),
-        ("broker-2", 5, 377),
+        ("broker-1", 4, ends[0]),
+        ("broker-2", 5, ends[1]),
     ]
 
 
 @pytest.mark.parametrize("partition", ["diverge-0", "hwloss-0"])
-def test_truncating_as_planned_leads_to_the_file_that_kafka_left(partition: str) -> None:
-    leader, follower = load("diverged", "broker-1", partition), load("diverged", "broker-2", partition)
+@pytest.mark.parametrize(
+    ("diverged", "leads", "follows"),
+    [("diverged", "broker-1", "broker-2"), ("diverged-4.4.0", "broker-2", "broker-1")],
+    ids=["4.3.1", "4.4.0"],
+)
+def test_truncating_as_planned_leads_to_the_file_that_kafka_left(
+    diverged: str, leads: str, follows: str, partition: str
+) -> None:
+    leader, follower = load(diverged, leads, partition), load(diverged, follows, partition)
     planned = plan(leader, follower)
     leaders_log = leader.segments[0].log_path.read_bytes()
     followers_log = follower.segments[0].log_path.read_bytes()
     kept = followers_log[: len(followers_log) - planned.bytes_lost]
-    healed = (replicas("reconciled") / "broker-2" / partition / "00000000000000000000.log").read_bytes()
+    reconciled = replicas(diverged.replace("diverged", "reconciled"))
+    healed = (reconciled / follows / partition / "00000000000000000000.log").read_bytes()
+    assert len(kept) < len(followers_log)
     assert kept == leaders_log[: len(kept)]
     assert kept + leaders_log[len(kept) :] == healed
 

@@ -10,7 +10,7 @@ from replication.audit.examination import copy_examiner
 from replication.audit.replica_finding import ReplicaFinding
 from replication.audit.snapshots.snapshot import find_snapshots
 from replication.audit.snapshots.work import Copy
-from tests.data.replicas import damaged, replicas
+from tests.data.replicas import LABELS, damaged, replicas
 from tests.replication.audit.one_process import Rows, audit_here, examine_tasks, judge_all, plan, told
 from tests.replication.audit.snapshot_roots import batches, write_root
 
@@ -45,7 +45,7 @@ def as_told(partitions: Rows, findings: Rows) -> tuple[Rows, list[tuple[str, ...
     return partitions, told(findings)
 
 
-@pytest.mark.parametrize("label", ["diverged", "reconciled", "healed"])
+@pytest.mark.parametrize("label", LABELS)
 def test_pieces_tell_what_the_whole_tells(label: str) -> None:
     partitions, findings = audit_here(replicas(label))
     from_pieces = audit_here(replicas(label), target=100_000)

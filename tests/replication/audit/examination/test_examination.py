@@ -15,7 +15,7 @@ from replication.audit.examination.examination import Examination, examine, exam
 from replication.audit.examination.range_digests import RangeDigests
 from replication.audit.snapshots.work import ByteRange
 from tests.campaign import Campaign
-from tests.data.replicas import damage_kinds, damaged, replicas
+from tests.data.replicas import LABELS, damage_kinds, damaged, replicas
 
 PIECES = Campaign("audit: damaged copies examined in pieces", full=36, share=9)
 
@@ -47,7 +47,7 @@ def examine_in_pieces(partition: PartitionDirectory, random: Random, *, records:
     return examine_lineage(partition, "r", pieces)
 
 
-@pytest.mark.parametrize("label", ["diverged", "reconciled", "healed"])
+@pytest.mark.parametrize("label", LABELS)
 def test_a_summary_says_what_loading_the_log_does(label: str) -> None:
     for partition in partitions(replicas(label)):
         summary, loaded = examine(partition, "r").summary, RecoveredLog.load(partition)

@@ -25,7 +25,7 @@ from replication.audit.judgement.judgement import judge
 from replication.audit.judgement.recommendation import Candidate
 from replication.audit.judgement.verdict import PartitionVerdict, Verdict
 from replication.audit.judgement.wording import loss_in_words
-from tests.data.replicas import cross, replicas
+from tests.data.replicas import LABELS, cross, replicas
 from tests.replication.audit.copies import examine_all, judge_all
 from tests.replication.audit.logs import Copy, Written, change_record, examined, write_copies
 
@@ -418,7 +418,7 @@ def test_more_gaps_than_are_kept_one_by_one_are_counted_all_the_same(
     assert told.startswith(f"{erased} records")
 
 
-@pytest.mark.parametrize("label", ["diverged", "reconciled", "healed"])
+@pytest.mark.parametrize("label", LABELS)
 def test_two_copies_lose_what_kafkas_own_tool_counts(label: str) -> None:
     verdicts = judge_all(examine_all(replicas(label)))
     compared = 0

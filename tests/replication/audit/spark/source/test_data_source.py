@@ -20,10 +20,8 @@ from replication.audit.spark.source.data_source import KafkaLogSource
 from replication.audit.spark.spark_schema import spark_schema
 from replication.audit.tables import BATCHES, RECORDS
 from replication.errors import ReplicationError, SameBrokerError
-from tests.data.replicas import damaged, replicas, truth
+from tests.data.replicas import LABELS, damaged, replicas, truth
 from tests.replication.audit.snapshot_roots import batches, write_root
-
-LABELS = ("diverged", "reconciled", "healed")
 
 
 def logs(spark: SparkSession, *paths: Path, **options: str) -> DataFrame:

@@ -1,9 +1,7 @@
 """Every batch and record of every replica that ships is as Kafka's own DumpLogSegments prints it, byte by byte."""
 
 import json
-import re
 import struct
-import subprocess
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
@@ -14,20 +12,17 @@ from pyspark.sql import SparkSession
 
 from logstore.batch.batch_attributes import DELETE_HORIZON_BIT, LAST_SEQUENCE, TIMESTAMP_TYPE_BIT
 from logstore.batch.control import ControlType
-from tests.data.replicas import PROJECT, replicas
-from tests.oracle.kafka import classpath, kafka_options
+from tests.data.replicas import LABELS, PROJECT, replicas
+from tests.oracle.log_dump import Printed, dump_files
+from tests.oracle.release import KafkaRelease
 
-Printed = dict[str, str]
 PlaceOfFile = tuple[str, str, int, int]
 """Replica, topic, partition, and base offset of the segment."""
-LABELS: Final = ("diverged", "reconciled", "healed")
 PARTITIONS: Final = [
     *(f"{topic}-0" for topic in ("__transaction_state", "codecs", "compacted", "diverge", "hwloss", "txns")),
     *(f"orders-{number}" for number in range(3)),
     *("ledger-0", "payments-0", "steady-0", "steady-1", "__consumer_offsets-0", "__cluster_metadata-0"),
 ]
-_FIELD: Final = re.compile(r"(\w+): (\[.*?\]|\{.*\}|\S+)")
-_CONTENT: Final = re.compile(r" (key|payload): ([0-9a-f]*)")
 
 
 def roots() -> dict[str, Path]:
@@ -52,44 +47,17 @@ class Golden:
 
 
 @pytest.fixture(scope="module")
-def golden(spark: SparkSession) -> Golden:
+def golden(spark: SparkSession, release: KafkaRelease) -> Golden:
     files = {place_of(name, file): file for name, root in roots().items() for file in sorted(root.glob("*/*.log"))}
-    batches, records = printed(files)
+    dumped = dump_files(release, files.values())
+    batches = {place: dumped[file].batches for place, file in files.items()}
+    records = {place: dumped[file].records for place, file in files.items()}
     return Golden(batches, records, rows(spark, "batches"), rows(spark, "records"))
 
 
 def place_of(name: str, file: Path) -> PlaceOfFile:
     topic, partition = file.parent.name.rsplit("-", 1)
     return name, topic, int(partition), int(file.stem)
-
-
-def printed(
-    files: dict[PlaceOfFile, Path],
-) -> tuple[dict[PlaceOfFile, list[Printed]], dict[PlaceOfFile, list[Printed]]]:
-    java = ["java", *kafka_options(), "-cp", classpath(), "org.apache.kafka.tools.DumpLogSegments"]
-    shown = ["--print-data-log", "--deep-iteration", "--key-decoder-class", "HexDecoder"]
-    shown += ["--value-decoder-class", "HexDecoder", "--files", ",".join(map(str, files.values()))]
-    lines = subprocess.run([*java, *shown], capture_output=True, text=True, check=True).stdout.splitlines()
-    places = {str(file): place for place, file in files.items()}
-    batches: dict[PlaceOfFile, list[Printed]] = {place: [] for place in files}
-    records: dict[PlaceOfFile, list[Printed]] = {place: [] for place in files}
-    place = next(iter(files))
-    for line in lines:
-        if line.startswith("Dumping "):
-            place = places[line.removeprefix("Dumping ")]
-        elif line.startswith("| "):
-            records[place].append(record_of(line))
-        elif line.startswith("baseOffset: "):
-            batches[place].append(dict(_FIELD.findall(line)))
-        else:
-            assert line.startswith("Log starting offset: "), line
-    return batches, records
-
-
-def record_of(line: str) -> Printed:
-    """Take a line apart; contents, which are hexadecimal, are left out where they are null."""
-    head = line.partition(" key: ")[0].partition(" payload: ")[0]
-    return {**dict(_FIELD.findall(head)), **dict(_CONTENT.findall(line.removeprefix(head)))}
 
 
 def rows(spark: SparkSession, kind: str) -> dict[PlaceOfFile, list[dict[str, Any]]]:

@@ -20,7 +20,7 @@ from replication.audit.snapshots.snapshot import find_snapshots
 from replication.audit.spark.source.data_source import KafkaLogSource
 from replication.audit.tables import RECORDS
 from tests.campaign import Campaign
-from tests.data.replicas import PROJECT, replicas
+from tests.data.replicas import LABELS, PROJECT, replicas
 from tests.logstore.batches import batch, record
 from tests.replication.audit.one_process import examine_tasks, plan
 
@@ -78,7 +78,7 @@ def compared(rows: list[Row]) -> list[Row]:
     return [without(row, "timestamp", "is_aborted") for row in rows]
 
 
-@pytest.mark.parametrize("label", ["diverged", "reconciled", "healed"])
+@pytest.mark.parametrize("label", LABELS)
 def test_the_records_of_real_replicas_are_those_of_kafkas_files(label: str) -> None:
     files = sorted(replicas(label).glob("*/*-*/*.log"))
 
