@@ -66,6 +66,8 @@ def of_partition(directory: Path, dumped: dict[Path, DumpedFile]) -> Truth:
         "segments": [of_segment(log, dumped) for log in logs],
         "batches": len(batches),
         "records": sum(int(batch["count"]) for batch in batches),
+        "first_offset": int(batches[0]["baseOffset"]) if batches else None,
+        "last_offset": int(batches[-1]["lastOffset"]) if batches else None,
         "leader_epoch_checkpoint": epochs_in(directory / "leader-epoch-checkpoint"),
         "epochs_from_batches": list(epochs_of(batches)),
         "codecs": sorted({batch["compresscodec"] for batch in batches}),
