@@ -31,8 +31,8 @@ class LoadedImage(NamedTuple):
 def load_image(directory: str | os.PathLike[str], end_offset: int | None = None) -> LoadedImage:
     """Replay a directory such as `__cluster_metadata-0`; a transaction that has not ended is left out.
 
-    So is what the cluster was formatted with, until it is in the log too. With `end_offset` no batch is read that begins
-    there or later: what follows may be damaged.
+    So is what the cluster was formatted with, until it is in the log too. With `end_offset` no batch is read that
+    begins there or later: what follows may be damaged.
 
     Raises what `MetadataSnapshot.records` and `read_metadata` raise, and InvalidReplayError where the records do not
     follow from each other; each says where.

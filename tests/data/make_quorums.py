@@ -1,4 +1,4 @@
-"""Makes `quorum/` and `quorum-of-changing-voters/`: `python -m tests.data.make_quorums`.
+"""Makes `quorum/` and `quorum-of-changing-voters/`: `python -m tests.data.make_quorums VERSION`.
 
 Three controllers and a broker. The leader of the controllers is cut off, appends what nobody else gets, and dies; the
 other two elect one of them, and go on with less. So the copy with the highest end offset is the wrong one to restore
@@ -7,6 +7,7 @@ from. Half a minute each.
 
 import os
 import shutil
+import sys
 import tempfile
 import time
 from pathlib import Path
@@ -25,6 +26,7 @@ from confluent_kafka.admin import (
 )
 
 from tests.data.replicas import HERE
+from tests.oracle.release import KafkaRelease, release_of
 from tests.replication.quorum_recovery.controllers import Controllers
 from tests.replication.quorum_recovery.real_quorum import BROKER, METADATA, RealQuorum
 
@@ -33,10 +35,10 @@ LOST = 60
 SECONDS = 60
 
 
-def make(target: Path, *, is_dynamic: bool) -> None:
+def make(release: KafkaRelease, target: Path, *, is_dynamic: bool) -> None:
     """Write the nodes' directories of the metadata, as their deaths left them, and their meta.properties."""
     with tempfile.TemporaryDirectory() as work:
-        quorum = RealQuorum(Path(work), is_dynamic=is_dynamic, settings=SNAPSHOTS)
+        quorum = RealQuorum(Path(work), release, is_dynamic=is_dynamic, settings=SNAPSHOTS)
         with quorum:
             _live(quorum)
         shutil.rmtree(target, ignore_errors=True)
@@ -91,5 +93,6 @@ def _drop_preallocated(partition: Path) -> None:
 
 
 if __name__ == "__main__":
-    make(HERE / "quorum", is_dynamic=False)
-    make(HERE / "quorum-of-changing-voters", is_dynamic=True)
+    asked = release_of(sys.argv[1])
+    make(asked, HERE / "quorum", is_dynamic=False)
+    make(asked, HERE / "quorum-of-changing-voters", is_dynamic=True)

@@ -14,6 +14,7 @@ from replication.planning.metadata_plan import plan_metadata
 from replication.planning.raft_log import LogPosition, RaftLog
 from tests.campaign import Campaign
 from tests.oracle.kafka import JavaProgram
+from tests.oracle.release import KafkaRelease
 from tests.replication.quorum_recovery.raft_simulation import Quorum
 from tests.replication.quorum_recovery.written_logs import write_node, write_snapshot_name
 
@@ -25,8 +26,8 @@ OFTEN = 50
 
 
 @pytest.fixture(scope="module")
-def kafka() -> Iterator[JavaProgram]:
-    with JavaProgram("RaftLogOracle") as program:
+def kafka(release: KafkaRelease) -> Iterator[JavaProgram]:
+    with JavaProgram(release, "RaftLogOracle") as program:
         yield program
 
 
@@ -120,7 +121,8 @@ def test_logs_load_and_follow_as_kafkas(kafka: JavaProgram, tmp_path: Path) -> N
             shutil.rmtree(following.parent)
     assert truncations
     assert snapshots or QUORUMS.count < OFTEN
-    QUORUMS.report(QUORUMS.count, f"{truncations:,} truncations, {snapshots:,} snapshots, {stuck:,} cannot follow")
+    note = f"{truncations:,} truncations, {snapshots:,} snapshots, {stuck:,} cannot follow"
+    QUORUMS.report(QUORUMS.count, note, beside=kafka.release)
 
 
 def is_short(outcome: str, follower: RaftLog) -> bool:

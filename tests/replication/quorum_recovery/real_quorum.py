@@ -1,6 +1,6 @@
 """Three real controllers and perhaps a broker, whose logs fork as controllers are killed, paused and started again.
 
-with RealQuorum(directory, is_dynamic=True) as quorum:
+with RealQuorum(directory, release, is_dynamic=True) as quorum:
     quorum.pause(2)
     quorum.kill(1)
     quorum.resume(2)
@@ -15,6 +15,7 @@ from uuid import uuid4
 
 from logstore.files.partition_metadata import format_uuid
 from tests.oracle.cluster import BROKER_SETTINGS, KafkaCluster
+from tests.oracle.release import KafkaRelease
 
 VOTERS = (1, 2, 3)
 BROKER = 10
@@ -41,6 +42,7 @@ class RealQuorum(KafkaCluster):
     def __init__(
         self,
         directory: Path,
+        release: KafkaRelease,
         *,
         is_dynamic: bool = False,
         has_broker: bool = True,
@@ -51,7 +53,7 @@ class RealQuorum(KafkaCluster):
         self.has_broker = has_broker
         self.directory_ids = {node: format_uuid(uuid4()) for node in VOTERS}
         self._paused: set[int] = set()
-        super().__init__(directory, controller_settings=settings or {})
+        super().__init__(directory, release, controller_settings=settings or {})
 
     @property
     def ids(self) -> range:

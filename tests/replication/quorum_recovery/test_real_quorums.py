@@ -14,6 +14,7 @@ import pytest
 
 from replication.quorum_recovery import QuorumAdvice, advise_quorum, read_copy
 from tests.campaign import Campaign
+from tests.oracle.release import KafkaRelease
 from tests.replication.quorum_recovery.real_history import RealHistory, allowed_in, counted_in
 from tests.replication.quorum_recovery.real_quorum import VOTERS, RealQuorum
 
@@ -31,9 +32,11 @@ KINDS: Sequence[tuple[bool, Mapping[str, object]]] = (
 
 
 @pytest.fixture(scope="module")
-def quorums(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[RealQuorum]]:
+def quorums(tmp_path_factory: pytest.TempPathFactory, release: KafkaRelease) -> Iterator[list[RealQuorum]]:
     made = [
-        RealQuorum(tmp_path_factory.mktemp("quorum"), is_dynamic=is_dynamic, has_broker=False, settings=settings)
+        RealQuorum(
+            tmp_path_factory.mktemp("quorum"), release, is_dynamic=is_dynamic, has_broker=False, settings=settings
+        )
         for is_dynamic, settings in KINDS
     ]
     yield made
@@ -105,4 +108,5 @@ def test_real_controllers_start_on_the_recommended_copy_and_nothing_committed_is
         f"nothing gone with one of two copies, {seen['complete']} times, nor with the only copy, "
         f"{seen['all in one copy']} times; something gone with the only copy, {seen['something in none']} times; the "
         f"highest end offset wrong in {seen['misleading']} of {CLUSTERS.count * 4} choices among two or three copies",
+        beside=quorums[0].release,
     )

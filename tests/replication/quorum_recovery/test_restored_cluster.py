@@ -6,13 +6,14 @@ from pathlib import Path
 from confluent_kafka.admin import AdminClient, ConfigResource, NewTopic
 
 from replication.quorum_recovery import advise_quorum, read_copy
+from tests.oracle.release import KafkaRelease
 from tests.replication.quorum_recovery.kept_quorums import KEPT, METADATA, controllers, cut_off
 from tests.replication.quorum_recovery.real_quorum import BROKER, VOTERS, RealQuorum
 
 SECONDS = 60
 
 
-def test_a_broker_follows_controllers_that_were_restored(tmp_path: Path) -> None:
+def test_a_broker_follows_controllers_that_were_restored(release: KafkaRelease, tmp_path: Path) -> None:
     kept = KEPT[False]
     root = shutil.copytree(kept, tmp_path / "cluster")
     lost = controllers(root)[next(node for node in VOTERS if node != cut_off(kept))]
@@ -22,7 +23,7 @@ def test_a_broker_follows_controllers_that_were_restored(tmp_path: Path) -> None
     assert advice.misleading == (f"controller-{cut_off(kept)}",)
     shutil.rmtree(lost / METADATA)
     lost.joinpath(METADATA).mkdir()
-    quorum = RealQuorum(root)
+    quorum = RealQuorum(root, release)
     quorum.restore(advice.best.copy.path, VOTERS)
     try:
         quorum.start_all(VOTERS)
