@@ -30,7 +30,7 @@ FORKED = ("diverge", "hwloss")
 class Story:
     """What happens to the cluster, one paragraph a method."""
 
-    def __init__(self, cluster: KafkaCluster, share: float, seed: int) -> None:
+    def __init__(self, cluster: KafkaCluster, seed: int, *, share: float = 1) -> None:
         self.cluster = cluster
         self.share = share
         self.random = random.Random(seed)
@@ -199,7 +199,7 @@ def main(release: KafkaRelease, out: Path, share: float, seed: int) -> None:
         tempfile.TemporaryDirectory(prefix="epochlog-cluster-") as work,
         KafkaCluster(Path(work), release, brokers=3) as cluster,
     ):
-        story = Story(cluster, share, seed)
+        story = Story(cluster, seed, share=share)
         time.sleep(4)
         story.create_topics()
         story.write()
