@@ -33,7 +33,7 @@ class ReportedError(Exception):
 def wants_json(arguments: Sequence[str]) -> bool:
     """Say whether arguments ask for JSON: also those that are wrong, so that no command has read them."""
     options = arguments[: arguments.index("--")] if "--" in arguments else arguments
-    return "--json" in options
+    return "--json" in options or " --log-format json " in f" {' '.join(options).replace('=', ' ')} "
 
 
 def print_failure(error: BaseException, status: int = EXIT_FAILED, *, message: str | None = None) -> None:

@@ -12,7 +12,8 @@ import typer
 
 from replication.cli.connection import Bootstrap, CommandConfig, client_settings
 from replication.cli.failure import CommandError, MissingPackageError
-from replication.cli.output import EXIT_FINDINGS, JsonOption, complain
+from replication.cli.log_format import LogFormat
+from replication.cli.output import EXIT_FINDINGS, complain
 from replication.stop_request import StopRequest
 
 if TYPE_CHECKING:
@@ -83,7 +84,11 @@ def mirror(
     node_id: Annotated[
         int, typer.Option(metavar="ID", min=0, max=2**31 - 1, help="The node.id of the copy; no broker may have it.")
     ] = 2**31 - 1,
-    json: JsonOption = False,
+    log_format: Annotated[
+        LogFormat | None,
+        typer.Option(help="Print a log, also on a terminal: lines of text after their time, or JSON."),
+    ] = None,
+    json: Annotated[bool, typer.Option("--json", help="The same as --log-format json.")] = False,
 ) -> None:
     """Keep a byte-identical copy of a topic's partitions, which follows leader changes and truncates as a replica does.
 
@@ -100,6 +105,8 @@ def mirror(
         raise MissingPackageError("the mirror needs", error, "wire") from error
     if partition and len(topic) > 1:
         raise typer.BadParameter("--partition needs exactly one --topic", param_hint="--partition")
+    if json and log_format is LogFormat.TEXT:
+        raise typer.BadParameter("with --json the log is not text", param_hint="--log-format")
     settings = MirrorSettings(
         bootstrap=bootstrap,
         topics=tuple(topic),
@@ -111,7 +118,7 @@ def mirror(
         threads=threads,
         throttle=throttle,
     )
-    display = display_for(json=json)
+    display = display_for(LogFormat.JSON if json else log_format)
     try:
         with _until_told() as told, Mirror.open(settings, display.tell) as opened, _metrics_served(opened, metrics):
             was_cut_short = not _follow(opened, display, told, once=once) and once
@@ -139,10 +146,12 @@ def _metrics_served(opened: "Mirror", address: MetricsAddress | None) -> Iterato
     if address is None:
         yield
         return
+    from logstore.clock import now_ms
+    from replication.cli.mirror_display import log_time
     from replication.mirror.metrics import MetricsServer, MirrorMetrics
 
     server = MetricsServer(MirrorMetrics(opened.statuses), address.host, address.port)
-    complain(f"metrics at http://{server.address}/metrics")
+    complain(f"metrics at http://{server.address}/metrics", at=log_time(now_ms()))
     try:
         yield
     finally:

@@ -1,13 +1,15 @@
-"""How `epochlog mirror` shows what goes on: a live table on a terminal, lines in a pipe, JSON lines where asked."""
+"""How `epochlog mirror` shows what goes on: a live table on a terminal, lines of a log in a pipe, or lines of JSON."""
 
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from datetime import UTC, datetime
 from heapq import nlargest
 from threading import Lock
 from typing import TYPE_CHECKING, Protocol
 
 from logstore.clock import now_ms
+from replication.cli.log_format import LogFormat
 from replication.cli.output import OutputError, complain, print_json_line, shown
 from replication.mirror.events import Event, Failed, Truncated
 from replication.mirror.progress import Progress
@@ -47,11 +49,17 @@ class Display(Protocol):
         ...
 
 
-def display_for(*, json: bool) -> Display:
-    """Choose by where the output goes."""
-    if json:
+def display_for(log_format: LogFormat | None) -> Display:
+    """Choose by the format, or without one by where the output goes."""
+    if log_format is LogFormat.JSON:
         return JsonDisplay()
-    return TerminalDisplay() if sys.stdout.isatty() else PlainDisplay()
+    return TerminalDisplay() if log_format is None and sys.stdout.isatty() else PlainDisplay()
+
+
+def log_time(time_ms: int) -> str:
+    """Give a time in milliseconds since 1970 UTC as lines of the log begin with it (ISO 8601, in UTC)."""
+    at = datetime.fromtimestamp(time_ms // 1_000, UTC).replace(microsecond=time_ms % 1_000 * 1_000)
+    return at.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 class Looks:
@@ -75,7 +83,7 @@ class Looks:
 
 
 class PlainDisplay:
-    """One line for each event, and one every ten seconds; partitions that failed are reported on standard error."""
+    """One line for each event, and one every ten seconds, each after its time; failures go to standard error."""
 
     def __init__(self) -> None:
         self._lock = Lock()
@@ -85,9 +93,9 @@ class PlainDisplay:
         """Print the event."""
         with self._lock, suppress(OutputError):
             if isinstance(event, Failed):
-                complain(str(event))
+                complain(str(event), at=log_time(now_ms()))
             else:
-                self._print(str(event))
+                self._print(now_ms(), str(event))
 
     def show(self, statuses: Statuses, *, last: bool = False) -> None:
         """Print how far it is, if some time has passed and something has changed."""
@@ -97,14 +105,14 @@ class PlainDisplay:
         progress = self._looks.progress
         if progress is not None and (last or before is None or _news(progress) != _news(before)):
             with self._lock:
-                self._print(str(progress))
+                self._print(progress.time_ms, str(progress))
 
     def close(self) -> None:
         """Nothing is open."""
 
     @staticmethod
-    def _print(line: str) -> None:
-        print(shown(line), flush=True)
+    def _print(time_ms: int, line: str) -> None:
+        print(shown(f"{log_time(time_ms)} {line}"), flush=True)
 
 
 def _news(progress: Progress) -> tuple[int, ...]:
@@ -153,7 +161,8 @@ class TerminalDisplay:
         """Print the event above the table."""
         style = {Failed: "red", Truncated: "yellow"}.get(type(event), "")
         with suppress(OutputError):
-            self._console.print(shown(str(event)), style=style, markup=False, highlight=False)
+            line = f"{log_time(now_ms())} {event}"
+            self._console.print(shown(line), style=style, markup=False, highlight=False)
 
     def show(self, statuses: Statuses, *, last: bool = False) -> None:
         """Draw the table anew; at the end only the line below it stays."""

@@ -94,11 +94,15 @@ def complain_of(message: Warning | str, *_: object, **__: object) -> None:
     complain(str(message))
 
 
-def complain(text: str) -> None:
-    """Say one line on standard error, after what was printed so far. Raises OutputError."""
+def complain(text: str, *, at: str = "") -> None:
+    """Say one line on standard error, after what was printed so far; a line of a log begins with its time, `at`.
+
+    Raises OutputError.
+    """
     sys.stdout.flush()
+    line = f"epochlog: {text}"
     try:
-        print(shown(f"epochlog: {text}"), file=sys.stderr, flush=True)
+        print(shown(f"{at} {line}" if at else line), file=sys.stderr, flush=True)
     except OSError:  # there is no stream left to report this on
         let_go_of(sys.stderr)
 

@@ -4,17 +4,22 @@ import errno
 import io
 import json
 import os
+import re
 import socket
 import ssl
 from collections.abc import Iterator
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from logstore import TopicPartition
 from replication.cli import mirror_display
-from replication.cli.mirror_display import Display, JsonDisplay, PlainDisplay, TerminalDisplay, display_for
+from replication.cli.log_format import LogFormat
+from replication.cli.mirror_display import Display, JsonDisplay, PlainDisplay, TerminalDisplay, display_for, log_time
 from replication.cli.output import OutputError, StandardOutput
 from replication.fetcher.fetch_observer import Cut
 from replication.mirror.events import Disconnected, Event, Failed, LeaderChanged, Refused, Truncated, Waiting
@@ -111,6 +116,7 @@ def test_a_certificate_that_is_refused_is_one_line(tmp_path: Path) -> None:
         (("--throttle", "0"), "'0' is not a number of bytes"),
         (("--command-config", "/nowhere/at.all"), "/nowhere/at.all: No such file"),
         (("--threads", "0"), "--threads"),
+        (("--log-format", "xml"), "'xml' is not one of 'text', 'json'"),
     ],
 )
 def test_arguments_that_cannot_be_are_refused_in_one_line(
@@ -120,6 +126,13 @@ def test_arguments_that_cannot_be_are_refused_in_one_line(
     assert status == 2
     assert complaint.count("\n") == 1
     assert said in complaint
+
+
+def test_a_log_is_not_text_and_json(tmp_path: Path) -> None:
+    options = ("--bootstrap", "127.0.0.1:1", "--topic", "orders", "--log-dir", tmp_path / "copy")
+    told = epochlog("mirror", *options, "--json", "--log-format", "text")
+    assert told.status == 2
+    assert "with --json the log is not text" in told.err
 
 
 def test_an_address_that_is_none_is_refused(tmp_path: Path) -> None:
@@ -136,14 +149,41 @@ def test_an_unsupported_property_is_named(tmp_path: Path) -> None:
     assert f"{path}: ssl.truststore.type is JKS" in said
 
 
-def test_in_a_pipe_each_event_is_a_line_and_failures_are_complaints(capsys: pytest.CaptureFixture[str]) -> None:
+def test_lines_begin_with_their_time_to_the_millisecond_in_utc() -> None:
+    assert log_time(0) == "1970-01-01T00:00:00.000Z"
+    assert log_time(1_795_278_974_007) == "2026-11-21T16:36:14.007Z"
+
+
+@given(st.integers(0, 253_402_300_799_999))
+def test_a_lines_time_is_the_events_own(time_ms: int) -> None:
+    at = datetime.fromisoformat(log_time(time_ms))
+    assert (at - datetime.fromtimestamp(0, UTC)) == timedelta(milliseconds=time_ms)
+
+
+@pytest.mark.parametrize("option", [("--json",), ("--log-format", "json"), ("--log-format=json",)])
+def test_where_json_is_asked_for_a_failure_is_an_object_too(
+    tmp_path: Path, option: tuple[str, ...], closed_port: int
+) -> None:
+    bootstrap = f"127.0.0.1:{closed_port}"
+    told = epochlog("mirror", "--bootstrap", bootstrap, "--topic", "orders", "--log-dir", tmp_path / "copy", *option)
+    assert told.status == 2
+    validate_output("mirror", told.out)
+    assert json.loads(told.out)["error"]["class"] == "NoBrokerError"
+
+
+def test_in_a_pipe_each_event_is_a_line_and_failures_are_complaints(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(mirror_display, "now_ms", lambda: 1_795_278_974_007)
     display = PlainDisplay()
     for event in EVENTS:
         display.tell(event)
     display.show(lambda: [STATUS], last=True)
     below_and_kept = ", some below the high watermark 400; why; kept in cut/orders-3/1.log"
     told = capsys.readouterr()
-    assert told.out.splitlines() == [
+    lines = told.out.splitlines()
+    assert all(line.startswith("2026-11-21T16:36:14.007Z ") for line in lines)
+    assert [line.partition(" ")[2] for line in lines] == [
         "orders-3: broker 2 leads in epoch 8; fetching from offset 420",
         f"orders-3: truncated to 300 from 420 under leader epoch 8: 120 records in 9,000 bytes removed{below_and_kept}",
         "orders-3: nonsense",
@@ -151,7 +191,7 @@ def test_in_a_pipe_each_event_is_a_line_and_failures_are_complaints(capsys: pyte
         "broker1:9092: it hung up",
         "1 partitions, 3.0 MB copied, 0.0 MB/s, 1 behind by 25 offsets",
     ]
-    assert told.err == "epochlog: orders-3: failed: the disk is full\n"
+    assert told.err == "2026-11-21T16:36:14.007Z epochlog: orders-3: failed: the disk is full\n"
 
 
 def test_in_a_pipe_progress_is_told_when_time_has_passed_and_something_has_changed(
@@ -164,8 +204,8 @@ def test_in_a_pipe_progress_is_told_when_time_has_passed_and_something_has_chang
         monkeypatch.setattr(mirror_display, "now_ms", lambda moment=moment: moment)
         display.show(lambda status=status: [status])  # type: ignore[misc]
     assert capsys.readouterr().out.splitlines() == [
-        "1 partitions, 3.0 MB copied, 0.0 MB/s, 1 behind by 25 offsets",
-        "1 partitions, 23.0 MB copied, 2.0 MB/s, caught up",
+        "1970-01-01T00:00:00.000Z 1 partitions, 3.0 MB copied, 0.0 MB/s, 1 behind by 25 offsets",
+        "1970-01-01T00:00:10.000Z 1 partitions, 23.0 MB copied, 2.0 MB/s, caught up",
     ]
 
 
@@ -196,7 +236,7 @@ def test_a_terminal_shows_those_that_are_furthest_behind_and_keeps_the_events(
     display.show(lambda: many)
     display.show(lambda: many, last=True)
     told = capsys.readouterr().out
-    assert "orders-3: truncated to 300" in told
+    assert re.search(r"20\d\d-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z orders-3: truncated to 300", told)
     assert "orders-98" in told
     assert "orders-50" not in told
     assert "99 partitions" in told
@@ -218,6 +258,14 @@ def test_an_output_that_is_gone_is_no_matter_of_who_tells_an_event(
 
 
 def test_where_the_output_goes_decides_how_it_looks(capsys: pytest.CaptureFixture[str]) -> None:
-    assert isinstance(display_for(json=True), JsonDisplay)
-    assert isinstance(display_for(json=False), PlainDisplay)
+    assert isinstance(display_for(None), PlainDisplay)
     assert capsys.readouterr().out == ""
+
+
+def test_a_format_that_is_asked_for_is_used_on_a_terminal_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    assert isinstance(display_for(LogFormat.JSON), JsonDisplay)
+    assert isinstance(display_for(LogFormat.TEXT), PlainDisplay)
+    by_itself = display_for(None)
+    by_itself.close()
+    assert isinstance(by_itself, TerminalDisplay)
