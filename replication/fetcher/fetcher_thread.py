@@ -42,6 +42,8 @@ class FetcherThread(WorkerThread):
         self._held = RLock()
         """While it is held the fetcher stands still. Who stops the thread does not need it."""
         self._changed = Event()
+        self._has_worked = False
+        """Whether the leader has answered on any connection."""
 
     @contextmanager
     def fetching(self) -> Iterator[Fetcher]:
@@ -63,7 +65,7 @@ class FetcherThread(WorkerThread):
     def _connected(self) -> Connection:
         connection = self._connection
         if connection is None:
-            connection = self._hold(Connection.open(self.address, self._settings))
+            connection = self._hold(Connection.open(self.address, self._settings, has_worked=self._has_worked))
             with self._held:
                 self._fetcher.use_rules(_rules(self._fetcher.settings.effective_rules, connection.versions))
             self._back_off.succeeded()
@@ -88,6 +90,7 @@ class FetcherThread(WorkerThread):
         timeout_ms = self._settings.request_timeout_ms + self._fetcher.settings.max_wait_ms
         for request in requests:
             _, response = connection.receive(timeout_ms)
+            self._has_worked = True
             with self._held:
                 if self._stopped.is_set():
                     return

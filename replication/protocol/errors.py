@@ -90,12 +90,13 @@ class AuthenticationFailedError(ReplicationError, PermissionError):
 class RequestTimedOutError(ReplicationError, TimeoutError):
     """No response came in time."""
 
-    def __init__(self, address: object, asked: str, seconds: float) -> None:
+    def __init__(self, address: object, asked: str, seconds: float, *, has_worked: bool = False) -> None:
+        """Take whether the listener has worked before, as in `Connection`."""
         self.address = address
         self.seconds = seconds
-        super().__init__(
-            f"{address}: no response to {asked} within {seconds:g} s; is this a Kafka listener, and does it expect TLS?"
-        )
+        doubt = "is this a Kafka listener, and does it expect TLS?"
+        advice = "it has worked before: does the broker hang, or the network?" if has_worked else doubt
+        super().__init__(f"{address}: no response to {asked} within {seconds:g} s; {advice}")
 
 
 # The answer

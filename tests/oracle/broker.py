@@ -67,6 +67,11 @@ class Broker:
         finally:
             self._end()
 
+    def kill(self) -> None:
+        """End it as a crash would."""
+        self._process.kill()
+        self._process.wait()
+
     def _answers(self) -> bool:
         host, port = self.address.split(":")
         try:

@@ -39,6 +39,8 @@ class ClusterClient:
         self._connections: dict[int, Connection] = {}
         self._informant: Connection | None = None
         self._passed_over: Address | None = None
+        self._worked: set[Address] = set()
+        """Where a connection has worked."""
         self._closed = False
         self._used = RLock()
 
@@ -86,7 +88,7 @@ class ClusterClient:
             broker = self._brokers.get(broker_id)
             if broker is None:
                 raise UnknownBrokerError(broker_id, self._brokers)
-        return Connection.open(Address(broker.host, broker.port), self.settings)
+        return self._open(Address(broker.host, broker.port))
 
     def close(self) -> None:
         """Close it and all connections that `connection_to` returned, even while a thread waits for a response."""
@@ -107,9 +109,12 @@ class ClusterClient:
         errors: dict[object, Exception] = {}
         for informant in self._informants(errors):
             try:
-                return informant.ask(request)
+                answer = informant.ask(request)
             except not_answered as error:
                 errors[informant.address] = error
+            else:
+                self._worked.add(informant.address)
+                return answer
         raise NoBrokerError(errors)
 
     def _informants(self, errors: dict[object, Exception]) -> Iterator[Connection]:
@@ -120,11 +125,14 @@ class ClusterClient:
         for address in _beginning_after(self._passed_over, [*dict.fromkeys([*known, *self._bootstrap])]):
             self._refuse_closed()
             try:
-                self._informant = Connection.open(address, self.settings)
+                self._informant = self._open(address)
             except _TRY_ANOTHER as error:
                 errors[address] = error
             else:
                 yield self._informant
+
+    def _open(self, address: Address) -> Connection:
+        return Connection.open(address, self.settings, has_worked=address in self._worked)
 
     def _refuse_closed(self) -> None:
         if self._closed:

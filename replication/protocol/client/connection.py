@@ -42,9 +42,13 @@ class Connection:
     that both sides support and that can express the request.
     """
 
-    def __init__(self, address: Address, stream: socket.socket, settings: ClientSettings) -> None:
+    def __init__(
+        self, address: Address, stream: socket.socket, settings: ClientSettings, *, has_worked: bool = False
+    ) -> None:
         """Use `open`."""
         self.address = address
+        self.has_worked = has_worked
+        """Whether this listener has accepted us, now or before: then it is no matter of settings if it hangs up."""
         self._stream = stream
         self._settings = settings
         self._exchange = Exchange(settings.client_id)
@@ -55,14 +59,16 @@ class Connection:
         self._used = RLock()
 
     @classmethod
-    def open(cls, address: Address | str, settings: ClientSettings = _DEFAULT) -> Self:
+    def open(cls, address: Address | str, settings: ClientSettings = _DEFAULT, *, has_worked: bool = False) -> Self:
         """Connect, learn the broker's versions, and authenticate if the settings say so.
 
+        `has_worked` says that an earlier connection to this address with these settings did.
         ConnectionFailedError, CertificateRefusedError, AuthenticationFailedError, ConnectionClosedError,
         RequestTimedOutError, MalformedResponseError and UnsupportedVersionError say what is wrong, and where.
         """
         address = parse_address(address) if isinstance(address, str) else address
-        connection = cls(address, open_stream(address, settings), settings)
+        stream = open_stream(address, settings, has_worked=has_worked)
+        connection = cls(address, stream, settings, has_worked=has_worked)
         try:
             connection._shake_hands()
         except BaseException:
@@ -159,6 +165,8 @@ class Connection:
                 request = steps.send(self.ask(request))
         except StopIteration as end:
             self._exchange.versions = end.value
+            # Without SASL nobody has looked yet at who we are: a broker answers that question to anybody.
+            self.has_worked = self.has_worked or self._settings.sasl is not None
         except AuthenticationFailedError as error:
             raise AuthenticationFailedError(error.reason, error.advice, self.address) from None
 
@@ -176,9 +184,12 @@ class Connection:
                 frame = None
                 while frame is None:
                     frame = self._frames.received(self._fill(self._frames.wanted(), deadline))
-                return self._exchange.answer(frame)
+                answer = self._exchange.answer(frame)
             except MalformedResponseError as error:
                 raise MalformedResponseError(f"{self.address}: {error}") from error
+            # Answers come before that too, but only to the handshake.
+            self.has_worked = self.has_worked or self._exchange.versions is not None
+            return answer
 
     def _fill(self, room: memoryview, deadline: Deadline) -> int:
         """Receive at least one byte."""
@@ -197,20 +208,27 @@ class Connection:
         if self._closed:
             return self._ended()
         if isinstance(error, TimeoutError | BlockingIOError | ssl.SSLWantReadError):
-            return RequestTimedOutError(self.address, self._exchange.in_flight[0], seconds)
+            return RequestTimedOutError(self.address, self._exchange.in_flight[0], seconds, has_worked=self.has_worked)
+        if isinstance(error, ssl.SSLEOFError | ssl.SSLZeroReturnError):
+            return self._ended()
         if isinstance(error, ssl.SSLError):
-            return tls_error(self.address, error)
-        return ConnectionClosedError(self.address, f"the connection broke: {error.strerror or error}")
+            return tls_error(self.address, error, has_worked=self.has_worked)
+        return ConnectionClosedError(self.address, f"connection lost: {error.strerror or error}")
 
     def _ended(self) -> ConnectionClosedError:
         if self._closed:
             return ConnectionClosedError(self.address, "the connection was closed on this side")
         asked = ", ".join(self._exchange.in_flight[:1]) or "anything"
-        return ConnectionClosedError(
-            self.address,
-            f"the broker closed the connection before it answered {asked}; if it always does, the listener may "
-            "expect TLS or authentication, or not trust our certificate",
-        )
+        told = f"connection lost: the broker closed it before it answered {asked}"
+        return ConnectionClosedError(self.address, told if self.has_worked else f"{told}; {self._doubt()}")
+
+    def _doubt(self) -> str:
+        """Return what may be wrong with the settings where no connection has worked."""
+        if self._exchange.versions is not None:
+            return "if it always does, the listener may expect authentication"
+        if self._settings.tls is not None:
+            return "if it always does, the listener may expect authentication, or not trust our certificate"
+        return "if it always does, the listener may expect TLS or authentication"
 
     def _refuse_closed(self) -> None:
         if self._closed:

@@ -83,6 +83,10 @@ class Silence:
 
     def __call__(self, stream: socket.socket) -> None:
         greet(stream)
+        self.wait(stream)
+
+    def wait(self, stream: socket.socket) -> None:
+        """Go on as after the greeting."""
         receive(stream)
         self.asked.set()
         self.kept_waiting = not self._ended.wait(SECONDS)

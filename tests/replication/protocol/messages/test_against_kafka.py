@@ -22,6 +22,7 @@ from replication.protocol.errors import (
     ConnectionClosedError,
     ConnectionFailedError,
     MalformedResponseError,
+    NoBrokerError,
 )
 from replication.protocol.messages import (
     describe_cluster,
@@ -257,7 +258,7 @@ def test_a_password_where_nobody_asks_for_one(cluster: SecureBroker) -> None:
 def test_no_password_where_one_is_asked_for(cluster: SecureBroker) -> None:
     with (
         _connection(cluster, "SASL_PLAINTEXT") as connection,
-        pytest.raises(ConnectionClosedError, match="the listener may expect TLS or authentication"),
+        pytest.raises(ConnectionClosedError, match=r"if it always does, the listener may expect authentication$"),
     ):
         connection.ask(MetadataRequest(topics=None))
 
@@ -318,3 +319,30 @@ def test_no_tls_where_it_is_expected(cluster: SecureBroker) -> None:
 def test_tls_where_nobody_expects_it(cluster: SecureBroker) -> None:
     with pytest.raises(ConnectionFailedError, match="does this listener speak TLS"):
         _connection(cluster, "PLAINTEXT", tls=TlsSettings(ca=cluster.authority.certificate))
+
+
+# The end: no test after this one has a broker.
+
+
+def test_a_broker_that_is_killed_is_a_lost_connection_whatever_protects_it(cluster: SecureBroker) -> None:
+    clients = [
+        ClusterClient([cluster.addresses[listener]], ClientSettings(tls=tls, sasl=sasl))
+        for listener, tls, sasl in (
+            ("PLAINTEXT", None, None),
+            ("SSL", TlsSettings(ca=cluster.authority.certificate), None),
+            ("SASL_PLAINTEXT", None, _sasl(SaslMechanism.PLAIN)),
+            ("SASL_SSL", TlsSettings(ca=cluster.authority.certificate), _sasl(SaslMechanism.SCRAM_SHA_256)),
+        )
+    ]
+    waiting = [client.open(1) for client in clients]
+    for connection in waiting:
+        connection.ask(MetadataRequest(topics=()))
+        connection.send(FetchRequest(partitions={ORDERS: FetchPartition(3, 1_000_000)}, max_wait_ms=20_000))
+    cluster.kill()
+    for client, connection in zip(clients, waiting, strict=True):
+        with connection, pytest.raises(ConnectionClosedError, match=r": connection lost: ") as lost:
+            connection.receive()
+        with client, pytest.raises(NoBrokerError, match="it has worked before: is the broker down") as gone:
+            client.metadata()
+        assert "TLS" not in f"{lost.value} {gone.value}"
+        assert "authentication" not in f"{lost.value} {gone.value}"
