@@ -10,6 +10,7 @@ from typing import Final, TypeVar
 from logstore.files.meta_properties import parse_properties
 from replication.int32 import parse_setting
 from replication.protocol.client.client_settings import ClientSettings
+from replication.protocol.client.java_store import JavaStore
 from replication.protocol.client.security import SaslMechanism, SaslSettings, TlsSettings
 from replication.protocol.errors import InvalidSettingsError
 
@@ -31,11 +32,19 @@ SUPPORTED: Final = frozenset(
         "ssl.endpoint.identification.algorithm",
         "ssl.key.password",
         "ssl.keystore.location",
+        "ssl.keystore.password",
         "ssl.keystore.type",
         "ssl.truststore.location",
+        "ssl.truststore.password",
         "ssl.truststore.type",
     }
 )
+STORE_TYPES: Final = {
+    # Whether it is PEM. Java reads either of the others under both names.
+    "JKS": False,
+    "PKCS12": False,
+    "PEM": True,
+}
 API_TIMEOUT: Final = "default.api.timeout.ms"
 """Of these properties only elections know it: other commands wait as long as they are let."""
 DEFAULT_API_TIMEOUT_MS: Final = 60_000
@@ -92,20 +101,31 @@ class ClientProperties:
 
 
 def _tls(given: Mapping[str, str]) -> TlsSettings:
-    for store in ("truststore", "keystore"):
-        kind = given.get(f"ssl.{store}.type", "JKS").upper()
-        if f"ssl.{store}.location" in given and kind != "PEM":
-            raise InvalidSettingsError(
-                f"ssl.{store}.type is {kind}, and only PEM can be read: write the {store} as a PEM file, as "
-                "`keytool -exportcert -rfc` or `openssl pkcs12` do, and set the type to PEM"
-            )
     check = given.get("ssl.endpoint.identification.algorithm", "https")
+    ca, trust_store = _store(given, "truststore")
+    certificate, key_store = _store(given, "keystore")
     return TlsSettings(
-        ca=given.get("ssl.truststore.location"),
-        certificate=given.get("ssl.keystore.location"),
-        key_password=given.get("ssl.key.password"),
+        ca=ca,
+        certificate=certificate,
+        key_password=given.get("ssl.key.password") if certificate else None,
+        trust_store=trust_store,
+        key_store=key_store,
         check_hostname=_chosen("ssl.endpoint.identification.algorithm", check, {"https": True, "": False}),
     )
+
+
+def _store(given: Mapping[str, str], store: str) -> tuple[str | None, JavaStore | None]:
+    """Return where PEM is, or the Java store; neither where there is none."""
+    path = given.get(f"ssl.{store}.location")
+    if path is None:
+        return None, None
+    password = given.get(f"ssl.{store}.password")
+    is_pem = _chosen(f"ssl.{store}.type", given.get(f"ssl.{store}.type", "JKS").upper(), STORE_TYPES)
+    if not is_pem:
+        return None, JavaStore(path, password, given.get("ssl.key.password") if store == "keystore" else None)
+    if password is not None:
+        raise InvalidSettingsError(f"ssl.{store}.password: PEM has none; that of a private key is ssl.key.password")
+    return path, None
 
 
 def _sasl(given: Mapping[str, str]) -> SaslSettings:

@@ -16,7 +16,7 @@ Bootstrap = Annotated[
 ]
 CommandConfig = Annotated[
     Path | None,
-    typer.Option(metavar="FILE", help="A Java client's properties: security.protocol, sasl.*, ssl.* in PEM."),
+    typer.Option(metavar="FILE", help="A Java client's properties: security.protocol, sasl.*, ssl.*"),
 ]
 
 

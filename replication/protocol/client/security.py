@@ -6,6 +6,7 @@ from enum import Enum
 from os import PathLike, fspath
 from pathlib import Path
 
+from replication.protocol.client.java_store import JavaStore
 from replication.protocol.errors import InvalidSettingsError
 
 
@@ -30,15 +31,20 @@ class SaslSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TlsSettings:
-    """Which certificates to trust, and the client's own; all files in PEM."""
+    """Which certificates to trust, and the client's own: in PEM, or in stores as Java has them."""
 
     ca: str | PathLike[str] | None = None
-    """Certificates of the authorities to trust; None: those that the system trusts (Kafka: ssl.truststore.location)."""
+    """Certificates of the authorities to trust; None: those of `trust_store`, or that the system trusts (Kafka: \
+ssl.truststore.location)."""
     certificate: str | PathLike[str] | None = None
     """The client's certificate, if the broker asks for one (Kafka: ssl.keystore.location)."""
     key: str | PathLike[str] | None = None
     """The private key of the client's certificate; None: it is in the same file."""
     key_password: str | None = field(default=None, repr=False)
+    trust_store: JavaStore | None = None
+    """Instead of `ca` (Kafka: ssl.truststore.type PKCS12 or JKS)."""
+    key_store: JavaStore | None = None
+    """Instead of `certificate` and `key` (Kafka: ssl.keystore.type PKCS12 or JKS)."""
     check_hostname: bool = True
     """Whether the broker's certificate must be for the host that was asked for (Kafka: \
 ssl.endpoint.identification.algorithm)."""
@@ -47,16 +53,30 @@ ssl.endpoint.identification.algorithm)."""
         """Return the standard library's context. Raises InvalidSettingsError if a file cannot be used."""
         if self.key and not self.certificate:
             raise InvalidSettingsError(f"{fspath(self.key)} is a private key without a certificate: name that too")
+        if (self.ca and self.trust_store) or (self.certificate and self.key_store):
+            raise InvalidSettingsError("certificates are named both in PEM and in a Java store: name one of them")
         _must_be_readable(self.ca, self.certificate, self.key)
-        try:
-            context = ssl.create_default_context(cafile=self.ca)
-        except (OSError, ValueError) as error:
-            raise InvalidSettingsError(f"{self.ca}: not PEM certificates: {error}") from error
+        context = self._trusting()
         # Some builds leave that to OpenSSL's configuration. Kafka: ssl.enabled.protocols.
         context.minimum_version = max(context.minimum_version, ssl.TLSVersion.TLSv1_2)
         context.check_hostname = self.check_hostname
         if self.certificate:
             self._load_own(context, self.certificate)
+        if self.key_store:
+            self.key_store.load_into(context)
+        return context
+
+    def _trusting(self) -> ssl.SSLContext:
+        trusted = self.trust_store.trusted() if self.trust_store else None
+        named = self.ca if self.trust_store is None else self.trust_store.path
+        try:
+            context = ssl.create_default_context(cafile=self.ca, cadata=trusted)
+        except (OSError, ValueError) as error:
+            kind = "PEM certificates" if self.trust_store is None else "X.509 certificates"
+            raise InvalidSettingsError(f"{named}: not {kind}: {error}") from error
+        if self.trust_store is not None:
+            # For Java each certificate of a trust store is an anchor, also one that another authority signed.
+            context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
         return context
 
     def _load_own(self, context: ssl.SSLContext, certificate: str | PathLike[str]) -> None:

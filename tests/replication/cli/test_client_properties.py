@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from replication.cli.client_properties import ClientProperties
 from replication.protocol.client.client_settings import ClientSettings
+from replication.protocol.client.java_store import JavaStore
 from replication.protocol.client.security import SaslMechanism, SaslSettings, TlsSettings
 from replication.protocol.errors import InvalidSettingsError
 
@@ -63,7 +64,19 @@ def test_any_user_and_password_can_be_told_in_quotes(username: str, password: st
         ({"sasl.kerberos.service.name": "kafka"}, "sasl.kerberos.service.name: not supported"),
         ({"security.protocol": "SASL_SSL", "sasl.jaas.config": LOGIN}, "sasl.mechanism is 'GSSAPI'"),
         ({"security.protocol": "SASL_SSL", "sasl.mechanism": "PLAIN"}, "sasl.jaas.config has no username"),
-        ({"security.protocol": "SSL", "ssl.truststore.location": "ca.jks"}, "ssl.truststore.type is JKS"),
+        (
+            {"security.protocol": "SSL", "ssl.truststore.location": "ca", "ssl.truststore.type": "BCFKS"},
+            "ssl.truststore.type is 'BCFKS', and supported are JKS, PKCS12, PEM",
+        ),
+        (
+            {
+                "security.protocol": "SSL",
+                "ssl.keystore.location": "own.pem",
+                "ssl.keystore.type": "pem",
+                "ssl.keystore.password": "secret",
+            },
+            "ssl.keystore.password: PEM has none",
+        ),
         ({"security.protocol": "SSL", "ssl.endpoint.identification.algorithm": "no"}, "https, \\(empty\\)"),
         ({"request.timeout.ms": "soon"}, "request.timeout.ms is 'soon'"),
     ],
@@ -71,6 +84,21 @@ def test_any_user_and_password_can_be_told_in_quotes(username: str, password: st
 def test_what_is_not_supported_is_named(properties: dict[str, str], message: str) -> None:
     with pytest.raises(InvalidSettingsError, match=message):
         ClientProperties.of(properties)
+
+
+@pytest.mark.parametrize("kind", [{}, {"ssl.truststore.type": "PKCS12", "ssl.keystore.type": "pkcs12"}])
+def test_stores_are_javas_unless_they_are_pem(kind: dict[str, str]) -> None:
+    given = {
+        "security.protocol": "SSL",
+        "ssl.truststore.location": "trust",
+        "ssl.truststore.password": "a",
+        "ssl.keystore.location": "own",
+        "ssl.keystore.password": "b",
+        "ssl.key.password": "c",
+    }
+    assert ClientProperties.of(given | kind).settings.tls == TlsSettings(
+        trust_store=JavaStore("trust", "a"), key_store=JavaStore("own", "b", "c")
+    )
 
 
 def test_the_file_is_named_and_the_password_is_not(tmp_path: Path) -> None:

@@ -143,10 +143,19 @@ def test_an_address_that_is_none_is_refused(tmp_path: Path) -> None:
 
 def test_an_unsupported_property_is_named(tmp_path: Path) -> None:
     path = tmp_path / "client.properties"
-    path.write_text("security.protocol=SSL\nssl.truststore.location=ca.jks\n")
+    path.write_text("security.protocol=SSL\nssl.truststore.certificates=...\n")
     status, said = mirror(tmp_path, "--command-config", path)
     assert status == 2
-    assert f"{path}: ssl.truststore.type is JKS" in said
+    assert f"{path}: ssl.truststore.certificates: not supported" in said
+
+
+def test_a_trust_store_that_cannot_be_read_is_named(tmp_path: Path) -> None:
+    path, store = tmp_path / "client.properties", tmp_path / "ca.jks"
+    store.write_bytes(b"nonsense")
+    path.write_text(f"security.protocol=SSL\nssl.truststore.location={store}\n")
+    status, said = mirror(tmp_path, "--command-config", path)
+    assert (status, said.count("\n")) == (2, 1)
+    assert f"{store}: it is neither PKCS12 nor JKS" in said
 
 
 def test_lines_begin_with_their_time_to_the_millisecond_in_utc() -> None:

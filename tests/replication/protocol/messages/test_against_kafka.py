@@ -3,6 +3,7 @@
 import time
 from collections.abc import Iterator
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,6 +15,7 @@ from logstore import TopicPartition
 from replication.protocol.client.client_settings import ClientSettings
 from replication.protocol.client.cluster_client import ClusterClient
 from replication.protocol.client.connection import Connection
+from replication.protocol.client.java_store import JavaStore
 from replication.protocol.client.security import SaslMechanism, SaslSettings, TlsSettings
 from replication.protocol.error_code import ErrorCode
 from replication.protocol.errors import (
@@ -51,6 +53,8 @@ from replication.protocol.messages.metadata import MetadataRequest
 from replication.protocol.messages.offset_for_leader_epoch import EpochQuestion, OffsetForLeaderEpochRequest
 from tests.logstore.batches import simple_batch
 from tests.oracle.release import KafkaRelease
+from tests.replication.protocol.java_stores import PASSWORD as STORE_PASSWORD
+from tests.replication.protocol.java_stores import key_store, trust_store
 from tests.replication.protocol.secure_broker import PASSWORD, USER, SecureBroker
 
 ORDERS = TopicPartition("orders", 0)
@@ -319,6 +323,17 @@ def test_no_tls_where_it_is_expected(cluster: SecureBroker) -> None:
 def test_tls_where_nobody_expects_it(cluster: SecureBroker) -> None:
     with pytest.raises(ConnectionFailedError, match="does this listener speak TLS"):
         _connection(cluster, "PLAINTEXT", tls=TlsSettings(ca=cluster.authority.certificate))
+
+
+@pytest.mark.parametrize("kind", ["PKCS12", "JKS"])
+def test_a_client_with_certificates_in_stores_of_java(cluster: SecureBroker, kind: str, tmp_path: Path) -> None:
+    own = cluster.authority.issue("client-java", "client.example")
+    tls = TlsSettings(
+        trust_store=JavaStore(trust_store(tmp_path / "trust", kind, cluster.authority.certificate), STORE_PASSWORD),
+        key_store=JavaStore(key_store(tmp_path / "own", kind, own), STORE_PASSWORD),
+    )
+    with _connection(cluster, "MUTUAL", tls=tls) as connection:
+        assert connection.ask(MetadataRequest(topics=())).brokers.keys() == {1}
 
 
 # The end: no test after this one has a broker.
