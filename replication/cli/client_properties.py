@@ -11,6 +11,7 @@ from logstore.files.meta_properties import parse_properties
 from replication.int32 import parse_setting
 from replication.protocol.client.client_settings import ClientSettings
 from replication.protocol.client.java_store import JavaStore
+from replication.protocol.client.oauth import OAUTHBEARER, OAuthSettings
 from replication.protocol.client.security import SaslMechanism, SaslSettings, TlsSettings
 from replication.protocol.errors import InvalidSettingsError
 
@@ -26,7 +27,9 @@ SUPPORTED: Final = frozenset(
         "client.id",
         "request.timeout.ms",
         "sasl.jaas.config",
+        "sasl.login.callback.handler.class",
         "sasl.mechanism",
+        "sasl.oauthbearer.token.endpoint.url",
         "security.protocol",
         "socket.connection.setup.timeout.ms",
         "ssl.endpoint.identification.algorithm",
@@ -52,7 +55,13 @@ SECURITY: Final = ("security.", "sasl.", "ssl.")
 """Properties that must not be ignored: a connection would be less secure than intended, or fail."""
 
 _CONTINUED: Final = re.compile(r"(?<!\\)((?:\\\\)*)\\\r?\n[ \t\f]*")
-_JAAS_OPTION: Final = re.compile(r'(\w+)\s*=\s*(?:"((?:\\.|[^"\\])*)"|([^\s;"]+))')
+_OAUTH_HANDLERS: Final = frozenset(
+    f"org.apache.kafka.common.security.oauthbearer.{package}OAuthBearerLoginCallbackHandler"
+    for package in ("", "secured.")
+)
+"""Java's classes for client credentials, before and since Kafka 4.0."""
+_OAUTH_OPTIONS: Final = frozenset({"clientId", "clientSecret", "scope"})
+_JAAS_OPTION: Final = re.compile(r'([\w.]+)\s*=\s*(?:"((?:\\.|[^"\\])*)"|([^\s;"]+))')
 
 T = TypeVar("T")
 
@@ -128,14 +137,40 @@ def _store(given: Mapping[str, str], store: str) -> tuple[str | None, JavaStore 
     return path, None
 
 
-def _sasl(given: Mapping[str, str]) -> SaslSettings:
-    mechanisms = {mechanism.value: mechanism for mechanism in SaslMechanism}
+def _sasl(given: Mapping[str, str]) -> SaslSettings | OAuthSettings:
+    mechanisms = {mechanism.value: mechanism for mechanism in SaslMechanism} | {OAUTHBEARER: None}
     mechanism = _chosen("sasl.mechanism", given.get("sasl.mechanism", "GSSAPI"), mechanisms)
     found = _JAAS_OPTION.findall(given.get("sasl.jaas.config", ""))
     options = {name: re.sub(r"\\(.)", r"\1", quoted) or plain for name, quoted, plain in found}
+    if mechanism is None:
+        return _oauth(given, options)
+    if handler := given.get("sasl.login.callback.handler.class"):
+        raise InvalidSettingsError(f"sasl.login.callback.handler.class is {handler!r}, and only for {OAUTHBEARER}")
     if not {"username", "password"} <= options.keys():
         raise InvalidSettingsError('sasl.jaas.config has no username="..." and password="..."')
     return SaslSettings(mechanism, options["username"], options["password"])
+
+
+def _oauth(given: Mapping[str, str], options: Mapping[str, str]) -> OAuthSettings:
+    handler = given.get("sasl.login.callback.handler.class")
+    if handler is not None and handler not in _OAUTH_HANDLERS:
+        choices = ", ".join(sorted(_OAUTH_HANDLERS))
+        raise InvalidSettingsError(f"sasl.login.callback.handler.class is {handler!r}, and supported are {choices}")
+    endpoint = given.get("sasl.oauthbearer.token.endpoint.url")
+    if endpoint is None:
+        raise InvalidSettingsError("sasl.oauthbearer.token.endpoint.url is missing: who gives the token?")
+    if others := sorted(options.keys() - _OAUTH_OPTIONS):
+        raise InvalidSettingsError(
+            f"sasl.jaas.config has {', '.join(others)}, and supported are {', '.join(sorted(_OAUTH_OPTIONS))}"
+        )
+    if not {"clientId", "clientSecret"} <= options.keys():
+        raise InvalidSettingsError('sasl.jaas.config has no clientId="..." and clientSecret="..."')
+    return OAuthSettings(
+        token_endpoint=endpoint,
+        client_id=options["clientId"],
+        client_secret=options["clientSecret"],
+        scope=options.get("scope"),
+    )
 
 
 def _chosen(name: str, value: str, known: Mapping[str, T]) -> T:

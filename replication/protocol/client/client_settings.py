@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import Final
 
+from replication.protocol.client.oauth import OAuthSettings
 from replication.protocol.client.security import SaslSettings, TlsSettings
 from replication.protocol.wire.framing import DEFAULT_LIMIT
 
@@ -23,5 +24,5 @@ class ClientSettings:
     """Larger responses, in bytes, are refused."""
     tls: TlsSettings | None = None
     """None: no encryption (Kafka: security.protocol, ssl.*)."""
-    sasl: SaslSettings | None = None
+    sasl: SaslSettings | OAuthSettings | None = None
     """None: no authentication other than by certificate (Kafka: security.protocol, sasl.*)."""

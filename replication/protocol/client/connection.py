@@ -14,6 +14,7 @@ from replication.protocol.client.client_settings import ClientSettings
 from replication.protocol.client.deadline import Deadline
 from replication.protocol.client.exchange import Exchange
 from replication.protocol.client.handshake import shake_hands
+from replication.protocol.client.oauth import OAuthSettings
 from replication.protocol.client.stream import open_stream, tls_error
 from replication.protocol.errors import (
     AuthenticationFailedError,
@@ -158,7 +159,8 @@ class Connection:
 
     def _shake_hands(self) -> None:
         """Drive the handshake: its requests out, their answers in."""
-        steps = shake_hands(self._settings.sasl)
+        sasl = self._settings.sasl
+        steps = shake_hands(sasl.login() if isinstance(sasl, OAuthSettings) else sasl)
         try:
             request = next(steps)
             while True:

@@ -5,8 +5,7 @@ from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any, Final
 
-from replication.protocol.client.sasl import sasl_client
-from replication.protocol.client.security import SaslSettings
+from replication.protocol.client.sasl import Login, sasl_client
 from replication.protocol.error_code import ErrorCode, code_of
 from replication.protocol.errors import AuthenticationFailedError, raise_for
 from replication.protocol.messages import api_versions
@@ -26,7 +25,7 @@ _API_VERSIONS: Final = "ApiVersions"
 _SOFTWARE: Final = "epochlog"
 
 
-def shake_hands(sasl: SaslSettings | None) -> Generator[Request[Any] | RequestPayload, Any, ApiVersions]:
+def shake_hands(sasl: Login | None) -> Generator[Request[Any] | RequestPayload, Any, ApiVersions]:
     """Yield requests, be sent their answers, and return the broker's versions once it is ready for others."""
     versions = yield from _negotiate()
     if sasl is not None:
@@ -63,7 +62,7 @@ def _software_version() -> str:
         return "unknown"
 
 
-def _authenticate(sasl: SaslSettings, versions: ApiVersions) -> Generator[RequestPayload, Any, None]:
+def _authenticate(sasl: Login, versions: ApiVersions) -> Generator[RequestPayload, Any, None]:
     yield from _choose_mechanism(sasl, versions)
     highest = versions.highest(_SASL_AUTHENTICATE, "SaslAuthenticate", _AUTHENTICATE_VERSIONS)
     request = request_classes(_SASL_AUTHENTICATE, highest).SaslAuthenticateRequest
@@ -74,7 +73,7 @@ def _authenticate(sasl: SaslSettings, versions: ApiVersions) -> Generator[Reques
         error = code_of(answer.error_code)
         if error is not ErrorCode.NONE:
             raise AuthenticationFailedError(
-                f"the broker refuses {sasl.username} with {sasl.mechanism.value}: {answer.error_message or error.name}"
+                f"the broker refuses {sasl.username} with {sasl.mechanism_name}: {answer.error_message or error.name}"
             )
         try:
             message = client.send(answer.auth_bytes)
@@ -82,15 +81,15 @@ def _authenticate(sasl: SaslSettings, versions: ApiVersions) -> Generator[Reques
             return
 
 
-def _choose_mechanism(sasl: SaslSettings, versions: ApiVersions) -> Generator[RequestPayload, Any, None]:
+def _choose_mechanism(sasl: Login, versions: ApiVersions) -> Generator[RequestPayload, Any, None]:
     highest = versions.highest(_SASL_HANDSHAKE, "SaslHandshake", _HANDSHAKE_VERSIONS)
     request = request_classes(_SASL_HANDSHAKE, highest).SaslHandshakeRequest
-    answer = yield request(mechanism=sasl.mechanism.value)
+    answer = yield request(mechanism=sasl.mechanism_name)
     error = code_of(answer.error_code)
     if error is ErrorCode.UNSUPPORTED_SASL_MECHANISM:
         accepted = ", ".join(answer.mechanisms) or "none"
         raise AuthenticationFailedError(
-            f"the broker does not accept {sasl.mechanism.value}", f"choose a mechanism that it accepts: {accepted}"
+            f"the broker does not accept {sasl.mechanism_name}", f"choose a mechanism that it accepts: {accepted}"
         )
     if error is ErrorCode.ILLEGAL_SASL_STATE:
         raise AuthenticationFailedError("the listener does not use authentication", "leave out the user and password")

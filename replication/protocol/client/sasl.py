@@ -1,7 +1,7 @@
 """SASL clients, as generators: they yield what to send, are sent what the broker answers, and end when that is right.
 
 PLAIN is RFC 4616; SCRAM is RFC 5802 with the hashes of RFC 7677, without channel binding and, as Kafka does, without
-SASLprep: names and passwords are taken as they are, in UTF-8.
+SASLprep: names and passwords are taken as they are, in UTF-8. OAUTHBEARER is RFC 7628.
 """
 
 import base64
@@ -12,10 +12,13 @@ import secrets
 from collections.abc import Generator, Mapping
 from typing import Final, TypeAlias
 
+from replication.protocol.client.oauth import BearerLogin
 from replication.protocol.client.security import SaslMechanism, SaslSettings
 from replication.protocol.errors import AuthenticationFailedError
 
 SaslClient: TypeAlias = Generator[bytes, bytes, None]
+Login: TypeAlias = SaslSettings | BearerLogin
+"""How to log in, with what that takes."""
 
 MIN_ITERATIONS: Final = 4_096
 """Fewer would let whoever recorded the exchange try passwords too fast (RFC 7677)."""
@@ -31,8 +34,10 @@ _NONCE_BYTES: Final = 24
 _NO_CHANNEL_BINDING: Final = "n,,"
 
 
-def sasl_client(settings: SaslSettings) -> SaslClient:
+def sasl_client(settings: Login) -> SaslClient:
     """Return the client for the mechanism."""
+    if isinstance(settings, BearerLogin):
+        return _bearer(settings)
     if settings.mechanism is SaslMechanism.PLAIN:
         return _plain(settings)
     return scram(settings, secrets.token_urlsafe(_NONCE_BYTES))
@@ -42,6 +47,14 @@ def _plain(settings: SaslSettings) -> SaslClient:
     if "\0" in settings.username + settings.password:
         raise AuthenticationFailedError("PLAIN does not allow a zero byte in a user name or password")
     yield f"\0{settings.username}\0{settings.password}".encode()
+
+
+def _bearer(login: BearerLogin) -> SaslClient:
+    refusal = yield f"n,,\x01auth=Bearer {login.token}\x01\x01".encode()
+    if refusal:
+        # The broker says why as an error only after this.
+        yield b"\x01"
+        raise AuthenticationFailedError(f"the broker refuses the token of {login.username}", "ask for another scope?")
 
 
 def scram(settings: SaslSettings, nonce: str) -> SaslClient:

@@ -28,6 +28,11 @@ class SaslSettings:
     username: str
     password: str = field(repr=False)
 
+    @property
+    def mechanism_name(self) -> str:
+        """As brokers know it."""
+        return self.mechanism.value
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TlsSettings:

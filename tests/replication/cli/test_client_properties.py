@@ -1,5 +1,6 @@
 """What holds of a Java client's properties file, and what is refused."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ from hypothesis import strategies as st
 from replication.cli.client_properties import ClientProperties
 from replication.protocol.client.client_settings import ClientSettings
 from replication.protocol.client.java_store import JavaStore
+from replication.protocol.client.oauth import OAuthSettings
 from replication.protocol.client.security import SaslMechanism, SaslSettings, TlsSettings
 from replication.protocol.errors import InvalidSettingsError
 
@@ -99,6 +101,56 @@ def test_stores_are_javas_unless_they_are_pem(kind: dict[str, str]) -> None:
     assert ClientProperties.of(given | kind).settings.tls == TlsSettings(
         trust_store=JavaStore("trust", "a"), key_store=JavaStore("own", "b", "c")
     )
+
+
+OAUTH = {
+    "security.protocol": "SASL_SSL",
+    "sasl.mechanism": "OAUTHBEARER",
+    "sasl.oauthbearer.token.endpoint.url": "https://login.example/token",
+    "sasl.jaas.config": 'OAuthBearerLoginModule required clientId="ann" clientSecret="s" scope="kafka";',
+}
+HANDLER = "sasl.login.callback.handler.class"
+OAUTHBEARER_CLASSES = "org.apache.kafka.common.security.oauthbearer"
+
+
+@pytest.mark.parametrize(
+    "handler",
+    [
+        {},
+        {HANDLER: f"{OAUTHBEARER_CLASSES}.secured.OAuthBearerLoginCallbackHandler"},
+        {HANDLER: f"{OAUTHBEARER_CLASSES}.OAuthBearerLoginCallbackHandler"},
+    ],
+)
+def test_client_credentials_are_taken_as_of_any_version_of_kafka(handler: dict[str, str]) -> None:
+    oauth = ClientProperties.of(OAUTH | handler).settings.sasl
+    assert isinstance(oauth, OAuthSettings)
+    told = (oauth.token_endpoint, oauth.client_id, oauth.client_secret, oauth.scope)
+    assert told == ("https://login.example/token", "ann", "s", "kafka")
+
+
+@pytest.mark.parametrize(
+    ("properties", "message"),
+    [
+        ({HANDLER: "com.example.Handler"}, "handler.class is 'com.example.Handler', and supported are org.apache"),
+        ({"sasl.mechanism": "PLAIN", HANDLER: "com.example.Handler"}, "and only for OAUTHBEARER"),
+        ({"sasl.jaas.config": 'required clientId="ann";'}, 'no clientId="..." and clientSecret'),
+        (
+            {"sasl.jaas.config": 'required clientId="a" clientSecret="b" ssl.truststore.location="c";'},
+            "sasl.jaas.config has ssl.truststore.location, and supported are clientId, clientSecret, scope",
+        ),
+        ({"sasl.oauthbearer.token.endpoint.url": "file:///token"}, "is not a URL of https or http"),
+        ({"sasl.oauthbearer.scope.claim.name": "scp"}, "sasl.oauthbearer.scope.claim.name: not supported"),
+    ],
+)
+def test_what_is_not_supported_of_oauth_is_named(properties: dict[str, str], message: str) -> None:
+    with pytest.raises(InvalidSettingsError, match=re.escape(message)):
+        ClientProperties.of(OAUTH | properties)
+
+
+def test_without_an_endpoint_there_is_no_token() -> None:
+    without = {name: value for name, value in OAUTH.items() if "endpoint" not in name}
+    with pytest.raises(InvalidSettingsError, match=r"token\.endpoint\.url is missing"):
+        ClientProperties.of(without)
 
 
 def test_the_file_is_named_and_the_password_is_not(tmp_path: Path) -> None:

@@ -55,7 +55,7 @@ class SecureBroker(Broker):
             "advertised.listeners": listeners,
             "listener.security.protocol.map": ",".join(f"{name}:{kind}" for name, kind in protocols.items()),
             "inter.broker.listener.name": "PLAINTEXT",
-            "sasl.enabled.mechanisms": ",".join(("PLAIN", *MECHANISMS)),
+            "sasl.enabled.mechanisms": ",".join(("PLAIN", *MECHANISMS, "OAUTHBEARER")),
             "log.dirs": self.root,
             "log.index.size.max.bytes": 65_536,
             "log.message.timestamp.before.max.ms": 2**63 - 1,
@@ -80,4 +80,10 @@ def _logins(listener: str) -> dict[str, object]:
     plain = f'{_LOGIN}.plain.PlainLoginModule required user_{USER}="{PASSWORD}";'
     scram = f"{_LOGIN}.scram.ScramLoginModule required;"
     logins = {f"{prefix}.{mechanism.lower()}.sasl.jaas.config": scram for mechanism in MECHANISMS}
-    return {f"{prefix}.plain.sasl.jaas.config": plain, **logins}
+    # Without a handler of one's own a broker takes any token that is not signed and has not ended.
+    bearer = f"{_LOGIN}.oauthbearer.OAuthBearerLoginModule required;"
+    return {
+        f"{prefix}.plain.sasl.jaas.config": plain,
+        f"{prefix}.oauthbearer.sasl.jaas.config": bearer,
+        **logins,
+    }

@@ -16,6 +16,7 @@ from replication.protocol.client.client_settings import ClientSettings
 from replication.protocol.client.cluster_client import ClusterClient
 from replication.protocol.client.connection import Connection
 from replication.protocol.client.java_store import JavaStore
+from replication.protocol.client.oauth import OAuthSettings
 from replication.protocol.client.security import SaslMechanism, SaslSettings, TlsSettings
 from replication.protocol.error_code import ErrorCode
 from replication.protocol.errors import (
@@ -56,6 +57,7 @@ from tests.oracle.release import KafkaRelease
 from tests.replication.protocol.java_stores import PASSWORD as STORE_PASSWORD
 from tests.replication.protocol.java_stores import key_store, trust_store
 from tests.replication.protocol.secure_broker import PASSWORD, USER, SecureBroker
+from tests.replication.protocol.token_server import CLIENT, SECRET, TokenServer
 
 ORDERS = TopicPartition("orders", 0)
 BATCHES = simple_batch(0, [b"a", b"b"]) + simple_batch(2, [b"c" * 100_000])
@@ -334,6 +336,32 @@ def test_a_client_with_certificates_in_stores_of_java(cluster: SecureBroker, kin
     )
     with _connection(cluster, "MUTUAL", tls=tls) as connection:
         assert connection.ask(MetadataRequest(topics=())).brokers.keys() == {1}
+
+
+# Tokens
+
+
+@pytest.mark.parametrize("listener", ["SASL_PLAINTEXT", "SASL_SSL"])
+def test_a_client_with_a_token(cluster: SecureBroker, listener: str) -> None:
+    tls = TlsSettings(ca=cluster.authority.certificate) if listener == "SASL_SSL" else None
+    with TokenServer() as server:
+        oauth = OAuthSettings(token_endpoint=server.url, client_id=CLIENT, client_secret=SECRET)
+        for _ in range(2):
+            with _connection(cluster, listener, sasl=oauth, tls=tls) as connection:
+                assert connection.ask(MetadataRequest(topics=())).brokers.keys() == {1}
+        assert len(server.asked) == 1
+
+
+def test_a_token_that_has_ended_is_refused_and_the_next_one_is_not(cluster: SecureBroker) -> None:
+    with TokenServer() as server:
+        server.lives = -60
+        oauth = OAuthSettings(token_endpoint=server.url, client_id=CLIENT, client_secret=SECRET)
+        with pytest.raises(
+            AuthenticationFailedError, match=r"the broker refuses mirror with OAUTHBEARER: .*invalid_token"
+        ):
+            _connection(cluster, "SASL_PLAINTEXT", sasl=oauth)
+        server.lives = 60
+        _connection(cluster, "SASL_PLAINTEXT", sasl=oauth).close()
 
 
 # The end: no test after this one has a broker.
