@@ -56,6 +56,8 @@ class SecureBroker(Broker):
             "listener.security.protocol.map": ",".join(f"{name}:{kind}" for name, kind in protocols.items()),
             "inter.broker.listener.name": "PLAINTEXT",
             "sasl.enabled.mechanisms": ",".join(("PLAIN", *MECHANISMS, "OAUTHBEARER")),
+            # So that sessions end with their tokens, of which only a test's live shorter.
+            "connections.max.reauth.ms": 3_600_000,
             "log.dirs": self.root,
             "log.index.size.max.bytes": 65_536,
             "log.message.timestamp.before.max.ms": 2**63 - 1,

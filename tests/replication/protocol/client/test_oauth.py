@@ -28,7 +28,7 @@ def settings(server: TokenServer, **more: Any) -> OAuthSettings:
 # When
 
 
-@given(obtained=st.floats(0, 1e9), lives=st.floats(1, 1e6), part=st.floats(0, 2))
+@given(obtained=st.floats(0, 1e9), lives=st.floats(1, 1e6), part=st.floats(0, 2) | st.floats(0.75, 1.05))
 def test_another_token_is_due_after_four_fifths_of_a_life_and_the_old_is_valid_until_its_end(
     obtained: float, lives: float, part: float
 ) -> None:

@@ -364,6 +364,28 @@ def test_a_token_that_has_ended_is_refused_and_the_next_one_is_not(cluster: Secu
         _connection(cluster, "SASL_PLAINTEXT", sasl=oauth).close()
 
 
+def _ask_until_it_fails(connection: Connection) -> None:
+    deadline = time.monotonic() + SECONDS
+    while time.monotonic() < deadline:
+        connection.ask(MetadataRequest(topics=()))
+        time.sleep(0.1)
+
+
+def test_a_session_that_ends_with_its_token_is_a_lost_connection_and_the_next_has_another_token(
+    cluster: SecureBroker,
+) -> None:
+    with TokenServer() as server:
+        server.lives = 2
+        oauth = OAuthSettings(token_endpoint=server.url, client_id=CLIENT, client_secret=SECRET)
+        connection = _connection(cluster, "SASL_PLAINTEXT", sasl=oauth)
+        with connection, pytest.raises(ConnectionClosedError, match=r": connection lost: the broker closed it") as lost:
+            _ask_until_it_fails(connection)
+        assert "may expect" not in str(lost.value)
+        with _connection(cluster, "SASL_PLAINTEXT", sasl=oauth) as connection:
+            connection.ask(MetadataRequest(topics=()))
+        assert len(server.asked) == 2
+
+
 # The end: no test after this one has a broker.
 
 
