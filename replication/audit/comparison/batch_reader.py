@@ -16,7 +16,7 @@ from logstore.verify.finding import Reporter
 from logstore.verify.log_pass import Check, Chunk, LogPass, Scan, SilentCheck
 from replication.audit.comparison.batch_rows import COMPARED, ROW, Batches, rows_of_batches
 from replication.audit.comparison.examined_copy import ExaminedCopy
-from replication.audit.copy_summary import OffsetRange
+from replication.audit.copy_summary import OffsetRange, SegmentExtent
 from replication.audit.examination.range_digests import RANGE_BITS
 
 
@@ -97,10 +97,16 @@ class BatchReader:
         extents = [self.copy.summary.segments[number] for number in numbers]
         with self.copy.logs([extent.file for extent in extents]) as directory:
             segments = [Segment(extent.base_offset, {FileKind.LOG: directory / extent.file}) for extent in extents]
-            for segment in segments:
-                segment.size  # noqa: B018  raises OSError where it is gone, which the pass would only report
+            for segment, extent in zip(segments, extents, strict=True):
+                _ensure_as_examined(segment, extent)
             for _ in LogPass(segments, [check], Reporter(None), scan=scan).run():
                 pass  # damage was reported when the copy was examined
+
+
+def _ensure_as_examined(segment: Segment, extent: SegmentExtent) -> None:
+    """Raise OSError where a file is gone, or has other bytes than were examined, which the pass would not tell."""
+    if segment.size != extent.size:
+        raise OSError(f"{segment.log_path} has {segment.size:,} bytes, {extent.size:,} when it was examined")
 
 
 @dataclass(slots=True)

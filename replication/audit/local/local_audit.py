@@ -88,7 +88,11 @@ class LocalAudit(AuditOutcome):
         return pa.Table.from_batches(self.batch_rows(), schema=pa.schema({**BATCHES, **RUN}))
 
     def batch_rows(self) -> Iterator[pa.RecordBatch]:
-        """Give the rows of `batches` some at a time, for those that would not fit into memory."""
+        """Give the rows of `batches` some at a time, for those that would not fit into memory.
+
+        Raises SnapshotChangedError, UnreadableLocationError.
+        """
+        self.plan.ensure_unchanged()
         paths = json.dumps([named_absolutely(each) for each in self.plan.named])
         options = SourceOptions.of({"paths": paths, **self.plan.batch_options})
         logs = ChosenLogs(options, options.columns)

@@ -31,6 +31,8 @@ RECORD_SHARE: Final = 2
 """To decode records takes so much longer than to read headers that tasks read this part of the bytes."""
 
 
+WILDCARDS: Final = frozenset("*?[")
+"""Of patterns, which may match nothing."""
 Task = tuple[ListedCopy, ...]
 """Copies, with what of them is read, that one process reads at a time."""
 
@@ -127,20 +129,11 @@ class ChosenLogs:
     def _selected(self, copies: Sequence[Copy]) -> Iterator[Copy]:
         """Leave out the copies, and the segments, in which by their names nothing is asked for.
 
-        Raises NothingChosenError where the names leave nothing; that a condition does is an answer.
+        Raises NothingChosenError where nothing has one of the names; that a condition leaves nothing is an answer.
         """
+        if copies:
+            self._ensure_names_known(copies)
         chosen = self.chosen
-        topics = {copy.topic_partition.topic for copy in copies}
-        if copies and not any(map(chosen.named.wants, copies)):
-            raise NothingChosenError(
-                chosen.topics,
-                topics,
-                partitions=sorted(chosen.partitions),
-                replicas=chosen.replicas,
-                copies={copy.replica for copy in copies},
-            )
-        if copies and (missing := {place.topic for place in chosen.bounded} - topics):
-            raise NothingChosenError(sorted(missing), topics)
         wanted = filter(chosen.selection.wants, copies)
         if not chosen.rows.are_of_logs:
             yield from wanted  # an empty log has its segment and its epochs
@@ -149,6 +142,23 @@ class ChosenLogs:
             segments = tuple(chosen.selection.of(copy).segments(copy.segments))
             if segments:
                 yield replace(copy, segments=segments)
+
+    def _ensure_names_known(self, copies: Sequence[Copy]) -> None:
+        """Refuse names that nothing has, one among several too: it may be misspelt. A pattern may match nothing."""
+        chosen = self.chosen
+        topics = {copy.topic_partition.topic for copy in copies}
+        partitions = {str(copy.topic_partition) for copy in copies}
+        replicas = {copy.replica for copy in copies}
+        exact = {name for name in chosen.topics if not WILDCARDS & {*name}}
+        if unknown := sorted((exact | {place.topic for place in chosen.bounded}) - topics):
+            raise NothingChosenError(unknown, topics)
+        if unknown := sorted({*chosen.partitions, *map(str, chosen.bounded)} - partitions):
+            raise NothingChosenError((), topics, partitions=unknown)
+        if unknown := sorted({*chosen.replicas} - replicas):
+            raise NothingChosenError((), topics, replicas=unknown, copies=replicas)
+        if not any(map(chosen.named.wants, copies)):
+            asked = sorted(chosen.partitions)
+            raise NothingChosenError(chosen.topics, topics, partitions=asked, replicas=chosen.replicas, copies=replicas)
 
 
 def _index_files(listed: ListedCopy) -> Iterator[str]:

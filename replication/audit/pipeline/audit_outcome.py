@@ -74,10 +74,11 @@ class AuditOutcome(ABC):
         >>> audited.assert_clean(allow={"retention", "compaction", "lagging"})
         """
         verdicts = {verdict.value for verdict in Verdict}
-        for name in allow:
+        names = {allow} if isinstance(allow, str) else {*allow}
+        for name in names:
             if name not in verdicts:
                 raise NotAllowedError("a verdict to allow", name, ", ".join(sorted(verdicts)))
-        allowed = {*allow, Verdict.IDENTICAL.value}
+        allowed = names | {Verdict.IDENTICAL.value}
         wrong = [
             f"{each['topic']}-{each['partition']}: {', '.join(each['verdicts'])}"
             for each in self.document["partitions"]
@@ -110,7 +111,7 @@ class AuditOutcome(ABC):
         """Show in a notebook what was found, with a picture of the fork that costs most, once `document` was read."""
         described = f"<p>{escape(repr(self))}</p>"
         if "document" not in self.__dict__:
-            return f"{described}<p>Nothing was read yet: ask for <code>document</code> or rows of a table.</p>"
+            return f"{described}<p>What was found is not put together yet: ask for <code>document</code>.</p>"
         partitions = self.document["partitions"]
         counts = Counter(each["verdict"] for each in partitions).most_common()
         rows = "".join(f"<tr><td>{escape(verdict)}</td><td>{count:,}</td></tr>" for verdict, count in counts)

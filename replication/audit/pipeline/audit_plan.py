@@ -20,10 +20,18 @@ from replication.audit.pipeline.history import History
 from replication.audit.pipeline.partition_rows import Missing
 from replication.audit.replica_finding import ReplicaFinding
 from replication.audit.snapshots.arguments import ensure_few_tasks, snapshots_in
+from replication.audit.snapshots.changes import listed_again
 from replication.audit.snapshots.missing_copies import UNNAMED, Expectations, missing_copies, nowhere_findings
 from replication.audit.snapshots.snapshot import Snapshot, assigned_in, find_snapshots, local_directories
+from replication.audit.snapshots.storage import Storage
 from replication.audit.snapshots.work import Copy, Job, Task, plan_work, target_bytes
-from replication.errors import HistoryError, MissingBrokersError, NotAllowedError, NothingChosenError
+from replication.errors import (
+    HistoryError,
+    MissingBrokersError,
+    NotAllowedError,
+    NothingChosenError,
+    SnapshotChangedError,
+)
 
 _MICROSECONDS: Final = 1_000_000
 NewExaminer = Callable[[], Examiner]
@@ -65,6 +73,16 @@ class AuditPlan:
     def batch_options(self) -> Mapping[str, str]:
         """What `kafka-log` is to be asked for, of the snapshots that are named, to give the batches of these copies."""
         return {"partitions": ",".join(sorted(map(str, self.partitions)))} if self.options.is_partial else {}
+
+    def ensure_unchanged(self) -> None:
+        """See that the copies have the same `.log` files, as large as they were when the audit was planned.
+
+        Raises SnapshotChangedError, and UnreadableLocationError where a copy is gone.
+        """
+        for copy in self.copies:
+            if listed_again(copy).segments != copy.segments:
+                place = Storage(copy.root).child(copy.directory)
+                raise SnapshotChangedError(place.shown, "its .log files have changed")
 
     @property
     def begun_microseconds(self) -> int:

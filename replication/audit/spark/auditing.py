@@ -112,6 +112,7 @@ def _groups(partitions: int) -> int:
 
 
 def _batches(spark: SparkSession, plan: AuditPlan) -> DataFrame:
+    plan.ensure_unchanged()
     prepare_session(spark)
     reader = spark.read.format("kafka-log").options(**plan.batch_options)
     return reader.load(list(map(named_absolutely, plan.named)))

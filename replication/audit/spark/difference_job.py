@@ -8,6 +8,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 
 from replication.audit.pipeline.difference_rows import OF_COPY, difference_rows, disagreement_rows
+from replication.audit.spark.source.brief_errors import OURS
 from replication.audit.spark.spark_schema import spark_schema
 from replication.audit.tables import DIFFERENCES, DISAGREEMENTS
 
@@ -27,10 +28,16 @@ def differences(examined: DataFrame) -> DataFrame:
 
 
 def _disagreements(table: pa.Table) -> pa.Table:
-    return pa.Table.from_pylist(list(disagreement_rows(table.to_pylist())), schema=pa.schema(DISAGREEMENTS))
+    try:
+        return pa.Table.from_pylist(list(disagreement_rows(table.to_pylist())), schema=pa.schema(DISAGREEMENTS))
+    except OURS as error:
+        raise error.with_traceback(None) from None
 
 
 def _differences(tables: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     rows = (each for table in tables for row in table.to_pylist() for each in difference_rows(row))
-    while some := list(islice(rows, ROWS_AT_ONCE)):
-        yield pa.RecordBatch.from_pylist(some, schema=pa.schema(DIFFERENCES))
+    try:
+        while some := list(islice(rows, ROWS_AT_ONCE)):
+            yield pa.RecordBatch.from_pylist(some, schema=pa.schema(DIFFERENCES))
+    except OURS as error:
+        raise error.with_traceback(None) from None

@@ -1,19 +1,29 @@
 """Audits on one machine: the rows that an audit with Spark gives, to the last field."""
 
+import os
 import random
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
+from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from bench.audit_cluster import make
 from replication.audit import Audit, LocalAudit, audit, audit_locally
 from replication.audit.local import auditing
 from replication.audit.local.worker_pool import WorkerPool
-from replication.errors import NotAllowedError, NothingChosenError, WrongTypeError
+from replication.errors import (
+    CopyUnreadableError,
+    NotAllowedError,
+    NothingChosenError,
+    SnapshotChangedError,
+    UnreadableLocationError,
+    WrongTypeError,
+)
 from tests.campaign import Campaign
 from tests.data.replicas import damage_kinds, damaged, replicas
 from tests.replication.audit.random_clusters import write_clusters
@@ -120,6 +130,29 @@ def test_a_history_spares_what_either_engine_has_read(spark: SparkSession, tmp_p
     assert third.changes is not None
     assert third.changes.since == pytest.approx(second.begun)
     assert third.document["metrics"]["bytes_read"] == second.document["metrics"]["bytes_read"]
+
+
+def truncate(file: Path) -> None:
+    os.truncate(file, file.stat().st_size // 2)
+
+
+@pytest.mark.parametrize("change", [truncate, Path.unlink, lambda file: shutil.rmtree(file.parent)])
+def test_what_is_read_again_is_refused_where_a_copy_has_changed_since(
+    change: Callable[[Path], object], spark: SparkSession, tmp_path: Path
+) -> None:
+    copies = shutil.copytree(replicas("diverged"), tmp_path / "copies")
+    here = audit_locally([copies], topics=["diverge"])
+    with audit(spark, [copies], topics=["diverge"]) as there:
+        assert there.differences.count() == here.differences.num_rows > 100
+        change(max((copies / "broker-2/diverge-0").glob("*.log")))
+        refused = "diverge-0.*(have changed|cannot be read|no such)"
+        for audited in (here, there):
+            with pytest.raises((SnapshotChangedError, UnreadableLocationError), match=refused):
+                _ = audited.batches
+        with pytest.raises(CopyUnreadableError, match="diverge-0 of broker-2 could be examined but not read again"):
+            list(here.difference_rows())
+        with pytest.raises(PySparkException, match="diverge-0 of broker-2 could be examined but not read again"):
+            there.differences.collect()
 
 
 def test_little_work_is_done_in_this_process(monkeypatch: pytest.MonkeyPatch) -> None:

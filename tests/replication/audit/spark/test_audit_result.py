@@ -214,7 +214,7 @@ def test_brokers_that_are_expected_must_be_there(spark: SparkSession) -> None:
 def test_an_audit_says_in_a_line_what_it_is_of(spark: SparkSession) -> None:
     with audit(spark, [replicas("diverged")], topics=["diverge"]) as audited:
         assert repr(audited) == f"<Audit of broker-1, broker-2, broker-3: 2 copies, {audited.bytes:,} bytes of log>"
-        assert "Nothing was read yet" in audited._repr_html_()
+        assert "not put together yet" in audited._repr_html_()
         assert "document" not in vars(audited), "to look at it starts nothing"
         assert audited.document["partitions"]
 

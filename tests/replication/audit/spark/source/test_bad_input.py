@@ -103,6 +103,11 @@ UNKNOWN: list[tuple[dict[str, str], str]] = [
     ({"replicas": "broker-7"}, "no partition on the replicas broker-7; .*, and the replicas are broker-1$"),
     ({"partitions": "codecs-9"}, "no partition called codecs-9; the snapshots hold the topics __transaction_state"),
     ({"endingOffsets": '{"codex": {"0": 1}}'}, "no partition of the topics codex; the snapshots hold the topics __tr"),
+    ({"topics": "codecs,codex"}, "no partition of the topics codex; the snapshots hold the topics __tr"),
+    ({"partitions": "codecs-0,codecs-9"}, "no partition called codecs-9; the snapshots hold"),
+    ({"replicas": "broker-1,broker-7"}, "no partition on the replicas broker-7; .*, and the replicas are broker-1$"),
+    ({"startingOffsets": '{"codecs": {"7": 1}}'}, "no partition called codecs-7; the snapshots hold"),
+    ({"topics": "none-*"}, r"no partition of the topics none-\*; the snapshots hold"),
 ]
 
 
@@ -115,6 +120,7 @@ def test_names_that_nothing_has_are_told(chosen: dict[str, str], told: str) -> N
 def test_a_condition_that_leaves_nothing_is_an_answer() -> None:
     assert Planned(PLACE, topics="codecs", where="leader_epoch > 99 OR replica = 'none'").rows() == []
     assert Planned(PLACE, where="topic = 'none'").rows() == []
+    assert Planned(PLACE, topics="codecs,none-*", columns="offset").rows()
     assert Planned(PLACE, startingOffsets="5", endingOffsets="5").rows() == []
 
 
