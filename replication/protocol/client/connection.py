@@ -115,8 +115,9 @@ class Connection:
                 self._stream.settimeout(self._timeout(None))
                 self._stream.sendall(frame)
             except OSError as error:
+                lost = self._translated(error, self._timeout(None))  # before it is closed on this side too
                 self.close()
-                raise self._translated(error, self._timeout(None)) from error
+                raise lost from error
         return correlation_id
 
     def receive(self, timeout_ms: int | None = None) -> tuple[int, Any]:
