@@ -178,7 +178,10 @@ ASKED: dict[str, tuple[Callable[[SparkSession, Path], Any], str]] = {
         r"NotAllowedError: option where of kafka-log cannot be .* \('; DROP TABLE x' is not understood\)",
     ),
     "writing": (
-        lambda spark, path: spark.range(3).write.format("kafka-log").mode("append").save(str(path)),
+        # Spark looks for the format in the active session, which this makes it.
+        lambda spark, path: (
+            spark.createDataFrame([(3,)], "id bigint").write.format("kafka-log").mode("append").save(str(path))
+        ),
         "ReadOnlyError: kafka-log only reads",
     ),
     "damage": (
