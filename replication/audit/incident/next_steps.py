@@ -32,7 +32,8 @@ def next_steps(
     yield from _read_again(stakes)
     doubtful = {name_of(each): each for each in document["partitions"] if _is_doubtful(each)}
     yield from _understand([doubtful[stake.partition] for stake in stakes if stake.partition in doubtful])
-    sound = [stake for stake in stakes if stake.partition not in doubtful]
+    unknown = Verdict.UNKNOWN.value
+    sound = [stake for stake in stakes if stake.partition not in doubtful and stake.verdict != unknown]
     yield from _elect(sound, document["snapshots"], bootstrap)
     yield from _end_transactions(document["hanging_transactions"], bootstrap)
     yield from _reset_groups(document["consumer_offsets"], bootstrap)

@@ -4,6 +4,7 @@ import json
 import re
 import shlex
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,8 @@ import pytest
 
 from replication.audit import audit_locally
 from replication.audit.incident.incident import Incident, incident_of
+from replication.audit.incident.next_steps import next_steps
+from replication.audit.incident.stakes import Stake
 from replication.cli.main import COMMANDS
 from tests.data.replicas import damage_kinds, damaged, replicas
 from tests.replication.audit.random_clusters import write_clusters
@@ -117,6 +120,15 @@ def test_no_election_is_proposed_where_the_copy_that_loses_least_is_not_to_be_tr
     verified = {Path(command.split()[2]).name for command in warning.commands}
     assert verified <= doubtful
     assert verified
+
+
+def test_no_election_is_proposed_of_what_is_not_known() -> None:
+    known = Stake("t-0", "t", 0, "forked", 3, 3, (), "broker-1", "broker-1")
+    stakes = [known, replace(known, partition="t-1", number=1, verdict="unknown")]
+    document = {name: [] for name in ("snapshots", "partitions", "hanging_transactions", "consumer_offsets")}
+    steps = [step.what for step in next_steps(document, stakes)]
+    assert [("t-0" in what, "t-1" in what) for what in steps if what.startswith("Let Kafka")] == [(True, False)]
+    assert [what for what in steps if what.startswith("Make what could not be read") and "t-1" in what]
 
 
 def test_commands_are_words_of_a_shell_and_ours_are_commands_that_there_are(tmp_path: Path) -> None:
