@@ -14,11 +14,11 @@ from replication.audit.spark.sessions.session import is_connected
 
 _PROPERTIES: Final = ("spark.jobGroup.id", "spark.job.description")
 _LOGGED: Final = {
-    "": "KeyboardInterrupt while sending command",
-    "py4j.clientserver": "Exception occurred while shutting down connection",
+    "": ("KeyboardInterrupt while sending command", "Exception while sending command"),
+    "py4j.clientserver": ("Exception occurred while shutting down connection",),
 }
-"""What py4j logs, by logger and with a traceback, of each call to Java that is interrupted."""
-
+"""What py4j logs, by logger and with a traceback, of calls to Java that are interrupted, and of the next."""
+_MESSAGES: Final = tuple(message for messages in _LOGGED.values() for message in messages)
 _ATTEMPTS: Final = 3
 
 
@@ -63,9 +63,12 @@ def quiet_interrupts(spark: SparkSession, group: str) -> Iterator[None]:
         came.append(number)
         raise KeyboardInterrupt
 
+    def is_other(record: logging.LogRecord) -> bool:
+        return not came or not record.getMessage().startswith(_MESSAGES)
+
     before = signal.signal(signal.SIGINT, interrupt)
     for name in _LOGGED:
-        logging.getLogger(name).addFilter(_is_other)
+        logging.getLogger(name).addFilter(is_other)
     try:
         yield
     except (KeyboardInterrupt, Py4JError, OSError):
@@ -75,7 +78,7 @@ def quiet_interrupts(spark: SparkSession, group: str) -> Iterator[None]:
         raise KeyboardInterrupt from None
     finally:
         for name in _LOGGED:
-            logging.getLogger(name).removeFilter(_is_other)
+            logging.getLogger(name).removeFilter(is_other)
         signal.signal(signal.SIGINT, before)
 
 
@@ -88,7 +91,3 @@ def _cancel(spark: SparkSession, group: str) -> None:
         with suppress(Py4JError, OSError):
             spark.sparkContext.cancelJobGroup(group)
             return
-
-
-def _is_other(record: logging.LogRecord) -> bool:
-    return not any(message in record.getMessage() for message in _LOGGED.values())
