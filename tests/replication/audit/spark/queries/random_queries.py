@@ -156,10 +156,9 @@ class RandomQueries:
         after = first + self.random.choice([1, 5, 20, 10**12])
         topic = self.random.choice([None, *sorted(set(table["topic"]))])
         bounds = {"startingOffsets": first, "endingOffsets": after}
+        partitions = sorted(map(str, set(table["partition"][table["topic"] == topic])))
         options = {
-            name: str(offset)
-            if topic is None
-            else json.dumps({topic: {str(partition): offset for partition in range(2)}})
+            name: str(offset) if topic is None else json.dumps({topic: dict.fromkeys(partitions, offset)})
             for name, offset in bounds.items()
         }
         return options, lambda table: _between(table, first, after, topic)
