@@ -33,7 +33,7 @@ def archive_of(jars: Path) -> Path:
 def spark_options() -> str:
     """Java's options to start Spark soon, for SPARK_SUBMIT_OPTS."""
     archived = from_archive(spark_jars()) if shutil.which("java") else []
-    return " ".join(["-XX:TieredStopAtLevel=1", *archived])
+    return " ".join(["-XX:TieredStopAtLevel=1", "-XX:ReservedCodeCacheSize=240m", *archived])
 
 
 def spark_jars() -> Path:

@@ -71,7 +71,7 @@ def run(
 
 
 def _environment() -> Mapping[str, str]:
-    """Nothing of what other programs of these packages were told; Java starts soon."""
+    """Nothing of what other programs of these packages were told; Java starts soon, with room for its code."""
     others = ("SPARK_", "PYSPARK_", "AIRFLOW_", "DAGSTER_")
-    own = {"SPARK_SUBMIT_OPTS": "-XX:TieredStopAtLevel=1"}
+    own = {"SPARK_SUBMIT_OPTS": "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m"}
     return {name: value for name, value in os.environ.items() if not name.startswith(others)} | own
