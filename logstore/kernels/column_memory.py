@@ -1,14 +1,14 @@
 """Memory for columns, used again: a page that the system gives anew costs more than the headers that fill it."""
 
-from collections import deque
 from collections.abc import Mapping
-from mmap import MAP_ANONYMOUS, MAP_PRIVATE, mmap
+from mmap import mmap
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from logstore.kernels.prefetch import LINE
+from logstore.spare_memory import SpareMemory
 
 KEPT: Final = 16
 """Blocks that wait for their next use."""
@@ -24,25 +24,22 @@ class ColumnMemory:
         """Lay out so many rows of each column, one column behind the other."""
         self._rows = rows
         self._places: list[tuple[str, np.dtype[Any], int]] = []
-        self._size = 0
+        size = 0
         for name, kind in dtypes.items():
             dtype = np.dtype(kind)
-            self._places.append((name, dtype, self._size))
-            self._size += -(-rows * dtype.itemsize // LINE) * LINE
-        self._unused: deque[mmap] = deque(maxlen=KEPT)
+            self._places.append((name, dtype, size))
+            size += -(-rows * dtype.itemsize // LINE) * LINE
+        self._blocks = SpareMemory(size, kept=KEPT)
 
     def __len__(self) -> int:
         """Count the blocks that wait for their next use."""
-        return len(self._unused)
+        return len(self._blocks)
 
     def take(self) -> dict[str, NDArray[Any]]:
         """Return columns that nobody else holds; what is in them means nothing."""
-        try:
-            block = self._unused.pop()
-        except IndexError:
-            block = mmap(-1, self._size, MAP_PRIVATE | MAP_ANONYMOUS)  # pages come as they are written to
-        loan = _Loan(self._size, np.uint8, block)
-        loan.block, loan.unused = block, self._unused
+        block = self._blocks.take()
+        loan = _Loan(self._blocks.size, np.uint8, block)
+        loan.block, loan.blocks = block, self._blocks
         return {name: np.ndarray(self._rows, dtype, loan, start) for name, dtype, start in self._places}
 
 
@@ -50,8 +47,8 @@ class _Loan(np.ndarray[Any, Any]):
     """A block while it is in use. All views of its columns keep it: NumPy's views look past plain arrays only."""
 
     block: mmap
-    unused: deque[mmap]
+    blocks: SpareMemory
 
     def __del__(self) -> None:
         """Give the block back: no view is left."""
-        self.unused.append(self.block)
+        self.blocks.give(self.block)

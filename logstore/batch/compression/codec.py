@@ -1,9 +1,8 @@
 """The codecs of record batches, with output that never exceeds a limit, whatever the bytes say."""
 
 import zlib
-from contextlib import suppress
 from enum import IntEnum
-from mmap import MAP_ANONYMOUS, MAP_PRIVATE, mmap
+from mmap import mmap
 from typing import Final
 
 import cramjam
@@ -17,19 +16,17 @@ from logstore.batch.compression.decompression_limit import (
 from logstore.batch.compression.lz4_framing import compress_lz4, decompress_lz4
 from logstore.batch.compression.snappy_framing import compress_snappy, decompress_snappy
 from logstore.errors import DecompressionError, DecompressionLimitError
+from logstore.spare_memory import SpareMemory
 
 _GZIP: Final = 16 + zlib.MAX_WBITS
 _GZIP_MAGIC: Final = b"\x1f\x8b"
 _GZIP_WINDOW: Final = 16 << 10
 _ZSTD_LEVEL: Final = 3
 
-ROOM: Final = DECOMPRESSION_LIMIT + 1
-"""Bytes of address space for what a zstd frame holds."""
 _MOST_TOUCHED: Final = 1 << 20
-"""Bytes of memory that are kept with a room for the next batch; Kafka's batches are this large by default, at most."""
-_MOST_ROOMS: Final = 8
-_rooms: Final[list[memoryview]] = []
-"""Those that nobody uses."""
+"""Bytes of memory that are kept for the next batch; Kafka's batches are this large by default, at most."""
+_rooms: Final = SpareMemory(DECOMPRESSION_LIMIT + 1, kept=8)
+"""Room for what zstd frames hold."""
 
 
 class Codec(IntEnum):
@@ -126,23 +123,16 @@ def _decompress_gzip_member(data: memoryview, position: int, limit: int) -> tupl
 
 def _decompress_zstd(data: memoryview, limit: int) -> bytes:
     # Untouched pages of an anonymous mapping cost nothing, so that room for the limit is free; a new one takes longer
-    # than to decompress a small batch. Whoever uses one has it alone: another thread, or a handler of signals.
-    room = _room_for(limit)
+    # than to decompress a small batch.
+    is_usual = limit < _rooms.size
+    room = _rooms.take() if is_usual else mmap(-1, limit + 1)
     try:
-        size = cramjam.zstd.decompress_into(data, room[: limit + 1])
+        size = cramjam.zstd.decompress_into(data, memoryview(room)[: limit + 1])
     except cramjam.DecompressionError as error:
         if "whole buffer" in str(error):
             raise DecompressionLimitError("a zstd frame holds more than the limit") from error
         raise DecompressionError(f"invalid zstd frame ({error})") from error
-    output = bytes(room[:size])
-    if size <= _MOST_TOUCHED and len(room) <= ROOM and len(_rooms) < _MOST_ROOMS:
-        _rooms.append(room)
+    output = room[:size]
+    if is_usual and size <= _MOST_TOUCHED:
+        _rooms.give(room)
     return _within(output, limit)
-
-
-def _room_for(limit: int) -> memoryview:
-    if limit < ROOM:
-        with suppress(IndexError):
-            return _rooms.pop()
-    # Private: what a process writes into it, one that is forked from it does not see.
-    return memoryview(mmap(-1, max(limit + 1, ROOM), flags=MAP_PRIVATE | MAP_ANONYMOUS))
