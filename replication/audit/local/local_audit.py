@@ -90,7 +90,7 @@ class LocalAudit(AuditOutcome):
     def batch_rows(self) -> Iterator[pa.RecordBatch]:
         """Give the rows of `batches` some at a time, for those that would not fit into memory.
 
-        Raises SnapshotChangedError, UnreadableLocationError.
+        Raises SnapshotChangedError, and as `list_snapshots` does.
         """
         self.plan.ensure_unchanged()
         paths = json.dumps([named_absolutely(each) for each in self.plan.named])
@@ -102,10 +102,9 @@ class LocalAudit(AuditOutcome):
     def difference_rows(self) -> Iterator[Row]:
         """See `AuditOutcome`."""
         copies = [row for row in self.examined if row.get("summary") is not None]
-        of_run = {"run_id": self.run_id, "run_at": self.plan.begun_microseconds}
         for rows in by_partition(copies).values():
             for where in disagreement_rows(rows):
-                yield from ({**row, **of_run} for row in difference_rows(where))
+                yield from ({**row, **self._run} for row in difference_rows(where))
 
     def close(self) -> None:
         """Nothing is kept but the tables."""
@@ -136,16 +135,19 @@ class LocalAudit(AuditOutcome):
         )
         return self._table(rows, {**columns, **{field.name: field.type for field in kind}})
 
+    @property
+    def _run(self) -> Row:
+        """What names this audit in each row."""
+        return {"run_id": self.run_id, "run_at": self.plan.begun_microseconds}
+
     def _of_run(self, rows: pa.RecordBatch) -> pa.RecordBatch:
         """Add the columns that name this audit."""
-        values = {"run_id": self.run_id, "run_at": self.plan.begun_microseconds}
-        named = [pa.repeat(pa.scalar(values[name], kind), len(rows)) for name, kind in RUN.items()]
+        named = [pa.repeat(pa.scalar(self._run[name], kind), len(rows)) for name, kind in RUN.items()]
         return pa.RecordBatch.from_arrays([*rows.columns, *named], schema=pa.schema({**BATCHES, **RUN}))
 
     def _table(self, rows: Iterable[Row], columns: Columns) -> pa.Table:
         """Make a table, with the columns that name this audit."""
-        of_run = {"run_id": self.run_id, "run_at": self.plan.begun_microseconds}
-        return pa.Table.from_pylist([{**row, **of_run} for row in rows], schema=pa.schema({**columns, **RUN}))
+        return pa.Table.from_pylist([{**row, **self._run} for row in rows], schema=pa.schema({**columns, **RUN}))
 
 
 def by_partition(rows: Iterable[Row]) -> dict[tuple[str, int], list[Row]]:

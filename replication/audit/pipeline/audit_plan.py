@@ -20,9 +20,14 @@ from replication.audit.pipeline.history import History
 from replication.audit.pipeline.partition_rows import Missing
 from replication.audit.replica_finding import ReplicaFinding
 from replication.audit.snapshots.arguments import ensure_few_tasks, snapshots_in
-from replication.audit.snapshots.changes import listed_again
 from replication.audit.snapshots.missing_copies import UNNAMED, Expectations, missing_copies, nowhere_findings
-from replication.audit.snapshots.snapshot import Snapshot, assigned_in, find_snapshots, local_directories
+from replication.audit.snapshots.snapshot import (
+    Snapshot,
+    assigned_in,
+    find_snapshots,
+    list_snapshots,
+    local_directories,
+)
 from replication.audit.snapshots.storage import Storage
 from replication.audit.snapshots.work import Copy, Job, Task, plan_work, target_bytes
 from replication.errors import (
@@ -77,10 +82,14 @@ class AuditPlan:
     def ensure_unchanged(self) -> None:
         """See that the copies have the same `.log` files, as large as they were when the audit was planned.
 
-        Raises SnapshotChangedError, and UnreadableLocationError where a copy is gone.
+        The snapshots are listed once more. Raises SnapshotChangedError, and as `list_snapshots` does.
         """
+        listed = {
+            (copy.root, copy.directory): copy for snapshot in list_snapshots(self.named) for copy in snapshot.copies()
+        }
         for copy in self.copies:
-            if listed_again(copy).segments != copy.segments:
+            now = listed.get((copy.root, copy.directory))
+            if now is None or now.segments != copy.segments:
                 place = Storage(copy.root).child(copy.directory)
                 raise SnapshotChangedError(place.shown, "its .log files have changed")
 
