@@ -6,20 +6,20 @@ import textwrap
 from collections.abc import Iterable
 from typing import Final
 
-from replication.cli.output import shown
+from logstore.shown_text import shown
 
 PIPE_COLUMNS: Final = 100
 
 
 def wrapped(text: str, indent: str = "", first: str | None = None) -> Iterable[str]:
     """Return the lines of a text, without what a terminal would take for more than characters."""
+    return broken(shown(text), _width(), indent if first is None else first, indent)
+
+
+def broken(text: str, width: int, first: str, rest: str) -> list[str]:
+    """Break a text into lines, the first and the others indented; no word is broken, however long it is."""
     return textwrap.wrap(
-        shown(text),
-        _width(),
-        initial_indent=indent if first is None else first,
-        subsequent_indent=indent,
-        break_long_words=False,
-        break_on_hyphens=False,
+        text, width, initial_indent=first, subsequent_indent=rest, break_long_words=False, break_on_hyphens=False
     )
 
 

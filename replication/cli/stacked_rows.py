@@ -1,8 +1,9 @@
 """A table that has no room side by side: each cell a line, each row a paragraph."""
 
-import textwrap
 from collections.abc import Iterator, Sequence
 from typing import Final
+
+from replication.cli.prose import broken
 
 NARROW: Final = 100
 """Columns of a terminal below which text is laid out for reading, and a table that is wider is stacked."""
@@ -28,6 +29,4 @@ def stacked(columns: Sequence[str], rows: Sequence[Sequence[str]], width: int) -
 def wrapped(text: str, width: int) -> list[str]:
     """Break a line between words, and indent what follows by one step more than its beginning."""
     own = text[: len(text) - len(text.lstrip(" "))]
-    return textwrap.wrap(
-        text, width, subsequent_indent=own + INDENT, break_long_words=False, break_on_hyphens=False
-    ) or [""]
+    return broken(text, width, "", own + INDENT) or [""]
