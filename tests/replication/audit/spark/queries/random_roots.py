@@ -11,6 +11,7 @@ from logstore.batch.control import ControlType, EndTransactionMarker
 from logstore.offline.log_file import LogFile
 from tests.data.replicas import PROJECT
 from tests.logstore.batches import CONTROL, LOG_APPEND_TIME, TRANSACTIONAL, batch, record
+from tests.replication.audit.spark.random_records import RandomRecords
 
 BASE_TIMESTAMP: Final = 1_700_000_000_000
 NO_PRODUCER: Final = -1
@@ -42,19 +43,7 @@ class RandomPartition:
                 self._send(producer)
 
     def _send(self, producer: int) -> None:
-        count = self.random.randint(1, 5)
-        deltas = sorted(self.random.sample(range(count + 2), count))
-        times = [self.random.randint(0, 50) for _ in deltas]
-        records = [
-            record(
-                offset_delta=delta,
-                timestamp_delta=time,
-                key=self._bytes(),
-                value=self._bytes(),
-                headers=self._headers(),
-            )
-            for delta, time in zip(deltas, times, strict=True)
-        ]
+        deltas, times, records = RandomRecords.draw(self.random, self.random.randint(1, 5), self._bytes)
         codec = self.random.choice(list(Codec))
         section = b"".join(records)
         is_transactional = producer != NO_PRODUCER and (producer in self.open or self.random.random() < 0.5)
@@ -99,9 +88,6 @@ class RandomPartition:
 
     def _bytes(self) -> bytes | None:
         return self.random.choice([None, *WORDS, self.random.randbytes(self.random.randint(1, 90))])
-
-    def _headers(self) -> list[tuple[bytes, bytes | None]]:
-        return [(b"h\xc3\xa9" * number, self._bytes()) for number in range(self.random.choice([0, 0, 0, 3]))]
 
     def write(self, directory: Path, *, damages: bool) -> None:
         """Write a copy: its segments, most with indexes, and perhaps without its last batches, or damaged."""

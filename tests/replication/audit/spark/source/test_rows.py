@@ -23,6 +23,7 @@ from tests.campaign import Campaign
 from tests.data.replicas import LABELS, PROJECT, replicas
 from tests.logstore.batches import batch, record
 from tests.replication.audit.one_process import examine_tasks, plan
+from tests.replication.audit.spark.random_records import RandomRecords
 
 Row = dict[str, Any]
 LEGACY = PROJECT / "tests/data/legacy"
@@ -123,19 +124,7 @@ class MadeLog:
                 self._index(directory, base)
 
     def _batch(self, offset: int, epoch: int) -> tuple[bytes, int]:
-        count = self.random.randint(1, 6)
-        deltas = sorted(self.random.sample(range(count + 2), count))
-        times = [self.random.randint(0, 50) for _ in deltas]
-        records = [
-            record(
-                offset_delta=delta,
-                timestamp_delta=time,
-                key=self._bytes(),
-                value=self._bytes(),
-                headers=self._headers(),
-            )
-            for delta, time in zip(deltas, times, strict=True)
-        ]
+        deltas, times, records = RandomRecords.draw(self.random, self.random.randint(1, 6), self._bytes)
         codec = self.random.choice(list(Codec))
         section = b"".join(records)
         producer = self.random.choice([-1, 7, 8])
@@ -156,9 +145,6 @@ class MadeLog:
 
     def _bytes(self) -> bytes | None:
         return self.random.choice([None, b"", self.random.randbytes(self.random.randint(1, 200))])
-
-    def _headers(self) -> list[tuple[bytes, bytes | None]]:
-        return [(b"h\xc3\xa9" * number, self._bytes()) for number in range(self.random.choice([0, 0, 0, 3]))]
 
     def _index(self, directory: Path, base: int) -> None:
         """Write the offset and time indexes that a broker with a tiny `index.interval.bytes` would; some wrong."""
