@@ -19,7 +19,7 @@ PIPELINES := build/pipelines
 
 .DEFAULT_GOAL := help
 .PHONY: help setup java browser unpacker demo test test-long test-oldest test-pipelines test-nojit test-filesystems mutants \
-  lint format bench bench-report bench-floors bench-compare clean
+  lint format bench bench-suites bench-report bench-floors bench-compare clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -122,9 +122,15 @@ bench: setup java ## all benchmarks, measured, with Kafka's own classes beside o
 bench-report: setup ## docs/performance.md and its pictures once more, from the results of the last `make bench`
 	$(BIN)/python -m bench.report $(RESULTS)/*.json
 
-bench-floors: setup java ## a short measurement: no ratio to Kafka may be below its floor
+bench-suites: setup java ## the suites alone, and the report's part of them (an hour)
+	rm -f $(RESULTS)/suites.json
+	$(PYTEST) bench --benchmark-enable --benchmark-only --benchmark-json=$(RESULTS)/suites.json
+	$(BIN)/python -m bench.report $(RESULTS)/suites.json
+
+bench-floors: setup java ## a short measurement: no ratio to Kafka, and no figure of the suites, may be worse than its floor
 	$(BIN)/python -m bench.peer --short --json build/bench/short.json
-	$(BIN)/python -m bench.floors build/bench/short.json
+	$(PYTEST) $$($(BIN)/python -m bench.floors --benchmarks) --benchmark-enable --benchmark-json=build/bench/suites-short.json
+	$(BIN)/python -m bench.floors build/bench/short.json build/bench/suites-short.json
 
 bench-compare: setup ## the suites of two commits, in turn: make bench-compare REF=HEAD~1
 	@[ -n '$(REF)' ] || { echo 'which commit? make bench-compare REF=HEAD~1'; exit 2; }

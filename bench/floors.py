@@ -1,8 +1,10 @@
-"""No ratio to another implementation may fall below its floor: the check that CI runs on a short measurement.
+"""Nothing may be slower than its floor: the check that CI runs on a short measurement.
 
     python -m bench.peer --short --json RESULT.json
-    python -m bench.floors RESULT.json
+    pytest $(python -m bench.floors --benchmarks) --benchmark-enable --benchmark-json=SUITES.json
+    python -m bench.floors RESULT.json SUITES.json
 
+Floors are ratios to other implementations, and figures of suites where there is no such peer: bench/figure_floors.py.
 A floor that is missed is measured again, up to twice, before it counts: other work on the machine makes figures worse,
 never better. Status 0: all floors hold; 1: some do not, or rows and floors do not match; 2: there is no result. What
 was not measured, for want of Java or of room, fails with REQUIRE_ALL=1, and is told otherwise.
@@ -16,15 +18,18 @@ import tempfile
 import tomllib
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Final
 
 from bench.command_line import run_program
+from bench.figure_floors import TABLE, check_figures, read_figure_floors, run_again
+from bench.floor_finding import MORE_TRIES, Finding
+from bench.report.evidence import gather
 from bench.results import OURS, Row, read_runs
 
 FLOORS: Final = Path(__file__).with_name("floors.toml")
 ROOT: Final = Path(__file__).parent.parent
-MORE_TRIES: Final = 2
 BARE_WRITE: Final = "write()"
 """No implementation of the same work: how close it comes is a matter of the disk."""
 
@@ -38,20 +43,6 @@ class Floor:
     times: float
 
 
-@dataclass(frozen=True)
-class Finding:
-    """What became of a floor or of a row."""
-
-    name: str
-    told: str
-    fails: bool = True
-    is_measured: bool = True
-
-    def __str__(self) -> str:
-        mark = "FAILED" if self.fails else "ok" if self.is_measured else "-"
-        return f"{mark:<6} {self.name}: {self.told}"
-
-
 Again = Callable[[str], Iterable[Row]]
 """Measures the rows with this in their names once more."""
 
@@ -59,6 +50,7 @@ Again = Callable[[str], Iterable[Row]]
 def read_floors(path: Path = FLOORS) -> list[Floor]:
     """Read a table for each side: the names of rows, and their floors."""
     tables = tomllib.loads(path.read_text())
+    tables.pop(TABLE, None)
     return [Floor(side, row, times) for side, rows in tables.items() for row, times in rows.items()]
 
 
@@ -132,22 +124,33 @@ def measure_again(name: str) -> list[Row]:
 
 def main(words: list[str] | None = None, again: Again = measure_again) -> int:
     """Tell of every floor; return the exit status."""
-    parser = argparse.ArgumentParser(prog="python -m bench.floors", description="Hold ratios against their floors.")
-    parser.add_argument("result", type=Path, help="what `python -m bench.peer --short --json` wrote")
+    parser = argparse.ArgumentParser(prog="python -m bench.floors", description="Hold results against floors.")
+    parser.add_argument("results", nargs="*", type=Path, help="what bench.peer and pytest-benchmark wrote as JSON")
     parser.add_argument("--floors", type=Path, default=FLOORS, help="the floors (default bench/floors.toml)")
     parser.add_argument("--propose", action="store_true", help="print half of the worst ratios as floors, and no more")
+    parser.add_argument("--benchmarks", action="store_true", help="print what benchmarks have floors, and no more")
     given = parser.parse_args(words)
     try:
-        rows = [row for run in read_runs(given.result) for row in run.rows]
-        floors = read_floors(given.floors)
+        floors, figures = read_floors(given.floors), read_figure_floors(given.floors)
+        evidence = gather(given.results)
     except (OSError, ValueError) as error:
         print(error, file=sys.stderr)
         return 2
+    if given.benchmarks:
+        print("\n".join(dict.fromkeys(floor.benchmark for floor in figures)))
+        return 0
+    if not given.results:
+        parser.error("which results? Give what `python -m bench.peer --short --json` wrote")
+    rows = evidence.of_programs.rows
     if given.propose:
         print(proposed(rows))
         return 0
+    complete = os.environ.get("REQUIRE_ALL") == "1"
     found = []
-    for finding in check(floors, rows, again, complete=os.environ.get("REQUIRE_ALL") == "1"):
+    for finding in chain(
+        check(floors, rows, again, complete=complete),
+        check_figures(figures, evidence, run_again, complete=complete),
+    ):
         print(finding, flush=True)
         found.append(finding)
     failed = sum(finding.fails for finding in found)

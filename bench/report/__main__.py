@@ -3,7 +3,8 @@
     python -m bench.report build/bench/results/*.json
 
 The results are those of bench.limits, bench.peer, bench.scaling and of `pytest --benchmark-json`, in any number; those
-of several runs are put together. Targets, and why one is missed, stand in bench/targets.toml.
+of several runs are put together. What the programs measured and what the suites did are two parts of the page: a part
+without results stays as it is. Targets, and why one is missed, stand in bench/targets.toml.
 """
 
 import argparse
@@ -14,10 +15,10 @@ from typing import Final
 
 from bench.command_line import run_program
 from bench.report.curve import curves, read_reasons
-from bench.report.evidence import gather
-from bench.report.page import Page, measured
+from bench.report.evidence import Evidence, gather
+from bench.report.page import PROGRAMS, SUITES, Page, of_programs, of_suites
 from bench.report.pictures import draw
-from bench.report.targets import TARGETS, Verdict, judge, read_targets
+from bench.report.targets import TARGETS, Target, Verdict, judge, read_targets
 from bench.results import ROOT
 
 PAGE: Final = ROOT / "docs/performance.md"
@@ -40,14 +41,25 @@ def main(words: list[str] | None = None) -> int:
     except (OSError, ValueError) as error:
         print(error, file=sys.stderr)
         return 2
-    grown = curves(evidence, reasons)
-    drawn = draw(evidence, targets, grown, given.page.parent / "pictures")
-    names = {name: os.path.relpath(path, given.page.parent) for name, path in drawn.items()}
-    given.page.write_text(page.around(measured(evidence, targets, grown, names)))
-    verdicts = [judge(target, evidence).verdict for target in targets]
-    counted = ", ".join(f"{verdicts.count(verdict)} {verdict}" for verdict in Verdict)
-    print(f"{given.page.name} is written. Aims: {counted}.")
+    if (found := evidence.of_programs).runs:
+        aims = [target for target in targets if not target.benchmark]
+        grown = curves(found, reasons)
+        drawn = draw(found, aims, grown, given.page.parent / "pictures")
+        names = {name: os.path.relpath(path, given.page.parent) for name, path in drawn.items()}
+        page = page.having(PROGRAMS, of_programs(found, aims, grown, names))
+        print(f"what the programs measured: {_counted(aims, found)}")
+    if (found := evidence.of_suites).runs:
+        aims = [target for target in targets if target.benchmark]
+        page = page.having(SUITES, of_suites(found, aims))
+        print(f"what the suites measured: {_counted(aims, found)}")
+    given.page.write_text(page.text)
+    print(f"{given.page.name} is written")
     return 0
+
+
+def _counted(aims: list[Target], evidence: Evidence) -> str:
+    verdicts = [judge(target, evidence).verdict for target in aims]
+    return ", ".join(f"{verdicts.count(verdict)} {verdict}" for verdict in Verdict)
 
 
 if __name__ == "__main__":

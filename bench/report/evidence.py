@@ -5,10 +5,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import median
-from typing import Any, Final
+from typing import Any, Final, Self
 
 from bench.limits import GROUP as LIMITS
 from bench.limits import fastest
+from bench.report.suite import PROGRAM as SUITES
 from bench.report.suite import Benchmark, benchmarks, conditions_and_skipped
 from bench.results import OURS, Row, Run, read_runs
 
@@ -57,6 +58,16 @@ class Evidence:
         except (AttributeError, KeyError, TypeError, ValueError) as error:
             raise ValueError(f"{path}: not a result of bench or of pytest-benchmark: {error!r}") from error
         self.runs += read_runs(path)
+
+    @property
+    def of_suites(self) -> Self:
+        """What pytest-benchmark measured, alone."""
+        return type(self)([run for run in self.runs if run.program == SUITES], self.benchmarks)
+
+    @property
+    def of_programs(self) -> Self:
+        """What the other programs measured, alone."""
+        return type(self)([run for run in self.runs if run.program != SUITES])
 
     @property
     def rows(self) -> list[Row]:

@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from bench.results import Row, Run
 
+PROGRAM: Final = "pytest bench"
 COUNTED: Final = ("answers", "calls", "partition changes", "records")
 """What one round does, by the name of the figure that counts it: their rate is a figure too."""
 
@@ -39,14 +40,27 @@ def benchmarks(document: dict[str, Any]) -> list[Benchmark]:
 
 
 def conditions_and_skipped(document: dict[str, Any]) -> Run:
-    """Read when and of which commit the suites were measured, and which benchmarks were skipped: bench/conftest.py."""
+    """Read when, where and of which commit suites were measured, and what was skipped: bench/conftest.py."""
     conditions: dict[str, Any] = {}
     if "datetime" in document:
         conditions["date"] = document["datetime"].partition("T")[0]
     if commit := document.get("commit_info", {}).get("id"):
         conditions["commit"] = f"{commit[:SHORT_ID]}{'-dirty' if document['commit_info'].get('dirty') else ''}"
+    conditions |= _machine(document.get("machine_info", {}))
     rows = [Row(name, skipped=reason) for name, reason in document.get("skipped", {}).items()]
-    return Run("pytest bench", rows, conditions)
+    return Run(PROGRAM, rows, conditions)
+
+
+def _machine(info: dict[str, Any]) -> dict[str, Any]:
+    """What pytest-benchmark tells of the machine, by the names of `bench.results.conditions`."""
+    cpu = info.get("cpu", {})
+    told = {
+        "processor": cpu.get("brand_raw"),
+        "cores": cpu.get("count"),
+        "system": f"{info['system']} {info['release']}" if {"system", "release"} <= info.keys() else None,
+        "python": info.get("python_version"),
+    }
+    return {name: value for name, value in told.items() if value}
 
 
 def _benchmark(name: str, stats: dict[str, Any], extra: dict[str, Any]) -> Benchmark:

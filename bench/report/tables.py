@@ -7,7 +7,7 @@ from typing import Any
 
 from bench.floors import BARE_WRITE
 from bench.limits import fastest
-from bench.report.curve import Curve, unmeasured
+from bench.report.curve import Curve
 from bench.report.evidence import RUNS_THAT_COUNT, Comparison, Evidence
 from bench.report.figures import digits, duration, exactly, ratio, share, size, speed, spread
 from bench.report.suite import SHORT_ID, Benchmark
@@ -53,10 +53,15 @@ def machine(evidence: Evidence) -> list[str]:
         lines += ["**Not all figures are of the same commit.**", ""]
     if any("dirty" in commit for commit in commits):
         lines += ["Files differed from that commit.", ""]
-    if KAFKA not in evidence.sides:
-        why = f" ({missing})" if (missing := _values(conditions.get(WITHOUT_KAFKA, []))) else ""
-        lines += [f"**Kafka was not there{why}: the figures are ours alone, and no ratio to it is known.**", ""]
     return lines
+
+
+def without_kafka(evidence: Evidence) -> list[str]:
+    """That the other side was missing, where it was."""
+    if KAFKA in evidence.sides:
+        return []
+    why = f" ({missing})" if (missing := _values(evidence.conditions.get(WITHOUT_KAFKA, []))) else ""
+    return [f"**Kafka was not there{why}: the figures are ours alone, and no ratio to it is known.**", ""]
 
 
 def _values(values: list[Any]) -> str:
@@ -134,10 +139,10 @@ def _of_runs(rows: list[Row]) -> str:
     return speed(rows[0], median(taken for row in rows if (taken := row.median(OURS)) is not None))
 
 
-def skipped(evidence: Evidence) -> list[str]:
-    """What was not measured, and why."""
+def skipped(evidence: Evidence, unmeasured: Iterable[str] = ()) -> list[str]:
+    """What was not measured, and why; `unmeasured` are curves."""
     rows = [(row.name, row.skipped) for row in evidence.skipped]
-    rows += [(name, "no result of bench.scaling has it") for name in unmeasured(evidence)]
+    rows += [(name, "no result of bench.scaling has it") for name in unmeasured]
     return ["### Not measured", "", *table(("what", "why"), rows)] if rows else []
 
 
@@ -213,7 +218,7 @@ def suites(evidence: Evidence) -> list[str]:
         lines += ["", f"`{group}`", "", *table(("benchmark", "median", "quartiles apart", "rounds", "figures"), rows)]
     if not lines:
         return []
-    return ["### Suites", "", "<details><summary>Every benchmark</summary>", *lines, "</details>", ""]
+    return ["<details><summary>Every benchmark</summary>", *lines, "</details>", ""]
 
 
 def _benchmark(each: Benchmark) -> tuple[str, ...]:

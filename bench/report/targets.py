@@ -92,9 +92,9 @@ class Judgement:
         return Verdict.REACHED if enough else Verdict.OPEN
 
 
-def read_targets(path: Path = TARGETS) -> list[Target]:
-    """Read the list. Raises ValueError with the entry that is wrong."""
-    entries: list[dict[str, Any]] = tomllib.loads(path.read_text()).get("target", [])
+def read_targets(path: Path = TARGETS, table: str = "target") -> list[Target]:
+    """Read the list in a file's tables of one name. Raises ValueError with the entry that is wrong."""
+    entries: list[dict[str, Any]] = tomllib.loads(path.read_text()).get(table, [])
     return [_target(path, entry) for entry in entries]
 
 

@@ -1,15 +1,19 @@
 """What the page says of results, from reading them to the written file."""
 
+import json
 from pathlib import Path
 
 import pytest
 
 from bench.report.__main__ import main
-from bench.report.page import BEGIN, END
+from bench.report.page import PROGRAMS, SUITES
 from bench.results import KAFKA, OURS, Row, Run, write_runs
 from tests.bench.report.evidence import APPEND, CONDITIONS, RECOVER, beside, curve, limit
 
-PAGE = f"# Performance\n\nBy hand.\n\n{BEGIN}\nold\n{END}\n\nAlso by hand.\n"
+PAGE = (
+    f"# Performance\n\nBy hand.\n\n{PROGRAMS.begin}\nold\n{PROGRAMS.end}\n\n"
+    f"Also by hand.\n\n{SUITES.begin}\nold suites\n{SUITES.end}\n"
+)
 TARGETS = f"""
 [[target]]
 row = "{APPEND}"
@@ -58,9 +62,36 @@ def page(written: Path) -> str:
 
 
 def test_what_is_written_by_hand_stays(page: str) -> None:
-    assert page.startswith(f"# Performance\n\nBy hand.\n\n{BEGIN}\n\nMeasured on 2026-01-02")
-    assert page.endswith(f"\n\n{END}\n\nAlso by hand.\n")
-    assert "old" not in page
+    assert page.startswith(f"# Performance\n\nBy hand.\n\n{PROGRAMS.begin}\n\nMeasured on 2026-01-02")
+    assert f"\n\n{PROGRAMS.end}\n\nAlso by hand.\n" in page
+    assert "\nold\n" not in page
+
+
+def test_the_part_of_the_suites_stays_where_only_programs_were_measured(page: str) -> None:
+    assert page.endswith(f"{SUITES.begin}\nold suites\n{SUITES.end}\n")
+
+
+def test_suites_alone_are_written_into_their_part_and_the_other_stays(written: Path, page: str, tmp_path: Path) -> None:
+    for name in ("performance.md", "targets.toml"):
+        (tmp_path / name).write_text((written / name).read_text())
+    with (tmp_path / "targets.toml").open("a") as targets:
+        targets.write('[[target]]\nbenchmark = "bench/a.py::count"\nfigure = "rows"\nat_least = 9\nreason = "Java."\n')
+    result = {"fullname": "bench/a.py::count", "stats": {"median": 2, "iqr": 0, "rounds": 3}, "extra_info": {"rows": 8}}
+    suites = {
+        "benchmarks": [result],
+        "datetime": "2026-02-03T04:05",
+        "machine_info": {"cpu": {"brand_raw": "Some CPU"}},
+    }
+    (tmp_path / "suites.json").write_text(json.dumps(suites))
+    words = ["--page", str(tmp_path / "performance.md"), "--targets", str(tmp_path / "targets.toml")]
+    assert main([str(tmp_path / "suites.json"), *words]) == 0
+    before, begin, part = (tmp_path / "performance.md").read_text().partition(SUITES.begin)
+    assert before + begin == page.partition(SUITES.begin)[0] + SUITES.begin
+    assert part.startswith("\n\nMeasured on 2026-02-03, Some CPU.\n\n### Aims")
+    assert "| `bench/a.py::count` | rows ≥ 9 | 8 | Java. |" in part
+    assert "| `count` | 2 s | 0 ns | 3 | rows: 8 |" in part
+    assert "old suites" not in part
+    assert part.endswith(f"</details>\n\n{SUITES.end}\n")
 
 
 def test_machine_versions_date_and_commit_are_told(page: str) -> None:
