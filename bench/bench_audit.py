@@ -166,7 +166,7 @@ def measure_processor(benchmark: BenchmarkFixture, work: Callable[[], Rows], uni
 
 
 def audit(roots: list[Path]) -> dict[str, Any]:
-    command = [sys.executable, "-m", "replication.cli", "audit", "--json", *map(str, roots)]
+    command = [sys.executable, "-m", "replication.cli", "audit", "--engine", "spark", "--json", *map(str, roots)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 3, done.stderr  # acknowledged records are lost
     document: dict[str, Any] = json.loads(done.stdout)

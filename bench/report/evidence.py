@@ -52,12 +52,19 @@ class Evidence:
         try:
             document = json.loads(path.read_text())
             if isinstance(document, dict):
-                self.benchmarks += benchmarks(document)
+                self._take(benchmarks(document))
                 self.runs.append(conditions_and_skipped(document))
                 return
         except (AttributeError, KeyError, TypeError, ValueError) as error:
             raise ValueError(f"{path}: not a result of bench or of pytest-benchmark: {error!r}") from error
         self.runs += read_runs(path)
+
+    def _take(self, measured: list[Benchmark]) -> None:
+        """Take benchmarks; one that was measured before counts as it was measured last."""
+        anew = {each.name: each for each in measured}
+        known = {each.name for each in self.benchmarks}
+        self.benchmarks = [anew.get(each.name, each) for each in self.benchmarks]
+        self.benchmarks += [each for each in measured if each.name not in known]
 
     @property
     def of_suites(self) -> Self:

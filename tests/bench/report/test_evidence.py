@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -10,7 +11,7 @@ from bench.report.targets import Target, judge
 from bench.results import KAFKA, OURS, Row, Run, write_runs
 from tests.bench.report.evidence import APPEND, beside, limit, runs
 
-SUITE = {
+SUITE: dict[str, list[dict[str, Any]]] = {
     "benchmarks": [
         {
             "fullname": "bench/bench_epoch.py::bench_bulk[10]",
@@ -31,6 +32,20 @@ def test_files_of_both_kinds_are_put_together(tmp_path: Path) -> None:
     [measured] = evidence.benchmarks
     assert measured.group == "bench/bench_epoch.py"
     assert measured.figures == {"seconds": 0.5, "answers": 100, "mirror, MB/s": 2, "answers/s": 200}
+
+
+def test_a_benchmark_that_was_measured_again_counts_as_it_was_last(tmp_path: Path) -> None:
+    [first] = SUITE["benchmarks"]
+    other = {**first, "fullname": "bench/bench_epoch.py::bench_other"}
+    again = {**first, "stats": {"median": 0.25, "iqr": 0.1, "rounds": 3}}
+    for name, measured in (("1.json", [first, other]), ("2.json", [again])):
+        (tmp_path / name).write_text(json.dumps({"benchmarks": measured}))
+    evidence = gather(sorted(tmp_path.iterdir()))
+    assert [(each.name, each.seconds) for each in evidence.benchmarks] == [
+        (first["fullname"], 0.25),
+        (other["fullname"], 0.5),
+    ]
+    assert len(evidence.runs) == 2
 
 
 def test_a_suite_s_date_commit_and_skipped_benchmarks_are_those_of_a_run(tmp_path: Path) -> None:
