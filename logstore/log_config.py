@@ -37,9 +37,11 @@ _BOUNDS: Final = {
     "message_timestamp_before_max_ms": (0, MAX_INT64),
     "message_timestamp_after_max_ms": (0, MAX_INT64),
     "producer_id_expiration_ms": (1, MAX_INT32),
+    "durable_linger_ms": (0, MAX_INT32),
+    "durable_linger_bytes": (1, MAX_INT64),
 }
 
-_OUR_OWN: Final = {"takes_lower_epochs"}
+_OUR_OWN: Final = {"takes_lower_epochs", "durable_linger_ms", "durable_linger_bytes"}
 """No settings of Kafka's."""
 
 
@@ -88,6 +90,11 @@ class LogConfig:
 
     Not a setting of Kafka's: its brokers refuse leaders of an older epoch before they reach the log.
     """
+    durable_linger_ms: int = 0
+    """So long an append with `durable=True` may wait for others to share its flush. Appends that are made while a flush
+    is under way share the next one in any case. Not a setting of Kafka's, whose producers have `linger.ms`."""
+    durable_linger_bytes: int = 1 << 20
+    """So many bytes of them are flushed without waiting further."""
 
     def __post_init__(self) -> None:
         for name, (lowest, highest) in _BOUNDS.items():

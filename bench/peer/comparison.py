@@ -12,11 +12,12 @@ from bench.peer.index_works import IndexWorks
 from bench.peer.kafka_timer import HEAP_BYTES, KafkaTimer
 from bench.peer.log_works import LogWorks
 from bench.peer.scan_works import ScanWorks
+from bench.peer.store_works import StoreWorks
 from bench.peer.turns import Settings
 from bench.results import Row
 from bench.room import lacking
 
-SUITES: Final = (LogWorks, ScanWorks, EpochWorks, IndexWorks, CommandWorks, ClientWorks)
+SUITES: Final = (LogWorks, ScanWorks, EpochWorks, IndexWorks, CommandWorks, ClientWorks, StoreWorks)
 COPIES: Final = 4
 """Logs of full size on the disk, and so in the page cache, at a time: the sources, and one of each side."""
 

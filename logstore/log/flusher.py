@@ -1,16 +1,60 @@
 """Brings a log to stable storage, and writes down up to where it is there."""
 
 import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from threading import RLock
 
 from epoch.resource_limits import is_limit, name_memory
 from logstore.files.own_checkpoints import OwnCheckpoints
 from logstore.log.state.log_contents import LogContents
 from logstore.log.state.log_environment import LogEnvironment
 from logstore.log.state.log_guard import ADDING, OPEN, LogGuard
+from logstore.segment.live_segment import LiveSegment
+from logstore.segment.segment_file import SegmentFile
+
+
+@dataclass(slots=True)
+class Sync:
+    """What one flush brings to stable storage."""
+
+    number: int
+    segments: tuple[LiveSegment, ...]
+    offset: int
+    """Where the log ended as it began."""
+    changes: int
+    """What had been taken away until then: see `LogContents.changes`."""
+    files: dict[SegmentFile, int] = field(default_factory=dict)
+    """The segments' files, each with a descriptor that stays open until `end`."""
+
+    def begin(self) -> None:
+        """Open the files, and bring index files up to date, for who looks at them. Raises OSError.
+
+        The indexes need no sync: those of earlier segments had it as the next one began, and recovery makes those of
+        the last one anew.
+        """
+        for segment in self.segments:
+            segment.indexes.save()
+            self.files[segment.file] = segment.file.begin_sync()
+
+    def end(self) -> None:
+        """Let go of the files. Raises OSError."""
+        while self.files:
+            file, _ = self.files.popitem()
+            file.end_sync()
+
+    @property
+    def names(self) -> tuple[int, int]:
+        """What the names in the directory depend on: the last segment's, and what was taken away."""
+        return self.segments[-1].base_offset, self.changes
 
 
 class Flusher:
-    """Syncs segments, and moves the recovery point behind them."""
+    """Syncs segments, and moves the recovery point behind them.
+
+    A flush waits for the disk without the log's lock, so that appends and reads go on. All flushes that were called
+    while one waits share the next one: however many threads there are, one waits for the disk and one is to come.
+    """
 
     def __init__(
         self,
@@ -26,32 +70,106 @@ class Flusher:
         self._contents = contents
         self._guard = guard
         self._own_checkpoints = own_checkpoints
+        self._turn = RLock()
+        """Held by the thread whose flush waits for the disk; taken before the guard's lock, never after it."""
+        self._begun = 0
+        """How many flushes have looked where the log ends."""
+        self._done = 0
+        """The number of the latest of them that is on stable storage."""
+        self._synced_names: tuple[int, int] | None = None
 
     def flush(self) -> int:
-        """Return once everything appended is on stable storage; return the recovery point."""
-        guard, contents = self._guard, self._contents
+        """Return once everything appended before is on stable storage; return the recovery point."""
+        guard = self._guard
+        if guard.is_inherited:
+            guard.refuse()
         guard.ensure_not_nested()
-        with guard.lock:
-            guard.ensure_open()
-            try:
-                # Each of its steps may be done again, and there is nothing to take back. But no signal handler is to
-                # write in between.
-                guard.state = ADDING
-                self.flush_to(contents.log_end_offset, include_active=True)
-                self.write_checkpoints()
-                if guard.state is ADDING:
-                    guard.state = OPEN
-            except BaseException as error:
-                if guard.state is ADDING:
-                    guard.state = OPEN
+        needed = self._begun + 1
+        with self._turn:
+            # Whoever had the turn in between has synced what this call was to sync, too.
+            if self._done < needed:
+                self._sync()
+        return self._contents.recovery_point
+
+    def _sync(self) -> None:
+        sync = self._begin()
+        start = time.perf_counter()
+        try:
+            for descriptor in sync.files.values():
+                self._filesystem.fsync(descriptor)
+            if sync.names != self._synced_names:
+                self._filesystem.fsync_directory(self._directory)
+        except BaseException as error:
+            with self._guard.lock:
+                sync.end()
                 if isinstance(error, OSError):
-                    guard.poison_unless_full(error)
-                name_memory(error, self._directory)
+                    self._refuse_to_go_on(error)
+            raise
+        with self._guard.lock:
+            sync.end()
+            if self._contents.changes == sync.changes:
+                self._finish(sync.offset, start)
+                if sync.names != self._synced_names and self._guard.state is OPEN:
+                    # Once for each segment: recovery goes through all of it, wherever in it the recovery point is.
+                    self._change(self.write_checkpoints)
+                    self._synced_names = sync.names
+            else:
+                # Records were taken away meanwhile, and others may have taken their place.
+                self._change(self._flush_all)
+        self._done = max(self._done, sync.number)
+
+    def _begin(self) -> Sync:
+        """Say what there is to sync. Raises OSError, with nothing changed."""
+        contents = self._contents
+        with self._guard.lock:
+            self._begun += 1
+            sync = Sync(
+                self._begun,
+                contents.segments.from_offset(contents.recovery_point),
+                contents.log_end_offset,
+                contents.changes,
+            )
+            try:
+                self._change(sync.begin)
+                self._change(contents.epochs.flush)
+            except BaseException:
+                sync.end()
                 raise
-            return contents.recovery_point
+            return sync
+
+    def _flush_all(self) -> None:
+        self.flush_to(self._contents.log_end_offset, include_active=True)
+        self.write_checkpoints()
+
+    def _change(self, call: Callable[[], None]) -> None:
+        """Call with the guard's lock held. Each step of `call` may be done again: there is nothing to take back."""
+        guard = self._guard
+        guard.ensure_open()
+        try:
+            guard.state = ADDING  # no signal handler is to write in between
+            call()
+            if guard.state is ADDING:
+                guard.state = OPEN
+        except BaseException as error:
+            if guard.state is ADDING:
+                guard.state = OPEN
+            if isinstance(error, OSError):
+                guard.poison_unless_full(error)
+            name_memory(error, self._directory)
+            raise
+
+    def _refuse_to_go_on(self, error: OSError) -> None:
+        """Poison the log whose fsync failed: a page that could not be written may be gone."""
+        if not is_limit(error):
+            self._guard.poison(error)
+        else:
+            self._guard.poison_unless_full(error)
 
     def flush_to(self, offset: int, *, include_active: bool) -> None:
-        """Sync the segments below `offset`, and with `include_active` the one that begins there. Raises OSError."""
+        """Sync the segments below `offset`, and with `include_active` the one that begins there.
+
+        For whoever holds the guard's lock. Raises OSError.
+        """
         contents = self._contents
         if offset < contents.recovery_point or (offset == contents.recovery_point and not include_active):
             return
@@ -70,7 +188,12 @@ class Flusher:
                 self._guard.poison(error)
             raise
         contents.epochs.flush()
-        contents.recovery_point = offset
+        self._finish(offset, start)
+
+    def _finish(self, offset: int, start: float) -> None:
+        """Move the recovery point behind what is on stable storage now."""
+        contents = self._contents
+        contents.recovery_point = max(contents.recovery_point, offset)
         if self._observer is not None:
             self._observer.flushed(self._directory, offset, time.perf_counter() - start)
 

@@ -2,9 +2,10 @@
 
 import os
 from collections.abc import Callable, Sequence
+from concurrent.futures import Future
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Literal, Self, overload
 
 from epoch.cache import LeaderEpochFileCache
 from epoch.entry import EndOffset
@@ -25,6 +26,7 @@ from logstore.files.owned_filesystem import OwnedFileSystem
 from logstore.files.root_checkpoints import PartitionCheckpoints
 from logstore.log.appender import Appender
 from logstore.log.deleted_segments import DeletedSegments
+from logstore.log.durable_appends import DurableAppends
 from logstore.log.flusher import Flusher
 from logstore.log.isolation import Isolation
 from logstore.log.log_closing import LogClosing
@@ -96,6 +98,7 @@ class Log:
         roller = self._roller = SegmentRoller(environment, contents, guard, undo, flusher)
         self._reader = LogReader(environment, contents, guard)
         self._appender = Appender(environment, contents, guard, undo, epochs, flusher, roller)
+        self._durable_appends = DurableAppends(self._flush_or_be_closed, lambda: environment.config)
         self._truncation = Truncation(environment, contents, guard, epochs, flusher, roller, deleted)
         self._retention = Retention(environment, contents, guard, flusher, roller, deleted)
         self._closing = LogClosing(contents, guard, flusher, deleted, own_checkpoints, directory_lock)
@@ -285,6 +288,7 @@ class Log:
 
     # --- appending
 
+    @overload
     def append(
         self,
         records: Sequence[Record] | bytes | bytearray | memoryview,
@@ -293,17 +297,49 @@ class Log:
         template: BatchTemplate | None = None,
         origin: AppendOrigin = AppendOrigin.CLIENT,
         transaction_version: int | None = None,
-    ) -> AppendInfo:
+        durable: Literal[False] = False,
+    ) -> AppendInfo: ...
+
+    @overload
+    def append(
+        self,
+        records: Sequence[Record] | bytes | bytearray | memoryview,
+        *,
+        leader_epoch: int | None = None,
+        template: BatchTemplate | None = None,
+        origin: AppendOrigin = AppendOrigin.CLIENT,
+        transaction_version: int | None = None,
+        durable: Literal[True],
+    ) -> Future[AppendInfo]: ...
+
+    def append(
+        self,
+        records: Sequence[Record] | bytes | bytearray | memoryview,
+        *,
+        leader_epoch: int | None = None,
+        template: BatchTemplate | None = None,
+        origin: AppendOrigin = AppendOrigin.CLIENT,
+        transaction_version: int | None = None,
+        durable: bool = False,
+    ) -> AppendInfo | Future[AppendInfo]:
         """Append one batch as the leader, which assigns offsets, epoch and, with LogAppendTime, timestamps.
 
         `leader_epoch` defaults to the latest epoch, in a new log to 0. Records are encoded according to `template`
         (codec, producer); bytes are a batch as a producer sends it, with base offset 0. Kafka: appendAsLeader.
 
+        With `durable` the records are in the log when this returns, and a future is returned that is done once they are
+        on stable storage; one flush serves all that wait (group commit). It has the error of a flush that fails. Its
+        callbacks run in the thread that flushes; in asyncio await `asyncio.wrap_future(...)` of it.
+
+        >>> log.append([Record.of(b"paid")], durable=True).result().last_offset
+        0
+
         Raises FencedLeaderEpochError for an epoch below the latest, InvalidRecordError for bytes that hold no whole
         batch, what `validate_for_leader` and `ProducerState.prepare` raise, RecordBatchTooLargeError, LogPoisonedError
         and OSError, with nothing appended.
         """
-        return self._appender.append(records, leader_epoch, template, origin, transaction_version)
+        info = self._appender.append(records, leader_epoch, template, origin, transaction_version)
+        return self._durable_appends.when_synced(info) if durable else info
 
     def append_batches(self, data: bytes | bytearray | memoryview, *, leader_epoch: int = MAX_EPOCH) -> AppendInfo:
         """Append batches as a follower: as they were fetched from the leader of `leader_epoch`, offsets kept.
@@ -419,8 +455,19 @@ class Log:
         self._guard.do(ADDING, self._roller.roll_unless_empty)
 
     def flush(self) -> int:
-        """Return once everything appended is on stable storage; return the recovery point, the log's end."""
+        """Return once everything appended so far is on stable storage; return the recovery point, where that ends.
+
+        Appends and reads go on meanwhile. Threads that flush at once share what they wait for (group commit).
+        """
         return self._flusher.flush()
+
+    def _flush_or_be_closed(self) -> None:
+        """Flush; a log that was closed in order is on stable storage already."""
+        try:
+            self._flusher.flush()
+        except LogClosedError:
+            if not self.is_complete:
+                raise
 
     # --- closing
 
@@ -441,6 +488,7 @@ class Log:
         self._guard.ensure_not_nested()
         with self._guard.lock:
             self._closing.close()
+        self._durable_appends.drain()
 
     def abandon(self) -> None:
         """Close the files and write nothing, as if the process had died (Kafka: closeHandlers).

@@ -25,6 +25,8 @@ class SegmentFile:
         "_lock",
         "_map_lock",
         "_open_files",
+        "_retired",
+        "_syncs",
         "_view",
         "path",
         "size",
@@ -46,6 +48,10 @@ class SegmentFile:
         # Guards the mapping; taken after `_lock`. Readers take it alone, and again in a signal handler.
         self._map_lock = RLock()
         self._cuts = 0
+        self._syncs = 0
+        """How many threads wait for the disk, each of them with a descriptor that nobody may close."""
+        self._retired: list[int] = []
+        """Descriptors to close after that."""
         self._descriptor = -1
         self._view = _NOTHING
 
@@ -77,8 +83,24 @@ class SegmentFile:
 
     def flush(self) -> None:
         """Return once the content is on stable storage. Raises OSError."""
+        descriptor = self.begin_sync()
+        try:
+            self._filesystem.fsync(descriptor)
+        finally:
+            self.end_sync()
+
+    def begin_sync(self) -> int:
+        """Return a descriptor for fsync, which stays open until `end_sync`: whatever happens to the file meanwhile."""
         with self._lock:
-            self._filesystem.fsync(self._descriptor if self._descriptor >= 0 else self._open())
+            descriptor = self._descriptor if self._descriptor >= 0 else self._open()
+            self._syncs += 1
+            return descriptor
+
+    def end_sync(self) -> None:
+        """Close what had to stay open. Raises OSError."""
+        with self._lock:
+            self._syncs -= 1
+            self._close_retired()
 
     def truncate_to(self, size: int) -> None:
         """Cut the file, unless a reader still holds its bytes: then a copy of what is kept takes its place.
@@ -160,7 +182,12 @@ class SegmentFile:
             self._view = _NOTHING
         descriptor, self._descriptor = self._descriptor, -1
         if descriptor >= 0:
-            self._filesystem.close(descriptor)
+            self._retired.append(descriptor)
+        self._close_retired()
+
+    def _close_retired(self) -> None:
+        while self._retired and not self._syncs:
+            self._filesystem.close(self._retired.pop())
 
     def _register(self) -> None:
         if self._open_files is not None:

@@ -588,17 +588,11 @@ def fill(use: LogUse) -> None:
     use.log.update_high_watermark(use.log.log_end_offset)
 
 
-def abort(use: LogUse) -> None:
-    use.produce(1)
-    use.end_transaction(1, commit=False)
-
-
 OPERATIONS: dict[str, Callable[[DirectoryWorkload, LogUse], object]] = {
     "an append": lambda _, use: use.lead(),
     "the first append of a leader epoch": lambda _, use: use.lead(epoch=1),
     "an append that begins a segment, `roll`": lambda _, use: use.lead(2, 1_200),
     "`flush`": lambda _, use: use.log.flush(),
-    "`flush` after aborted transactions": lambda _, use: (abort(use), use.log.flush()),
     "`truncate_to` within the last segment": lambda _, use: use.log.truncate_to(4),
     "`truncate_to` across segments": lambda _, use: use.log.truncate_to(1),
     "`truncate_fully_and_start_at`": lambda _, use: use.log.truncate_fully_and_start_at(50),
@@ -633,3 +627,48 @@ def test_what_is_synced_when(memory_dir: Path, operation: str) -> None:
     text = rows()[operation].replace("of the segment before: ", "")
     expected = set() if text == "nothing" else {each.strip("` ") for each in re.split("[,;]", text)}
     assert synced(work.disk.steps, first) == expected
+
+
+# --- who waits for the disk
+
+
+def test_p30_what_is_flushed_while_others_append_is_there(work: Workload, place: Path) -> None:
+    """A record that is appended just as the disk is waited for takes nothing of what is flushed."""
+    work.lead(2, 300)
+    flusher = work.log._flusher
+    disk = flusher._filesystem
+
+    class AppendingDisk(FileSystem):
+        def fsync(self, descriptor: int) -> None:
+            work.lead(1, 300)
+            disk.fsync(descriptor)
+
+        def fsync_directory(self, path: Path) -> None:
+            disk.fsync_directory(path)
+
+    flusher._filesystem = AppendingDisk()
+    assert work.log.flush() == 2
+    assert work.log.log_end_offset == 3
+    for log in after_power_loss(work, place):
+        assert log.log_end_offset in {2, 3}
+        assert is_part(whole_batches(log), work.versions[-1])
+
+
+def test_p31_a_durable_append_is_there_once_its_future_is_done(work: Workload, place: Path) -> None:
+    for number in range(3):
+        info = work.log.append([replace(RECORD, value=b"value %d" % number)], durable=True).result(60)
+        for log in after_power_loss(work, place / str(number)):
+            assert log.log_end_offset > info.last_offset
+
+
+def test_p32_a_flush_is_one_fsync_but_for_the_first_in_a_segment(work: Workload, place: Path) -> None:
+    work.lead(2, 300)
+    work.flush()
+    for _ in range(3):
+        work.lead(1, 300)
+        before = len(work.disk.steps)
+        flushed = work.log.flush()
+        syncs = [step for step in work.disk.steps[before:] if isinstance(step, Synced | SyncedDirectory)]
+        assert len(syncs) == 1
+        for log in after_power_loss(work, place / str(flushed)):
+            assert log.log_end_offset == flushed

@@ -117,7 +117,7 @@ def test_the_directory_stays_open_where_a_call_of_one_of_its_logs_is_interrupted
 
         handled(call)
         disk.armed = True
-        log.flush()
+        log.roll()
         assert len(refused) == 1
         log.append([Record.of(b"w")])
         assert directory.log(PARTITION).log_end_offset == 2

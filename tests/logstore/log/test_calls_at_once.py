@@ -42,8 +42,8 @@ CALLS: dict[str, Call] = CHANGES | {
     "truncate_to the end": lambda log: log.truncate_to(END),
     "update_high_watermark": lambda log: log.update_high_watermark(6),
 }
-TAKES_THE_LOCK = {"append": Appender, "append_batches": Appender, "flush": Flusher}
-"""Who does so by itself, and not by what `Log` has its guard do."""
+TAKES_THE_LOCK = {"append": Appender.append, "append_batches": Appender.append_batches, "flush": Flusher._sync}
+"""What does so by itself, and not by what `Log` has its guard do."""
 PAIRS = [(call, other) for call in CALLS for other in CHANGES if call != other]
 
 
@@ -95,7 +95,7 @@ def test_a_call_does_what_it_does_before_or_after_another(directories: Iterator[
         answers = {first: outcome(log, first), second: outcome(log, second)}
         orders.append((answers[mine], answers[others], state(log)))
     name = call.split(maxsplit=1)[0]
-    method = getattr(TAKES_THE_LOCK.get(name, Log), name).__code__
+    method = TAKES_THE_LOCK.get(name, getattr(Log, name)).__code__
     for number in count():
         log, done = open_log(next(directories)), []  # type: tuple[Log, list[object]]
 

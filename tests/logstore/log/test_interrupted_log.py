@@ -285,7 +285,7 @@ def test_a_signal_handler_that_reads_in_the_middle_of_an_append_or_a_flush_gets_
 
 
 @pytest.mark.usefixtures("watched")
-def test_a_signal_handler_that_writes_in_the_middle_of_a_flush_is_refused(log: Log, disk: InterruptedDisk) -> None:
+def test_a_signal_handler_that_writes_in_the_middle_of_a_roll_is_refused(log: Log, disk: InterruptedDisk) -> None:
     refused: list[Callable[[], object]] = [lambda: lead(log, b"nested"), log.flush, log.roll, log.close]
     told = []
 
@@ -297,9 +297,30 @@ def test_a_signal_handler_that_writes_in_the_middle_of_a_flush_is_refused(log: L
 
     lead(log, b"kept")
     disk.call, disk.after = handler, "fsync"
-    assert log.flush() == 13
+    log.roll()
+    assert log.recovery_point == 13
     assert told == refused
     assert lead(log, b"next") == 13
+
+
+@pytest.mark.usefixtures("watched")
+@pytest.mark.parametrize("end", [Log.close, Log.abandon, Log.flush])
+def test_a_signal_handler_may_do_anything_while_a_flush_waits_for_the_disk(
+    log: Log, disk: InterruptedDisk, end: Callable[[Log], object]
+) -> None:
+    told = []
+
+    def handler() -> None:
+        told.append(lead(log, b"nested"))
+        end(log)
+
+    lead(log, b"kept")
+    disk.call, disk.after = handler, "fsync"
+    assert log.flush() >= 13
+    assert told == [13]
+    log.close()
+    with Log.open(log.directory) as again:
+        assert values(again) == [*BEFORE, b"kept", b"nested"]
 
 
 @pytest.mark.usefixtures("watched")

@@ -1,0 +1,107 @@
+"""Appending and reading records beside other stores of Python programs: same records, same durability."""
+
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import partial
+from itertools import count
+from typing import Final
+
+from bench.peer.files import Logs
+from bench.peer.kafka_timer import KafkaTimer
+from bench.peer.stores import STORES, FlushedLogStore, Store
+from bench.peer.turns import Settings, Timed, take_turns
+from bench.results import OURS, Row
+
+THREADS: Final = 16
+DURABLE_CALLS: Final = 256
+"""Each waits for the disk."""
+READ_RECORDS: Final = 100_000
+SMALL, LARGE = 100, 1 << 10
+"""Bytes of a value."""
+
+
+@dataclass(frozen=True)
+class Appends:
+    """Calls that append, and what they append."""
+
+    calls: int
+    records: int = 1
+    """In a call."""
+    size: int = SMALL
+    durable: bool = False
+    threads: int = 1
+
+
+class StoreWorks:
+    """Records into stores, and out of them as objects."""
+
+    group = "stores"
+    timer = ""
+
+    def __init__(self, settings: Settings, _logs: Logs, _kafka: KafkaTimer | None) -> None:
+        self._settings = settings
+        self._directories = (settings.work / f"store-{number}" for number in count())
+
+    def works(self) -> dict[str, Callable[[str], Row]]:
+        """Return all kinds of work by name."""
+        calls = max(self._settings.calls // 16, 1)
+        flushed = STORES | {OURS: FlushedLogStore}
+        return {
+            "append one record of 100 bytes": partial(self._append, STORES, Appends(calls)),
+            "append 100 records of 100 bytes": partial(self._append, STORES, Appends(calls // 16 or 1, 100)),
+            "append 100 records of 1 KiB": partial(self._append, STORES, Appends(calls // 16 or 1, 100, LARGE)),
+            "append one record durably": partial(self._append, flushed, Appends(DURABLE_CALLS, durable=True)),
+            "append one record durably in 16 threads": partial(
+                self._append, STORES, Appends(DURABLE_CALLS * THREADS, durable=True, threads=THREADS)
+            ),
+            "read records as objects": self._read,
+        }
+
+    def _append(self, stores: Mapping[str, type[Store]], appends: Appends, name: str) -> Row:
+        def measure(store: type[Store]) -> Timed:
+            opened = self._open(store, durable=appends.durable)
+            spent, _ = self._settings.time(lambda: _append_all(opened, appends))
+            size = opened.read()
+            opened.close()
+            return Timed(spent / appends.calls, size)
+
+        row = Row(name, items=appends.records, unit="records", group=self.group)
+        return take_turns(row, {side: partial(measure, store) for side, store in stores.items()}, self._settings)
+
+    def _read(self, name: str) -> Row:
+        opened = {side: self._open(store) for side, store in STORES.items()}
+        for store in opened.values():
+            _append_all(store, Appends(READ_RECORDS // 100, 100))
+
+        def measure(store: Store) -> Timed:
+            return Timed(*self._settings.time(store.read))
+
+        row = Row(name, items=READ_RECORDS, unit="records", group=self.group)
+        take_turns(row, {side: partial(measure, store) for side, store in opened.items()}, self._settings)
+        for store in opened.values():
+            store.close()
+        return row
+
+    def _open(self, store: type[Store], *, durable: bool = False) -> Store:
+        directory = next(self._directories)
+        directory.mkdir()
+        return store(directory, durable=durable)
+
+
+def _append_all(store: Store, appends: Appends) -> None:
+    values = [b"v" * appends.size] * appends.records
+    if appends.threads == 1:
+        for _ in range(appends.calls):
+            store.append(values)
+        return
+
+    def append_part(_: int) -> None:
+        mine = store.in_thread()
+        for _ in range(appends.calls // appends.threads):
+            mine.append(values)
+        if mine is not store:
+            mine.close()
+
+    with ThreadPoolExecutor(appends.threads) as threads:
+        list(threads.map(append_part, range(appends.threads)))

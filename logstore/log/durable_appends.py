@@ -1,0 +1,105 @@
+"""Appends that are reported once they are on stable storage: one sync for all that wait (group commit)."""
+
+import time
+from collections.abc import Callable
+from concurrent.futures import Future
+from threading import Condition, Thread, current_thread
+from typing import Final
+
+from logstore.append.append_info import AppendInfo
+from logstore.log_config import LogConfig
+
+IDLE_SECONDS: Final = 1.0
+"""So long a thread waits for the next append before it ends."""
+
+
+PATIENCE: Final = 0.5
+"""Of the time of a flush, so much may be waited for more appends to share the next."""
+
+
+class DurableAppends:
+    """Completes a future for each append, by a thread that flushes the log as long as any wait.
+
+    While it waits for the disk further appends gather, and share the next flush.
+    """
+
+    def __init__(self, flush: Callable[[], object], config: Callable[[], LogConfig]) -> None:
+        """Call `flush` to sync; see `LogConfig.durable_linger_ms` and `durable_linger_bytes`."""
+        self._flush = flush
+        self._config = config
+        self._changed = Condition()
+        self._waiting: list[tuple[Future[AppendInfo], AppendInfo]] = []
+        self._flushing = 0
+        """How many appends a flush is under way for."""
+        self._expected = 1
+        """How many were under way as the last flush ended: whoever got an answer is likely to append again at once."""
+        self._patience = 0.0
+        """Seconds that they are waited for: less than it takes to flush once more for them."""
+        self._thread: Thread | None = None
+
+    def when_synced(self, info: AppendInfo) -> Future[AppendInfo]:
+        """Return a future of an append that was made: it is done once that is on stable storage, or cannot be."""
+        future: Future[AppendInfo] = Future()
+        future.set_running_or_notify_cancel()  # the records are in the log: there is nothing left to cancel
+        with self._changed:
+            self._waiting.append((future, info))
+            self._changed.notify_all()
+            is_started = self._thread is not None or self._start()
+        if not is_started:
+            self._flush_group()
+        return future
+
+    def drain(self) -> None:
+        """Return once none of the appends made so far waits any more."""
+        if self._thread is current_thread():
+            return  # one of its futures was given a callback that closes the log
+        with self._changed:
+            self._changed.wait_for(lambda: not self._waiting and not self._flushing)
+
+    def _start(self) -> bool:
+        """Start the thread; False where the system allows no more."""
+        self._thread = Thread(target=self._work, name="epochlog-durable-appends", daemon=True)
+        try:
+            self._thread.start()
+        except RuntimeError:
+            self._thread = None
+        return self._thread is not None
+
+    def _work(self) -> None:
+        while self._wait_for_appends():
+            self._flush_group()
+
+    def _wait_for_appends(self) -> bool:
+        """Wait until appends have gathered; False, and the thread ends, where none came for a while."""
+        with self._changed:
+            if not self._changed.wait_for(lambda: self._waiting, IDLE_SECONDS):
+                self._thread = None
+                return False
+            self._changed.wait_for(lambda: len(self._waiting) >= self._expected, self._patience)
+            config = self._config()
+            if config.durable_linger_ms:
+                self._changed.wait_for(
+                    lambda: sum(info.size for _, info in self._waiting) >= config.durable_linger_bytes,
+                    config.durable_linger_ms / 1e3,
+                )
+            return True
+
+    def _flush_group(self) -> None:
+        with self._changed:
+            group, self._waiting = self._waiting, []
+            self._flushing += len(group)
+        begun = time.perf_counter()
+        try:
+            self._flush()
+        except BaseException as error:  # noqa: BLE001  each who waits is told
+            for future, _ in group:
+                future.set_exception(error)
+        else:
+            for future, info in group:
+                future.set_result(info)
+        finally:
+            with self._changed:
+                self._flushing -= len(group)
+                self._expected = len(group) + len(self._waiting)
+                self._patience = (time.perf_counter() - begun) * PATIENCE
+                self._changed.notify_all()

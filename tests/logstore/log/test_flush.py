@@ -1,0 +1,187 @@
+"""A flush waits for the disk, and nobody waits for the flush but who asked for one."""
+
+import errno
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+from time import monotonic, sleep
+
+import pytest
+
+from logstore.batch.record import Record
+from logstore.errors import LogPoisonedError, ReentrantCallError
+from logstore.log.log import Log
+from logstore.log_config import LogConfig
+from tests.held_disk import HeldDisk
+
+THREADS = 16
+
+
+@pytest.fixture
+def disk() -> HeldDisk:
+    return HeldDisk()
+
+
+@pytest.fixture
+def log(tmp_path: Path, disk: HeldDisk) -> Iterator[Log]:
+    """A log with two records, flushed once: its names are on stable storage."""
+    with Log.open(tmp_path / "t-0", LogConfig(file_delete_delay_ms=0), filesystem=disk) as log:
+        append(log, 2)
+        log.flush()
+        yield log
+        disk.let_go()
+
+
+def append(log: Log, count: int = 1) -> None:
+    for _ in range(count):
+        log.append([Record.of(b"value")])
+
+
+@contextmanager
+def flush_under_way(log: Log, disk: HeldDisk) -> Iterator[Future[int]]:
+    """A flush of another thread that waits for the disk; in the end it comes to its end."""
+    disk.hold()
+    with ThreadPoolExecutor(1) as thread:
+        flush = thread.submit(log.flush)
+        assert disk.is_reached.wait(60)
+        try:
+            yield flush
+        finally:
+            disk.let_go()
+
+
+def wait_until(holds: Callable[[], bool]) -> None:
+    deadline = monotonic() + 60
+    while not holds():
+        assert monotonic() < deadline
+        sleep(0.001)
+
+
+def test_appends_and_reads_go_on_while_a_flush_waits_for_the_disk(log: Log, disk: HeldDisk) -> None:
+    append(log)
+    with flush_under_way(log, disk) as flush:
+        append(log, 3)
+        assert len(list(log.read(0, 1 << 20).records())) == 6
+        assert log.update_high_watermark(6) == 6
+        assert not flush.done()
+        assert log.recovery_point == 2
+    assert flush.result() == 3
+    assert (log.recovery_point, log.flush()) == (3, 6)
+
+
+def test_flushes_that_come_while_one_waits_share_the_next(log: Log, disk: HeldDisk) -> None:
+    append(log)
+    before = disk.fsyncs
+    with ThreadPoolExecutor(THREADS) as threads:
+        with flush_under_way(log, disk):
+
+            def acknowledge(_: int) -> bool:
+                offset = log.append([Record.of(b"value")]).last_offset
+                return log.flush() > offset
+
+            acknowledged = [threads.submit(acknowledge, number) for number in range(THREADS)]
+            wait_until(lambda: log.log_end_offset == 3 + THREADS)
+        assert all(each.result() for each in acknowledged)
+    # The one that was held, and one or two for all others: who appended last may have come to flush a moment later.
+    assert 2 <= disk.fsyncs - before <= 4
+    assert log.recovery_point == 3 + THREADS
+
+
+def test_a_flush_that_fails_is_reported_to_all_that_wait(log: Log, disk: HeldDisk) -> None:
+    append(log)
+    with ThreadPoolExecutor(THREADS) as threads:
+        with flush_under_way(log, disk) as first:
+            others = [threads.submit(log.flush) for _ in range(THREADS)]
+            disk.failure = OSError(errno.EIO, "I/O error")
+        with pytest.raises(OSError, match="I/O error"):
+            first.result()
+        assert all(isinstance(other.exception(), LogPoisonedError) for other in others)
+    assert log.recovery_point == 2
+    log.abandon()
+
+
+def test_a_flush_that_is_interrupted_has_not_happened(log: Log, disk: HeldDisk) -> None:
+    append(log)
+    disk.failure = KeyboardInterrupt()
+    with pytest.raises(KeyboardInterrupt):
+        log.flush()
+    assert log.recovery_point == 2
+    append(log)
+    assert log.flush() == 4
+
+
+def test_what_takes_the_place_of_truncated_records_is_synced_too(log: Log, disk: HeldDisk) -> None:
+    append(log, 4)
+    with flush_under_way(log, disk) as flush:
+        log.truncate_to(1)
+        append(log, 8)
+        before = disk.fsyncs
+    assert flush.result() == log.log_end_offset == 9
+    assert disk.fsyncs > before + 1
+
+
+def test_records_that_are_truncated_meanwhile_do_not_count_as_synced(log: Log, disk: HeldDisk) -> None:
+    append(log, 4)
+    with flush_under_way(log, disk) as flush:
+        log.truncate_to(1)
+    assert flush.result() == log.recovery_point == log.log_end_offset == 1
+
+
+@pytest.mark.parametrize("end", [Log.close, Log.abandon])
+def test_a_log_that_is_closed_meanwhile_keeps_the_descriptor_for_the_flush(
+    log: Log, disk: HeldDisk, end: Callable[[Log], None]
+) -> None:
+    append(log)
+    with flush_under_way(log, disk) as flush, ThreadPoolExecutor(1) as thread:
+        ended = thread.submit(end, log)
+        if end is Log.abandon:
+            ended.result()  # which waits for no disk
+        disk.let_go()
+        ended.result()
+        assert flush.result() == 3
+
+
+def test_a_new_segment_begins_while_a_flush_waits(log: Log, disk: HeldDisk) -> None:
+    append(log)
+    with flush_under_way(log, disk) as flush, ThreadPoolExecutor(1) as thread:
+        append(log)
+        rolled = thread.submit(log.roll)
+        disk.let_go()
+        rolled.result()
+        append(log)
+    assert flush.result() in {3, 4}
+    assert log.flush() == 5
+
+
+def test_a_flush_syncs_the_records_alone_once_the_segment_has_its_name(log: Log, disk: HeldDisk) -> None:
+    for _ in range(3):
+        append(log)
+        before = disk.fsyncs, disk.directory_fsyncs
+        log.flush()
+        assert (disk.fsyncs - before[0], disk.directory_fsyncs - before[1]) == (1, 0)
+    log.roll()
+    append(log)
+    before = disk.fsyncs, disk.directory_fsyncs
+    log.flush()
+    assert disk.fsyncs - before[0] > 1
+    assert disk.directory_fsyncs > before[1]
+
+
+def test_a_signal_handler_may_flush_while_a_flush_waits(log: Log, disk: HeldDisk) -> None:
+    """The handler runs in the thread that waits, and has its turn already."""
+    ends: list[int] = []
+
+    def handle() -> None:
+        append(log)
+        ends.append(log.flush())
+
+    append(log)
+    disk.meanwhile = handle
+    assert log.flush() == 4
+    assert ends == [4]
+
+
+def test_a_flush_in_a_call_that_changes_the_log_is_refused(log: Log) -> None:
+    with log._guard.lock, pytest.raises(ReentrantCallError):
+        log.flush()
