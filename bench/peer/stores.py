@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any, Final
 
 from bench.results import OURS
-from logstore.batch.record import Record
 from logstore.log.log import Log
 from logstore.log_config import LogConfig
 
@@ -55,11 +54,10 @@ class LogStore(Store):
         self._log = Log.open(directory / "records-0", LogConfig(retention_ms=-1))
 
     def append(self, values: Sequence[bytes]) -> None:
-        records = [Record.of(value) for value in values]
         if self._durable:
-            self._log.append(records, durable=True).result()
+            self._log.append(values, durable=True).result()
         else:
-            self._log.append(records)
+            self._log.append(values)
 
     def read(self) -> int:
         size = offset = 0
@@ -76,7 +74,7 @@ class FlushedLogStore(LogStore):
     """A `Log` that is flushed by the thread that appends, where there is one alone."""
 
     def append(self, values: Sequence[bytes]) -> None:
-        self._log.append([Record.of(value) for value in values])
+        self._log.append(values)
         self._log.flush()
 
 

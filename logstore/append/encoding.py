@@ -5,7 +5,7 @@ from struct import error as StructError  # noqa: N812  a class
 from typing import TYPE_CHECKING, Final, cast
 
 from epoch.history import MAX_EPOCH, MAX_OFFSET
-from logstore.append.wrong_records import wrong_records
+from logstore.append.wrong_records import with_records_of_values, wrong_records
 from logstore.arguments import number_within
 from logstore.batch.batch_attributes import NO_TIMESTAMP
 from logstore.batch.batch_template import BatchTemplate
@@ -13,6 +13,8 @@ from logstore.batch.compression.codec import Codec
 from logstore.batch.control import EndTransactionMarker
 from logstore.batch.record import Record
 from logstore.batch.record_encoder import encode_records
+from logstore.batch.record_encoder import encode_values as encode_plain_values
+from logstore.clock import now_ms
 
 if TYPE_CHECKING:
     import numpy as np
@@ -24,41 +26,56 @@ if TYPE_CHECKING:
 BATCH_BYTES: Final = 16 << 10
 """Bytes that a batch of several records has at most before compression (Kafka: batch.size)."""
 _MAX_INT16: Final = 2**15 - 1
+_BYTES_ALONE: Final = {bytes}
 
 
-def encode_batch(records: Sequence[Record], template: BatchTemplate | None = None) -> bytearray:
+def encode_batch(records: Sequence[Record | bytes], template: BatchTemplate | None = None) -> bytearray:
     """Encode one batch. The records get consecutive offsets from the template's on; their own offsets are ignored.
 
-    Raises ValueError if there are no records or a timestamp is below -1, and TypeError if an element is not a Record.
+    Bytes are the value of a record without key and headers, written now: the fastest way to many of them. Raises
+    ValueError if there are no records or a timestamp is below -1, and TypeError for other elements.
 
-    >>> data = encode_batch([Record.of(b"value", b"key")], BatchTemplate(codec=Codec.ZSTD))
+    >>> data = encode_batch([Record.of(b"value", "key"), b"value"], BatchTemplate(codec=Codec.ZSTD))
     """
     try:
         if not records and isinstance(records, Sequence):
             raise ValueError("a batch without records cannot be appended")
-        base_timestamp = records[0].timestamp
-        section = encode_records(records, base_timestamp)
-        timestamps = [record.timestamp for record in records]
+        if isinstance(records[0], bytes) and set(map(type, records)) == _BYTES_ALONE:
+            now = now_ms()
+            return _batch(encode_plain_values(cast("Sequence[bytes]", records)), len(records), now, now, template)
+        made = cast("Sequence[Record]", records)
+        base_timestamp = made[0].timestamp
+        section = encode_records(made, base_timestamp)
+        timestamps = [record.timestamp for record in made]
         max_timestamp = max(timestamps)
         is_timely = min(timestamps) >= NO_TIMESTAMP
     except (TypeError, AttributeError, LookupError):
         # Looked at only now: most are right, and would pay for it.
+        if (mixed := with_records_of_values(records)) is not None:
+            return encode_batch(mixed, template)
         problem = wrong_records(records)
         if problem is None:
             raise
         raise problem from None
     if not is_timely:
         raise wrong_records(records) or ValueError("records have negative timestamps")
+    try:
+        return _batch(section, len(records), base_timestamp, max_timestamp, template)
+    except StructError:
+        raise wrong_records(records) or _beyond_header(template or BatchTemplate()) from None
+
+
+def _batch(
+    section: bytes, count: int, base_timestamp: int, max_timestamp: int, template: BatchTemplate | None
+) -> bytearray:
     if template is None:
         template = BatchTemplate()
     try:
-        return template.batch(section, len(records), base_timestamp, max_timestamp)
+        return template.batch(section, count, base_timestamp, max_timestamp)
     except AttributeError:
         if isinstance(template, BatchTemplate):
             raise
         raise TypeError(f"the template is of type {type(template).__name__}: pass a BatchTemplate") from None
-    except StructError:
-        raise wrong_records(records) or _beyond_header(template) from None
 
 
 def _beyond_header(template: BatchTemplate) -> ValueError:

@@ -1,10 +1,22 @@
-"""Explains why records could not be encoded for an append."""
+"""What an append takes for records, and why others could not be encoded."""
 
 from logstore.append.buffer import BUFFERS
 from logstore.batch.batch_attributes import NO_TIMESTAMP
 from logstore.batch.record import Record
 
-_RECORDS = "pass a list or tuple of Record, such as [Record.of(b'value')], or the bytes of one batch"
+_RECORDS = (
+    "pass a list or tuple of values in bytes or of Record, such as [Record.of(b'value')], or the bytes of one batch"
+)
+
+
+def with_records_of_values(given: object) -> list[Record] | None:
+    """Make records of the values among what was given to append; None where there are none.
+
+    What is wrong besides stays as it is, for `wrong_records` to report.
+    """
+    if not isinstance(given, (list, tuple)) or not any(isinstance(each, BUFFERS) for each in given):
+        return None
+    return [Record.of(bytes(each)) if isinstance(each, BUFFERS) else each for each in given]
 
 
 def wrong_records(records: object) -> TypeError | ValueError | None:
@@ -15,7 +27,7 @@ def wrong_records(records: object) -> TypeError | ValueError | None:
         return TypeError(f"the records are {_kind(records)}: {_RECORDS}")
     for number, record in enumerate(records):
         if not isinstance(record, Record):
-            return TypeError(f"number {number} is {_kind(record)}, not a Record: {_RECORDS}")
+            return TypeError(f"number {number} is {_kind(record)}, neither bytes nor a Record: {_RECORDS}")
         problem = _wrong_field(record)
         if problem:
             return TypeError(f"record {number}: {problem}")

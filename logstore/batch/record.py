@@ -1,7 +1,8 @@
 """One record: what a producer sent and the offset and time that the log gave it."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from typing import NamedTuple, Self
 
 from logstore.clock import now_ms
@@ -34,11 +35,30 @@ class Record:
     def of(
         cls,
         value: bytes | None,
-        key: bytes | None = None,
+        key: bytes | str | None = None,
         *,
-        timestamp: int | None = None,
-        headers: Iterable[tuple[str, bytes | None]] = (),
+        timestamp: int | datetime | None = None,
+        headers: "Headers" = (),
     ) -> Self:
-        """Create a record to write: its offset is -1 until the log assigns one, and its time is now by default."""
+        """Create a record to write: its offset is -1 until the log assigns one, and its time is now by default.
+
+        Text, as a key or a header's value, becomes UTF-8. A `datetime` without a time zone is local time. Headers are a
+        mapping, or pairs, whose keys may repeat.
+
+        >>> Record.of(b"3 cups", "order-7", timestamp=datetime.now(UTC), headers={"trace": "a1"})
+        """
         written = now_ms() if timestamp is None else timestamp
-        return cls(-1, written, key, value, tuple(Header(*each) for each in headers))
+        if isinstance(written, datetime):
+            written = round(written.timestamp() * 1000)
+        return cls(-1, written, key.encode() if isinstance(key, str) else key, value, _headers(headers))
+
+
+Headers = Mapping[str, bytes | str | None] | Iterable[tuple[str, bytes | str | None]]
+"""What `Record.of` takes for headers."""
+
+
+def _headers(given: Headers) -> tuple[Header, ...]:
+    if not given:
+        return ()
+    pairs = given.items() if isinstance(given, Mapping) else given
+    return tuple(Header(key, value.encode() if isinstance(value, str) else value) for key, value in pairs)

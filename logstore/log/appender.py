@@ -67,7 +67,7 @@ class Appender:
 
     def append(
         self,
-        records: Sequence[Record] | Buffer,
+        records: Sequence[Record | bytes] | Buffer,
         leader_epoch: int | None,
         template: BatchTemplate | None,
         origin: AppendOrigin,

@@ -291,7 +291,7 @@ class Log:
     @overload
     def append(
         self,
-        records: Sequence[Record] | bytes | bytearray | memoryview,
+        records: Sequence[Record | bytes] | bytes | bytearray | memoryview,
         *,
         leader_epoch: int | None = None,
         template: BatchTemplate | None = None,
@@ -303,7 +303,7 @@ class Log:
     @overload
     def append(
         self,
-        records: Sequence[Record] | bytes | bytearray | memoryview,
+        records: Sequence[Record | bytes] | bytes | bytearray | memoryview,
         *,
         leader_epoch: int | None = None,
         template: BatchTemplate | None = None,
@@ -314,7 +314,7 @@ class Log:
 
     def append(
         self,
-        records: Sequence[Record] | bytes | bytearray | memoryview,
+        records: Sequence[Record | bytes] | bytes | bytearray | memoryview,
         *,
         leader_epoch: int | None = None,
         template: BatchTemplate | None = None,
@@ -325,7 +325,11 @@ class Log:
         """Append one batch as the leader, which assigns offsets, epoch and, with LogAppendTime, timestamps.
 
         `leader_epoch` defaults to the latest epoch, in a new log to 0. Records are encoded according to `template`
-        (codec, producer); bytes are a batch as a producer sends it, with base offset 0. Kafka: appendAsLeader.
+        (codec, producer); bytes in a list are the values of records without keys, written now. Bytes that stand alone
+        are a batch as a producer sends it, with base offset 0. Kafka: appendAsLeader.
+
+        >>> log.append([b"first", b"second", Record.of(b"third", "key")]).last_offset
+        2
 
         With `durable` the records are in the log when this returns, and a future is returned that is done once they are
         on stable storage; one flush serves all that wait (group commit). It has the error of a flush that fails. Its

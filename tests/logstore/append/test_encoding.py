@@ -73,6 +73,31 @@ def test_a_batch_is_byte_for_byte_what_the_format_says(records: list[Record]) ->
     assert encode_batch(records) == expected
 
 
+@given(st.lists(st.binary(max_size=300), min_size=1, max_size=200), CODECS)
+def test_values_alone_are_encoded_as_records_of_them(values: list[bytes], codec: Codec) -> None:
+    given, template = tuple(values), BatchTemplate(codec=codec)
+    data = encode_batch(given, template)
+    [now] = {record.timestamp for record in decoded(data)}
+    assert data == encode_batch([Record.of(value, timestamp=now) for value in values], template)
+
+
+@pytest.mark.parametrize("size", [0, 58, 63, 64, 8_100, 8_185, 8_191, 8_192, 70_000])
+@pytest.mark.parametrize("count", [1, 65, 9_000])
+def test_values_of_any_size_and_number_are(size: int, count: int) -> None:
+    values = [bytes(size), *[b"v"] * (count - 1)]
+    data = encode_batch(values)
+    section = RecordBatch(memoryview(data)).section()
+    assert bytes(section) == b"".join(batches.record(offset_delta=i, value=value) for i, value in enumerate(values))
+
+
+def test_values_among_records_are_records_without_a_key() -> None:
+    record = Record(0, 7, b"key", b"record", (Header("k", b"v"),))
+    first, second, third, fourth = decoded(encode_batch([b"first", record, bytearray(b"third"), memoryview(b"fourth")]))
+    assert [first.value, third.value, fourth.value] == [b"first", b"third", b"fourth"]
+    assert fields(second) == fields(record)
+    assert {first.key, third.key, fourth.key} == {None}
+
+
 @given(RECORDS, CODECS, st.sampled_from([100, 300, 16 << 10]))
 def test_columns_are_encoded_as_their_records_are(records: list[Record], codec: Codec, batch_bytes: int) -> None:
     plain = encode_batch(records)

@@ -146,13 +146,14 @@ RECORD = Record.of(b"value")
         (iter(()), "the records are of type tuple_iterator: pass a list"),
         (RECORD, "a single Record is no batch: pass a list"),
         ("text", "the records are of type str: pass a list"),
-        ([b"value"], "number 0 is of type bytes, not a Record: pass a list"),
-        ([RECORD, None], "number 1 is of type NoneType, not a Record"),
+        (["value"], "number 0 is of type str, neither bytes nor a Record: pass a list"),
+        ([RECORD, None], "number 1 is of type NoneType, neither bytes nor a Record"),
+        ([b"value", 7], "number 1 is of type int, neither bytes nor a Record"),
         ([RECORD, Record.of(cast("bytes", "text"))], "record 1: its value is of type str: pass bytes or None"),
         ([Record.of(cast("bytes", ""))], "record 0: its value is of type str: pass bytes or None"),
-        ([Record.of(b"value", cast("bytes", "key"))], "record 0: its key is of type str: pass bytes or None"),
+        ([Record.of(b"value", cast("bytes", 7))], "record 0: its key is of type int: pass bytes or None"),
         ([Record.of(b"value", timestamp=cast("int", "now"))], "record 0: its timestamp is of type str: pass millis"),
-        ([Record.of(b"v", headers=[("k", cast("bytes", "v"))])], "its header Header.* is not a str and bytes or None"),
+        ([Record.of(b"v", headers=[("k", cast("bytes", 7))])], "its header Header.* is not a str and bytes or None"),
     ],
 )
 def test_a_wrong_type_is_told_with_what_to_pass(tmp_path: Path, records: Any, told: str) -> None:
