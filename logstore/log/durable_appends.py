@@ -11,8 +11,6 @@ from logstore.log_config import LogConfig
 
 IDLE_SECONDS: Final = 1.0
 """So long a thread waits for the next append before it ends."""
-
-
 PATIENCE: Final = 0.5
 """Of the time of a flush, so much may be waited for more appends to share the next."""
 
@@ -58,12 +56,13 @@ class DurableAppends:
 
     def _start(self) -> bool:
         """Start the thread; False where the system allows no more."""
-        self._thread = Thread(target=self._work, name="epochlog-durable-appends", daemon=True)
+        thread = Thread(target=self._work, name="epochlog-durable-appends", daemon=True)
         try:
-            self._thread.start()
+            thread.start()
         except RuntimeError:
-            self._thread = None
-        return self._thread is not None
+            return False
+        self._thread = thread  # only now: its start may be interrupted
+        return True
 
     def _work(self) -> None:
         while self._wait_for_appends():
