@@ -2,31 +2,21 @@
 
 import zlib
 from enum import IntEnum
-from mmap import mmap
 from typing import Final
 
-import cramjam
-
 from logstore.batch.compression.decompression_limit import (
-    DECOMPRESSION_LIMIT,
     block_limit,
     decompression_limit,
     too_many_blocks,
 )
 from logstore.batch.compression.lz4_framing import compress_lz4, decompress_lz4
 from logstore.batch.compression.snappy_framing import compress_snappy, decompress_snappy
+from logstore.batch.compression.zstd_framing import compress_zstd, decompress_zstd
 from logstore.errors import DecompressionError, DecompressionLimitError
-from logstore.spare_memory import SpareMemory
 
 _GZIP: Final = 16 + zlib.MAX_WBITS
 _GZIP_MAGIC: Final = b"\x1f\x8b"
 _GZIP_WINDOW: Final = 16 << 10
-_ZSTD_LEVEL: Final = 3
-
-_MOST_TOUCHED: Final = 1 << 20
-"""Bytes of memory that are kept for the next batch; Kafka's batches are this large by default, at most."""
-_rooms: Final = SpareMemory(DECOMPRESSION_LIMIT + 1, kept=8)
-"""Room for what zstd frames hold."""
 
 
 class Codec(IntEnum):
@@ -58,7 +48,7 @@ def decompress(codec: int, data: memoryview | bytes, *, limit: int | None = None
         case Codec.LZ4:
             return decompress_lz4(view, limit, check_header=magic > 0)
         case Codec.ZSTD:
-            return _decompress_zstd(view, limit)
+            return decompress_zstd(view, limit)
         case _:
             raise DecompressionError(f"codec {codec} is unknown")
 
@@ -79,7 +69,7 @@ def compress(codec: int, data: bytes | bytearray | memoryview) -> bytes:
         case Codec.LZ4:
             return compress_lz4(view)
         case Codec.ZSTD:
-            return bytes(cramjam.zstd.compress(view, _ZSTD_LEVEL))
+            return compress_zstd(view)
         case _:
             raise ValueError(f"codec {codec} is unknown")
 
@@ -119,20 +109,3 @@ def _decompress_gzip_member(data: memoryview, position: int, limit: int) -> tupl
             raise DecompressionLimitError("a gzip stream holds more than the limit")
         position += len(window) - len(member.unused_data)
     return bytes(output), position
-
-
-def _decompress_zstd(data: memoryview, limit: int) -> bytes:
-    # Untouched pages of an anonymous mapping cost nothing, so that room for the limit is free; a new one takes longer
-    # than to decompress a small batch.
-    is_usual = limit < _rooms.size
-    room = _rooms.take() if is_usual else mmap(-1, limit + 1)
-    try:
-        size = cramjam.zstd.decompress_into(data, memoryview(room)[: limit + 1])
-    except cramjam.DecompressionError as error:
-        if "whole buffer" in str(error):
-            raise DecompressionLimitError("a zstd frame holds more than the limit") from error
-        raise DecompressionError(f"invalid zstd frame ({error})") from error
-    output = room[:size]
-    if is_usual and size <= _MOST_TOUCHED:
-        _rooms.give(room)
-    return _within(output, limit)
