@@ -5,11 +5,15 @@
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from pytest_benchmark.fixture import BenchmarkFixture
 
-from bench.replica import partition
+from bench.bench_log import COMPRESSED, RECORDS, batch
+from bench.replica import LOG_NAME, partition
+from epoch.checkpoint import format_checkpoint
+from logstore.batch.compression.codec import Codec
 from logstore.offline.partition_directory import PartitionDirectory
 from logstore.verify import verify_partition
 
@@ -35,6 +39,24 @@ def bench_verify_on_a_fresh_mapping(benchmark: BenchmarkFixture, records: bool) 
 @pytest.mark.parametrize("options", [(), ("--records",)], ids=["batches", "records"])
 def bench_verify(benchmark: BenchmarkFixture, options: tuple[str, ...]) -> None:
     measure_command(benchmark, "verify", *options, partition(size(benchmark)))
+
+
+@pytest.mark.parametrize("codec", COMPRESSED, ids=lambda codec: codec.name.lower())
+def bench_verify_compressed_records(benchmark: BenchmarkFixture, tmp_path: Path, codec: Codec) -> None:
+    """Batches of 16 KiB before compression, one the copy of the other but for its offset, which no checksum covers."""
+    content, batches = batch(RECORDS, codec)[8:], 4 if benchmark.disabled else 4_096
+    directory = tmp_path / "t-0"
+    directory.mkdir()
+    log = b"".join((number * RECORDS).to_bytes(8) + content for number in range(batches))
+    (directory / LOG_NAME).write_bytes(log)
+    (directory / "leader-epoch-checkpoint").write_bytes(format_checkpoint([(0, 0)]))
+
+    def verify() -> set[str]:
+        return {finding.kind for finding in verify_partition(PartitionDirectory.open(directory), records=True)}
+
+    assert benchmark.pedantic(verify, rounds=1 if benchmark.disabled else 5, warmup_rounds=1) == {"index-missing"}
+    if not benchmark.disabled:
+        benchmark.extra_info["µs a batch"] = round(benchmark.stats.stats.median / batches * 1e6, 1)
 
 
 def measure_command(benchmark: BenchmarkFixture, *words: object) -> None:

@@ -126,10 +126,14 @@ def check_records(data: Data, batches: BatchColumns, rows: Rows | None = None) -
     )
 
 
-def check_section(section: Data, batches: BatchColumns, row: int) -> RecordFault | None:
-    """Check the decompressed records of the batch in `row`, as `check_records` does."""
-    bounds = np.array([0]), np.array([len(section)])
-    return next(iter(_check(section, batches, np.array([row]), *bounds)), None)
+def check_sections(data: Data, batches: BatchColumns, rows: Rows, starts: Rows, ends: Rows) -> list[RecordFault]:
+    """Check the decompressed records of the batches in `rows`, each of which lies in `data` from its start to its end.
+
+    As `check_records` does; positions are those in the decompressed records of the one batch.
+    """
+    start_of = dict(zip(rows.tolist(), starts.tolist(), strict=True))
+    faults = _check(data, batches, rows, starts, ends)
+    return [fault._replace(position=fault.position - start_of[fault.batch]) for fault in faults]
 
 
 def uncompressed(batches: BatchColumns) -> Rows:

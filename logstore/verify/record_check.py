@@ -1,6 +1,7 @@
 """Every record can be decoded, and is where its batch's header says."""
 
 from collections.abc import Collection, Iterator
+from typing import Final
 
 import numpy as np
 
@@ -12,6 +13,9 @@ from logstore.batch.record_fault import RecordFault, RecordFaultReason
 from logstore.errors import DecompressionLimitError, LogStoreError
 from logstore.verify.finding import Finding, Reporter
 from logstore.verify.log_pass import Chunk, SilentCheck
+
+_AT_ONCE: Final = 256 << 10
+"""Bytes of decompressed records that are decoded in one go, of one batch at least."""
 
 _MEANINGS = {
     RecordFaultReason.LENGTH: "a record's length is impossible",
@@ -41,23 +45,42 @@ class RecordCheck(SilentCheck):
         compressed = (columns.attributes & CODEC_BITS) != 0
         for fault in check_records(chunk.log.array, columns, np.flatnonzero(sound & ~compressed)):
             yield self._fault(chunk, fault)
-        for row in np.flatnonzero(sound & compressed):
-            yield from self._compressed(chunk, int(row))
+        yield from self._compressed(chunk, np.flatnonzero(sound & compressed).tolist())
         for row in np.flatnonzero(columns.crc_valid & (columns.magic < 2)):
             yield from self._legacy(chunk, int(row))
 
-    def _compressed(self, chunk: Chunk, row: int) -> Iterator[Finding]:
-        from logstore.kernels.decode import check_section  # noqa: PLC0415  as above
+    def _compressed(self, chunk: Chunk, rows: list[int]) -> Iterator[Finding]:
+        """Decompress one by one, and decode some at once: a call takes as long as to look at 16 KiB."""
+        sections: dict[int, bytes] = {}
+        size = 0
+        for row in rows:
+            try:
+                section = self._decompressed(chunk, row)
+            except LogStoreError as error:
+                yield from self._sections(chunk, sections)
+                sections, size = {}, 0
+                yield self._unreadable(chunk, row, error)
+                continue
+            sections[row] = section
+            size += len(section)
+            if size >= _AT_ONCE:
+                yield from self._sections(chunk, sections)
+                sections, size = {}, 0
+        yield from self._sections(chunk, sections)
 
+    def _decompressed(self, chunk: Chunk, row: int) -> bytes:
         position, size = int(chunk.columns.position[row]), int(chunk.columns.size[row])
         codec = int(chunk.columns.attributes[row]) & CODEC_BITS
-        try:
-            section = decompress(codec, chunk.log.data[position + HEADER_SIZE : position + size])
-        except LogStoreError as error:
-            yield self._unreadable(chunk, row, error)
-            return
-        fault = check_section(np.frombuffer(section, np.uint8), chunk.columns, row)
-        if fault is not None:
+        return decompress(codec, chunk.log.data[position + HEADER_SIZE : position + size])
+
+    def _sections(self, chunk: Chunk, sections: dict[int, bytes]) -> Iterator[Finding]:
+        """Check the records of batches by their rows."""
+        from logstore.kernels.decode import check_sections  # noqa: PLC0415  as above
+
+        rows, sizes = np.array(list(sections), np.int64), np.array([len(each) for each in sections.values()], np.int64)
+        ends = np.cumsum(sizes)
+        data = np.frombuffer(b"".join(sections.values()), np.uint8)
+        for fault in check_sections(data, chunk.columns, rows, ends - sizes, ends):
             yield self._fault(chunk, fault, decompressed=True)
 
     def _legacy(self, chunk: Chunk, row: int) -> Iterator[Finding]:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from logstore.batch.columns import RecordColumns
 from logstore.batch.record_fault import RecordFault, RecordFaultReason
 from logstore.errors import CorruptRecordError
-from logstore.kernels.decode import check_records, check_section, decode, decode_chunks, decode_section
+from logstore.kernels.decode import check_records, check_sections, decode, decode_chunks, decode_section
 from logstore.kernels.record_parts import decode_parts
 from logstore.kernels.scan import scan
 from tests.campaign import Campaign
@@ -159,8 +159,10 @@ def test_decompressed_records_are_those_of_their_batch() -> None:
     records = decode_section(guarded(section), batches, 1)
     assert (records.batch.tolist(), records.offset.tolist()) == ([1, 1], [10, 14])
     assert section[records.value_start[1] :][: records.value_length[1]] == b"last"
-    assert check_section(guarded(section), batches, 1) is None
-    assert check_section(guarded(section[:-1]), batches, 1) == RecordFault(1, 7, RecordFaultReason.LENGTH)
+    one, whole = (np.array([1]), np.array([0])), np.array([len(section)])
+    assert check_sections(guarded(section), batches, *one, whole) == []
+    cut = RecordFault(1, 7, RecordFaultReason.LENGTH)
+    assert check_sections(guarded(section[:-1]), batches, *one, whole - 1) == [cut]
 
 
 @pytest.mark.parametrize(

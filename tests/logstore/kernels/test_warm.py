@@ -29,7 +29,8 @@ def test_ordinary_use_compiles_nothing_more() -> None:
         scan.find_next_batch(data, 1, len(data), 0)
         decode.check_records(data, batches)
         decode.check_records(data, batches, np.array([1]))
-        decode.check_section(data[61:], batches, 0)
+        section = np.array([0]), np.array([0]), np.array([len(data) - 61])
+        decode.check_sections(data[61:], batches, *section)
         decode.decode_section(np.frombuffer(log(1)[61:], np.uint8), batches, 0)
         records = decode.decode(data, batches)
         assert len(records) == 9

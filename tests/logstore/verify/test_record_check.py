@@ -8,6 +8,7 @@ from pathlib import Path
 import cramjam
 import pytest
 
+from logstore.verify import record_check
 from tests.logstore.batches import GZIP, LOG_APPEND_TIME, batch, record
 from tests.logstore.golden import LEGACY
 from tests.logstore.verify.logs import COMPACTED, findings, kinds, write_log
@@ -54,6 +55,25 @@ def test_records_that_do_not_decompress(tmp_path: Path) -> None:
     bad = batch(section=b"no gzip", attributes=GZIP, base_offset=1, record_count=1)
     found = findings(write_log(tmp_path, {0: [SOUND, bad]}), records=True)
     assert [(each.kind, each.position, each.offset) for each in found] == [("record-unreadable", len(SOUND), 1)]
+
+
+@pytest.mark.parametrize("at_once", [1, 20, record_check._AT_ONCE])
+def test_of_batches_that_are_decoded_at_once_each_keeps_its_own_faults(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, at_once: int
+) -> None:
+    monkeypatch.setattr(record_check, "_AT_ONCE", at_once)
+    kinds = {"sound": [record()], "late": [record(), record()], "short": [record(length=50)]}
+    sections = {name: bytes(cramjam.gzip.compress(b"".join(records))) for name, records in kinds.items()}
+    sections["broken"] = b"no gzip"
+    order = ["sound", "late", "sound", "broken", "short", "sound", "late", "broken", "broken", "short", "sound"]
+    batches = [
+        batch(section=sections[name], attributes=GZIP, base_offset=offset, record_count=1)
+        for offset, name in enumerate(order)
+    ]
+    told = {"late": "not as many as the header counts, 7 bytes", "short": "is impossible, 0 bytes", "broken": "gzip"}
+    found = findings(write_log(tmp_path, {0: batches}), records=True)
+    assert [each.offset for each in found] == [offset for offset, name in enumerate(order) if name in told]
+    assert all(told[order[each.offset or 0]] in each.message for each in found)
 
 
 def test_records_of_a_batch_whose_checksum_fails_are_not_looked_at(tmp_path: Path) -> None:
