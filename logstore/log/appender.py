@@ -29,6 +29,8 @@ from logstore.producers.producer import AppendedBatch
 from logstore.producers.producer_append import ProducerAppend
 from logstore.segment.live_segment import LiveSegment
 
+# An enum's member is looked up by a function of its class.
+_CLIENT: Final = AppendOrigin.CLIENT
 # Half the cost of calling a NamedTuple's class, once an append.
 _build: Final = tuple.__new__
 
@@ -91,7 +93,7 @@ class Appender:
             if leader_epoch is None:
                 leader_epoch = contents.epochs.latest_epoch or 0
             try:
-                if leader_epoch == contents.current_epoch and origin is AppendOrigin.CLIENT and self._accepts_unchanged:
+                if leader_epoch == contents.current_epoch and origin is _CLIENT and self._accepts_unchanged:
                     plain = plain_producer_batch(data, next_offset, leader_epoch, now, self._environment.config)
                     if plain is not None and (done := self._write_plain(*plain, next_offset)) is not None:
                         return done
