@@ -4,6 +4,7 @@ import errno
 import mmap
 import os
 import resource
+import sys
 from pathlib import Path
 from typing import BinaryIO, Final
 
@@ -116,6 +117,13 @@ def no_more_threads(error: RuntimeError) -> ResourceLimitError:
     )
     advice = "raise it (`ulimit -u`) or the container's, or run fewer threads"
     return ResourceLimitError(errno.EAGAIN, str(error), limit, value, advice)
+
+
+def usable_cores() -> int:
+    """Return how many cores this process may run on; it cannot see how much of them a container allows."""
+    if sys.version_info >= (3, 13):
+        return os.process_cpu_count() or 1
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def ensure_room(path: Path) -> None:

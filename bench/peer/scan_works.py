@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from functools import partial
+from itertools import product
 
 from bench.peer.files import Logs, decoded
 from bench.peer.kafka_timer import KafkaTimer
@@ -25,24 +26,32 @@ class ScanWorks:
     def works(self) -> dict[str, Callable[[str], Row]]:
         """Return all kinds of work by name."""
         return {
-            "header scan, touched mapping": partial(self._scan, "headers", touched=True),
-            "header scan, fresh mapping": partial(self._scan, "headers", touched=False),
-            "scan with checksums, touched mapping": partial(self._scan, "checksums", touched=True),
-            "scan with checksums, fresh mapping": partial(self._scan, "checksums", touched=False),
+            **self._scans("header scan", "headers"),
+            **self._scans("scan with checksums", "checksums"),
             "record decode": self._decode,
         }
 
-    def _scan(self, what: str, name: str, *, touched: bool) -> Row:
+    def _scans(self, name: str, what: str) -> dict[str, Callable[[str], Row]]:
+        works: dict[str, Callable[[str], Row]] = {}
+        for mapping, threads in product(("touched", "fresh"), (1, 2)):
+            in_threads = ", by two threads" if threads == 2 else ""
+            scan = partial(self._scan, what, touched=mapping == "touched", threads=threads)
+            works[f"{name}, {mapping} mapping{in_threads}"] = scan
+        return works
+
+    def _scan(self, what: str, name: str, *, touched: bool, threads: int) -> Row:
+        if threads > 1 and self._settings.clock != "wall":
+            return Row(name, group=self.group, skipped="what several threads do is measured by wall time")
         path, _ = self._logs.segment(self._settings.size)
         check_crc = what == "checksums"
         kept = LogFile.open(path)
 
         def scan() -> list[BatchColumns]:
             if touched:
-                return list(kept.scan(check_crc=check_crc))
+                return list(kept.scan(check_crc=check_crc, threads=threads))
             with LogFile.open(path) as file:
                 # Unmapped on the way out: columns hold nothing of the mapping.
-                return list(file.scan(check_crc=check_crc))
+                return list(file.scan(check_crc=check_crc, threads=threads))
 
         def ours() -> Timed:
             spent, chunks = self._settings.time(scan)

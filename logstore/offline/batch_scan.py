@@ -36,9 +36,12 @@ PLAIN_BUDGET: Final = PlainBudget()
 
 
 def scan_batches(
-    data: memoryview, position: int, *, check_crc: bool, file: str | None = None
+    data: memoryview, position: int, *, check_crc: bool, file: str | None = None, threads: int = 1
 ) -> Iterator[BatchColumns]:
-    """Read batch headers in chunks, from `position` to the end or to the first thing that is no batch."""
+    """Read batch headers in chunks, from `position` to the end or to the first thing that is no batch.
+
+    Two `threads` read a large log, where there are cores for both.
+    """
     plain = not PLAIN_BUDGET.is_spent and len(data) - position <= SMALL
     stop = StopReason.MORE
     while stop in {StopReason.MORE, StopReason.LEGACY}:
@@ -49,6 +52,7 @@ def scan_batches(
             if not len(columns):
                 # The kernel has seen that the message is complete: only its header can be wrong.
                 columns = _columns([], position, StopReason.BAD_HEADER)
+            chunks = iter([columns])
         elif plain:
             columns = _read(
                 islice(batches, min(CHUNK, PLAIN_BUDGET.batches_left)), position, len(data), check_crc=check_crc
@@ -56,20 +60,23 @@ def scan_batches(
             PLAIN_BUDGET.batches_left -= len(columns)
             # What cannot be read, or not in plain Python any more, is the kernel's to judge.
             plain = len(columns) > 0
+            chunks = iter([columns])
         else:
-            columns = _scan(data, position, check_crc=check_crc)
-        stop, position = columns.stop, columns.next_position
-        # A chunk without batches only tells how the walk ends.
-        if len(columns) or stop not in {StopReason.MORE, StopReason.LEGACY}:
-            yield columns
+            chunks = _scan(data, position, check_crc=check_crc, threads=threads)
+        for columns in chunks:
+            stop, position = columns.stop, columns.next_position
+            # A chunk without batches only tells how the walk ends.
+            if len(columns) or stop not in {StopReason.MORE, StopReason.LEGACY}:
+                yield columns
 
 
-def _scan(data: memoryview, position: int, *, check_crc: bool) -> BatchColumns:
-    """Read batches of magic 2, as many as make a chunk."""
-    from logstore.kernels.scan import scan  # noqa: PLC0415  numba loads on the first bulk operation
+def _scan(data: memoryview, position: int, *, check_crc: bool, threads: int) -> Iterator[BatchColumns]:
+    """Read batches of magic 2, as many as there are."""
+    from logstore.kernels.mapped_batches import MappedBatches  # noqa: PLC0415  as above
+    from logstore.offline.halved_scan import scan_source  # noqa: PLC0415  numba loads on the first bulk operation
 
     PLAIN_BUDGET.batches_left = 0  # nothing is left to save
-    return scan(np.frombuffer(data, np.uint8), position, check_crc=check_crc)
+    return scan_source(MappedBatches(np.frombuffer(data, np.uint8), check_crc=check_crc), position, threads=threads)
 
 
 def _read(batches: Iterable[Batch], position: int, end: int, *, check_crc: bool) -> BatchColumns:

@@ -57,7 +57,7 @@ class RecoveryScan:
         while True:
             with growing.open() as log:
                 # What is known already is not read again.
-                for columns in log.scan(self.valid_bytes, check_crc=check_crc):
+                for columns in log.scan(self.valid_bytes, check_crc=check_crc, threads=2):
                     if not self.take_over(columns):
                         break
                 self.find_damage(log, is_last=is_last)

@@ -1,11 +1,12 @@
-"""Small files are read whole, however large they may be."""
+"""Small files are read whole, however large they may be; cores are counted that may be used."""
 
+import os
 from io import BytesIO
 from pathlib import Path
 
 import pytest
 
-from epoch.resource_limits import read_bounded, read_up_to
+from epoch.resource_limits import read_bounded, read_up_to, usable_cores
 
 
 @pytest.mark.parametrize(("limit", "expected"), [(0, b"a"), (2, b"abc"), (3, b"abc"), (1 << 40, b"abc")])
@@ -25,3 +26,14 @@ class Slow(BytesIO):
 
     def read(self, size: int | None = -1, /) -> bytes:
         return super().read(min(1, size or 0))
+
+
+@pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="the system ties no process to cores")
+def test_cores_are_counted_that_the_process_may_run_on() -> None:
+    allowed = os.sched_getaffinity(0)
+    assert usable_cores() == len(allowed)
+    try:
+        os.sched_setaffinity(0, {min(allowed)})
+        assert usable_cores() == 1
+    finally:
+        os.sched_setaffinity(0, allowed)

@@ -1,0 +1,34 @@
+"""Batches of a log that lies in memory, read by kernels."""
+
+from typing import Final
+
+from logstore.batch.columns import BatchColumns
+from logstore.kernels.bytes import Data, read_only
+from logstore.kernels.scan import scan, search_batch
+
+SEARCHED: Final = 2 << 20
+"""Bytes that are looked through for a batch, and half of those whose checksums are computed for that at most."""
+
+
+class MappedBatches:
+    """A source of batches for `scan_in_halves`."""
+
+    def __init__(self, data: Data, *, check_crc: bool) -> None:
+        """Read `data`."""
+        self._data = read_only(data)
+        self._check_crc = check_crc
+
+    @property
+    def size(self) -> int:
+        """Bytes that there are."""
+        return len(self._data)
+
+    def scan(self, position: int, chunk_bytes: int) -> BatchColumns:
+        """See `BatchSource`."""
+        return scan(self._data, position, check_crc=self._check_crc, chunk_bytes=chunk_bytes)
+
+    def batch_near(self, position: int, end: int) -> int:
+        """See `BatchSource`."""
+        limit = min(position + SEARCHED, end)
+        found, _ = search_batch(self._data, position, limit, len(self._data), 0, 2 * SEARCHED)
+        return int(found)
