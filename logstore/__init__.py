@@ -83,6 +83,7 @@ _NAMES_BY_MODULE = {
     "log.log_observer": ("LogObserver",),
     "offline.offline_log_directory": ("OfflineLogDirectory", "open_offline"),
     "batch.legacy_batch": ("LegacyBatch",),
+    "offline.header_scan": ("scan_headers",),
     "files.meta_properties": ("MetaProperties",),
     "files.offset_checkpoint": ("OffsetCheckpoint",),
     "indexes.offset_index": ("OffsetIndex", "OffsetIndexEntry"),

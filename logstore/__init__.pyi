@@ -90,6 +90,7 @@ from logstore.log.log import Log as Log
 from logstore.log.log_observer import LogObserver as LogObserver
 from logstore.log.timestamp_search import TimestampedOffset as TimestampedOffset
 from logstore.log_config import LogConfig as LogConfig
+from logstore.offline.header_scan import scan_headers as scan_headers
 from logstore.offline.log_file import LogFile as LogFile
 from logstore.offline.offline_log_directory import OfflineLogDirectory as OfflineLogDirectory
 from logstore.offline.offline_log_directory import open_offline as open_offline

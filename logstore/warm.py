@@ -12,7 +12,7 @@ from epoch.history import EpochHistory
 from logstore.append.encoding import encode_values
 from logstore.batch.batch_template import BatchTemplate
 from logstore.batch.compression.codec import Codec
-from logstore.batch.layout import HEADER, MAGIC, SMALLEST_LENGTH
+from logstore.batch.layout import HEADER, HEADER_SIZE, MAGIC, SMALLEST_LENGTH
 from logstore.kernels import (
     crc,
     decode,
@@ -22,6 +22,7 @@ from logstore.kernels import (
     index_agreement,
     inspect,
     locate,
+    read_headers,
     record_parts,
     recover,
     render,
@@ -55,6 +56,8 @@ def first_calls() -> Iterator[tuple[str, Callable[[], object]]]:
     targets, found, at = np.array([7]), np.empty(1, np.int64), np.empty(1, np.int64)
     yield f"crc32c ({crc.NAME})", lambda: crc.crc32c(log, 0, len(log))
     yield "scan", lambda: scan.scan(log, check_crc=True)
+    header, headers = np.empty(HEADER_SIZE, np.uint8), scan.MEMORY.take()
+    yield "read_headers", lambda: read_headers.read_headers(-1, header, 0, 0, 0, 0, *headers.values())
     yield "find_next_batch", lambda: scan.find_next_batch(log, 0, len(log), 0)
     state, columns = recover.new_state(0), recover.RecoveryColumns()
     yield "recover", lambda: recover.recover(log, len(log), base_offset=0, interval=0, state=state, columns=columns)

@@ -10,6 +10,7 @@ import ctypes
 import errno
 import mmap
 import os
+from io import FileIO
 from pathlib import Path
 from threading import RLock
 from typing import Any, Final
@@ -86,6 +87,12 @@ def map_file(path: Path, size: int) -> memoryview:
 def map_whole_file(path: Path) -> memoryview:
     """Map a file as it is now; an empty one gives no bytes. Raises OSError, and ReentrantCallError as `map_file`."""
     with _lock, NamingLimits(path), open(path, "rb", buffering=0) as file:
+        return map_open_file(file, path)
+
+
+def map_open_file(file: FileIO, path: Path) -> memoryview:
+    """Map what was opened as `path`, as `map_whole_file` does, wherever the name leads by now."""
+    with _lock, NamingLimits(path):
         _refuse_within_a_cut(path)
         try:
             mapping = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)

@@ -163,24 +163,59 @@ def scan_batches(
         whole = LOG_OVERHEAD + int32(data, at + LENGTH_AT)
         prefetch(data, at + AHEAD * whole)
         prefetch(data, at + AHEAD * whole + HEADER_SIZE - 1)
-        stored = uint32(data, at + CRC_AT)
+        fill_row(
+            data,
+            at,
+            row,
+            base_offset,
+            last_offset,
+            leader_epoch,
+            attributes,
+            base_timestamp,
+            max_timestamp,
+            producer_id,
+            producer_epoch,
+            base_sequence,
+            record_count,
+            crc,
+        )
         position[row] = at
         size[row] = whole
-        base_offset[row] = int64(data, at)
-        last_offset[row] = int64(data, at) + int32(data, at + LAST_OFFSET_DELTA_AT)
-        leader_epoch[row] = int32(data, at + LEADER_EPOCH_AT)
-        magic[row] = 2
-        attributes[row] = int16(data, at + ATTRIBUTES_AT)
-        base_timestamp[row] = int64(data, at + BASE_TIMESTAMP_AT)
-        max_timestamp[row] = int64(data, at + MAX_TIMESTAMP_AT)
-        producer_id[row] = int64(data, at + PRODUCER_ID_AT)
-        producer_epoch[row] = int16(data, at + PRODUCER_EPOCH_AT)
-        base_sequence[row] = int32(data, at + BASE_SEQUENCE_AT)
-        record_count[row] = int32(data, at + RECORD_COUNT_AT)
-        crc[row] = stored
-        crc_valid[row] = not check_crc or crc32c(data, at + CRC_START, at + whole) == stored
+        magic[row] = MAGIC
+        crc_valid[row] = not check_crc or crc32c(data, at + CRC_START, at + whole) == uint32(data, at + CRC_AT)
         at += whole
         row += 1
+
+
+@inlined
+def fill_row(
+    data: Data,
+    at: int,
+    row: int,
+    base_offset: NDArray[np.int64],
+    last_offset: NDArray[np.int64],
+    leader_epoch: NDArray[np.int32],
+    attributes: NDArray[np.int16],
+    base_timestamp: NDArray[np.int64],
+    max_timestamp: NDArray[np.int64],
+    producer_id: NDArray[np.int64],
+    producer_epoch: NDArray[np.int16],
+    base_sequence: NDArray[np.int32],
+    record_count: NDArray[np.int32],
+    crc: NDArray[np.uint32],
+) -> None:
+    """Fill the columns that hold fields of the header that stands at `at`."""
+    base_offset[row] = int64(data, at)
+    last_offset[row] = int64(data, at) + int32(data, at + LAST_OFFSET_DELTA_AT)
+    leader_epoch[row] = int32(data, at + LEADER_EPOCH_AT)
+    attributes[row] = int16(data, at + ATTRIBUTES_AT)
+    base_timestamp[row] = int64(data, at + BASE_TIMESTAMP_AT)
+    max_timestamp[row] = int64(data, at + MAX_TIMESTAMP_AT)
+    producer_id[row] = int64(data, at + PRODUCER_ID_AT)
+    producer_epoch[row] = int16(data, at + PRODUCER_EPOCH_AT)
+    base_sequence[row] = int32(data, at + BASE_SEQUENCE_AT)
+    record_count[row] = int32(data, at + RECORD_COUNT_AT)
+    crc[row] = uint32(data, at + CRC_AT)
 
 
 @inlined

@@ -80,7 +80,8 @@ class LogFile:
         """Walk over the same batches as columns, with the compiled kernels: fast, and without errors.
 
         The last chunk's `stop` says why the walk ended; there is always a last chunk, if only an empty one. With two
-        `threads` a large log takes about half the time, if the process may run on as many cores; more do nothing.
+        `threads` a large log takes about half the time, if the process may run on as many cores; more do nothing. Where
+        nothing but headers is needed, `scan_headers` is faster.
         """
         from logstore.offline.batch_scan import scan_batches  # noqa: PLC0415  numpy and numba load on first bulk use
 

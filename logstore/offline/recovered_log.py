@@ -11,6 +11,7 @@ from logstore.base_offsets import number_of_holder
 from logstore.batch.columns import BatchColumns
 from logstore.errors import LogStoreError
 from logstore.offline.epoch_runs import EpochRuns
+from logstore.offline.header_scan import scan_headers
 from logstore.offline.partition_directory import PartitionDirectory
 from logstore.offline.recovery_scan import RecoveryScan
 from logstore.offline.segment import Segment
@@ -135,10 +136,9 @@ class RecoveredLog:
     def _batches(self, segment: Segment) -> Iterator[BatchColumns]:
         """Read a segment's headers, up to where recovery cuts it off."""
         limit = self.valid_bytes if segment is self.segments[-1] else segment.size
-        with segment.open_log() as log:
-            for columns in log.scan(check_crc=False):
-                kept = int(np.searchsorted(columns.position, limit))
-                yield columns if kept == len(columns) else columns.first(kept)
+        for columns in scan_headers(segment.log_path):
+            kept = int(np.searchsorted(columns.position, limit))
+            yield columns if kept == len(columns) else columns.first(kept)
 
 
 def checkpointed_history(partition: PartitionDirectory) -> EpochHistory:

@@ -26,6 +26,7 @@ from logstore.errors import InvalidBatchHeaderError, TornBatchError
 from logstore.file_name import INDEX_KINDS, FileFate, FileKind, file_name, parse_file_name
 from logstore.indexes.index_sanity import has_good_indexes, last_indexed_position
 from logstore.log_config import LogConfig
+from logstore.offline.header_scan import scan_headers
 from logstore.offline.log_file import LogFile
 from logstore.producers.producer_replay import rebuild_producers
 from logstore.producers.producer_state import ProducerState
@@ -157,9 +158,8 @@ class _Loader:
     def _end_of_swap(self, name: str) -> int:
         """Tell where the log in a `.log.swap` file ends."""
         end = parse_file_name(name).base_offset or 0
-        with LogFile.open(self._directory / name) as log:
-            for columns in log.scan(check_crc=False):
-                end = int(columns.last_offset[-1]) + 1 if len(columns) else end
+        for columns in scan_headers(self._directory / name):
+            end = int(columns.last_offset[-1]) + 1 if len(columns) else end
         return end
 
     # --- segments
@@ -320,9 +320,8 @@ class _Loader:
     def _epochs_of_all_batches(self) -> list[tuple[int, int]]:
         epochs: list[tuple[int, int]] = []
         for base_offset in self._base_offsets:
-            with LogFile.open(self._directory / file_name(FileKind.LOG, base_offset)) as log:
-                for columns in log.scan(check_crc=False):
-                    epochs += zip(columns.leader_epoch.tolist(), columns.base_offset.tolist(), strict=True)
+            for columns in scan_headers(self._directory / file_name(FileKind.LOG, base_offset)):
+                epochs += zip(columns.leader_epoch.tolist(), columns.base_offset.tolist(), strict=True)
         return epochs
 
     # --- producers
