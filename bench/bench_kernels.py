@@ -25,6 +25,8 @@ from logstore.batch.columns import BatchColumns, StopReason
 from logstore.kernels import crc, search
 from logstore.kernels.decode import check_records, decode_chunks
 from logstore.kernels.scan import scan
+from logstore.offline.header_scan import scan_headers
+from logstore.offline.log_file import LogFile
 
 FULL, SMALL = 1 << 30, 1 << 20
 INDEX_ENTRIES = 1_300_000
@@ -83,6 +85,30 @@ def bench_header_scan_touched(benchmark: BenchmarkFixture) -> None:
 def bench_header_scan_fresh(benchmark: BenchmarkFixture, advice: str) -> None:
     measure_fresh(benchmark, lambda data: scan_all(data, check_crc=False), advice)
     state_rate(benchmark, "M batches/s", FULL / len(one_batch()) / 1e6)
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def bench_headers_of_a_cached_file(benchmark: BenchmarkFixture, threads: int) -> None:
+    path = log(SMALL if benchmark.disabled else FULL)
+    expected = path.stat().st_size // len(one_batch())
+
+    def read() -> None:
+        assert sum(map(len, scan_headers(path, threads=threads))) == expected
+
+    benchmark.pedantic(read, rounds=1 if benchmark.disabled else 5, warmup_rounds=1)
+    state_rate(benchmark, "M batches/s", expected / 1e6)
+
+
+def bench_crc_scan_by_two_threads(benchmark: BenchmarkFixture) -> None:
+    with LogFile.open(log(SMALL if benchmark.disabled else FULL)) as file:
+        size = file.size
+        benchmark.pedantic(
+            lambda: [chunk.crc_valid.all() for chunk in file.scan(threads=2)],
+            rounds=1 if benchmark.disabled else 5,
+            warmup_rounds=1,
+        )
+        assert all(chunk.crc_valid.all() for chunk in file.scan(threads=2))
+    state_rate(benchmark, "GB/s", size / 1e9)
 
 
 def bench_crc_scan_touched(benchmark: BenchmarkFixture) -> None:
