@@ -28,11 +28,11 @@ from numba.core.caching import NullCache
 from numba.core.compiler import CompileResult
 from numba.core.runtime.nrt import rtsys
 from numba.core.serialize import dumps
-from numba.misc.appdirs import AppDirs
 
 from epoch.filesystem import REAL
 from epoch.fingerprint import constants, fingerprint
 from epoch.trusted_file import UntrustedFileError, ensure_trusted_directory, read_trusted
+from epoch.user_cache import user_cache
 
 _DIGEST: Final = hashlib.sha256().digest_size
 _USED: Final[set[Path]] = set()
@@ -170,8 +170,8 @@ def _places(source: Path) -> list[Place]:
         return [Place(Path(chosen), is_beside_sources=False)]
     # Beside sources in an archive there is no place, and not every user has a home.
     possible = [Place(source.parent / "__pycache__", is_beside_sources=True)] if source.exists() else []
-    user = Path(AppDirs("epochlog", appauthor=False).user_cache_dir)  # type: ignore[no-untyped-call]
-    return [*possible, Place(user, is_beside_sources=False)] if user.is_absolute() else possible
+    user = user_cache()
+    return possible if user is None else [*possible, Place(user, is_beside_sources=False)]
 
 
 def _read(place: Place, path: Path) -> bytes | None:

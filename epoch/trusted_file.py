@@ -9,7 +9,7 @@ import errno
 import os
 import stat
 from pathlib import Path
-from typing import Final
+from typing import BinaryIO, Final
 
 _OTHERS: Final = stat.S_IWGRP | stat.S_IWOTH
 _OPEN: Final = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
@@ -24,7 +24,13 @@ class UntrustedFileError(PermissionError):
 
 
 def read_trusted(path: Path, *, below: Path | None = None) -> bytes:
-    """Read a file that only this user or root can have written, in a directory of which the same is true.
+    """Read a file that only this user or root can have written. Raises as `open_trusted` does."""
+    with open_trusted(path, below=below) as file:
+        return file.read()
+
+
+def open_trusted(path: Path, *, below: Path | None = None) -> BinaryIO:
+    """Open a file that only this user or root can have written, in a directory of which the same is true.
 
     With `below`, a directory above both, also nobody else may be able to put another one in the place of that, or of
     those between. Raises UntrustedFileError, and OSError where it cannot be read.
@@ -36,12 +42,13 @@ def read_trusted(path: Path, *, below: Path | None = None) -> bytes:
         descriptor = os.open(path.name, _OPEN, dir_fd=directory)
     finally:
         os.close(directory)
-    with open(descriptor, "rb") as file:
-        found = os.fstat(descriptor)
-        if not stat.S_ISREG(found.st_mode):
-            raise OSError(errno.EINVAL, "it is no file", str(path))
-        _ensure_ours(path, found)
-        return file.read()
+    file = open(descriptor, "rb")  # noqa: SIM115  the caller closes it
+    try:
+        _ensure_our_file(path, os.fstat(descriptor))
+    except OSError:
+        file.close()
+        raise
+    return file
 
 
 def ensure_trusted_directory(path: Path, *, below: Path | None = None) -> None:
@@ -61,6 +68,12 @@ def _open_trusted_directory(path: Path, below: Path | None) -> int:
         os.close(descriptor)
         raise
     return descriptor
+
+
+def _ensure_our_file(path: Path, found: os.stat_result) -> None:
+    if not stat.S_ISREG(found.st_mode):
+        raise OSError(errno.EINVAL, "it is no file", str(path))
+    _ensure_ours(path, found)
 
 
 def _ensure_ours(path: Path, found: os.stat_result) -> None:
