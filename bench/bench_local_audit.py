@@ -16,7 +16,7 @@ from bench.bench_audit import FULL, FULL_PARTITIONS, SMALL, SMALL_PARTITIONS, fo
 from bench.peer.kafka_timer import without_kafka
 from bench.replica import one_batch
 from bench.room import BUILD, require_room
-from replication.cli.demo import ARCHIVE
+from replication.cli.shipped_replicas import ARCHIVE
 
 PARTITIONS, BATCHES = 60, 546
 """180 copies of three segments, 1.6 GB."""

@@ -154,6 +154,13 @@ class JavaMissingError(ReplicationError, FileNotFoundError):
         )
 
 
+class NoClassArchiveError(ReplicationError, OSError):
+    """No archive of Java's classes could be kept."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(f"no archive of the classes that Spark loads could be kept: {reason}; Spark starts without it")
+
+
 class HistoryError(ReplicationError, ValueError):
     """A file among those of earlier audits cannot be used."""
 

@@ -1,7 +1,5 @@
 """`epochlog demo`."""
 
-import tarfile
-import tempfile
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
@@ -10,9 +8,9 @@ from typing import Annotated, Any
 import typer
 
 from logstore.topic_partition import TopicPartition
-from replication.cli.output import JsonOption, print_json
+from replication.cli.output import JsonOption, print_json, shown
+from replication.cli.shipped_replicas import shipped_replicas, unpacked
 
-ARCHIVE = Path(__file__).parent / "data/kafka-4.3.1.tar.xz"
 FORKED = TopicPartition("diverge", 0)
 PAGE = Path("epochlog-demo.html")
 
@@ -26,6 +24,10 @@ def demo(
     report: Annotated[
         Path, typer.Option("--report", metavar="FILE.html", help="The file for the audit's page; not with --json.")
     ] = PAGE,
+    unpack: Annotated[
+        Path | None,
+        typer.Option("--unpack", metavar="DIR", help="Only unpack the replicas into a new directory, to try commands."),
+    ] = None,
     json: JsonOption = False,
 ) -> None:
     """Show what happened to the replicas of a real Kafka cluster that ship with epochlog, and audit them.
@@ -34,11 +36,10 @@ def demo(
 
     Example: epochlog demo
     """
-    with tempfile.TemporaryDirectory(prefix="epochlog-demo-") as directory:
-        place = Path(directory)
-        with tarfile.open(ARCHIVE) as archive:
-            # Python before 3.11.4 knows no filters; the archive is our own.
-            archive.extractall(place, **({"filter": "data"} if hasattr(tarfile, "data_filter") else {}))  # type: ignore[arg-type]  # noqa: S202  ours
+    if unpack is not None:
+        _unpack(unpack, json=json)
+        return
+    with shipped_replicas() as place:
         facts = _facts(place)
         if not json:
             _tell(_story(facts))
@@ -56,6 +57,16 @@ def demo(
         print_json({**facts, "audit": audited, "spark_agrees": agrees, "spark_lacks": lacking})
         return
     _tell([*_with_spark(agrees, lacking), *_invitation()])
+
+
+def _unpack(target: Path, *, json: bool) -> None:
+    if target.exists():
+        raise FileExistsError(f"{target} already exists; name a directory that does not exist yet")
+    brokers = list(map(str, unpacked(target)))
+    if json:
+        print_json({"unpacked": brokers})
+    else:
+        _tell(map(shown, brokers))
 
 
 def _facts(place: Path) -> dict[str, Any]:

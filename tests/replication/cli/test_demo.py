@@ -36,6 +36,20 @@ def test_the_story_ends_in_the_audit_and_spark_agrees(tmp_path: Path) -> None:
     assert "Started here, it gives the same verdicts and findings." in outcome.out
 
 
+def test_the_replicas_can_be_unpacked_to_try_commands_on_them(tmp_path: Path) -> None:
+    target = tmp_path / "a/replicas"
+    outcome = epochlog("demo", "--unpack", target)
+    brokers = outcome.out.splitlines()
+    assert (outcome.status, brokers[0]) == (0, str(target / "diverged/broker-1"))
+    assert epochlog("audit", *brokers[:3]).status == 3
+    assert epochlog("demo", "--unpack", tmp_path / "other", "--json").document["unpacked"] == [
+        each.replace("a/replicas", "other") for each in brokers
+    ]
+    outcome = epochlog("demo", "--unpack", target)
+    assert (outcome.status, outcome.out) == (2, "")
+    assert "a/replicas already exists; name a directory that does not exist yet" in outcome.err
+
+
 def test_that_spark_does_not_agree_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def other(cluster: Path) -> dict[str, Any]:
         return {**demo._audit(cluster), "findings": []}

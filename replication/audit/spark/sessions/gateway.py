@@ -26,6 +26,14 @@ def start_context(conf: SparkConf) -> None:
         SparkContext.getOrCreate(conf)
 
 
+def end_java() -> None:
+    """End the Java that this process has started, whose Spark has been stopped, and wait until it is gone."""
+    gateway, SparkContext._gateway, SparkContext._jvm = SparkContext._gateway, None, None  # noqa: SLF001  as above
+    if gateway is not None:
+        gateway.shutdown()
+        gateway.proc.communicate()  # the end of its input is what it waits for
+
+
 def _launch(conf: SparkConf) -> None:
     MUTED.clear()
     reader, writer = os.pipe()

@@ -1,8 +1,9 @@
 """Starts Spark, embedded by default, and prepares existing sessions for audits."""
 
 import os
+import shlex
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Final
@@ -12,6 +13,7 @@ from pyspark import SparkConf, SparkContext
 from pyspark.sql import SparkSession
 
 from replication.audit.snapshots.arguments import master_in
+from replication.audit.spark.sessions.class_archive import archive_options
 from replication.audit.spark.sessions.gateway import MUTED, start_context
 from replication.audit.spark.sessions.java import find_java
 from replication.audit.spark.sessions.shipping import ship_packages
@@ -30,13 +32,11 @@ _EMBEDDED_SETTINGS: Final = {
     "spark.ui.enabled": "false",
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
-    "spark.driver.extraJavaOptions": _LOGGING,
 }
-_BRIEF_SETTINGS: Final = {
-    # The first compiler alone starts Spark in less time; rows by the million pass through Java at half the pace. It has
-    # little room for its code by default, and says so on the output once that is full.
-    "spark.driver.extraJavaOptions": f"-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m {_LOGGING}",
-}
+_JAVA_OPTIONS: Final = "spark.driver.extraJavaOptions"
+_BRIEF: Final = ("-XX:TieredStopAtLevel=1", "-XX:ReservedCodeCacheSize=240m")
+"""The first compiler alone starts Spark in less time; rows by the million pass through Java at half the pace. It has
+little room for its code by default, and says so on the output once that is full."""
 
 
 def start_session(master: str | None = None, *, settings: Mapping[str, str] | None = None) -> SparkSession:
@@ -55,14 +55,17 @@ def start_session(master: str | None = None, *, settings: Mapping[str, str] | No
 
 
 @contextmanager
-def session_for_a_while(master: str | None = None) -> Iterator[SparkSession]:
+def session_for_a_while(
+    master: str | None = None, *, java_options: Sequence[str] | None = None
+) -> Iterator[SparkSession]:
     """Start Spark for an audit, and stop it at the end, unless it was there before.
 
-    `kafka-log` is not made known: Spark takes a second to look for all data sources, which few audits need.
+    Java starts from an archive of its classes where there is one, or with `java_options` in place of that. `kafka-log`
+    is not made known: Spark takes a second to look for all data sources, which few audits need.
     """
     # The active session is the thread's: one that was started in another thread is not ours either.
     is_ours = SparkSession.getActiveSession() is None and SparkContext._active_spark_context is None  # noqa: SLF001
-    spark = _started(master, _BRIEF_SETTINGS if _is_embedded(master) else {})
+    spark = _started(master, {}, _BRIEF, java_options)
     try:
         yield spark
     except KeyboardInterrupt:
@@ -75,7 +78,12 @@ def session_for_a_while(master: str | None = None) -> Iterator[SparkSession]:
                 spark.stop()
 
 
-def _started(master: str | None, settings: Mapping[str, str]) -> SparkSession:
+def _started(
+    master: str | None,
+    settings: Mapping[str, str],
+    compiler: Sequence[str] = (),
+    archive: Sequence[str] | None = None,
+) -> SparkSession:
     # Otherwise Spark starts whatever is called python3, which may lack all that is installed here.
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     master = master_in(master)
@@ -84,7 +92,11 @@ def _started(master: str | None, settings: Mapping[str, str]) -> SparkSession:
     if master is not None and master.startswith("sc://"):
         builder = builder.remote(master)
     else:
-        os.environ["JAVA_HOME"] = str(find_java())
+        java = find_java()
+        os.environ["JAVA_HOME"] = str(java)
+        if _is_embedded(master) and _JAVA_OPTIONS not in settings:
+            archived = archive_options(java) if archive is None else archive
+            chosen[_JAVA_OPTIONS] = shlex.join([*compiler, _LOGGING, *archived])
         start_context(SparkConf().setAppName(APP_NAME).setAll(list(chosen.items())))
     return builder.config(map=chosen).getOrCreate()
 
@@ -100,7 +112,7 @@ def _settings_of(master: str | None) -> dict[str, str]:
 
 def _is_embedded(master: str | None) -> bool:
     """Return whether Java is started here, and runs the tasks too."""
-    return _EMBEDDED_SETTINGS.items() <= _settings_of(master_in(master)).items()
+    return _EMBEDDED_SETTINGS.items() <= _settings_of(master).items()
 
 
 def prepare_session(spark: SparkSession) -> None:
