@@ -1,6 +1,7 @@
 """How fast copies of a cluster are audited, beside Kafka's dump of the same files, and whether all is found."""
 
 import json
+import os
 import subprocess
 import sys
 import time
@@ -33,6 +34,7 @@ SMALL = SMALL_PARTITIONS * 42 * len(one_batch())
 MANY_PARTITIONS, FEW_BATCHES, MANY_BATCHES = 300, 12, 176
 DUMP_TOOL = "org.apache.kafka.tools.DumpLogSegments"
 FILES_A_DUMP = 50
+EPOCHLOG = (sys.executable, "-m", "replication.cli")
 
 Rows = list[dict[str, Any]]
 
@@ -63,12 +65,25 @@ def bench_audit_of_three_brokers(benchmark: BenchmarkFixture) -> None:
     }
 
 
-def bench_start_to_first_result(benchmark: BenchmarkFixture) -> None:
-    """From nothing to the verdicts of a small cluster: Spark's start."""
+def bench_start_to_first_result(benchmark: BenchmarkFixture, tmp_path: Path) -> None:
+    """From nothing to the verdicts of a small cluster: Spark's start, without an archive of Java's classes."""
     require_java_for_spark()
+    measure_start(benchmark, tmp_path)
+
+
+def bench_start_to_first_result_from_archive(benchmark: BenchmarkFixture, tmp_path: Path) -> None:
+    """The same after `epochlog warm --spark`."""
+    require_java_for_spark()
+    environment = {**os.environ, "XDG_CACHE_HOME": str(tmp_path)}
+    subprocess.run([*EPOCHLOG, "warm", "--spark"], env=environment, stdout=subprocess.DEVNULL, check=True)
+    measure_start(benchmark, tmp_path)
+
+
+def measure_start(benchmark: BenchmarkFixture, cache: Path) -> None:
     require_room(disk=REPLICAS * SMALL, memory=REPLICAS * SMALL)
     roots = make(BUILD / f"cluster-{SMALL}-{SMALL_PARTITIONS}", SMALL, SMALL_PARTITIONS)
-    document = benchmark.pedantic(audit, args=(roots,), rounds=1 if benchmark.disabled else 5)
+    rounds = 1 if benchmark.disabled else 5
+    document = benchmark.pedantic(audit, args=(roots,), kwargs={"XDG_CACHE_HOME": str(cache)}, rounds=rounds)
     assert found(document) == planted()
 
 
@@ -165,9 +180,9 @@ def measure_processor(benchmark: BenchmarkFixture, work: Callable[[], Rows], uni
     return rows
 
 
-def audit(roots: list[Path]) -> dict[str, Any]:
-    command = [sys.executable, "-m", "replication.cli", "audit", "--engine", "spark", "--json", *map(str, roots)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+def audit(roots: list[Path], **environment: str) -> dict[str, Any]:
+    command = [*EPOCHLOG, "audit", "--engine", "spark", "--json", *map(str, roots)]
+    done = subprocess.run(command, env={**os.environ, **environment}, capture_output=True, text=True, check=False)
     assert done.returncode == 3, done.stderr  # acknowledged records are lost
     document: dict[str, Any] = json.loads(done.stdout)
     return document

@@ -3,7 +3,6 @@
 Each program runs once and lists what it loads. That takes a minute, and is done again when the jars or Java change.
 """
 
-import os
 import subprocess
 import sys
 import tempfile
@@ -16,7 +15,7 @@ import pytest
 
 from tests.made_once import only_maker
 from tests.oracle.broker import Broker, java
-from tests.oracle.java import BUILD, archive_of, spark_jars
+from tests.oracle.java import BUILD, archive_of
 from tests.oracle.kafka import classpath, java_version
 from tests.oracle.release import KafkaRelease, releases_of_this_run
 
@@ -34,7 +33,8 @@ def main() -> None:
 
 
 def make_that_of_spark() -> None:
-    make(spark_jars(), spark_class_path(), list_of_an_audit)
+    """Make the one that users have."""
+    subprocess.run([sys.executable, "-m", "epochlog", "warm", "--spark"], check=True, capture_output=True)
 
 
 def make_that_of_kafka(release: KafkaRelease) -> None:
@@ -77,23 +77,6 @@ def lists_of_a_broker(release: KafkaRelease, directory: Path) -> None:
         subprocess.run([*java(release, listing(directory / "tool.list")), *tool], check=True, capture_output=True)
     formatting = ["kafka.tools.StorageTool", "random-uuid"]
     subprocess.run([*java(release, listing(directory / "format.list")), *formatting], check=True, capture_output=True)
-
-
-def list_of_an_audit(directory: Path) -> None:
-    """List what Spark loads for an audit: that of the demo."""
-    environment = {**os.environ, "SPARK_SUBMIT_OPTS": f"-XX:+UseSerialGC {listing(directory / 'spark.list')}"}
-    demo = [sys.executable, "-m", "epochlog", "demo", "--report", directory / "demo.html"]
-    subprocess.run(demo, check=True, capture_output=True, env=environment)
-
-
-def spark_class_path() -> str:
-    """Spark's class path in the order in which its launcher gives it to Java."""
-    launch = ["java", "-cp", f"{spark_jars()}/*", "org.apache.spark.launcher.Main"]
-    environment = {**os.environ, "SPARK_HOME": str(spark_jars().parent), "SPARK_SCALA_VERSION": "2.13"}
-    launched = ["org.apache.spark.deploy.SparkSubmit", "pyspark-shell"]
-    told = subprocess.run([*launch, *launched], env=environment, check=True, capture_output=True, text=True).stdout
-    words = told.split("\0")
-    return words[words.index("-cp") + 1]
 
 
 def listing(file: Path) -> str:

@@ -19,6 +19,8 @@ LONGEST: Final = (
     "tests/replication/cli/test_audit.py",
     "tests/replication/cli/test_schema.py",
     "tests/replication/cli/test_warm.py",
+    "tests/container/test_containerfile.py",
+    "tests/replication/audit/spark/sessions/test_class_archive.py",
     "tests/replication/audit/spark/test_clusters.py",
     "tests/replication/audit/spark/test_standalone.py",
     "tests/replication/audit/spark/source/test_data_source.py",

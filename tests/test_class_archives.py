@@ -8,7 +8,7 @@ import pytest
 
 from tests import class_archives
 from tests.oracle import java
-from tests.oracle.java import archive_of, from_archive, spark_jars, spark_options
+from tests.oracle.java import archive_of, from_archive, spark_options
 from tests.oracle.kafka import classpath, java_version
 from tests.oracle.release import KafkaRelease
 
@@ -67,5 +67,4 @@ def test_an_archive_takes_the_place_of_an_older_one(jars: Path, monkeypatch: pyt
 
 
 def test_spark_starts_with_options_that_are_one_line() -> None:
-    assert spark_jars().is_dir()
     assert spark_options().startswith("-XX:TieredStopAtLevel=1")

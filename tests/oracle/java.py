@@ -1,15 +1,18 @@
 """How the tests start Java: soon, rather than fast, from an archive of classes where there is one (AppCDS, JEP 310).
 
 An archive holds what a program loads at its start, parsed and verified. It belongs to the jars of one class path and to
-one Java; who has neither starts without it, only later. `python -m tests.class_archives` makes them.
+one Java; who has neither starts without it, only later. `python -m tests.class_archives` makes them: that of Spark is
+the product's own, in the user's cache directory.
 """
 
-import hashlib
-import shutil
+import shlex
 import subprocess
 from functools import cache
-from importlib.util import find_spec
 from pathlib import Path
+
+from replication.audit.spark.sessions.class_archive import archive_options, digest_of_jars
+from replication.audit.spark.sessions.java import find_java
+from replication.errors import JavaMissingError
 
 BUILD = Path(__file__).parents[2] / "build/java"
 QUICK_START = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto")
@@ -25,23 +28,16 @@ def from_archive(jars: Path) -> list[str]:
 
 def archive_of(jars: Path) -> Path:
     """Where the archive of a directory's jars is kept, whether it has been made or not."""
-    told = "".join(f"{jar.name} {(of := jar.stat()).st_size} {of.st_mtime_ns}\n" for jar in sorted(jars.glob("*.jar")))
-    digest = hashlib.sha256(f"{_java()}\n{jars}\n{told}".encode()).hexdigest()
-    return BUILD / f"{jars.parent.name}-{jars.name}-{digest[:16]}.jsa"
+    return BUILD / f"{jars.parent.name}-{jars.name}-{digest_of_jars(_java(), jars)}.jsa"
 
 
 def spark_options() -> str:
     """Java's options to start Spark soon, for SPARK_SUBMIT_OPTS."""
-    archived = from_archive(spark_jars()) if shutil.which("java") else []
-    return " ".join(["-XX:TieredStopAtLevel=1", "-XX:ReservedCodeCacheSize=240m", *archived])
-
-
-def spark_jars() -> Path:
-    """The directory of Spark's jars, as PySpark brings them."""
-    found = find_spec("pyspark")
-    assert found is not None
-    assert found.origin is not None
-    return Path(found.origin).parent / "jars"
+    try:
+        archived = archive_options(find_java())
+    except JavaMissingError:
+        archived = []
+    return shlex.join(["-XX:TieredStopAtLevel=1", "-XX:ReservedCodeCacheSize=240m", *archived])
 
 
 @cache
