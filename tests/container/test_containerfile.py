@@ -180,8 +180,7 @@ def test_another_user_than_root_audits_disks_that_are_mounted_read_only(machine:
     for path in (data, *data.rglob("*")):
         path.chmod(0o555 if path.is_dir() else 0o444)
     before = {path: path.stat().st_mtime_ns for path in data.rglob("*")}
-    audited = machine.run(f"epochlog audit {data} | cat", user=NOBODY if os.geteuid() == 0 else None)
+    audited = machine.run(f"epochlog audit {data}", user=NOBODY if os.geteuid() == 0 else None)
     assert "9 partitions: 4 identical, 3 retention, 2 forked" in audited.stdout
-    assert "critical: broker-1: 120 records" in audited.stderr
-    assert "compiled" not in audited.stderr
+    assert (audited.returncode, audited.stderr) == (3, "")
     assert {path: path.stat().st_mtime_ns for path in data.rglob("*")} == before
