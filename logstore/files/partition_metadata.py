@@ -52,7 +52,10 @@ class PartitionMetadata:
         filesystem.write_atomically(path, self.encode())
 
 
-_ADVICE = "take the topic id from another replica, or from kafka-topics --describe, and write the file again"
+_ADVICE = (
+    "take the topic id from another replica, or from `epochlog cluster --bootstrap HOST:PORT --topic TOPIC --json`, "
+    "and write the file again"
+)
 
 
 def parse_uuid(text: str) -> UUID:

@@ -144,7 +144,9 @@ def _state(broker: "BrokerView", view: "ClusterView") -> str:
 
 
 def _print_quorum(quorum: "QuorumView") -> None:
-    led = "with no leader" if quorum.leader is None else f"led by {quorum.leader.id} in epoch {quorum.leader_epoch}"
+    led = "with no leader"
+    if quorum.leader is not None:
+        led = f"led by {quorum.leader.id} in epoch {quorum.leader_epoch}, high watermark {quorum.high_watermark:,}"
     print_table(
         f"Controllers, {led}",
         ("node", "role", "log end", "lag"),

@@ -12,6 +12,8 @@ from replication.quorum_recovery.voter_set import Voter, VoterSet
 
 ADDRESS: Final = "HOST:PORT"
 """Stands for a controller's address where no record names it."""
+BROKER: Final = "BROKER:9092"
+"""Stands for a broker's address."""
 BACKUP: Final = "BACKUP"
 """Stands for a directory outside of all log.dirs: a broker refuses to start where it finds what it does not know."""
 METADATA_LOG_DIR: Final = "METADATA_LOG_DIR"
@@ -84,8 +86,12 @@ def _see(best: MetadataCopy, decision: Decision) -> Step:
     known = [endpoint.partition("://")[2] for voter in _voters(decision) for endpoint in voter.endpoints]
     address = shlex.quote(known[0] if known else ADDRESS)
     return Step(
-        f"See that they have a leader and that its HighWatermark is beyond {best.log.end_offset:,}.",
-        (f"kafka-metadata-quorum.sh --bootstrap-controller {address} describe --status",),
+        f"See that they have a leader and that its high watermark is beyond {best.log.end_offset:,}: by the first "
+        "command once a broker runs, and before that by Kafka's own, which asks a controller.",
+        (
+            f"epochlog cluster --bootstrap {BROKER}",
+            f"kafka-metadata-quorum.sh --bootstrap-controller {address} describe --status",
+        ),
     )
 
 

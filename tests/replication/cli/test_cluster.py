@@ -234,7 +234,7 @@ def test_a_terminal_gets_tables_with_titles(cluster: ToldCluster, monkeypatch: p
     shown()
     assert drawn == [
         "Brokers of cluster told",
-        "Controllers, led by 100 in epoch 7",
+        "Controllers, led by 100 in epoch 7, high watermark 990",
         "6 partitions, 1 unavailable, 2 under-min-isr, 2 under-replicated, 2 off-preferred",
     ]
 

@@ -24,6 +24,7 @@ def test_advise_tells_what_to_restore_from_first_and_what_to_do() -> None:
     assert "it has all metadata that was committed." in text
     assert f"Do not go by the highest end offset: {WRONG.name}" in text
     assert f"Restored from {WRONG.name}, the cluster forgets 1 topic: invoices (2 partitions)." in text
+    assert lines[-2].strip() == "epochlog cluster --bootstrap BROKER:9092"
     assert lines[-1].strip().startswith("kafka-metadata-quorum.sh")
     rows = [line.split("\t")[:3] for line in lines if line.startswith("controller-")]
     assert sorted(rows) == [[f"controller-{node}", str(node), "yes"] for node in (1, 2, 3)]

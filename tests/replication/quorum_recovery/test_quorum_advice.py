@@ -261,7 +261,9 @@ def test_the_steps_name_whom_to_restore_and_from_what(*, is_dynamic: bool) -> No
     assert f"cp -a {advice.best.copy.path} METADATA_LOG_DIR/" in restore.commands
     named = [command for command in restore.commands if command.startswith("# node.id=")]
     assert len(named) == (3 if is_dynamic else 0)
-    assert ("HOST:PORT" in see.commands[0]) != is_dynamic, "the log has their addresses"
+    of_a_broker, of_a_controller = see.commands
+    assert of_a_broker.startswith("epochlog cluster ")
+    assert ("HOST:PORT" in of_a_controller) != is_dynamic, "the log has their addresses"
 
 
 def test_copies_of_two_clusters_or_of_one_node_twice_are_refused(tmp_path: Path) -> None:
