@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from replication.cli.failure import MissingPackageError
+from replication.cli.failure import CommandError, MissingPackageError
 from replication.cli.output import EXIT_FAILED, JsonOption, complain, print_json
 from replication.cli.shipped_replicas import shipped_replicas
 
@@ -60,7 +60,11 @@ def _class_archive() -> Path:
     """Return the archive from which Spark starts, made now unless it is there. Raises its errors."""
     try:
         from replication.audit.spark.archive_making import make_archive
+        from replication.audit.spark.sessions.spark_failure import SPARK_ERRORS, cause_of
     except ModuleNotFoundError as error:
         raise MissingPackageError("an audit with Spark needs", error, "spark") from error
-    with shipped_replicas() as place:
-        return make_archive(sorted((place / "diverged").iterdir()))
+    try:
+        with shipped_replicas() as place:
+            return make_archive(sorted((place / "diverged").iterdir()))
+    except SPARK_ERRORS as error:
+        raise CommandError(f"the Spark job failed: {cause_of(error)}") from error

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 import epoch
+from tests.conftest import require_java_for_spark
 from tests.data.replicas import replicas
 from tests.epoch.kernel_package import be_bound
 from tests.replication.cli.command import epochlog
@@ -89,3 +90,25 @@ def test_commands_may_start_at_once_after_an_installation(tmp_path: Path) -> Non
     assert all(name.endswith(".nbc") for name in files)
     later = start(*command, NUMBA_CACHE_DIR=str(tmp_path))
     assert (*later.communicate(timeout=SECONDS), later.returncode) in told
+
+
+def test_spark_that_does_not_start_is_a_failure_of_one_line(tmp_path: Path) -> None:
+    require_java_for_spark()
+    process = start("warm", "--spark", SPARK_SUBMIT_OPTS="-javaagent:nowhere.jar", XDG_CACHE_HOME=str(tmp_path))
+    _, complaints = process.communicate(timeout=SECONDS)
+    assert process.returncode == 2
+    assert complaints.splitlines()[-1].startswith("epochlog: the Spark job failed: ")
+    assert "Traceback" not in complaints
+    assert list(tmp_path.rglob("*.jsa")) == []
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="only Linux has names of one process alone")
+def test_spark_starts_where_this_machine_does_not_know_its_own_name() -> None:
+    require_java_for_spark()
+    renamed = ["unshare", "--uts", "sh", "-c", 'hostname nobody-knows-this && exec "$@"', "sh"]
+    if subprocess.run([*renamed, "true"], check=False, capture_output=True).returncode:
+        pytest.skip("only root may rename a machine")
+    command = [sys.executable, "-m", "epochlog", "audit", "--engine", "spark", *replicas("healed").iterdir()]
+    environment = {name: value for name, value in os.environ.items() if name != "SPARK_LOCAL_IP"}
+    audited = subprocess.run([*renamed, *command], env=environment, capture_output=True, text=True, check=False)
+    assert (audited.returncode, audited.stderr) == (0, "")

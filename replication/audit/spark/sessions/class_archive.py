@@ -67,8 +67,8 @@ def find_archive(java: Path) -> Path | None:
     place = _place(java)
     if place is None:
         return None
-    for file in sorted(place.directory.glob(place.pattern)):
-        with suppress(OSError):
+    with suppress(OSError):  # it may not be listed, or not be trusted
+        for file in sorted(place.directory.glob(place.pattern)):
             if place.file(_checksum(file, below=place.cache)) == file:
                 return file
     return None

@@ -28,10 +28,11 @@ _SETTINGS: Final = {
     "spark.sql.execution.arrow.maxRecordsPerBatch": "10000",
 }
 _LOGGING: Final = f"-Dlog4j2.configurationFile={Path(__file__).with_name('log4j2.properties')}"
+_LOOPBACK: Final = "127.0.0.1"
 _EMBEDDED_SETTINGS: Final = {
     "spark.ui.enabled": "false",
-    "spark.driver.host": "127.0.0.1",
-    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.driver.host": _LOOPBACK,
+    "spark.driver.bindAddress": _LOOPBACK,
 }
 _JAVA_OPTIONS: Final = "spark.driver.extraJavaOptions"
 _BRIEF: Final = ("-XX:TieredStopAtLevel=1", "-XX:ReservedCodeCacheSize=240m")
@@ -94,9 +95,11 @@ def _started(
     else:
         java = find_java()
         os.environ["JAVA_HOME"] = str(java)
-        if _is_embedded(master) and _JAVA_OPTIONS not in settings:
+        if _is_embedded(master):
+            # Spark asks for this machine's address by its name, which a container without network does not know.
+            os.environ.setdefault("SPARK_LOCAL_IP", _LOOPBACK)
             archived = archive_options(java) if archive is None else archive
-            chosen[_JAVA_OPTIONS] = shlex.join([*compiler, _LOGGING, *archived])
+            chosen.setdefault(_JAVA_OPTIONS, shlex.join([*compiler, _LOGGING, *archived]))
         start_context(SparkConf().setAppName(APP_NAME).setAll(list(chosen.items())))
     return builder.config(map=chosen).getOrCreate()
 

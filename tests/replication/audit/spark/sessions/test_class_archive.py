@@ -3,7 +3,8 @@
 import os
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from errno import EACCES
 from pathlib import Path
 
 import pytest
@@ -131,6 +132,20 @@ def test_nor_a_link_to_one(place: Path) -> None:
     file = kept(place)
     file.rename(place / "elsewhere")
     file.symlink_to(place / "elsewhere")
+    assert archive_options(place / "java") == []
+
+
+def test_a_directory_that_may_not_be_listed_has_none(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As another user's, where several share a cache."""
+    kept(place)
+    listed = Path.glob
+
+    def glob(path: Path, pattern: str) -> Iterator[Path]:
+        if path.name == "java":
+            raise PermissionError(EACCES, "Permission denied", str(path))
+        return listed(path, pattern)
+
+    monkeypatch.setattr(Path, "glob", glob)
     assert archive_options(place / "java") == []
 
 
