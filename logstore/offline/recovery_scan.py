@@ -56,8 +56,8 @@ class RecoveryScan:
         growing = TailRereader(self.segments[-1].log_path)
         while True:
             with growing.open() as log:
-                # What is known already is not read again.
-                for columns in log.scan(self.valid_bytes, check_crc=check_crc, threads=2):
+                # What is known already is not read again, nor looked for where it was truncated since.
+                for columns in log.scan(min(self.valid_bytes, log.size), check_crc=check_crc, threads=2):
                     if not self.take_over(columns):
                         break
                 self.find_damage(log, is_last=is_last)
@@ -94,7 +94,7 @@ def first_segment_to_recover(partition: PartitionDirectory) -> int:
 
 def _damage_at(log: LogFile, position: int, *, is_last: bool) -> LogStoreError | None:
     """Say what is wrong where no valid batch follows; zeros after the whole log are only preallocated."""
-    if position == log.size or (is_last and end_of_zeros(log.array, position, log.path) == log.size):
+    if position >= log.size or (is_last and end_of_zeros(log.array, position, log.path) == log.size):
         return None
     try:
         next(log.batches(position)).ensure_valid()

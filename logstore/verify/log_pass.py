@@ -156,7 +156,7 @@ class LogPass:
 
     def _read(self, reading: "_Reading", position: int) -> Generator[Finding, None, int]:
         """Read from `position` on, over damage, as far as batches go; return where they end."""
-        while True:
+        while position <= reading.log.size:  # else it was truncated since it was read so far
             chunks = self._scan(reading.log, position)
             for columns in read_ahead(chunks) if reading.log.size - position > WORTH_A_THREAD else chunks:
                 if len(columns):
@@ -171,6 +171,7 @@ class LogPass:
             yield self._damage(reading, position, end)
             self._progress(end - position)
             position = end
+        return position
 
     def _chunk(self, chunk: Chunk) -> Iterator[Finding]:
         if chunk.totals.corrupt:

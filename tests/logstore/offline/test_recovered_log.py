@@ -120,6 +120,16 @@ class TestAfterAKill:
         assert (log.log_end_offset, log.damage, log.valid_bytes) == (20, None, len(whole))
         assert log.history.entries == [(0, 0), (2, 10), (3, 15)]
 
+    def test_a_tail_that_a_broker_truncates_meanwhile_is_no_damage(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        path = written(tmp_path)
+        last = path / f"{10:020d}.log"
+        last.write_bytes(last.read_bytes()[:-1])
+        truncated = SimpleNamespace(sleep=lambda _: last.write_bytes(b""))
+        monkeypatch.setattr("logstore.offline.tail_rereader.time", truncated)
+        assert open_with(path).damage is None
+
     def test_epochs_that_only_the_batches_tell_are_added(self, tmp_path: Path) -> None:
         path = written(tmp_path)
         (path / "leader-epoch-checkpoint").write_bytes(format_checkpoint([(0, 0)]))

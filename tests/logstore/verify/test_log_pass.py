@@ -184,6 +184,21 @@ def test_a_preallocated_tail_is_read_again_although_its_size_stays(
     assert [(each.kind, each.position) for each in found(partition)] == [("zero-tail", len(written))]
 
 
+def test_what_is_truncated_during_the_pass_was_part_of_the_log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    partition = PartitionDirectory.open(write(tmp_path, simple_batch(0) + simple_batch(1)))
+    real = LogFile.open
+
+    def open_and_truncate(path: Path) -> LogFile:
+        log = LogFile(memoryview(path.read_bytes()), path) if path.stat().st_size > len(simple_batch(0)) else real(path)
+        path.write_bytes(simple_batch(0))
+        return log
+
+    monkeypatch.setattr(LogFile, "open", open_and_truncate)
+    log_pass = LogPass(partition.segments, [], Reporter(partition.topic_partition))
+    assert list(log_pass.run()) == []
+    assert log_pass.log_end_offset == 2
+
+
 def test_what_is_appended_during_the_pass_is_part_of_the_log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     partition = PartitionDirectory.open(write(tmp_path, simple_batch(0)))
     real = LogFile.open
