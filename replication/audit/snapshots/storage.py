@@ -177,10 +177,9 @@ class Storage:
         if self.is_local:
             try:
                 with os.scandir(self.path) as entries:
-                    stats = {entry.name: entry.stat() for entry in entries if entry.is_file()}
+                    return {entry.name: stored for entry in entries if (stored := _stored(entry)) is not None}
             except FileNotFoundError:
                 return {}
-            return {name: StoredFile(stat.st_size, stat.st_mtime_ns) for name, stat in stats.items()}
         filesystem, base = self._place
         entries = filesystem.get_file_info(FileSelector(base, allow_not_found=True))
         return {
@@ -292,6 +291,15 @@ class Storage:
             elif only is None or entry.base_name in only:
                 _copy(filesystem, entry.path, target / entry.base_name)
         return len(files)
+
+
+def _stored(entry: os.DirEntry[str]) -> StoredFile | None:
+    """Look at one entry of a directory; None where it is no file, or is gone by now."""
+    try:
+        stat = entry.stat() if entry.is_file() else None
+    except FileNotFoundError:
+        return None
+    return StoredFile(stat.st_size, stat.st_mtime_ns) if stat else None
 
 
 @lru_cache(1024)  # copies of one root are asked for its path again and again

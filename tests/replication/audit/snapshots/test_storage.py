@@ -1,5 +1,8 @@
 """Directories are listed and read alike wherever they are; a remote one is copied for as long as it is read."""
 
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -67,6 +70,22 @@ def test_a_file_uri_is_a_local_path(root: Path) -> None:
 def test_a_local_copy_of_a_local_directory_is_the_directory_itself(root: Path) -> None:
     with Storage(str(root)).local_copy("t-0") as directory:
         assert directory == root / "t-0"
+
+
+def test_a_file_that_goes_while_files_are_looked_at_is_left_out(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (root / "t-0/leader-epoch-checkpoint").touch()
+    there, scandir = Storage(str(root / "t-0")).stored_files(), os.scandir
+    first = min(there)
+
+    @contextmanager
+    def list_and_remove(directory: Path) -> Iterator[list[os.DirEntry[str]]]:
+        with scandir(directory) as entries:
+            listed = list(entries)
+        (directory / first).unlink()
+        yield listed
+
+    monkeypatch.setattr(os, "scandir", list_and_remove)
+    assert Storage(str(root / "t-0")).stored_files() == {name: file for name, file in there.items() if name != first}
 
 
 def test_what_is_secret_in_a_uri_is_not_shown() -> None:
