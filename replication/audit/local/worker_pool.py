@@ -25,6 +25,8 @@ class Worker:
     def __init__(self) -> None:
         self._process: subprocess.Popen[bytes] | None = None
         self._is_closed = False
+        self._lock = threading.Lock()
+        """Held while a process is started: none is once this is closed."""
 
     def call(self, call: Call) -> Any:
         """Return what the function returns, or raise what it raises.
@@ -33,9 +35,9 @@ class Worker:
         """
         status = 0
         for _ in range(ATTEMPTS):
-            if self._is_closed:
-                break
             process = self._process or self._started()
+            if process is None:
+                break
             try:
                 send(process.stdin, call)  # type: ignore[arg-type]  # it has pipes
                 value, error = receive(process.stdout)  # type: ignore[arg-type]  # it has pipes
@@ -49,21 +51,26 @@ class Worker:
 
     def close(self) -> None:
         """End the process, whatever it is doing."""
-        self._is_closed = True
-        if self._process is not None:
-            self._end(self._process)
+        with self._lock:
+            self._is_closed = True
+            process = self._process
+        if process is not None:
+            self._end(process)
 
-    def _started(self) -> subprocess.Popen[bytes]:
+    def _started(self) -> subprocess.Popen[bytes] | None:
         # What this process imports, the worker does; an interrupt at the terminal is this process's to handle.
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
-        self._process = subprocess.Popen(  # noqa: S603  this library's own module
-            [sys.executable, *_COMMAND],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            env=environment,
-            process_group=0,
-        )
-        return self._process
+        with self._lock:
+            if self._is_closed:
+                return None
+            self._process = subprocess.Popen(  # noqa: S603  this library's own module
+                [sys.executable, *_COMMAND],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                env=environment,
+                process_group=0,
+            )
+            return self._process
 
     def _end(self, process: subprocess.Popen[bytes]) -> int:
         self._process = None

@@ -4,12 +4,15 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from replication.audit.local.worker_pool import ATTEMPTS, WorkerPool
+from replication.audit.local.worker_calls import Call
+from replication.audit.local.worker_pool import ATTEMPTS, Worker, WorkerPool
 from replication.errors import WorkerDiedError
 from tests.replication.audit.local import calls
 
@@ -66,6 +69,25 @@ def test_no_process_is_left_where_the_caller_gives_up() -> None:
     pool.close()
     with pytest.raises(ProcessLookupError):
         os.kill(first, 0)
+
+
+def test_a_process_that_is_being_started_when_the_pool_is_closed_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    worker, real = Worker(), subprocess.Popen
+    closing = threading.Thread(target=worker.close)
+    started: list[subprocess.Popen[bytes]] = []
+
+    def start_while_closing(*arguments: Any, **options: Any) -> subprocess.Popen[bytes]:
+        closing.start()
+        closing.join(0.2)
+        started.append(real(*arguments, **options))
+        return started[-1]
+
+    monkeypatch.setattr(subprocess, "Popen", start_while_closing)
+    with pytest.raises(WorkerDiedError):
+        worker.call(Call(calls.process_id_after, (60.0,)))
+    closing.join()
+    (process,) = started
+    assert process.returncode == -signal.SIGKILL
 
 
 def test_workers_end_with_their_parent() -> None:
