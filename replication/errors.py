@@ -278,6 +278,15 @@ class SnapshotChangedError(ReplicationError, OSError):
         super().__init__(f"{fspath(path)}: {how} since it was listed; load it again, or a copy that no process changes")
 
 
+class LiveAuditError(ReplicationError, RuntimeError):
+    """A table that reads copies again was asked of an audit of running brokers."""
+
+    def __init__(self, table: str) -> None:
+        super().__init__(
+            f"an audit with live=True has no {table}: what would be read again has moved on; audit a snapshot"
+        )
+
+
 class MissingBrokersError(ReplicationError, LookupError):
     """Brokers whose snapshots were expected are not among those that were named."""
 

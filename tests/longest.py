@@ -16,6 +16,8 @@ LONGEST: Final = (
     "tests/replication/broker/lifecycle/test_real_controller.py",
     "tests/replication/broker/lifecycle/test_real_quorum.py",
     "tests/replication/quorum_recovery/test_real_quorums.py",
+    "tests/replication/audit/local/test_live_kafka.py",
+    "tests/replication/audit/local/test_live_auditing.py",
     "tests/replication/cli/test_audit.py",
     "tests/replication/cli/test_schema.py",
     "tests/replication/cli/test_warm.py",

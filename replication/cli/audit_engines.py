@@ -52,7 +52,7 @@ class AuditRun:
         found = find_snapshots(self._snapshots)
         self._files.ensure_apart_from(local_directories(self._snapshots, found))
         wanted = not (json and sys.stdout.isatty())
-        if self._is_local(found):
+        if options.get("live") or self._is_local(found):
             return self._locally(AuditOptions(**options), found, bar=wanted)
         return self._with_spark(AuditOptions(**options), found, bar=wanted)
 

@@ -12,6 +12,7 @@ from logstore.offline.offline_log_directory import OfflineLogDirectory
 from logstore.offline.partition_directory import PartitionDirectory
 from logstore.verify.finding import UNREADABLE, Finding, Reporter, Severity
 from logstore.verify.root_check import check_root
+from replication.audit.examination.checkpoints_now import checkpoints_now
 from replication.audit.examination.examination import (
     Examination,
     PieceExamination,
@@ -40,11 +41,19 @@ FAILURES: Final = (LogStoreError, ReplicationError, OSError)
 class Examiner:
     """Makes the rows of one task; the roots' checkpoint files are read once for all copies in it."""
 
-    def __init__(self, *, records: bool = False, read_at: int = 0, cache: HeaderCache | None = None) -> None:
-        """Examine for an audit that began at `read_at`, in microseconds since 1970 UTC; `cache` spares reading."""
+    def __init__(
+        self, *, records: bool = False, read_at: int = 0, cache: HeaderCache | None = None, is_live: bool = False
+    ) -> None:
+        """Examine for an audit that began at `read_at`, in microseconds since 1970 UTC; `cache` spares reading.
+
+        With `is_live` brokers write to the copies: what has changed meanwhile is read again by whoever looks at all
+        copies of a partition, and what `cache` has seen of files that stood still counts all the same.
+        """
         self._records = records
         self._read_at = read_at
         self._cache = cache
+        self._is_live = is_live
+        self._looks_again = 0 if is_live else LOOKS_AGAIN
         self._checkpoints: dict[Path, RootCheckpoints] = {}
 
     def row(self, job: Job) -> Row:
@@ -86,7 +95,7 @@ class Examiner:
     def _part(self, job: Job, copy: Copy) -> Row:
         files = {segment.base_offset: segment.file for segment in copy.segments}
         wanted = {files[part.base_offset] for part in job.ranges}
-        row = {**_copy_row(copy), "is_part": True}
+        row = {**copy_row(copy), "is_part": True}
         try:
             headers = self._headers(copy)
             with Storage(copy.root).local_copy(copy.directory, only=wanted, stand_ins=headers.stand_ins) as directory:
@@ -107,19 +116,19 @@ class Examiner:
         """Examine a copy; again, where it has changed meanwhile. One that changes each time counts as not read."""
         try:
             examination, changed, headers = self._look(copy, look)
-            for _ in range(LOOKS_AGAIN if changed else 0):
+            for _ in range(self._looks_again if changed else 0):
                 copy = listed_again(copy)
                 examination, changed, headers = self._look(copy, self._examine)
                 if not changed:
                     break
         except FAILURES as error:
-            return {**_copy_row(copy), "is_part": False, "findings": _as_json([_failure(copy, error)])}
+            return {**copy_row(copy), "is_part": False, "findings": _as_json([_failure(copy, error)])}
         summary = examination.summary
         segments = list(self._segment_rows(examination, headers))
         if changed:
             summary = replace(summary, unread=summary.unread + len(changed))
         return {
-            **_copy_row(copy),
+            **copy_row(copy),
             "is_part": False,
             "findings": _as_json([*examination.findings, *changed]),
             "summary": summary.to_bytes(),
@@ -138,7 +147,7 @@ class Examiner:
             changed = tuple(changes(copy))
             if changed:
                 self._checkpoints.pop(directory.parent, None)
-        if self._cache is not None and not changed:
+        if self._cache is not None and (self._is_live or not changed):
             examination = self._keep(self._cache, copy, headers, examination)
         return examination, changed, headers
 
@@ -166,7 +175,7 @@ class Examiner:
     def _open(self, directory: Path) -> PartitionDirectory:
         root = directory.parent
         if root not in self._checkpoints:
-            self._checkpoints[root] = RootCheckpoints.read(root)
+            self._checkpoints[root] = checkpoints_now(root) if self._is_live else RootCheckpoints.read(root)
         return PartitionDirectory.open(directory, root=root, checkpoints=self._checkpoints[root])
 
 
@@ -188,7 +197,8 @@ def copy_of(row: Row) -> Copy:
     return Copy.from_json(json.loads(row["copy"]))
 
 
-def _copy_row(copy: Copy) -> Row:
+def copy_row(copy: Copy) -> Row:
+    """Say in a row which copy it is of."""
     topic, partition = copy.topic_partition
     return {
         "replica": copy.replica,

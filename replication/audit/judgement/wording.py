@@ -96,6 +96,25 @@ def reading_in_words(metrics: Json) -> str:
     )
 
 
+def live_in_words(live: Json) -> str:
+    """Say how an audit of running brokers went: what was read again, and what is unknown all the same.
+
+    >>> live_in_words({"passes": 1, "read_again": [], "gone": []})
+    '1 pass: all stood still'
+    """
+    again = sum(each["reads"] > 1 for each in live["read_again"])
+    unknown = sum(bool(each["moved"]) for each in live["read_again"])
+    gone = len(live["gone"])
+    told = [f"{_counted(again, 'partition')} read again"] if again else []
+    told += [f"{_counted(unknown, 'partition')} unknown as still moving"] if unknown else []
+    told += [f"{_counted(gone, 'partition')} deleted meanwhile"] if gone else []
+    return f"{_counted(live['passes'], 'pass', 'passes')}: {', '.join(told) or 'all stood still'}"
+
+
+def _counted(count: int, one: str, several: str = "") -> str:
+    return f"{count:,} {one if count == 1 else several or f'{one}s'}"
+
+
 def _advice(partition: Json) -> Iterator[str]:
     if partition["unread"]:
         copies = ", ".join(partition["unread"])

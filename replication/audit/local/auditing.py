@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from replication.audit.examination.copy_examiner import Row
+from replication.audit.local.live_auditing import audit_live
 from replication.audit.local.local_audit import LocalAudit, by_partition
 from replication.audit.local.worker_pool import WorkerPool
 from replication.audit.pipeline.audit_options import AuditOptions
@@ -41,6 +42,8 @@ def audit_locally(
     expected_brokers: Sequence[str | int] = (),
     history: str | Path | None = None,
     full: bool = False,
+    live: bool = False,
+    patience: float = 60.0,
     workers: int | None = None,
     progress: Advance = lambda _bytes: None,
 ) -> LocalAudit:
@@ -48,8 +51,12 @@ def audit_locally(
 
     The arguments and errors are those of `audit`, which does the same with Spark, and so are the rows of all tables.
     `workers` are the processes that share the work, as many as the machine has processors if not given; 0 keeps it in
-    this one, and so does little work. `progress` is called with the number of bytes of log that were examined. Raises
-    WorkerDiedError where a worker dies again and again.
+    this one, and so does little work. With `live` brokers write to the directories: partitions that move while they are
+    read are read again, for `patience` seconds after all were read once; those that never stand still are `unknown`.
+    `workers` are one at least then, and `task_bytes` is not allowed.
+
+    `progress` is called with the number of bytes of log that were examined. Raises WorkerDiedError where a worker dies
+    again and again.
 
     >>> audited = audit_locally(["/backup/broker-1", "/backup/broker-2"])
     >>> audited.partitions.filter(pc.field("verdict") != "identical")
@@ -63,6 +70,8 @@ def audit_locally(
         expected_brokers=expected_brokers,
         history=history,
         full=full,
+        live=live,
+        patience=patience,
     )
     return carry_out(plan_locally(snapshots, options, workers=workers), workers=workers, progress=progress)
 
@@ -75,7 +84,7 @@ def plan_locally(
     workers: int | None = None,
 ) -> AuditPlan:
     """Plan an audit for this machine; see `plan_audit`."""
-    count = workers_in(workers) or os.cpu_count() or 1
+    count = workers_in(workers, 1 if options.live else 0) or os.cpu_count() or 1
 
     def target(total: int) -> int:
         return min(LARGEST_TASK, max(SMALLEST_TASK, total // (count * TASKS_A_WORKER)))
@@ -86,6 +95,8 @@ def plan_locally(
 def carry_out(plan: AuditPlan, *, workers: int | None = None, progress: Advance = lambda _bytes: None) -> LocalAudit:
     """Do a planned audit."""
     with WorkerPool(_workers_for(plan, workers)) as pool:
+        if plan.options.live:
+            return audit_live(plan, pool, progress)
         rows = [row for some in _examined(pool, plan, progress) for row in some]
         parts: dict[str, list[Row]] = {}
         for row in rows:
@@ -108,9 +119,12 @@ def carry_out(plan: AuditPlan, *, workers: int | None = None, progress: Advance 
 
 
 def _workers_for(plan: AuditPlan, workers: int | None) -> int:
-    """Choose how many processes there are beside this one; none where another Python cannot be started."""
+    """Choose how many processes there are beside this one; none where another Python cannot be started.
+
+    Logs that brokers truncate meanwhile are never read in this one, which would end it.
+    """
     cost = sum(job.cost for task in plan.tasks for job in task)
-    if workers is None and (cost < WORTH_WORKERS or not sys.executable):
+    if workers is None and not plan.options.live and (cost < WORTH_WORKERS or not sys.executable):
         return 0
     return min(len(plan.tasks), (os.cpu_count() or 1) if workers is None else workers)
 

@@ -16,8 +16,10 @@ from replication.audit.pipeline.audit_plan import AuditPlan
 from replication.audit.pipeline.difference_rows import difference_rows, disagreement_rows
 from replication.audit.pipeline.document import BytesRead, describe
 from replication.audit.pipeline.internal_topics import Stranded
+from replication.audit.pipeline.live_reading import LiveReading
 from replication.audit.snapshots.snapshot import named_absolutely
 from replication.audit.tables import AUDITED_SEGMENTS, BATCHES, DIFFERENCES, EPOCHS, FINDINGS, PARTITIONS, RUN, Columns
+from replication.errors import LiveAuditError
 
 
 @dataclass(frozen=True, repr=False)
@@ -33,6 +35,8 @@ class LocalAudit(AuditOutcome):
     judged: Sequence[Row]
     """One row a partition, as `tables.JUDGED` has it."""
     stranded: Stranded
+    live: LiveReading | None = None
+    """How often what was read, where brokers wrote to the copies; None of snapshots."""
 
     @cached_property
     def partitions(self) -> pa.Table:
@@ -90,8 +94,9 @@ class LocalAudit(AuditOutcome):
     def batch_rows(self) -> Iterator[pa.RecordBatch]:
         """Give the rows of `batches` some at a time, for those that would not fit into memory.
 
-        Raises SnapshotChangedError, and as `list_snapshots` does.
+        Raises SnapshotChangedError, LiveAuditError, and as `list_snapshots` does.
         """
+        self._ensure_of_snapshots("batches")
         self.plan.ensure_unchanged()
         paths = json.dumps([named_absolutely(each) for each in self.plan.named])
         options = SourceOptions.of({"paths": paths, **self.plan.batch_options})
@@ -100,7 +105,8 @@ class LocalAudit(AuditOutcome):
             yield from map(self._of_run, logs.rows(task))
 
     def difference_rows(self) -> Iterator[Row]:
-        """See `AuditOutcome`."""
+        """See `AuditOutcome`. Raises LiveAuditError."""
+        self._ensure_of_snapshots("differences")
         copies = [row for row in self.examined if row.get("summary") is not None]
         for rows in by_partition(copies).values():
             for where in disagreement_rows(rows):
@@ -117,7 +123,12 @@ class LocalAudit(AuditOutcome):
     def _describe(self) -> dict[str, Any]:
         """See `AuditOutcome`."""
         partitions = [{name: row[name] for name in PARTITIONS} for row in self.judged]
-        return describe(self.plan, partitions, list(self._findings()), self.stranded, self._bytes_read())
+        return describe(self.plan, partitions, list(self._findings()), self.stranded, self._bytes_read(), self.live)
+
+    def _ensure_of_snapshots(self, table: str) -> None:
+        """Raise LiveAuditError for what reads the copies again, where brokers have written to them since."""
+        if self.live is not None:
+            raise LiveAuditError(table)
 
     def _bytes_read(self) -> BytesRead:
         if self.plan.history is None:

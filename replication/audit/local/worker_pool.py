@@ -95,6 +95,15 @@ class WorkerPool:
 
         Raises what the function raises, WorkerDiedError, OSError.
         """
+        for outcome in self.outcomes(function, arguments):
+            if isinstance(outcome, WorkerDiedError):
+                raise outcome
+            yield outcome
+
+    def outcomes(
+        self, function: Callable[..., Result], arguments: Iterable[tuple[Any, ...]]
+    ) -> Iterator[Result | WorkerDiedError]:
+        """Do the same, but give a WorkerDiedError as the outcome of the call whose workers have died, and go on."""
         calls = (Call(function, each) for each in arguments)
         if self._threads is None:
             for call in calls:
@@ -102,7 +111,10 @@ class WorkerPool:
             return
         futures: list[Future[Result]] = [self._threads.submit(self._call, call) for call in calls]
         for future in futures:
-            yield future.result()
+            try:
+                yield future.result()
+            except WorkerDiedError as error:
+                yield error
 
     def close(self) -> None:
         """End all processes."""

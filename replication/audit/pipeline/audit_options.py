@@ -9,11 +9,13 @@ from replication.audit.snapshots.arguments import (
     brokers_in,
     flag_in,
     history_in,
+    patience_in,
     replication_factor_in,
     sample_in,
     task_bytes_in,
     topics_in,
 )
+from replication.errors import NotAllowedError
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,9 +38,16 @@ class AuditOptions:
     """The directory in which earlier audits of the cluster have kept what they found, and this one does."""
     full: bool = False
     """Whether all is read, whatever the history tells."""
+    live: bool = False
+    """Whether brokers write to what is audited: partitions that move while they are read are read again."""
+    patience: float = 60.0
+    """With `live`, for how many seconds after all was read once that goes on."""
 
     def checked(self) -> Self:
         """Return them as what they should be. Raises WrongTypeError, NotAllowedError."""
+        if flag_in("live", self.live) and self.task_bytes is not None:
+            allowed = "None with live=True, where the copies of a partition are read together, and whole"
+            raise NotAllowedError("task_bytes", self.task_bytes, allowed)
         return type(self)(
             records=flag_in("records", self.records),
             topics=topics_in(self.topics),
@@ -48,6 +57,8 @@ class AuditOptions:
             expected_brokers=brokers_in(self.expected_brokers),
             history=history_in(self.history),
             full=flag_in("full", self.full),
+            live=self.live,
+            patience=patience_in(self.patience),
         )
 
     @property

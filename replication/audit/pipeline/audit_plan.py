@@ -29,7 +29,7 @@ from replication.audit.snapshots.snapshot import (
     local_directories,
 )
 from replication.audit.snapshots.storage import Storage
-from replication.audit.snapshots.work import Copy, Job, Task, plan_work, target_bytes
+from replication.audit.snapshots.work import Copy, Job, Task, live_work, plan_work, target_bytes
 from replication.errors import (
     HistoryError,
     MissingBrokersError,
@@ -105,11 +105,11 @@ class AuditPlan:
     @property
     def new_examiner(self) -> NewExaminer:
         """What makes the examiner of a task, wherever that runs."""
-        records, read_at = self.options.records, self.begun_microseconds
+        records, read_at, is_live = self.options.records, self.begun_microseconds, self.options.live
         if self.history is None:
-            return partial(Examiner, records=records, read_at=read_at)
+            return partial(Examiner, records=records, read_at=read_at, is_live=is_live)
         cache = HeaderCache(self.history.headers, read_at, records=records, full=self.options.full)
-        return partial(Examiner, records=records, read_at=read_at, cache=cache)
+        return partial(Examiner, records=records, read_at=read_at, cache=cache, is_live=is_live)
 
     def __str__(self) -> str:
         names = ", ".join(snapshot.name for snapshot in self.snapshots)
@@ -132,6 +132,8 @@ def plan_audit(
     named, options = snapshots_in(snapshots), options.checked()
     found = find_snapshots(named) if found is None else found
     _ensure_expected(found, options.expected_brokers)
+    if options.live:
+        _ensure_local(found)
     copies = chosen_copies(found, options)
     total = sum(copy.bytes for copy in copies)
     ensure_few_tasks(options.task_bytes, total)
@@ -142,12 +144,13 @@ def plan_audit(
     history = None if options.history is None else History.at(options.history)
     _ensure_usable(history, local_directories(named, found))
     run_before, unusable = _run_before(history)
+    jobs = list(_jobs(found, copies))
     return AuditPlan(
         options=options,
         named=tuple(named),
         snapshots=tuple(found),
         copies=tuple(copies),
-        tasks=tuple(plan_work(_jobs(found, copies), options.task_bytes or target(total))),
+        tasks=tuple(live_work(jobs) if options.live else plan_work(jobs, options.task_bytes or target(total))),
         missing={each: who for each, who in missing_copies(held, expected).items() if _is_wanted(each, options)},
         findings=(*nowhere_findings(held, expected.about(partial(_is_wanted, options=options))), *unusable),
         begun=begun,
@@ -195,6 +198,14 @@ def _jobs(snapshots: Sequence[Snapshot], copies: Sequence[Copy]) -> Iterator[Job
             yield Job(snapshot.name, root.storage.uri)
     for copy in copies:
         yield Job(copy.replica, copy.root, copy)
+
+
+def _ensure_local(snapshots: Sequence[Snapshot]) -> None:
+    """Raise NotAllowedError where a snapshot is not on this machine, so that no broker writes to it."""
+    for snapshot in snapshots:
+        for root in snapshot.roots:
+            if not root.storage.is_local:
+                raise NotAllowedError("live", True, f"False, as {root.storage.shown} is no directory of this machine")
 
 
 def _wanted(partitions: Iterable[TopicPartition], options: AuditOptions) -> set[TopicPartition]:

@@ -7,6 +7,7 @@ from typing import Any, Final, NamedTuple, Self
 from logstore.verify import Severity
 from replication.audit.pipeline.audit_plan import AuditPlan
 from replication.audit.pipeline.internal_topics import Stranded
+from replication.audit.pipeline.live_reading import LiveReading
 from replication.audit.snapshots.snapshot import Snapshot
 
 SEVERITIES = tuple(severity.value for severity in Severity)
@@ -34,11 +35,12 @@ def describe(
     findings: Sequence[Json],
     stranded: Stranded,
     read: BytesRead,
+    live: LiveReading | None = None,
 ) -> Json:
     """Put the results of an audit together: the rows of `partitions` and of all findings, and who is left behind.
 
-    Keys: `partitions`, `findings`, `consumer_offsets`, `hanging_transactions`, `snapshots`, `history` (None until it is
-    compared with an earlier run), and `metrics`.
+    Keys: `partitions`, `findings`, `consumer_offsets`, `hanging_transactions`, `snapshots`, `live` (None of snapshots),
+    `history` (None until it is compared with an earlier run), and `metrics`.
     """
     partitions = sorted(partitions, key=lambda each: (each["topic"], each["partition"]))
     findings = sorted([*findings, *stranded.findings()], key=_worst_first)
@@ -49,6 +51,7 @@ def describe(
         "consumer_offsets": [each.as_json() for each in stranded.offsets],
         "hanging_transactions": [each.as_json() for each in stranded.transactions],
         "snapshots": [_snapshot(each) for each in plan.snapshots],
+        "live": live.as_json() if live else None,
         "history": None,
         "metrics": {
             "time": plan.begun,

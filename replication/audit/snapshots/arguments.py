@@ -1,5 +1,6 @@
 """What the arguments of an audit may be: what would mean something else, or nothing, is refused."""
 
+import math
 import re
 from collections.abc import Iterable
 from pathlib import Path
@@ -64,6 +65,16 @@ def history_in(argument: str | Path | None) -> str | Path | None:
     return argument
 
 
+def patience_in(argument: float) -> float:
+    """Take a number of seconds. Raises WrongTypeError, NotAllowedError."""
+    allowed = "a number of seconds from 0 on"
+    if isinstance(argument, bool) or not isinstance(argument, (int, float)):
+        raise WrongTypeError("patience", argument, allowed)
+    if not 0 <= argument < math.inf:
+        raise NotAllowedError("patience", argument, allowed)
+    return argument
+
+
 def flag_in(name: str, argument: bool) -> bool:
     """Take True or False. Raises WrongTypeError."""
     if not isinstance(argument, bool):
@@ -81,12 +92,12 @@ def task_bytes_in(argument: int | None) -> int | None:
     return argument
 
 
-def workers_in(argument: int | None) -> int | None:
+def workers_in(argument: int | None, least: int = 0) -> int | None:
     """Take a number of processes, or None. Raises WrongTypeError, NotAllowedError."""
-    allowed = "None, or a whole number from 0 on"
+    allowed = f"None, or a whole number from {least} on"
     if argument is not None and (isinstance(argument, bool) or not isinstance(argument, int)):
         raise WrongTypeError("workers", argument, allowed)
-    if argument is not None and argument < 0:
+    if argument is not None and argument < least:
         raise NotAllowedError("workers", argument, allowed)
     return argument
 

@@ -9,6 +9,8 @@ from logstore.topic_partition import TopicPartition
 from logstore.verify.finding import Reporter
 from replication.audit.replica_finding import ReplicaFinding
 
+NOWHERE: Final = "partition-nowhere"
+"""The kind of the findings about partitions of which there is no copy at all."""
 UNNAMED: Final = ""
 """The replica of a copy that is missing where nothing tells whose it is."""
 
@@ -79,7 +81,7 @@ def nowhere_findings(held: Partitions, expected: Expectations) -> tuple[ReplicaF
     claims = {(replica, partition): _LISTED for replica, names in expected.listed.items() for partition in names}
     claims |= {(replica, partition): _ASSIGNED for partition, names in expected.assigned.items() for replica in names}
     return tuple(
-        ReplicaFinding(replica, Reporter(partition).warning("partition-nowhere", message, file=None))
+        ReplicaFinding(replica, Reporter(partition).warning(NOWHERE, message, file=None))
         for (replica, partition), message in sorted(claims.items())
         if partition not in everywhere
     )

@@ -121,6 +121,14 @@ def plan_work(jobs: Iterable[Job], target: int) -> list[Task]:
     return [*tasks, tuple(waiting)] if waiting else tasks
 
 
+def live_work(jobs: Iterable[Job]) -> list[Task]:
+    """Make a task of each root, and of all copies of each partition, those with most to do first."""
+    tasks: dict[object, list[Job]] = {}
+    for job in jobs:
+        tasks.setdefault(job.copy.topic_partition if job.copy else job, []).append(job)
+    return [tuple(task) for task in sorted(tasks.values(), key=lambda task: -sum(job.bytes for job in task))]
+
+
 def _parts(job: Job, target: int) -> Iterator[Job]:
     if job.copy is None or job.copy.bytes <= 2 * _target_of(job.copy, target):
         yield job

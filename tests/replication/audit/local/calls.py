@@ -6,6 +6,10 @@ import tempfile
 import time
 from pathlib import Path
 
+from replication.audit.local.live_look import LiveLook, look
+from replication.audit.local.live_task import LiveTask
+from replication.audit.pipeline.audit_plan import NewExaminer
+
 
 def process_id() -> int:
     return os.getpid()
@@ -41,3 +45,18 @@ def killed_always(directory: str) -> None:
 def print_and_return(text: str) -> int:
     print(text)  # noqa: T201  that is what is tested
     return len(text)
+
+
+def cut_off_in_the_busy_topic(task: LiveTask, new_examiner: NewExaminer) -> LiveLook:
+    """Die as whoever reads a file that is truncated meanwhile."""
+    return _killed(task, new_examiner, signal.SIGBUS)
+
+
+def killed_in_the_busy_topic(task: LiveTask, new_examiner: NewExaminer) -> LiveLook:
+    return _killed(task, new_examiner, signal.SIGKILL)
+
+
+def _killed(task: LiveTask, new_examiner: NewExaminer, by: signal.Signals) -> LiveLook:
+    if task.partition is not None and task.partition.topic == "busy":
+        os.kill(os.getpid(), by)
+    return look(task, new_examiner)

@@ -6,6 +6,9 @@ import pytest
 
 from replication.audit.pipeline.audit_options import AuditOptions
 from replication.audit.pipeline.audit_plan import AuditPlan, plan_audit
+from replication.audit.snapshots.snapshot import Root, Snapshot
+from replication.audit.snapshots.storage import Storage
+from replication.errors import NotAllowedError
 from tests.data.replicas import damaged, replicas
 from tests.replication.audit.snapshot_roots import batches, write_root
 
@@ -43,3 +46,30 @@ def test_a_broker_that_holds_nothing_lacks_the_topics_that_are_chosen(tmp_path: 
     plan = plan_audit(roots, AuditOptions(topics=("t",)))
 
     assert [(str(partition), who) for partition, who in plan.missing.items()] == [("t-0", ("broker-3",))]
+
+
+def test_running_brokers_are_audited_partition_by_partition(tmp_path: Path) -> None:
+    held = {"t-0": batches(1), "t-1": batches(30), "u-0": batches(10)}
+    roots = [write_root(tmp_path / f"broker-{node}", held, node=node) for node in (1, 2)]
+
+    plan = plan_audit(roots, AuditOptions(live=True))
+
+    names = [
+        [f"{job.replica}: {job.copy.topic_partition if job.copy else 'root'}" for job in task] for task in plan.tasks
+    ]
+    partitions = [[f"broker-{node}: {name}" for node in (1, 2)] for name in ("t-1", "u-0", "t-0")]
+    assert names == [*partitions, ["broker-1: root"], ["broker-2: root"]]
+    assert not any(job.ranges for task in plan.tasks for job in task)
+
+
+def test_no_broker_writes_to_an_object_store() -> None:
+    files = {"t-0": {"00000000000000000000.log": 1}}
+    found = [Snapshot(name, (Root(Storage(f"s3://backups/{name}"), files),)) for name in ("broker-1", "broker-2")]
+    named = [root.storage.uri for snapshot in found for root in snapshot.roots]
+
+    assert len(plan_audit(named, AuditOptions(), found).copies) == 2
+    with pytest.raises(NotAllowedError) as raised:
+        plan_audit(named, AuditOptions(live=True), found)
+    assert str(raised.value) == (
+        "live cannot be True; allowed: False, as s3://backups/broker-1 is no directory of this machine"
+    )
