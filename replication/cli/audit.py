@@ -32,6 +32,8 @@ HARMLESS = frozenset({"identical", "retention", "compaction"})
 """Verdicts that replicas come to without anything having gone wrong."""
 NOWHERE = "partition-nowhere"
 """The kind of the findings about partitions that have no verdict, since there is no copy of them."""
+NOT_READ = frozenset({UNREADABLE, "moved-while-read"})
+"""The kinds of the findings that leave open what a file says."""
 
 
 def audit(
@@ -99,6 +101,16 @@ def audit(
         bool,
         typer.Option("--full", help="Read unchanged segments too, whatever the history tells."),
     ] = False,
+    live: Annotated[
+        bool,
+        typer.Option("--live", help="Brokers write to the directories: read again what moves while it is read."),
+    ] = False,
+    patience: Annotated[
+        float | None,
+        typer.Option(
+            "--patience", metavar="SECONDS", min=0, help="With --live: for how long after the first pass. [default: 60]"
+        ),
+    ] = None,
     json: JsonOption = False,
 ) -> None:
     """Compare copies of several brokers' logs: which replicas agree, lag, have forked, are damaged, and who should
@@ -108,6 +120,8 @@ def audit(
     not be read or changed while it was read, or a result could not be written; 1 if replicas differ other than by
     retention and compaction, or if there is damage. The copies are never changed.
 
+    With --live the brokers may be running: each verdict is of copies that all stood still while they were read.
+
     Example: epochlog audit broker-1 broker-2 broker-3 --report audit.html
     """  # noqa: D205  typer takes the first paragraph whole
     if not 0 < sample <= 1:
@@ -116,6 +130,10 @@ def audit(
         raise typer.BadParameter("without --history all is read anyway", param_hint="--full")
     if trends is not None and history is None:
         raise typer.BadParameter("it shows the runs that --history keeps; name that too", param_hint="--trends")
+    if patience is not None and not live:
+        raise typer.BadParameter("without --live all is read once; name that too", param_hint="--patience")
+    if live:
+        _ensure_fit_for_running_brokers(engine, master, workers, differences)
     files = AuditFiles(report, output, history, differences, metrics, trends)
     run = AuditRun(snapshots, engine, master, workers, files)
     files.ensure_writable()
@@ -126,6 +144,8 @@ def audit(
         "records": records,
         "history": history,
         "full": full,
+        "live": live,
+        **({} if patience is None else {"patience": patience}),
     }
     with interruptible():
         document = run.document(options, json=json)
@@ -141,6 +161,23 @@ def audit(
     status = exit_status(document, written=not files.failures)
     if status != EXIT_CLEAN:
         raise typer.Exit(status)
+
+
+def _ensure_fit_for_running_brokers(
+    engine: Engine, master: str | None, workers: int | None, differences: Path | None
+) -> None:
+    """Refuse what cannot be done with logs that brokers write to. Raises BadParameter."""
+    if engine is Engine.SPARK or master is not None:
+        raise typer.BadParameter("brokers of this machine are audited by --engine local alone", param_hint="--live")
+    if workers == 0:
+        raise typer.BadParameter(
+            "a log that is truncated ends the process that reads it: with --live name 1 or more", param_hint="--workers"
+        )
+    if differences is not None:
+        raise typer.BadParameter(
+            "with --live the records would be read again when they have moved on; audit a snapshot of these topics",
+            param_hint="--differences",
+        )
 
 
 @contextmanager
@@ -166,7 +203,7 @@ def exit_status(document: Mapping[str, Any], *, written: bool) -> int:
     findings, partitions = document["findings"], document["partitions"]
     if any(finding["severity"] == "critical" for finding in findings):
         return EXIT_CRITICAL
-    unread = any(finding["kind"] == UNREADABLE for finding in findings)
+    unread = any(finding["kind"] in NOT_READ for finding in findings)
     if unread or not written or any(partition["verdict"] == "unknown" for partition in partitions):
         return EXIT_FAILED
     differs = any(partition["verdict"] not in HARMLESS for partition in partitions)
@@ -175,7 +212,7 @@ def exit_status(document: Mapping[str, Any], *, written: bool) -> int:
 
 
 def _tell(document: Mapping[str, Any]) -> None:
-    from replication.audit.judgement.wording import advice_in_words, reading_in_words
+    from replication.audit.judgement.wording import advice_in_words, live_in_words, reading_in_words
 
     metrics, partitions = document["metrics"], document["partitions"]
     _lines(f"critical: {each['replica']}: {each['message']}" for each in _of_severity(document, "critical"))
@@ -183,6 +220,8 @@ def _tell(document: Mapping[str, Any]) -> None:
     for snapshot in document["snapshots"]:
         print(f"{snapshot['name']}: {snapshot['partitions']:,} partitions, {snapshot['bytes']:,} bytes of log")
     print_line(reading_in_words(metrics))
+    if document["live"] is not None:
+        print_line(live_in_words(document["live"]))
     verdicts = Counter(partition["verdict"] for partition in partitions)
     print(f"{len(partitions):,} partitions: {', '.join(f'{count:,} {name}' for name, count in verdicts.most_common())}")
     _some(

@@ -38,17 +38,18 @@ SET_BOOTSTRAP: Final = Step(
 )
 
 
-def last_steps(snapshots: Sequence[Json]) -> Iterator[Step]:
-    """Say how to see that all is well again."""
+def last_steps(snapshots: Sequence[Json], *, is_live: bool = False) -> Iterator[Step]:
+    """Say how to see that all is well again; with `is_live` the brokers are running, and write to what was audited."""
     roots = _roots(snapshots)
     if len(snapshots) > 1 and all(map(_is_local, roots)):
         yield Step(
             "Wherever these copies may have changed since, read all of them again before you decide.",
             _shell("epochlog advise", *roots),
         )
+    copies = "audit again" if is_live else "take new copies and audit them"
     yield Step(
-        "When the followers have caught up, take new copies and audit them: all should agree.",
-        _shell("epochlog audit", *roots, "--report", "after.html"),
+        f"When the followers have caught up, {copies}: all should agree.",
+        _shell("epochlog audit", *roots, *(["--live"] if is_live else []), "--report", "after.html"),
     )
 
 

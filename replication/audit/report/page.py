@@ -1,13 +1,13 @@
 """The page of an audit: what is lost, what to do, a card for each partition in trouble, and all findings in a table."""
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from html import escape
 from typing import Any, Final
 
 from logstore.shown_text import shown
-from replication.audit.judgement.wording import candidate_of, name_of, reading_in_words, replica_in_words
+from replication.audit.judgement.wording import candidate_of, live_in_words, name_of, reading_in_words, replica_in_words
 from replication.audit.report.card import RULES, Case, card, step_list
 from replication.audit.report.commands import BOOTSTRAP, KEEP_STILL, SET_BOOTSTRAP, Step, last_steps, steps
 from replication.audit.report.lineage import hatching
@@ -42,7 +42,7 @@ def render(document: Json) -> str:
         *_reading(document),
         *summary(document, told, cards),
         *_first_steps(told, todo),
-        *_cards(told, todo, cards, document["snapshots"]),
+        *_cards(told, todo, cards, last_steps(document["snapshots"], is_live=document.get("live") is not None)),
         *_differing(cases, cards),
         *_consumers(document.get("consumer_offsets", ()), cards),
         *_new(document.get("history")),
@@ -90,6 +90,9 @@ def _reading(document: Json) -> Iterator[str]:
         f'<p class="soft">{when:%Y-%m-%d %H:%M} UTC · {len(document["partitions"]):,} partitions · '
         f"{escape(reading_in_words(document['metrics']))}</p>"
     )
+    live = document.get("live")
+    if live is not None:
+        yield f'<p class="soft">Running brokers · {escape(live_in_words(live))}</p>'
 
 
 def _first_steps(told: Sequence[Case], todo: Sequence[Sequence[Step]]) -> Iterator[str]:
@@ -102,9 +105,7 @@ def _first_steps(told: Sequence[Case], todo: Sequence[Sequence[Step]]) -> Iterat
         yield from step_list(first)
 
 
-def _cards(
-    told: Sequence[Case], todo: Sequence[Sequence[Step]], cards: Cards, snapshots: Sequence[Json]
-) -> Iterator[str]:
+def _cards(told: Sequence[Case], todo: Sequence[Sequence[Step]], cards: Cards, last: Iterable[Step]) -> Iterator[str]:
     if not told:
         return
     yield "<h2>Partition by partition, the worst first</h2>"
@@ -115,7 +116,7 @@ def _cards(
         more = len(told) - MOST_CARDS
         yield f'<p>{more:,} more partitions, of lower cost, are in <a href="#partitions">the table</a>.</p>'
     yield "<h2>Check again</h2>"
-    yield from step_list(last_steps(snapshots))
+    yield from step_list(last)
 
 
 def _differing(cases: Sequence[Case], cards: Cards) -> Iterator[str]:
