@@ -71,7 +71,7 @@ def troubles(outcome: Outcome) -> set[str]:
 
 
 def test_what_producers_write_meanwhile_is_known_where_they_pause_and_else_may_be_unknown(story: Story) -> None:
-    with meanwhile(writing(story, "trickle", 0.5)), meanwhile(writing(story, "flood", 0.0005)):
+    with meanwhile(writing(story, "trickle", 0.5)), meanwhile(writing(story, "flood", 0.005)):
         outcome = audited(story, "--patience", 15)
     told = verdicts(outcome)
     assert {told["calm-0"], told["calm-1"]} == {"identical"}
