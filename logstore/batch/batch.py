@@ -3,8 +3,6 @@
 from collections.abc import Iterator
 from typing import Final, NoReturn
 
-import crc32c
-
 from epoch.history import MAX_OFFSET
 from logstore.batch.batch_attributes import (
     CODEC_BITS,
@@ -16,6 +14,7 @@ from logstore.batch.batch_attributes import (
     TRANSACTIONAL_BIT,
     TimestampType,
 )
+from logstore.batch.checksum import crc32c
 from logstore.batch.compression.codec import Codec, decompress
 from logstore.batch.layout import CRC_START, HEADER, HEADER_SIZE, LENGTH_AT, LOG_OVERHEAD, MAGIC, SMALLEST_LENGTH
 from logstore.batch.record import Record
@@ -145,7 +144,7 @@ class RecordBatch:
 
     def is_valid(self) -> bool:
         """Whether the checksum is valid."""
-        return crc32c.crc32c(self.data[self.position + CRC_START : self.position + self.size]) == self.crc
+        return crc32c(self.data[self.position + CRC_START : self.position + self.size]) == self.crc
 
     def ensure_valid(self) -> None:
         """Raise CorruptBatchError unless the checksum is valid."""

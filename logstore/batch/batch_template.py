@@ -2,8 +2,6 @@
 
 from dataclasses import dataclass, replace
 
-import crc32c
-
 from epoch.history import MAX_OFFSET
 from logstore.batch.batch_attributes import (
     CONTROL_BIT,
@@ -15,6 +13,7 @@ from logstore.batch.batch_attributes import (
     TIMESTAMP_TYPE_BIT,
     TRANSACTIONAL_BIT,
 )
+from logstore.batch.checksum import crc32c
 from logstore.batch.compression.codec import Codec, compress
 from logstore.batch.layout import CRC_AT, CRC_START, HEADER, HEADER_SIZE, LOG_OVERHEAD, MAGIC
 
@@ -90,5 +89,4 @@ class BatchTemplate:
 
 def seal(data: bytearray) -> None:
     """Write the checksum of the batch that fills `data`."""
-    checksum: int = crc32c.crc32c(memoryview(data)[CRC_START:])
-    data[CRC_AT:CRC_START] = checksum.to_bytes(4)
+    data[CRC_AT:CRC_START] = crc32c(memoryview(data)[CRC_START:]).to_bytes(4)

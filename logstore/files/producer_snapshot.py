@@ -9,8 +9,6 @@ from pathlib import Path
 from struct import Struct
 from typing import Final, NamedTuple
 
-import crc32c
-
 from epoch.resource_limits import read_bounded
 from logstore.errors import CorruptSnapshotError
 
@@ -56,6 +54,8 @@ class ProducerSnapshot:
     @classmethod
     def parse(cls, data: bytes, path: Path | None = None) -> "ProducerSnapshot":
         """Read a snapshot file's bytes: version, CRC-32C of what follows it, count, entries."""
+        import crc32c  # noqa: PLC0415  start-up time: few commands read one
+
         if not _HEADER.size <= len(data) <= _MAX_BYTES:
             raise CorruptSnapshotError(f"{len(data):,} bytes are no producer snapshot", file=path, advice=_ADVICE)
         version, crc, count = _HEADER.unpack_from(data)
@@ -75,5 +75,7 @@ class ProducerSnapshot:
 
         >>> ProducerSnapshot.parse(snapshot.encode()) == snapshot
         """
+        import crc32c  # noqa: PLC0415  as above
+
         counted = _COUNT.pack(len(self.entries)) + b"".join(_ENTRY.pack(*entry) for entry in self.entries)
         return _VERSION_AND_CRC.pack(_VERSION, crc32c.crc32c(counted)) + counted

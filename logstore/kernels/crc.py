@@ -2,13 +2,13 @@
 
 from collections.abc import Callable
 
-import crc32c as package
 import numpy as np
 from numba import config
 from numba.core.registry import cpu_target
 from numpy.typing import NDArray
 
 from epoch.kernel import borrowed, inlined, kernel
+from logstore.batch import checksum
 from logstore.kernels.bytes import Data, little_endian_uint64
 from logstore.kernels.polynomial import byte_tables, folding_constants, shift_tables
 from logstore.kernels.prefetch import prefetch
@@ -176,7 +176,7 @@ def crc32c_512(data: Data, start: int, end: int) -> int:
 
 def crc32c_package(data: Data, start: int, end: int) -> int:
     """Leave it to the crc32c package: without compilation a kernel is a thousand times slower."""
-    return int(package.crc32c(data[start:end].data))
+    return checksum.crc32c(data[start:end].data)
 
 
 KERNELS: dict[str, tuple[Kernel, frozenset[str]]] = {

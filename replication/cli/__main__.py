@@ -3,6 +3,7 @@
 import atexit
 import gc
 import json
+import os
 import sys
 
 RARELY = 100_000
@@ -14,6 +15,8 @@ def run() -> None:
     # A command needs to its end what it loads: looking for garbage there takes a tenth of a second, most of it at exit.
     gc.set_threshold(RARELY)
     atexit.register(gc.freeze)
+    # No command uses NumPy's linear algebra, which would start a thread for each core.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     try:
         from replication.cli.main import main
     except KeyboardInterrupt:  # once it runs, the command line sees to that itself
