@@ -27,7 +27,7 @@ def warm(
 
     Example: epochlog warm
     """
-    from epoch.kernel_cache import could_keep_all, used_directories
+    from epoch.kept_code.kernel_files import could_keep_all, used_directories
     from logstore.warm import warm as compile_kernels
 
     timings = compile_kernels()

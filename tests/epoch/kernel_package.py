@@ -63,8 +63,11 @@ class KernelPackage:
         for name in ("epoch", "package"):
             (root / name).mkdir()
             (root / name / "__init__.py").touch()
-        for source in Path(kernel_module.__file__).parent.glob("[!_]*.py"):
+        compiling = Path(kernel_module.__file__).parent
+        for source in compiling.glob("[!_]*.py"):
             shutil.copy(source, root / "epoch")
+        no_code = shutil.ignore_patterns("__pycache__")
+        shutil.copytree(compiling / "kept_code", root / "epoch/kept_code", ignore=no_code)
         (root / "constants.py").write_text(CONSTANTS)
         (self.directory / "helpers.py").write_text(HELPERS)
         (self.directory / "kernels.py").write_text(KERNELS)

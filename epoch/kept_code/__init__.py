@@ -1,0 +1,1 @@
+"""Machine code of kernels that is kept on disk, and run without numba."""
