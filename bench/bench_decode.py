@@ -9,8 +9,8 @@ from pytest_benchmark.fixture import BenchmarkFixture
 
 from bench.bench_encode import BATCH_RECORDS, CODECS, note_rate, one_batch
 from logstore.batch.batch import RecordBatch
+from logstore.kernels.column_scan import scan
 from logstore.kernels.decode import decode_section
-from logstore.kernels.scan import scan
 
 
 @pytest.mark.parametrize("codec", CODECS)

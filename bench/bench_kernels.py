@@ -23,8 +23,9 @@ from pytest_benchmark.fixture import BenchmarkFixture
 from bench.replica import BATCH_BYTES, log, one_batch
 from logstore.batch.columns import BatchColumns, StopReason
 from logstore.kernels import crc, search
-from logstore.kernels.decode import check_records, decode_chunks
-from logstore.kernels.scan import scan
+from logstore.kernels.column_scan import scan
+from logstore.kernels.decode import decode_chunks
+from logstore.kernels.record_checks import check_records
 from logstore.offline.header_scan import scan_headers
 from logstore.offline.log_file import LogFile
 

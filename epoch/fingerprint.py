@@ -2,6 +2,8 @@
 
 import hashlib
 import inspect
+import os
+import sys
 from collections.abc import Callable, Iterator
 from enum import Enum
 from functools import cache
@@ -43,6 +45,30 @@ def _hash(package: "Traversable") -> str:
 
 
 _first_hash = cache(_hash)
+
+
+def fingerprint_of_all(package: str, *, anew: bool = False) -> str:
+    """Hash all sources of a top-level package and of this one, as they first were or `anew`; they lie in directories.
+
+    For whoever cannot tell what a kernel takes from where, as that would be to load it.
+    """
+    return _hash_of_all(package) if anew else _first_hash_of_all(package)
+
+
+def _hash_of_all(package: str) -> str:
+    digest = hashlib.sha256()
+    for name in dict.fromkeys((package, __name__.partition(".")[0])):
+        root = Path(sys.modules[name].__file__ or "").parent
+        for directory, below, files_there in os.walk(root):
+            below.sort()
+            for file in sorted(each for each in files_there if each.endswith(".py")):
+                content = Path(directory, file).read_bytes()
+                digest.update(f"{directory.removeprefix(str(root))} {file} {len(content)}\n".encode())
+                digest.update(content)
+    return digest.hexdigest()
+
+
+_first_hash_of_all = cache(_hash_of_all)
 
 
 def constants(function: Callable[..., Any]) -> list[str]:

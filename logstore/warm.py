@@ -14,23 +14,25 @@ from logstore.batch.batch_template import BatchTemplate
 from logstore.batch.compression.codec import Codec
 from logstore.batch.layout import HEADER, HEADER_SIZE, MAGIC, SMALLEST_LENGTH
 from logstore.kernels import (
+    column_scan,
     crc,
     decode,
     digest,
     follow,
     gather,
-    index_agreement,
     inspect,
     locate,
     read_headers,
+    record_checks,
     record_parts,
     recover,
     render,
     scan,
     search,
+    standalone,
     timestamp,
-    totals,
 )
+from logstore.verify.batch_totals import BatchTotals
 
 EMPTY_BATCH = HEADER.pack(0, SMALLEST_LENGTH, 0, MAGIC, *[0] * 9)
 OFFSET_ENTRY = bytes.fromhex("0000000500000064")
@@ -55,15 +57,16 @@ def first_calls() -> Iterator[tuple[str, Callable[[], object]]]:
     offsets, times = np.frombuffer(OFFSET_ENTRY, np.uint8), np.frombuffer(TIME_ENTRY, np.uint8)
     targets, found, at = np.array([7]), np.empty(1, np.int64), np.empty(1, np.int64)
     yield f"crc32c ({crc.NAME})", lambda: crc.crc32c(log, 0, len(log))
-    yield "scan", lambda: scan.scan(log, check_crc=True)
-    header, headers = np.empty(HEADER_SIZE, np.uint8), scan.MEMORY.take()
+    yield "scan", lambda: column_scan.scan(log, check_crc=True)
+    header, headers = np.empty(HEADER_SIZE, np.uint8), column_scan.MEMORY.take()
     yield "read_headers", lambda: read_headers.read_headers(-1, header, 0, 0, 0, 0, *headers.values())
     yield "find_next_batch", lambda: scan.find_next_batch(log, 0, len(log), 0)
+    yield "search_batch", lambda: standalone.search_batch(log, 0, len(log), len(log), 0, 0)
     state, columns = recover.new_state(0), recover.RecoveryColumns()
     yield "recover", lambda: recover.recover(log, len(log), base_offset=0, interval=0, state=state, columns=columns)
-    batches = scan.scan(log, check_crc=False)
+    batches = column_scan.scan(log, check_crc=False)
     yield "decode", lambda: decode.decode(log, batches)
-    yield "check_records", lambda: decode.check_records(log, batches)
+    yield "check_records", lambda: record_checks.check_records(log, batches)
     records = decode.decode(log, batches)
     yield "digest", lambda: digest.digest(batches, 16)
     yield "join digests", lambda: digest.joined(digest.digest(batches, 16))
@@ -96,9 +99,9 @@ def first_calls() -> Iterator[tuple[str, Callable[[], object]]]:
     yield "lookup_timestamps", lambda: search.lookup_timestamps(times, 1, 0, targets, found, at)
     yield "first_unordered_offset", lambda: search.first_unordered_offset(offsets, 1)
     yield "first_unordered_timestamp", lambda: search.first_unordered_timestamp(times, 1)
-    yield "totals", lambda: totals.total(batches)
+    yield "totals", lambda: BatchTotals.by_kernel(batches)
     offset_index = offsets, 0, batches.position, batches.last_offset
-    yield "offset_index_agrees", lambda: index_agreement.offset_index_agrees(*offset_index)
+    yield "offset_index_agrees", lambda: standalone.offset_index_agrees(*offset_index)
     time_index = times, 0, batches.base_offset, batches.last_offset, batches.max_timestamp
-    yield "time_index_agrees", lambda: index_agreement.time_index_agrees(*time_index)
+    yield "time_index_agrees", lambda: standalone.time_index_agrees(*time_index)
     yield "EpochTable", lambda: EpochTable([EpochHistory([(0, 0)])]).end_offsets_for([0, 0], [0, 1], [9, 9])

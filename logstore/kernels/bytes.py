@@ -86,13 +86,6 @@ def little_endian_uint64(data: Data, position: int) -> np.uint64:
     )
 
 
-def read_only(data: Data) -> Data:
-    """View the bytes as read-only, so that each kernel is compiled for one type of array only."""
-    view = np.ascontiguousarray(data).view()
-    view.flags.writeable = False
-    return view
-
-
 @inlined
 def varint(data: Data, position: int, end: int) -> tuple[int, int]:
     """Read a zigzag varint of 32 bits before `end`: the value and the position behind it.

@@ -7,7 +7,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from logstore.kernels.prefetch import LINE
+from logstore.kernels.data import LINE
 from logstore.spare_memory import SpareMemory
 
 KEPT: Final = 16

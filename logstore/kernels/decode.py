@@ -1,4 +1,4 @@
-"""Decode the records of many batches to columns, or only check them.
+"""Decode the records of many batches to columns, or only check them (`record_checks`).
 
 A record is a varint length and that many bytes: attributes i8, timestamp delta varlong, offset delta varint, key and
 value (varint length, negative for null, and bytes), and a varint count of headers, each a key and a value like these.
@@ -12,13 +12,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from epoch.kernel import borrowed, inlined, kernel
-from logstore.batch.batch_attributes import CODEC_BITS, TIMESTAMP_TYPE_BIT
+from logstore.batch.batch_attributes import TIMESTAMP_TYPE_BIT
 from logstore.batch.columns import BatchColumns, RecordColumns
-from logstore.batch.layout import HEADER_SIZE, MAGIC
-from logstore.batch.record_fault import RecordFault, RecordFaultReason
+from logstore.batch.layout import HEADER_SIZE
+from logstore.batch.record_fault import RecordFaultReason
 from logstore.errors import CorruptRecordError
-from logstore.kernels.bytes import Data, byte, read_only, varint, varlong, wrapping_add
-from logstore.kernels.prefetch import LINE, prefetch
+from logstore.kernels.bytes import Data, byte, varint, varlong, wrapping_add
+from logstore.kernels.data import LINE, read_only
+from logstore.kernels.prefetch import prefetch
+from logstore.kernels.record_checks import SOUND, uncompressed
 from logstore.kernels.scan import SHORTEST_RECORD
 
 Rows = NDArray[np.int64]
@@ -38,7 +40,6 @@ BEYOND = 2
 SHORTEST_LENGTH = SHORTEST_RECORD - 1
 """The length of a record without anything; it does not count itself."""
 
-SOUND = 0
 LENGTH = int(RecordFaultReason.LENGTH)
 FIELDS = int(RecordFaultReason.FIELDS)
 COUNT = int(RecordFaultReason.COUNT)
@@ -113,34 +114,6 @@ def decode_sections(
     return _decode(read_only(data), batches, sections, 0, len(rows), int(sections.before[-1]))
 
 
-def check_records(data: Data, batches: BatchColumns, rows: Rows | None = None) -> list[RecordFault]:
-    """Check the records of the uncompressed batches that were scanned from `data`, or of those in `rows`.
-
-    Each batch must hold as many records as it counts, fill its size with them exactly, and their offsets must ascend
-    from its base offset at least to its last offset at most. The largest of their timestamps must be the batch's, or -1
-    if all are lower, unless the leader set them. Gives the first fault of each batch, none if all is well.
-    """
-    rows = uncompressed(batches) if rows is None else rows
-    return _check(
-        data, batches, rows, batches.position[rows] + HEADER_SIZE, batches.position[rows] + batches.size[rows]
-    )
-
-
-def check_sections(data: Data, batches: BatchColumns, rows: Rows, starts: Rows, ends: Rows) -> list[RecordFault]:
-    """Check the decompressed records of the batches in `rows`, each of which lies in `data` from its start to its end.
-
-    As `check_records` does; positions are those in the decompressed records of the one batch.
-    """
-    start_of = dict(zip(rows.tolist(), starts.tolist(), strict=True))
-    faults = _check(data, batches, rows, starts, ends)
-    return [fault._replace(position=fault.position - start_of[fault.batch]) for fault in faults]
-
-
-def uncompressed(batches: BatchColumns) -> Rows:
-    """Rows of the batches of magic 2 whose records are not compressed."""
-    return np.flatnonzero((batches.magic == MAGIC) & (batches.attributes & CODEC_BITS == 0))
-
-
 def _sections(
     batches: BatchColumns, rows: Rows, starts: Rows, ends: Rows, counts: NDArray[np.int32] | None = None
 ) -> Sections:
@@ -185,21 +158,6 @@ def corrupt_record(batches: BatchColumns, row: int, position: int, reason: int) 
         offset=int(batches.base_offset[row]),
         advice="`verify --records` finds all such batches; take them from another replica",
     )
-
-
-def _check(data: Data, batches: BatchColumns, rows: Rows, starts: Rows, ends: Rows) -> list[RecordFault]:
-    data = read_only(data)
-    counts = batches.record_count[rows]
-    last_deltas = batches.last_offset[rows] - batches.base_offset[rows]
-    times = batches.base_timestamp[rows], batches.max_timestamp[rows], batches.attributes[rows]
-    faults: list[RecordFault] = []
-    index = 0
-    while index < len(rows):
-        index, position, reason = check_batches(data, index, starts, ends, counts, last_deltas, *times)
-        if reason != SOUND:
-            faults.append(RecordFault(int(rows[index]), int(position), RecordFaultReason(reason)))
-        index += 1
-    return faults
 
 
 @kernel

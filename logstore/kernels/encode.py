@@ -31,9 +31,10 @@ from logstore.batch.layout import (
     PRODUCER_ID_AT,
     RECORD_COUNT_AT,
 )
-from logstore.kernels.bytes import Data, read_only
+from logstore.kernels.bytes import Data
 from logstore.kernels.copy import copy
 from logstore.kernels.crc import crc32c
+from logstore.kernels.data import read_only
 from logstore.kernels.decode import skip_headers
 from logstore.kernels.prefetch import prefetch
 

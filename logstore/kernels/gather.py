@@ -6,8 +6,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from epoch.kernel import borrowed, kernel
-from logstore.kernels.bytes import Data, read_only, varint
+from logstore.kernels.bytes import Data, varint
 from logstore.kernels.copy import copy
+from logstore.kernels.data import read_only
 
 MOST_BYTES = 2**31 - 1
 """Of all values of one column: ends are counted with 32 bits."""

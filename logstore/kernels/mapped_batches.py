@@ -2,9 +2,13 @@
 
 from typing import Final
 
+import numpy as np
+from numpy.typing import NDArray
+
 from logstore.batch.columns import BatchColumns
-from logstore.kernels.bytes import Data, read_only
-from logstore.kernels.scan import scan, search_batch
+from logstore.kernels.column_scan import scan
+from logstore.kernels.data import read_only
+from logstore.kernels.standalone import search_batch
 
 SEARCHED: Final = 2 << 20
 """Bytes that are looked through for a batch, and half of those whose checksums are computed for that at most."""
@@ -13,7 +17,7 @@ SEARCHED: Final = 2 << 20
 class MappedBatches:
     """A source of batches for `scan_in_halves`."""
 
-    def __init__(self, data: Data, *, check_crc: bool) -> None:
+    def __init__(self, data: NDArray[np.uint8], *, check_crc: bool) -> None:
         """Read `data`."""
         self._data = read_only(data)
         self._check_crc = check_crc

@@ -11,8 +11,6 @@ from numba.extending import lower_builtin, type_callable
 from logstore.kernels.bytes import Data
 
 READ, KEEP, INTO_DATA_CACHE = 0, 3, 1
-LINE = 64
-"""Bytes that the memory gives at once."""
 
 
 def prefetch(data: Data, position: int) -> None:

@@ -8,20 +8,21 @@ from numpy.typing import NDArray
 
 from epoch.kernel import borrowed, kernel
 from logstore.batch.columns import BatchColumns, RecordColumns
-from logstore.kernels.bytes import Data, read_only
+from logstore.kernels.bytes import Data
+from logstore.kernels.data import read_only
 from logstore.kernels.decode import (
     AHEAD,
     CHUNK_RECORDS,
     COUNT,
     FIELDS,
     LENGTH,
-    SOUND,
     corrupt_record,
     decode_sections,
     fields,
     prefetch_record,
     record_bounds,
 )
+from logstore.kernels.record_checks import SOUND
 from logstore.kernels.scan import SHORTEST_RECORD
 
 

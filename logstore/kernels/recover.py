@@ -24,8 +24,9 @@ from logstore.batch.layout import (
     PRODUCER_ID_AT,
 )
 from logstore.files.index_slots import MAX_RELATIVE_OFFSET
-from logstore.kernels.bytes import Data, int32, int64, read_only, uint32
+from logstore.kernels.bytes import Data, int32, int64, uint32
 from logstore.kernels.crc import crc32c
+from logstore.kernels.data import read_only
 from logstore.kernels.prefetch import prefetch
 from logstore.kernels.scan import AHEAD, COMPLETE, MORE, what_follows
 

@@ -26,7 +26,7 @@ from logstore.batch.record_lines import (
     json_escape,
 )
 from logstore.errors import CorruptRecordError
-from logstore.kernels.bytes import Data, read_only, varint
+from logstore.kernels.bytes import Data, varint
 from logstore.kernels.characters import (
     DIGITS,
     QUOTE,
@@ -38,6 +38,7 @@ from logstore.kernels.characters import (
     put_escaped,
     put_number,
 )
+from logstore.kernels.data import read_only
 
 Positions = NDArray[np.int64]
 Lengths = NDArray[np.int32]

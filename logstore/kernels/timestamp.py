@@ -15,8 +15,9 @@ from logstore.batch.layout import (
     RECORD_COUNT_AT,
 )
 from logstore.kernels.bytes import Data, int16, int32, int64, varint, varlong, wrapping_add
+from logstore.kernels.data import LINE
 from logstore.kernels.decode import AHEAD, record_bounds
-from logstore.kernels.prefetch import LINE, prefetch
+from logstore.kernels.prefetch import prefetch
 from logstore.kernels.scan import COMPLETE, what_follows
 
 NOT_FOUND = -1

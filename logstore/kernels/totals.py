@@ -5,30 +5,9 @@ from numpy.typing import NDArray
 
 from epoch.kernel import inlined, kernel
 from logstore.batch.batch_attributes import CODEC_BITS, KNOWN_BITS, LAST_CODEC, TRANSACTIONAL_BIT
-from logstore.batch.columns import BatchColumns
 from logstore.batch.layout import MAGIC
 
 Totals = tuple[int, int, int, int, int, int, int, int, int, int, int, int, int]
-
-
-def total(columns: BatchColumns) -> Totals:
-    """Return the fields of `logstore.verify.batch_totals.BatchTotals`, in its order, of one batch or more."""
-    if not len(columns):
-        raise ValueError("No batches have no totals")
-    return total_batches(
-        columns.base_offset,
-        columns.last_offset,
-        columns.leader_epoch,
-        columns.magic,
-        columns.attributes,
-        columns.base_timestamp,
-        columns.max_timestamp,
-        columns.producer_id,
-        columns.producer_epoch,
-        columns.base_sequence,
-        columns.record_count,
-        columns.crc_valid,
-    )
 
 
 @kernel
@@ -46,7 +25,10 @@ def total_batches(
     record_count: NDArray[np.int32],
     crc_valid: NDArray[np.bool_],
 ) -> Totals:
-    """Total one row or more; the columns are equally long."""
+    """Return the fields of `logstore.verify.batch_totals.BatchTotals`, in its order, of one row or more.
+
+    The columns are equally long.
+    """
     corrupt, records, breaks, epoch_changes, without_epoch = 0, 0, 0, 0, 0
     with_holes, contradictory, with_producer, transactional = 0, 0, 0, 0
     lowest_offset, highest_offset = base_offset[0], last_offset[0]

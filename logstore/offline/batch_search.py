@@ -1,7 +1,7 @@
 """Find where a damaged log file can be read again."""
 
 from logstore.batch.layout import MAGIC_AT
-from logstore.kernels.bytes import read_only
+from logstore.kernels.data import read_only
 from logstore.kernels.scan import CRC_WORK, search_batch
 from logstore.offline.holes import written_ranges
 from logstore.offline.log_file import LogFile

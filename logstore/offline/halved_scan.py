@@ -9,7 +9,7 @@ from epoch.resource_limits import ResourceLimitError, usable_cores
 from logstore.awaited_threads import AwaitedThreads
 from logstore.batch.columns import BatchColumns, StopReason
 from logstore.kernels.column_memory import KEPT
-from logstore.kernels.scan import CHUNK_BYTES
+from logstore.kernels.column_scan import CHUNK_BYTES
 
 SPAN: Final = 256 << 20
 """Bytes that both threads read before they meet."""

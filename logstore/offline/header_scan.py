@@ -46,7 +46,7 @@ def _unmapped(descriptor: int, position: int, threads: int) -> Iterator[BatchCol
     """Read the headers of a large file one by one, as long as batches are large. Raises BlockingIOError."""
     if os.fstat(descriptor).st_size - position <= SMALL:
         return
-    from logstore.kernels.scan import CHUNK_BYTES  # noqa: PLC0415  numba loads on the first bulk operation
+    from logstore.kernels.column_scan import CHUNK_BYTES  # noqa: PLC0415  numba loads on the first bulk operation
     from logstore.offline.halved_scan import scan_source  # noqa: PLC0415  as above
     from logstore.offline.unmapped_headers import UnmappedHeaders  # noqa: PLC0415  as above
 

@@ -7,10 +7,11 @@ import numpy as np
 
 from logstore.batch.columns import BatchColumns, StopReason
 from logstore.batch.layout import HEADER_SIZE
-from logstore.kernels.bytes import read_only
+from logstore.kernels.column_scan import CAPACITY, MEMORY
+from logstore.kernels.data import read_only
 from logstore.kernels.read_cached import read_cached
 from logstore.kernels.read_headers import NOT_CACHED, read_headers
-from logstore.kernels.scan import CAPACITY, MEMORY, search_batch
+from logstore.kernels.scan import search_batch
 
 SEARCHED: Final = 128 << 10
 """Bytes in which a batch is looked for."""

@@ -44,11 +44,30 @@ class BatchTotals(NamedTuple):
     @classmethod
     def of(cls, columns: BatchColumns) -> Self:
         """Total one batch or more: with a kernel, once kernels are in use."""
-        if not PLAIN_BUDGET.is_spent:
-            return cls.in_plain_numpy(columns)
-        from logstore.kernels.totals import total  # noqa: PLC0415  numba loads on the first bulk operation
+        return cls.by_kernel(columns) if PLAIN_BUDGET.is_spent else cls.in_plain_numpy(columns)
 
-        return cls._make(total(columns))
+    @classmethod
+    def by_kernel(cls, columns: BatchColumns) -> Self:
+        """Do so in one look at each batch."""
+        from logstore.kernels.standalone import total_batches  # noqa: PLC0415  loaded on the first bulk operation
+
+        if not len(columns):
+            raise ValueError("No batches have no totals")
+        totals = total_batches(
+            columns.base_offset,
+            columns.last_offset,
+            columns.leader_epoch,
+            columns.magic,
+            columns.attributes,
+            columns.base_timestamp,
+            columns.max_timestamp,
+            columns.producer_id,
+            columns.producer_epoch,
+            columns.base_sequence,
+            columns.record_count,
+            columns.crc_valid,
+        )
+        return cls._make(totals)
 
     @classmethod
     def in_plain_numpy(cls, columns: BatchColumns) -> Self:

@@ -185,10 +185,10 @@ class OffsetIndexCheck(IndexCheck[OffsetIndex]):
     slot_bytes = OFFSET_SLOT.itemsize
 
     def _agree(self, data: NDArray[np.uint8], chunk: Chunk) -> bool:
-        from logstore.kernels.index_agreement import offset_index_agrees  # noqa: PLC0415  numba is loaded by now
+        from logstore.kernels.standalone import offset_index_agrees  # noqa: PLC0415  loaded on first bulk use
 
         columns = chunk.columns
-        return offset_index_agrees(data, chunk.segment.base_offset, columns.position, columns.last_offset)
+        return bool(offset_index_agrees(data, chunk.segment.base_offset, columns.position, columns.last_offset))
 
     def _parse(self, data: bytes, segment: Segment) -> OffsetIndex:
         return OffsetIndex.parse(data, segment.base_offset)
@@ -258,11 +258,13 @@ class TimeIndexCheck(IndexCheck[TimeIndex]):
         self._all_read = True
 
     def _agree(self, data: NDArray[np.uint8], chunk: Chunk) -> bool:
-        from logstore.kernels.index_agreement import time_index_agrees  # noqa: PLC0415  as above
+        from logstore.kernels.standalone import time_index_agrees  # noqa: PLC0415  as above
 
         # Timestamps of corrupt batches, which `_compare` leaves out, can only make fewer entries agree.
         columns, base_offset = chunk.columns, chunk.segment.base_offset
-        return time_index_agrees(data, base_offset, columns.base_offset, columns.last_offset, columns.max_timestamp)
+        return bool(
+            time_index_agrees(data, base_offset, columns.base_offset, columns.last_offset, columns.max_timestamp)
+        )
 
     def _parse(self, data: bytes, segment: Segment) -> TimeIndex:
         return TimeIndex.parse(data, segment.base_offset)

@@ -36,7 +36,7 @@ class RecordCheck(SilentCheck):
 
     def batches(self, chunk: Chunk) -> Iterator[Finding]:
         """Decode them: plain batches in one kernel, compressed and old ones one at a time."""
-        from logstore.kernels.decode import check_records  # noqa: PLC0415  numba loads on the first bulk operation
+        from logstore.kernels.record_checks import check_records  # noqa: PLC0415  numba loads on the first bulk operation
 
         if chunk.segment.log_path.name in self._decoded:
             return
@@ -75,7 +75,7 @@ class RecordCheck(SilentCheck):
 
     def _sections(self, chunk: Chunk, sections: dict[int, bytes]) -> Iterator[Finding]:
         """Check the records of batches by their rows."""
-        from logstore.kernels.decode import check_sections  # noqa: PLC0415  as above
+        from logstore.kernels.record_checks import check_sections  # noqa: PLC0415  as above
 
         rows, sizes = np.array(list(sections), np.int64), np.array([len(each) for each in sections.values()], np.int64)
         ends = np.cumsum(sizes)

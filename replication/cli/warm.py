@@ -32,7 +32,7 @@ def warm(
 
     timings = compile_kernels()
     # Not what others are writing at the moment: it gets another name before anyone can look at it.
-    kept = {str(each): sum(file.stat().st_size for file in each.glob("*.nbc")) for each in used_directories()}
+    kept = {str(each): _size(each) for each in used_directories()}
     all_kept = bool(kept) and could_keep_all()
     if json:
         kernels = [{"kernel": name, "seconds": round(seconds, 3)} for name, seconds in timings]
@@ -68,3 +68,7 @@ def _class_archive() -> Path:
             return make_archive(sorted((place / "diverged").iterdir()))
     except SPARK_ERRORS as error:
         raise CommandError(f"the Spark job failed: {cause_of(error)}") from error
+
+
+def _size(directory: Path) -> int:
+    return sum(file.stat().st_size for form in ("*.nbc", "*.o") for file in directory.glob(form))

@@ -12,9 +12,9 @@ from logstore.batch.batches import Batch
 from logstore.batch.columns import RecordColumns
 from logstore.batch.compression.codec import Codec, decompress
 from logstore.batch.layout import HEADER_SIZE
+from logstore.kernels.column_scan import scan
 from logstore.kernels.decode import decode, decode_section
 from logstore.kernels.render import LineRenderer, Lines, sequences
-from logstore.kernels.scan import scan
 from replication.cli.dumping.log_reading import Gap
 from replication.cli.dumping.offset_range import OffsetRange
 

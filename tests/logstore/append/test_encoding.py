@@ -14,8 +14,8 @@ from logstore.batch.columns import RecordColumns
 from logstore.batch.compression.codec import Codec
 from logstore.batch.layout import HEADER_SIZE
 from logstore.batch.record import Header, Record
+from logstore.kernels.column_scan import scan
 from logstore.kernels.decode import decode
-from logstore.kernels.scan import scan
 from tests.logstore import batches
 
 TIMES = st.integers(-1, 2**62)

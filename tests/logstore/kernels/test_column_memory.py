@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from logstore.batch.columns import BatchColumns
 from logstore.kernels.column_memory import KEPT, ColumnMemory
-from logstore.kernels.scan import scan
+from logstore.kernels.column_scan import scan
 from tests.logstore.batches import log
 
 ROWS = 1_000

@@ -45,9 +45,9 @@ def test_the_fastest_kernel_is_chosen() -> None:
 def chosen_with(**environment: str) -> str:
     """Name the kernel that a new process chooses, and have it compute a checksum."""
     program = (
-        "import numpy as np; from logstore.kernels import crc, scan;"
+        "import numpy as np; from logstore.kernels import crc, column_scan;"
         "print(crc.NAME, crc.crc32c(np.frombuffer(b'123456789' * 400, np.uint8), 0, 3600), sep='|');"
-        "scan.scan(np.zeros(100, np.uint8), check_crc=True)"
+        "column_scan.scan(np.zeros(100, np.uint8), check_crc=True)"
     )
     result = subprocess.run(
         [sys.executable, "-c", program],

@@ -12,9 +12,10 @@ from hypothesis import strategies as st
 from logstore.batch.columns import RecordColumns
 from logstore.batch.record_fault import RecordFault, RecordFaultReason
 from logstore.errors import CorruptRecordError
-from logstore.kernels.decode import check_records, check_sections, decode, decode_chunks, decode_section
+from logstore.kernels.column_scan import scan
+from logstore.kernels.decode import decode, decode_chunks, decode_section
+from logstore.kernels.record_checks import check_records, check_sections
 from logstore.kernels.record_parts import decode_parts
-from logstore.kernels.scan import scan
 from tests.campaign import Campaign
 from tests.logstore.batches import CONTROL, GZIP, LOG_APPEND_TIME, batch, log, record, unsigned_varint, varint
 from tests.logstore.kernels import twins

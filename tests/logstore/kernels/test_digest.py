@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from logstore.batch.columns import BatchColumns, RecordColumns
 from logstore.errors import CorruptRecordError
+from logstore.kernels.column_scan import scan
 from logstore.kernels.decode import decode
 from logstore.kernels.digest import (
     FIELDS,
@@ -22,7 +23,6 @@ from logstore.kernels.digest import (
     digest_keys,
     joined,
 )
-from logstore.kernels.scan import scan
 from tests.logstore.batches import batch, log, record
 from tests.logstore.kernels.guarded import guarded
 from tests.logstore.kernels.sizes import EXAMPLES as ALL_EXAMPLES

@@ -2,7 +2,8 @@
 
 import random
 
-from logstore.kernels.scan import find_next_batch, scan
+from logstore.kernels.column_scan import scan
+from logstore.kernels.scan import find_next_batch
 from tests.campaign import Campaign
 from tests.data.replicas import replicas
 from tests.logstore.kernels import twins

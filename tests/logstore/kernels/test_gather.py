@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from logstore.kernels.column_scan import scan
 from logstore.kernels.decode import decode
 from logstore.kernels.gather import MOST_BYTES, Gathered, gather, gather_headers, measure_headers
-from logstore.kernels.scan import scan
 from tests.logstore.batches import batch, record
 
 TEXTS = st.text(max_size=5)

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from logstore.batch.columns import BatchColumns, StopReason
 from logstore.batch.layout import HEADER_SIZE
+from logstore.kernels.column_scan import MEMORY
 from logstore.kernels.read_headers import NOT_CACHED, read_headers
-from logstore.kernels.scan import MEMORY
 from tests.logstore.batches import log
 from tests.logstore.kernels import twins
 from tests.logstore.kernels.sizes import EXAMPLES, JIT

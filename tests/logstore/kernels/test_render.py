@@ -11,9 +11,9 @@ from logstore.batch.columns import RecordColumns
 from logstore.batch.record import Header, Record
 from logstore.batch.record_lines import json_line, text_line
 from logstore.errors import CorruptRecordError
+from logstore.kernels.column_scan import scan
 from logstore.kernels.decode import decode
 from logstore.kernels.render import LineRenderer, sequences
-from logstore.kernels.scan import scan
 from tests.logstore.batches import batch, nullable, record
 from tests.logstore.kernels.guarded import guarded
 from tests.logstore.kernels.sizes import EXAMPLES

@@ -8,7 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from logstore.batch.columns import BatchColumns, StopReason
-from logstore.kernels.scan import CAPACITY, CRC_WORK, find_next_batch, scan
+from logstore.kernels.column_scan import CAPACITY, scan
+from logstore.kernels.scan import CRC_WORK, find_next_batch
 from tests.logstore.batches import batch, log, simple_batch
 from tests.logstore.kernels import twins
 from tests.logstore.kernels.guarded import guarded

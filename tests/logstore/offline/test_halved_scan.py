@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from logstore.batch.columns import BatchColumns, StopReason
 from logstore.kernels import mapped_batches
+from logstore.kernels.column_scan import scan
 from logstore.kernels.mapped_batches import MappedBatches
-from logstore.kernels.scan import scan
 from logstore.offline import halved_scan
 from logstore.offline.batch_scan import PLAIN_BUDGET
 from logstore.offline.halved_scan import scan_in_halves

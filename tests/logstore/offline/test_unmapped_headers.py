@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from logstore.batch.columns import StopReason
-from logstore.kernels.scan import CHUNK_BYTES
+from logstore.kernels.column_scan import CHUNK_BYTES
 from logstore.offline.unmapped_headers import UnmappedHeaders
 from tests.logstore.batches import log
 

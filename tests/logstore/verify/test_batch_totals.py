@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from logstore.batch.columns import BatchColumns, StopReason
-from logstore.kernels.scan import COLUMNS, scan
-from logstore.kernels.totals import total
+from logstore.kernels.column_scan import COLUMNS, scan
 from logstore.offline.batch_scan import PLAIN_BUDGET
 from logstore.verify.batch_totals import BatchTotals
 from logstore.verify.header_contradictions import contradictions
@@ -86,7 +85,7 @@ def test_any_batches_are_totalled_alike(rows: list[dict[str, Any]]) -> None:
     columns = columns_of(rows)
     expected = in_python(rows)
     assert BatchTotals.in_plain_numpy(columns) == expected
-    assert BatchTotals._make(total(columns)) == expected
+    assert BatchTotals.by_kernel(columns) == expected
 
 
 @given(st.lists(ROWS, min_size=1, max_size=5))
@@ -94,7 +93,7 @@ def test_whoever_finds_no_contradiction_counted_has_none_to_look_for(rows: list[
     columns = columns_of(rows)
     sound = columns.crc_valid & (columns.magic == 2)
     found = any(bool((wrong & sound).any()) for wrong, _ in contradictions(columns))
-    assert (total(columns)[BatchTotals._fields.index("contradictory")] > 0) == found
+    assert (BatchTotals.by_kernel(columns).contradictory > 0) == found
 
 
 @pytest.mark.parametrize("left", [0, 10_000])
@@ -108,4 +107,4 @@ def test_a_sound_log_has_nothing_to_look_for(left: int, monkeypatch: pytest.Monk
 
 def test_no_batches_are_refused_before_a_kernel_looks_at_the_first() -> None:
     with pytest.raises(ValueError, match="no totals"):
-        total(columns_of([]))
+        BatchTotals.by_kernel(columns_of([]))

@@ -7,8 +7,12 @@ from pathlib import Path
 import pytest
 
 from logstore import LogFile
+from logstore.offline.batch_scan import SMALL
 from replication.cli.main import COMMANDS
 from tests.data.replicas import damaged, replicas
+from tests.logstore.batches import batch, record
+from tests.logstore.kernels.sizes import JIT
+from tests.logstore.verify.logs import write_log
 from tests.replication.cli.command import epochlog
 
 NAMES = [command.__name__ for command in COMMANDS]
@@ -263,6 +267,24 @@ def test_without_the_command_lines_libraries_one_line_says_what_to_install() -> 
         done.stderr
         == "epochlog: the command line needs typer: install the extra `cli`, in a checkout: pip install '.[cli]'\n"
     )
+
+
+@pytest.mark.skipif(not JIT, reason="nothing is compiled with NUMBA_DISABLE_JIT=1")
+def test_a_large_log_is_verified_by_one_thread_and_without_numba_once_its_kernels_are_kept(tmp_path: Path) -> None:
+    records = [record(offset_delta=delta, value=bytes(2_000)) for delta in range(100)]
+    batches = [batch(records=records, base_offset=base) for base in range(0, 1_200, 100)]
+    assert sum(map(len, batches)) > SMALL
+    directory = write_log(tmp_path, {0: batches})
+    code = (
+        f"import os, sys\nsys.argv[1:] = ['verify', '--records', {str(directory)!r}]\n"
+        "from replication.cli.__main__ import run\ntry:\n    run()\nexcept SystemExit as ended:\n"
+        "    threads = len(os.listdir('/proc/self/task')) if sys.platform == 'linux' else 1\n"
+        "    loaded = [name for name in ('numba', 'crc32c') if name in sys.modules]\n"
+        "    print(ended, threads, loaded, file=sys.stderr)"
+    )
+    for _ in range(2):
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stderr == "0 1 []\n"
 
 
 def test_help_and_version_load_no_kernels() -> None:

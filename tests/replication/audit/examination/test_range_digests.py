@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from logstore.batch.columns import BatchColumns
-from logstore.kernels.scan import scan
+from logstore.kernels.column_scan import scan
 from replication.audit.examination.range_digests import RANGE_BITS, RangeDigests
 from tests.logstore.batches import simple_batch
 

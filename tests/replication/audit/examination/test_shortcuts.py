@@ -11,7 +11,7 @@ import pytest
 
 from logstore.batch import layout
 from logstore.batch.columns import BatchColumns
-from logstore.kernels import scan as scan_kernel
+from logstore.kernels import column_scan
 from logstore.offline.batch_scan import PLAIN_BUDGET, PlainBudget
 from logstore.verify import index_check
 from logstore.verify.batch_totals import BatchTotals
@@ -162,7 +162,7 @@ def test_nothing_is_hidden_whatever_the_damage(tmp_path: Path, monkeypatch: pyte
         root = tmp_path / f"{number}" / "broker-1"
         root.mkdir(parents=True)
         partition = build(chance, root)
-        monkeypatch.setitem(scan_kernel.scan.__kwdefaults__, "capacity", chance.choice((1, 2, 5, scan_kernel.CAPACITY)))
+        monkeypatch.setitem(column_scan.scan.__kwdefaults__, "capacity", chance.choice((1, 2, 5, column_scan.CAPACITY)))
         at_once, batch_by_batch = examined(partition), examined_batch_by_batch(partition)
         assert at_once == batch_by_batch, f"input {number} of seed {CAMPAIGN.seed}"
         found += len(at_once.findings) if at_once else 0
