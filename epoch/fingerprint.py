@@ -17,7 +17,13 @@ import numpy as np
 if TYPE_CHECKING:
     from importlib.resources.abc import Traversable
 
-_OWN: Final = ("fingerprint.py", "kernel.py", "kernel_cache.py", "trusted_file.py", "kept_code/kernel_files.py")
+_OWN: Final = (
+    "fingerprint.py",
+    "kernel.py",
+    "trusted_file.py",
+    "kept_code/kernel_cache.py",
+    "kept_code/kernel_files.py",
+)
 """The sources that say how kernels are compiled and kept."""
 _CONSTANTS: Final = (bool, int, float, str, bytes, tuple, np.generic)
 

@@ -13,7 +13,7 @@ import numpy as np
 from numba import config, njit, typeof, types
 from numba.extending import lower_builtin, type_callable
 
-from epoch.kernel_cache import KernelCache
+from epoch.kept_code.kernel_cache import KernelCache
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 Array = TypeVar("Array", bound=np.ndarray[Any, Any])

@@ -10,7 +10,7 @@ LONGEST: Final = (
     "tests/replication/mirror/test_real_cluster.py",
     "tests/replication/operations/test_real_cluster.py",
     "tests/docs/test_examples.py",
-    "tests/epoch/test_kernel_cache.py",
+    "tests/epoch/kept_code/test_kernel_cache.py",
     "tests/epoch/kept_code/test_standalone_kernel.py",
     "tests/replication/mirror/test_schedules.py",
     "tests/replication/operations/test_elections_on_a_real_cluster.py",

@@ -1,7 +1,7 @@
 """Which files get faults, and which tests must notice them: what mirrors a file first, then what uses it.
 
 None of these tests needs Java. Not here: kernels, which are tested beside their plain twins, what compiles and finds
-them (`epoch/kernel.py`, `kernel_cache.py`, `fingerprint.py`, `belonging.py`), and limits on files and memory
+them (`epoch/kernel.py`, `fingerprint.py`, `belonging.py`, `epoch/kept_code`), and limits on files and memory
 (`epoch/resource_limits.py`): the tests of those start programs, which a fault in this process does not reach.
 """
 
