@@ -24,7 +24,7 @@ from logstore import LogFile
 for path in sys.argv[1:]:
     with LogFile.open(path) as log:
         count = sum(map(len, log.scan()))
-    print(count, "numba" in sys.modules)
+    print(count, {"numba", "llvmlite"}.isdisjoint(sys.modules))
 """
 
 
@@ -72,9 +72,9 @@ def test_a_large_log_is_left_to_the_kernels(monkeypatch: pytest.MonkeyPatch) -> 
     assert PLAIN_BUDGET.batches_left == 0
 
 
-def test_numba_is_not_loaded_for_a_small_log_without_damage(tmp_path: Path) -> None:
+def test_no_kernel_is_loaded_for_a_small_log_without_damage(tmp_path: Path) -> None:
     (tmp_path / "sound").write_bytes(log(batches=10))
     (tmp_path / "torn").write_bytes(log(batches=10)[:-1])
     program = [sys.executable, "-c", PROGRAM, tmp_path / "sound", tmp_path / "torn"]
     output = subprocess.run(program, capture_output=True, text=True, check=True).stdout
-    assert output.split("\n")[:2] == ["10 False", "9 True"]
+    assert output.split("\n")[:2] == ["10 True", "9 False"]
