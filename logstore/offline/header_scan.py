@@ -22,7 +22,7 @@ def scan_headers(path: str | os.PathLike[str], position: int = 0, *, threads: in
 
     As long as the file is in the page cache they are read without mapping it, and if another process truncates it
     meanwhile, it ends there. What is not cached, small batches, and those of older magics are read as by `LogFile`. Two
-    `threads` take about half the time for a large file, if the process may run on as many cores. Raises OSError.
+    `threads` read a large file in halves, as of `LogFile.scan`. Raises OSError.
 
     >>> for columns in scan_headers(path):
     ...     print(columns.base_offset, columns.leader_epoch)

@@ -79,9 +79,9 @@ class LogFile:
     def scan(self, position: int = 0, *, check_crc: bool = True, threads: int = 1) -> Iterator["BatchColumns"]:
         """Walk over the same batches as columns, with the compiled kernels: fast, and without errors.
 
-        The last chunk's `stop` says why the walk ended; there is always a last chunk, if only an empty one. With two
-        `threads` a large log takes about half the time, if the process may run on as many cores; more do nothing. Where
-        nothing but headers is needed, `scan_headers` is faster.
+        The last chunk's `stop` says why the walk ended; there is always a last chunk, if only an empty one. Two
+        `threads` read a large log in halves, if the process may run on as many cores: faster where both are free. More
+        do nothing. Where nothing but headers is needed, `scan_headers` is faster.
         """
         from logstore.offline.batch_scan import scan_batches  # noqa: PLC0415  numpy and numba load on first bulk use
 
