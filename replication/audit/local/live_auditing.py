@@ -66,8 +66,8 @@ def _rows(seen: LiveLook, reads: int) -> Iterator[Row]:
 def _moved(job: Job, how: str, reads: int) -> ReplicaFinding:
     what = "what this copy holds is unknown" if job.copy else "the root's own files were not checked"
     message = (
-        f"{how}, in the last of {reads:,} reads: {what}; audit again with more patience (--patience) or while less is "
-        "written, or audit a snapshot"
+        f"{how} (read {'once' if reads == 1 else f'{reads:,} times'}): {what}; audit again with more patience "
+        "(--patience) or while less is written, or audit a snapshot"
     )
     report = Reporter(job.copy.topic_partition if job.copy else None)
     return ReplicaFinding(job.replica, report.warning(MOVED, message, file=None))

@@ -16,7 +16,7 @@ from replication.audit.snapshots.snapshot import segment_extents
 from replication.audit.snapshots.work import Job
 from replication.audit.tables import EXAMINED
 
-CUT: Final = "files were truncated under the process that read them"
+CUT: Final = "files were truncated under their reader"
 """How the copies have moved of which the system has ended the reader (SIGBUS)."""
 _CAME: Final = "the directory was not there when the snapshots were listed, and is by now"
 _WENT: Final = "the directory was there when the snapshots were listed, and is gone"
@@ -85,8 +85,12 @@ def _seen(task: LiveTask, examiner: Examiner, states: States) -> LiveLook:
 
 def _without(task: LiveTask, rows: Mapping[Job, Row], moved: Moved) -> LiveLook:
     """Leave out of a look what has moved; the other copies are judged without it."""
-    kept = {**{job: _blank(job) for job in moved}, **{job: row for job, row in rows.items() if job not in moved}}
-    return LiveLook(kept, _judged(task, kept), moved)
+    blank = {job: _blank(job) for job in (*moved, *rows)}
+    kept = {job: blank[job] if job in moved else rows[job] for job in blank}
+    try:
+        return LiveLook(kept, _judged(task, kept), moved)
+    except Exception:  # noqa: BLE001  what stood still so far may move by now, as in `look`
+        return LiveLook(blank, _judged(task, blank), moved)
 
 
 def _judged(task: LiveTask, rows: Mapping[Job, Row]) -> Row | None:

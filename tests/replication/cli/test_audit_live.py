@@ -4,18 +4,21 @@ from pathlib import Path
 
 import pytest
 
+from replication.audit.local import live_auditing
 from tests.data.replicas import replicas
+from tests.replication.audit.local.calls import MOVING, look_while_it_moves
 from tests.replication.audit.local.live_brokers import BUSY, LiveBrokers
-from tests.replication.audit.local.test_live_auditing import writing
 from tests.replication.cli.command import epochlog
 
 ROOTS = tuple(replicas("diverged") / f"broker-{number}" for number in (1, 2, 3))
 
 
-def test_what_is_known_and_what_is_not_is_told_in_every_form(tmp_path: Path) -> None:
+def test_what_is_known_and_what_is_not_is_told_in_every_form(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     page, metrics, output = tmp_path / "page.html", tmp_path / "audit.prom", tmp_path / "tables"
     files = ("--report", page, "--metrics", metrics, "--output", output, "--history", tmp_path / "history")
-    with writing(tmp_path / "live", "grow") as brokers:
+    monkeypatch.setattr(live_auditing, "look", look_while_it_moves)
+    with LiveBrokers(tmp_path / "live") as brokers:
+        (tmp_path / "live" / MOVING).touch()
         outcome = epochlog("audit", *brokers.roots, "--live", "--patience", "0.3", "--json", *files)
         told = epochlog("audit", *brokers.roots, "--live", "--patience", "0")
     assert (outcome.status, outcome.err) == (2, "")

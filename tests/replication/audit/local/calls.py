@@ -4,11 +4,16 @@ import os
 import signal
 import tempfile
 import time
+from functools import partial
 from pathlib import Path
 
+from logstore.offline.log_file import LogFile
+from replication.audit.examination.copy_examiner import Examiner, Row
 from replication.audit.local.live_look import LiveLook, look
 from replication.audit.local.live_task import LiveTask
 from replication.audit.pipeline.audit_plan import NewExaminer
+from replication.audit.snapshots.work import Job
+from tests.logstore.batches import simple_batch
 
 
 def process_id() -> int:
@@ -60,3 +65,27 @@ def _killed(task: LiveTask, new_examiner: NewExaminer, by: signal.Signals) -> Li
     if task.partition is not None and task.partition.topic == "busy":
         os.kill(os.getpid(), by)
     return look(task, new_examiner)
+
+
+MOVING = "moving"
+"""The name of a file beside the roots: as long as it is there, the busy topic is written to while it is read."""
+
+
+def look_while_it_moves(task: LiveTask, new_examiner: NewExaminer) -> LiveLook:
+    """Let brokers append the same batch to each copy of the busy topic, once it was read."""
+    return look(task, partial(_Appending, new_examiner()))  # type: ignore[arg-type]  # it has what is used
+
+
+class _Appending:
+    def __init__(self, examiner: Examiner) -> None:
+        self._examiner = examiner
+
+    def row(self, job: Job) -> Row:
+        row = self._examiner.row(job)
+        if job.copy and job.copy.topic_partition.topic == "busy" and Path(job.root, "..", MOVING).exists():
+            active = max(Path(job.root, job.copy.directory).glob("*.log"))
+            with LogFile.open(active) as log:
+                *_, last = log.batches()
+            with open(active, "ab") as file:
+                file.write(simple_batch(last.last_offset + 1))
+        return row

@@ -211,6 +211,22 @@ def test_what_a_reader_stumbles_over_counts_only_if_nothing_moved(brokers: LiveB
         look(task_of(brokers), partial(Stumbling, lambda: None, 0))  # type: ignore[arg-type]  # as above
 
 
+def test_what_moves_while_the_other_copies_are_judged_leaves_nothing_known(
+    brokers: LiveBrokers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    judge = live_look.judge_rows
+
+    def stumble(rows: list[Row], *arguments: Any) -> Row:
+        if sum(row["summary"] is not None for row in rows) == 1:
+            raise ValueError("a position beyond the end")
+        return judge(rows, *arguments)
+
+    monkeypatch.setattr(live_look, "judge_rows", stumble)
+    seen = look(task_of(brokers), partial(Meddling, partial(brokers.write, BUSY, 5), 1))  # type: ignore[arg-type]
+    assert seen.judged is not None
+    assert (moved(seen), seen.judged["verdicts"], seen.judged["unread"]) == ({"broker-1"}, ["unknown"], [*NAMES])
+
+
 def test_damage_of_a_copy_that_stands_still_is_told_although_the_other_moves(brokers: LiveBrokers) -> None:
     first = min((brokers.roots[1] / str(BUSY)).glob("*.log"))
     data = bytearray(first.read_bytes())
