@@ -24,6 +24,9 @@ HALF_DONE: Final = "left-over-swap"
 SWAP_PAUSES: Final = 40
 """How often a cleaner is given time to end a swap: two seconds, then it was interrupted for good."""
 
+HALF_WRITTEN: Final = "snapshot-unreadable"
+"""What a broker has for a moment that has begun a snapshot: it is written in place."""
+
 Look = Callable[[PartitionDirectory], Iterator[Finding]]
 State = dict[str, FileState | int | None]
 """By name; of a file that a broker appends to which one it is, and None of one that is gone."""
@@ -44,7 +47,7 @@ def settled(partition: PartitionDirectory, look: Look, look_again: Look) -> Iter
             yield from findings
             return
         damage = {_identity(finding) for finding in held if finding.severity.needs_attention}
-        _wait_for_swaps(partition, held)
+        _wait_for_what_is_half_done(partition, held)
         changed = changes(partition, listed_state(partition)) if damage else set()
         if not changed:
             confirmed = damage
@@ -64,8 +67,10 @@ def settled(partition: PartitionDirectory, look: Look, look_again: Look) -> Iter
             yield finding
 
 
-def _wait_for_swaps(partition: PartitionDirectory, findings: list[Finding]) -> None:
-    """Wait until a file that is being put in place is there, as long as a cleaner may take."""
+def _wait_for_what_is_half_done(partition: PartitionDirectory, findings: list[Finding]) -> None:
+    """Wait until a file that is being put in place is there, as long as a cleaner may take, or written."""
+    if any(finding.kind == HALF_WRITTEN for finding in findings):
+        time.sleep(PAUSE_SECONDS)
     swaps = [partition.path / finding.file for finding in findings if finding.kind == HALF_DONE and finding.file]
     for _ in range(SWAP_PAUSES if swaps else 0):
         if not all(swap.exists() for swap in swaps):

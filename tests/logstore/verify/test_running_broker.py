@@ -130,6 +130,19 @@ def test_a_cleaner_may_pause_for_as_long_as_a_look_takes(orders: Path, monkeypat
     assert damage(orders) == []
 
 
+def test_a_snapshot_that_is_just_being_written_is_no_damage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with Log.open(tmp_path / "t-0") as log:
+        log.append([b"value"])
+        log.roll()
+        snapshot = max((tmp_path / "t-0").glob("*.snapshot"))
+        whole = snapshot.read_bytes()
+        snapshot.write_bytes(b"")
+        assert [each.kind for each in damage(tmp_path / "t-0")] == ["snapshot-unreadable"]
+        end_of_write = SimpleNamespace(sleep=lambda _seconds: snapshot.write_bytes(whole))
+        monkeypatch.setattr("logstore.verify.stable_read.time", end_of_write)
+        assert damage(tmp_path / "t-0") == []
+
+
 def test_damage_is_found_beside_a_cleaner_at_work(orders: Path, tmp_path: Path) -> None:
     last = max(orders.glob("*.log"))
     data = bytearray(last.read_bytes())
