@@ -9,7 +9,7 @@ from epoch.resource_limits import is_limit, name_memory
 from logstore.files.own_checkpoints import OwnCheckpoints
 from logstore.log.state.log_contents import LogContents
 from logstore.log.state.log_environment import LogEnvironment
-from logstore.log.state.log_guard import ADDING, OPEN, LogGuard
+from logstore.log.state.log_guard import ADDING, CLOSED, OPEN, LogGuard
 from logstore.segment.live_segment import LiveSegment
 from logstore.segment.segment_file import SegmentFile
 
@@ -102,8 +102,10 @@ class Flusher:
         except BaseException as error:
             with self._guard.lock:
                 sync.end()
-                if isinstance(error, OSError):
-                    self._refuse_to_go_on(error)
+                # A log that was closed meanwhile is to stay closed.
+                if isinstance(error, OSError) and self._guard.state is not CLOSED:
+                    self._poison_unless_limit(error)
+                    self._guard.poison_unless_full(error)
             raise
         with self._guard.lock:
             sync.end()
@@ -158,12 +160,10 @@ class Flusher:
             name_memory(error, self._directory)
             raise
 
-    def _refuse_to_go_on(self, error: OSError) -> None:
+    def _poison_unless_limit(self, error: OSError) -> None:
         """Poison the log whose fsync failed: a page that could not be written may be gone."""
         if not is_limit(error):
             self._guard.poison(error)
-        else:
-            self._guard.poison_unless_full(error)
 
     def flush_to(self, offset: int, *, include_active: bool) -> None:
         """Sync the segments below `offset`, and with `include_active` the one that begins there.
@@ -184,8 +184,7 @@ class Flusher:
                 segment.flush()
             self._filesystem.fsync_directory(self._directory)
         except OSError as error:
-            if not is_limit(error):
-                self._guard.poison(error)
+            self._poison_unless_limit(error)
             raise
         contents.epochs.flush()
         self._finish(offset, start)

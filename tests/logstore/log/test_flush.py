@@ -10,7 +10,7 @@ from time import monotonic, sleep
 import pytest
 
 from logstore.batch.record import Record
-from logstore.errors import LogPoisonedError, ReentrantCallError
+from logstore.errors import LogClosedError, LogPoisonedError, ReentrantCallError
 from logstore.log.log import Log
 from logstore.log_config import LogConfig
 from tests.held_disk import HeldDisk
@@ -140,6 +140,18 @@ def test_a_log_that_is_closed_meanwhile_keeps_the_descriptor_for_the_flush(
         disk.let_go()
         ended.result()
         assert flush.result() == 3
+
+
+def test_a_log_that_was_abandoned_stays_closed_where_its_flush_then_fails(log: Log, disk: HeldDisk) -> None:
+    append(log)
+    with flush_under_way(log, disk) as flush:
+        log.abandon()
+        disk.failure = OSError(errno.EIO, "I/O error")
+    with pytest.raises(OSError, match="I/O error"):
+        flush.result()
+    for call in (log.flush, lambda: append(log), lambda: log.read(0, 1)):
+        with pytest.raises(LogClosedError):
+            call()
 
 
 def test_a_new_segment_begins_while_a_flush_waits(log: Log, disk: HeldDisk) -> None:
