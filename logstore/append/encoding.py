@@ -12,8 +12,7 @@ from logstore.batch.batch_template import BatchTemplate
 from logstore.batch.compression.codec import Codec
 from logstore.batch.control import EndTransactionMarker
 from logstore.batch.record import Record
-from logstore.batch.record_encoder import encode_records
-from logstore.batch.record_encoder import encode_values as encode_plain_values
+from logstore.batch.record_encoder import encode_plain_values, encode_records
 from logstore.clock import now_ms
 
 if TYPE_CHECKING:
@@ -40,15 +39,17 @@ def encode_batch(records: Sequence[Record | bytes], template: BatchTemplate | No
     try:
         if not records and isinstance(records, Sequence):
             raise ValueError("a batch without records cannot be appended")
-        if isinstance(records[0], bytes) and set(map(type, records)) == _BYTES_ALONE:
-            now = now_ms()
-            return _batch(encode_plain_values(cast("Sequence[bytes]", records)), len(records), now, now, template)
-        made = cast("Sequence[Record]", records)
-        base_timestamp = made[0].timestamp
-        section = encode_records(made, base_timestamp)
-        timestamps = [record.timestamp for record in made]
-        max_timestamp = max(timestamps)
-        is_timely = min(timestamps) >= NO_TIMESTAMP
+        if are_values := isinstance(records[0], bytes) and set(map(type, records)) == _BYTES_ALONE:
+            section = encode_plain_values(cast("Sequence[bytes]", records))
+            base_timestamp = max_timestamp = now_ms()
+            is_timely = True
+        else:
+            made = cast("Sequence[Record]", records)
+            base_timestamp = made[0].timestamp
+            section = encode_records(made, base_timestamp)
+            timestamps = [record.timestamp for record in made]
+            max_timestamp = max(timestamps)
+            is_timely = min(timestamps) >= NO_TIMESTAMP
     except (TypeError, AttributeError, LookupError):
         # Looked at only now: most are right, and would pay for it.
         if (mixed := with_records_of_values(records)) is not None:
@@ -59,23 +60,16 @@ def encode_batch(records: Sequence[Record | bytes], template: BatchTemplate | No
         raise problem from None
     if not is_timely:
         raise wrong_records(records) or ValueError("records have negative timestamps")
-    try:
-        return _batch(section, len(records), base_timestamp, max_timestamp, template)
-    except StructError:
-        raise wrong_records(records) or _beyond_header(template or BatchTemplate()) from None
-
-
-def _batch(
-    section: bytes, count: int, base_timestamp: int, max_timestamp: int, template: BatchTemplate | None
-) -> bytearray:
     if template is None:
         template = BatchTemplate()
     try:
-        return template.batch(section, count, base_timestamp, max_timestamp)
+        return template.batch(section, len(records), base_timestamp, max_timestamp)
     except AttributeError:
         if isinstance(template, BatchTemplate):
             raise
         raise TypeError(f"the template is of type {type(template).__name__}: pass a BatchTemplate") from None
+    except StructError:
+        raise (None if are_values else wrong_records(records)) or _beyond_header(template) from None
 
 
 def _beyond_header(template: BatchTemplate) -> ValueError:

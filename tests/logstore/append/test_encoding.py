@@ -90,6 +90,12 @@ def test_values_of_any_size_and_number_are(size: int, count: int) -> None:
     assert bytes(section) == b"".join(batches.record(offset_delta=i, value=value) for i, value in enumerate(values))
 
 
+@pytest.mark.parametrize("records", [[b"value"], [Record.of(b"value")]])
+def test_a_template_that_no_header_has_room_for_is_refused(records: list[Record | bytes]) -> None:
+    with pytest.raises(ValueError, match="has a number that a batch has no room for"):
+        encode_batch(records, BatchTemplate(producer_epoch=1 << 15))
+
+
 def test_values_among_records_are_records_without_a_key() -> None:
     record = Record(0, 7, b"key", b"record", (Header("k", b"v"),))
     first, second, third, fourth = decoded(encode_batch([b"first", record, bytearray(b"third"), memoryview(b"fourth")]))
