@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Final
 
-from bench.floor_finding import MORE_TRIES, Finding
+from bench.floor_finding import Finding, tried
 from bench.report.evidence import Evidence, gather
 from bench.report.figures import digits, exactly
 from bench.report.targets import Judgement, Target, judge, read_targets
@@ -45,11 +45,8 @@ def check_figures(floors: list[Target], evidence: Evidence, again: Again, *, com
 
 
 def _judged(name: str, judged: Judgement, again: Again) -> Finding:
-    floor, values = judged.target, judged.values
-    for _ in range(MORE_TRIES):
-        if any(map(floor.holds, values)):
-            break
-        values = [*values, *judge(floor, again(floor.benchmark)).values]
+    floor = judged.target
+    values = tried(judged.values, floor.holds, lambda: judge(floor, again(floor.benchmark)).values)
     bound = "at least" if floor.at_least is not None else "at most"
     told = f"{', '.join(map(digits, values))}; the floor is {bound} {exactly(floor.aim)}"
     return Finding(name, told, fails=not any(map(floor.holds, values)))

@@ -1,5 +1,6 @@
 """What became of a floor, or of what has none."""
 
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Final
 
@@ -19,3 +20,12 @@ class Finding:
     def __str__(self) -> str:
         mark = "FAILED" if self.fails else "ok" if self.is_measured else "-"
         return f"{mark:<6} {self.name}: {self.told}"
+
+
+def tried(measured: list[float], holds: Callable[[float], bool], again: Callable[[], Iterable[float]]) -> list[float]:
+    """Return what was measured, with what further measurements found until one holds."""
+    for _ in range(MORE_TRIES):
+        if any(map(holds, measured)):
+            break
+        measured = [*measured, *again()]
+    return measured

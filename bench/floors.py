@@ -24,7 +24,7 @@ from typing import Final
 
 from bench.command_line import run_program
 from bench.figure_floors import TABLE, check_figures, read_figure_floors, run_again
-from bench.floor_finding import MORE_TRIES, Finding
+from bench.floor_finding import Finding, tried
 from bench.report.evidence import gather
 from bench.results import OURS, Row, read_runs
 
@@ -84,10 +84,7 @@ def _check_side(floors: list[Floor], rows: list[Row], again: Again, *, complete:
 
 
 def _judged(floor: Floor, ratios: list[float], again: Again) -> Finding:
-    for _ in range(MORE_TRIES):
-        if max(ratios) >= floor.times:
-            break
-        ratios = [*ratios, *_ratios(floor, again(floor.row))]
+    ratios = tried(ratios, lambda ratio: ratio >= floor.times, lambda: _ratios(floor, again(floor.row)))
     measured = ", ".join(f"{ratio:.2f}" for ratio in ratios)
     told = f"{measured} times as fast as {floor.side}; the floor is {floor.times:g}"
     return Finding(floor.row, told, fails=max(ratios) < floor.times)

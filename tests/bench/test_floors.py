@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bench.floors import FLOORS, MORE_TRIES, Finding, Floor, check, main, read_floors
+from bench.floor_finding import MORE_TRIES, Finding
+from bench.floors import FLOORS, Floor, check, main, read_floors
 from bench.results import KAFKA, OURS, Row, Run, write_runs
 
 APPEND, READ = "append", "read"
