@@ -10,8 +10,9 @@ import crc32c
 from epoch.history import MAX_OFFSET
 from logstore.append.append_info import AppendInfo
 from logstore.append.buffer import Buffer
+from logstore.append.encoding import EncodedBatch
 from logstore.append.record_inspection import FEW_RECORDS, NO_RECORD, inspect_records
-from logstore.batch.batch_attributes import CODEC_BITS, NO_PRODUCER_ID
+from logstore.batch.batch_attributes import CODEC_BITS, NO_LEADER_EPOCH, NO_PRODUCER_ID
 from logstore.batch.compression.codec import decompress
 from logstore.batch.layout import (
     CRC_START,
@@ -117,6 +118,33 @@ def plain_producer_batch(
     written = bytearray(data)
     _PLACE.pack_into(written, 0, next_offset, size - LOG_OVERHEAD, leader_epoch)
     return written, _build(AppendInfo, (next_offset, next_offset + count - 1, largest, size, False))
+
+
+def own_batch(
+    made: EncodedBatch, next_offset: int, leader_epoch: int, now_ms: int, config: LogConfig
+) -> AppendInfo | None:
+    """Assign offset and epoch to a batch without producer that was just encoded here: no need to look into it.
+
+    None where it is too large or of another time than the log accepts, as `validate_for_leader` says. Where the batch
+    is not written after all, `take_back_place` makes it one for any place again.
+    """
+    data, count, earliest, latest = made
+    size = len(data)
+    if (
+        size > config.max_message_bytes
+        or earliest < now_ms - config.message_timestamp_before_max_ms
+        or latest > now_ms + config.message_timestamp_after_max_ms
+        or count > MAX_OFFSET - next_offset
+    ):
+        return None
+    _PLACE.pack_into(data, 0, next_offset, size - LOG_OVERHEAD, leader_epoch)
+    info: AppendInfo = _build(AppendInfo, (next_offset, next_offset + count - 1, latest, size, False))
+    return info
+
+
+def take_back_place(made: EncodedBatch) -> None:
+    """Undo what `own_batch` has assigned."""
+    _PLACE.pack_into(made.data, 0, 0, len(made.data) - LOG_OVERHEAD, NO_LEADER_EPOCH)
 
 
 def _inspect_sent(data: Buffer, now_ms: int, before_max_ms: int, after_max_ms: int) -> tuple[int, int]:

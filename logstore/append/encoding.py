@@ -2,9 +2,10 @@
 
 from collections.abc import Iterator, Sequence
 from struct import error as StructError  # noqa: N812  a class
-from typing import TYPE_CHECKING, Final, cast
+from typing import TYPE_CHECKING, Final, NamedTuple, cast
 
 from epoch.history import MAX_EPOCH, MAX_OFFSET
+from logstore.append.value_batch import encode_value_batch
 from logstore.append.wrong_records import with_records_of_values, wrong_records
 from logstore.arguments import number_within
 from logstore.batch.batch_attributes import NO_TIMESTAMP
@@ -26,6 +27,17 @@ BATCH_BYTES: Final = 16 << 10
 """Bytes that a batch of several records has at most before compression (Kafka: batch.size)."""
 _MAX_INT16: Final = 2**15 - 1
 _BYTES_ALONE: Final = {bytes}
+# Half the cost of calling a NamedTuple's class, once an append.
+_build: Final = tuple.__new__
+
+
+class EncodedBatch(NamedTuple):
+    """A batch that was made here, and what of its records a leader would have to look for."""
+
+    data: bytearray
+    records: int
+    min_timestamp: int
+    max_timestamp: int
 
 
 def encode_batch(records: Sequence[Record | bytes], template: BatchTemplate | None = None) -> bytearray:
@@ -36,34 +48,41 @@ def encode_batch(records: Sequence[Record | bytes], template: BatchTemplate | No
 
     >>> data = encode_batch([Record.of(b"value", "key"), b"value"], BatchTemplate(codec=Codec.ZSTD))
     """
+    return encode(records, template).data
+
+
+def encode(records: Sequence[Record | bytes], template: BatchTemplate | None) -> EncodedBatch:
+    """Do as `encode_batch` does, and tell what was encoded."""
     try:
         if not records and isinstance(records, Sequence):
             raise ValueError("a batch without records cannot be appended")
         if are_values := isinstance(records[0], bytes) and set(map(type, records)) == _BYTES_ALONE:
-            section = encode_plain_values(cast("Sequence[bytes]", records))
-            base_timestamp = max_timestamp = now_ms()
-            is_timely = True
+            values = cast("Sequence[bytes]", records)
+            base_timestamp = min_timestamp = max_timestamp = now_ms()
+            if template is None and (data := encode_value_batch(values, base_timestamp)) is not None:
+                return _build(EncodedBatch, (data, len(values), base_timestamp, base_timestamp))
+            section = encode_plain_values(values)
         else:
             made = cast("Sequence[Record]", records)
             base_timestamp = made[0].timestamp
             section = encode_records(made, base_timestamp)
             timestamps = [record.timestamp for record in made]
-            max_timestamp = max(timestamps)
-            is_timely = min(timestamps) >= NO_TIMESTAMP
+            min_timestamp, max_timestamp = min(timestamps), max(timestamps)
     except (TypeError, AttributeError, LookupError):
         # Looked at only now: most are right, and would pay for it.
         if (mixed := with_records_of_values(records)) is not None:
-            return encode_batch(mixed, template)
+            return encode(mixed, template)
         problem = wrong_records(records)
         if problem is None:
             raise
         raise problem from None
-    if not is_timely:
+    if min_timestamp < NO_TIMESTAMP:
         raise wrong_records(records) or ValueError("records have negative timestamps")
     if template is None:
         template = BatchTemplate()
     try:
-        return template.batch(section, len(records), base_timestamp, max_timestamp)
+        data = template.batch(section, len(records), base_timestamp, max_timestamp)
+        return EncodedBatch(data, len(records), min_timestamp, max_timestamp)
     except AttributeError:
         if isinstance(template, BatchTemplate):
             raise

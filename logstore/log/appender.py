@@ -6,11 +6,17 @@ from typing import Final, NoReturn
 
 from epoch.history import MAX_EPOCH
 from epoch.resource_limits import ensure_room, name_memory
-from logstore.append.append_fast_path import SEVERAL_BYTES, plain_batch, plain_producer_batch
+from logstore.append.append_fast_path import (
+    SEVERAL_BYTES,
+    own_batch,
+    plain_batch,
+    plain_producer_batch,
+    take_back_place,
+)
 from logstore.append.append_info import NOTHING_APPENDED, AppendInfo
 from logstore.append.append_validation import ValidatedAppend, validate_for_follower, validate_for_leader
 from logstore.append.buffer import BUFFERS, Buffer
-from logstore.append.encoding import encode_batch
+from logstore.append.encoding import EncodedBatch, encode
 from logstore.arguments import leader_epoch_number, whole_number
 from logstore.batch.append_origin import AppendOrigin
 from logstore.batch.batch_attributes import NO_PRODUCER_ID
@@ -77,11 +83,18 @@ class Appender:
     ) -> AppendInfo:
         """Append one batch as the leader; see `Log.append`."""
         contents, guard = self._contents, self._guard
-        try:
-            data = records if isinstance(records, BUFFERS) else encode_batch(records, template)
-        except MemoryError as error:
-            name_memory(error, self._directory)
-            raise
+        own: EncodedBatch | None = None
+        if isinstance(records, BUFFERS):
+            data: Buffer = records
+        else:
+            try:
+                made = encode(records, template)
+            except MemoryError as error:
+                name_memory(error, self._directory)
+                raise
+            data = made[0]
+            if template is None:
+                own = made
         if guard.is_nested():
             guard.refuse_nested()
         with guard.lock:
@@ -94,8 +107,8 @@ class Appender:
                 leader_epoch = contents.epochs.latest_epoch or 0
             try:
                 if leader_epoch == contents.current_epoch and origin is _CLIENT and self._accepts_unchanged:
-                    plain = plain_producer_batch(data, next_offset, leader_epoch, now, self._environment.config)
-                    if plain is not None and (done := self._write_plain(*plain, next_offset)) is not None:
+                    done = self._append_plain(data, own, next_offset, leader_epoch, now)
+                    if done is not None:
                         return done
                 if leader_epoch != contents.current_epoch:
                     leader_epoch = leader_epoch_number(leader_epoch)
@@ -120,6 +133,25 @@ class Appender:
                 # Equal to the latest epoch, and no int.
                 leader_epoch_number(leader_epoch)
                 raise
+
+    def _append_plain(
+        self, data: Buffer, own: EncodedBatch | None, next_offset: int, leader_epoch: int, now_ms: int
+    ) -> AppendInfo | None:
+        """Append a batch that needs nothing but its place; None, nothing written, as `_write_plain`.
+
+        Raises DecompressionError.
+        """
+        config = self._environment.config
+        if own is None:
+            plain = plain_producer_batch(data, next_offset, leader_epoch, now_ms, config)
+            return None if plain is None else self._write_plain(*plain, next_offset)
+        info = own_batch(own, next_offset, leader_epoch, now_ms, config)
+        if info is None:
+            return None
+        done = self._write_plain(data, info, next_offset)
+        if done is None:
+            take_back_place(own)
+        return done
 
     def append_batches(self, data: Buffer, leader_epoch: int) -> AppendInfo:
         """Append batches as a follower; see `Log.append_batches`."""

@@ -1,7 +1,8 @@
 """The short way of plain appends leads where the long way leads: to the same answers, errors and files."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
+from itertools import accumulate
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple, TypeVar
@@ -11,9 +12,10 @@ import pytest
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
-from logstore.append import append_fast_path
+from logstore.append import append_fast_path, encoding
 from logstore.append.append_info import AppendInfo
 from logstore.batch.compression.codec import Codec, compress
+from logstore.batch.record import Record
 from logstore.errors import LogStoreError
 from logstore.files.root_checkpoints import PartitionCheckpoints
 from logstore.log import appender
@@ -23,6 +25,8 @@ from logstore.log_config import LogConfig
 from tests.logstore.batches import batch, record
 
 T = TypeVar("T")
+Appends = Sequence[tuple[bytes | list[Record | bytes], int]]
+"""What is appended, and by the leader of which epoch."""
 
 NOW = 10_000
 COMPILED_FROM = st.sampled_from([0, 250])
@@ -110,14 +114,19 @@ def short_way(compiled_from: int) -> Iterator[None]:
 
 def long_way(_: int) -> AbstractContextManager[object]:
     nothing = lambda *_: None  # noqa: E731  in three places
-    return patch.multiple(appender, plain_batch=nothing, plain_producer_batch=nothing, SEVERAL_BYTES=2**62)
+    return patch.multiple(
+        appender, plain_batch=nothing, plain_producer_batch=nothing, own_batch=nothing, SEVERAL_BYTES=2**62
+    )
 
 
-def append_all(log: Log, appends: list[tuple[bytes, int]], *, lead: bool) -> Iterator[AppendInfo | str]:
+def append_all(log: Log, appends: Appends, *, lead: bool) -> Iterator[AppendInfo | str]:
     """Append each; give what was answered, or what was wrong."""
     for data, epoch in appends:
         try:
-            yield log.append(data, leader_epoch=epoch) if lead else log.append_batches(data, leader_epoch=epoch)
+            if isinstance(data, bytes) and not lead:
+                yield log.append_batches(data, leader_epoch=epoch)
+            else:
+                yield log.append(data, leader_epoch=epoch)
         except LogStoreError as error:
             yield f"{type(error).__name__} {error}".replace(str(log.directory), "")
 
@@ -131,7 +140,7 @@ def files(directory: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in directory.iterdir()}
 
 
-def compare(config: LogConfig, appends: list[tuple[bytes, int]], *, lead: bool, compiled_from: int = 250) -> int:
+def compare(config: LogConfig, appends: Appends, *, lead: bool, compiled_from: int = 250) -> int:
     """Append on both ways; return how many appends took the short one."""
     taken: list[AppendInfo] = []
 
@@ -191,6 +200,24 @@ def test_a_leader_takes_plain_batches_as_it_takes_all_others(
     event(f"short ways: {min(compare(config, appends, lead=True, compiled_from=compiled_from), 3)}")
 
 
+MADE = st.lists(st.binary(max_size=40), min_size=1, max_size=12) | st.lists(
+    st.builds(Record.of, st.binary(max_size=40), st.none() | st.just(b"k"), timestamp=st.integers(NOW - 600, NOW + 2)),
+    min_size=1,
+    max_size=12,
+)
+
+
+@settings(max_examples=80)
+@given(CONFIGS, st.lists(st.tuples(MADE, mostly(0, 0, 1)), min_size=1, max_size=20))
+def test_a_leader_takes_what_it_encodes_itself_as_it_takes_what_it_is_sent(
+    config: LogConfig, calls: list[tuple[list[Record | bytes], int]]
+) -> None:
+    epochs = accumulate(step for _, step in calls)
+    with patch.object(encoding, "now_ms", lambda: NOW):
+        taken = compare(config, [(made, epoch) for (made, _), epoch in zip(calls, epochs, strict=True)], lead=True)
+    event(f"short ways: {min(taken, 3)}")
+
+
 PLAIN = Sent([0, 1], b"value", keyed=True, gap=0, epoch_step=0, producer_id=-1, attributes=0, magic=2, lie={})
 FAULTS: list[dict[str, Any]] = [
     *({"lie": lie} for lie in ({"crc": 1}, {"length": 70}, {"last_offset_delta": 7}, {"record_count": 1})),
@@ -237,10 +264,13 @@ def test_most_appends_take_the_short_way() -> None:
     one = [(PLAIN.encode(2 * number, 0), 0) for number in range(10)]
     many = [(b"".join(PLAIN.encode(20 * call + 2 * each, 0) for each in range(10)), 0) for call in range(10)]
     sent = [(PLAIN._replace(codec=codec).encode(0, -1), 0) for codec in Codec for _ in range(2)]
+    made: list[list[Record | bytes]] = [[b"value", b"value"], [Record.of(b"value", timestamp=NOW)]]
     # The first batch of an epoch goes the long way: the epoch must be noted.
     assert compare(LogConfig(), one, lead=False) == 9
     assert compare(LogConfig(), many, lead=False) == 9
     assert compare(LogConfig(), sent, lead=True) == 9
+    with patch.object(encoding, "now_ms", lambda: NOW):
+        assert compare(LogConfig(), [(each, 0) for each in made * 5], lead=True) == 9
 
 
 def test_a_batch_that_is_too_large_is_refused_on_either_way() -> None:

@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from logstore.append.encoding import encode_batch, encode_columns, encode_values
+from logstore.append.value_batch import encode_value_batch
 from logstore.batch.batch import RecordBatch
 from logstore.batch.batch_attributes import TimestampType
 from logstore.batch.batch_template import BatchTemplate
@@ -79,6 +80,20 @@ def test_values_alone_are_encoded_as_records_of_them(values: list[bytes], codec:
     data = encode_batch(given, template)
     [now] = {record.timestamp for record in decoded(data)}
     assert data == encode_batch([Record.of(value, timestamp=now) for value in values], template)
+
+
+@given(
+    st.lists(st.integers(0, 2_050) | st.integers(0, 80), min_size=1, max_size=80)
+    | st.tuples(st.sampled_from([0, 1, 57, 58, 63, 64, 2_047, 2_048]), st.integers(1, 1_030)).map(
+        lambda each: [each[0]] * each[1]
+    )
+)
+def test_a_producer_s_values_are_encoded_by_table_as_any_records_are(sizes: list[int]) -> None:
+    values = [bytes([number % 251]) * size for number, size in enumerate(sizes)]
+    data = encode_batch(values)
+    [now] = {record.timestamp for record in decoded(data)}
+    assert data == encode_batch([Record.of(value, timestamp=now) for value in values])
+    assert (encode_value_batch(values, now) is None) == (len(sizes) > 1_024 or max(sizes) > 2_047)
 
 
 @pytest.mark.parametrize("size", [0, 58, 63, 64, 8_100, 8_185, 8_191, 8_192, 70_000])
