@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from struct import error as StructError  # noqa: N812  a class
-from typing import TYPE_CHECKING, Final, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
 from epoch.history import MAX_EPOCH, MAX_OFFSET
 from logstore.append.value_batch import encode_value_batch
@@ -57,7 +57,7 @@ def encode(records: Sequence[Record | bytes], template: BatchTemplate | None) ->
         if not records and isinstance(records, Sequence):
             raise ValueError("a batch without records cannot be appended")
         if are_values := isinstance(records[0], bytes) and set(map(type, records)) == _BYTES_ALONE:
-            values = cast("Sequence[bytes]", records)
+            values: Any = records  # as `cast` says, which is a call
             base_timestamp = min_timestamp = max_timestamp = now_ms()
             if template is None and (data := encode_value_batch(values, base_timestamp)) is not None:
                 return _build(EncodedBatch, (data, len(values), base_timestamp, base_timestamp))

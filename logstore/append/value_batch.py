@@ -55,6 +55,8 @@ def encode_value_batch(values: Sequence[bytes], timestamp: int) -> bytearray | N
     None where there are too many of them, or one is too long, for the tables.
     """
     count = len(values)
+    if count == 1:
+        return _encode_one(values[0], timestamp)
     lengths = [*map(len, values)]
     if count > _MOST_VALUES or max(lengths) >= _MOST_LENGTHS:
         return None
@@ -71,6 +73,14 @@ def encode_value_batch(values: Sequence[bytes], timestamp: int) -> bytearray | N
         parts[4::4] = values
     parts[-1] = _NO_HEADERS
     return _seal(_EMPTY.join(parts), count, timestamp)
+
+
+def _encode_one(value: bytes, timestamp: int) -> bytearray | None:
+    length = len(value)
+    if length >= _MOST_LENGTHS:
+        return None
+    [before] = _before_equal_values(length, 1)
+    return _seal(_EMPTY.join((_HEADER, before, value, _NO_HEADERS)), 1, timestamp)
 
 
 def _seal(data: bytearray, count: int, timestamp: int) -> bytearray:
