@@ -19,6 +19,9 @@ MAX_OFFSET: Final = 2**63 - 1
 _NO_EPOCH: Final = -(2**64)
 """The latest epoch of an empty history: every request lies above it."""
 
+_NO_START: Final = 2**64
+"""Where it starts: every offset lies below it."""
+
 _ANSWERS_PER_ENTRY: Final = 4
 _MOST_ANSWERS: Final = 1 << 16
 """So many answers are kept at most: 16 MB."""
@@ -41,7 +44,7 @@ class EpochHistory:
     EndOffset(epoch=0, end_offset=50)
     """
 
-    __slots__ = ("_answers", "_epochs", "_latest", "_most_answers", "_size", "_starts")
+    __slots__ = ("_answers", "_epochs", "_latest", "_latest_start", "_most_answers", "_size", "_starts")
 
     # Shared with the histories that followed by appending: what lies beyond `_size` is theirs.
     _epochs: array[int]
@@ -50,6 +53,7 @@ class EpochHistory:
     _answers: dict[int, EndOffset]  # given before, other than the latest epoch's: finding it again would take longer
     _most_answers: int
     _latest: int
+    _latest_start: int
 
     def __init__(self, entries: Iterable[tuple[int, int]] = ()) -> None:
         epochs, starts = array("q"), array("q")
@@ -127,6 +131,8 @@ class EpochHistory:
 
     def epoch_for_offset(self, offset: int) -> int | None:
         """Return the epoch that wrote this offset; None below the first start (Kafka: epochForOffset)."""
+        if offset >= self._latest_start:  # most ask about what the latest leader has written
+            return self._latest
         position = bisect_right(self._starts, offset, 0, self._size)
         return self._epochs[position - 1] if position else None
 
@@ -157,11 +163,10 @@ class EpochHistory:
         entries that are not lower in both epoch and offset are removed, and the new entry is appended. Raises
         InvalidEpochEntryError.
         """
-        latest_start = self._starts[self._size - 1] if self._size else -1
-        if epoch == self._latest and start_offset >= latest_start:
+        if epoch == self._latest and start_offset >= self._latest_start:
             return self
         _check(epoch, start_offset)
-        if epoch > self._latest and start_offset > latest_start:
+        if epoch > self._latest and (start_offset > self._latest_start or not self._size):
             return self._followed_by(epoch, start_offset)
         epochs, starts = self.columns
         _put(epochs, starts, epoch, start_offset)
@@ -244,7 +249,7 @@ class EpochHistory:
         self._size = size
         self._answers = {}
         self._most_answers = min(_ANSWERS_PER_ENTRY * size, _MOST_ANSWERS)
-        self._latest = epochs[size - 1] if size else _NO_EPOCH
+        self._latest, self._latest_start = (epochs[size - 1], starts[size - 1]) if size else (_NO_EPOCH, _NO_START)
 
     def _followed_by(self, epoch: int, start_offset: int) -> EpochHistory:
         """Return this history and one more entry, without a copy where nothing follows it yet."""
