@@ -13,8 +13,8 @@ from logstore.offline.epoch_runs import EpochRun, EpochRuns
 from logstore.offline.partition_directory import PartitionDirectory
 from logstore.offline.segment import Segment
 from logstore.verify.compaction import Compaction
-from logstore.verify.finding import Finding, Reporter
-from logstore.verify.log_pass import CURE, Chunk, SilentCheck
+from logstore.verify.finding import CURE, Finding, Reporter
+from logstore.verify.log_pass import Chunk, SilentCheck
 from logstore.verify.reading import read_file
 
 FIRST_SEGMENT_MISSING = "first-segment-missing"

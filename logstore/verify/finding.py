@@ -10,6 +10,9 @@ from logstore.topic_partition import TopicPartition
 UNREADABLE: Final = "file-unreadable"
 """The kind of what could not be looked at, which is not damage."""
 
+CURE: Final = "take the partition from another replica"
+"""What helps against damage to a log that no other file of the replica can mend."""
+
 
 class Severity(StrEnum):
     """How much a finding matters, the worst first."""

@@ -16,8 +16,9 @@ from logstore.indexes.offset_index import OffsetIndex
 from logstore.indexes.time_index import TimeIndex
 from logstore.offline.batch_scan import PLAIN_BUDGET
 from logstore.offline.segment import Segment
+from logstore.verify.corrupt_runs import runs
 from logstore.verify.finding import Finding, Reporter
-from logstore.verify.log_pass import Chunk, SilentCheck, goes_on_after, runs
+from logstore.verify.log_pass import Chunk, SilentCheck, goes_on_after
 from logstore.verify.reading import read_file
 
 REBUILD: Final = "remove the file, and Kafka rebuilds it from the log at its next start"

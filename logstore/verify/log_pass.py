@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +16,8 @@ from logstore.offline.log_file import LogFile
 from logstore.offline.segment import Segment
 from logstore.offline.tail_rereader import TailRereader
 from logstore.verify.batch_totals import BatchTotals
-from logstore.verify.finding import Finding, Reporter
+from logstore.verify.corrupt_runs import CorruptRuns
+from logstore.verify.finding import CURE, Finding, Reporter
 from logstore.verify.read_ahead import WORTH_A_THREAD, read_ahead
 
 if TYPE_CHECKING:
@@ -24,8 +25,6 @@ if TYPE_CHECKING:
 
 Scan = Callable[[LogFile, int], Iterator[BatchColumns]]
 """Reads batches as `LogFile.scan` does, from a position on to the end or to what is no batch."""
-
-CURE: Final = "take the partition from another replica"
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +110,7 @@ class LogPass:
         self._segments = segments
         self._checks = checks
         self._report = report
+        self._corrupt_runs = CorruptRuns(report)
         self._progress = progress
         self._clean_shutdown = clean_shutdown
         self._scan = scan
@@ -127,6 +127,7 @@ class LogPass:
             try:
                 yield from self._segment(segment, is_active=is_active)
             except OSError as error:
+                yield from self._corrupt_runs.end()
                 yield from self._unreadable(segment, error)
                 continue
             for check in self._checks:
@@ -163,6 +164,7 @@ class LogPass:
                     yield from self._chunk(reading.chunk(columns))
                 self._progress(columns.next_position - position)
                 position, reading.stop = columns.next_position, columns.stop
+            yield from self._corrupt_runs.end()
             if position >= reading.log.size:
                 return position
             end = reading.next_batch(position)
@@ -174,33 +176,11 @@ class LogPass:
         return position
 
     def _chunk(self, chunk: Chunk) -> Iterator[Finding]:
-        if chunk.totals.corrupt:
-            for first, last in runs((~chunk.columns.crc_valid).nonzero()[0]):
-                yield self._corrupt(chunk, first, last)
+        if chunk.totals.corrupt or self._corrupt_runs.are_open:
+            yield from self._corrupt_runs.add(chunk.segment.log_path.name, chunk.columns)
         for check in self._checks:
             yield from check.batches(chunk)
         self.log_end_offset = max(self.log_end_offset, end_after(chunk.totals.highest_offset))
-
-    def _corrupt(self, chunk: Chunk, first: int, last: int) -> Finding:
-        """Report consecutive batches as one finding: a log of nothing else would take the memory."""
-        columns = chunk.columns
-        base = int(columns.base_offset[first])
-        offsets = f"offsets {base}..{columns.last_offset[last]}"
-        size = int(columns.size[first : last + 1].sum())
-        what = (
-            f"the checksum of the batch with {offsets} does not match its {size:,} bytes"
-            if first == last
-            else f"the checksums of {last - first + 1:,} consecutive batches with {offsets} do not match their "
-            f"{size:,} bytes"
-        )
-        return self._report.error(
-            "corrupt-batch",
-            f"{what}: the records cannot be trusted; Kafka cuts the log off here when it recovers this segment, so "
-            f"{CURE}",
-            file=chunk.segment.log_path.name,
-            position=int(columns.position[first]),
-            offset=base,
-        )
 
     def _damage(self, reading: "_Reading", start: int, end: int) -> Finding:
         for check in self._checks:
@@ -290,14 +270,6 @@ class _Reading:
         self._search = self._search or BatchSearch(self.log)
         # A batch may begin with zeros, but its length, which ends its overhead, is none.
         return self._search.find(max(position, self._zeros[1] - LOG_OVERHEAD) + 1)
-
-
-def runs(rows: NDArray[np.int64]) -> Iterator[tuple[int, int]]:
-    """Group ascending row numbers into runs: the first and the last of each."""
-    if not len(rows):
-        return
-    for run in np.split(rows, np.flatnonzero(np.diff(rows) != 1) + 1):
-        yield int(run[0]), int(run[-1])
 
 
 def ends(columns: BatchColumns, reached: int) -> NDArray[np.int64]:

@@ -12,8 +12,8 @@ from logstore.batch.columns import BatchColumns
 from logstore.file_name import FileKind, file_name
 from logstore.offline.segment import Segment
 from logstore.verify.compaction import Compaction
-from logstore.verify.finding import Finding, Reporter
-from logstore.verify.log_pass import CURE, Chunk, SilentCheck, end_after, ends
+from logstore.verify.finding import CURE, Finding, Reporter
+from logstore.verify.log_pass import Chunk, SilentCheck, end_after, ends
 
 MOST_GAPS: Final = 1_000
 """Holes that are kept until the end, when it is known whether they matter; more are only counted."""

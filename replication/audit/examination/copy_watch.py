@@ -14,7 +14,7 @@ from logstore.offline.recovery_scan import RecoveryScan, first_segment_to_read
 from logstore.offline.segment import Segment
 from logstore.verify import Finding
 from logstore.verify.batch_totals import BatchTotals
-from logstore.verify.log_pass import Chunk, SilentCheck, end_after, ends, runs
+from logstore.verify.log_pass import Chunk, SilentCheck, end_after, ends
 from replication.audit.copy_summary import OffsetRange
 from replication.audit.examination.producer_tally import ProducerTally
 from replication.audit.examination.range_digests import RangeDigests
@@ -114,12 +114,17 @@ class CopyWatch(SilentCheck):
         yield from ()
 
     def _note_corrupt(self, columns: BatchColumns) -> None:
-        for first, last in runs((~columns.crc_valid).nonzero()[0]):
-            found = OffsetRange(int(columns.base_offset[first : last + 1].min()), int(columns.last_offset[last]))
-            if len(self.corrupt) == MOST_CORRUPT:
+        corrupt = columns.where(~columns.crc_valid)
+        adjoins = corrupt.base_offset[1:] == corrupt.last_offset[:-1] + 1
+        starts = np.flatnonzero(np.concatenate([[True], ~adjoins]))
+        firsts, lasts = corrupt.base_offset[starts], corrupt.last_offset[np.append(starts[1:], len(corrupt)) - 1]
+        for first, last in zip(firsts.tolist(), lasts.tolist(), strict=True):
+            # By offsets alone, so that it does not count in how many chunks the log was read.
+            if self.corrupt and (first == self.corrupt[-1].last + 1 or len(self.corrupt) == MOST_CORRUPT):
                 earlier = self.corrupt.pop()
-                found = OffsetRange(min(earlier.first, found.first), max(earlier.last, found.last))
-            self.corrupt.append(found)
+                self.corrupt.append(OffsetRange(min(earlier.first, first), max(earlier.last, last)))
+            else:
+                self.corrupt.append(OffsetRange(first, last))
 
     def _note_gaps(self, columns: BatchColumns, totals: BatchTotals) -> None:
         if not totals.breaks and columns.base_offset[0] == self.batches_end:

@@ -1,12 +1,13 @@
 """What verify says of bytes that are no batches, and of files that vanish or cannot be read."""
 
 import shutil
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
+from logstore.batch.columns import BatchColumns
 from logstore.files.clean_shutdown import CLEAN_SHUTDOWN_NAME
 from logstore.kernels import scan
 from logstore.offline import tail_rereader
@@ -16,7 +17,7 @@ from logstore.offline.offline_log_directory import OfflineLogDirectory
 from logstore.offline.partition_directory import PartitionDirectory
 from logstore.verify import Finding, Severity, bytes_to_read, verify_partition, verify_root
 from logstore.verify.finding import Reporter
-from logstore.verify.log_pass import LogPass
+from logstore.verify.log_pass import LogPass, Scan
 from tests.logstore.batches import simple_batch
 
 NAMES = [f"{base:020d}.log" for base in range(3)]
@@ -66,6 +67,29 @@ def test_consecutive_corrupt_batches_are_one_finding(tmp_path: Path) -> None:
     corrupt = [each for each in found(partition) if each.kind == "corrupt-batch"]
     assert [each.position for each in corrupt] == [size, size * 5_002]
     assert "5,000 consecutive batches" in corrupt[0].message
+
+
+@pytest.mark.parametrize("rows", [1, 2, 3])
+def test_corrupt_batches_are_one_finding_in_however_many_chunks_they_are_read(tmp_path: Path, rows: int) -> None:
+    good, bad = simple_batch(0), simple_batch(0)[:-1] + b"\xff"
+    partition = PartitionDirectory.open(write(tmp_path, good + bad * 3 + good + bad, bad + good, bad * 2))
+
+    def in_chunks(log: LogFile, position: int) -> Iterator[BatchColumns]:
+        for columns in log.scan(position):
+            for first in range(0, len(columns), rows):
+                last = min(first + rows, len(columns))
+                yield columns.slice(first, last, int((columns.position + columns.size)[last - 1]), columns.stop)
+
+    def findings(scan: Scan) -> list[Finding]:
+        return [*LogPass(partition.segments, [], Reporter(partition.topic_partition), scan=scan).run()]
+
+    assert findings(in_chunks) == findings(LogFile.scan)
+    assert [(each.file, each.position) for each in findings(in_chunks)] == [
+        (NAMES[0], len(good)),
+        (NAMES[0], 5 * len(good)),
+        (NAMES[1], 0),
+        (NAMES[2], 0),
+    ]
 
 
 @pytest.mark.parametrize("gone", [[0], [0, 1], [2], [1, 2], [0, 1, 2]])

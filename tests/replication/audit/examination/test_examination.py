@@ -6,16 +6,28 @@ from random import Random
 
 import pytest
 
+from logstore.batch.columns import StopReason
+from logstore.offline.log_file import LogFile
 from logstore.offline.offline_log_directory import OfflineLogDirectory
 from logstore.offline.partition_directory import PartitionDirectory
 from logstore.offline.recovered_log import RecoveredLog
 from logstore.verify import verify_partition
-from replication.audit.copy_summary import CopySummary
+from replication.audit.copy_summary import CopySummary, OffsetRange
+from replication.audit.examination.copy_watch import CopyWatch
 from replication.audit.examination.examination import Examination, examine, examine_lineage, examine_piece
 from replication.audit.examination.range_digests import RangeDigests
 from replication.audit.snapshots.work import ByteRange
 from tests.campaign import Campaign
 from tests.data.replicas import LABELS, damage_kinds, damaged, replicas
+from tests.logstore.batches import simple_batch
+
+
+def write_segment(partition: Path, data: bytes) -> Path:
+    partition.mkdir()
+    log = partition / f"{0:020d}.log"
+    log.write_bytes(data)
+    return log
+
 
 PIECES = Campaign("audit: damaged copies examined in pieces", full=36, share=9)
 
@@ -57,6 +69,22 @@ def test_a_summary_says_what_loading_the_log_does(label: str) -> None:
         assert list(summary.lineage) == loaded.lineage().entries
         assert (summary.kept_segments, summary.valid_bytes) == (len(loaded.segments), loaded.valid_bytes)
         assert summary.damage is None
+
+
+@pytest.mark.parametrize("rows", [1, 2, 100])
+def test_corrupt_batches_are_known_by_their_offsets_in_however_many_chunks_they_are_read(
+    tmp_path: Path, rows: int
+) -> None:
+    corrupt = [simple_batch(offset)[:-1] + b"\xff" for offset in (0, 5, 6, 7)]
+    data = b"".join((*corrupt, simple_batch(8), simple_batch(9)[:-1] + b"\xff"))
+    log = write_segment(tmp_path / "t-0", data)
+    watch = CopyWatch(PartitionDirectory.open(tmp_path / "t-0"))
+    for chunk in LogFile.open(log).scan():
+        for first in range(0, len(chunk), rows):
+            part = chunk.slice(first, first + rows, 0, StopReason.MORE)
+            if not part.crc_valid.all():
+                watch._note_corrupt(part)
+    assert watch.corrupt == [OffsetRange(0, 0), OffsetRange(5, 7), OffsetRange(9, 9)]
 
 
 @pytest.mark.parametrize("unclean", [False, True])
