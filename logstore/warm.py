@@ -12,6 +12,7 @@ from epoch.history import EpochHistory
 from logstore.append.encoding import encode_values
 from logstore.batch.batch_template import BatchTemplate
 from logstore.batch.compression.codec import Codec
+from logstore.batch.decoding.object_decoder import ObjectDecoder
 from logstore.batch.layout import HEADER, HEADER_SIZE, MAGIC, SMALLEST_LENGTH
 from logstore.kernels import (
     column_scan,
@@ -68,6 +69,7 @@ def first_calls() -> Iterator[tuple[str, Callable[[], object]]]:
     yield "decode", lambda: decode.decode(log, batches)
     yield "check_records", lambda: record_checks.check_records(log, batches)
     records = decode.decode(log, batches)
+    yield "write_objects", lambda: list(ObjectDecoder().runs(memoryview(EMPTY_BATCH), []))
     yield "digest", lambda: digest.digest(batches, 16)
     yield "join digests", lambda: digest.joined(digest.digest(batches, 16))
     yield "digest_keys", lambda: digest.digest_keys(records)
