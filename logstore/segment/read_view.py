@@ -1,13 +1,13 @@
 """The result of a read of a log: bytes that are not copied."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import chain
 from typing import Final
 
 from logstore.batch.batches import Batch, read_batches
 from logstore.batch.record import Record
 from logstore.indexes.transaction_index import AbortedTransaction
-from logstore.segment.view_records import EnsureGap, ViewRecords
+from logstore.segment.view_records import ViewRecords
 
 _NO_BYTES: Final = memoryview(b"")
 
@@ -41,7 +41,7 @@ class ReadView:
         segment_base_offset: int = -1,
         position: int = -1,
         first_batch_incomplete: bool = False,
-        ensure_gap: EnsureGap | None = None,
+        ensure_gap: Callable[[int, int], None] | None = None,
     ) -> None:
         """Take what was found for `offset`."""
         self.offset = offset
@@ -74,6 +74,11 @@ class ReadView:
             offset = batch.last_offset + 1
         return offset
 
+    def ensure_begin(self, base_offset: int) -> None:
+        """See that no batch is missing before the first, which begins at `base_offset`. Raises CorruptBatchError."""
+        if base_offset > self.offset and self._ensure_gap is not None:
+            self._ensure_gap(self.offset, self.position)
+
     def batches(self) -> Iterator[Batch]:
         """Walk over the batches, the first of which may begin before `offset`."""
         return read_batches(self.data)
@@ -85,5 +90,5 @@ class ReadView:
         DecompressionLimitError and CorruptRecordError, and CorruptBatchError if a checksum does not match or offsets do
         not rise: disks and memory may also lose bits while a log is open.
         """
-        walk = ViewRecords(self.data, self.position, self.offset, self._ensure_gap, self.aborted_transactions)
+        walk = ViewRecords(self.data, self.position, self.offset, self.ensure_begin, self.aborted_transactions)
         return chain.from_iterable(walk.runs())

@@ -3,11 +3,12 @@
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
-from logstore.batch.batch_attributes import CONTROL_BIT, TRANSACTIONAL_BIT
+from logstore.batch.batch_attributes import CONTROL_BIT
 from logstore.batch.batches import Batch, read_batch
 from logstore.batch.decoding.plain_records import FEWEST_BYTES, PLAIN_RECORDS
 from logstore.batch.record import Record
 from logstore.errors import CorruptBatchError
+from logstore.indexes.aborted_producers import AbortedProducers
 from logstore.indexes.transaction_index import AbortedTransaction
 
 if TYPE_CHECKING:
@@ -23,8 +24,6 @@ _BYTES: Final = 1 << 20
 _GROWTH: Final = 4
 
 Runs = Iterator[Iterable[Record]]
-EnsureGap = Callable[[int, int], None]
-"""Sees that no batch before a position holds an offset, or raises what is wrong."""
 
 
 class ViewRecords:
@@ -35,14 +34,17 @@ class ViewRecords:
         data: memoryview,
         position: int,
         offset: int,
-        ensure_gap: EnsureGap | None,
+        ensure_begin: Callable[[int], None],
         aborted: Sequence[AbortedTransaction],
     ) -> None:
-        """Take the records from `offset` on in `data`, which lies at `position` of its file."""
+        """Take the records from `offset` on in `data`, which lies at `position` of its file.
+
+        `ensure_begin` is told where the first batch begins, and raises where another should stand before it.
+        """
         self._data = data
         self._place = position
         self._offset = offset
-        self._ensure_gap = ensure_gap
+        self._ensure_begin = ensure_begin
         self._aborted = AbortedProducers(aborted)
         self._next = 0
         self._last_offset = -1
@@ -66,7 +68,7 @@ class ViewRecords:
         columns = sound_batches(self._data, self._next, size, self._last_offset)
         if not len(columns):
             return
-        self._look_back(int(columns.base_offset[0]))
+        self._begin(int(columns.base_offset[0]))
         self._next, self._last_offset = columns.next_position, int(columns.last_offset[-1])
         if self._many is None:
             self._many = ManyBatches(self._data, self._offset, self._wanted)
@@ -74,17 +76,12 @@ class ViewRecords:
 
     def _wanted_rows(self, columns: "BatchColumns") -> "NDArray[np.int64]":
         wanted: NDArray[np.bool_] = (columns.attributes & CONTROL_BIT == 0) & (columns.last_offset >= self._offset)
-        if self._aborted:
-            is_transactional = columns.attributes & TRANSACTIONAL_BIT != 0
-            batches = columns.base_offset, columns.last_offset, columns.producer_id, is_transactional
-            covered = [self._aborted.cover(*batch) for batch in zip(*(each.tolist() for each in batches), strict=True)]
-            wanted &= [not each for each in covered]
-        return wanted.nonzero()[0]
+        return (wanted & ~self._aborted.covered(columns)).nonzero()[0]
 
     def _check_one(self, batch: Batch) -> Runs:
         """Check a batch, and yield its records."""
         batch.ensure_valid()
-        self._look_back(batch.base_offset)
+        self._begin(batch.base_offset)
         if batch.base_offset <= self._last_offset:
             raise CorruptBatchError(
                 f"the batch begins below {self._last_offset + 1:,}, where the one before it ends",
@@ -104,29 +101,6 @@ class ViewRecords:
         lowest = self._offset
         return (record for record in records if record.offset >= lowest)
 
-    def _look_back(self, base_offset: int) -> None:
-        """See that nothing is missing before the first batch, where it begins behind what was asked for."""
-        if self._last_offset < 0 and base_offset > self._offset and self._ensure_gap is not None:
-            self._ensure_gap(self._offset, self._place)
-
-
-class AbortedProducers:
-    """Which producers' records a reader of committed records skips, while it goes over the batches."""
-
-    def __init__(self, transactions: Sequence[AbortedTransaction]) -> None:
-        self._ahead = sorted(transactions, key=lambda each: each.first_offset, reverse=True)
-        self._active: dict[int, int] = {}
-
-    def __bool__(self) -> bool:
-        return bool(self._ahead or self._active)
-
-    def cover(self, base_offset: int, last_offset: int, producer_id: int, is_transactional: bool) -> bool:
-        """Tell whether a batch belongs to an aborted transaction; call it once for each batch, in order."""
-        while self._ahead and self._ahead[-1].first_offset <= last_offset:
-            begun = self._ahead.pop()
-            self._active[begun.producer_id] = begun.last_offset
-        end = self._active.get(producer_id)
-        if end is not None and base_offset >= end:
-            del self._active[producer_id]
-            return False
-        return end is not None and is_transactional
+    def _begin(self, base_offset: int) -> None:
+        if self._last_offset < 0:
+            self._ensure_begin(base_offset)

@@ -16,6 +16,7 @@ from logstore.errors import LogStoreError
 from logstore.indexes.transaction_index import AbortedTransaction
 from logstore.segment import view_records
 from logstore.segment.read_view import ReadView
+from tests.logstore.batch.test_legacy_batch import message
 from tests.logstore.batches import LOG_APPEND_TIME, batch, log, record
 from tests.logstore.kernels.sizes import EXAMPLES
 from tests.logstore.kernels.strategies import CONTENT, LYING_BATCHES, ODD_BATCHES, SOUND_BATCHES, damaged
@@ -47,7 +48,8 @@ def placed(batches: list[bytes]) -> bytes:
     return b"".join((7 * number).to_bytes(8) + each[8:] for number, each in enumerate(batches))
 
 
-LOGS = st.lists(WRITTEN | SOUND_BATCHES | ODD_BATCHES, max_size=6).map(placed) | st.lists(
+OLD = st.builds(message, st.just(0), CONTENT, key=CONTENT, magic=st.sampled_from([0, 1]))
+LOGS = st.lists(WRITTEN | OLD | SOUND_BATCHES | ODD_BATCHES, max_size=6).map(placed) | st.lists(
     WRITTEN | SOUND_BATCHES | LYING_BATCHES, max_size=4
 ).map(b"".join)
 

@@ -111,7 +111,7 @@ def test_what_is_made_is_a_record_as_any_other() -> None:
     assert hash(made) == hash(copy.copy(made))
     assert pickle.loads(pickle.dumps(made)) == made  # noqa: S301  as written
     with pytest.raises(AttributeError):
-        made.value = b""
+        made.value = b""  # type: ignore[misc]
 
 
 def test_plain_python_decodes_few_records_and_never_again_many_once_there_were() -> None:
