@@ -306,7 +306,7 @@ class Log:
         return self.arrow_batches(start, end, isolation=isolation).read_all()
 
     def _chunks(self, start: int, end: int | None, isolation: Isolation) -> "Iterator[Chunk]":
-        from logstore.log.log_columns import read_columns  # noqa: PLC0415  numpy and numba load on first bulk use
+        from logstore.offline.columns.view_columns import read_columns  # noqa: PLC0415  numpy and numba load on first bulk use
 
         return read_columns(partial(self.read, isolation=isolation), start, end)
 

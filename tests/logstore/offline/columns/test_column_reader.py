@@ -16,7 +16,7 @@ from logstore.batch.batch_template import BatchTemplate
 from logstore.batch.columns import RecordColumns
 from logstore.batch.compression.codec import Codec
 from logstore.errors import LogStoreError
-from logstore.log import log_columns
+from logstore.offline.columns import view_columns
 from logstore.offline.columns.arrow_records import RECORDS
 from tests.data.replicas import PROJECT
 from tests.logstore.batch.test_legacy_batch import message
@@ -141,7 +141,7 @@ def test_a_log_in_use_gives_what_may_be_read_of_it(tmp_path: Path) -> None:
 
 
 def test_all_segments_are_read_and_reads_are_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(log_columns, "READ_BYTES", 1_000)
+    monkeypatch.setattr(view_columns, "READ_BYTES", 1_000)
     with Log.open(tmp_path / "t-0", LogConfig(segment_bytes=5_000)) as log:
         for _ in range(60):
             log.append([b"v" * 300], leader_epoch=0)

@@ -1,4 +1,4 @@
-"""Reads the records of a log in use as columns."""
+"""Reads the records of a log in use as columns, view by view."""
 
 from collections.abc import Callable, Iterator
 from typing import Final
