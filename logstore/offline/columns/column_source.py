@@ -49,6 +49,6 @@ def arrow_reader(chunks: "Iterator[Chunk]") -> "pa.RecordBatchReader":
     except ModuleNotFoundError as error:
         if error.name != "pyarrow":
             raise
-        message = "records are given to Arrow by pyarrow, which is not installed: run `pip install 'epochlog[arrow]'`"
+        message = "Arrow's tables need pyarrow: install the extra `arrow`, in a checkout: pip install '.[arrow]'"
         raise ModuleNotFoundError(message, name=error.name) from None
     return as_reader(chunks)

@@ -196,4 +196,6 @@ file.to_arrow()
         check=False,
         env={**os.environ, "PYTHONPATH": str(PROJECT)},
     )
-    assert "pyarrow, which is not installed: run `pip install 'epochlog[arrow]'`" in done.stderr
+    assert (
+        "Arrow's tables need pyarrow: install the extra `arrow`, in a checkout: pip install '.[arrow]'" in done.stderr
+    )
