@@ -216,6 +216,17 @@ def inherited_directory(root: str | PathLike[str]) -> DirectoryLockedError:
     )
 
 
+class CompactionAbortedError(LogStoreError, RuntimeError):
+    """Records were taken away while the log was compacted, or another compaction is under way.
+
+    What was compacted before stays so (Kafka: LogCleaningAbortedException).
+    """
+
+
+class UnsupportedFormatError(LogStoreError, ValueError):
+    """A batch has the format of messages before Kafka 0.11, and the log store only reads those."""
+
+
 class LogPoisonedError(LogStoreError, OSError):
     """The state on disk is unknown, since the disk failed or a call was interrupted: open the log again.
 

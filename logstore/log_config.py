@@ -31,6 +31,8 @@ _BOUNDS: Final = {
     "retention_ms": (-1, MAX_INT64),
     "retention_bytes": (-1, MAX_INT64),
     "delete_retention_ms": (0, MAX_INT64),
+    "min_compaction_lag_ms": (0, MAX_INT64),
+    "max_compaction_lag_ms": (1, MAX_INT64),
     "file_delete_delay_ms": (0, MAX_INT64),
     "flush_messages": (1, MAX_INT64),
     "flush_ms": (0, MAX_INT64),
@@ -71,6 +73,13 @@ class LogConfig:
     retention_ms: int = 7 * DAY_MS
     retention_bytes: int = -1
     delete_retention_ms: int = DAY_MS
+    """Compaction keeps tombstones and transaction markers for this time after it first comes across them."""
+    min_compaction_lag_ms: int = 0
+    """Segments with records of this last time are not compacted."""
+    max_compaction_lag_ms: int = MAX_INT64
+    """A segment with records is rolled after this time at the latest, and due for compaction."""
+    min_cleanable_dirty_ratio: float = 0.5
+    """A `LogDirectory` compacts a log once this share of it was appended since it was last compacted."""
     file_delete_delay_ms: int = 60_000
     """Deleted segments are renamed at once, and removed after this time."""
     flush_messages: int = MAX_INT64
@@ -101,6 +110,13 @@ class LogConfig:
             value = whole_number(getattr(self, name), name)
             if not lowest <= value <= highest:
                 raise ValueError(f"{name} is {value:,}, and must be between {lowest:,} and {highest:,}")
+        if not 0 <= self.min_cleanable_dirty_ratio <= 1:
+            raise ValueError(f"min_cleanable_dirty_ratio is {self.min_cleanable_dirty_ratio}, and must be from 0 to 1")
+        if self.is_compacted and self.min_compaction_lag_ms > self.max_compaction_lag_ms:
+            raise ValueError(
+                f"min_compaction_lag_ms is {self.min_compaction_lag_ms:,}, and must not be larger than "
+                f"max_compaction_lag_ms, {self.max_compaction_lag_ms:,}"
+            )
         if self.compression_type not in COMPRESSION_TYPES:
             raise ValueError(f"compression_type is {self.compression_type!r}, and none of {COMPRESSION_TYPES}")
         if not CLEANUP_POLICIES.issuperset(self.cleanup_policy):
@@ -123,12 +139,22 @@ class LogConfig:
         return "delete" in self.cleanup_policy
 
     @property
+    def is_compacted(self) -> bool:
+        """Whether only the latest record of each key is kept, by `Log.compact`."""
+        return "compact" in self.cleanup_policy
+
+    @property
+    def longest_segment_ms(self) -> int:
+        """A segment is rolled when its records span more than this time (Kafka: segmentMs, maxSegmentMs)."""
+        return min(self.segment_ms, self.max_compaction_lag_ms) if self.is_compacted else self.segment_ms
+
+    @property
     def accepts_unchanged(self) -> bool:
         """Whether a leader changes no more of an uncompressed batch than offset and epoch, and asks for no keys."""
         return (
             self.compression_type in _UNCHANGED
             and self.message_timestamp_type is TimestampType.CREATE_TIME
-            and "compact" not in self.cleanup_policy
+            and not self.is_compacted
         )
 
     @property
@@ -141,6 +167,8 @@ class LogConfig:
 def _parse(name: str, text: str) -> Any:
     if name in _BOUNDS:
         return int(text)
+    if name == "min_cleanable_dirty_ratio":
+        return float(text)
     if name == "message_timestamp_type":
         if text not in _TIMESTAMP_TYPES:
             raise ValueError(f"message_timestamp_type is {text!r}, and none of {tuple(_TIMESTAMP_TYPES)}")

@@ -10,6 +10,7 @@ from typing import Final
 from epoch.filesystem import REAL, FileSystem
 from logstore.files.clean_shutdown import CLEAN_SHUTDOWN_NAME, CleanShutdown, take_clean_shutdown
 from logstore.files.offset_checkpoint import (
+    CLEANER_OFFSET_CHECKPOINT,
     HIGH_WATERMARK_CHECKPOINT,
     LOG_START_OFFSET_CHECKPOINT,
     RECOVERY_POINT_CHECKPOINT,
@@ -19,7 +20,13 @@ from logstore.files.root_checkpoints import PartitionCheckpoints, RootCheckpoint
 from logstore.topic_partition import TopicPartition
 
 OWN_CHECKPOINTS: Final = frozenset(
-    {HIGH_WATERMARK_CHECKPOINT, LOG_START_OFFSET_CHECKPOINT, RECOVERY_POINT_CHECKPOINT, CLEAN_SHUTDOWN_NAME}
+    {
+        HIGH_WATERMARK_CHECKPOINT,
+        LOG_START_OFFSET_CHECKPOINT,
+        RECOVERY_POINT_CHECKPOINT,
+        CLEANER_OFFSET_CHECKPOINT,
+        CLEAN_SHUTDOWN_NAME,
+    }
 )
 """The names of these files."""
 
@@ -41,16 +48,21 @@ class OwnCheckpoints:
             LOG_START_OFFSET_CHECKPOINT: known.log_start_offset,
             RECOVERY_POINT_CHECKPOINT: known.recovery_point,
             HIGH_WATERMARK_CHECKPOINT: known.high_watermark,
+            CLEANER_OFFSET_CHECKPOINT: known.cleaner_offset,
         }
         return known
 
-    def write(self, *, recovery_point: int, high_watermark: int, log_start_offset: int) -> None:
+    def write(
+        self, *, recovery_point: int, high_watermark: int, log_start_offset: int, cleaner_offset: int | None
+    ) -> None:
         """Write those that have changed. Raises OSError."""
         if not self._written:
             self.read()
         self._write(LOG_START_OFFSET_CHECKPOINT, log_start_offset)
         self._write(RECOVERY_POINT_CHECKPOINT, recovery_point)
         self._write(HIGH_WATERMARK_CHECKPOINT, high_watermark)
+        if cleaner_offset is not None:
+            self._write(CLEANER_OFFSET_CHECKPOINT, cleaner_offset)
 
     def mark_closed(self) -> None:
         """Note that everything is flushed and closed. Raises OSError."""

@@ -18,11 +18,11 @@ class DeletedSegments:
     def __len__(self) -> int:
         return len(self._waiting)
 
-    def add(self, segments: Iterable[LiveSegment]) -> None:
-        """Rename the files of segments that nobody looks up any more. Raises OSError."""
+    def add(self, segments: Iterable[LiveSegment], *, keep_snapshots: bool = False) -> None:
+        """Rename the files of segments that nobody looks up any more; see `LiveSegment`. Raises OSError."""
         due = self._clock() + self._delay_ms
         for segment in segments:
-            segment.rename_to_deleted()
+            segment.rename_to_deleted(keeps_snapshot=keep_snapshots)
             self._waiting.append((due, segment))
         self.remove_due()
 

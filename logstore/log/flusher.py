@@ -207,4 +207,5 @@ class Flusher:
                 recovery_point=contents.recovery_point,
                 high_watermark=contents.high_watermark,
                 log_start_offset=contents.log_start_offset if log_start_offset is None else log_start_offset,
+                cleaner_offset=contents.cleaner_offset,
             )

@@ -20,12 +20,16 @@ from logstore.batch.batch_template import BatchTemplate
 from logstore.batch.control import ControlType, EndTransactionMarker
 from logstore.batch.record import Record
 from logstore.clock import now_ms
+from logstore.compaction.compaction_report import CompactionReport
+from logstore.compaction.dirty_section import DirtySection
+from logstore.compaction.offset_map import BYTES_PER_KEY, DEDUPE_BUFFER_BYTES
 from logstore.errors import DirectoryLockedError, LogClosedError, inherited_log, linked_directory
 from logstore.files.directory_lock import DirectoryLock
 from logstore.files.own_checkpoints import OwnCheckpoints
 from logstore.files.owned_filesystem import OwnedFileSystem
 from logstore.files.root_checkpoints import PartitionCheckpoints
 from logstore.log.appender import Appender
+from logstore.log.compaction import Compaction
 from logstore.log.deleted_segments import DeletedSegments
 from logstore.log.durable_appends import DurableAppends
 from logstore.log.flusher import Flusher
@@ -109,6 +113,7 @@ class Log:
         self._durable_appends = DurableAppends(self._flush_or_be_closed, lambda: environment.config)
         self._truncation = Truncation(environment, contents, guard, epochs, flusher, roller, deleted)
         self._retention = Retention(environment, contents, guard, flusher, roller, deleted)
+        self._compaction = Compaction(environment, contents, guard, flusher, deleted)
         self._closing = LogClosing(contents, guard, flusher, deleted, own_checkpoints, directory_lock)
 
     @classmethod
@@ -159,6 +164,7 @@ class Log:
                 in_directory=in_directory,
                 disk=filesystem,
             )
+            log._contents.set_cleaner_offset(known.cleaner_offset)  # noqa: SLF001  of this class
             log.update_high_watermark(known.high_watermark or 0)
             if observer is not None:
                 observer.recovered(path, loaded.report)
@@ -491,6 +497,33 @@ class Log:
         """
         return self._guard.do(ADDING, self._retention.delete_old_segments, needs_room=True)
 
+    # --- compaction
+
+    @property
+    def cleaner_offset(self) -> int | None:
+        """Below it the log was compacted; None if it never was (Kafka: the cleaner's checkpoint)."""
+        return self._contents.cleaner_offset
+
+    @property
+    def dirty_section(self) -> DirtySection:
+        """What `compact` would look at now for the latest record of each key, and its share in the log."""
+        return self._compaction.section()
+
+    def compact(self, dedupe_buffer_bytes: int = DEDUPE_BUFFER_BYTES) -> CompactionReport:
+        """Keep only the latest record of each key in closed segments below the last stable offset, as Kafka's cleaner.
+
+        Tombstones and transaction markers go once `delete_retention_ms` has passed since a compaction came across them
+        first; records without keys and those of aborted transactions go at once. Offsets stay. Appends and reads go on
+        meanwhile. Keys take up to `dedupe_buffer_bytes` of memory; if they would take more, the rest of the log is left
+        to the next call.
+
+        Raises ValueError unless `cleanup_policy` contains "compact"; CompactionAbortedError if records are truncated or
+        deleted meanwhile, or during another compaction of the log; CorruptBatchError for a damaged batch;
+        UnsupportedFormatError for batches of before Kafka 0.11; LogPoisonedError, LogClosedError, and OSError.
+        """
+        memory = whole_number(dedupe_buffer_bytes, "dedupe_buffer_bytes")
+        return self._compaction.compact(max(memory // BYTES_PER_KEY, 1))
+
     # --- segments
 
     def roll(self) -> None:
@@ -612,6 +645,7 @@ class Log:
             recovery_point=self._contents.recovery_point,
             high_watermark=self._contents.high_watermark,
             log_start_offset=self._contents.log_start_offset,
+            cleaner_offset=self._contents.cleaner_offset,
         )
 
 

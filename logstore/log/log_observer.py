@@ -27,6 +27,9 @@ class LogObserver:
     def deleted(self, log: Path, base_offset: int, size: int) -> None:
         """Observe that a segment was deleted, by retention or below the log's start."""
 
+    def compacted(self, log: Path, cleaner_offset: int, bytes_removed: int) -> None:
+        """Observe that the log was compacted below `cleaner_offset`."""
+
     def recovered(self, log: Path, report: RecoveryReport) -> None:
         """Observe that the log was opened, and what recovery did."""
 
@@ -65,6 +68,11 @@ class LogObservers(LogObserver):
         """Tell all."""
         for each in self._observers:
             each.deleted(log, base_offset, size)
+
+    def compacted(self, log: Path, cleaner_offset: int, bytes_removed: int) -> None:
+        """Tell all."""
+        for each in self._observers:
+            each.compacted(log, cleaner_offset, bytes_removed)
 
     def recovered(self, log: Path, report: RecoveryReport) -> None:
         """Tell all."""

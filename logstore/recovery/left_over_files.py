@@ -35,7 +35,9 @@ def plan_left_overs(names: Iterable[str], next_offset_of: Callable[[str], int]) 
     logs = [name for name in valid if parsed[name].kind is FileKind.LOG]
     replaced: list[str] = []
     if logs:
-        first, end = min(_offset(parsed[name]) for name in logs), max(map(next_offset_of, logs))
+        first = min(_offset(parsed[name]) for name in logs)
+        # An empty one replaces the files of its own name all the same.
+        end = max(first + 1, *map(next_offset_of, logs))
         replaced = [
             name
             for name, file in parsed.items()

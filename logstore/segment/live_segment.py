@@ -64,6 +64,7 @@ class LiveSegment:
         size: int = 0,
         created_ms: int = 0,
         open_files: OpenFiles | None = None,
+        suffix: str = "",
     ) -> None:
         """Take over files as they are; see `create` and `load`."""
         self.base_offset = base_offset
@@ -72,7 +73,7 @@ class LiveSegment:
         self._directory = directory
         self._config = config
         self._filesystem = filesystem
-        self.indexes = SegmentIndexes(directory, base_offset, config.segment_index_bytes, filesystem)
+        self.indexes = SegmentIndexes(directory, base_offset, config.segment_index_bytes, filesystem, suffix)
         self.file = SegmentFile(self._path(FileKind.LOG), size, filesystem=filesystem, open_files=open_files)
         self.reader = SegmentReader(base_offset, self.file, self.indexes)
         """Finds batches by offset."""
@@ -93,9 +94,15 @@ class LiveSegment:
         *,
         created_ms: int = 0,
         open_files: OpenFiles | None = None,
+        suffix: str = "",
     ) -> Self:
-        """Begin a new segment; files of that name that a crash left behind are removed. Raises OSError."""
-        segment = cls(directory, base_offset, config, filesystem, created_ms=created_ms, open_files=open_files)
+        """Begin a new segment; files of that name that a crash left behind are removed. Raises OSError.
+
+        `suffix` follows the names of files that are to take the place of others.
+        """
+        segment = cls(
+            directory, base_offset, config, filesystem, created_ms=created_ms, open_files=open_files, suffix=suffix
+        )
         segment.indexes.begin()
         segment.file.create()
         return segment
@@ -172,7 +179,7 @@ class LiveSegment:
         if mine:
             first = self._first_timestamp
             age = self._age(max_timestamp, clock) if first is None or first < 0 else max_timestamp - first
-            if age > config.segment_ms - jitter_ms:
+            if age > config.longest_segment_ms - jitter_ms:
                 return True
         return self._index_room <= 0 and self._is_index_full()
 
@@ -350,12 +357,13 @@ class LiveSegment:
 
     # --- deleting
 
-    def rename_to_deleted(self) -> None:
+    def rename_to_deleted(self, *, keeps_snapshot: bool = False) -> None:
         """Mark the files for removal, with the producer snapshot made when the segment began. Raises OSError.
 
-        Start-up removes what has this suffix.
+        Start-up removes what has this suffix. The snapshot stays where another segment takes this one's place.
         """
-        files = [self._path(kind) for kind in (*INDEX_KINDS, FileKind.PRODUCER_SNAPSHOT)]
+        kinds = INDEX_KINDS if keeps_snapshot else (*INDEX_KINDS, FileKind.PRODUCER_SNAPSHOT)
+        files = [self._path(kind) for kind in kinds]
         self.file.rename(self.path.with_name(self.path.name + DELETED_SUFFIX))
         for path in files:
             if path.exists():

@@ -31,7 +31,7 @@ class SegmentIndexes:
         "suffix",
     )
 
-    def __init__(self, directory: Path, base_offset: int, max_bytes: int, filesystem: FileSystem) -> None:
+    def __init__(self, directory: Path, base_offset: int, max_bytes: int, filesystem: FileSystem, suffix: str = "") -> None:
         """Read nothing yet; `max_bytes` is `segment_index_bytes`."""
         self._directory = directory
         self._base_offset = base_offset
@@ -40,7 +40,7 @@ class SegmentIndexes:
         self._offset: LiveOffsetIndex | None = None
         self._time: LiveTimeIndex | None = None
         self._transactions: LiveTransactionIndex | None = None
-        self.suffix = ""
+        self.suffix = suffix
         """What follows the names of the segment's files: that of deleted ones, once it is deleted."""
         self._loaded: dict[FileKind, Any] = {}
         """Those that were read from their files."""

@@ -19,6 +19,7 @@ class LogContents:
 
     __slots__ = (
         "changes",
+        "cleaner_offset",
         "current_epoch",
         "end",
         "epochs",
@@ -37,6 +38,8 @@ class LogContents:
         self.log_start_offset = loaded.log_start_offset
         self.high_watermark = loaded.log_start_offset
         self.recovery_point = min(max(loaded.recovery_point, loaded.log_start_offset), loaded.log_end_offset)
+        self.cleaner_offset: int | None = None
+        """Everything below it was compacted; None where nothing was."""
         self.epochs = loaded.epochs
         self.current_epoch = -1
         """Batches of this epoch change nothing in the history of epochs; -1 where that is to be looked at."""
@@ -61,6 +64,12 @@ class LogContents:
         """Let the log end at `offset`, after all that the active segment holds."""
         self.end = self._place_at(offset)
         self.recovery_point = min(self.recovery_point, offset)
+        if self.cleaner_offset is not None:
+            self.cleaner_offset = min(self.cleaner_offset, offset)
+
+    def set_cleaner_offset(self, offset: int | None) -> None:
+        """Take what is known of compaction, as far as the log still reaches: its last segment is never compacted."""
+        self.cleaner_offset = None if offset is None else min(offset, self.segments.active.base_offset)
 
     def move_start(self, offset: int) -> None:
         """Let the log start at a later offset."""

@@ -1,0 +1,42 @@
+"""A batch's records as they are encoded: what of them compaction looks at, and what it copies as it is."""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from logstore.batch.batch import RecordBatch
+from logstore.batch.batch_attributes import TimestampType
+from logstore.batch.record_decoder import read_fields, wrapping
+from logstore.errors import CorruptRecordError, DecompressionError
+
+
+class StoredRecord(NamedTuple):
+    """One record, with its key, value and headers still encoded."""
+
+    offset: int
+    timestamp: int
+    key: bytes | None
+    is_tombstone: bool
+    fields: bytes
+    """Key, value and headers, as they are stored."""
+
+
+def stored_records(batch: RecordBatch) -> Iterator[StoredRecord]:
+    """Yield a batch's records, decompressed. Raises DecompressionError and CorruptRecordError."""
+    append_time = batch.max_timestamp if batch.timestamp_type is TimestampType.LOG_APPEND_TIME else None
+    position = 0
+    try:
+        data = bytes(batch.section())
+        for number in range(batch.record_count):
+            try:
+                found = read_fields(data, position)
+            except IndexError:
+                raise CorruptRecordError(f"record {number} of {batch.record_count} ends beyond its batch") from None
+            position = found.end
+            timestamp = wrapping(batch.base_timestamp + found.timestamp_delta) if append_time is None else append_time
+            fields = data[found.start : position]
+            offset = wrapping(batch.base_offset + found.offset_delta)
+            yield StoredRecord(offset, timestamp, found.key, found.value is None, fields)
+        if position != len(data):
+            raise CorruptRecordError(f"{len(data) - position:,} bytes follow the last of {batch.record_count} records")
+    except (DecompressionError, CorruptRecordError) as error:
+        raise error.with_position(file=batch.file, position=batch.position, offset=batch.base_offset) from error
