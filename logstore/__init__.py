@@ -26,6 +26,7 @@ _NAMES_BY_MODULE = {
     "batch.batch_template": ("BatchTemplate",),
     "batch.batches": ("Batch", "read_batch", "read_batches"),
     "files.clean_shutdown": ("CleanShutdown",),
+    "compaction.compaction_report": ("CompactionReport",),
     "batch.compression.codec": ("Codec",),
     "clock": ("now_ms",),
     "batch.columns": ("BatchColumns", "RecordColumns", "StopReason"),
@@ -35,6 +36,7 @@ _NAMES_BY_MODULE = {
     "append.encoding": ("encode_batch", "encode_columns", "encode_end_transaction", "encode_values"),
     "errors": (
         "AppendError",
+        "CompactionAbortedError",
         "CorruptBatchError",
         "CorruptCheckpointError",
         "CorruptControlRecordError",
@@ -72,6 +74,7 @@ _NAMES_BY_MODULE = {
         "TransactionCoordinatorFencedError",
         "UnexpectedAppendOffsetError",
         "UnknownPartitionError",
+        "UnsupportedFormatError",
     ),
     "file_name": ("FileFate", "FileKind", "FileName", "parse_file_name"),
     "log.isolation": ("Isolation",),

@@ -25,10 +25,12 @@ from logstore.batch.legacy_batch import LegacyBatch as LegacyBatch
 from logstore.batch.record import Header as Header
 from logstore.batch.record import Record as Record
 from logstore.clock import now_ms as now_ms
+from logstore.compaction.compaction_report import CompactionReport as CompactionReport
 from logstore.directory.directory_settings import DirectorySettings as DirectorySettings
 from logstore.directory.log_directories import LogDirectories as LogDirectories
 from logstore.directory.log_directory import LogDirectory as LogDirectory
 from logstore.errors import AppendError as AppendError
+from logstore.errors import CompactionAbortedError as CompactionAbortedError
 from logstore.errors import CorruptBatchError as CorruptBatchError
 from logstore.errors import CorruptCheckpointError as CorruptCheckpointError
 from logstore.errors import CorruptControlRecordError as CorruptControlRecordError
@@ -66,6 +68,7 @@ from logstore.errors import TornBatchError as TornBatchError
 from logstore.errors import TransactionCoordinatorFencedError as TransactionCoordinatorFencedError
 from logstore.errors import UnexpectedAppendOffsetError as UnexpectedAppendOffsetError
 from logstore.errors import UnknownPartitionError as UnknownPartitionError
+from logstore.errors import UnsupportedFormatError as UnsupportedFormatError
 from logstore.file_name import FileFate as FileFate
 from logstore.file_name import FileKind as FileKind
 from logstore.file_name import FileName as FileName

@@ -79,4 +79,3 @@ class CleanedSegment:
 
     def _path(self, kind: FileKind, fate: FileFate) -> Path:
         return self._directory / file_name(kind, self.base_offset, fate)
-

@@ -52,7 +52,8 @@ class DirtySection:
         return cls(tuple(segments), start, end)
 
     def __bool__(self) -> bool:
-        return self.start < self.end
+        """Whether it holds anything."""
+        return self.dirty_bytes > 0
 
     @property
     def clean_bytes(self) -> int:
@@ -118,7 +119,9 @@ class DirtySection:
 
     @property
     def _dirty(self) -> tuple[LiveSegment, ...]:
-        return tuple(each for each in self._from(self.start) if each.base_offset < self.end) if self else ()
+        if self.start >= self.end:
+            return ()
+        return tuple(each for each in self._from(self.start) if each.base_offset < self.end)
 
     def _from(self, offset: int) -> tuple[LiveSegment, ...]:
         """Return the segments that may hold `offset` or later ones."""

@@ -22,21 +22,22 @@ class StoredRecord(NamedTuple):
 
 def stored_records(batch: RecordBatch) -> Iterator[StoredRecord]:
     """Yield a batch's records, decompressed. Raises DecompressionError and CorruptRecordError."""
-    append_time = batch.max_timestamp if batch.timestamp_type is TimestampType.LOG_APPEND_TIME else None
-    position = 0
     try:
-        data = bytes(batch.section())
-        for number in range(batch.record_count):
-            try:
-                found = read_fields(data, position)
-            except IndexError:
-                raise CorruptRecordError(f"record {number} of {batch.record_count} ends beyond its batch") from None
-            position = found.end
-            timestamp = wrapping(batch.base_timestamp + found.timestamp_delta) if append_time is None else append_time
-            fields = data[found.start : position]
-            offset = wrapping(batch.base_offset + found.offset_delta)
-            yield StoredRecord(offset, timestamp, found.key, found.value is None, fields)
-        if position != len(data):
-            raise CorruptRecordError(f"{len(data) - position:,} bytes follow the last of {batch.record_count} records")
+        yield from _read(batch, bytes(batch.section()))
     except (DecompressionError, CorruptRecordError) as error:
         raise error.with_position(file=batch.file, position=batch.position, offset=batch.base_offset) from error
+
+
+def _read(batch: RecordBatch, data: bytes) -> Iterator[StoredRecord]:
+    append_time = batch.max_timestamp if batch.timestamp_type is TimestampType.LOG_APPEND_TIME else None
+    position, count = 0, batch.record_count
+    for number in range(count):
+        try:
+            found = read_fields(data, position)
+        except IndexError:
+            raise CorruptRecordError(f"record {number} of {count} ends beyond its batch") from None
+        timestamp = wrapping(batch.base_timestamp + found.timestamp_delta) if append_time is None else append_time
+        offset, position = wrapping(batch.base_offset + found.offset_delta), found.end
+        yield StoredRecord(offset, timestamp, found.key, found.value is None, data[found.start : position])
+    if position != len(data):
+        raise CorruptRecordError(f"{len(data) - position:,} bytes follow the last of {count} records")

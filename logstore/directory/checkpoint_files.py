@@ -23,7 +23,7 @@ _OF_OPEN_LOGS: Final = (RECOVERY_POINT_CHECKPOINT, LOG_START_OFFSET_CHECKPOINT, 
 class CheckpointFiles(LogObserver):
     """Written from the open logs; entries of partitions that are not open here are kept.
 
-    How far each log was compacted is the cleaner's to say: here it is only taken back, as an observer of truncations.
+    How far each log was compacted it learns as an observer, of compactions and truncations.
     """
 
     def __init__(self, root: Path, filesystem: FileSystem = REAL) -> None:
@@ -53,6 +53,11 @@ class CheckpointFiles(LogObserver):
         """Note that what comes from `log_end_offset` on was never compacted (Kafka: maybeTruncateCheckpoint)."""
         del bytes_removed
         self._lower(parse_directory_name(log.name).topic_partition, log_end_offset)
+
+    def compacted(self, log: Path, cleaner_offset: int, bytes_removed: int) -> None:
+        """Note how far a log was compacted."""
+        del bytes_removed
+        self._cleaned[parse_directory_name(log.name).topic_partition] = cleaner_offset
 
     def opened(self, partition: TopicPartition, log: Log) -> None:
         """Note how far a log reaches whose end recovery may have taken back: its last segment is never compacted."""

@@ -10,6 +10,7 @@ from uuid import UUID
 
 from epoch.filesystem import REAL, FileSystem
 from logstore.clock import now_ms
+from logstore.compaction.compaction_report import CompactionReport
 from logstore.directory.checkpoint_files import CheckpointFiles
 from logstore.directory.checkpoint_writer import CheckpointWriter
 from logstore.directory.deleted_partitions import DeletedPartitions
@@ -268,6 +269,18 @@ class LogDirectory:
     def enforce_retention(self) -> None:
         """Delete segments by age and size in all logs, and remove the state of idle producers. Raises OSError."""
         self._upkeep.enforce_retention()
+
+    def compact(self) -> Mapping[TopicPartition, CompactionReport]:
+        """Compact the logs whose `min_cleanable_dirty_ratio` or `max_compaction_lag_ms` is exceeded, one after another.
+
+        Returns what was done, by partition. `run_periodic` does not do this, as it takes long: call it from a thread
+        of your own. A log that is truncated meanwhile, closed or poisoned is left out. Then the cleaner's checkpoint
+        is written. Raises what `Log.compact` raises for damage and full disks, and what `checkpoint` raises.
+        """
+        done = self._upkeep.compact()
+        if done:
+            self.checkpoint()
+        return done
 
     def notice_failures(self) -> None:
         """Take the root offline if a write or fsync of a log has failed. `run_periodic` checks this first.

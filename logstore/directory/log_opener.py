@@ -36,6 +36,6 @@ class LogOpener:
 
     def _observer_of(self, partition: TopicPartition) -> LogObserver | None:
         observer = self._environment.observer
-        if not self._checkpoints.is_cleaned(partition):
+        if not (self._checkpoints.is_cleaned(partition) or self._environment.config_of(partition).is_compacted):
             return observer
         return LogObservers(self._checkpoints, observer) if observer else self._checkpoints

@@ -4,8 +4,9 @@ from collections.abc import Callable
 from contextlib import suppress
 
 from epoch.resource_limits import is_passing
+from logstore.compaction.compaction_report import CompactionReport
 from logstore.directory.state.partitions import Partitions
-from logstore.errors import LogClosedError, LogPoisonedError
+from logstore.errors import CompactionAbortedError, LogClosedError, LogPoisonedError
 from logstore.log.log import Log
 from logstore.topic_partition import TopicPartition
 
@@ -40,6 +41,21 @@ class Upkeep:
                 log.expire_producers()
 
         self._in_each(enforce)
+
+    def compact(self) -> dict[TopicPartition, CompactionReport]:
+        """Compact the logs that have enough to compact, or for too long (Kafka: grabFilthiestCompactedLog).
+
+        Raises what `Log.compact` raises for reasons of the disk.
+        """
+        done: dict[TopicPartition, CompactionReport] = {}
+
+        def compact(partition: TopicPartition, log: Log) -> None:
+            with suppress(LogClosedError, LogPoisonedError, CompactionAbortedError):
+                if log.is_compaction_due:
+                    done[partition] = log.compact()
+
+        self._in_each(compact)
+        return done
 
     def forget(self, partition: TopicPartition) -> None:
         """Note that a partition is gone."""

@@ -1,7 +1,8 @@
 """Compacts a log: lets each key have one record, in segments that take the place of others (Kafka: LogCleaner)."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from threading import Lock
 from typing import TypeVar
 
@@ -61,6 +62,14 @@ class Compaction:
         """Return what there is to compact. Raises LogPoisonedError, LogClosedError, OSError, CorruptIndexError."""
         return self._locked(self._find_section)
 
+    def is_due(self) -> bool:
+        """Whether a log that is compacted has enough to compact, or has had it for too long. Raises as `section`."""
+        config = self._environment.config
+        if not config.is_compacted:
+            return False
+        section = self.section()
+        return section.ratio > config.min_cleanable_dirty_ratio or section.is_overdue(config, self._environment.clock())
+
     def compact(self, max_keys: int) -> CompactionReport:
         """Compact as far as a map of `max_keys` reaches; see `Log.compact`."""
         if not self._environment.config.is_compacted:
@@ -114,24 +123,19 @@ class Compaction:
 
     def _clean_group(self, begun: _Round, group: Group, cleaner: BatchCleaner) -> None:
         environment = self._environment
-        environment_files = environment.directory, group[0].base_offset, environment.config, environment.filesystem
-        cleaned = CleanedSegment(*environment_files)
+        cleaned = CleanedSegment(
+            environment.directory, group[0].base_offset, environment.config, environment.filesystem
+        )
         try:
             last_batches = self._locked(self._last_batches)
             for segment in group:
-                self._undisturbed(begun, lambda segment=segment: self._note_aborted(begun, segment, cleaner))
-                self._undisturbed(begun, lambda segment=segment: cleaned.write(segment, cleaner, last_batches))
+                self._undisturbed(begun, partial(_note_aborted, begun.section.segments, segment, cleaner))
+                self._undisturbed(begun, partial(cleaned.write, segment, cleaner, last_batches))
             cleaned.finish(cleaner.transactions.take_still_indexed())
             self._guard.do(ADDING, lambda: self._swap(begun, group, cleaned), needs_room=True)
         except BaseException:
             cleaned.discard()
             raise
-
-    def _note_aborted(self, begun: _Round, segment: LiveSegment, cleaner: BatchCleaner) -> None:
-        segments = begun.section.segments
-        number = segments.index(segment)
-        end = segments[number + 1].base_offset
-        cleaner.transactions.add_aborted(aborted_within(segments[number:], segment.base_offset, end))
 
     def _undisturbed(self, begun: _Round, read: Callable[[], T]) -> T:
         """Read segments. Raises CompactionAbortedError where they were taken away meanwhile, whatever that led to."""
@@ -217,3 +221,10 @@ class Compaction:
         self._flusher.write_checkpoints()
         if environment.observer is not None:
             environment.observer.compacted(environment.directory, end, report.bytes_before - report.bytes_after)
+
+
+def _note_aborted(segments: Sequence[LiveSegment], segment: LiveSegment, cleaner: BatchCleaner) -> None:
+    """Tell which of the transactions with records in `segment`, one of `segments`, were aborted."""
+    number = segments.index(segment)
+    end = segments[number + 1].base_offset
+    cleaner.transactions.add_aborted(aborted_within(segments[number:], segment.base_offset, end))

@@ -21,7 +21,6 @@ from logstore.batch.control import ControlType, EndTransactionMarker
 from logstore.batch.record import Record
 from logstore.clock import now_ms
 from logstore.compaction.compaction_report import CompactionReport
-from logstore.compaction.dirty_section import DirtySection
 from logstore.compaction.offset_map import BYTES_PER_KEY, DEDUPE_BUFFER_BYTES
 from logstore.errors import DirectoryLockedError, LogClosedError, inherited_log, linked_directory
 from logstore.files.directory_lock import DirectoryLock
@@ -164,7 +163,7 @@ class Log:
                 in_directory=in_directory,
                 disk=filesystem,
             )
-            log._contents.set_cleaner_offset(known.cleaner_offset)  # noqa: SLF001  of this class
+            log._contents.set_cleaner_offset(known.cleaner_offset)
             log.update_high_watermark(known.high_watermark or 0)
             if observer is not None:
                 observer.recovered(path, loaded.report)
@@ -505,9 +504,20 @@ class Log:
         return self._contents.cleaner_offset
 
     @property
-    def dirty_section(self) -> DirtySection:
-        """What `compact` would look at now for the latest record of each key, and its share in the log."""
-        return self._compaction.section()
+    def cleanable_ratio(self) -> float:
+        """The share of what was never compacted in all that `compact` would read; 0 if there is nothing to compact.
+
+        Raises LogPoisonedError, LogClosedError, and OSError.
+        """
+        return self._compaction.section().ratio
+
+    @property
+    def is_compaction_due(self) -> bool:
+        """Whether `min_cleanable_dirty_ratio` or `max_compaction_lag_ms` is exceeded, as Kafka's cleaner decides it.
+
+        Raises as `cleanable_ratio` does.
+        """
+        return self._compaction.is_due()
 
     def compact(self, dedupe_buffer_bytes: int = DEDUPE_BUFFER_BYTES) -> CompactionReport:
         """Keep only the latest record of each key in closed segments below the last stable offset, as Kafka's cleaner.

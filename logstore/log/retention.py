@@ -5,12 +5,12 @@ from collections.abc import Sequence
 from epoch.resource_limits import is_passing
 from logstore.errors import OffsetOutOfRangeError
 from logstore.log.deleted_segments import DeletedSegments
-from logstore.segment.expired_segments import Condition, exceeds_age, exceeds_size, is_before, select_expired
 from logstore.log.flusher import Flusher
 from logstore.log.segment_roller import SegmentRoller
 from logstore.log.state.log_contents import LogContents
 from logstore.log.state.log_environment import LogEnvironment
 from logstore.log.state.log_guard import CHANGING, LogGuard
+from logstore.segment.expired_segments import Condition, exceeds_age, exceeds_size, is_before, select_expired
 from logstore.segment.live_segment import LiveSegment
 from logstore.segment.segment_list import SegmentList
 

@@ -31,7 +31,9 @@ class SegmentIndexes:
         "suffix",
     )
 
-    def __init__(self, directory: Path, base_offset: int, max_bytes: int, filesystem: FileSystem, suffix: str = "") -> None:
+    def __init__(
+        self, directory: Path, base_offset: int, max_bytes: int, filesystem: FileSystem, suffix: str = ""
+    ) -> None:
         """Read nothing yet; `max_bytes` is `segment_index_bytes`."""
         self._directory = directory
         self._base_offset = base_offset

@@ -4,6 +4,7 @@ import random
 import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from unittest.mock import patch
 
@@ -31,8 +32,8 @@ from tests.oracle.release import KafkaRelease
 
 LOGS = Campaign("compaction beside Kafka's cleaner", full=1_000, share=60)
 ROUNDS = 4
-RETENTION_MS = 1_000
-"""How long tombstones stay: rounds are about as far apart."""
+PAUSES_MS = (400, 1_200)
+"""How far rounds are apart, and how long tombstones stay."""
 PRODUCERS = range(7, 10)
 ROOM_FOR_ALL = 100_000
 NOW = now_ms()
@@ -67,12 +68,17 @@ class Rules:
             segment_bytes=rng.choice([900, 1_500, 4_000]),
             segment_index_bytes=rng.choice([120, 1 << 20, 1 << 20]),
             index_interval_bytes=rng.choice([0, 300, 4_096]),
-            delete_retention_ms=rng.choice([0, RETENTION_MS, RETENTION_MS]),
+            delete_retention_ms=rng.choice([0, *PAUSES_MS]),
             min_compaction_lag_ms=rng.choice([0, 0, 0, 700]),
             message_timestamp_type=rng.choice([TimestampType.CREATE_TIME] * 3 + [TimestampType.LOG_APPEND_TIME]),
             file_delete_delay_ms=0,
         )
-        return cls(config, rng.choice([ROOM_FOR_ALL, ROOM_FOR_ALL, 3, 8]), rng.choice([2, 6, 30]), rng.choice([(Codec.NONE,), tuple(Codec)]))
+        return cls(
+            config,
+            rng.choice([ROOM_FOR_ALL, ROOM_FOR_ALL, 3, 8]),
+            rng.choice([2, 6, 30]),
+            rng.choice([(Codec.NONE,), tuple(Codec)]),
+        )
 
 
 class Life:
@@ -82,6 +88,7 @@ class Life:
         self.rng = random.Random(seed)
         self.rules = rules
         self.sequences = dict.fromkeys(PRODUCERS, 0)
+        self.epochs = dict.fromkeys(PRODUCERS, 0)
         self.in_transaction: set[int] = set()
 
     def go_on(self, log: Log, now: int) -> None:
@@ -103,17 +110,19 @@ class Life:
         if rng.random() < 0.7:
             while self.in_transaction:
                 self._end_transaction(log)
+        if rng.random() < 0.3:
+            self._follow(log, now, lacks_keys=1)
         if rng.random() < 0.5:
             log.roll()
 
     def _lead(self, log: Log, now: int, template: BatchTemplate) -> AppendInfo:
         return log.append(self._records(now), leader_epoch=3, template=template)
 
-    def _follow(self, log: Log, now: int) -> None:
+    def _follow(self, log: Log, now: int, lacks_keys: float = 0.2) -> None:
         """Append as a follower: after a gap, and records without keys, which a leader refuses."""
         offset = log.log_end_offset + self.rng.choice([0, 0, 1, 5, 2**31 - 1])
         template = BatchTemplate(base_offset=offset, leader_epoch=3, codec=self.rng.choice(self.rules.codecs))
-        log.append_batches(encode_batch(self._records(now, may_lack_key=True), template))
+        log.append_batches(encode_batch(self._records(now, lacks_keys), template))
 
     def _produce(self, log: Log, now: int) -> None:
         producer = self.rng.choice(PRODUCERS)
@@ -122,7 +131,7 @@ class Life:
         template = BatchTemplate(
             codec=self.rng.choice(self.rules.codecs),
             producer_id=producer,
-            producer_epoch=0,
+            producer_epoch=self.epochs[producer],
             base_sequence=self.sequences[producer],
             is_transactional=in_transaction,
         )
@@ -136,17 +145,27 @@ class Life:
     def _end_transaction(self, log: Log, producer: int | None = None) -> None:
         producer = self.rng.choice(sorted(self.in_transaction)) if producer is None else producer
         self.in_transaction.remove(producer)
-        log.append_end_transaction(producer, 0, commit=self.rng.random() < 0.5, leader_epoch=3)
+        version = self.rng.choice([1, 1, 2])
+        if version > 1:  # the next transaction has an epoch of its own, which only the marker knows so far
+            self.epochs[producer] += 1
+            self.sequences[producer] = 0
+        log.append_end_transaction(
+            producer,
+            self.epochs[producer],
+            commit=self.rng.random() < 0.5,
+            leader_epoch=3,
+            transaction_version=version,
+        )
 
-    def _records(self, now: int, *, may_lack_key: bool = False) -> list[Record]:
-        return [self._record(now, may_lack_key=may_lack_key) for _ in range(self.rng.randrange(1, 5))]
+    def _records(self, now: int, lacks_keys: float = 0) -> list[Record]:
+        return [self._record(now, lacks_keys) for _ in range(self.rng.randrange(1, 5))]
 
-    def _record(self, now: int, *, may_lack_key: bool) -> Record:
+    def _record(self, now: int, lacks_keys: float) -> Record:
         rng = self.rng
         key = b"k%d" % rng.randrange(self.rules.keys) + rng.choice([b"", b"", b"-long" * 20])
         value = None if rng.random() < 0.25 else rng.randbytes(rng.choice([0, 5, 80]))
         headers = (Header("h", rng.choice([None, b"", b"x" * 9])),) if rng.random() < 0.2 else ()
-        lacks_key = may_lack_key and rng.random() < 0.2
+        lacks_key = rng.random() < lacks_keys
         return Record(0, now - rng.choice([0, 0, 50]), None if lacks_key else key, value, headers)
 
 
@@ -209,7 +228,7 @@ class Pair:
             assert log.cleaner_offset == self.dirty
             log.update_high_watermark(high_watermark)
             start = log.log_start_offset
-            section = log.dirty_section
+            section = log._compaction.section()
             report = self._compact(log)
         dirty = "" if self.dirty is None else f"dirty={self.dirty}"
         [answer] = oracle.ask(
@@ -243,7 +262,7 @@ class Pair:
 
     def _compare(self) -> None:
         ours, kafkas = content(self.ours), content(self.kafkas)
-        assert sum(ours.values(), []) == sum(kafkas.values(), [])
+        assert list(chain(*ours.values())) == list(chain(*kafkas.values()))
         assert aborted(self.ours) == aborted(self.kafkas)
         if self.rules.has_same_segments:
             assert ours == kafkas
@@ -265,7 +284,7 @@ def live(root: Path, seed: int, oracle: JavaProgram) -> int:
                 appends.go_on(log, now)
                 ends.add(log.log_end_offset)
         [end] = ends
-        now += rng.choice([400, 1_200])
+        now += rng.choice(PAUSES_MS)
         pair.compact(oracle, now, end - rng.choice([0, 0, 0, 3]))
     return pair.compacted
 
