@@ -35,10 +35,8 @@ class BatchCleaner:
         """Return what is kept of a batch: its own bytes, others in their place, or None.
 
         To be called with all batches in order. `last_batches` are those of the producers that are still known. Raises
-        CorruptBatchError for a batch whose checksum fails: to write it anew would hide the damage. Raises as
-        `RecordBatch.records` does.
+        as `RecordBatch.records` does.
         """
-        batch.ensure_valid()
         is_marker, transactions = batch.is_control, self.transactions
         is_done = transactions.is_spent(batch) if is_marker else transactions.is_aborted(batch)
         is_dropped = is_done and (not is_marker or self._is_past_horizon(batch))

@@ -1,6 +1,7 @@
 """The segment that compaction makes of a group of segments, in files beside theirs until it takes their place."""
 
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
@@ -29,6 +30,7 @@ class CleanedSegment:
         self._data = bytearray()
         self._noted: list[tuple[int, int, int]] = []
         """Of each batch in `_data`: size, last offset, largest timestamp."""
+        self._is_complete = False
         self._segment = LiveSegment.create(directory, base_offset, config, filesystem, suffix=f".{FileFate.CLEANED}")
 
     def write(self, segment: LiveSegment, cleaner: BatchCleaner, last_batches: Mapping[int, LastBatch]) -> None:
@@ -52,18 +54,22 @@ class CleanedSegment:
 
     def rename(self, before: FileFate, after: FileFate) -> None:
         """Bring the files from one fate to the next, the log first. Raises OSError."""
+        self._is_complete = True
         for kind in KINDS:
             path = self._path(kind, before)
             if path.exists():
                 self._filesystem.rename(path, self._path(kind, after))
 
     def discard(self) -> None:
-        """Remove the files unless they were put in place. Raises OSError."""
-        self._segment.abandon()
-        for kind in KINDS:
-            path = self._path(kind, FileFate.CLEANED)
-            if path.exists():
-                self._filesystem.unlink(path)
+        """Remove the files that were begun in vain; what a failed disk leaves of them, the next start removes.
+
+        Once they are complete, they tell the next start what it has to do with those that were renamed already.
+        """
+        with suppress(OSError):
+            self._segment.abandon()
+            for path in (self._path(kind, FileFate.CLEANED) for kind in KINDS):
+                if path.exists() and not self._is_complete:
+                    self._filesystem.unlink(path)
 
     def _add(self, kept: bytearray | memoryview) -> None:
         batch = RecordBatch(memoryview(kept))

@@ -11,7 +11,8 @@ from logstore.segment.live_segment import LiveSegment
 def batches_of(segment: LiveSegment, position: int = 0) -> Iterator[RecordBatch]:
     """Walk over a segment's batches from `position` on.
 
-    Raises UnsupportedFormatError for magic 0 and 1, as `read_batches` does, and OSError.
+    Raises CorruptBatchError where a checksum fails: what is damaged decides nothing, and written anew it would look
+    sound. Raises UnsupportedFormatError for magic 0 and 1, as `read_batches` does, and OSError.
     """
     for batch in segment.batches(position):
         if not isinstance(batch, RecordBatch):
@@ -22,6 +23,7 @@ def batches_of(segment: LiveSegment, position: int = 0) -> Iterator[RecordBatch]
                 offset=batch.last_offset,
                 advice="delete the log's old segments by retention first, or let a broker compact it",
             )
+        batch.ensure_valid()
         yield batch
 
 

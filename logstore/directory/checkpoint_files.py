@@ -60,8 +60,9 @@ class CheckpointFiles(LogObserver):
         self._cleaned[parse_directory_name(log.name).topic_partition] = cleaner_offset
 
     def opened(self, partition: TopicPartition, log: Log) -> None:
-        """Note how far a log reaches whose end recovery may have taken back: its last segment is never compacted."""
-        self._lower(partition, log.segments[-1].base_offset)
+        """Note how far a log was compacted, of which recovery may have taken something back."""
+        if log.cleaner_offset is not None:
+            self._cleaned[partition] = log.cleaner_offset
 
     def speak_of(self, partition: TopicPartition) -> bool:
         """Whether the files say how far a log reaches, as far as is known from reading and writing them."""

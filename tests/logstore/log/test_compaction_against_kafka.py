@@ -2,7 +2,8 @@
 
 import random
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
@@ -18,13 +19,17 @@ from logstore.batch.batch_template import BatchTemplate
 from logstore.batch.compression.codec import Codec
 from logstore.batch.record import Header, Record
 from logstore.clock import now_ms
+from logstore.compaction import dirty_section
 from logstore.compaction.compaction_report import CompactionReport
 from logstore.compaction.offset_map import BYTES_PER_KEY
+from logstore.compaction.segment_batches import aborted_within
 from logstore.file_name import FileFate, FileKind, parse_file_name
+from logstore.indexes.transaction_index import AbortedTransaction
 from logstore.log.compaction import Compaction
 from logstore.log.log import Log
 from logstore.log_config import LogConfig
 from logstore.offline.log_file import LogFile
+from logstore.segment.live_segment import LiveSegment
 from tests.campaign import Campaign
 from tests.logstore.directories import GAPS, assert_sound
 from tests.oracle.kafka import JavaProgram
@@ -38,6 +43,14 @@ PRODUCERS = range(7, 10)
 ROOM_FOR_ALL = 100_000
 NOW = now_ms()
 """The producers must not be forgotten as the log is opened, by either side."""
+
+
+KAFKA_GIVES_UP = "Attempt to append to a full time index"
+"""Its cleaner does not look whether an index that takes few entries has room for what is merged."""
+
+
+class KafkaGivesUpError(Exception):
+    """Kafka cannot compact this log."""
 
 
 @pytest.fixture(scope="module")
@@ -169,6 +182,15 @@ class Life:
         return Record(0, now - rng.choice([0, 0, 50]), None if lacks_key else key, value, headers)
 
 
+def aborted_before_too(segments: Sequence[LiveSegment], _: int, end: int) -> list[AbortedTransaction]:
+    """What Kafka looks up where the dirty section begins in the middle of a segment: transactions that ended before it.
+
+    It does not come across their markers then, takes the producer's next transactions for aborted ones, and leaves
+    their keys for the next round. Ours does not.
+    """
+    return aborted_within(segments, 0, end)
+
+
 def content(directory: Path) -> dict[int, list[object]]:
     """The batches of each segment: headers, and the records, decompressed."""
     files = sorted(directory.iterdir())
@@ -237,6 +259,8 @@ class Pair:
             f"indexBytes={config.segment_index_bytes} deleteRetention={config.delete_retention_ms} "
             f"minLag={config.min_compaction_lag_ms}"
         )
+        if KAFKA_GIVES_UP in answer:
+            raise KafkaGivesUpError
         kind, *numbers = answer.split()
         assert kind in {"ok", "none"}, answer.replace("\\n", "\n")
         first_dirty, first_uncleanable, dirty_bytes, clean_bytes, *ends = map(int, numbers)
@@ -254,11 +278,11 @@ class Pair:
 
     def _compact(self, log: Log) -> CompactionReport:
         """Compact as the release does: until 4.4 the last batch of the round stayed, not that at the high watermark."""
-        memory = self.rules.max_keys * BYTES_PER_KEY
-        if not self.release.is_before_4_4:
-            return log.compact(memory)
-        with patch.object(Compaction, "_kept_end", lambda _, section: section.end):
-            return log.compact(memory)
+        with ExitStack() as stack:
+            stack.enter_context(patch.object(dirty_section, "aborted_within", aborted_before_too))
+            if self.release.is_before_4_4:
+                stack.enter_context(patch.object(Compaction, "_kept_end", lambda _, section: section.end))
+            return log.compact(self.rules.max_keys * BYTES_PER_KEY)
 
     def _compare(self) -> None:
         ours, kafkas = content(self.ours), content(self.kafkas)
@@ -290,15 +314,17 @@ def live(root: Path, seed: int, oracle: JavaProgram) -> int:
 
 
 def test_what_is_left_is_what_kafkas_cleaner_leaves(cleaner: JavaProgram, memory_dir: Path) -> None:
-    compacted = 0
+    compacted = given_up = 0
     for number in range(LOGS.count):
         root = memory_dir / "compaction"
         try:
             compacted += live(root, LOGS.seed * 10_000 + number, cleaner)
+        except KafkaGivesUpError:
+            given_up += 1
         except BaseException as error:
             error.add_note(f"log {number}")
             raise
         finally:
             shutil.rmtree(root, ignore_errors=True)
     assert compacted > LOGS.count
-    LOGS.report(LOGS.count, f"{compacted:,} rounds of compaction", beside=cleaner.release)
+    LOGS.report(LOGS.count, f"{compacted:,} rounds, Kafka gives up on {given_up}", beside=cleaner.release)

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from epoch.filesystem import REAL, FileSystem
 from logstore.append.append_info import AppendInfo
 from logstore.batch.batch_template import BatchTemplate
 from logstore.batch.compression.codec import Codec
@@ -63,9 +64,8 @@ class CompactedLife:
         )
         self.log = self.open(self.root / PARTITION, self.disk)
 
-    def open(self, directory: Path, disk: RecordingDisk | None = None, now: int | None = None) -> Log:
-        files = {} if disk is None else {"filesystem": disk}
-        return Log.open(directory, self.config, clock=lambda: now or self.now, **files)
+    def open(self, directory: Path, disk: FileSystem = REAL, now: int | None = None) -> Log:
+        return Log.open(directory, self.config, clock=lambda: now or self.now, filesystem=disk)
 
     def live(self) -> None:
         """Append, compact, and stop in order or not."""
