@@ -1,5 +1,6 @@
 """Finds batches in a segment that is in use, by offset."""
 
+from functools import partial
 from typing import Final
 
 from logstore.batch.batches import read_batches
@@ -70,14 +71,18 @@ class SegmentReader:
         start, first_size, end = found
         if first_size > max_bytes and not min_one_batch:
             return ReadView(offset, _NO_BYTES, self._base_offset, start, max_bytes > 0)
-        return ReadView(offset, self._file.data()[start:end], self._base_offset, start, False, self.ensure_gap)
+        data = self._file.data()
+        # With the bytes: once the view is looked at, the file may have been deleted.
+        return ReadView(offset, data[start:end], self._base_offset, start, False, partial(self.ensure_gap, data=data))
 
-    def ensure_gap(self, offset: int, end: int) -> None:
+    def ensure_gap(self, offset: int, end: int, data: memoryview | None = None) -> None:
         """See that no batch before the position `end` holds `offset`: damaged headers lead over batches, too.
 
-        Raises CorruptBatchError, and what `read_batches` raises.
+        `data` are the segment's bytes where the caller has them. Raises CorruptBatchError, and what `read_batches`
+        raises.
         """
-        for batch in read_batches(self._file.data()[:end], self._indexes.offset.lookup(offset), str(self._file.path)):
+        view = self._file.data() if data is None else data
+        for batch in read_batches(view[:end], self._indexes.offset.lookup(offset), str(self._file.path)):
             batch.ensure_valid()
 
     def _find_compiled(self, offset: int, max_bytes: int, size: int) -> tuple[int, int, int] | None:

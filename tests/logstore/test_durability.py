@@ -2,6 +2,7 @@
 
 import errno
 import os
+import random
 import re
 import subprocess
 import sys
@@ -30,10 +31,11 @@ from logstore.files.root_checkpoints import PartitionCheckpoints
 from logstore.log.log import Log
 from logstore.log_config import LogConfig
 from logstore.topic_partition import TopicPartition
-from tests.crash_states import Replay, State, fingerprint, write_state
+from tests.crash_states import Replay, State, crash_states, fingerprint, write_state
 from tests.data.replicas import PROJECT
 from tests.disk import FailingDisk, Failure
 from tests.interruption import exit_status_of
+from tests.logstore.log.test_compaction_crash_states import CompactedLife, check
 from tests.logstore.log.test_log_crash_states import check_epochs, is_part, whole_batches
 from tests.logstore.log_workloads import CONFIG, NOW, PARTITION, DirectoryWorkload, LogUse, Workload, stored
 from tests.recording_disk import Made, Renamed, Step, Synced, SyncedDirectory
@@ -196,6 +198,19 @@ def test_p10_deleted_segments_stay_deleted(memory_dir: Path) -> None:
         replay.do(step)
     first = Path("logs/t-0") / f"{0:020}.log"
     assert all(first not in state for state in replay.crash_states())
+
+
+def test_p33_a_compaction_that_is_cut_off_loses_no_latest_value(memory_dir: Path) -> None:
+    root = memory_dir / "p33"
+    root.mkdir()
+    life = CompactedLife(root, random.Random(33))
+    life.live()
+    for number, (told, state) in enumerate(crash_states(life.disk.steps, root)):
+        if number % 40 == 0 and Path(PARTITION) in state:
+            place = memory_dir / f"p33-{number}"
+            place.mkdir()
+            write_state(state, place)
+            check(place / PARTITION, life, told if isinstance(told, int) else 0)
 
 
 # --- acknowledgements
@@ -571,7 +586,7 @@ def synced(steps: Sequence[Step], first: int) -> set[str]:
             case Renamed(source, target):
                 names |= {inode: target for inode, path in names.items() if path == source}
             case Synced(inode) if number >= first:
-                path = names[inode]
+                path = Path(str(names[inode]).removesuffix(".cleaned"))
                 found.add(path.suffix if path.stem.isdigit() else path.name.removesuffix(".tmp"))
             case SyncedDirectory(path) if number >= first:
                 found.add("names" if path.name.startswith("t-") else "names of the root")
@@ -588,6 +603,12 @@ def fill(use: LogUse) -> None:
     use.log.update_high_watermark(use.log.log_end_offset)
 
 
+def compact(log: Log) -> None:
+    """Compact its first segment, of which nothing is kept: the records have no keys."""
+    log.config = replace(log.config, cleanup_policy=frozenset({"compact"}))
+    assert log.compact().segments_after == 1
+
+
 OPERATIONS: dict[str, Callable[[DirectoryWorkload, LogUse], object]] = {
     "an append": lambda _, use: use.lead(),
     "the first append of a leader epoch": lambda _, use: use.lead(epoch=1),
@@ -599,6 +620,7 @@ OPERATIONS: dict[str, Callable[[DirectoryWorkload, LogUse], object]] = {
     "`delete_records` of what is flushed": lambda _, use: use.log.delete_records(3),
     "`delete_records` of more": lambda _, use: use.log.delete_records(6),
     "`delete_old_segments`": lambda _, use: (use.log.delete_records(3), use.log.delete_old_segments()),
+    "`compact`": lambda _, use: compact(use.log),
     "`LogDirectory.create`": lambda work, _: work.create(7),
     "`LogDirectory.delete`": lambda work, use: work.delete(use),
     "`LogDirectory.checkpoint`": lambda work, _: work.directory.checkpoint(),
@@ -624,7 +646,7 @@ def test_what_is_synced_when(memory_dir: Path, operation: str) -> None:
     fill(use)
     first = len(work.disk.steps)
     OPERATIONS[operation](work, use)
-    text = rows()[operation].replace("of the segment before: ", "")
+    text = rows()[operation].replace("of the segment before: ", "").replace("of each segment that it makes: ", "")
     expected = set() if text == "nothing" else {each.strip("` ") for each in re.split("[,;]", text)}
     assert synced(work.disk.steps, first) == expected
 

@@ -40,6 +40,14 @@ def test_completed_compaction_replaces_the_segments_that_it_covers() -> None:
     assert renamed == set(swaps)
 
 
+def test_a_completed_compaction_that_kept_nothing_replaces_the_files_of_its_name() -> None:
+    names = [name(base, kind) for base in (10, 20) for kind in ("log", "index", "txnindex")]
+    swaps = [name(10, "log.swap"), name(10, "index.swap")]
+    removed, renamed = plan(*names, *swaps, ends={name(10, "log.swap"): 10})
+    assert removed == {name(10, kind) for kind in ("log", "index", "txnindex")}
+    assert renamed == set(swaps)
+
+
 def test_several_segments_may_take_the_place_of_what_they_cover_together() -> None:
     names = [name(base, "log") for base in (0, 10, 20, 30, 40)]
     swaps = [name(10, "log.swap"), name(25, "log.swap")]
