@@ -217,10 +217,7 @@ def inherited_directory(root: str | PathLike[str]) -> DirectoryLockedError:
 
 
 class CompactionAbortedError(LogStoreError, RuntimeError):
-    """Records were taken away while the log was compacted, or another compaction is under way.
-
-    What was compacted before stays so (Kafka: LogCleaningAbortedException).
-    """
+    """Records were taken away while the log was compacted (Kafka: LogCleaningAbortedException)."""
 
 
 class UnsupportedFormatError(LogStoreError, ValueError):

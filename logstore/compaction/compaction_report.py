@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class CompactionReport:
-    """Counted over all groups of segments (Kafka: CleanerStats)."""
+    """Counts over all segments that were gone over (Kafka: CleanerStats)."""
 
     start_offset: int
     """Where the part began that had not been compacted yet."""

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from threading import Lock
+from threading import RLock
 from typing import TypeVar
 
 from logstore.compaction.batch_cleaner import BatchCleaner, LastBatch
@@ -56,7 +56,8 @@ class Compaction:
         self._guard = guard
         self._flusher = flusher
         self._deleted = deleted
-        self._turn = Lock()
+        self._turn = RLock()
+        """Held by the thread that compacts; taken before the guard's lock, never after it."""
 
     def section(self) -> DirtySection:
         """Return what there is to compact. Raises LogPoisonedError, LogClosedError, OSError, CorruptIndexError."""
@@ -74,18 +75,14 @@ class Compaction:
         """Compact as far as a map of `max_keys` reaches; see `Log.compact`."""
         if not self._environment.config.is_compacted:
             raise ValueError("the log is not compacted: its cleanup_policy has to contain 'compact'")
-        self._guard.ensure_not_nested()
-        if not self._turn.acquire(blocking=False):
-            raise CompactionAbortedError(
-                "the log is already being compacted",
-                file=self._environment.directory,
-                advice="wait until that is done",
-            )
-        try:
+        guard, turn = self._guard, self._turn
+        guard.ensure_not_nested()
+        guard.ensure_open()  # in a forked process there is nobody to end the turn of another thread
+        if turn._is_owned():  # type: ignore[attr-defined]  # noqa: SLF001  Condition's way
+            guard.refuse_nested()
+        with turn:
             begun = self._locked(self._begin)
             return self._compact(begun, max_keys) if begun.section else begun.report
-        finally:
-            self._turn.release()
 
     def _begin(self) -> _Round:
         section = self._find_section()

@@ -527,9 +527,10 @@ class Log:
         meanwhile. Keys take up to `dedupe_buffer_bytes` of memory; if they would take more, the rest of the log is left
         to the next call.
 
-        Raises ValueError unless `cleanup_policy` contains "compact"; CompactionAbortedError if records are truncated or
-        deleted meanwhile, or during another compaction of the log; CorruptBatchError for a damaged batch;
-        UnsupportedFormatError for batches of before Kafka 0.11; LogPoisonedError, LogClosedError, and OSError.
+        Another compaction of the log is waited for. Raises ValueError unless `cleanup_policy` contains "compact";
+        CompactionAbortedError if records are truncated or deleted meanwhile; CorruptBatchError for a damaged batch;
+        UnsupportedFormatError for batches of before Kafka 0.11; LogPoisonedError, LogClosedError, and OSError. What is
+        compacted by then stays so.
         """
         memory = whole_number(dedupe_buffer_bytes, "dedupe_buffer_bytes")
         return self._compaction.compact(max(memory // BYTES_PER_KEY, 1))

@@ -12,7 +12,13 @@ import pytest
 from epoch.filesystem import FileSystem
 from logstore.batch.record import Record
 from logstore.directory.log_directory import LogDirectory
-from logstore.errors import CompactionAbortedError, CorruptBatchError, LogClosedError, UnsupportedFormatError
+from logstore.errors import (
+    CompactionAbortedError,
+    CorruptBatchError,
+    LogClosedError,
+    ReentrantCallError,
+    UnsupportedFormatError,
+)
 from logstore.files.offset_checkpoint import CLEANER_OFFSET_CHECKPOINT, OffsetCheckpoint
 from logstore.files.root_checkpoints import RootCheckpoints
 from logstore.log.log import Log
@@ -225,17 +231,26 @@ def test_it_gives_up_where_the_log_is_closed(log: Log, disk: SlowDisk) -> None:
     assert not left_overs(log)
 
 
-def test_there_is_one_at_a_time(log: Log, disk: SlowDisk) -> None:
+def test_within_one_no_other_is_begun(log: Log, disk: SlowDisk) -> None:
     refused = []
 
     def again() -> None:
-        with pytest.raises(CompactionAbortedError, match="already being compacted") as error:
+        with pytest.raises(ReentrantCallError) as error:
             log.compact()
         refused.append(error)
 
     disk.meanwhile = again
     log.compact()
     assert refused
+
+
+def test_another_thread_waits_until_it_is_done(log: Log, disk: SlowDisk) -> None:
+    reports = []
+    other = threading.Thread(target=lambda: reports.append(log.compact()))
+    disk.meanwhile = other.start
+    end = log.compact().end_offset
+    other.join()
+    assert [(each.start_offset, each.end_offset) for each in reports] == [(end, end)]
 
 
 def test_a_full_disk_ends_it_and_the_log_goes_on(log: Log, disk: SlowDisk) -> None:
