@@ -4,6 +4,7 @@ Appends are flushed before each compaction, so that a crash may change nothing t
 """
 
 import random
+import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -19,10 +20,13 @@ from logstore.log_config import LogConfig
 from tests.campaign import Campaign
 from tests.crash_states import crash_states, write_state
 from tests.logstore.directories import assert_sound
+from tests.logstore.log.test_log_crash_states import KAFKA_GIVES_UP, kafkas_answers
 from tests.logstore.log_workloads import NOW, PARTITION
+from tests.oracle.kafka import JavaProgram
 from tests.recording_disk import RecordingDisk
 
 STATES = Campaign("crashes of compaction", full=8_000, share=400)
+OPENED = Campaign("crashes of compaction, opened by Kafka", full=1_000, share=100)
 LIVES = 40
 STRIDE = 25
 RETENTION_MS = 1_000
@@ -173,26 +177,55 @@ def lives(root: Path) -> Iterator[CompactedLife]:
         yield life
 
 
-def test_each_key_has_its_latest_value_wherever_a_compaction_is_cut_off(memory_dir: Path) -> None:
-    root = memory_dir / "compacted-lives"
+@dataclass(frozen=True)
+class Crash:
+    """One state that a crash left, in a directory."""
+
+    directory: Path
+    life: CompactedLife
+    flushed: int
+
+
+def crashes(root: Path, campaign: Campaign) -> Iterator[Crash]:
+    """All states of all lives in a full run; otherwise some of the first ones."""
     root.mkdir()
-    stride = 1 if STATES.count == STATES.full else STRIDE
-    number = checked = 0
+    stride = 1 if campaign.count == campaign.full else STRIDE
+    number = given = 0
     for life in lives(root):
         for told, state in crash_states(life.disk.steps, life.root):
             number += 1
-            if (number + STATES.seed) % stride or Path(PARTITION) not in state:
+            if (number + campaign.seed) % stride or Path(PARTITION) not in state:
                 continue
-            place = root / f"state-{number}"
+            place = root / f"life-{life.root.name}-state-{number}"
             place.mkdir()
             write_state(state, place)
-            try:
-                check(place / PARTITION, life, told if isinstance(told, int) else 0)
-            except BaseException as error:
-                error.add_note(f"state {number} of {life.root.name}, flushed up to {told}, {sorted(map(str, state))}")
-                raise
-            checked += 1
-        if checked >= STATES.count:
-            break
-    assert checked >= STATES.count
+            yield Crash(place / PARTITION, life, told if isinstance(told, int) else 0)
+            shutil.rmtree(place)
+            given += 1
+            if given >= campaign.count:
+                return
+
+
+def test_each_key_has_its_latest_value_wherever_a_compaction_is_cut_off(memory_dir: Path) -> None:
+    checked = 0
+    for crash in crashes(memory_dir / "compacted-lives", STATES):
+        check(crash.directory, crash.life, crash.flushed)
+        checked += 1
+    assert checked == STATES.count
     STATES.report(checked)
+
+
+def test_kafka_opens_what_a_crash_left_of_a_compaction(log_oracle: JavaProgram, memory_dir: Path) -> None:
+    compared = refused = 0
+    for crash in crashes(memory_dir / "opened-by-kafka", OPENED):
+        answer = kafkas_answers(log_oracle, crash.directory, crash.life.config)
+        if isinstance(answer, str):
+            assert any(reason in answer for reason in KAFKA_GIVES_UP), answer
+            refused += 1
+            continue
+        end, _ = answer
+        with crash.life.open(crash.directory) as log:
+            assert log.log_end_offset == end >= crash.flushed
+            assert committed(log) == crash.life.expected(end)
+        compared += 1
+    OPENED.report(compared, f"Kafka gives up on {refused}", beside=log_oracle.release)

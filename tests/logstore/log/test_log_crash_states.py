@@ -17,6 +17,7 @@ from logstore.batch.control import ControlRecord, ControlType
 from logstore.batch.record import Record
 from logstore.files.root_checkpoints import RootCheckpoints
 from logstore.log.log import Log
+from logstore.log_config import LogConfig
 from logstore.topic_partition import parse_directory_name
 from tests.campaign import Campaign
 from tests.crash_states import State, crash_states, write_state
@@ -204,12 +205,9 @@ def test_nothing_flushed_is_lost_and_nothing_torn_is_served(memory_dir: Path) ->
     STATES.report(checked)
 
 
-def kafkas_answers(
-    oracle: JavaProgram, directory: Path, workload: Workload | DirectoryWorkload
-) -> tuple[int, list[EpochEntry]] | str:
+def kafkas_answers(oracle: JavaProgram, directory: Path, config: LogConfig) -> tuple[int, list[EpochEntry]] | str:
     """Let Kafka's LogLoader open what a crash left: the log's end and epochs, or what it fails with."""
     known = RootCheckpoints.read(directory).of(parse_directory_name(directory.name).topic_partition)
-    config = workload.config
     opened = oracle.ask(
         f"open {directory} segmentBytes={config.segment_bytes} indexInterval={config.index_interval_bytes} "
         f"indexBytes={config.segment_index_bytes} clean={str(known.clean_shutdown).lower()} "
@@ -237,7 +235,7 @@ def test_kafka_opens_what_a_crash_left_with_the_same_end_and_epochs(log_oracle: 
             number += 1
             if (number + COMPARED.seed) % stride or Path(PARTITION) not in state:
                 continue
-            theirs = kafkas_answers(log_oracle, kafkas_place.put(state) / PARTITION, workload)
+            theirs = kafkas_answers(log_oracle, kafkas_place.put(state) / PARTITION, workload.config)
             if isinstance(theirs, str):
                 is_known = KAFKA_CANNOT_SPLIT in theirs and workload.root.name in SPLITS
                 assert is_known or any(reason in theirs for reason in KAFKA_GIVES_UP), f"{workload.root.name}: {theirs}"
