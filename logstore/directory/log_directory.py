@@ -275,11 +275,15 @@ class LogDirectory:
 
         Returns what was done, by partition. `run_periodic` does not do this, as it takes long: call it from a thread
         of your own. A log that is truncated meanwhile, closed or poisoned is left out. Then the cleaner's checkpoint
-        is written. Raises what `Log.compact` raises for damage and full disks, and what `checkpoint` raises.
+        is written. Raises what `Log.compact` raises for damage and full disks, once all other logs are compacted, and
+        what `checkpoint` raises.
         """
-        done = self._upkeep.compact()
-        if done:
-            self.checkpoint()
+        done: dict[TopicPartition, CompactionReport] = {}
+        try:
+            self._upkeep.compact(done)
+        finally:
+            if done:
+                self.checkpoint()
         return done
 
     def notice_failures(self) -> None:

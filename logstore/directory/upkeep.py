@@ -6,7 +6,7 @@ from contextlib import suppress
 from epoch.resource_limits import is_passing
 from logstore.compaction.compaction_report import CompactionReport
 from logstore.directory.state.partitions import Partitions
-from logstore.errors import CompactionAbortedError, LogClosedError, LogPoisonedError
+from logstore.errors import CompactionAbortedError, LogClosedError, LogPoisonedError, LogStoreError
 from logstore.log.log import Log
 from logstore.topic_partition import TopicPartition
 
@@ -42,20 +42,28 @@ class Upkeep:
 
         self._in_each(enforce)
 
-    def compact(self) -> dict[TopicPartition, CompactionReport]:
-        """Compact the logs that have enough to compact, or for too long (Kafka: grabFilthiestCompactedLog).
+    def compact(self, done: dict[TopicPartition, CompactionReport]) -> None:
+        """Compact the logs that have enough to compact, or for too long, and note them in `done`.
 
-        Raises what `Log.compact` raises for reasons of the disk.
+        Kafka: grabFilthiestCompactedLog. A damaged log does not hold up the others. Raises what `Log.compact` raises.
         """
-        done: dict[TopicPartition, CompactionReport] = {}
+        damage: LogStoreError | None = None
 
         def compact(partition: TopicPartition, log: Log) -> None:
-            with suppress(LogClosedError, LogPoisonedError, CompactionAbortedError):
+            nonlocal damage
+            try:
                 if log.is_compaction_due:
                     done[partition] = log.compact()
+            except (LogClosedError, LogPoisonedError, CompactionAbortedError):
+                pass  # gone, or left for the next time
+            except LogStoreError as error:
+                if isinstance(error, OSError):
+                    raise
+                damage = damage or error
 
         self._in_each(compact)
-        return done
+        if damage is not None:
+            raise damage
 
     def forget(self, partition: TopicPartition) -> None:
         """Note that a partition is gone."""

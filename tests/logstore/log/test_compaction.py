@@ -385,6 +385,26 @@ def test_a_directory_compacts_the_logs_that_are_due_and_writes_how_far(tmp_path:
         assert OffsetCheckpoint.read(root / CLEANER_OFFSET_CHECKPOINT) == {PARTITION: 20}
 
 
+def test_a_damaged_log_does_not_hold_up_the_others(tmp_path: Path) -> None:
+    partitions = [TopicPartition("t", number) for number in range(3)]
+    with LogDirectory.open(tmp_path / "root", CONFIG) as logs:
+        for partition in partitions:
+            fill(logs.create(partition))
+        path = logs.log(partitions[1]).segments[1].path
+    data = bytearray(path.read_bytes())
+    data[-1] ^= 1
+    path.write_bytes(data)
+    with LogDirectory.open(tmp_path / "root", CONFIG) as logs:
+        for partition in partitions:
+            logs.log(partition).update_high_watermark(logs.log(partition).log_end_offset)
+        with pytest.raises(CorruptBatchError):
+            logs.compact()
+        assert set(OffsetCheckpoint.read(tmp_path / "root" / CLEANER_OFFSET_CHECKPOINT)) == {
+            partitions[0],
+            partitions[2],
+        }
+
+
 def test_a_directory_adopts_how_far_a_log_was_compacted(log: Log) -> None:
     end = log.compact().end_offset
     log.close()
