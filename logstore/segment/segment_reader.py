@@ -73,16 +73,17 @@ class SegmentReader:
             return ReadView(offset, _NO_BYTES, self._base_offset, start, max_bytes > 0)
         data = self._file.data()
         # With the bytes: once the view is looked at, the file may have been deleted.
-        return ReadView(offset, data[start:end], self._base_offset, start, False, partial(self.ensure_gap, data=data))
+        return ReadView(offset, data[start:end], self._base_offset, start, False, partial(self._ensure_gap_in, data))
 
-    def ensure_gap(self, offset: int, end: int, data: memoryview | None = None) -> None:
+    def ensure_gap(self, offset: int, end: int) -> None:
         """See that no batch before the position `end` holds `offset`: damaged headers lead over batches, too.
 
-        `data` are the segment's bytes where the caller has them. Raises CorruptBatchError, and what `read_batches`
-        raises.
+        Raises CorruptBatchError, and what `read_batches` raises.
         """
-        view = self._file.data() if data is None else data
-        for batch in read_batches(view[:end], self._indexes.offset.lookup(offset), str(self._file.path)):
+        self._ensure_gap_in(self._file.data(), offset, end)
+
+    def _ensure_gap_in(self, data: memoryview, offset: int, end: int) -> None:
+        for batch in read_batches(data[:end], self._indexes.offset.lookup(offset), str(self._file.path)):
             batch.ensure_valid()
 
     def _find_compiled(self, offset: int, max_bytes: int, size: int) -> tuple[int, int, int] | None:
