@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from logstore.batch.batch import RecordBatch
 from logstore.batch.batch_attributes import TimestampType
-from logstore.batch.record_decoder import read_fields, wrapping
+from logstore.batch.decoding.record_decoder import read_fields, wrapping
 from logstore.errors import CorruptRecordError, DecompressionError
 
 
