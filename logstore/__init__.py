@@ -76,6 +76,7 @@ _NAMES_BY_MODULE = {
     "file_name": ("FileFate", "FileKind", "FileName", "parse_file_name"),
     "log.isolation": ("Isolation",),
     "log.log": ("Log",),
+    "log.backup.log_backup": ("LogBackup",),
     "log_config": ("LogConfig",),
     "directory.log_directories": ("LogDirectories",),
     "directory.log_directory": ("LogDirectory",),

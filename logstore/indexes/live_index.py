@@ -81,6 +81,10 @@ class LiveIndex(ABC):
     def _encode(self, first: int) -> bytes:
         """Return the slots of the entries from `first` on."""
 
+    def encode(self) -> bytes:
+        """Return the file's bytes with all entries."""
+        return self._encode(0)
+
     def save(self, *, sync: bool) -> None:
         """Bring the file up to date; with `sync` it is on stable storage then.
 

@@ -25,6 +25,7 @@ from logstore.files.own_checkpoints import OwnCheckpoints
 from logstore.files.owned_filesystem import OwnedFileSystem
 from logstore.files.root_checkpoints import PartitionCheckpoints
 from logstore.log.appender import Appender
+from logstore.log.backup.log_backup import LogBackup, LogBackups
 from logstore.log.deleted_segments import DeletedSegments
 from logstore.log.durable_appends import DurableAppends
 from logstore.log.flusher import Flusher
@@ -101,6 +102,7 @@ class Log:
         self._durable_appends = DurableAppends(self._flush_or_be_closed, lambda: environment.config)
         self._truncation = Truncation(environment, contents, guard, epochs, flusher, roller, deleted)
         self._retention = Retention(environment, contents, guard, flusher, roller, deleted)
+        self._backups = LogBackups(environment, contents, guard)
         self._closing = LogClosing(contents, guard, flusher, deleted, own_checkpoints, directory_lock)
 
     @classmethod
@@ -472,6 +474,29 @@ class Log:
         except LogClosedError:
             if not self.is_complete:
                 raise
+
+    # --- copying
+
+    def backup(self, directory: str | os.PathLike[str]) -> LogBackup:
+        """Copy the log as it is now to `directory`, which has the same name as the log's; return what it has.
+
+        Appends and reads go on meanwhile. The copy is a log that was closed in order. While it is made its name ends
+        in `.partial`; if that is broken off, the next call goes on. A backup that is there already is updated: segments
+        that have not changed are kept, and it becomes what the log is now, even if that is less. Only a log that can be
+        written is backed up.
+
+        Raises FileExistsError if something else is at `directory`, or a backup that was written to since;
+        InvalidDirectoryNameError for another name, ValueError for a directory within the log's, DirectoryLockedError
+        while another call makes the same backup, LogPoisonedError, LogClosedError, and OSError.
+
+        >>> log.backup("/backups/orders-0").log_end_offset
+        3
+        """
+        return self._backups.make(Path(directory).absolute())
+
+    def copy_into(self, target: Path, previous: Path | None) -> LogBackup:
+        """Copy the log for a backup of its `LogDirectory`, which says when that is whole; raises as `backup` does."""
+        return self._backups.copy(target, previous, stands_alone=False)
 
     # --- closing
 

@@ -84,6 +84,11 @@ class ProducerState:
         return self._transactions.first_open_offset
 
     @property
+    def snapshot_offsets(self) -> tuple[int, ...]:
+        """Offsets of the snapshot files, ascending."""
+        return self._snapshots.offsets
+
+    @property
     def latest_snapshot_offset(self) -> int | None:
         """Offset of the newest snapshot file."""
         return self._snapshots.latest
