@@ -77,6 +77,7 @@ _NAMES_BY_MODULE = {
     "log.isolation": ("Isolation",),
     "log.log": ("Log",),
     "log.backup.log_backup": ("LogBackup",),
+    "log.producing.log_producer": ("LogProducer",),
     "log_config": ("LogConfig",),
     "directory.log_directories": ("LogDirectories",),
     "directory.log_directory": ("LogDirectory",),

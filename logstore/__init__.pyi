@@ -85,9 +85,11 @@ from logstore.indexes.time_index import TimeIndex as TimeIndex
 from logstore.indexes.time_index import TimeIndexEntry as TimeIndexEntry
 from logstore.indexes.transaction_index import AbortedTransaction as AbortedTransaction
 from logstore.indexes.transaction_index import TransactionIndex as TransactionIndex
+from logstore.log.backup.log_backup import LogBackup as LogBackup
 from logstore.log.isolation import Isolation as Isolation
 from logstore.log.log import Log as Log
 from logstore.log.log_observer import LogObserver as LogObserver
+from logstore.log.producing.log_producer import LogProducer as LogProducer
 from logstore.log.timestamp_search import TimestampedOffset as TimestampedOffset
 from logstore.log_config import LogConfig as LogConfig
 from logstore.offline.header_scan import scan_headers as scan_headers

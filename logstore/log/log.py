@@ -13,9 +13,10 @@ from epoch.filesystem import REAL, FileSystem
 from epoch.history import MAX_EPOCH, MAX_OFFSET
 from logstore.append.append_info import AppendInfo
 from logstore.append.encoding import encode_end_transaction
-from logstore.arguments import leader_epoch_number, whole_number
+from logstore.arguments import leader_epoch_number, number_within, whole_number
 from logstore.batch.append_origin import AppendOrigin
 from logstore.batch.batch_template import BatchTemplate
+from logstore.batch.compression.codec import Codec
 from logstore.batch.control import ControlType, EndTransactionMarker
 from logstore.batch.record import Record
 from logstore.clock import now_ms
@@ -34,6 +35,7 @@ from logstore.log.log_closing import LogClosing
 from logstore.log.log_observer import LogObserver
 from logstore.log.log_opening import LogOpening
 from logstore.log.log_reader import LogReader
+from logstore.log.producing.log_producer import LogProducer, LogProducers
 from logstore.log.retention import Retention
 from logstore.log.segment_roller import SegmentRoller
 from logstore.log.state.leader_epochs import LeaderEpochs
@@ -43,7 +45,7 @@ from logstore.log.state.log_guard import ADDING, CLOSED, OPEN, LogGuard
 from logstore.log.state.undo import Undo
 from logstore.log.timestamp_search import TimestampedOffset
 from logstore.log.truncation import Truncation
-from logstore.log_config import LogConfig
+from logstore.log_config import MAX_INT64, LogConfig
 from logstore.recovery.log_loader import LoadedLog
 from logstore.recovery.recovery_report import RecoveryReport
 from logstore.segment.live_segment import LiveSegment
@@ -102,6 +104,7 @@ class Log:
         self._durable_appends = DurableAppends(self._flush_or_be_closed, lambda: environment.config)
         self._truncation = Truncation(environment, contents, guard, epochs, flusher, roller, deleted)
         self._retention = Retention(environment, contents, guard, flusher, roller, deleted)
+        self._producers = LogProducers(self, lambda: contents.producers.producers)
         self._backups = LogBackups(environment, contents, guard)
         self._closing = LogClosing(contents, guard, flusher, deleted, own_checkpoints, directory_lock)
 
@@ -387,6 +390,21 @@ class Log:
             origin=AppendOrigin.COORDINATOR,
             transaction_version=transaction_version,
         )
+
+    def producer(
+        self, producer_id: int | None = None, *, new_epoch: bool = False, codec: Codec = Codec.NONE
+    ) -> LogProducer:
+        """Return an idempotent producer, which goes on where the last one of this id ended; without an id, a new one.
+
+        The earlier producer of this id is refused from then on, and a transaction that it has left open is aborted.
+        `new_epoch` begins another producer epoch, by a marker in the log: so it is refused in each copy of the log too.
+        Raises what `append_end_transaction` raises, and ValueError for what is no id.
+
+        >>> log.producer(7).append([b"once"])
+        """
+        if producer_id is not None:
+            producer_id = number_within(producer_id, "producer_id", MAX_INT64)
+        return self._producers.make(producer_id, Codec(codec), new_epoch=new_epoch)
 
     def assign_epoch(self, epoch: int, start_offset: int) -> None:
         """Record that `epoch` leads from `start_offset` on: a new leader calls this before it writes.
