@@ -157,8 +157,7 @@ class Log:
                 disk=filesystem,
             )
             log.update_high_watermark(known.high_watermark or 0)
-            if observer is not None:
-                observer.recovered(path, loaded.report)
+            environment.events.recovered(path, loaded.report)
             return log  # noqa: TRY300  here, as something may be raised until it returns
         except BaseException as error:
             opening.take_back(loaded, error)
