@@ -9,6 +9,7 @@ Names load their modules on first use, so that `import logstore` is fast. numba 
 """
 
 __distribution__ = "epochlog 0.1.0"
+__version__ = __distribution__.partition(" ")[2]
 
 import sys
 from importlib import import_module

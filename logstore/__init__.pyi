@@ -1,4 +1,6 @@
 # What `import logstore` offers, for type checkers; `__init__.py` loads each name on first use.
+__version__: str
+
 from logstore.append.append_info import AppendInfo as AppendInfo
 from logstore.append.append_validation import ValidatedAppend as ValidatedAppend
 from logstore.append.append_validation import validate_for_follower as validate_for_follower
