@@ -16,6 +16,7 @@ from logstore.batch.batch_attributes import (
 from logstore.batch.checksum import crc32c
 from logstore.batch.compression.codec import Codec, compress
 from logstore.batch.layout import CRC_AT, CRC_START, HEADER, HEADER_SIZE, LOG_OVERHEAD, MAGIC
+from logstore.brief_text import differing
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +37,9 @@ class BatchTemplate:
     is_control: bool = False
     append_timestamp: int | None = None
     """The time of all records, in milliseconds since 1970 UTC, where the leader sets it (LogAppendTime)."""
+
+    def __repr__(self) -> str:
+        return differing(self)
 
     @property
     def attributes(self) -> int:

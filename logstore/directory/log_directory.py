@@ -87,6 +87,9 @@ class LogDirectory:
         )
         self._thread = PeriodicThread(self.run_periodic, settings.shortest_interval_ms, f"epochlog {root.name}")
 
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.root}, {len(self._partitions.logs):,} partitions)"
+
     @classmethod
     def open(
         cls,

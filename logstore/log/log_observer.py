@@ -14,6 +14,9 @@ class LogObserver:
     A log without an observer pays nothing.
     """
 
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}()"
+
     def appended(self, directory: Path, info: AppendInfo, /) -> None:
         """Observe batches that were written, or found to be duplicates."""
 

@@ -41,6 +41,9 @@ class ProducerState:
 
     # Appends ---------------------------------------------------------------------------------------------------
 
+    def __repr__(self) -> str:
+        return f"ProducerState({len(self._producers):,} producers, end_offset={self.end_offset})"
+
     def prepare(
         self, batches: Iterable[Batch], origin: AppendOrigin, *, transaction_version: int | None = None
     ) -> ProducerAppend:
