@@ -3,6 +3,7 @@
 from dataclasses import dataclass, replace
 
 from epoch.history import MAX_OFFSET
+from logstore.arguments import whole_number
 from logstore.batch.batch_attributes import (
     CONTROL_BIT,
     NO_LEADER_EPOCH,
@@ -87,7 +88,7 @@ class BatchTemplate:
         return data
 
     def _ensure_offsets(self, records: int) -> None:
-        if records > MAX_OFFSET - self.base_offset:
+        if records > MAX_OFFSET - whole_number(self.base_offset, "base_offset"):
             raise OverflowError(f"{records:,} records from offset {self.base_offset:,} on end beyond the last offset")
 
 

@@ -403,7 +403,9 @@ class Log:
         """
         if producer_id is not None:
             producer_id = number_within(producer_id, "producer_id", MAX_INT64)
-        return self._producers.make(producer_id, Codec(codec), new_epoch=new_epoch)
+        if not isinstance(codec, Codec):
+            raise TypeError(f"codec is {codec!r}, of type {type(codec).__name__}: pass Codec.LZ4 or another Codec")
+        return self._producers.make(producer_id, codec, new_epoch=new_epoch)
 
     def assign_epoch(self, epoch: int, start_offset: int) -> None:
         """Record that `epoch` leads from `start_offset` on: a new leader calls this before it writes.
@@ -437,7 +439,7 @@ class Log:
         """
         offset = whole_number(offset, "offset")
         if offset < 0:
-            raise ValueError(f"a log cannot end at offset {offset}")
+            raise ValueError(f"a log cannot end at offset {offset:,}: pass one from 0 on")
         return self._guard.do(ADDING, lambda: self._truncation.end_at(offset))
 
     def truncate_fully_and_start_at(self, offset: int, log_start_offset: int | None = None) -> None:
