@@ -64,7 +64,7 @@ def _version(package: str) -> str:
     version = Path(found.origin if found and found.origin else package).with_name("_version.py")
     try:
         return hashlib.sha256(version.read_bytes()).hexdigest()
-    except OSError:
+    except FileNotFoundError:
         return ""
 
 
@@ -72,7 +72,7 @@ def _processor() -> list[str]:
     """Tell the processor and what it can do; only what makes machine code takes longer to say it as LLVM does."""
     try:
         lines = _CPUINFO.read_text(errors="replace").splitlines()
-    except OSError:
+    except FileNotFoundError:
         lines = [platform.processor()]
     kinds = ("model", "flags", "Features", "CPU ", "isa")
     return [platform.machine(), *sorted({line for line in lines if line.startswith(kinds)})]

@@ -12,6 +12,7 @@ import sys
 import warnings
 from collections import deque
 from contextlib import suppress
+from importlib import import_module
 from pathlib import Path
 from threading import Lock, Thread
 from typing import Any, Final, NamedTuple, Protocol
@@ -25,6 +26,10 @@ _WARMING: Final = "warming"
 """The module of a package whose `warm` makes all its kernels."""
 
 
+_HAVE_HOOKS: Final = ("logging", "concurrent.futures.thread")
+"""What numba imports that takes part in forks itself: it must not come while one waits, between its two halves."""
+_LONGEST_WAIT: Final = 10
+"""Seconds, should a lock that this process's own part in a fork holds be what loading waits for."""
 _LOCKS: Final[list[int]] = []
 """Descriptors of locked files, for the moment until another process has them."""
 
@@ -51,10 +56,10 @@ class KernelMaker:
     """Loads kernels in the order in which they are wanted, in a thread that ends when none is."""
 
     def __init__(self) -> None:
+        self._attends_forks = False
+        self._has_waited = False
         self._begin(is_forked=False)
-        os.register_at_fork(
-            before=self._wait, after_in_parent=self._go_on, after_in_child=lambda: self._begin(is_forked=True)
-        )
+        os.register_at_fork(after_in_child=lambda: self._begin(is_forked=True))
 
     def _begin(self, *, is_forked: bool) -> None:
         while is_forked and _LOCKS:
@@ -75,13 +80,13 @@ class KernelMaker:
             return
         try:
             self._orders.append(_Order(kernel, may_compile and not self._is_forked and _may_have_children()))
-            if self._thread is None:
+            if self._thread is not None:
+                return
+            with suppress(OSError, ImportError, RuntimeError, MemoryError):  # no more descriptors, or threads
+                self._attend_forks()
                 thread = Thread(target=self._work, name="epochlog-kernels", daemon=True)
-                with suppress(RuntimeError, MemoryError):  # no more threads
-                    thread.start()
-                    self._thread = thread
-                    atexit.unregister(self._wait)
-                    atexit.register(self._wait)
+                thread.start()
+                self._thread = thread
         finally:
             self._guard.release()
 
@@ -101,11 +106,23 @@ class KernelMaker:
             self._thread = None
             return None
 
+    def _attend_forks(self) -> None:
+        """Let forks, and the end of the process, wait while something is half loaded."""
+        if self._attends_forks:
+            return
+        for name in _HAVE_HOOKS:
+            import_module(name)
+        self._attends_forks = True
+        # What comes last is asked first: whoever waits here must not hold those modules' locks yet.
+        os.register_at_fork(before=self._wait, after_in_parent=self._go_on)
+        atexit.register(self._wait)
+
     def _wait(self) -> None:
-        self._loading.acquire()
+        self._has_waited = self._loading.acquire(timeout=_LONGEST_WAIT)
 
     def _go_on(self) -> None:
-        self._loading.release()
+        if self._has_waited:
+            self._loading.release()
 
 
 def is_kept(package: str) -> bool:

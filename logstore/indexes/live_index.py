@@ -128,7 +128,8 @@ class LiveIndex(ABC):
             self._saved, self._bytes, self._unsynced = entries, entries * self._slot, True
 
 
-def _load_floor(keys: str, values: str) -> Any:
+def load_floor(keys: str, values: str) -> Any:
+    """Load the kernel for an index whose arrays have these types."""
     from epoch.kernel import machine_code  # noqa: PLC0415  numba loads on the first bulk operation
     from logstore.kernels.locate import floor_value  # noqa: PLC0415  numba again
 
@@ -137,7 +138,7 @@ def _load_floor(keys: str, values: str) -> Any:
 
 
 FLOORS: Final = {
-    "i": AwaitedKernel(lambda: _load_floor("i", "I"), patience=1),
-    "q": AwaitedKernel(lambda: _load_floor("q", "q"), patience=1),
+    "i": AwaitedKernel(lambda: load_floor("i", "I"), patience=1),
+    "q": AwaitedKernel(lambda: load_floor("q", "q"), patience=1),
 }
 """By the type of the keys, of an offset index and of a time index."""
