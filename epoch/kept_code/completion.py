@@ -55,7 +55,7 @@ def _file_name() -> str:
     settings = sorted(each for each in os.environ.items() if each[0].startswith("NUMBA_") and each[0] != CHOSEN)
     made_by = [_version(name) for name in ("numba", "llvmlite")], sys.implementation.cache_tag, sys.abiflags
     digest = hashlib.sha256(repr((settings, made_by, _processor())).encode()).hexdigest()
-    return f"all-{digest[:24]}.txt"
+    return f"{digest[:24]}.all"
 
 
 def _version(package: str) -> str:

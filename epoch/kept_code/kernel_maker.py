@@ -21,9 +21,7 @@ _PROGRAM: Final = (
     "import json, os, sys; os.nice(19); sys.path[:] = json.loads(sys.argv[1]); "
     "from importlib import import_module; import_module(sys.argv[2]).warm()"
 )
-"""Compiles all at the lowest priority, with what this process imports."""
-_WARMING: Final = "warming"
-"""The module of a package whose `warm` makes all its kernels."""
+"""Calls a package's `warm`, which makes all its kernels, at the lowest priority, with what this process imports."""
 
 
 _HAVE_HOOKS: Final = ("logging", "concurrent.futures.thread")
@@ -76,7 +74,7 @@ class KernelMaker:
 
         Whoever finds that nothing came of it may ask again.
         """
-        if "NUMBA_DISABLE_JIT" in os.environ or not self._guard.acquire(blocking=False):
+        if os.environ.get("NUMBA_DISABLE_JIT", "0") != "0" or not self._guard.acquire(blocking=False):
             return
         try:
             self._orders.append(_Order(kernel, may_compile and not self._is_forked and _may_have_children()))
@@ -96,6 +94,8 @@ class KernelMaker:
                 if is_kept(order.kernel.package) or (order.may_compile and compile_all(order.kernel.package)):
                     with self._loading:
                         order.kernel.get()
+                else:
+                    self._orders.clear()  # not one try for each: they are asked for again
             except Exception as error:  # noqa: BLE001  the work goes on without, whatever it is
                 _warn(f"{type(error).__name__}: {error}")
 
@@ -147,7 +147,7 @@ def compile_all(package: str) -> bool:
         if completion.is_noted():
             return True
         process = subprocess.Popen(  # noqa: S603  this Python, and a program of ours
-            [sys.executable, "-P", "-c", _PROGRAM, json.dumps(sys.path), f"{package}.{_WARMING}"],
+            [sys.executable, "-P", "-c", _PROGRAM, json.dumps(sys.path), package],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,

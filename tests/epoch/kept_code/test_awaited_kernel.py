@@ -4,6 +4,7 @@ import os
 import signal
 import time
 from pathlib import Path
+from typing import Any
 from unittest.mock import patch
 
 import pytest
@@ -15,7 +16,9 @@ from tests.epoch.kernel_package import KernelPackage
 JIT = os.environ.get("NUMBA_DISABLE_JIT", "0") == "0"
 compiled = pytest.mark.skipif(not JIT, reason="nothing is compiled with NUMBA_DISABLE_JIT=1")
 
-BACKGROUND, NEVER, NOW = ({VARIABLE: value} for value in ("background", "never", "now"))
+BACKGROUND: dict[str, Any] = {VARIABLE: "background"}
+NEVER: dict[str, Any] = {VARIABLE: "never"}
+NOW: dict[str, Any] = {VARIABLE: "now"}
 WARMING = """
 import os, sys, time
 from pathlib import Path
@@ -64,6 +67,7 @@ MADE = "(6, 1)"
 def package(tmp_path: Path) -> KernelPackage:
     made = KernelPackage(tmp_path)
     (made.directory / "warming.py").write_text(WARMING)
+    (made.directory / "__init__.py").write_text("def warm():\n    from package import warming\n    warming.warm()\n")
     return made
 
 
@@ -204,7 +208,7 @@ def test_nor_is_what_another_processor_or_numba_has_taken_for_complete(package: 
     ids=["never", "no jit", "frozen", "embedded", "forked", "daemon"],
 )
 def test_none_is_started_where_there_must_be_none(
-    package: KernelPackage, begin: str, environment: dict[str, str]
+    package: KernelPackage, begin: str, environment: dict[str, Any]
 ) -> None:
     program = BEGIN + begin + USE.removeprefix(BEGIN)
     assert package.python(program, **{**BACKGROUND, **environment}) == "None"

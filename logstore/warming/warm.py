@@ -16,7 +16,7 @@ def warm() -> list[tuple[str, float]]:
 
     >>> timings = warm()
     """
-    from logstore.first_calls import first_calls  # noqa: PLC0415  it loads numba
+    from logstore.warming.first_calls import first_calls  # noqa: PLC0415  it loads numba
 
     timings = [(name, seconds(call)) for name, call in first_calls()]
     if could_keep_all():
