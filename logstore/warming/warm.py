@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable
 
 from epoch.kept_code.completion import Completion
-from epoch.kept_code.kernel_files import could_keep_all
+from epoch.kept_code.kernel_files import could_keep_all, used_directories
 
 
 def warm() -> list[tuple[str, float]]:
@@ -19,7 +19,7 @@ def warm() -> list[tuple[str, float]]:
     from logstore.warming.first_calls import first_calls  # noqa: PLC0415  it loads numba
 
     timings = [(name, seconds(call)) for name, call in first_calls()]
-    if could_keep_all():
+    if used_directories() and could_keep_all():
         Completion("logstore").note()
     return timings
 
