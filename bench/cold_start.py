@@ -50,7 +50,8 @@ with tempfile.TemporaryDirectory() as place:
     timed("append", lambda: log.append(batch))
     timed("encode_values", lambda: encode_values([b"x" * 100] * 1_000, 7))
     base = log.log_end_offset
-    fetched = b"".join(encode_batch([b"x" * 100] * 50, BatchTemplate(base_offset=base + 50 * n, leader_epoch=0)) for n in range(3))
+    templates = [BatchTemplate(base_offset=base + 50 * number, leader_epoch=0) for number in range(3)]
+    fetched = b"".join(encode_batch([b"x" * 100] * 50, each) for each in templates)
     timed("append_batches", lambda: log.append_batches(fetched))
     timed("read", lambda: log.read(0, 1 << 16))
     timed("offset_for_timestamp", lambda: log.offset_for_timestamp(7))
