@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
+from logstore.batch.decoding.record_decoder import skip_headers, wrapping
 from logstore.batch.layout import HEADER_SIZE
-from logstore.batch.record_decoder import skip_headers, wrapping
 from logstore.batch.record_encoder import encode_nullable, encode_varint, frame_record
 from logstore.errors import CorruptRecordError
 

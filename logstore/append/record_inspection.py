@@ -3,7 +3,7 @@
 from typing import Any, Final, NamedTuple
 
 from epoch.kept_code.awaited_kernel import AwaitedKernel
-from logstore.batch.record_decoder import read_fields, wrapping
+from logstore.batch.decoding.record_decoder import read_fields, wrapping
 from logstore.batch.record_encoder import frame_record
 from logstore.errors import CorruptRecordError
 from logstore.log_config import MAX_INT64

@@ -13,6 +13,7 @@ from logstore.append.append_fast_path import FOLLOW, FOLLOW_ONE, INSPECT_SENT
 from logstore.append.append_validation import FIRST_CORRUPT
 from logstore.append.encoding import ENCODER
 from logstore.append.record_inspection import INSPECT_RECORDS
+from logstore.batch.decoding.plain_records import OBJECTS
 from logstore.batch.layout import HEADER, HEADER_SIZE, MAGIC, SMALLEST_LENGTH
 from logstore.indexes.live_index import FLOORS
 from logstore.indexes.live_offset_index import FIND_BATCHES
@@ -32,6 +33,7 @@ from logstore.kernels import (
 )
 from logstore.log.timestamp_search import FIND_RECORD, FIRST_RECORD_FROM
 from logstore.recovery.segment_recovery import RECOVER
+from logstore.segment.view_records import VIEW_SCAN
 from logstore.verify.batch_totals import BatchTotals
 
 EMPTY_BATCH = HEADER.pack(0, SMALLEST_LENGTH, 0, MAGIC, *[0] * 9)
@@ -50,6 +52,8 @@ AWAITED: Final[dict[str, AwaitedKernel]] = {
     "find_batches": FIND_BATCHES,
     "inspect_sent": INSPECT_SENT,
     "first_corrupt": FIRST_CORRUPT,
+    "write_objects": OBJECTS,
+    "scan of a view": VIEW_SCAN,
 }
 """What a log's calls do without until it is there."""
 

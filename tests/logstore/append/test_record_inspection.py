@@ -11,7 +11,7 @@ from logstore.append.record_inspection import (
     inspect_records,
     renumber_records,
 )
-from logstore.batch.record_decoder import decode_records
+from logstore.batch.decoding.record_decoder import decode_records
 from logstore.kernels.inspect import first_corrupt
 from logstore.kernels.inspect import inspect_records as inspect_by_kernel
 from tests.logstore import batches
