@@ -105,6 +105,7 @@ _NAMES_BY_MODULE = {
     "log.timestamp_search": ("TimestampedOffset",),
     "topic_partition": ("TopicPartition", "parse_directory_name"),
     "indexes.transaction_index": ("AbortedTransaction", "TransactionIndex"),
+    "warming.warm": ("warm",),
 }
 _MODULES = {name: module for module, names in _NAMES_BY_MODULE.items() for name in names}
 

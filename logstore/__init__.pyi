@@ -108,6 +108,7 @@ from logstore.segment.open_files import OpenFiles as OpenFiles
 from logstore.segment.read_view import ReadView as ReadView
 from logstore.topic_partition import TopicPartition as TopicPartition
 from logstore.topic_partition import parse_directory_name as parse_directory_name
+from logstore.warming.warm import warm as warm
 
 # Deprecated names.
 LogRoot = OfflineLogDirectory

@@ -5,6 +5,7 @@ Public is what docs/api.md lists, and what the examples of the pages import besi
 
 import ast
 import inspect
+import re
 from collections.abc import Iterator
 from importlib import import_module
 from textwrap import dedent
@@ -58,10 +59,16 @@ def _members(kind: type) -> Iterator[str]:
             yield from (name for name in names if not name.startswith("_") and not _is_of_pyarrow(vars(base).get(name)))
 
 
+_OF_PYARROW = re.compile(r"\b(?:pyarrow|pa)\.")
+
+
 def _is_of_pyarrow(member: object) -> bool:
     """Tell what gives tables or rows of pyarrow, which tells type checkers nothing of itself."""
     function = getattr(member, "fget", None) or getattr(member, "func", None) or member
-    return inspect.isfunction(function) and "pyarrow" in str(inspect.get_annotations(function).get("return"))
+    return (
+        inspect.isfunction(function)
+        and _OF_PYARROW.search(str(inspect.get_annotations(function).get("return"))) is not None
+    )
 
 
 def _assigned(kind: type) -> Iterator[str]:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from itertools import chain
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -17,7 +17,9 @@ from bench.results import OURS, Row
 from logstore.append.encoding import encode_columns, encode_values
 from logstore.batch.batches import Batch, read_batches
 from logstore.batch.columns import RecordColumns
+from logstore.batch.record import Record
 from logstore.offline.log_file import LogFile
+from logstore.segment.read_view import ReadView
 
 if TYPE_CHECKING:
     from aiokafka.record.default_records import DefaultRecord
@@ -39,7 +41,7 @@ def aiokafka_version() -> str:
 
 
 class ClientWorks:
-    """aiokafka makes an object for each record; we make columns, and take columns or lists of bytes."""
+    """aiokafka makes an object for each record; we make columns or objects, and take columns or lists of bytes."""
 
     group = "clients"
     timer = ""
@@ -52,6 +54,7 @@ class ClientWorks:
         """Return all kinds of work by name."""
         works: dict[str, Callable[[str], Row]] = {
             "record decode, beside aiokafka": self._decode,
+            "records as objects, beside aiokafka": self._objects,
             "encode from columns, beside aiokafka": partial(self._encode, _from_columns),
             "encode from lists of bytes, beside aiokafka": partial(self._encode, _from_lists),
         }
@@ -80,6 +83,27 @@ class ClientWorks:
 
         row = Row(name, items=end, unit="records", group=self.group)
         return take_turns(row, {OURS: ours, AIOKAFKA: theirs}, self._settings)
+
+    def _objects(self, name: str) -> Row:
+        """Make an object of each record, on both sides, with checksums verified."""
+        size = min(self._settings.size, MOST_BYTES)
+        directory, end = self._logs.log(f"decode-{size}", size, ONE_SEGMENT)
+        [path] = directory.glob("*.log")
+        data = path.read_bytes()
+
+        def take(records: Callable[[bytes], Iterable[Any]]) -> Timed:
+            answer = sum(len(record.value or b"") for record in records(data))
+            spent, _ = self._settings.time(lambda: deque(records(data), 0))
+            return Timed(spent, answer)
+
+        def our_records(data: bytes) -> Iterator[Record]:
+            return ReadView(0, memoryview(data)).records()
+
+        row = Row(name, items=end, unit="records", group=self.group)
+        their_records = partial(_their_records, check=True)
+        return take_turns(
+            row, {OURS: partial(take, our_records), AIOKAFKA: partial(take, their_records)}, self._settings
+        )
 
     def _encode(self, make: Callable[[list[bytes]], Encode], name: str) -> Row:
         rng = random.Random(1)
@@ -124,12 +148,15 @@ def _checksums(batches: Iterable[Batch]) -> int:
     return sum(batch.crc + batch.size for batch in batches)
 
 
-def _their_records(data: bytes) -> "Iterator[DefaultRecord]":
+def _their_records(data: bytes, *, check: bool = False) -> "Iterator[DefaultRecord]":
     from aiokafka.record.memory_records import MemoryRecords  # noqa: PLC0415  it may not be there
 
     batches = MemoryRecords(data)
     while batches.has_next():
-        yield from batches.next_batch()
+        batch = batches.next_batch()
+        if check and not batch.validate_crc():
+            raise ValueError("a checksum does not match")
+        yield from batch
 
 
 def _their_batches(values: list[bytes]) -> list[bytearray]:

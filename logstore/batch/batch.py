@@ -1,6 +1,7 @@
 """Record batches of magic 2, the format since Kafka 0.11 (KIP-98)."""
 
 from collections.abc import Iterator
+from itertools import chain, islice
 from typing import Final, NoReturn
 
 from epoch.history import MAX_OFFSET
@@ -16,9 +17,10 @@ from logstore.batch.batch_attributes import (
 )
 from logstore.batch.checksum import crc32c
 from logstore.batch.compression.codec import Codec, decompress
+from logstore.batch.decoding.plain_records import PLAIN_RECORDS
+from logstore.batch.decoding.record_decoder import decode_records
 from logstore.batch.layout import CRC_START, HEADER, HEADER_SIZE, LENGTH_AT, LOG_OVERHEAD, MAGIC, SMALLEST_LENGTH
 from logstore.batch.record import Record
-from logstore.batch.record_decoder import decode_records
 from logstore.errors import (
     CorruptBatchError,
     CorruptRecordError,
@@ -163,17 +165,40 @@ class RecordBatch:
         The checksum is not verified (see `ensure_valid`). Raises DecompressionError, DecompressionLimitError, and
         CorruptRecordError after the records before it were yielded.
         """
+        return chain.from_iterable(self._runs(limit))
+
+    def _runs(self, limit: int | None) -> Iterator[Iterator[Record]]:
+        """Yield the records in runs: many at once by a kernel, or one after the other."""
+        try:
+            section = self.section(limit=limit)
+        except DecompressionError as error:
+            raise error.with_position(file=self.file, position=self.position, offset=self.base_offset) from error
+        if PLAIN_RECORDS.covers(min(self.record_count, len(section))):
+            yield self._one_by_one(section)
+        else:
+            yield from self._by_kernel(section)
+
+    def _by_kernel(self, section: memoryview) -> Iterator[Iterator[Record]]:
+        from logstore.batch.decoding.object_decoder import ObjectDecoder, Section  # noqa: PLC0415  it loads numpy
+
+        append_time = self.timestamp_type is TimestampType.LOG_APPEND_TIME
+        base_timestamp = self.max_timestamp if append_time else self.base_timestamp
+        place = Section(0, len(section), self.record_count, self.base_offset, base_timestamp, append_time)
+        fault = yield from ObjectDecoder().runs(section, [place])
+        if fault is not None:
+            yield islice(self._one_by_one(section), fault.record, None)
+
+    def _one_by_one(self, section: memoryview) -> Iterator[Record]:
         append_time = self.timestamp_type is TimestampType.LOG_APPEND_TIME
         try:
-            data = bytes(self.section(limit=limit))
             yield from decode_records(
-                data,
+                bytes(section),
                 count=self.record_count,
                 base_offset=self.base_offset,
                 base_timestamp=self.base_timestamp,
                 append_timestamp=self.max_timestamp if append_time else None,
             )
-        except (DecompressionError, CorruptRecordError) as error:
+        except CorruptRecordError as error:
             raise error.with_position(file=self.file, position=self.position, offset=self.base_offset) from error
 
     def section(self, *, limit: int | None = None) -> memoryview:

@@ -1,7 +1,6 @@
 """One record: what a producer sent and the offset and time that the log gave it."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from datetime import datetime
 from typing import NamedTuple, Self
 
@@ -15,8 +14,7 @@ class Header(NamedTuple):
     value: bytes | None
 
 
-@dataclass(frozen=True, slots=True)
-class Record:
+class Record(NamedTuple):
     """One record: read from a log, or created with `of` to be written.
 
     `timestamp` is in milliseconds since 1970 UTC, -1 if the format has none (magic 0). A `value` of None is a

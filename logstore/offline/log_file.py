@@ -14,15 +14,17 @@ from typing import TYPE_CHECKING, Self
 
 from logstore.batch.batches import Batch, read_batches
 from logstore.files.mapped_files import map_whole_file
+from logstore.offline.columns.column_source import ColumnSource
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
     from logstore.batch.columns import BatchColumns
+    from logstore.offline.columns.column_reader import Chunk
 
 
-class LogFile:
+class LogFile(ColumnSource):
     """The bytes of one log file, and ways to walk over its batches.
 
     The mapping outlives `close` for as long as batches, views or columns that were taken from it are in use.
@@ -89,3 +91,8 @@ class LogFile:
         from logstore.offline.batch_scan import scan_batches  # noqa: PLC0415  numpy and numba load on first bulk use
 
         return scan_batches(self.data, position, check_crc=check_crc, file=self._file, threads=threads)
+
+    def _chunks(self, start: int, end: int | None) -> "Iterator[Chunk]":
+        from logstore.offline.columns.column_reader import ColumnReader  # noqa: PLC0415  numba loads on first bulk use
+
+        return ColumnReader(start, end, self._file).chunks(self.data)

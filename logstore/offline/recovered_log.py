@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -10,11 +11,15 @@ from epoch.checkpoint import LeaderEpochCheckpoint
 from logstore.base_offsets import number_of_holder
 from logstore.batch.columns import BatchColumns
 from logstore.errors import LogStoreError
+from logstore.offline.columns.column_source import ColumnSource
 from logstore.offline.epoch_runs import EpochRuns
 from logstore.offline.header_scan import scan_headers
 from logstore.offline.partition_directory import PartitionDirectory
 from logstore.offline.recovery_scan import RecoveryScan
 from logstore.offline.segment import Segment
+
+if TYPE_CHECKING:
+    from logstore.offline.columns.column_reader import Chunk
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +31,7 @@ class RemovedBatches:
 
 
 @dataclass(frozen=True, slots=True)
-class RecoveredLog:
+class RecoveredLog(ColumnSource):
     """The offsets and the epoch history that a broker would have after loading this directory (Kafka: LogLoader)."""
 
     partition: PartitionDirectory
@@ -130,6 +135,18 @@ class RecoveredLog:
             if kept < len(columns):
                 break
         return end
+
+    def _chunks(self, start: int, end: int | None) -> "Iterator[Chunk]":
+        """Read the records that recovery keeps, from the log's start on. Raises OSError, too."""
+        from logstore.offline.columns.column_reader import ColumnReader  # noqa: PLC0415  numba loads on first bulk use
+
+        reader = ColumnReader(max(start, self.log_start_offset), end)
+        for segment in self._segments_from(reader.start):
+            if reader.is_at_end:
+                break
+            limit = self.valid_bytes if segment is self.segments[-1] else segment.size
+            reader.file = str(segment.log_path)
+            yield from reader.chunks(segment.open_log().data[:limit])
 
     def _segments_from(self, offset: int) -> Sequence[Segment]:
         """Return the segments that may hold `offset` or later ones."""

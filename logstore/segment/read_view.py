@@ -1,12 +1,13 @@
 """The result of a read of a log: bytes that are not copied."""
 
 from collections.abc import Callable, Iterator, Sequence
+from itertools import chain
 from typing import Final
 
 from logstore.batch.batches import Batch, read_batches
 from logstore.batch.record import Record
-from logstore.errors import CorruptBatchError
 from logstore.indexes.transaction_index import AbortedTransaction
+from logstore.segment.view_records import ViewRecords
 
 _NO_BYTES: Final = memoryview(b"")
 
@@ -73,6 +74,11 @@ class ReadView:
             offset = batch.last_offset + 1
         return offset
 
+    def ensure_begin(self, base_offset: int) -> None:
+        """See that no batch is missing before the first, which begins at `base_offset`. Raises CorruptBatchError."""
+        if base_offset > self.offset and self._ensure_gap is not None:
+            self._ensure_gap(self.offset, self.position)
+
     def batches(self) -> Iterator[Batch]:
         """Walk over the batches, the first of which may begin before `offset`."""
         return read_batches(self.data)
@@ -84,41 +90,5 @@ class ReadView:
         DecompressionLimitError and CorruptRecordError, and CorruptBatchError if a checksum does not match or offsets do
         not rise: disks and memory may also lose bits while a log is open.
         """
-        skipped = _AbortedProducers(self.aborted_transactions)
-        end = 0
-        for batch in self.batches():
-            batch.ensure_valid()
-            if not end and batch.base_offset > self.offset and self._ensure_gap is not None:
-                self._ensure_gap(self.offset, self.position)
-            if batch.base_offset < end:
-                raise CorruptBatchError(
-                    f"the batch begins below {end:,}, where the one before it ends",
-                    position=self.position + batch.position,
-                    offset=batch.base_offset,
-                    advice="take the partition from another replica",
-                )
-            end = batch.last_offset + 1
-            if skipped.covers(batch) or batch.is_control or batch.last_offset < self.offset:
-                continue
-            for record in batch.records():
-                if record.offset >= self.offset:
-                    yield record
-
-
-class _AbortedProducers:
-    """Which producers' records a reader of committed records skips, while it goes over the batches."""
-
-    def __init__(self, transactions: Sequence[AbortedTransaction]) -> None:
-        self._ahead = sorted(transactions, key=lambda each: each.first_offset, reverse=True)
-        self._active: dict[int, int] = {}
-
-    def covers(self, batch: Batch) -> bool:
-        """Tell whether the batch belongs to an aborted transaction; call it once for each batch, in order."""
-        while self._ahead and self._ahead[-1].first_offset <= batch.last_offset:
-            begun = self._ahead.pop()
-            self._active[begun.producer_id] = begun.last_offset
-        end = self._active.get(batch.producer_id)
-        if end is not None and batch.base_offset >= end:
-            del self._active[batch.producer_id]
-            return False
-        return end is not None and batch.is_transactional
+        walk = ViewRecords(self.data, self.position, self.offset, self.ensure_begin, self.aborted_transactions)
+        return chain.from_iterable(walk.runs())

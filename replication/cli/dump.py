@@ -1,11 +1,15 @@
 """`epochlog dump`."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from replication.cli.output import EXIT_FAILED, EXIT_FINDINGS, JsonOption, Output
+from replication.cli.failure import MissingPackageError
+from replication.cli.output import EXIT_FAILED, EXIT_FINDINGS, JsonOption, Output, shown
+
+if TYPE_CHECKING:
+    from replication.cli.dumping.offset_range import OffsetRange
 
 
 def dump(
@@ -22,12 +26,21 @@ def dump(
             show_default=False,
         ),
     ] = ":",
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE.parquet", help="Write the records to a new file instead of printing.", show_default=False
+        ),
+    ] = None,
     json: JsonOption = False,
 ) -> None:
     """Print what is in Kafka's log files: batches, records, index entries, snapshots, checkpoints.
 
     With --json, one object per line, with its `file` and `kind`. Exit status 1 if anything is damaged; everything that
     can be read is still printed.
+
+    With --output, the records of log files or partitions are written as Parquet, without control records, up to the
+    first damage in each file. The file appears once it is whole.
 
     Example: epochlog dump orders-0/00000000000000000000.log --records --offsets 100:200
     """
@@ -39,6 +52,9 @@ def dump(
         wanted = OffsetRange.parse(offsets)
     except ValueError as error:
         raise typer.BadParameter(str(error), param_hint="--offsets") from error
+    if output is not None:
+        _write(paths, output, wanted, json=json)
+        return
     out = Output()
     headings = len(paths) > 1 or any(path.is_dir() for path in paths)
     printer: Printer = JsonPrinter(out) if json else TextPrinter(out, headings=headings)
@@ -47,3 +63,20 @@ def dump(
         dumping.dump(path)
     if dumping.failed or printer.found_damage:
         raise typer.Exit(EXIT_FAILED if dumping.failed else EXIT_FINDINGS)
+
+
+def _write(paths: list[Path], output: Path, offsets: "OffsetRange", *, json: bool) -> None:
+    """Write records to a file."""
+    if json or output.suffix != ".parquet":
+        raise typer.BadParameter("name a file that ends with .parquet, and leave out --json", param_hint="--output")
+    try:
+        from replication.cli.dumping.record_file import record_file
+    except ModuleNotFoundError as error:
+        raise MissingPackageError("to write Parquet, `dump` needs", error, "arrow") from error
+
+    with record_file(output, offsets) as file:
+        for path in paths:
+            file.add(path)
+    print(f"wrote {file.records:,} records to {shown(str(output))}")
+    if file.found_damage:
+        raise typer.Exit(EXIT_FINDINGS)

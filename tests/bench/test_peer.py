@@ -94,4 +94,4 @@ def test_without_aiokafka_what_is_measured_beside_it_is_skipped(
     monkeypatch.setattr(client_works, "aiokafka_version", lambda: "")
     settings = Settings(tmp_path, size=1 << 20, rounds=1)
     rows = list(compare(settings, kafka=False, wanted=lambda name: name.endswith("beside aiokafka")))
-    assert [row.skipped for row in rows] == ["aiokafka is not installed"] * 3
+    assert [row.skipped for row in rows] == ["aiokafka is not installed"] * 4

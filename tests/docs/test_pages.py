@@ -74,6 +74,7 @@ def test_the_page_about_pipelines_names_the_releases_that_are_tested() -> None:
     tested = {
         "pandas": pins["pandas"],
         "Polars": pins["polars"],
+        "DuckDB": pins["duckdb"],
         "delta-rs": pins["deltalake"],
         "PyIceberg": pins["pyiceberg"],
         "Spark": spark,

@@ -501,7 +501,7 @@ def test_p23_what_a_read_returned_stays_as_it_was(tmp_path: Path) -> None:
             log.close()
             log = Log.open(tmp_path / "t-0")
         log.truncate_to(0)
-        log.append([replace(RECORD, value=value)], leader_epoch=1)
+        log.append([RECORD._replace(value=value)], leader_epoch=1)
         views.append(log.read(0, 1 << 20))
     log.close()
     assert [[record.value for record in view.records()] for view in views] == [[b"value"], [b"other"], [b"third"]]
@@ -656,7 +656,7 @@ def test_p30_what_is_flushed_while_others_append_is_there(work: Workload, place:
 
 def test_p31_a_durable_append_is_there_once_its_future_is_done(work: Workload, place: Path) -> None:
     for number in range(3):
-        info = work.log.append([replace(RECORD, value=b"value %d" % number)], durable=True).result(60)
+        info = work.log.append([RECORD._replace(value=b"value %d" % number)], durable=True).result(60)
         for log in after_power_loss(work, place / str(number)):
             assert log.log_end_offset > info.last_offset
 

@@ -10,17 +10,17 @@ from numpy.typing import NDArray
 
 from logstore.batch.batch_attributes import CONTROL_BIT
 from logstore.batch.columns import BatchColumns
-from logstore.offline.log_file import LogFile
-from replication.audit.log_rows.arrow_arrays import flags_of
-from replication.audit.log_rows.conditions.condition import ALWAYS
-from replication.audit.log_rows.corrupt_rows import CorruptRows, offsets_of, wrong_checksum
-from replication.audit.log_rows.decoded_records import (
+from logstore.offline.columns.decoded_records import (
     Decoded,
     Unreadable,
     counted_records,
     decoded_records,
     is_countable,
 )
+from logstore.offline.log_file import LogFile
+from replication.audit.log_rows.arrow_arrays import flags_of
+from replication.audit.log_rows.conditions.condition import ALWAYS
+from replication.audit.log_rows.corrupt_rows import CorruptRows, offsets_of, wrong_checksum
 from replication.audit.log_rows.record_rows import needs_records, record_rows
 from replication.audit.log_rows.selection import Selection
 from replication.audit.log_rows.transaction_outcomes import (
@@ -67,11 +67,11 @@ class RecordReader:
     def _decoded(self, log: LogFile, columns: BatchColumns, rows: NDArray[np.int64], schema: pa.Schema) -> Decoded:
         """Decode records; where headers tell all that is asked for, only count them."""
         if not headers_suffice(schema.names, self.selection):
-            yield from decoded_records(log, columns, rows)
+            yield from decoded_records(log.data, columns, rows)
             return
         countable = is_countable(columns)[rows]
         yield from counted_records(columns, rows[countable])
-        yield from decoded_records(log, columns, rows[~countable])
+        yield from decoded_records(log.data, columns, rows[~countable])
 
     def _outcome(self, columns: BatchColumns, schema: pa.Schema) -> NDArray[np.int8]:
         """Say of each batch how its transaction ended, where that is asked for."""

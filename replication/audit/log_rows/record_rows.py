@@ -17,23 +17,13 @@ from logstore.batch.batch_attributes import (
     TimestampType,
 )
 from logstore.batch.columns import BatchColumns, RecordColumns
-from logstore.kernels.gather import gather, gather_headers, measure_headers
-from replication.audit.log_rows.arrow_arrays import (
-    Constants,
-    binaries,
-    booleans,
-    flags_of,
-    lists,
-    texts,
-    timestamps,
-)
+from logstore.kernels.gather import gather, gather_headers
+from logstore.offline.columns.arrow_arrays import binaries, booleans, lists, texts
+from logstore.offline.columns.parts import parts_of
+from replication.audit.log_rows.arrow_arrays import Constants, flags_of, timestamps
 from replication.audit.log_rows.transaction_outcomes import ABORTED, UNDECIDED
 from replication.audit.tables import RECORDS
 
-BYTES_AT_ONCE: Final = 16 << 20
-"""Of keys, values and headers that are gathered at once, unless one record has more."""
-A_HEADER: Final = 10
-"""Bytes that a header takes beside those of its key and value."""
 BYTES_GIVEN: Final = 1 << 20
 """In one record batch, about: Java reads it row by row from all columns, which a core's cache should hold."""
 
@@ -67,7 +57,7 @@ def record_rows(
     records: RecordColumns, columns: BatchColumns, outcome: NDArray[np.int8], constants: Constants, schema: pa.Schema
 ) -> Iterator[pa.RecordBatch]:
     """Give records as rows, in record batches of bounded size; `columns` and `outcome` are by batch."""
-    for first, last in _parts(records):
+    for first, last in parts_of(records):
         rows = Rows.of(records.slice(first, last), columns, outcome)
         made = pa.RecordBatch.from_arrays([_array(field, rows, constants) for field in schema], schema=schema)
         pieces = -(-max(made.nbytes, 1) // BYTES_GIVEN)
@@ -80,25 +70,6 @@ def _array(field: pa.Field, rows: Rows, constants: Constants) -> pa.Array:
         return constants.repeated(field, len(rows.records))
     values = _COLUMNS[field.name](rows)
     return values if isinstance(values, pa.Array) else pa.array(values, field.type)
-
-
-def _parts(records: RecordColumns) -> Iterator[tuple[int, int]]:
-    """Divide records so that the bytes of each part stay within bounds."""
-    total = np.cumsum(_sizes(records))
-    first = 0
-    while first < len(records):
-        before = int(total[first - 1]) if first else 0
-        last = max(int(np.searchsorted(total, before + BYTES_AT_ONCE, "right")), first + 1)
-        yield first, last
-        first = last
-
-
-def _sizes(records: RecordColumns) -> NDArray[np.int64]:
-    sizes = np.maximum(records.key_length, 0).astype(np.int64) + np.maximum(records.value_length, 0)
-    if records.header_count.any():
-        sizes += sum(measure_headers(records.data, records.headers_start, records.header_count))
-        sizes += A_HEADER * records.header_count.astype(np.int64)
-    return sizes
 
 
 def _keys(rows: Rows) -> pa.Array:

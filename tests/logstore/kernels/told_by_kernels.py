@@ -6,9 +6,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from logstore.batch.decoding.plain_records import PLAIN_RECORDS
+from logstore.batch.record import Record
+from logstore.errors import LogStoreError
 from logstore.kernels.column_scan import COLUMNS, scan
 from logstore.kernels.record_checks import check_records
 from logstore.kernels.standalone import offset_index_agrees, time_index_agrees
+from logstore.segment.read_view import ReadView
 from logstore.verify.batch_totals import BatchTotals
 
 
@@ -29,9 +33,21 @@ def told(case: Case) -> list[Any]:
     found: list[Any] = [columns, batches.next_position, batches.stop, check_records(log, batches)]
     if len(batches):
         found.append(BatchTotals.by_kernel(batches))
+    found.append(records_in(case.log))
     found.append(offset_index_agrees(offsets, case.base_offset, batches.position, batches.last_offset))
     reached = batches.base_offset, batches.last_offset, batches.max_timestamp
     return [*found, time_index_agrees(times, case.base_offset, *reached)]
+
+
+def records_in(log: bytes) -> tuple[list[Record], str]:
+    """The records up to an error, and the error."""
+    PLAIN_RECORDS.records_left = 0
+    records: list[Record] = []
+    try:
+        records.extend(ReadView(0, memoryview(log)).records())
+    except LogStoreError as error:
+        return records, str(error)
+    return records, ""
 
 
 if __name__ == "__main__":

@@ -48,6 +48,16 @@ class RecordRow(NamedTuple):
     header_count: int
 
 
+class ReadRecord(NamedTuple):
+    """A record as it is given to readers, its headers as bytes."""
+
+    offset: int
+    timestamp: int
+    key: bytes | None
+    value: bytes | None
+    headers: list[tuple[bytes | None, bytes | None]]
+
+
 class BadRecordError(Exception):
     """A record that cannot be: its position and the reason."""
 
@@ -219,6 +229,36 @@ def record_positions(data: bytes, start: int, count: int) -> list[int]:
             length, fields = read_varint(data, position, len(data), 32)
             position = fields + length
     return positions
+
+
+def objects(data: bytes, count: int, base_offset: int, base_timestamp: int) -> tuple[list[ReadRecord], int | None]:
+    """Read the records that fill `data`; the number of the first that cannot be, or of what follows them."""
+    row = BatchRow(0, 0, base_offset, 0, 0, 2, 0, base_timestamp, 0, 0, 0, 0, 0, 0, True)
+    records: list[ReadRecord] = []
+    position = 0
+    for number in range(count):
+        try:
+            length, start = read_varint(data, position, len(data), 32)
+            [read] = read_section(data, position, start + length, 0, row._replace(record_count=1))
+        except (BadRecordError, IndexError):
+            return records, number
+        position = start + length
+        if position > len(data):
+            return records, number
+        headers, at = [], read.headers_start
+        for _ in range(read.header_count):
+            key, at = read_part(data, at)
+            content, at = read_part(data, at)
+            headers.append((key, content))
+        key = None if read.key_length < 0 else data[read.key_start :][: read.key_length]
+        value = None if read.value_length < 0 else data[read.value_start :][: read.value_length]
+        records.append(ReadRecord(read.offset, read.timestamp, key, value, headers))
+    return records, None if position == len(data) else count
+
+
+def read_part(data: bytes, position: int) -> tuple[bytes | None, int]:
+    length, start = read_varint(data, position, len(data), 32)
+    return (None, start) if length < 0 else (data[start : start + length], start + length)
 
 
 def count_entries(index: bytes, slot: int) -> int:

@@ -18,7 +18,6 @@ from logstore.errors import LogStoreError
 from logstore.kernels.decode import decode, decode_sections
 from logstore.kernels.record_parts import decode_parts
 from logstore.kernels.scan import SHORTEST_RECORD
-from logstore.offline.log_file import LogFile
 
 RECORDS_AT_ONCE: Final = 16_384
 """What is decoded at once: 1 MB of columns."""
@@ -40,13 +39,13 @@ class Unreadable:
 Decoded = Iterator[RecordColumns | Unreadable]
 
 
-def decoded_records(log: LogFile, columns: BatchColumns, rows: Rows) -> Decoded:
+def decoded_records(data: memoryview, columns: BatchColumns, rows: Rows) -> Decoded:
     """Decode the batches in `rows`, whose checksums are valid, in their order and some thousand records at once."""
     kinds = np.where(columns.attributes[rows] & CODEC_BITS == 0, _PLAIN, _COMPRESSED)
     kinds = np.where(columns.magic[rows] == MAGIC, kinds, _LEGACY)
     for group in np.split(rows, np.flatnonzero(np.diff(kinds)) + 1):
         if len(group):
-            yield from _DECODERS[int(kinds[np.searchsorted(rows, group[0])])](log, columns, group)
+            yield from _DECODERS[int(kinds[np.searchsorted(rows, group[0])])](data, columns, group)
 
 
 def counted_records(columns: BatchColumns, rows: Rows) -> Iterator[RecordColumns]:
@@ -75,23 +74,23 @@ def is_countable(columns: BatchColumns) -> NDArray[np.bool_]:
     return countable
 
 
-def _plain(log: LogFile, columns: BatchColumns, rows: Rows) -> Decoded:
-    data = log.array
+def _plain(data: memoryview, columns: BatchColumns, rows: Rows) -> Decoded:
+    array = np.frombuffer(data, np.uint8)
     for chunk in _chunks(columns, rows):
         row = int(chunk[0])
         if _is_large(columns, row):
             start, end = int(columns.position[row]) + HEADER_SIZE, int(columns.position[row] + columns.size[row])
-            yield from _in_parts(data, columns, row, start, end)
+            yield from _in_parts(array, columns, row, start, end)
         else:
-            yield from _each_if_need_be(lambda rows: decode(data, columns, rows), chunk)
+            yield from _each_if_need_be(lambda rows: decode(array, columns, rows), chunk)
 
 
-def _compressed(log: LogFile, columns: BatchColumns, rows: Rows) -> Decoded:
+def _compressed(data: memoryview, columns: BatchColumns, rows: Rows) -> Decoded:
     waiting = _Sections(columns)
     for row in rows.tolist():
         start, end = int(columns.position[row]) + HEADER_SIZE, int(columns.position[row] + columns.size[row])
         try:
-            section = decompress(int(columns.attributes[row]) & CODEC_BITS, log.data[start:end])
+            section = decompress(int(columns.attributes[row]) & CODEC_BITS, data[start:end])
         except LogStoreError as error:
             yield from waiting.decoded()
             yield Unreadable(row, error)
@@ -169,9 +168,9 @@ def _each_if_need_be(decode_some: Callable[[Rows], RecordColumns], rows: Rows) -
             yield from _each_if_need_be(decode_some, np.array([row]))
 
 
-def _legacy(log: LogFile, columns: BatchColumns, rows: Rows) -> Decoded:
+def _legacy(data: memoryview, columns: BatchColumns, rows: Rows) -> Decoded:
     for row in rows.tolist():
-        message = read_batch(log.data, int(columns.position[row]))
+        message = read_batch(data, int(columns.position[row]))
         records = message.records()
         try:
             first = list(islice(records, RECORDS_AT_ONCE))

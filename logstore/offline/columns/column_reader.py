@@ -1,0 +1,102 @@
+"""Reads records as columns: checked, in order, without control records and those of aborted transactions."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple, NoReturn
+
+import numpy as np
+from numpy.typing import NDArray
+
+from logstore.batch.batch_attributes import CONTROL_BIT
+from logstore.batch.batches import read_batch
+from logstore.batch.columns import BatchColumns, RecordColumns, StopReason
+from logstore.batch.layout import MAGIC
+from logstore.errors import CorruptBatchError, LogStoreError
+from logstore.indexes.aborted_producers import AbortedProducers
+from logstore.offline.batch_scan import scan_batches
+from logstore.offline.columns.decoded_records import Unreadable, decoded_records
+
+_SOUND_STOPS: Final = frozenset({StopReason.END, StopReason.MORE, StopReason.LEGACY})
+
+
+class Chunk(NamedTuple):
+    """Some thousand records, and the batches that their column `batch` counts."""
+
+    records: RecordColumns
+    batches: BatchColumns
+
+
+@dataclass(slots=True)
+class ColumnReader:
+    """Reads the records from offset `start` up to, not including, `end`."""
+
+    start: int = 0
+    end: int | None = None
+    file: str | None = None
+    last_offset: int = field(default=-1, init=False)
+    """Of the last batch read, whether its records were wanted or not; -1 before the first."""
+
+    @property
+    def is_at_end(self) -> bool:
+        """Whether all that is wanted has been read."""
+        return self.end is not None and self.last_offset >= self.end - 1
+
+    def chunks(
+        self, data: memoryview, aborted: AbortedProducers | None = None, begin: Callable[[int], None] = lambda _: None
+    ) -> Iterator[Chunk]:
+        """Yield the records of batches that fill `data`, without those that are `aborted`.
+
+        `begin` is told the first offset. Raises as `LogFile.batches`, `RecordBatch.ensure_valid` and
+        `RecordBatch.records` do, once what lies before was yielded; CorruptBatchError where offsets do not rise.
+        """
+        aborted = AbortedProducers(()) if aborted is None else aborted
+        for columns in scan_batches(data, 0, check_crc=True, file=self.file):
+            before = np.concatenate(([self.last_offset], columns.last_offset[:-1]))[: len(columns)]
+            unsound = np.flatnonzero(~columns.crc_valid | (columns.base_offset <= before))
+            sound = columns.first(int(unsound[0])) if len(unsound) else columns
+            if len(sound):
+                if sound.position[0] == 0:
+                    begin(int(sound.base_offset[0]))
+                self.last_offset = int(sound.last_offset[-1])
+                yield from self._decoded(data, sound, self._wanted(sound) & ~aborted.covered(sound))
+            if self.is_at_end:
+                return
+            if len(unsound):
+                self._refuse(data, int(columns.position[len(sound)]))
+            if columns.stop not in _SOUND_STOPS:
+                read_batch(data, columns.next_position, self.file)  # which says what is wrong
+
+    def _wanted(self, columns: BatchColumns) -> NDArray[np.bool_]:
+        is_control: NDArray[np.bool_] = (columns.attributes & CONTROL_BIT != 0) & (columns.magic == MAGIC)
+        wanted = ~is_control & (columns.last_offset >= self.start)
+        return wanted if self.end is None else wanted & (columns.base_offset < self.end)
+
+    def _decoded(self, data: memoryview, columns: BatchColumns, wanted: NDArray[np.bool_]) -> Iterator[Chunk]:
+        for records in decoded_records(data, columns, np.flatnonzero(wanted)):
+            if isinstance(records, Unreadable):
+                self._refuse_records(data, int(columns.position[records.row]), records.error)
+            chosen = self._chosen(records)
+            if len(chosen):
+                yield Chunk(chosen, columns)
+
+    def _chosen(self, records: RecordColumns) -> RecordColumns:
+        inside = records.offset >= self.start
+        if self.end is not None:
+            inside &= records.offset < self.end
+        return records if inside.all() else records.take(np.flatnonzero(inside))
+
+    def _refuse(self, data: memoryview, position: int) -> NoReturn:
+        batch = read_batch(data, position, self.file)
+        batch.ensure_valid()
+        raise CorruptBatchError(
+            f"the batch begins below {self.last_offset + 1:,}, where the one before it ends",
+            file=self.file,
+            position=position,
+            offset=batch.base_offset,
+            advice="take the partition from another replica",
+        )
+
+    def _refuse_records(self, data: memoryview, position: int, error: LogStoreError) -> NoReturn:
+        for _ in read_batch(data, position, self.file).records():
+            pass  # the record that cannot be says so
+        raise error

@@ -1,0 +1,20 @@
+"""Reads the records of a log in use as columns, view by view."""
+
+from collections.abc import Callable, Iterator
+from typing import Final
+
+from logstore.indexes.aborted_producers import AbortedProducers
+from logstore.offline.columns.column_reader import Chunk, ColumnReader
+from logstore.segment.read_view import ReadView
+
+READ_BYTES: Final = 16 << 20
+"""Looked at in one read, unless a batch is larger."""
+
+
+def read_columns(read: Callable[[int, int], ReadView], start: int, end: int | None) -> Iterator[Chunk]:
+    """Read from offset `start` up to, not including, `end`, or what `read` lets be read."""
+    reader = ColumnReader(start, end)
+    offset = start
+    while not reader.is_at_end and (view := read(offset, READ_BYTES)):
+        yield from reader.chunks(view.data, AbortedProducers(view.aborted_transactions), view.ensure_begin)
+        offset = reader.last_offset + 1

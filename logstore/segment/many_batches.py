@@ -1,0 +1,93 @@
+"""Batches of a view, checked by a kernel, and their records made into objects in bulk."""
+
+from collections.abc import Callable, Iterator
+from itertools import islice, pairwise
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from logstore.batch.batch import RecordBatch
+from logstore.batch.batch_attributes import CODEC_BITS, TIMESTAMP_TYPE_BIT
+from logstore.batch.columns import BatchColumns
+from logstore.batch.decoding.object_decoder import ObjectDecoder
+from logstore.batch.layout import HEADER_SIZE
+from logstore.batch.record import Record
+from logstore.errors import DecompressionError
+from logstore.kernels.column_scan import scan
+
+_DECOMPRESSED_BYTES: Final = 1 << 20
+"""Decompressed at once, unless one batch has more."""
+
+Rows = NDArray[np.int64]
+Runs = Iterator[Iterator[Record]]
+Wanted = Callable[[Iterator[Record]], Iterator[Record]]
+
+
+def sound_batches(data: memoryview, position: int, size: int, last_offset: int) -> BatchColumns:
+    """Read batches from `position` on, as many as begin within `size` bytes: those before the first that is not sound.
+
+    A sound one has a valid checksum and begins beyond `last_offset`, the one before it.
+    """
+    columns = scan(np.frombuffer(data, np.uint8), position, check_crc=True, chunk_bytes=size)
+    before = np.concatenate(([last_offset], columns.last_offset[:-1]))
+    unsound = np.flatnonzero(~columns.crc_valid | (columns.base_offset <= before[: len(columns)]))
+    return columns.first(int(unsound[0])) if len(unsound) else columns
+
+
+class ManyBatches:
+    """Makes the records of batches of magic 2, without a look at their checksums."""
+
+    def __init__(self, data: memoryview, lowest: int, wanted: Wanted) -> None:
+        """Make those from offset `lowest` on; `wanted` chooses them where they are made one by one."""
+        self._data = data
+        self._lowest = lowest
+        self._wanted = wanted
+        self._decoder = ObjectDecoder()
+
+    def runs(self, columns: BatchColumns, rows: Rows) -> Runs:
+        """Yield the records of the batches in `rows`. Raises as `RecordBatch.records` does."""
+        is_compressed = columns.attributes[rows] & CODEC_BITS != 0
+        cuts = [0, *(np.flatnonzero(np.diff(is_compressed)) + 1).tolist(), len(rows)]
+        for first, last in pairwise(cuts):
+            if last > first:
+                yield from (self._compressed if is_compressed[first] else self._plain)(columns, rows[first:last])
+
+    def _plain(self, columns: BatchColumns, rows: Rows) -> Runs:
+        starts = columns.position[rows] + HEADER_SIZE
+        yield from self._made(self._data, columns, rows, starts, columns.position[rows] + columns.size[rows])
+
+    def _compressed(self, columns: BatchColumns, rows: Rows) -> Runs:
+        while len(rows):
+            sections, size = [], 0
+            for row in rows.tolist():
+                try:
+                    sections.append(RecordBatch(self._data, int(columns.position[row])).section())
+                except DecompressionError:
+                    break
+                size += len(sections[-1])
+                if size >= _DECOMPRESSED_BYTES:
+                    break
+            some, rows = rows[: len(sections)], rows[len(sections) :]
+            if not len(some):
+                yield self._one_by_one(columns, int(rows[0]), 0)  # which says what is wrong
+                rows = rows[1:]
+            ends = np.cumsum([len(section) for section in sections], dtype=np.int64)
+            starts = np.concatenate(([0], ends[:-1]))
+            yield from self._made(memoryview(b"".join(sections)), columns, some, starts, ends)
+
+    def _made(self, data: memoryview, columns: BatchColumns, rows: Rows, starts: Rows, ends: Rows) -> Runs:
+        append_time = columns.attributes[rows] & TIMESTAMP_TYPE_BIT != 0
+        timestamps = np.where(append_time, columns.max_timestamp[rows], columns.base_timestamp[rows])
+        fields = starts, ends, columns.record_count[rows], columns.base_offset[rows], timestamps, append_time
+        sections = np.column_stack(fields).astype(np.int64, copy=False)
+        while len(sections):
+            fault = yield from self._decoder.runs(data, sections, self._lowest)
+            if fault is None:
+                break
+            yield self._one_by_one(columns, int(rows[fault.section]), fault.record)
+            rows, sections = rows[fault.section + 1 :], sections[fault.section + 1 :]
+
+    def _one_by_one(self, columns: BatchColumns, row: int, first: int) -> Iterator[Record]:
+        """Make the records of a batch from its record `first` on, up to one that cannot be."""
+        return self._wanted(islice(RecordBatch(self._data, int(columns.position[row])).records(), first, None))

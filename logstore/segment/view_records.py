@@ -1,0 +1,119 @@
+"""The records of a view, in runs: batches one by one in plain Python, or, where there are many, by kernels."""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+from epoch.kept_code.awaited_kernel import AwaitedKernel
+from logstore.batch.batch_attributes import CONTROL_BIT
+from logstore.batch.batches import Batch, read_batch
+from logstore.batch.decoding.plain_records import FEWEST_BYTES, PLAIN_RECORDS
+from logstore.batch.record import Record
+from logstore.errors import CorruptBatchError
+from logstore.indexes.aborted_producers import AbortedProducers
+from logstore.indexes.transaction_index import AbortedTransaction
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from logstore.batch.columns import BatchColumns
+    from logstore.segment.many_batches import ManyBatches
+
+_FIRST_BYTES: Final = 1 << 15
+"""Of batches checked at first, so that one who takes a single record need not wait for all checksums."""
+_BYTES: Final = 1 << 20
+_GROWTH: Final = 4
+_NO_BYTES: Final = memoryview(b"")
+
+Runs = Iterator[Iterable[Record]]
+
+
+def _load_scan() -> Any:
+    from logstore.segment.many_batches import sound_batches  # noqa: PLC0415  it loads numpy
+
+    sound_batches(_NO_BYTES, 0, 0, -1)
+    return sound_batches
+
+
+VIEW_SCAN: Final = AwaitedKernel(_load_scan, patience=1)
+"""The kernel that checks many batches: asked for once many records were decoded."""
+
+
+class ViewRecords:
+    """Walks over the batches of a view once."""
+
+    def __init__(
+        self,
+        data: memoryview,
+        position: int,
+        offset: int,
+        ensure_begin: Callable[[int], None],
+        aborted: Sequence[AbortedTransaction],
+    ) -> None:
+        """Take the records from `offset` on in `data`, which lies at `position` of its file.
+
+        `ensure_begin` is told where the first batch begins, and raises where another should stand before it.
+        """
+        self._data = data
+        self._place = position
+        self._offset = offset
+        self._ensure_begin = ensure_begin
+        self._aborted = AbortedProducers(aborted)
+        self._next = 0
+        self._last_offset = -1
+        """Of the batch before; -1 at the first."""
+        self._many: ManyBatches | None = None
+
+    def runs(self) -> Runs:
+        """Yield the records; see `ReadView.records`."""
+        end, size = len(self._data), _FIRST_BYTES
+        while self._next < end:
+            if PLAIN_RECORDS.is_spent and end - self._next >= FEWEST_BYTES and VIEW_SCAN.ready() is not None:
+                yield from self._check_many(size)
+                size = min(size * _GROWTH, _BYTES)
+            if self._next < end:
+                yield from self._check_one(read_batch(self._data, self._next))
+
+    def _check_many(self, size: int) -> Runs:
+        """Check batches of magic 2 up to the first that is not sound, and yield their records."""
+        from logstore.segment.many_batches import ManyBatches, sound_batches  # noqa: PLC0415  it loads numpy
+
+        columns = sound_batches(self._data, self._next, size, self._last_offset)
+        if not len(columns):
+            return
+        self._begin(int(columns.base_offset[0]))
+        self._next, self._last_offset = columns.next_position, int(columns.last_offset[-1])
+        if self._many is None:
+            self._many = ManyBatches(self._data, self._offset, self._wanted)
+        yield from self._many.runs(columns, self._wanted_rows(columns))
+
+    def _wanted_rows(self, columns: "BatchColumns") -> "NDArray[np.int64]":
+        wanted: NDArray[np.bool_] = (columns.attributes & CONTROL_BIT == 0) & (columns.last_offset >= self._offset)
+        return (wanted & ~self._aborted.covered(columns)).nonzero()[0]
+
+    def _check_one(self, batch: Batch) -> Runs:
+        """Check a batch, and yield its records."""
+        batch.ensure_valid()
+        self._begin(batch.base_offset)
+        if batch.base_offset <= self._last_offset:
+            raise CorruptBatchError(
+                f"the batch begins below {self._last_offset + 1:,}, where the one before it ends",
+                position=self._place + batch.position,
+                offset=batch.base_offset,
+                advice="take the partition from another replica",
+            )
+        self._last_offset = batch.last_offset
+        self._next = batch.position + batch.size
+        is_aborted = self._aborted.cover(
+            batch.base_offset, batch.last_offset, batch.producer_id, batch.is_transactional
+        )
+        if not is_aborted and not batch.is_control and batch.last_offset >= self._offset:
+            yield self._wanted(batch.records())
+
+    def _wanted(self, records: Iterator[Record]) -> Iterator[Record]:
+        lowest = self._offset
+        return (record for record in records if record.offset >= lowest)
+
+    def _begin(self, base_offset: int) -> None:
+        if self._last_offset < 0:
+            self._ensure_begin(base_offset)
