@@ -59,6 +59,11 @@ class CheckpointFiles(LogObserver):
         del bytes_removed
         self._cleaned[parse_directory_name(log.name).topic_partition] = cleaner_offset
 
+    def cleaned_below(self, offsets: Mapping[TopicPartition, int]) -> OffsetCheckpoint:
+        """Return how far each of these logs was compacted, at most up to its offset."""
+        known = self._cleaned
+        return OffsetCheckpoint({each: min(known[each], offset) for each, offset in offsets.items() if each in known})
+
     def opened(self, partition: TopicPartition, log: Log) -> None:
         """Note how far a log was compacted, of which recovery may have taken something back."""
         if log.cleaner_offset is not None:

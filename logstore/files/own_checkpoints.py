@@ -53,7 +53,7 @@ class OwnCheckpoints:
         return known
 
     def write(
-        self, *, recovery_point: int, high_watermark: int, log_start_offset: int, cleaner_offset: int | None
+        self, *, recovery_point: int, high_watermark: int, log_start_offset: int, cleaner_offset: int | None = None
     ) -> None:
         """Write those that have changed. Raises OSError."""
         if not self._written:

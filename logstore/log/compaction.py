@@ -216,8 +216,7 @@ class Compaction:
         self._ensure_undisturbed(begun)
         self._contents.cleaner_offset = end
         self._flusher.write_checkpoints()
-        if environment.observer is not None:
-            environment.observer.compacted(environment.directory, end, report.bytes_before - report.bytes_after)
+        environment.events.compacted(environment.directory, end, report.bytes_before - report.bytes_after)
 
 
 def _note_aborted(segments: Sequence[LiveSegment], segment: LiveSegment, cleaner: BatchCleaner) -> None:

@@ -55,6 +55,11 @@ class SegmentFile:
         self._descriptor = -1
         self._view = _NOTHING
 
+    @property
+    def cuts(self) -> int:
+        """How often bytes were taken away: while this stays the same, those that are there do too."""
+        return self._cuts
+
     def create(self) -> None:
         """Make the file, empty. Raises OSError."""
         with self._lock:
