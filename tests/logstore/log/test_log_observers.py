@@ -28,6 +28,9 @@ def live(directory: Path, observer: LogObserver | None = None) -> Log:
         log.update_high_watermark(20)
         log.delete_records(15)
         log.delete_old_segments()
+        log.config = LogConfig(cleanup_policy=frozenset({"compact"}))
+        log.update_high_watermark(30)
+        log.compact()
         log._guard.poison(OSError(5, "broken"))
         log.abandon()
     return log
