@@ -84,8 +84,9 @@ def test_what_is_rare_is_logged(tmp_path: Path, caplog: pytest.LogCaptureFixture
         *(("INFO", f"a new segment begins at offset {offset}") for offset in (9, 18, 27)),
         ("INFO", "truncated to offset 30, 194 bytes removed"),
         ("INFO", "deleted the segment at offset 0, 291 bytes"),
-        ("ERROR", f"the log refuses writes from now on: {told[5][1].partition('now on: ')[2]}"),
-        ("WARNING", f"dropped 120 bytes of 00000000000000000027.log: {told[6][1].partition('.log: ')[2]}"),
+        ("INFO", "compacted below offset 27, 582 bytes removed"),
+        ("ERROR", f"the log refuses writes from now on: {told[6][1].partition('now on: ')[2]}"),
+        ("WARNING", f"dropped 120 bytes of 00000000000000000027.log: {told[7][1].partition('.log: ')[2]}"),
     ]
 
 
