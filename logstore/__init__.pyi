@@ -51,6 +51,7 @@ from logstore.errors import InvalidTransactionStateError as InvalidTransactionSt
 from logstore.errors import LogClosedError as LogClosedError
 from logstore.errors import LogPoisonedError as LogPoisonedError
 from logstore.errors import LogStoreError as LogStoreError
+from logstore.errors import LogTruncatedError as LogTruncatedError
 from logstore.errors import NotALogDirectoryError as NotALogDirectoryError
 from logstore.errors import NotClosedError as NotClosedError
 from logstore.errors import OfflineDirectoryError as OfflineDirectoryError
@@ -88,6 +89,7 @@ from logstore.indexes.transaction_index import TransactionIndex as TransactionIn
 from logstore.log.isolation import Isolation as Isolation
 from logstore.log.log import Log as Log
 from logstore.log.log_observer import LogObserver as LogObserver
+from logstore.log.reading.tail import Tail as Tail
 from logstore.log.timestamp_search import TimestampedOffset as TimestampedOffset
 from logstore.log_config import LogConfig as LogConfig
 from logstore.offline.header_scan import scan_headers as scan_headers

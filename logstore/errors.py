@@ -194,6 +194,13 @@ class OffsetOutOfRangeError(LogStoreError, LookupError):
     """An offset is outside of the log, or above its high watermark (Kafka: OffsetOutOfRangeException)."""
 
 
+class LogTruncatedError(OffsetOutOfRangeError):
+    """The log was truncated below the place up to which it had been read (Kafka: LogTruncationException).
+
+    `offset` is where the histories diverge: records from there on were taken back, and others may have their offsets.
+    """
+
+
 class LogClosedError(LogStoreError, ValueError):
     """The log is closed."""
 
