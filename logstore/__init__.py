@@ -100,6 +100,7 @@ _NAMES_BY_MODULE = {
     "recovery.recovery_estimate": ("RecoveryEstimate",),
     "recovery.recovery_report": ("DroppedTail", "RecoveryReport"),
     "indexes.time_index": ("TimeIndex", "TimeIndexEntry"),
+    "log.cursors.cursor": ("Cursor",),
     "log.reading.tail": ("Tail",),
     "log.timestamp_search": ("TimestampedOffset",),
     "topic_partition": ("TopicPartition", "parse_directory_name"),

@@ -86,6 +86,7 @@ from logstore.indexes.time_index import TimeIndex as TimeIndex
 from logstore.indexes.time_index import TimeIndexEntry as TimeIndexEntry
 from logstore.indexes.transaction_index import AbortedTransaction as AbortedTransaction
 from logstore.indexes.transaction_index import TransactionIndex as TransactionIndex
+from logstore.log.cursors.cursor import Cursor as Cursor
 from logstore.log.isolation import Isolation as Isolation
 from logstore.log.log import Log as Log
 from logstore.log.log_observer import LogObserver as LogObserver

@@ -27,6 +27,9 @@ from logstore.files.own_checkpoints import OwnCheckpoints
 from logstore.files.owned_filesystem import OwnedFileSystem
 from logstore.files.root_checkpoints import PartitionCheckpoints
 from logstore.log.appender import Appender
+from logstore.log.cursors.cursor import Cursor
+from logstore.log.cursors.cursor_keeper import CursorKeeper
+from logstore.log.cursors.cursors import Cursors
 from logstore.log.deleted_segments import DeletedSegments
 from logstore.log.durable_appends import DurableAppends
 from logstore.log.flusher import Flusher
@@ -109,6 +112,7 @@ class Log:
         roller = self._roller = SegmentRoller(environment, contents, guard, undo, flusher)
         self._reader = LogReader(environment, contents, guard)
         self._streams = LogStreams(environment, contents, guard, self._reader)
+        self._cursors = Cursors(CursorKeeper(environment, contents, guard, flusher, self._streams))
         self._appender = Appender(environment, contents, guard, undo, epochs, flusher, roller)
         self._durable_appends = DurableAppends(self._flush_or_be_closed, lambda: environment.config)
         self._truncation = Truncation(environment, contents, guard, epochs, flusher, roller, deleted)
@@ -361,6 +365,24 @@ class Log:
     async def wait_async(self, offset: int, timeout: float | None = None) -> bool:  # noqa: ASYNC109  as `wait` has it
         """Do as `wait` does, in asyncio, without a thread."""
         return await self._streams.wait_async(offset, timeout)
+
+    def cursor(self, name: str) -> Cursor:
+        """Return the cursor of this name, a place to read from that is kept on disk: see `Cursor`.
+
+        Where none was committed it begins at the log's start. Each call with a name returns the same object. It is kept
+        in the log's directory as `<name>.cursor`, which Kafka leaves alone, and is deleted with the log. A name
+        consists of 1 to 200 letters, digits, dots, underscores and hyphens. Raises ValueError for other names,
+        CorruptCheckpointError, LogClosedError, and OSError.
+
+        >>> log.cursor("billing").position
+        0
+        """
+        return self._cursors.open(name)
+
+    @property
+    def cursor_names(self) -> list[str]:
+        """The cursors that have been committed. Raises LogClosedError, OSError."""
+        return self._cursors.names()
 
     def offset_for_timestamp(self, timestamp: int) -> TimestampedOffset | None:
         """Find the first record that is not before `timestamp`, in milliseconds since 1970 UTC; None without any.
