@@ -59,6 +59,7 @@ from logstore.errors import OffsetOutOfRangeError as OffsetOutOfRangeError
 from logstore.errors import OffsetsOutOfOrderError as OffsetsOutOfOrderError
 from logstore.errors import OutOfOrderSequenceError as OutOfOrderSequenceError
 from logstore.errors import PartitionExistsError as PartitionExistsError
+from logstore.errors import ReadOnlyError as ReadOnlyError
 from logstore.errors import RecordBatchTooLargeError as RecordBatchTooLargeError
 from logstore.errors import RecordTooLargeError as RecordTooLargeError
 from logstore.errors import ReentrantCallError as ReentrantCallError
@@ -94,6 +95,8 @@ from logstore.log.reading.tail import Tail as Tail
 from logstore.log.timestamp_search import TimestampedOffset as TimestampedOffset
 from logstore.log_config import LogConfig as LogConfig
 from logstore.offline.header_scan import scan_headers as scan_headers
+from logstore.offline.live.polled_tail import PolledTail as PolledTail
+from logstore.offline.live.read_only_log import ReadOnlyLog as ReadOnlyLog
 from logstore.offline.log_file import LogFile as LogFile
 from logstore.offline.offline_log_directory import OfflineLogDirectory as OfflineLogDirectory
 from logstore.offline.offline_log_directory import open_offline as open_offline

@@ -6,6 +6,7 @@ files raise `OSError`.
 """
 
 from collections.abc import Sequence
+from io import UnsupportedOperation
 from os import PathLike, fspath
 from typing import Self
 
@@ -221,6 +222,10 @@ def inherited_directory(root: str | PathLike[str]) -> DirectoryLockedError:
         file=root,
         advice="use it there, or open it after the fork",
     )
+
+
+class ReadOnlyError(LogStoreError, UnsupportedOperation):
+    """A log was opened to be read only."""
 
 
 class LogPoisonedError(LogStoreError, OSError):

@@ -51,6 +51,7 @@ from logstore.log.timestamp_search import TimestampedOffset
 from logstore.log.truncation import Truncation
 from logstore.log_config import LogConfig
 from logstore.offline.columns.column_source import arrow_reader
+from logstore.offline.live.read_only_log import ReadOnlyLog
 from logstore.recovery.log_loader import LoadedLog
 from logstore.recovery.recovery_report import RecoveryReport
 from logstore.segment.live_segment import LiveSegment
@@ -174,6 +175,15 @@ class Log:
         except BaseException as error:
             opening.take_back(loaded, error)
             raise
+
+    @staticmethod
+    def open_read_only(directory: str | os.PathLike[str], *, poll_seconds: float = 0.05) -> ReadOnlyLog:
+        """Open a log only to read it, beside the process that writes it, or a dead broker's: see `ReadOnlyLog`.
+
+        Nothing is locked, recovered or written. Its tails look for more every `poll_seconds`. Raises
+        NotALogDirectoryError, ValueError for seconds that are not above 0, and OSError.
+        """
+        return ReadOnlyLog.open(directory, poll_seconds=poll_seconds)
 
     def __enter__(self) -> Self:
         return self
