@@ -26,6 +26,8 @@ from logstore.log.log import Log
 from logstore.log_config import LogConfig
 from logstore.offline.live import following
 from logstore.offline.live.read_only_log import ReadOnlyLog
+from logstore.offline.partition_directory import PartitionDirectory
+from logstore.offline.recovered_log import RecoveredLog
 from tests.campaign import Campaign
 from tests.data.replicas import PROJECT
 from tests.logstore.offline.live import replacing_process
@@ -118,6 +120,23 @@ def test_a_batch_that_is_half_written_is_not_shown(log: Log, reader: ReadOnlyLog
     last.write_bytes(whole + bytes(1_000))  # preallocated
     assert offsets(reader) == list(range(20))
     assert reader.log_end_offset == 20
+
+
+def test_a_dead_brokers_log_is_read_to_where_recovery_would_end_it(log: Log) -> None:
+    log.update_high_watermark(20)
+    log.delete_records(2)
+    log.abandon()
+    recovered = RecoveredLog.load(PartitionDirectory.open(log.directory))
+    assert [record.offset for record in recovered.records()] == list(range(2, 20))
+    assert [record.offset for record in recovered.records(7, 9)] == [7, 8]
+    assert list(recovered.records(20)) == []
+    with pytest.raises(OffsetOutOfRangeError, match="2 to 20, and not 1"):
+        next(recovered.records(1))
+    with open(log.segments[-1].path, "r+b") as file:
+        file.seek(-1, os.SEEK_END)
+        file.write(b"?")
+    recovered = RecoveredLog.load(PartitionDirectory.open(log.directory))
+    assert [record.offset for record in recovered.records(10)] == list(range(10, 19))
 
 
 def test_damage_is_told_and_not_taken_for_the_end(log: Log, reader: ReadOnlyLog) -> None:
