@@ -11,10 +11,12 @@ from epoch.history import EpochHistory
 from logstore.arguments import whole_number
 from logstore.batch.record import Record
 from logstore.errors import (
+    CorruptBatchError,
     LogClosedError,
     NotALogDirectoryError,
     OffsetOutOfRangeError,
     ReadOnlyError,
+    TornBatchError,
 )
 from logstore.file_name import FileKind, file_name
 from logstore.offline.live.following import Following
@@ -28,6 +30,8 @@ from logstore.topic_partition import TopicPartition
 
 POLL_SECONDS: Final = 0.05
 _ATTEMPTS: Final = 100
+_LOOKS: Final = 10
+"""At bytes that are no batch, before they count as damage."""
 
 
 class ReadOnlyLog:
@@ -131,12 +135,16 @@ class ReadOnlyLog:
         piece = self._find_next(offset, max_bytes)
         if piece is not None:
             return piece
-        for _ in range(_ATTEMPTS):
+        for attempt in range(_ATTEMPTS):
             partition = self._listed()
             try:
                 return self._find_in(partition, offset, max_bytes)
             except FileNotFoundError:  # deleted since it was listed
                 continue
+            except (CorruptBatchError, TornBatchError):
+                # The place may have been found by headers of which some were just replaced.
+                if attempt >= _LOOKS:
+                    raise
         raise self._restless()
 
     def has(self, segment_base_offset: int, position: int, header: bytes) -> bool:

@@ -16,7 +16,7 @@ _HEADER: Final = header_of("base_offset", "length", "magic", "last_offset_delta"
 _SLOT: Final = struct.Struct(">ii")
 _WALKED_BYTES: Final = 64 << 10
 """Read at once to go from batch to batch."""
-_LOOKS: Final = 20
+_LOOKS: Final = 3
 _SECONDS_BETWEEN: Final = 0.001
 """A writer may be in the middle of a step."""
 _NO_OFFSET: Final = 1 << 63
@@ -117,7 +117,11 @@ class SegmentPieces:
         size = _HEADER.unpack_from(start)[1] + LOG_OVERHEAD if len(start) == HEADER_SIZE else 0
         left = os.fstat(self._descriptor).st_size - position
         data = os.pread(self._descriptor, size, position) if 0 < size <= left else start
-        read_batch(memoryview(data), 0, str(self._path)).ensure_valid()
+        try:
+            read_batch(memoryview(data), 0).ensure_valid()
+        except (TornBatchError, CorruptBatchError) as error:
+            offset = self._base_offset if error.offset is None else error.offset
+            raise error.with_position(file=self._path, position=position, offset=offset) from None
         return False
 
     def end_offset(self) -> int:
