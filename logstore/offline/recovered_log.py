@@ -10,10 +10,9 @@ from epoch import EpochHistory
 from epoch.checkpoint import LeaderEpochCheckpoint
 from logstore.base_offsets import number_of_holder
 from logstore.batch.columns import BatchColumns
-from logstore.errors import LogStoreError
-from logstore.offline.columns.column_source import ColumnSource
 from logstore.batch.record import Record
 from logstore.errors import LogStoreError, OffsetOutOfRangeError
+from logstore.offline.columns.column_source import ColumnSource
 from logstore.offline.epoch_runs import EpochRuns
 from logstore.offline.header_scan import scan_headers
 from logstore.offline.partition_directory import PartitionDirectory

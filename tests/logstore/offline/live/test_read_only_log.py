@@ -168,6 +168,9 @@ def test_each_method_of_a_log_that_writes_is_one_of_them(reader: ReadOnlyLog) ->
         "abandon",
         "give_up",
         "open_read_only",
+        "columns",
+        "arrow_batches",
+        "to_arrow",
     }
 
 
