@@ -18,7 +18,7 @@ LAKES := build/lakes
 PIPELINES := build/pipelines
 
 .DEFAULT_GOAL := help
-.PHONY: help setup java browser unpacker demo test test-long test-oldest test-pipelines test-nojit test-filesystems mutants \
+.PHONY: help setup java browser unpacker demo test test-long test-oldest test-pipelines test-pythons test-nojit test-filesystems mutants \
   lint format bench bench-suites bench-report bench-floors bench-compare clean
 
 help: ## list the targets
@@ -70,6 +70,9 @@ $(OLDEST)/.done: pyproject.toml tests/oldest.py | setup
 	$(OLDEST)/bin/python -m pip install --quiet --upgrade 'pip>=25.1'
 	$(OLDEST)/bin/python -m pip install --quiet -c $(OLDEST)/constraints.txt --editable '.[all]' --group dev
 	@touch $@
+
+test-pythons: ## the core and its tests on each other Python that is found; PYTHONS='3.13' for one
+	tests/pythons $(or $(PYTHONS),3.12 3.13 3.14)
 
 test-pipelines: setup java $(LAKES)/.done $(PIPELINES)/.done ## the examples for Delta Lake, Iceberg, Airflow and Dagster (they take 1 GB)
 	$(BIN)/epochlog warm > /dev/null

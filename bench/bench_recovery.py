@@ -21,7 +21,8 @@ from bench.room import BUILD, require_room
 from logstore.batch.record import Record
 from logstore.directory.log_directory import LogDirectory
 from logstore.file_name import FileKind, file_name
-from logstore.kernels.recover import RecoveryColumns, Slot, new_state, recover
+from logstore.kernels.recover import recover
+from logstore.kernels.recovery_state import RecoveryColumns, Slot, new_state
 from logstore.log_config import LogConfig
 from logstore.offline.log_file import LogFile
 from logstore.recovery.log_loader import load_log

@@ -33,6 +33,40 @@ NEEDED: Final = LOG_BYTES + REPLICAS * SMALL
 GROUP: Final = "cold start"
 ROUNDS: Final = 3
 AUDIT: Final = "epochlog audit"
+FIRST_CALLS: Final = """
+import sys, tempfile, time
+from pathlib import Path
+from logstore import BatchTemplate, Log, LogConfig, encode_batch, encode_values
+
+def timed(name, call):
+    start = time.perf_counter_ns()
+    found = call()
+    print(name, time.perf_counter_ns() - start, sep=":")
+    return found
+
+with tempfile.TemporaryDirectory() as place:
+    log = timed("open", lambda: Log.open(Path(place, "t-0")))
+    batch = encode_batch([b"x" * 100] * 140)
+    timed("append", lambda: log.append(batch))
+    timed("encode_values", lambda: encode_values([b"x" * 100] * 1_000, 7))
+    base = log.log_end_offset
+    templates = [BatchTemplate(base_offset=base + 50 * number, leader_epoch=0) for number in range(3)]
+    fetched = b"".join(encode_batch([b"x" * 100] * 50, each) for each in templates)
+    timed("append_batches", lambda: log.append_batches(fetched))
+    timed("read", lambda: log.read(0, 1 << 16))
+    timed("offset_for_timestamp", lambda: log.offset_for_timestamp(7))
+    timed("flush", log.flush)
+    log.abandon()
+    log = timed("open, with recovery", lambda: Log.open(Path(place, "t-0")))
+    slowest = 0
+    for _ in range(3_000):
+        start = time.perf_counter_ns()
+        log.append(batch)
+        slowest = max(slowest, time.perf_counter_ns() - start)
+    print("slowest of 3,000 appends", slowest, sep=":")
+    log.close()
+"""
+"""Prints nanoseconds of the first calls of a log in a process; kernels come in the background meanwhile."""
 PROGRAMS: Final = {"import logstore": "import logstore", "import numba": "import numba"}
 WORDS: Final[dict[str, Callable[[], list[object]]]] = {
     "epochlog verify": lambda: ["verify", partition(LOG_BYTES)],
@@ -45,7 +79,7 @@ WORDS: Final[dict[str, Callable[[], list[object]]]] = {
 
 def run(*words: object) -> tuple[int, str]:
     """Run Python with these arguments: nanoseconds, and what it prints."""
-    environment = {**os.environ, "NUMBA_CACHE_DIR": str(KEPT)}
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(KEPT), "EPOCHLOG_COMPILE": "background"}
     start = time.perf_counter_ns()
     done = subprocess.run(
         [sys.executable, *map(str, words)], env=environment, stdout=subprocess.PIPE, text=True, check=False
@@ -71,6 +105,8 @@ def rows(rounds: int, wanted: Callable[[str], bool]) -> Iterator[Row]:
     for name, program in PROGRAMS.items():
         if wanted(name):
             yield Row(name, {OURS: [run("-c", program)[0] for _ in range(rounds)]}, group=GROUP)
+    if wanted("Log"):
+        yield from first_calls(rounds)
     if wanted("epochlog warm"):
         yield from warming(rounds)
     for name, words in WORDS.items():
@@ -82,6 +118,18 @@ def rows(rounds: int, wanted: Callable[[str], bool]) -> Iterator[Row]:
         given = words()
         yield Row(f"{name}, the first", {OURS: [first_epochlog(*given)[0] for _ in range(rounds)]}, group=GROUP)
         yield Row(f"{name}, later", {OURS: [epochlog(*given)[0] for _ in range(rounds)]}, group=GROUP)
+
+
+def first_calls(rounds: int) -> Iterator[Row]:
+    """Measure the first calls of a log after an installation, each in a process whose cache is empty."""
+    calls: dict[str, Row] = {}
+    for _ in range(rounds):
+        shutil.rmtree(KEPT, ignore_errors=True)
+        for line in run("-c", FIRST_CALLS)[1].splitlines():
+            name, _, taken = line.partition(":")
+            row = calls.setdefault(name, Row(f"Log, {name}, the first", {OURS: []}, group=GROUP))
+            row.times[OURS].append(int(taken))
+    yield from calls.values()
 
 
 def missing(name: str) -> str:

@@ -5,6 +5,7 @@ imported from `epoch.bulk` when it is needed.
 """
 
 __distribution__ = "epochlog 0.1.0"
+__version__ = __distribution__.partition(" ")[2]
 
 from epoch.belonging import ensure_together
 from epoch.cache import LeaderEpochFileCache

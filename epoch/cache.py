@@ -48,6 +48,9 @@ class LeaderEpochFileCache:
         self._version = self._wanted = self._written = 0
         detach_after_fork(self)
 
+    def __repr__(self) -> str:
+        return f"LeaderEpochFileCache({self._history!r})"
+
     @classmethod
     def open(cls, partition_dir: Path, filesystem: FileSystem = REAL) -> Self:
         """Load the checkpoint file of a partition directory; one that is missing counts as empty.

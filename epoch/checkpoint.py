@@ -102,6 +102,9 @@ class LeaderEpochCheckpoint:
         self.path = partition_dir / LEADER_EPOCH_CHECKPOINT
         self._filesystem = filesystem
 
+    def __repr__(self) -> str:
+        return f"LeaderEpochCheckpoint({self.path})"
+
     def read(self) -> list[EpochEntry]:
         """Return the file's entries, unrepaired; none if the file does not exist.
 

@@ -53,6 +53,14 @@ class FileSystem:
                     pass
             shutil.copyfileobj(original, copied)
 
+    def link(self, source: Path, target: Path) -> None:
+        """Give a file a second name; neither may be changed in place from then on."""
+        target.hardlink_to(source)
+
+    def set_modified(self, path: Path, modified_ns: int) -> None:
+        """Let a file tell this time as that of its last change, in nanoseconds since 1970 UTC."""
+        os.utime(path, ns=(modified_ns, modified_ns))
+
     def truncate(self, path: Path, size: int) -> None:
         """Cut a file to its first `size` bytes."""
         os.truncate(path, size)
@@ -82,6 +90,17 @@ class FileSystem:
     def rmdir(self, path: Path) -> None:
         """Remove an empty directory."""
         path.rmdir()
+
+    def remove_tree(self, directory: Path) -> None:
+        """Remove a directory with all that is in it; links are removed, and not followed."""
+        with os.scandir(directory) as entries:
+            listed = [(Path(entry.path), entry.is_dir(follow_symlinks=False)) for entry in entries]
+        for path, is_directory in listed:
+            if is_directory:
+                self.remove_tree(path)
+            else:
+                self.unlink(path)
+        self.rmdir(directory)
 
     def fsync_directory(self, path: Path) -> None:
         """Return once the directory's names are on stable storage."""

@@ -65,13 +65,18 @@ def _hash_of_all(package: str) -> str:
     digest = hashlib.sha256()
     for name in dict.fromkeys((package, __name__.partition(".")[0])):
         root = Path(sys.modules[name].__file__ or "").parent
-        for directory, below, files_there in os.walk(root):
+        for directory, below, files_there in os.walk(root, onerror=_fail):
             below.sort()
             for file in sorted(each for each in files_there if each.endswith(".py")):
                 content = Path(directory, file).read_bytes()
                 digest.update(f"{directory.removeprefix(str(root))} {file} {len(content)}\n".encode())
                 digest.update(content)
     return digest.hexdigest()
+
+
+def _fail(error: OSError) -> None:
+    """Raise it: what cannot be read would pass for what is not there."""
+    raise error
 
 
 _first_hash_of_all = cache(_hash_of_all)

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 MAX_EPOCH: Final = 2**31 - 1
 MAX_OFFSET: Final = 2**63 - 1
 
+_MOST_SHOWN: Final = 8
+"""Entries that a history shows of itself."""
 _NO_EPOCH: Final = -(2**64)
 """The latest epoch of an empty history: every request lies above it."""
 
@@ -234,6 +236,8 @@ class EpochHistory:
         return self._size
 
     def __repr__(self) -> str:
+        if self._size > _MOST_SHOWN:
+            return f"EpochHistory({self._size:,} entries, the latest {self._epochs[-1]} from {self._starts[-1]} on)"
         return f"EpochHistory({list(zip(*self.columns, strict=True))})"
 
     @classmethod

@@ -72,6 +72,10 @@ class Truncation:
         self.high_watermark = high_watermark
         self._decision: TruncateTo | None = None
 
+    def __repr__(self) -> str:
+        ends = f"log_end_offset={self.log_end_offset}, high_watermark={self.high_watermark}"
+        return f"Truncation({self.protocol.name}, {ends})"
+
     def next(self) -> AskEndOffset | TruncateTo:
         """Return the next step; the same one until its result is reported."""
         if self._decision is not None:

@@ -9,6 +9,7 @@ Names load their modules on first use, so that `import logstore` is fast. numba 
 """
 
 __distribution__ = "epochlog 0.1.0"
+__version__ = __distribution__.partition(" ")[2]
 
 import sys
 from importlib import import_module
@@ -78,6 +79,8 @@ _NAMES_BY_MODULE = {
     "file_name": ("FileFate", "FileKind", "FileName", "parse_file_name"),
     "log.isolation": ("Isolation",),
     "log.log": ("Log",),
+    "log.backup.log_backup": ("LogBackup",),
+    "log.producing.log_producer": ("LogProducer",),
     "log_config": ("LogConfig",),
     "directory.log_directories": ("LogDirectories",),
     "directory.log_directory": ("LogDirectory",),
@@ -108,6 +111,7 @@ _NAMES_BY_MODULE = {
     "log.timestamp_search": ("TimestampedOffset",),
     "topic_partition": ("TopicPartition", "parse_directory_name"),
     "indexes.transaction_index": ("AbortedTransaction", "TransactionIndex"),
+    "warming.warm": ("warm",),
 }
 _MODULES = {name: module for module, names in _NAMES_BY_MODULE.items() for name in names}
 

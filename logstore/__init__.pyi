@@ -1,4 +1,6 @@
 # What `import logstore` offers, for type checkers; `__init__.py` loads each name on first use.
+__version__: str
+
 from logstore.append.append_info import AppendInfo as AppendInfo
 from logstore.append.append_validation import ValidatedAppend as ValidatedAppend
 from logstore.append.append_validation import validate_for_follower as validate_for_follower
@@ -87,10 +89,12 @@ from logstore.indexes.time_index import TimeIndex as TimeIndex
 from logstore.indexes.time_index import TimeIndexEntry as TimeIndexEntry
 from logstore.indexes.transaction_index import AbortedTransaction as AbortedTransaction
 from logstore.indexes.transaction_index import TransactionIndex as TransactionIndex
+from logstore.log.backup.log_backup import LogBackup as LogBackup
 from logstore.log.cursors.cursor import Cursor as Cursor
 from logstore.log.isolation import Isolation as Isolation
 from logstore.log.log import Log as Log
 from logstore.log.log_observer import LogObserver as LogObserver
+from logstore.log.producing.log_producer import LogProducer as LogProducer
 from logstore.log.reading.tail import Tail as Tail
 from logstore.log.timestamp_search import TimestampedOffset as TimestampedOffset
 from logstore.log_config import LogConfig as LogConfig
@@ -110,6 +114,7 @@ from logstore.segment.open_files import OpenFiles as OpenFiles
 from logstore.segment.read_view import ReadView as ReadView
 from logstore.topic_partition import TopicPartition as TopicPartition
 from logstore.topic_partition import parse_directory_name as parse_directory_name
+from logstore.warming.warm import warm as warm
 
 # Deprecated names.
 LogRoot = OfflineLogDirectory

@@ -6,6 +6,7 @@ from typing import Any, Final, Self
 
 from logstore.arguments import whole_number
 from logstore.batch.batch_attributes import TimestampType
+from logstore.brief_text import differing
 from logstore.renamed import warn_renamed
 
 MAX_INT32: Final = 2**31 - 1
@@ -95,6 +96,9 @@ class LogConfig:
     is under way share the next one in any case. Not a setting of Kafka's, whose producers have `linger.ms`."""
     durable_linger_bytes: int = 1 << 20
     """So many bytes of them are flushed without waiting further."""
+
+    def __repr__(self) -> str:
+        return differing(self)
 
     def __post_init__(self) -> None:
         for name, (lowest, highest) in _BOUNDS.items():

@@ -1,6 +1,7 @@
 """Everything about more than one replica: following leaders, planning, the command line, audits of clusters."""
 
 __distribution__ = "epochlog 0.1.0"
+__version__ = __distribution__.partition(" ")[2]
 
 from replication.belonging import ensure_together
 from replication.lazy_names import lazy_names

@@ -17,6 +17,8 @@ from tests.longest import place
 from tests.oracle.java import spark_options
 from tests.oracle.release import KafkaRelease, releases_of_this_run
 
+os.environ.setdefault("EPOCHLOG_COMPILE", "now")  # what a test runs with does not depend on how fast a process is
+
 settings.register_profile(
     "epochlog",
     deadline=None,  # machines are noisy, and no test asserts on a clock

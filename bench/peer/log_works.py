@@ -15,7 +15,8 @@ from bench.peer.log_sides import BareWrite, Kafka, Ours, Side
 from bench.peer.turns import Settings, Timed, agree, take_turns
 from bench.results import Row
 from logstore.batch.compression.codec import Codec
-from logstore.kernels.recover import RecoveryColumns, Slot, new_state, recover
+from logstore.kernels.recover import recover
+from logstore.kernels.recovery_state import RecoveryColumns, Slot, new_state
 from logstore.log.isolation import Isolation
 from logstore.offline.log_file import LogFile
 

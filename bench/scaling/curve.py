@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 
 from bench.results import OURS, Row
 from bench.room import BUILD, lacking
-from logstore.warm import warm
+from logstore.warming.warm import warm
 
 WORK: Final = BUILD / f"scaling-{os.getpid()}"
 """Several may measure at once, however little their figures are worth then."""

@@ -8,6 +8,7 @@ To load machine code is to execute code that others may have written: it is load
 directories, that belong to the user or to root and that nobody else may write (`read_trusted`).
 """
 
+import errno
 import hashlib
 import os
 import shutil
@@ -122,6 +123,18 @@ class KernelFiles:
             return
         _warn_once("; ".join(failures) or "the user has no directory for them")
 
+    def open(self, name: str) -> int:
+        """Open a file among them that is never read, to be locked; return its descriptor. Raises OSError."""
+        failure: OSError = FileNotFoundError(errno.ENOENT, "the user has no directory for them")
+        for place in self.places:
+            directory = place.path / self.directory_name
+            try:
+                _ensure_directory(place, directory)
+                return os.open(directory / name, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+            except OSError as error:
+                failure = error
+        raise failure
+
     def _remove_older(self, directory: Path) -> None:
         """Remove what former sources were compiled to from beside them."""
         if directory.name != _directory_name(self._package, self._digest(anew=True)):
@@ -153,10 +166,7 @@ def _read(place: Place, path: Path) -> bytes | None:
 
 def _write(place: Place, path: Path, content: bytes) -> None:
     """Write a file that appears whole or not at all. Raises OSError, also where it would not be read again."""
-    # Other users may read beside sources what root compiled when it installed them: they would trust nobody else.
-    is_shared = place.is_beside_sources and os.geteuid() == 0
-    REAL.make_private_directories(path.parent, 0o755 if is_shared else 0o700)
-    ensure_trusted_directory(path.parent, below=place.guarded)
+    _ensure_directory(place, path.parent)
     temporary = path.with_name(f"{path.name}.{uuid4().hex}")
     try:
         # It may be lost to a crash, as its checksum tells: nothing waits for the disk.
@@ -171,6 +181,14 @@ def _write(place: Place, path: Path, content: bytes) -> None:
             REAL.unlink(temporary)
         raise
     _USED.add(path.parent)
+
+
+def _ensure_directory(place: Place, directory: Path) -> None:
+    """Make a directory that is trusted. Raises OSError."""
+    # Other users may read beside sources what root compiled when it installed them: they would trust nobody else.
+    is_shared = place.is_beside_sources and os.geteuid() == 0
+    REAL.make_private_directories(directory, 0o755 if is_shared else 0o700)
+    ensure_trusted_directory(directory, below=place.guarded)
 
 
 def _warn_of_refused() -> None:

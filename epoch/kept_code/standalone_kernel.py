@@ -22,7 +22,8 @@ from epoch.fingerprint import fingerprint_of_all
 from epoch.kept_code.calling_convention import handed_over, parameters, type_of
 from epoch.kept_code.kernel_files import KernelFiles
 
-_CHOSEN: Final = "NUMBA_CACHE_DIR"
+CHOSEN: Final = "NUMBA_CACHE_DIR"
+"""The setting that says where code is kept."""
 _SETTINGS: Final = Path(".numba_config.yaml")
 """A file in the working directory from which numba takes settings, as from the environment."""
 
@@ -40,7 +41,7 @@ class StandaloneKernel:
     def __init__(self, module: str, name: str) -> None:
         self._module = module
         self._name = name
-        self._files = _files(module.partition(".")[0])
+        self._files = files_of(module.partition(".")[0])
         self._of_numba: Run | None = None
         self._linked: dict[Types, Run] = {}
 
@@ -110,18 +111,18 @@ class StandaloneKernel:
 
 def _has_settings() -> bool:
     """Whether numba may have been told to compile in another way, or not at all."""
-    return _SETTINGS.exists() or any(name.startswith("NUMBA_") and name != _CHOSEN for name in os.environ)
+    return _SETTINGS.exists() or any(name.startswith("NUMBA_") and name != CHOSEN for name in os.environ)
 
 
 @cache
-def _files(package: str) -> KernelFiles | None:
+def files_of(package: str) -> KernelFiles | None:
     """Return where code of a top-level package is kept; None where not all sources lie in directories."""
     file = sys.modules[package].__file__
     if file is None or not (Path(file).exists() and Path(__file__).exists()):
         return None
     digest = partial(fingerprint_of_all, package)
     # Not in a directory of `KernelCache`, which is named after other sources.
-    return KernelFiles(Path(file), f"{package}.objects", digest, os.environ.get(_CHOSEN, ""))
+    return KernelFiles(Path(file), f"{package}.objects", digest, os.environ.get(CHOSEN, ""))
 
 
 @cache

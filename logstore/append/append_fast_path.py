@@ -1,13 +1,13 @@
 """The common appends, recognised cheaply: batches that need little more than being written."""
 
 from array import array
-from functools import cache
 from struct import Struct
 from typing import Any, Final
 
 import crc32c
 
 from epoch.history import MAX_OFFSET
+from epoch.kept_code.awaited_kernel import AwaitedKernel
 from logstore.append.append_info import AppendInfo
 from logstore.append.buffer import Buffer
 from logstore.append.encoding import EncodedBatch
@@ -72,7 +72,7 @@ def plain_batch(data: Buffer, next_offset: int, leader_epoch: int) -> AppendInfo
     # Whoever unpacks sees to it, too, that the bytes are contiguous.
     if size < HEADER_SIZE or _unpack_int32(data, LENGTH_AT)[0] != size - LOG_OVERHEAD:
         return None
-    follow_one = _follow_one if size < SEVERAL_BYTES else _follow_one_kernel()
+    follow_one = (size >= SEVERAL_BYTES and FOLLOW_ONE.ready()) or _follow_one
     info: AppendInfo = _build(AppendInfo, follow_one(data, next_offset, leader_epoch))
     return info if info[1] >= 0 else None
 
@@ -109,7 +109,7 @@ def plain_producer_batch(
     if codec and config.compression_type != "producer":
         return None
     few = size < SEVERAL_BYTES and _unpack_int32(data, RECORD_COUNT_AT)[0] <= FEW_RECORDS
-    inspect = _inspect_sent if codec or few else _inspect_kernel()
+    inspect = (not (codec or few) and INSPECT_SENT.ready()) or _inspect_sent
     count, largest = inspect(
         data, now_ms, config.message_timestamp_before_max_ms, config.message_timestamp_after_max_ms
     )
@@ -169,28 +169,30 @@ def _inspect_sent(data: Buffer, now_ms: int, before_max_ms: int, after_max_ms: i
     return (count, largest) if sound and (found.is_consecutive or not codec) else _NOT_PLAIN
 
 
-@cache
-def follow_kernel() -> Any:
-    """Load the kernel for several batches: an import statement at each append would cost as much as a batch."""
+def _load_follow() -> Any:
     from epoch.kernel import machine_code  # noqa: PLC0415  numba loads on the first bulk operation
     from logstore.kernels.follow import follow  # noqa: PLC0415  numba again
 
     return machine_code(follow, _NO_BYTES, *[0] * 8, array("q"))
 
 
-@cache
-def _follow_one_kernel() -> Any:
-    """Load the kernel for one batch."""
+def _load_follow_one() -> Any:
     from epoch.kernel import machine_code  # noqa: PLC0415  numba again
     from logstore.kernels.follow import follow_one  # noqa: PLC0415  numba again
 
     return machine_code(follow_one, _NO_BYTES, 0, 0)
 
 
-@cache
-def _inspect_kernel() -> Any:
-    """Load the kernel for a producer's batch."""
+def _load_inspect_sent() -> Any:
     from epoch.kernel import machine_code  # noqa: PLC0415  numba again
     from logstore.kernels.inspect import inspect_sent  # noqa: PLC0415  numba again
 
     return machine_code(inspect_sent, _NO_BYTES, 0, 0, 0)
+
+
+FOLLOW: Final = AwaitedKernel(_load_follow)
+"""For several batches."""
+FOLLOW_ONE: Final = AwaitedKernel(_load_follow_one)
+"""For one batch."""
+INSPECT_SENT: Final = AwaitedKernel(_load_inspect_sent)
+"""For a producer's batch."""

@@ -1,10 +1,12 @@
 """Validates an append, and returns the bytes that the log then writes (Kafka: LogValidator)."""
 
+from collections.abc import Callable
 from contextlib import suppress
 from struct import Struct
 from typing import Final, NamedTuple
 
 from epoch.history import MAX_OFFSET
+from epoch.kept_code.awaited_kernel import AwaitedKernel
 from logstore.append.buffer import Buffer
 from logstore.append.record_inspection import NO_RECORD, RecordInspection, inspect_records, renumber_records
 from logstore.batch.append_origin import AppendOrigin
@@ -192,18 +194,31 @@ def _out_of_order(batch: Batch, last_offset: int) -> OffsetsOutOfOrderError:
 def _ensure_valid(view: memoryview, batches: list[Batch]) -> None:
     """Check the checksums of batches that follow each other from the start of `view` on."""
     size = batches[-1].position + batches[-1].size if batches else 0
-    if size < BULK_BYTES or any(batch.magic != MAGIC for batch in batches):
+    is_small = size < BULK_BYTES or any(batch.magic != MAGIC for batch in batches)
+    first_corrupt = None if is_small else FIRST_CORRUPT.ready()
+    if first_corrupt is None:
         for batch in batches:
             batch.ensure_valid()
         return
+    corrupt = first_corrupt(view, size)
+    for batch in batches:
+        if batch.position == corrupt:
+            batch.ensure_valid()
+
+
+def _load_first_corrupt() -> Callable[[memoryview, int], int]:
     import numpy as np  # noqa: PLC0415  numba loads on the first bulk operation
 
     from logstore.kernels.inspect import first_corrupt  # noqa: PLC0415  numba again
 
-    corrupt = first_corrupt(np.frombuffer(view, np.uint8), 0, size)
-    for batch in batches:
-        if batch.position == corrupt:
-            batch.ensure_valid()
+    def first_corrupt_of(view: memoryview, size: int) -> int:
+        return first_corrupt(np.frombuffer(view.toreadonly(), np.uint8), 0, size)
+
+    first_corrupt_of(memoryview(b""), 0)
+    return first_corrupt_of
+
+
+FIRST_CORRUPT: Final = AwaitedKernel(_load_first_corrupt)
 
 
 def _next_batch(view: memoryview, position: int) -> Batch | None:

@@ -5,6 +5,8 @@ from struct import error as StructError  # noqa: N812  a class
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
 from epoch.history import MAX_EPOCH, MAX_OFFSET
+from epoch.kept_code.awaited_kernel import AwaitedKernel
+from logstore.append.plain_encoder import PlainEncoder
 from logstore.append.value_batch import encode_value_batch
 from logstore.append.wrong_records import with_records_of_values, wrong_records
 from logstore.arguments import number_within
@@ -164,11 +166,15 @@ def encode_columns(
 
     The columns `batch` and `offset` are ignored. Raises ValueError if a record does not lie within the columns' data.
     """
-    from logstore.kernels.encode import Encoder  # noqa: PLC0415  numba loads on the first bulk operation
-
     template = template or BatchTemplate()
     template.after(len(records))
-    encoder = Encoder(records, batch_bytes)
+    encoder = ENCODER.ready(len(records))
+    if encoder is None:
+        return memoryview(b"".join(_plain_batches(records, template, batch_bytes)))
+    return _encode(encoder(records, batch_bytes), template)
+
+
+def _encode(encoder: "Encoder", template: BatchTemplate) -> memoryview:
     if template.codec is Codec.NONE:
         return encoder.batches(template)
     return memoryview(b"".join(_compressed_batches(encoder, template)))
@@ -178,6 +184,37 @@ def _compressed_batches(encoder: "Encoder", template: BatchTemplate) -> Iterator
     for section, count, base_timestamp, max_timestamp in encoder.sections():
         yield template.batch(section, count, base_timestamp, max_timestamp)
         template = template.after(count)
+
+
+def _plain_batches(
+    records: "RecordColumns", template: BatchTemplate, batch_bytes: int
+) -> Iterator[bytearray | memoryview]:
+    """Encode without the kernels until they are there, and the rest with them."""
+    import numpy as np  # noqa: PLC0415  plain writers do without
+
+    done = 0
+    for section, count, base_timestamp, max_timestamp in PlainEncoder(records, batch_bytes).sections():
+        yield template.batch(section, count, base_timestamp, max_timestamp)
+        template = template.after(count)
+        done += count
+        if (encoder := ENCODER.ready(0)) is not None:
+            yield _encode(encoder(records.take(np.arange(done, len(records))), batch_bytes), template)
+            return
+
+
+def _load_encoder() -> type["Encoder"]:
+    from logstore.batch.columns import RecordColumns  # noqa: PLC0415  as above
+    from logstore.kernels.encode import Encoder  # noqa: PLC0415  numba loads on the first bulk operation
+
+    record = RecordColumns.of([Record(0, 0, None, b"")], 0)
+    Encoder(record, BATCH_BYTES).batches(BatchTemplate())
+    for _ in Encoder(record, BATCH_BYTES).sections():
+        pass
+    return Encoder
+
+
+ENCODER: Final = AwaitedKernel(_load_encoder, patience=10_000)
+"""Asked for once so many records are to be encoded."""
 
 
 def _join(contents: Sequence[bytes | None]) -> "tuple[bytes, NDArray[np.int64], NDArray[np.int32]]":

@@ -1,8 +1,8 @@
 """What a leader must know about the records of a producer's batch, found in one pass."""
 
-from functools import cache
 from typing import Any, Final, NamedTuple
 
+from epoch.kept_code.awaited_kernel import AwaitedKernel
 from logstore.batch.decoding.record_decoder import read_fields, wrapping
 from logstore.batch.record_encoder import frame_record
 from logstore.errors import CorruptRecordError
@@ -37,25 +37,31 @@ def inspect_records(
 ) -> RecordInspection:
     """Walk over `count` uncompressed records that fill the read-only `section`; timestamps' bounds are inclusive."""
     earliest, latest = max(earliest, -MAX_INT64 - 1), min(latest, MAX_INT64)
-    if count <= FEW_RECORDS:
-        return inspect_few(section, count, base_timestamp, earliest, latest)
-    kernel, frombuffer = _kernel()
+    inspect = count > FEW_RECORDS and INSPECT_RECORDS.ready()
+    if not inspect:
+        return inspect_plainly(section, count, base_timestamp, earliest, latest)
+    kernel, frombuffer = inspect
     found = kernel(frombuffer(section, "u1"), 0, len(section), count, base_timestamp, earliest, latest)
     inspection: RecordInspection = _build(RecordInspection, found)
     return inspection
 
 
-@cache
-def _kernel() -> tuple[Any, Any]:
+def _load() -> tuple[Any, Any]:
     """Load the kernel, and what makes an array of a view: an import statement costs as much as either."""
     import numpy as np  # noqa: PLC0415  numba loads on the first bulk operation
 
     from logstore.kernels.inspect import inspect_records as kernel  # noqa: PLC0415  numba again
 
+    kernel(np.frombuffer(b"", np.uint8), 0, 0, 0, 0, 0, 0)
     return kernel, np.frombuffer
 
 
-def inspect_few(section: memoryview, count: int, base_timestamp: int, earliest: int, latest: int) -> RecordInspection:
+INSPECT_RECORDS: Final = AwaitedKernel(_load)
+
+
+def inspect_plainly(
+    section: memoryview, count: int, base_timestamp: int, earliest: int, latest: int
+) -> RecordInspection:
     """Do the same in plain Python."""
     data = bytes(section)
     position, largest, first_delta, consecutive = 0, -1, 0, 1

@@ -3,6 +3,7 @@
 from dataclasses import dataclass, replace
 
 from epoch.history import MAX_OFFSET
+from logstore.arguments import whole_number
 from logstore.batch.batch_attributes import (
     CONTROL_BIT,
     NO_LEADER_EPOCH,
@@ -16,6 +17,7 @@ from logstore.batch.batch_attributes import (
 from logstore.batch.checksum import crc32c
 from logstore.batch.compression.codec import Codec, compress
 from logstore.batch.layout import CRC_AT, CRC_START, HEADER, HEADER_SIZE, LOG_OVERHEAD, MAGIC
+from logstore.brief_text import differing
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +38,9 @@ class BatchTemplate:
     is_control: bool = False
     append_timestamp: int | None = None
     """The time of all records, in milliseconds since 1970 UTC, where the leader sets it (LogAppendTime)."""
+
+    def __repr__(self) -> str:
+        return differing(self)
 
     @property
     def attributes(self) -> int:
@@ -83,7 +88,7 @@ class BatchTemplate:
         return data
 
     def _ensure_offsets(self, records: int) -> None:
-        if records > MAX_OFFSET - self.base_offset:
+        if records > MAX_OFFSET - whole_number(self.base_offset, "base_offset"):
             raise OverflowError(f"{records:,} records from offset {self.base_offset:,} on end beyond the last offset")
 
 

@@ -62,6 +62,9 @@ class BatchColumns:
     """Where the scan stopped: the end of the last batch here."""
     stop: StopReason
 
+    def __repr__(self) -> str:
+        return f"BatchColumns({len(self):,} batches, next_position={self.next_position}, stop={self.stop.name})"
+
     def __len__(self) -> int:
         return len(self.position)
 
@@ -114,6 +117,9 @@ class RecordColumns:
     value_length: NDArray[np.int32]
     headers_start: NDArray[np.int64]
     header_count: NDArray[np.int32]
+
+    def __repr__(self) -> str:
+        return f"RecordColumns({len(self):,} records, {len(self.data):,} bytes)"
 
     @classmethod
     def of(cls, records: Sequence[Record], row: int) -> "RecordColumns":

@@ -58,5 +58,10 @@ Headers = Mapping[str, bytes | str | None] | Iterable[tuple[str, bytes | str | N
 def _headers(given: Headers) -> tuple[Header, ...]:
     if not given:
         return ()
-    pairs = given.items() if isinstance(given, Mapping) else given
-    return tuple(Header(key, value.encode() if isinstance(value, str) else value) for key, value in pairs)
+    try:
+        pairs = given.items() if isinstance(given, Mapping) else given
+        return tuple(Header(key, value.encode() if isinstance(value, str) else value) for key, value in pairs)
+    except (TypeError, ValueError) as error:
+        raise TypeError(
+            f"headers of type {type(given).__name__}: pass a mapping of names to values, or pairs of both"
+        ) from error

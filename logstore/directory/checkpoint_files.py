@@ -54,6 +54,11 @@ class CheckpointFiles(LogObserver):
         del bytes_removed
         self._lower(parse_directory_name(log.name).topic_partition, log_end_offset)
 
+    def cleaned_below(self, offsets: Mapping[TopicPartition, int]) -> OffsetCheckpoint:
+        """Return how far each of these logs was compacted, at most up to its offset."""
+        known = self._cleaned
+        return OffsetCheckpoint({each: min(known[each], offset) for each, offset in offsets.items() if each in known})
+
     def opened(self, partition: TopicPartition, log: Log) -> None:
         """Note how far a log reaches whose end recovery may have taken back: its last segment is never compacted."""
         self._lower(partition, log.segments[-1].base_offset)

@@ -1,6 +1,5 @@
 """Deleted partition directories: renamed at once, removed after a delay (Kafka: LogManager.asyncDelete)."""
 
-import os
 from pathlib import Path
 from typing import Final
 from uuid import uuid4
@@ -40,17 +39,6 @@ class DeletedPartitions:
         due = [directory for directory, due_ms in self._due.items() if due_ms <= now_ms]
         for directory in due:
             if directory.exists():
-                _remove_tree(directory, self._filesystem)
+                self._filesystem.remove_tree(directory)
             del self._due[directory]
         return len(due)
-
-
-def _remove_tree(directory: Path, filesystem: FileSystem) -> None:
-    with os.scandir(directory) as entries:
-        listed = [(Path(entry.path), entry.is_dir(follow_symlinks=False)) for entry in entries]
-    for path, is_directory in listed:
-        if is_directory:
-            _remove_tree(path, filesystem)
-        else:
-            filesystem.unlink(path)
-    filesystem.rmdir(directory)

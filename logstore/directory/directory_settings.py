@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field
 
+from logstore.brief_text import differing
 from logstore.segment.open_files import default_limit
 
 
@@ -21,6 +22,9 @@ class DirectorySettings:
 
     By default 8,192, or fewer if that is more than two thirds of the descriptors that the process may have.
     """
+
+    def __repr__(self) -> str:
+        return differing(self)
 
     @property
     def shortest_interval_ms(self) -> int:

@@ -54,6 +54,9 @@ class LogDirectories:
         self._offline = offline
         self._being_made: dict[TopicPartition, object] = {}
 
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({', '.join(str(directory.root) for directory in self.roots)})"
+
     @classmethod
     def open(
         cls,

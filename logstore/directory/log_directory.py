@@ -13,6 +13,7 @@ from logstore.clock import now_ms
 from logstore.directory.checkpoint_files import CheckpointFiles
 from logstore.directory.checkpoint_writer import CheckpointWriter
 from logstore.directory.deleted_partitions import DeletedPartitions
+from logstore.directory.directory_backup import DirectoryBackups
 from logstore.directory.directory_closing import DirectoryClosing
 from logstore.directory.directory_settings import DirectorySettings
 from logstore.directory.log_opener import LogOpener
@@ -35,6 +36,7 @@ from logstore.errors import (
 from logstore.files.clean_shutdown import UNKNOWN_BROKER_EPOCH, take_clean_shutdown
 from logstore.files.directory_lock import LOCK_NAME, DirectoryLock
 from logstore.files.owned_filesystem import OwnedFileSystem
+from logstore.log.backup.log_backup import LogBackup
 from logstore.log.log import Log
 from logstore.log.log_observer import LogObserver
 from logstore.log_config import LogConfig
@@ -70,6 +72,7 @@ class LogDirectory:
         opener = self._opener = LogOpener(environment, checkpoints)
         self._creation = PartitionCreation(environment, partitions, disk, checkpoints, writer, opener)
         self._deletion = PartitionDeletion(environment, partitions, deleted, upkeep, checkpoints, writer)
+        self._backups = DirectoryBackups(environment, partitions, checkpoints)
         self._closing = DirectoryClosing(environment, lock, partitions, checkpoints)
         self._schedule = PeriodicTasks(
             {
@@ -83,6 +86,9 @@ class LogDirectory:
             clock(),
         )
         self._thread = PeriodicThread(self.run_periodic, settings.shortest_interval_ms, f"epochlog {root.name}")
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.root}, {len(self._partitions.logs):,} partitions)"
 
     @classmethod
     def open(
@@ -282,6 +288,19 @@ class LogDirectory:
     def remove_deleted(self) -> None:
         """Remove the directories of deleted partitions whose delay has passed. Raises OSError."""
         self._deleted.remove_due(self._environment.clock())
+
+    # --- copying
+
+    def backup(self, root: str | os.PathLike[str]) -> Mapping[TopicPartition, LogBackup]:
+        """Copy all open logs to another root, as `Log.backup` does; return what the backup has of each.
+
+        Each log is copied as it was at one moment; those of two logs may differ. Appends and reads go on meanwhile, and
+        partitions may come and go. What is `unreadable` or `set_aside` is not in the backup. Raises what `Log.backup`
+        raises, OfflineDirectoryError, and DirectoryLockedError once closed.
+        """
+        self._guard.ensure_not_nested()
+        self._guard.ensure_online()
+        return self._backups.make(Path(root).absolute())
 
     # --- the end
 

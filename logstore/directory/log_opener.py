@@ -4,7 +4,8 @@ from logstore.directory.checkpoint_files import CheckpointFiles
 from logstore.directory.state.directory_environment import DirectoryEnvironment
 from logstore.files.root_checkpoints import PartitionCheckpoints
 from logstore.log.log import Log
-from logstore.log.log_observer import LogObserver, LogObservers
+from logstore.log.log_observer import LogObserver
+from logstore.log.observers.log_observers import LogObservers
 from logstore.recovery.segment_recovery import OnBytes
 from logstore.segment.open_files import OpenFiles
 from logstore.topic_partition import TopicPartition

@@ -53,6 +53,9 @@ class DirectoryLock:
         self._descriptor: int | None = None
         self._owner = os.getpid()
 
+    def __repr__(self) -> str:
+        return f"DirectoryLock({self.path}, held={self.held})"
+
     @classmethod
     def acquire(cls, root: Path) -> Self:
         """Lock a root, creating `.lock` if missing. Raises DirectoryLockedError without waiting, and OSError."""

@@ -8,7 +8,19 @@ from epoch.filesystem import FileSystem
 from epoch.forked import detach_after_fork
 from logstore.errors import LogStoreError
 
-_STEPS: Final = ("write", "fsync", "rename", "copy", "truncate", "unlink", "mkdir", "rmdir", "fsync_directory")
+_STEPS: Final = (
+    "write",
+    "fsync",
+    "rename",
+    "copy",
+    "link",
+    "set_modified",
+    "truncate",
+    "unlink",
+    "mkdir",
+    "rmdir",
+    "fsync_directory",
+)
 
 
 class OwnedFileSystem(FileSystem):

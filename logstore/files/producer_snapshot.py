@@ -45,6 +45,9 @@ class ProducerSnapshot:
 
     entries: tuple[ProducerStateEntry, ...]
 
+    def __repr__(self) -> str:
+        return f"ProducerSnapshot({len(self.entries):,} producers)"
+
     @classmethod
     def read(cls, path: Path) -> "ProducerSnapshot":
         """Read a whole snapshot file. Raises CorruptSnapshotError, and OSError where it cannot be read."""

@@ -7,11 +7,11 @@ from abc import ABC, abstractmethod
 from array import array
 from bisect import bisect_right
 from collections.abc import Callable
-from contextlib import suppress
 from pathlib import Path
 from typing import Any, ClassVar, Final, Self
 
 from epoch.filesystem import REAL, FileSystem
+from epoch.kept_code.awaited_kernel import AwaitedKernel
 from logstore.files.index_slots import read_index
 
 MANY_LOOKUPS: Final = 1_000
@@ -81,6 +81,10 @@ class LiveIndex(ABC):
     def _encode(self, first: int) -> bytes:
         """Return the slots of the entries from `first` on."""
 
+    def encode(self) -> bytes:
+        """Return the file's bytes with all entries."""
+        return self._encode(0)
+
     def save(self, *, sync: bool) -> None:
         """Bring the file up to date; with `sync` it is on stable storage then.
 
@@ -116,8 +120,7 @@ class LiveIndex(ABC):
         """Do as the kernel `floor_value` does, which is loaded after many lookups."""
         self._lookups += 1
         if self._lookups >= MANY_LOOKUPS:
-            with suppress(ImportError):  # in a signal handler, while it is just being loaded
-                self._compiled_floor = _compile_floor(keys.typecode, values.typecode)
+            self._compiled_floor = FLOORS[keys.typecode].ready()
         number = bisect_right(keys, key)
         return values[number - 1] if number else below
 
@@ -129,9 +132,17 @@ class LiveIndex(ABC):
             self._saved, self._bytes, self._unsynced = entries, entries * self._slot, True
 
 
-def _compile_floor(keys: str, values: str) -> Any:
+def load_floor(keys: str, values: str) -> Any:
+    """Load the kernel for an index whose arrays have these types."""
     from epoch.kernel import machine_code  # noqa: PLC0415  numba loads on the first bulk operation
     from logstore.kernels.locate import floor_value  # noqa: PLC0415  numba again
 
     # By empty arrays: while those of the index are looked at in Python nobody could append to them.
     return machine_code(floor_value, array(keys), array(values), 0, 0)
+
+
+FLOORS: Final = {
+    "i": AwaitedKernel(lambda: load_floor("i", "I"), patience=1),
+    "q": AwaitedKernel(lambda: load_floor("q", "q"), patience=1),
+}
+"""By the type of the keys, of an offset index and of a time index."""

@@ -2,11 +2,11 @@
 
 from array import array
 from bisect import bisect_left, bisect_right
-from functools import cache
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
+from epoch.kept_code.awaited_kernel import AwaitedKernel
 from logstore.files.index_slots import OFFSET_SLOT
 from logstore.indexes.live_index import LiveIndex
 from logstore.indexes.offset_index import OffsetIndex, OffsetIndexEntry
@@ -52,9 +52,12 @@ class LiveOffsetIndex(LiveIndex):
         floor = self._compiled_floor or self._floor
         return floor(self._offsets, self._positions, offset - self.base_offset, 0)
 
-    def find_batches(self, log: memoryview, offset: int, max_bytes: int, size: int) -> tuple[int, int, int]:
-        """Do what the kernel of this name does in the first `size` bytes of the segment."""
-        found: tuple[int, int, int] = _find_kernel()(
+    def find_batches(self, log: memoryview, offset: int, max_bytes: int, size: int) -> tuple[int, int, int] | None:
+        """Do what the kernel of this name does in the first `size` bytes of the segment, if it is there."""
+        find = FIND_BATCHES.ready()
+        if find is None:
+            return None
+        found: tuple[int, int, int] = find(
             log, self._offsets, self._positions, self.base_offset, offset, max_bytes, size
         )
         return found
@@ -90,10 +93,11 @@ class LiveOffsetIndex(LiveIndex):
         return slots.tobytes()
 
 
-@cache
-def _find_kernel() -> Any:
-    """Load the kernel: an import statement at each read would cost as much as the read."""
+def _load_find_batches() -> Any:
     from epoch.kernel import machine_code  # noqa: PLC0415  numba loads on the first bulk operation
     from logstore.kernels.locate import find_batches  # noqa: PLC0415  numba again
 
     return machine_code(find_batches, memoryview(b""), array("i"), array("I"), 0, 0, 0, 0)
+
+
+FIND_BATCHES: Final = AwaitedKernel(_load_find_batches, patience=1)

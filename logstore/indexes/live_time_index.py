@@ -57,6 +57,12 @@ class LiveTimeIndex(LiveIndex):
         if timestamp > self.last.timestamp:
             self._add(timestamp, offset)
 
+    def encode_completed(self, timestamp: int, offset: int) -> bytes:
+        """Return what the file would hold after `complete`, which is not done."""
+        if timestamp <= self.last.timestamp:
+            return self.encode()
+        return self.encode() + np.array([(timestamp, offset - self.base_offset)], TIME_SLOT).tobytes()
+
     def _add(self, timestamp: int, offset: int) -> None:
         self._offsets.append(offset)
         self._timestamps.append(timestamp)

@@ -32,6 +32,10 @@ class LiveTransactionIndex:
         """The entries in the order of their abort markers."""
         return self._entries
 
+    def encode(self) -> bytes:
+        """Return the file's bytes with all entries."""
+        return b"".join(entry.encode() for entry in self._entries)
+
     def append(self, transaction: AbortedTransaction) -> None:
         """Write one more entry. Raises OSError."""
         descriptor = self._filesystem.open(self.path)

@@ -33,6 +33,9 @@ class OffsetIndex:
     odd_bytes: int
     """Bytes after the last whole slot; Kafka refuses an index that has any."""
 
+    def __repr__(self) -> str:
+        return f"OffsetIndex({len(self):,} entries, base_offset={self.base_offset})"
+
     @classmethod
     def read(cls, path: Path, base_offset: int) -> "OffsetIndex":
         """Read a whole index file. Raises OSError, and CorruptIndexError where it is larger than any index."""

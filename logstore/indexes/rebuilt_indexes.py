@@ -9,7 +9,7 @@ from logstore.batch.batch_attributes import NO_TIMESTAMP
 from logstore.files.index_slots import OFFSET_SLOT, TIME_SLOT
 
 if TYPE_CHECKING:
-    from logstore.kernels.recover import RecoveryColumns
+    from logstore.kernels.recovery_state import RecoveryColumns
 
 Column = NDArray[np.int64]
 

@@ -34,6 +34,9 @@ class TimeIndex:
     odd_bytes: int
     """Bytes after the last whole slot; Kafka refuses an index that has any."""
 
+    def __repr__(self) -> str:
+        return f"TimeIndex({len(self):,} entries, base_offset={self.base_offset})"
+
     @classmethod
     def read(cls, path: Path, base_offset: int) -> "TimeIndex":
         """Read a whole index file. Raises OSError, and CorruptIndexError where it is larger than any index."""

@@ -38,6 +38,9 @@ class TransactionIndex:
     odd_bytes: int
     """Bytes after the last whole entry: a write that a crash cut off."""
 
+    def __repr__(self) -> str:
+        return f"TransactionIndex({len(self.entries):,} aborted transactions)"
+
     @classmethod
     def read(cls, path: Path) -> "TransactionIndex":
         """Read a whole index file. Raises CorruptIndexError, and OSError where it cannot be read."""

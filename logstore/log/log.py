@@ -15,9 +15,10 @@ from epoch.filesystem import REAL, FileSystem
 from epoch.history import MAX_EPOCH, MAX_OFFSET
 from logstore.append.append_info import AppendInfo
 from logstore.append.encoding import encode_end_transaction
-from logstore.arguments import leader_epoch_number, whole_number
+from logstore.arguments import leader_epoch_number, number_within, whole_number
 from logstore.batch.append_origin import AppendOrigin
 from logstore.batch.batch_template import BatchTemplate
+from logstore.batch.compression.codec import Codec
 from logstore.batch.control import ControlType, EndTransactionMarker
 from logstore.batch.record import Record
 from logstore.clock import now_ms
@@ -27,6 +28,7 @@ from logstore.files.own_checkpoints import OwnCheckpoints
 from logstore.files.owned_filesystem import OwnedFileSystem
 from logstore.files.root_checkpoints import PartitionCheckpoints
 from logstore.log.appender import Appender
+from logstore.log.backup.log_backup import LogBackup, LogBackups
 from logstore.log.cursors.cursor import Cursor
 from logstore.log.cursors.cursor_keeper import CursorKeeper
 from logstore.log.cursors.cursors import Cursors
@@ -38,6 +40,7 @@ from logstore.log.log_closing import LogClosing
 from logstore.log.log_observer import LogObserver
 from logstore.log.log_opening import LogOpening
 from logstore.log.log_reader import LogReader
+from logstore.log.producing.log_producer import LogProducer, LogProducers
 from logstore.log.reading.log_streams import LogStreams
 from logstore.log.reading.tail import Tail
 from logstore.log.retention import Retention
@@ -49,7 +52,7 @@ from logstore.log.state.log_guard import ADDING, CLOSED, OPEN, LogGuard
 from logstore.log.state.undo import Undo
 from logstore.log.timestamp_search import TimestampedOffset
 from logstore.log.truncation import Truncation
-from logstore.log_config import LogConfig
+from logstore.log_config import MAX_INT64, LogConfig
 from logstore.offline.columns.column_source import arrow_reader
 from logstore.offline.live.read_only_log import ReadOnlyLog
 from logstore.recovery.log_loader import LoadedLog
@@ -118,6 +121,8 @@ class Log:
         self._durable_appends = DurableAppends(self._flush_or_be_closed, lambda: environment.config)
         self._truncation = Truncation(environment, contents, guard, epochs, flusher, roller, deleted)
         self._retention = Retention(environment, contents, guard, flusher, roller, deleted)
+        self._producers = LogProducers(self, lambda: contents.producers.producers)
+        self._backups = LogBackups(environment, contents, guard)
         self._closing = LogClosing(contents, guard, flusher, deleted, own_checkpoints, directory_lock)
 
     @classmethod
@@ -169,8 +174,7 @@ class Log:
                 disk=filesystem,
             )
             log.update_high_watermark(known.high_watermark or 0)
-            if observer is not None:
-                observer.recovered(path, loaded.report)
+            environment.events.recovered(path, loaded.report)
             return log  # noqa: TRY300  here, as something may be raised until it returns
         except BaseException as error:
             opening.take_back(loaded, error)
@@ -509,6 +513,23 @@ class Log:
             transaction_version=transaction_version,
         )
 
+    def producer(
+        self, producer_id: int | None = None, *, new_epoch: bool = False, codec: Codec = Codec.NONE
+    ) -> LogProducer:
+        """Return an idempotent producer, which goes on where the last one of this id ended; without an id, a new one.
+
+        The earlier producer of this id is refused from then on, and a transaction that it has left open is aborted.
+        `new_epoch` begins another producer epoch, by a marker in the log: so it is refused in each copy of the log too.
+        Raises what `append_end_transaction` raises, and ValueError for what is no id.
+
+        >>> log.producer(7).append([b"once"])
+        """
+        if producer_id is not None:
+            producer_id = number_within(producer_id, "producer_id", MAX_INT64)
+        if not isinstance(codec, Codec):
+            raise TypeError(f"codec is {codec!r}, of type {type(codec).__name__}: pass Codec.LZ4 or another Codec")
+        return self._producers.make(producer_id, codec, new_epoch=new_epoch)
+
     def assign_epoch(self, epoch: int, start_offset: int) -> None:
         """Record that `epoch` leads from `start_offset` on: a new leader calls this before it writes.
 
@@ -541,7 +562,7 @@ class Log:
         """
         offset = whole_number(offset, "offset")
         if offset < 0:
-            raise ValueError(f"a log cannot end at offset {offset}")
+            raise ValueError(f"a log cannot end at offset {offset:,}: pass one from 0 on")
         return self._guard.do(ADDING, lambda: self._truncation.end_at(offset))
 
     def truncate_fully_and_start_at(self, offset: int, log_start_offset: int | None = None) -> None:
@@ -595,6 +616,29 @@ class Log:
         except LogClosedError:
             if not self.is_complete:
                 raise
+
+    # --- copying
+
+    def backup(self, directory: str | os.PathLike[str]) -> LogBackup:
+        """Copy the log as it is now to `directory`, which has the same name as the log's; return what it has.
+
+        Appends and reads go on meanwhile. The copy is a log that was closed in order. While it is made its name ends
+        in `.partial`; if that is broken off, the next call goes on. A backup that is there already is updated: segments
+        that have not changed are kept, and it becomes what the log is now, even if that is less. Only a log that can be
+        written is backed up.
+
+        Raises FileExistsError if something else is at `directory`, or a backup that was written to since;
+        InvalidDirectoryNameError for another name, ValueError for a directory within the log's, DirectoryLockedError
+        while another call makes the same backup, LogPoisonedError, LogClosedError, and OSError.
+
+        >>> log.backup("/backups/orders-0").log_end_offset
+        3
+        """
+        return self._backups.make(Path(directory).absolute())
+
+    def copy_into(self, target: Path, previous: Path | None) -> LogBackup:
+        """Copy the log for a backup of its `LogDirectory`, which says when that is whole; raises as `backup` does."""
+        return self._backups.copy(target, previous, stands_alone=False)
 
     # --- closing
 

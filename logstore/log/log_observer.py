@@ -1,4 +1,4 @@
-"""Hooks for metrics and logging that report what happens to a log."""
+"""Hooks for metrics that report what happens to a log."""
 
 from pathlib import Path
 
@@ -7,71 +7,33 @@ from logstore.recovery.recovery_report import RecoveryReport
 
 
 class LogObserver:
-    """Callbacks for metrics and logging. Called with the log's lock held: be quick, and raise nothing.
+    """Callbacks, each with the directory of the log that it is about; a subclass has those that it wants.
 
+    They are called in the thread of the call that they tell of, in the middle of it and with the log's lock held: be
+    quick, wait for no other lock, and raise nothing. Calls that change the log raise ReentrantCallError meanwhile.
     A log without an observer pays nothing.
     """
 
-    def appended(self, log: Path, info: AppendInfo) -> None:
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}()"
+
+    def appended(self, directory: Path, info: AppendInfo, /) -> None:
         """Observe batches that were written, or found to be duplicates."""
 
-    def flushed(self, log: Path, recovery_point: int, seconds: float) -> None:
+    def flushed(self, directory: Path, recovery_point: int, seconds: float, /) -> None:
         """Observe that everything below `recovery_point` is on stable storage."""
 
-    def rolled(self, log: Path, base_offset: int) -> None:
+    def rolled(self, directory: Path, base_offset: int, /) -> None:
         """Observe that a new segment begins."""
 
-    def truncated(self, log: Path, log_end_offset: int, bytes_removed: int) -> None:
+    def truncated(self, directory: Path, log_end_offset: int, bytes_removed: int, /) -> None:
         """Observe that the log was truncated, or restarted empty."""
 
-    def deleted(self, log: Path, base_offset: int, size: int) -> None:
+    def deleted(self, directory: Path, base_offset: int, size: int, /) -> None:
         """Observe that a segment was deleted, by retention or below the log's start."""
 
-    def recovered(self, log: Path, report: RecoveryReport) -> None:
+    def recovered(self, directory: Path, report: RecoveryReport, /) -> None:
         """Observe that the log was opened, and what recovery did."""
 
-    def failed(self, log: Path, error: OSError) -> None:
+    def failed(self, directory: Path, error: OSError, /) -> None:
         """Observe that the disk failed and that the log refuses further writes."""
-
-
-class LogObservers(LogObserver):
-    """Several observers of one log, told in turn."""
-
-    def __init__(self, *observers: LogObserver) -> None:
-        """Take the observers."""
-        self._observers = observers
-
-    def appended(self, log: Path, info: AppendInfo) -> None:
-        """Tell all."""
-        for each in self._observers:
-            each.appended(log, info)
-
-    def flushed(self, log: Path, recovery_point: int, seconds: float) -> None:
-        """Tell all."""
-        for each in self._observers:
-            each.flushed(log, recovery_point, seconds)
-
-    def rolled(self, log: Path, base_offset: int) -> None:
-        """Tell all."""
-        for each in self._observers:
-            each.rolled(log, base_offset)
-
-    def truncated(self, log: Path, log_end_offset: int, bytes_removed: int) -> None:
-        """Tell all."""
-        for each in self._observers:
-            each.truncated(log, log_end_offset, bytes_removed)
-
-    def deleted(self, log: Path, base_offset: int, size: int) -> None:
-        """Tell all."""
-        for each in self._observers:
-            each.deleted(log, base_offset, size)
-
-    def recovered(self, log: Path, report: RecoveryReport) -> None:
-        """Tell all."""
-        for each in self._observers:
-            each.recovered(log, report)
-
-    def failed(self, log: Path, error: OSError) -> None:
-        """Tell all."""
-        for each in self._observers:
-            each.failed(log, error)

@@ -141,7 +141,7 @@ class LogReader:
     def _find(self, offset: int, max_bytes: int, limit: LogPlace, min_one_batch: bool, with_aborted: bool) -> ReadView:
         """Find whole batches from the one that holds `offset` on, before `limit`."""
         if max_bytes < 0:
-            raise ValueError(f"{max_bytes} bytes cannot be read")
+            raise ValueError(f"max_bytes is {max_bytes:,}: pass how many bytes to read at most, from 0 on")
         if offset >= limit[0]:
             return ReadView(offset)
         segments = self._contents.segments

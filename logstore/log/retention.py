@@ -82,9 +82,8 @@ class Retention:
         self._flusher.flush_to(kept[0].base_offset, include_active=False)
         self._guard.remove(lambda: self._drop_first_segments(expired, kept))
         self._note_start()
-        if environment.observer is not None:
-            for segment in expired:
-                environment.observer.deleted(environment.directory, segment.base_offset, segment.size)
+        for segment in expired:
+            environment.events.deleted(environment.directory, segment.base_offset, segment.size)
         return len(expired)
 
     def _drop_first_segments(self, expired: Sequence[LiveSegment], kept: Sequence[LiveSegment]) -> None:

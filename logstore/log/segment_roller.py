@@ -54,9 +54,7 @@ class SegmentRoller:
         contents.segments = segments.with_appended(segment)
         contents.end = contents.log_end_offset, base_offset, 0
         self.jitter_ms = self._draw_jitter()
-        environment = self._environment
-        if environment.observer is not None:
-            environment.observer.rolled(environment.directory, base_offset)
+        self._environment.events.rolled(self._environment.directory, base_offset)
         return segment
 
     def create(self, base_offset: int) -> LiveSegment:

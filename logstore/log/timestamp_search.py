@@ -1,11 +1,11 @@
 """Find offsets by time (KIP-33, KIP-734; Kafka: fetchOffsetByTimestamp)."""
 
 from collections.abc import Sequence
-from functools import cache
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 
+from epoch.kept_code.awaited_kernel import AwaitedKernel
 from logstore.batch.batch import RecordBatch
 from logstore.batch.batch_attributes import NO_TIMESTAMP, TIMESTAMP_TYPE_BIT
 from logstore.batch.batches import Batch, read_batch
@@ -64,12 +64,8 @@ def _find_in_segment(segment: LiveSegment, timestamp: int, log_start_offset: int
     position = segment.offset_index.lookup(max(log_start_offset, segment.time_index.lookup(timestamp)))
     in_bulk = size - position >= BULK_BYTES
     while position < size:
-        if in_bulk:
-            try:
-                find = _find_kernel()
-            except ImportError:  # in a signal handler, while it is just being loaded
-                in_bulk = False
-                continue
+        find = FIND_RECORD.ready() if in_bulk else None
+        if find is not None:
             position, found, offset, epoch = find(data, position, timestamp, log_start_offset)
             if offset >= 0:
                 return _build(TimestampedOffset, (found, offset, epoch if epoch >= 0 else None))
@@ -87,24 +83,21 @@ def _find_in_segment(segment: LiveSegment, timestamp: int, log_start_offset: int
 def _first_record(batch: Batch, timestamp: int, first_offset: int) -> TimestampedOffset | None:
     epoch = batch.leader_epoch if batch.leader_epoch >= 0 else None
     if isinstance(batch, RecordBatch) and batch.size >= BULK_BYTES and not batch.attributes & TIMESTAMP_TYPE_BIT:
-        try:
-            found, offset = _search_records(batch, timestamp, first_offset)
-        except ImportError:  # as above
-            found, offset = timestamp, NOT_FOUND - 1
-        if offset >= NOT_FOUND:
-            return TimestampedOffset(found, offset, epoch) if offset >= 0 else None
+        search = FIRST_RECORD_FROM.ready()
+        if search is not None:
+            found, offset = _search_records(search, batch, timestamp, first_offset)
+            if offset >= NOT_FOUND:
+                return TimestampedOffset(found, offset, epoch) if offset >= 0 else None
     for record in batch.records():
         if record.timestamp >= timestamp and record.offset >= first_offset:
             return TimestampedOffset(record.timestamp, record.offset, epoch)
     return None
 
 
-def _search_records(batch: RecordBatch, timestamp: int, first_offset: int) -> tuple[int, int]:
+def _search_records(search: Any, batch: RecordBatch, timestamp: int, first_offset: int) -> tuple[int, int]:
     """Search with the compiled kernel; below NOT_FOUND where records cannot be read, for the decoder to tell why."""
-    from logstore.kernels.timestamp import first_record_from  # noqa: PLC0415  numba loads on the first bulk operation
-
     section = batch.section()
-    found: tuple[int, int] = first_record_from(
+    found: tuple[int, int] = search(
         np.frombuffer(section, np.uint8),
         0,
         len(section),
@@ -117,13 +110,22 @@ def _search_records(batch: RecordBatch, timestamp: int, first_offset: int) -> tu
     return found
 
 
-@cache
-def _find_kernel() -> Any:
-    """Load the kernel: an import statement at each search would cost a third of it."""
+def _load_find_record() -> Any:
     from epoch.kernel import machine_code  # noqa: PLC0415  numba loads on the first bulk operation
     from logstore.kernels.timestamp import find_record  # noqa: PLC0415  numba again
 
     return machine_code(find_record, memoryview(b""), 0, 0, 0)
+
+
+def _load_first_record_from() -> Any:
+    from logstore.kernels.timestamp import first_record_from  # noqa: PLC0415  as above
+
+    first_record_from(np.frombuffer(b"", np.uint8), 0, 0, 0, 0, 0, 0, 0)
+    return first_record_from
+
+
+FIND_RECORD: Final = AwaitedKernel(_load_find_record)
+FIRST_RECORD_FROM: Final = AwaitedKernel(_load_first_record_from)
 
 
 def at_log_end(offset: int, leader_epoch: int | None) -> TimestampedOffset:

@@ -74,9 +74,8 @@ class Truncation:
         before = contents.segments.size
         self._guard.remove(cut)
         contents.wake()
-        if environment.observer is not None:
-            removed = before - contents.segments.size
-            environment.observer.truncated(environment.directory, contents.log_end_offset, removed)
+        removed = before - contents.segments.size
+        environment.events.truncated(environment.directory, contents.log_end_offset, removed)
 
     def _truncate_to(self, offset: int, first_gone: int, kept: SegmentList, producers: ProducerState) -> None:
         contents, environment = self._contents, self._environment

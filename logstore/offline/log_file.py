@@ -40,6 +40,9 @@ class LogFile(ColumnSource):
         self.path = path
         self._file = str(path) if path else None
 
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.path or 'of bytes'}, size={len(self.data)})"
+
     @classmethod
     def open(cls, path: str | os.PathLike[str]) -> Self:
         """Map the file as it is now. Raises OSError."""

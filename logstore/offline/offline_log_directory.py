@@ -39,6 +39,9 @@ class OfflineLogDirectory:
     listing: DirectoryListing
     checkpoints: RootCheckpoints
 
+    def __repr__(self) -> str:
+        return f"OfflineLogDirectory({self.path})"
+
     @classmethod
     def open(cls, path: str | os.PathLike[str]) -> Self:
         """List the root. Raises NotALogDirectoryError if it holds neither a partition nor a file of Kafka's."""

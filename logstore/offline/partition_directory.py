@@ -29,6 +29,9 @@ class PartitionDirectory:
     own_checkpoints: RootCheckpoints | None = None
     """The files of a log that stands alone (`Log.open`), which keeps its checkpoints beside its segments."""
 
+    def __repr__(self) -> str:
+        return f"PartitionDirectory({self.path})"
+
     @classmethod
     def open(
         cls, path: str | os.PathLike[str], *, root: Path | None = None, checkpoints: RootCheckpoints | None = None

@@ -49,6 +49,10 @@ class RecoveredLog(ColumnSource):
     damage: LogStoreError | None
     """The error at the log's end if files continue beyond it, with its place; None otherwise."""
 
+    def __repr__(self) -> str:
+        offsets = f"offsets={self.log_start_offset}..{self.log_end_offset}"
+        return f"RecoveredLog({self.partition.path}, {offsets}, high_watermark={self.high_watermark})"
+
     @classmethod
     def load(cls, partition: PartitionDirectory) -> "RecoveredLog":
         """Load a log as Kafka would.

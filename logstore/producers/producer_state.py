@@ -41,6 +41,9 @@ class ProducerState:
 
     # Appends ---------------------------------------------------------------------------------------------------
 
+    def __repr__(self) -> str:
+        return f"ProducerState({len(self._producers):,} producers, end_offset={self.end_offset})"
+
     def prepare(
         self, batches: Iterable[Batch], origin: AppendOrigin, *, transaction_version: int | None = None
     ) -> ProducerAppend:
@@ -82,6 +85,11 @@ class ProducerState:
     def first_undecided_offset(self) -> int | None:
         """Where the first open transaction begins."""
         return self._transactions.first_open_offset
+
+    @property
+    def snapshot_offsets(self) -> tuple[int, ...]:
+        """Offsets of the snapshot files, ascending."""
+        return self._snapshots.offsets
 
     @property
     def latest_snapshot_offset(self) -> int | None:

@@ -4,6 +4,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from epoch.entry import EpochEntry
+from logstore.brief_text import differing
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +41,9 @@ class RecoveryReport:
     damaged_epoch_checkpoint: str = ""
     """Why the leader-epoch checkpoint could not be read and was rebuilt from the batches; empty otherwise."""
     seconds: float = 0.0
+
+    def __repr__(self) -> str:
+        return differing(self)
 
     @property
     def dropped_bytes(self) -> int:

@@ -3,12 +3,13 @@
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from epoch.filesystem import REAL, FileSystem
+from epoch.kept_code.awaited_kernel import AwaitedKernel
 from logstore.batch.batch import RecordBatch
 from logstore.batch.columns import StopReason
 from logstore.batch.legacy_batch import LegacyBatch
@@ -18,12 +19,11 @@ from logstore.files.index_slots import MAX_RELATIVE_OFFSET
 from logstore.files.mapped_files import cut_file
 from logstore.indexes.rebuilt_indexes import RebuiltIndexes
 from logstore.indexes.transaction_index import AbortedTransaction, TransactionIndex
+from logstore.kernels.recovery_state import RecoveryColumns, Slot, new_state
 from logstore.log_config import LogConfig
 from logstore.offline.log_file import LogFile
+from logstore.recovery.plain_recovery import recover_plainly
 from logstore.recovery.segment_split import Part, plan_split
-
-if TYPE_CHECKING:
-    from logstore.kernels.recover import RecoveryColumns
 
 MAX_SEGMENT_BYTES: Final = 2**31 - 1
 """Index entries hold positions in 32 bits."""
@@ -127,11 +127,6 @@ class _Walk:
         on_producer_batch: OnProducerBatch,
         position: int = 0,
     ) -> None:
-        from logstore.kernels.recover import (  # noqa: PLC0415  numba loads on the first bulk operation
-            RecoveryColumns,
-            new_state,
-        )
-
         self.indexes = RebuiltIndexes(base_offset, config.segment_index_bytes)
         self.aborted: list[AbortedTransaction] = []
         self._log = log
@@ -155,14 +150,10 @@ class _Walk:
     @property
     def position(self) -> int:
         """The end of what is valid."""
-        from logstore.kernels.recover import Slot  # noqa: PLC0415  as in __init__
-
         return int(self._state[Slot.POSITION])
 
     def found(self, stop: int) -> SegmentRecovery:
         """Sum up."""
-        from logstore.kernels.recover import Slot  # noqa: PLC0415  as in __init__
-
         state = self._state
         last = [(int(state[Slot.EPOCH]), int(state[Slot.LAST_OFFSET]))] if self._epochs else []
         return SegmentRecovery(
@@ -177,20 +168,17 @@ class _Walk:
 
     def time_index(self) -> bytes:
         """Return the `.timeindex` file's bytes."""
-        from logstore.kernels.recover import Slot  # noqa: PLC0415  as in __init__
-
         return self.indexes.time_index(
             int(self._state[Slot.MAX_TIMESTAMP]), int(self._state[Slot.MAX_TIMESTAMP_OFFSET])
         )
 
     def go_to(self, end: int) -> int:
         """Check what ends before `end`; return the reason to stop there."""
-        from logstore.kernels.recover import recover  # noqa: PLC0415  as in __init__
-
         stop = int(StopReason.MORE)
         while stop in {StopReason.MORE, StopReason.LEGACY}:
+            recover = RECOVER.ready() or recover_plainly
             stop = recover(
-                self._log.array,
+                self._log.data,
                 end,
                 base_offset=self.base_offset,
                 interval=self._interval,
@@ -202,10 +190,8 @@ class _Walk:
                 stop = self._message(end)
         return stop
 
-    def _take(self, columns: "RecoveryColumns", state: NDArray[np.int64]) -> None:
+    def _take(self, columns: RecoveryColumns, state: NDArray[np.int64]) -> None:
         """Keep the rows that one call of the kernel has filled."""
-        from logstore.kernels.recover import Slot  # noqa: PLC0415  as in __init__
-
         self.indexes.add(columns, int(state[Slot.INDEX_ROWS]))
         rows = state[Slot.EPOCH_ROWS]
         self._epochs += zip(columns.epoch[:rows].tolist(), columns.epoch_offset[:rows].tolist(), strict=True)
@@ -214,8 +200,6 @@ class _Walk:
 
     def _message(self, end: int) -> int:
         """Check the one message of magic 0 or 1 that follows; MORE when it is whole."""
-        from logstore.kernels.recover import Slot  # noqa: PLC0415  as in __init__
-
         state = self._state
         position = int(state[Slot.POSITION])
         try:
@@ -236,6 +220,20 @@ class _Walk:
         state[Slot.BATCHES] += 1
         state[Slot.POSITION] = position + message.size
         return StopReason.MORE
+
+
+def _load_recover() -> Any:
+    from logstore.kernels.recover import recover  # noqa: PLC0415  numba loads on the first bulk operation
+
+    def recover_view(data: memoryview, end: int, **rest: Any) -> int:
+        return recover(np.frombuffer(data, np.uint8), end, **rest)
+
+    recover_view(memoryview(b""), 0, base_offset=0, interval=0, state=new_state(0), columns=RecoveryColumns())
+    return recover_view
+
+
+RECOVER: Final = AwaitedKernel(_load_recover, patience=3)
+"""Asked for once so many steps are done: some tens of megabytes, or segments."""
 
 
 def _replace_indexes(directory: Path, walk: _Walk, filesystem: FileSystem) -> None:

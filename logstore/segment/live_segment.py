@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Final, Self
 
 from epoch.filesystem import REAL, FileSystem
-from logstore.append.append_fast_path import follow_kernel
+from logstore.append.append_fast_path import FOLLOW
 from logstore.append.append_info import AppendInfo
 from logstore.append.buffer import Buffer
 from logstore.batch.batches import Batch, read_batch, read_batches
@@ -212,13 +212,16 @@ class LiveSegment:
     ) -> AppendInfo | None:
         """Write plain batches; None, nothing written, where they are not plain or belong into the next segment.
 
-        Raises OSError, nothing written.
+        None also as long as the kernel is not there that tells. Raises OSError, nothing written.
         """
+        follow = FOLLOW.ready()
+        if follow is None:
+            return None
         size, position, interval = len(data), self.file.size, self._config.index_interval_bytes
         room = size // max(interval + 1, HEADER_SIZE) + 1
         entries = _ENTRY * room
         largest, offset_of_largest = self.largest
-        rows, times, first, last, newest, indexed, largest, offset_of_largest = follow_kernel()(
+        rows, times, first, last, newest, indexed, largest, offset_of_largest = follow(
             data,
             next_offset,
             leader_epoch,

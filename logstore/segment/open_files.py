@@ -41,6 +41,9 @@ class OpenFiles:
         self._files: OrderedDict[int, Idle] = OrderedDict()
         self._lock = RLock()  # a signal handler that reads may come in between
 
+    def __repr__(self) -> str:
+        return f"OpenFiles({len(self)} of at most {self.limit})"
+
     def __len__(self) -> int:
         return len(self._files)
 

@@ -61,6 +61,11 @@ class SegmentFile:
         self._view = _NOTHING
         """As much of it as was written when somebody looked."""
 
+    @property
+    def cuts(self) -> int:
+        """How often bytes were taken away: while this stays the same, those that are there do too."""
+        return self._cuts
+
     def create(self) -> None:
         """Make the file, empty. Raises OSError."""
         with self._lock:

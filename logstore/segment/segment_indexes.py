@@ -106,6 +106,14 @@ class SegmentIndexes:
             if index is not None:
                 index.save(sync=sync)
 
+    def encode(self, largest_timestamp: int, offset_of_largest: int) -> dict[FileKind, bytes]:
+        """Return what the files would hold if the segment were closed now. Raises OSError, CorruptIndexError."""
+        return {
+            FileKind.OFFSET_INDEX: self.offset.encode(),
+            FileKind.TIME_INDEX: self.time.encode_completed(largest_timestamp, offset_of_largest),
+            FileKind.TRANSACTION_INDEX: self.transactions.encode(),
+        }
+
     def flush(self) -> None:
         """Return once all entries are on stable storage. Raises OSError.
 

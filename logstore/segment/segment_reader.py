@@ -83,11 +83,8 @@ class SegmentReader:
     def _find_compiled(self, offset: int, max_bytes: int, size: int) -> tuple[int, int, int] | None:
         """Do as `_find` does, in half the time."""
         if max_bytes < size:
-            try:
-                found = self._indexes.offset.find_batches(self._file.data(), offset, max_bytes, size)
-            except ImportError:
-                return self._find(offset, max_bytes, size)  # in a signal handler, while the search is just being loaded
-            if found[0] >= 0:
+            found = self._indexes.offset.find_batches(self._file.data(), offset, max_bytes, size)
+            if found is not None and found[0] >= 0:
                 return found
         return self._find(offset, max_bytes, size)
 

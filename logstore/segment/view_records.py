@@ -1,8 +1,9 @@
 """The records of a view, in runs: batches one by one in plain Python, or, where there are many, by kernels."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
+from epoch.kept_code.awaited_kernel import AwaitedKernel
 from logstore.batch.batch_attributes import CONTROL_BIT
 from logstore.batch.batches import Batch, read_batch
 from logstore.batch.decoding.plain_records import FEWEST_BYTES, PLAIN_RECORDS
@@ -22,8 +23,20 @@ _FIRST_BYTES: Final = 1 << 15
 """Of batches checked at first, so that one who takes a single record need not wait for all checksums."""
 _BYTES: Final = 1 << 20
 _GROWTH: Final = 4
+_NO_BYTES: Final = memoryview(b"")
 
 Runs = Iterator[Iterable[Record]]
+
+
+def _load_scan() -> Any:
+    from logstore.segment.many_batches import sound_batches  # noqa: PLC0415  it loads numpy
+
+    sound_batches(_NO_BYTES, 0, 0, -1)
+    return sound_batches
+
+
+VIEW_SCAN: Final = AwaitedKernel(_load_scan, patience=1)
+"""The kernel that checks many batches: asked for once many records were decoded."""
 
 
 class ViewRecords:
@@ -55,7 +68,7 @@ class ViewRecords:
         """Yield the records; see `ReadView.records`."""
         end, size = len(self._data), _FIRST_BYTES
         while self._next < end:
-            if PLAIN_RECORDS.is_spent and end - self._next >= FEWEST_BYTES:
+            if PLAIN_RECORDS.is_spent and end - self._next >= FEWEST_BYTES and VIEW_SCAN.ready() is not None:
                 yield from self._check_many(size)
                 size = min(size * _GROWTH, _BYTES)
             if self._next < end:

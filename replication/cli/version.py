@@ -13,9 +13,8 @@ def version(*, json: JsonOption = False) -> None:
 
 def print_version(*, json: bool = False) -> None:
     """Print what was installed."""
-    from importlib.metadata import version as version_of
+    from replication import __version__ as number
 
-    number = version_of("epochlog")
     if json:
         print_json({"version": number})
     else:

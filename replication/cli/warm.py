@@ -28,7 +28,7 @@ def warm(
     Example: epochlog warm
     """
     from epoch.kept_code.kernel_files import could_keep_all, used_directories
-    from logstore.warm import warm as compile_kernels
+    from logstore.warming.warm import warm as compile_kernels
 
     timings = compile_kernels()
     # Not what others are writing at the moment: it gets another name before anyone can look at it.
@@ -71,4 +71,4 @@ def _class_archive() -> Path:
 
 
 def _size(directory: Path) -> int:
-    return sum(file.stat().st_size for form in ("*.nbc", "*.o") for file in directory.glob(form))
+    return sum(file.stat().st_size for form in ("*.nbc", "*.o", "*.all") for file in directory.glob(form))

@@ -75,6 +75,9 @@ class Follower(OwnedByProcess):
         self._stop_request = StopRequest()
         self.follow(partition, log)
 
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self._bootstrap}, {len(self._logs):,} partitions)"
+
     def follow(self, partition: TopicPartition, log: Log) -> None:
         """Follow one more partition, of the topic whose id is in the log's partition.metadata, if it has one.
 

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import tomllib
 from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -73,6 +74,8 @@ def metadata() -> dict[str, Any]:
 
 def test_all_have_the_same_file_and_the_same_mark() -> None:
     assert __distribution__ == f"epochlog {metadata()['version']}"
+    for name in (*NAMES, "epochlog"):
+        assert import_module(name).__version__ == metadata()["version"]
     for name in (*NAMES, COMMAND):
         assert (ROOT / name / "belonging.py").read_bytes() == (ROOT / "epoch/belonging.py").read_bytes()
         assert f'\n__distribution__ = "{__distribution__}"\n' in (ROOT / name / "__init__.py").read_text()

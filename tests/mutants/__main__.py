@@ -12,7 +12,7 @@ from operator import attrgetter
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from logstore.warm import first_calls
+from logstore.warming.first_calls import first_calls
 from tests.campaign import run_seed
 from tests.mutants.listed import listed
 from tests.mutants.mutant import Mutant, mutants

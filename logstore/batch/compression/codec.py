@@ -71,7 +71,7 @@ def compress(codec: int, data: bytes | bytearray | memoryview) -> bytes:
         case Codec.ZSTD:
             return compress_zstd(view)
         case _:
-            raise ValueError(f"codec {codec} is unknown")
+            raise ValueError(f"codec {codec!r} is unknown: pass Codec.LZ4 or another Codec")
 
 
 def _within(data: bytes, limit: int) -> bytes:

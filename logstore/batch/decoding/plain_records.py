@@ -1,11 +1,24 @@
 """Whether records are made into objects in plain Python or by the compiled kernel."""
 
-from typing import Final
+from typing import Any, Final
+
+from epoch.kept_code.awaited_kernel import AwaitedKernel
 
 FEWEST: Final = 8
 """Records of one batch for which calling the kernel pays."""
 FEWEST_BYTES: Final = 2_048
 """Bytes of batches for which it pays to look at them together."""
+
+
+def _load_objects() -> Any:
+    from logstore.batch.decoding.object_decoder import ObjectDecoder  # noqa: PLC0415  it loads numpy
+
+    list(ObjectDecoder().runs(memoryview(b""), []))
+    return ObjectDecoder
+
+
+OBJECTS: Final = AwaitedKernel(_load_objects, patience=1)
+"""The kernel for many records: asked for once there were many."""
 
 
 class PlainRecords:
@@ -19,8 +32,8 @@ class PlainRecords:
 
     @property
     def is_spent(self) -> bool:
-        """Whether the kernel is loaded, or is to be."""
-        return self.records_left <= 0
+        """Whether the kernel makes the records of large batches from now on."""
+        return self.records_left <= 0 and OBJECTS.ready() is not None
 
     def covers(self, records: int) -> bool:
         """Tell whether so many more records of a batch are decoded in plain Python, and count them."""
@@ -29,7 +42,7 @@ class PlainRecords:
             return True
         if records > self.records_left:
             self.records_left = 0
-            return False
+            return OBJECTS.ready() is None
         self.records_left -= records
         return True
 

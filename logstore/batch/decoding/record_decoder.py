@@ -88,6 +88,12 @@ def _read_headers(data: bytes, position: int, end: int, count: int) -> tuple[tup
     return tuple(headers), position
 
 
+def skip_headers(data: bytes, position: int, end: int, count: int) -> int:
+    """Return where so many headers end. Raises CorruptRecordError, IndexError."""
+    _, position = _read_headers(data, position, end, count)
+    return position
+
+
 def _read_nullable(data: bytes, position: int, end: int) -> tuple[bytes | None, int]:
     length, position = _read_varint(data, position, _VARINT_BITS)
     if length < 0:

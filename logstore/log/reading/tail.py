@@ -47,6 +47,9 @@ class Tail:
         self._exhausted_at = -1
         """Up to where nothing was left to read when the log was looked at last."""
 
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}(position={self.position}, isolation={self._isolation.name})"
+
     @property
     def position(self) -> int:
         """The offset to read next: the one after the last record that was yielded."""

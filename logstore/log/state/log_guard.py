@@ -41,7 +41,7 @@ class LogGuard(CallGuard):
         self.recovery_advice = recovery_advice
         self._contents = contents
         self._undo = undo
-        self._observer = environment.observer
+        self._events = environment.events
         self.state: LogState = OPEN
         self._failure: OSError | None = None
         self.is_broken_off = False
@@ -211,8 +211,7 @@ class LogGuard(CallGuard):
             return
         if not isinstance(error, LogStoreError):
             complete(error, self._directory, f"the log refuses writes: {self.recovery_advice}")
-        if self._observer is not None:
-            self._observer.failed(self._directory, error)
+        self._events.failed(self._directory, error)
 
 
 def _reason(error: BaseException) -> str:

@@ -20,6 +20,9 @@ class PolledTail:
         self._seconds = seconds
         self._is_closed = False
 
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}(position={self.position}, seconds={self._seconds:g})"
+
     @property
     def position(self) -> int:
         """The offset to read next."""

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
+from epoch.kept_code.awaited_kernel import AwaitedKernel
 from logstore.append import append_fast_path, encoding
 from logstore.append.append_info import AppendInfo
 from logstore.batch.compression.codec import Codec, compress
@@ -112,6 +113,12 @@ def short_way(compiled_from: int) -> Iterator[None]:
         yield
 
 
+@contextmanager
+def kernels_missing(compiled_from: int) -> Iterator[None]:
+    with short_way(compiled_from), patch.object(AwaitedKernel, "ready", lambda *_: None):
+        yield
+
+
 def long_way(_: int) -> AbstractContextManager[object]:
     nothing = lambda *_: None  # noqa: E731  in three places
     return patch.multiple(
@@ -152,15 +159,15 @@ def compare(config: LogConfig, appends: Appends, *, lead: bool, compiled_from: i
 
         return count
 
-    write_plain = counted(Appender._write_plain)
+    write_plain = Appender._write_plain
     found = []
     with TemporaryDirectory(prefix="epochlog-", dir=MEMORY) as root:
-        for way in (short_way, long_way):
+        for way in (short_way, kernels_missing, long_way):
             directory = Path(root, way.__name__, "t-0")
             directory.parent.mkdir()
             with (
                 way(compiled_from),
-                patch.object(Appender, "_write_plain", write_plain),
+                patch.object(Appender, "_write_plain", counted(write_plain) if way is short_way else write_plain),
                 open_log(directory, config) as log,
             ):
                 answers = list(append_all(log, appends, lead=lead))
@@ -168,7 +175,7 @@ def compare(config: LogConfig, appends: Appends, *, lead: bool, compiled_from: i
                 state = (log.log_end_offset, log.epochs.entries, segments)
                 rolls = [each.should_roll(1, NOW, log.log_end_offset, lambda: NOW, 0) for each in log.segments]
             found.append((answers, state, rolls, files(directory)))
-    assert found[0] == found[1]
+    assert found[0] == found[1] == found[2]
     return len(taken)
 
 

@@ -1,10 +1,15 @@
 """Encoding: what goes in comes out of `RecordBatch.records`, by whichever way it is encoded."""
 
+from collections.abc import Callable
+from typing import Any
+from unittest.mock import patch
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from epoch.kept_code.awaited_kernel import AwaitedKernel
 from logstore.append.encoding import encode_batch, encode_columns, encode_values
 from logstore.append.value_batch import encode_value_batch
 from logstore.batch.batch import RecordBatch
@@ -129,6 +134,17 @@ def test_columns_are_encoded_as_their_records_are(records: list[Record], codec: 
         assert data == encode_batch(records, template)
 
 
+@given(RECORDS, CODECS, st.sampled_from([1, 75, 100, 300, 16 << 10]), st.integers(0, 5))
+def test_they_are_the_same_bytes_without_kernels_and_where_those_come_in_the_middle(
+    records: list[Record], codec: Codec, batch_bytes: int, come_after: int
+) -> None:
+    given_columns, template = columns(encode_batch(records)), BatchTemplate(5, 3, codec, base_sequence=2**31 - 2)
+    answers = [None] * (come_after + 1)
+    with patch.object(AwaitedKernel, "ready", lambda self, _: answers.pop() if answers else self.get()):
+        made = encode_columns(given_columns, template=template, batch_bytes=batch_bytes)
+    assert made == encode_columns(given_columns, template=template, batch_bytes=batch_bytes)
+
+
 @given(RECORDS, st.integers(70, 900))
 def test_batches_hold_as_many_records_as_fit_and_no_more(records: list[Record], batch_bytes: int) -> None:
     data = encode_columns(columns(encode_batch(records)), batch_bytes=batch_bytes)
@@ -203,9 +219,10 @@ def test_offsets_end_at_the_largest() -> None:
 
 @pytest.mark.parametrize("name", ["key_start", "value_start", "headers_start"])
 @pytest.mark.parametrize("position", [-1, 79, 2**63 - 1])
-def test_columns_that_point_out_of_their_data_are_an_error(name: str, position: int) -> None:
+@pytest.mark.parametrize("ready", [AwaitedKernel.ready, lambda *_: None], ids=["kernels", "plain"])
+def test_columns_that_point_out_of_their_data_are_an_error(name: str, position: int, ready: Callable[..., Any]) -> None:
     good = columns(encode_batch([Record(0, 5, b"key", b"value", (Header("h", b"v"),))]))
     bad = {each: getattr(good, each) for each in RecordColumns.__slots__}
     bad[name] = np.array([position])
-    with pytest.raises(ValueError, match="record 0"):
+    with patch.object(AwaitedKernel, "ready", ready), pytest.raises(ValueError, match="record 0"):
         encode_columns(RecordColumns(**{**bad, "data": good.data[:80]}))

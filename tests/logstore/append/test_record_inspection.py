@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from logstore.append.record_inspection import (
     FEW_RECORDS,
     RecordInspection,
-    inspect_few,
+    inspect_plainly,
     inspect_records,
     renumber_records,
 )
@@ -31,7 +31,7 @@ RECORDS = st.lists(
 
 
 def inspect_both(section: bytes, count: int, base_timestamp: int = 1_000) -> RecordInspection:
-    plain = inspect_few(memoryview(section), count, base_timestamp, 0, 2_000)
+    plain = inspect_plainly(memoryview(section), count, base_timestamp, 0, 2_000)
     data = np.frombuffer(section, np.uint8)
     assert plain == inspect_by_kernel(data, 0, len(data), count, base_timestamp, 0, 2_000)
     return plain

@@ -1,5 +1,7 @@
 """The recovery pass finds what a plain walk over the same bytes finds."""
 
+from collections.abc import Callable
+
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
@@ -7,8 +9,10 @@ from hypothesis import strategies as st
 from logstore.batch.batch import RecordBatch
 from logstore.batch.columns import StopReason
 from logstore.errors import LogStoreError
-from logstore.kernels import recover as kernel
-from logstore.kernels.recover import RecoveryColumns, Slot, new_state, recover
+from logstore.kernels import recovery_state
+from logstore.kernels.recover import recover
+from logstore.kernels.recovery_state import RecoveryColumns, Slot, new_state
+from logstore.recovery.plain_recovery import recover_plainly
 from tests.logstore.batches import batch, record
 
 INTERVAL = 150
@@ -66,12 +70,21 @@ def walk(data: bytes, base_offset: int) -> dict[str, object]:
 
 
 def passed(data: bytes, base_offset: int) -> tuple[dict[str, object], int]:
-    """What the kernel finds."""
+    """What the kernel finds, and plain Python too."""
+    found = found_by(
+        lambda *given, **rest: recover(np.frombuffer(given[0], np.uint8), *given[1:], **rest), data, base_offset
+    )
+    assert found_by(recover_plainly, data, base_offset) == found
+    return found
+
+
+def found_by(recover: Callable[..., int], data: bytes, base_offset: int) -> tuple[dict[str, object], int]:
+    """What one of them finds."""
     state, columns, stop = new_state(base_offset), RecoveryColumns(), StopReason.MORE
     entries, changes, producers = [], [], []
     while stop == StopReason.MORE:
         stop = recover(
-            np.frombuffer(data, np.uint8),
+            memoryview(data),
             len(data),
             base_offset=base_offset,
             interval=INTERVAL,
@@ -97,12 +110,12 @@ def passed(data: bytes, base_offset: int) -> tuple[dict[str, object], int]:
 
 @given(BATCHES, st.sampled_from([4, 4_096]))
 def test_a_whole_segment_is_valid_to_its_end(batches: list[tuple[int, int, int, int, int]], capacity: int) -> None:
-    kernel.CAPACITY, before = capacity, kernel.CAPACITY
+    recovery_state.CAPACITY, before = capacity, recovery_state.CAPACITY
     try:
         data = written(batches)
         found, stop = passed(data, 100)
     finally:
-        kernel.CAPACITY = before
+        recovery_state.CAPACITY = before
     assert stop == StopReason.END
     assert found == walk(data, 100)
     assert found["valid"] == len(data)

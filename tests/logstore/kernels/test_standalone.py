@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from logstore.warm import warm
+from logstore.warming.warm import warm
 from tests.data.replicas import PROJECT
 from tests.logstore.batches import log
 from tests.logstore.kernels.sizes import JIT

@@ -19,7 +19,7 @@ from logstore.kernels import (
     totals,
 )
 from logstore.verify.batch_totals import BatchTotals
-from logstore.warm import warm
+from logstore.warming.warm import warm
 from tests.logstore.batches import log
 from tests.logstore.kernels.sizes import JIT
 

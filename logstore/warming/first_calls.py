@@ -1,55 +1,61 @@
-"""Compile every kernel now rather than in the middle of work. The machine code stays on disk for later processes."""
+"""The first call of each kernel, which compiles it, or loads what was compiled before."""
 
-import time
-from array import array
 from collections.abc import Callable, Iterator
 from functools import partial
+from typing import Final
 
 import numpy as np
 
 from epoch.bulk import EpochTable
 from epoch.history import EpochHistory
-from logstore.append.encoding import encode_values
-from logstore.batch.batch_template import BatchTemplate
-from logstore.batch.compression.codec import Codec
-from logstore.batch.decoding.object_decoder import ObjectDecoder
+from epoch.kept_code.awaited_kernel import AwaitedKernel
+from logstore.append.append_fast_path import FOLLOW, FOLLOW_ONE, INSPECT_SENT
+from logstore.append.append_validation import FIRST_CORRUPT
+from logstore.append.encoding import ENCODER
+from logstore.append.record_inspection import INSPECT_RECORDS
+from logstore.batch.decoding.plain_records import OBJECTS
 from logstore.batch.layout import HEADER, HEADER_SIZE, MAGIC, SMALLEST_LENGTH
+from logstore.indexes.live_index import FLOORS
+from logstore.indexes.live_offset_index import FIND_BATCHES
 from logstore.kernels import (
     column_scan,
     crc,
     decode,
     digest,
-    follow,
     gather,
-    inspect,
-    locate,
     read_headers,
     record_checks,
     record_parts,
-    recover,
     render,
     scan,
     search,
     standalone,
-    timestamp,
 )
+from logstore.log.timestamp_search import FIND_RECORD, FIRST_RECORD_FROM
+from logstore.recovery.segment_recovery import RECOVER
+from logstore.segment.view_records import VIEW_SCAN
 from logstore.verify.batch_totals import BatchTotals
 
 EMPTY_BATCH = HEADER.pack(0, SMALLEST_LENGTH, 0, MAGIC, *[0] * 9)
 OFFSET_ENTRY = bytes.fromhex("0000000500000064")
 TIME_ENTRY = bytes.fromhex("000000000000000700000005")
-
-
-def warm() -> list[tuple[str, float]]:
-    """Compile the kernels, or load those compiled before: each one's name and seconds, in order."""
-    return [(name, seconds(call)) for name, call in first_calls()]
-
-
-def seconds(call: Callable[[], object]) -> float:
-    """Measure one call."""
-    start = time.perf_counter()
-    call()
-    return time.perf_counter() - start
+AWAITED: Final[dict[str, AwaitedKernel]] = {
+    "recover": RECOVER,
+    "encode": ENCODER,
+    "inspect_records": INSPECT_RECORDS,
+    "first_record_from": FIRST_RECORD_FROM,
+    "find_record": FIND_RECORD,
+    "follow": FOLLOW,
+    "follow_one": FOLLOW_ONE,
+    "floor_value of an offset index": FLOORS["i"],
+    "floor_value of a time index": FLOORS["q"],
+    "find_batches": FIND_BATCHES,
+    "inspect_sent": INSPECT_SENT,
+    "first_corrupt": FIRST_CORRUPT,
+    "write_objects": OBJECTS,
+    "scan of a view": VIEW_SCAN,
+}
+"""What a log's calls do without until it is there."""
 
 
 def first_calls() -> Iterator[tuple[str, Callable[[], object]]]:
@@ -63,13 +69,10 @@ def first_calls() -> Iterator[tuple[str, Callable[[], object]]]:
     yield "read_headers", lambda: read_headers.read_headers(-1, header, 0, 0, 0, 0, *headers.values())
     yield "find_next_batch", lambda: scan.find_next_batch(log, 0, len(log), 0)
     yield "search_batch", lambda: standalone.search_batch(log, 0, len(log), len(log), 0, 0)
-    state, columns = recover.new_state(0), recover.RecoveryColumns()
-    yield "recover", lambda: recover.recover(log, len(log), base_offset=0, interval=0, state=state, columns=columns)
     batches = column_scan.scan(log, check_crc=False)
     yield "decode", lambda: decode.decode(log, batches)
     yield "check_records", lambda: record_checks.check_records(log, batches)
     records = decode.decode(log, batches)
-    yield "write_objects", lambda: list(ObjectDecoder().runs(memoryview(EMPTY_BATCH), []))
     yield "digest", lambda: digest.digest(batches, 16)
     yield "join digests", lambda: digest.joined(digest.digest(batches, 16))
     yield "digest_keys", lambda: digest.digest_keys(records)
@@ -80,20 +83,8 @@ def first_calls() -> Iterator[tuple[str, Callable[[], object]]]:
     for form, json in (("render text", False), ("render JSON", True)):
         renderer = render.LineRenderer(b"", json=json)
         yield form, partial(renderer.render, records, render.sequences(records, batches))
-    yield "encode", lambda: encode_values([b""], 0)
-    yield "encode a section", lambda: encode_values([b""], 0, template=BatchTemplate(codec=Codec.GZIP))
-    yield "inspect_records", lambda: inspect.inspect_records(log, 0, 0, 0, 0, 0, 0)
-    yield "first_record_from", lambda: timestamp.first_record_from(log, 0, 0, 0, 0, 0, 0, 0)
-    fetched = memoryview(EMPTY_BATCH)
-    yield "find_record", lambda: timestamp.find_record(fetched, 0, 0, 0)
-    yield "follow", lambda: follow.follow(fetched, 0, 0, 0, 0, 0, 0, 0, 0, array("q", bytes(32)))
-    yield "follow_one", lambda: follow.follow_one(fetched, 0, 0)
-    index = array("i"), array("I")
-    yield "floor_value of an offset index", lambda: locate.floor_value(*index, 0, 0)
-    yield "floor_value of a time index", lambda: locate.floor_value(array("q"), array("q"), 0, 0)
-    yield "find_batches", lambda: locate.find_batches(fetched, *index, 0, 0, 0, 0)
-    yield "inspect_sent", lambda: inspect.inspect_sent(fetched, 0, 0, 0)
-    yield "first_corrupt", lambda: inspect.first_corrupt(log, 0, len(log))
+    for name, awaited in AWAITED.items():
+        yield name, awaited.get
     yield "count_entries", lambda: search.count_entries(offsets, search.OFFSET_SLOT)
     yield "lookup_offset", lambda: search.lookup_offset(offsets, 1, 0, 7)
     yield "lookup_offsets", lambda: search.lookup_offsets(offsets, 1, 0, targets, found, at)

@@ -1,0 +1,62 @@
+"""Kernels that nobody waits for: until the machine code is there, whoever asks for it does the work in plain Python.
+
+    FOLLOW_ONE = AwaitedKernel(load_follow_one)
+
+    follow_one = FOLLOW_ONE.ready() or plain_follow_one
+
+`EPOCHLOG_COMPILE` says how kernels come: `background` (a thread loads them, a process compiles what is not kept),
+`never` (a thread loads what is kept), or `now` (the first call does it all, and whoever calls waits).
+"""
+
+import os
+from collections.abc import Callable
+from typing import Any, Final
+
+from epoch.kept_code.kernel_maker import MAKER
+
+PATIENCE: Final = 100
+"""After so many pieces of work in plain Python a kernel is asked for: a short program does without numba."""
+VARIABLE: Final = "EPOCHLOG_COMPILE"
+
+Run = Callable[..., Any]
+
+
+class AwaitedKernel:
+    """A kernel that is there at some time, or never."""
+
+    __slots__ = ("_code", "_load", "_patience", "_waited", "package")
+
+    def __init__(self, load: Callable[[], Any], *, patience: int = PATIENCE) -> None:
+        """`load` imports what the kernel needs and returns it, ready; `patience` is how much work is done without."""
+        self._load = load
+        self._patience = patience
+        self._waited = 0
+        self._code: Any = None
+        self.package: str = load.__module__.partition(".")[0]
+        """The top-level package whose kernels are made together."""
+
+    def ready(self, work: int = 1) -> Any:
+        """Return the kernel if it is there; None, asked for in the background once it is worth it, if it is not.
+
+        `work` is how much the caller is about to do, in the units of `patience`.
+        """
+        return self._code or self._ask(work)
+
+    def get(self) -> Any:
+        """Return the kernel, loaded or compiled in this call."""
+        if self._code is None:
+            self._code = self._load()
+        return self._code
+
+    def _ask(self, work: int) -> Any:
+        how = os.environ.get(VARIABLE)
+        if how == "now":
+            try:
+                return self.get()
+            except ImportError:  # in a signal handler, while it is just being loaded
+                return None
+        self._waited += work
+        if self._waited >= self._patience:
+            self._waited, self._patience = 0, 2 * self._patience  # where it cannot be made, ask ever less often
+            MAKER.want(self, may_compile=how != "never")
+        return None

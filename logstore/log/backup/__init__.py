@@ -1,0 +1,1 @@
+"""Copies of logs that are in use."""

@@ -1,0 +1,1 @@
+"""Observers that are built in."""

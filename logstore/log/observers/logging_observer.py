@@ -1,0 +1,55 @@
+"""What happens to logs, for Python's logging: under the name `logstore`."""
+
+import logging
+from contextlib import suppress
+from pathlib import Path
+from typing import Final
+
+from logstore.log.log_observer import LogObserver
+from logstore.recovery.recovery_report import RecoveryReport
+
+_LOGGER: Final = logging.getLogger("logstore")
+_LOGGER.addHandler(logging.NullHandler())  # a library prints nothing by itself
+
+
+class LoggingObserver(LogObserver):
+    """Tells what is rare. Appends and flushes are not: they never come by here.
+
+    What a handler or filter raises is dropped: the log has done what it tells of.
+    """
+
+    def rolled(self, directory: Path, base_offset: int, /) -> None:
+        """Tell of a new segment."""
+        _tell(logging.INFO, "%s: a new segment begins at offset %d", directory, base_offset)
+
+    def truncated(self, directory: Path, log_end_offset: int, bytes_removed: int, /) -> None:
+        """Tell what was cut off."""
+        _tell(logging.INFO, "%s: truncated to offset %d, %d bytes removed", directory, log_end_offset, bytes_removed)
+
+    def deleted(self, directory: Path, base_offset: int, size: int, /) -> None:
+        """Tell what retention took."""
+        _tell(logging.INFO, "%s: deleted the segment at offset %d, %d bytes", directory, base_offset, size)
+
+    def recovered(self, directory: Path, report: RecoveryReport, /) -> None:
+        """Warn of what was lost, and tell of recovery; a log that needed none is opened quietly."""
+        for tail in report.dropped:
+            _tell(logging.WARNING, "%s: dropped %d bytes of %s: %s", directory, tail.bytes, tail.file, tail.reason)
+        if report.damaged_epoch_checkpoint:
+            _tell(
+                logging.WARNING,
+                "%s: rebuilt the leader epochs from all batches: %s",
+                directory,
+                report.damaged_epoch_checkpoint,
+            )
+        level = logging.INFO if report.recovered_segments else logging.DEBUG
+        recovered = report.recovered_segments, report.recovered_bytes
+        _tell(level, "%s: opened, %d segments recovered (%d bytes)", directory, *recovered)
+
+    def failed(self, directory: Path, error: OSError, /) -> None:
+        """Tell what poisoned the log."""
+        _tell(logging.ERROR, "%s: the log refuses writes from now on: %s", directory, error)
+
+
+def _tell(level: int, message: str, *what: object) -> None:
+    with suppress(Exception):
+        _LOGGER.log(level, message, *what)

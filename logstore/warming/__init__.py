@@ -1,0 +1,1 @@
+"""All kernels at once: compiled, kept, loaded."""

@@ -1,0 +1,110 @@
+"""A backup of a root holds each of its logs as it was at a moment, and is a root that was closed in order."""
+
+from pathlib import Path
+
+import pytest
+
+from epoch.filesystem import FileSystem
+from logstore.directory.log_directory import LogDirectory
+from logstore.errors import DirectoryLockedError, LogPoisonedError
+from logstore.log_config import LogConfig
+from logstore.offline.offline_log_directory import open_offline
+from logstore.topic_partition import TopicPartition
+from logstore.verify.verify import verify
+
+CONFIG = LogConfig(segment_bytes=500, file_delete_delay_ms=0)
+FIRST, SECOND, THIRD = (TopicPartition("orders", number) for number in range(3))
+
+
+def filled(root: Path, filesystem: FileSystem | None = None) -> LogDirectory:
+    directory = LogDirectory.open(root, CONFIG, filesystem=filesystem or FileSystem())
+    for partition in (FIRST, SECOND, THIRD):
+        log = directory.create(partition)
+        for number in range(20):
+            log.append([b"value %d" % number] * 2)
+        log.update_high_watermark(30)
+        log.delete_records(partition.partition * 5)
+    return directory
+
+
+def held(directory: LogDirectory) -> dict[TopicPartition, tuple[int, ...]]:
+    return {
+        each: (log.log_start_offset, log.log_end_offset, log.high_watermark)
+        for each, log in directory.partitions.items()
+    }
+
+
+def assert_sound_root(root: Path) -> None:
+    attention = [finding for finding in verify(open_offline(root)) if finding.severity.needs_attention]
+    assert attention == []
+
+
+def test_a_backup_opens_without_recovery_and_holds_all(tmp_path: Path) -> None:
+    with filled(tmp_path / "root") as directory:
+        (tmp_path / "root" / "meta.properties").write_text("version=1\nnode.id=1\ncluster.id=MkU3OEVBNTcwNTJENDM2Qg\n")
+        made = directory.backup(tmp_path / "backup")
+        assert {each: backup.directory for each, backup in made.items()} == {
+            each: tmp_path / "backup" / str(each) for each in (FIRST, SECOND, THIRD)
+        }
+        expected = held(directory)
+    assert_sound_root(tmp_path / "backup")
+    with LogDirectory.open(tmp_path / "backup", CONFIG) as copy:
+        assert held(copy) == expected
+        assert [log.report.recovered_segments for log in copy.partitions.values()] == [0, 0, 0]
+    assert (tmp_path / "backup" / "meta.properties").read_text().startswith("version=1")
+
+
+def test_a_backup_is_brought_up_to_date(tmp_path: Path) -> None:
+    with filled(tmp_path / "root") as directory:
+        directory.backup(tmp_path / "backup")
+        directory.delete(SECOND)
+        directory.create(TopicPartition("new", 0)).append([b"value"])
+        directory.log(FIRST).append([b"more"])
+        directory.backup(tmp_path / "backup")
+        expected = held(directory)
+    with LogDirectory.open(tmp_path / "backup", CONFIG) as copy:
+        assert held(copy) == expected
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["backup", "root"]
+
+
+def test_a_partition_that_is_deleted_meanwhile_is_left_out(tmp_path: Path) -> None:
+    class Deleting(FileSystem):
+        def copy(self, source: Path, target: Path) -> None:
+            if source.parent.name == str(SECOND) and SECOND in directory.partitions:
+                directory.delete(SECOND)
+            super().copy(source, target)
+
+    with filled(tmp_path / "root", Deleting()) as directory:
+        assert directory.backup(tmp_path / "backup").keys() == {FIRST, THIRD}
+    assert_sound_root(tmp_path / "backup")
+
+
+def test_a_log_that_is_recovered_meanwhile_is_copied_as_it_is_then(tmp_path: Path) -> None:
+    class Recovering(FileSystem):
+        done = False
+
+        def copy(self, source: Path, target: Path) -> None:
+            if not self.done and source.parent.name == str(SECOND):
+                self.done = True
+                directory.recover(SECOND).append([b"after"])
+            super().copy(source, target)
+
+    with filled(tmp_path / "root", Recovering()) as directory:
+        assert directory.backup(tmp_path / "backup")[SECOND].log_end_offset == 41
+
+
+def test_a_poisoned_log_is_recovered_first(tmp_path: Path) -> None:
+    with filled(tmp_path / "root") as directory:
+        directory.log(SECOND)._guard.poison(OSError(5, "broken"))
+        with pytest.raises(LogPoisonedError, match=r"directory\.recover"):
+            directory.backup(tmp_path / "backup")
+        directory.recover(SECOND)
+        directory.backup(tmp_path / "backup")
+
+
+def test_a_closed_directory_has_no_backup(tmp_path: Path) -> None:
+    directory = filled(tmp_path / "root")
+    directory.close()
+    with pytest.raises(DirectoryLockedError):
+        directory.backup(tmp_path / "backup")
+    assert not (tmp_path / "backup").exists()

@@ -1,0 +1,112 @@
+"""Observers are told what happens, in turn, and Python's logging is told what is rare."""
+
+import inspect
+import logging
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from logstore.log.log import Log
+from logstore.log.log_observer import LogObserver
+from logstore.log.observers.log_observers import LogObservers
+from logstore.log_config import LogConfig
+
+CONFIG = LogConfig(segment_bytes=300, file_delete_delay_ms=0, retention_ms=-1)
+EVENTS = [name for name in vars(LogObserver) if not name.startswith("_")]
+
+
+def live(directory: Path, observer: LogObserver | None = None) -> Log:
+    """A log to which everything has happened."""
+    with Log.open(directory, CONFIG, observer=observer) as log:
+        for _ in range(12):
+            log.append([b"value"] * 3)
+        log.flush()
+        log.truncate_to(30)
+        log.update_high_watermark(20)
+        log.delete_records(15)
+        log.delete_old_segments()
+        log._guard.poison(OSError(5, "broken"))
+        log.abandon()
+    return log
+
+
+class Noting(LogObserver):
+    def __init__(self) -> None:
+        self.told: list[tuple[Any, ...]] = []
+
+    def __getattribute__(self, name: str) -> Any:
+        if name in EVENTS:
+            return lambda *what: self.told.append((name, *what))
+        return super().__getattribute__(name)
+
+
+def test_all_observers_are_told_the_same_in_turn(tmp_path: Path) -> None:
+    first, second = Noting(), Noting()
+    live(tmp_path / "t-0", LogObservers(first, second))
+    assert first.told == second.told
+    assert {name for name, *_ in first.told} == set(EVENTS)
+    assert {directory for _, directory, *_ in first.told} == {tmp_path / "t-0"}
+
+
+def test_each_event_says_that_it_is_told_a_directory() -> None:
+    for name in EVENTS:
+        parameters = list(inspect.signature(getattr(LogObserver, name)).parameters.values())[1:]
+        assert (parameters[0].name, parameters[0].annotation) == ("directory", Path)
+        assert {parameter.kind for parameter in parameters} == {inspect.Parameter.POSITIONAL_ONLY}
+
+
+def test_an_observer_may_name_its_parameters_as_it_likes(tmp_path: Path) -> None:
+    rolled = []
+
+    class Older(LogObserver):
+        def rolled(self, log: Path, base_offset: int) -> None:
+            rolled.append((log.name, base_offset))
+
+    live(tmp_path / "t-0", Older())
+    assert rolled[0] == ("t-0", 9)
+
+
+def test_what_is_rare_is_logged(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.INFO, "logstore"):
+        live(tmp_path / "t-0")
+        with open(tmp_path / "t-0" / "00000000000000000027.log", "ab") as file:
+            file.write(b"torn" * 30)
+        Log.open(tmp_path / "t-0", CONFIG).close()
+    told = [(record.levelname, record.getMessage().removeprefix(f"{tmp_path}/t-0: ")) for record in caplog.records]
+    assert {record.name for record in caplog.records} == {"logstore"}
+    assert [each for each in told if "opened" not in each[1]] == [
+        *(("INFO", f"a new segment begins at offset {offset}") for offset in (9, 18, 27)),
+        ("INFO", "truncated to offset 30, 194 bytes removed"),
+        ("INFO", "deleted the segment at offset 0, 291 bytes"),
+        ("ERROR", f"the log refuses writes from now on: {told[5][1].partition('now on: ')[2]}"),
+        ("WARNING", f"dropped 120 bytes of 00000000000000000027.log: {told[6][1].partition('.log: ')[2]}"),
+    ]
+
+
+def test_what_a_handler_raises_does_not_reach_the_log(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    class Raising(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            told.append(record.levelname)
+            log.append([b"from a handler"])  # raises ReentrantCallError
+
+    told: list[str] = []
+    handler = Raising()
+    logging.getLogger("logstore").addHandler(handler)
+    try:
+        with caplog.at_level(logging.INFO, "logstore"), Log.open(tmp_path / "t-0", CONFIG) as log:
+            log.append([b"value"])
+            log.roll()
+            log.truncate_to(0)
+            assert (log.failure, log.log_end_offset) == (None, 0)
+    finally:
+        logging.getLogger("logstore").removeHandler(handler)
+    assert told == ["INFO", "INFO"]
+
+
+def test_nothing_is_printed_unless_logging_is_set_up(tmp_path: Path) -> None:
+    program = "import sys, pathlib, tests.logstore.log.test_log_observers as t; t.live(pathlib.Path(sys.argv[1]))"
+    done = subprocess.run([sys.executable, "-c", program, tmp_path / "t-0"], capture_output=True, check=True)
+    assert (done.stdout, done.stderr) == (b"", b"")
