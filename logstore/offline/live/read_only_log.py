@@ -183,7 +183,7 @@ class ReadOnlyLog:
         )
 
     append = append_batches = append_end_transaction = assign_epoch = update_high_watermark = _refuse
-    producer = backup = _refuse
+    producer = backup = copy_into = compact = _refuse
     truncate_to = truncate_fully_and_start_at = delete_records = delete_old_segments = _refuse
     roll = flush = expire_producers = recover = cursor = _refuse
 
