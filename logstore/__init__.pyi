@@ -55,6 +55,7 @@ from logstore.errors import InvalidTransactionStateError as InvalidTransactionSt
 from logstore.errors import LogClosedError as LogClosedError
 from logstore.errors import LogPoisonedError as LogPoisonedError
 from logstore.errors import LogStoreError as LogStoreError
+from logstore.errors import LogTruncatedError as LogTruncatedError
 from logstore.errors import NotALogDirectoryError as NotALogDirectoryError
 from logstore.errors import NotClosedError as NotClosedError
 from logstore.errors import OfflineDirectoryError as OfflineDirectoryError
@@ -62,6 +63,7 @@ from logstore.errors import OffsetOutOfRangeError as OffsetOutOfRangeError
 from logstore.errors import OffsetsOutOfOrderError as OffsetsOutOfOrderError
 from logstore.errors import OutOfOrderSequenceError as OutOfOrderSequenceError
 from logstore.errors import PartitionExistsError as PartitionExistsError
+from logstore.errors import ReadOnlyError as ReadOnlyError
 from logstore.errors import RecordBatchTooLargeError as RecordBatchTooLargeError
 from logstore.errors import RecordTooLargeError as RecordTooLargeError
 from logstore.errors import ReentrantCallError as ReentrantCallError
@@ -91,13 +93,17 @@ from logstore.indexes.time_index import TimeIndexEntry as TimeIndexEntry
 from logstore.indexes.transaction_index import AbortedTransaction as AbortedTransaction
 from logstore.indexes.transaction_index import TransactionIndex as TransactionIndex
 from logstore.log.backup.log_backup import LogBackup as LogBackup
+from logstore.log.cursors.cursor import Cursor as Cursor
 from logstore.log.isolation import Isolation as Isolation
 from logstore.log.log import Log as Log
 from logstore.log.log_observer import LogObserver as LogObserver
 from logstore.log.producing.log_producer import LogProducer as LogProducer
+from logstore.log.reading.tail import Tail as Tail
 from logstore.log.timestamp_search import TimestampedOffset as TimestampedOffset
 from logstore.log_config import LogConfig as LogConfig
 from logstore.offline.header_scan import scan_headers as scan_headers
+from logstore.offline.live.polled_tail import PolledTail as PolledTail
+from logstore.offline.live.read_only_log import ReadOnlyLog as ReadOnlyLog
 from logstore.offline.log_file import LogFile as LogFile
 from logstore.offline.offline_log_directory import OfflineLogDirectory as OfflineLogDirectory
 from logstore.offline.offline_log_directory import open_offline as open_offline

@@ -6,6 +6,7 @@ files raise `OSError`.
 """
 
 from collections.abc import Sequence
+from io import UnsupportedOperation
 from os import PathLike, fspath
 from typing import Self
 
@@ -194,6 +195,13 @@ class OffsetOutOfRangeError(LogStoreError, LookupError):
     """An offset is outside of the log, or above its high watermark (Kafka: OffsetOutOfRangeException)."""
 
 
+class LogTruncatedError(OffsetOutOfRangeError):
+    """The log was truncated below the place up to which it had been read (Kafka: LogTruncationException).
+
+    `offset` is where the histories diverge: records from there on were taken back, and others may have their offsets.
+    """
+
+
 class LogClosedError(LogStoreError, ValueError):
     """The log is closed."""
 
@@ -222,6 +230,10 @@ class CompactionAbortedError(LogStoreError, RuntimeError):
 
 class UnsupportedFormatError(LogStoreError, ValueError):
     """A batch has the format of messages before Kafka 0.11, and the log store only reads those."""
+
+
+class ReadOnlyError(LogStoreError, UnsupportedOperation):
+    """A log was opened to be read only."""
 
 
 class LogPoisonedError(LogStoreError, OSError):

@@ -7,6 +7,7 @@ from typing import Final, NamedTuple
 
 from epoch.history import MAX_OFFSET
 
+CURSOR_SUFFIX: Final = ".cursor"
 _OFFSET_DIGITS = 20
 _NUMBERED = re.compile(
     r"(?P<offset>\d{20})(?:-(?P<epoch>\d{10}))?\.(?P<kind>log|index|timeindex|txnindex|snapshot|checkpoint)"
@@ -28,6 +29,8 @@ class FileKind(StrEnum):
     LEADER_EPOCH_CHECKPOINT = "leader-epoch-checkpoint"
     PARTITION_METADATA = "partition.metadata"
     QUORUM_STATE = "quorum-state"
+    CURSOR = "cursor"
+    """A place in the log that has a name (`Log.cursor`): not Kafka's, which leaves it alone."""
     TEMPORARY = "tmp"
     """Written but not yet renamed into place: left by a crash, of no use to anybody."""
     UNKNOWN = "unknown"
@@ -75,6 +78,8 @@ def parse_file_name(name: str) -> FileName:
         return _NAMED[name]
     if name.endswith(".tmp"):
         return FileName(FileKind.TEMPORARY)
+    if name.endswith(CURSOR_SUFFIX):
+        return FileName(FileKind.CURSOR)
     match = _NUMBERED.fullmatch(name)
     if match is None or int(match["offset"]) > MAX_OFFSET:
         return FileName(FileKind.UNKNOWN)

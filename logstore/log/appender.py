@@ -268,6 +268,8 @@ class Appender:
             guard.poison(error)
             raise
         guard.state = OPEN
+        if contents.end_waiters:
+            contents.end_waiters.wake()
 
     def _refuse_size(self, append: ValidatedAppend) -> NoReturn:
         limit = self._environment.config.segment_bytes

@@ -3,6 +3,7 @@
 import os
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
+from datetime import datetime
 from functools import partial
 from pathlib import Path
 from types import TracebackType
@@ -31,6 +32,9 @@ from logstore.files.root_checkpoints import PartitionCheckpoints
 from logstore.log.appender import Appender
 from logstore.log.backup.log_backup import LogBackup, LogBackups
 from logstore.log.compaction import Compaction
+from logstore.log.cursors.cursor import Cursor
+from logstore.log.cursors.cursor_keeper import CursorKeeper
+from logstore.log.cursors.cursors import Cursors
 from logstore.log.deleted_segments import DeletedSegments
 from logstore.log.durable_appends import DurableAppends
 from logstore.log.flusher import Flusher
@@ -40,6 +44,8 @@ from logstore.log.log_observer import LogObserver
 from logstore.log.log_opening import LogOpening
 from logstore.log.log_reader import LogReader
 from logstore.log.producing.log_producer import LogProducer, LogProducers
+from logstore.log.reading.log_streams import LogStreams
+from logstore.log.reading.tail import Tail
 from logstore.log.retention import Retention
 from logstore.log.segment_roller import SegmentRoller
 from logstore.log.state.leader_epochs import LeaderEpochs
@@ -51,6 +57,7 @@ from logstore.log.timestamp_search import TimestampedOffset
 from logstore.log.truncation import Truncation
 from logstore.log_config import MAX_INT64, LogConfig
 from logstore.offline.columns.column_source import arrow_reader
+from logstore.offline.live.read_only_log import ReadOnlyLog
 from logstore.recovery.log_loader import LoadedLog
 from logstore.recovery.recovery_report import RecoveryReport
 from logstore.segment.live_segment import LiveSegment
@@ -111,6 +118,8 @@ class Log:
         flusher = self._flusher = Flusher(environment, contents, guard, own_checkpoints)
         roller = self._roller = SegmentRoller(environment, contents, guard, undo, flusher)
         self._reader = LogReader(environment, contents, guard)
+        self._streams = LogStreams(environment, contents, guard, self._reader)
+        self._cursors = Cursors(CursorKeeper(environment, contents, guard, flusher, self._streams))
         self._appender = Appender(environment, contents, guard, undo, epochs, flusher, roller)
         self._durable_appends = DurableAppends(self._flush_or_be_closed, lambda: environment.config)
         self._truncation = Truncation(environment, contents, guard, epochs, flusher, roller, deleted)
@@ -175,6 +184,15 @@ class Log:
         except BaseException as error:
             opening.take_back(loaded, error)
             raise
+
+    @staticmethod
+    def open_read_only(directory: str | os.PathLike[str], *, poll_seconds: float = 0.05) -> ReadOnlyLog:
+        """Open a log only to read it, beside the process that writes it, or a dead broker's: see `ReadOnlyLog`.
+
+        Nothing is locked, recovered or written. Its tails look for more every `poll_seconds`. Raises
+        NotALogDirectoryError, ValueError for seconds that are not above 0, and OSError.
+        """
+        return ReadOnlyLog.open(directory, poll_seconds=poll_seconds)
 
     def __enter__(self) -> Self:
         return self
@@ -318,6 +336,72 @@ class Log:
         from logstore.offline.columns.view_columns import read_columns  # noqa: PLC0415  numpy and numba load on first bulk use
 
         return read_columns(partial(self.read, isolation=isolation), start, end)
+
+    def records(
+        self,
+        start: int | None = None,
+        end: int | None = None,
+        *,
+        since: int | datetime | None = None,
+        isolation: Isolation = Isolation.LOG_END,
+    ) -> Iterator[Record]:
+        """Iterate over the records from `start` on, by default the log's start, to its end, or below the offset `end`.
+
+        `since` is a time to start from: milliseconds since 1970 UTC, or a `datetime`, which without a time zone is
+        local. That is the first record with such a timestamp or a later one. The end is where the log ends when the
+        iterator comes there; up to `isolation`. A megabyte is read at a time.
+
+        Raises what `read` and `ReadView.records` raise. While iterating, that is OffsetOutOfRangeError if records were
+        deleted before they were read, and LogTruncatedError if some were truncated that had been read.
+
+        >>> for record in log.records(since=datetime(2026, 1, 31, tzinfo=UTC)):
+        ...     print(record.offset, record.value)
+        """
+        return self._streams.records(start, end, since, isolation)
+
+    def tail(
+        self,
+        start: int | None = None,
+        *,
+        since: int | datetime | None = None,
+        isolation: Isolation = Isolation.LOG_END,
+    ) -> Tail:
+        """Return an endless iterator, for `for` and `async for`, which waits for more: see `Tail`.
+
+        It starts at `start` or `since`, as `records` does, by default where `isolation` lets reads end now: what is
+        appended from here on. `log.tail(log.log_start_offset)` yields all. Raises what `read` raises.
+        """
+        return self._streams.tail(start, since, isolation)
+
+    def wait(self, offset: int, timeout: float | None = None) -> bool:
+        """Wait until the log's end is beyond `offset`; return False if that takes more than `timeout` seconds.
+
+        Appends wake it; nothing is polled. Raises LogClosedError once the log is closed, LogPoisonedError if it can
+        grow no more, and ReentrantCallError in a signal handler or observer within a call of the log.
+        """
+        return self._streams.wait(offset, timeout)
+
+    async def wait_async(self, offset: int, timeout: float | None = None) -> bool:  # noqa: ASYNC109  as `wait` has it
+        """Do as `wait` does, in asyncio, without a thread."""
+        return await self._streams.wait_async(offset, timeout)
+
+    def cursor(self, name: str) -> Cursor:
+        """Return the cursor of this name, a place to read from that is kept on disk: see `Cursor`.
+
+        Where none was committed it begins at the log's start. Each call with a name returns the same object. It is kept
+        in the log's directory as `<name>.cursor`, which Kafka leaves alone, and is deleted with the log. A name
+        consists of 1 to 200 letters, digits, dots, underscores and hyphens. Raises ValueError for other names,
+        CorruptCheckpointError, LogClosedError, and OSError.
+
+        >>> log.cursor("billing").position
+        0
+        """
+        return self._cursors.open(name)
+
+    @property
+    def cursor_names(self) -> list[str]:
+        """The cursors that have been committed. Raises LogClosedError, OSError."""
+        return self._cursors.names()
 
     def offset_for_timestamp(self, timestamp: int) -> TimestampedOffset | None:
         """Find the first record that is not before `timestamp`, in milliseconds since 1970 UTC; None without any.

@@ -67,6 +67,7 @@ class LogClosing:
 
     def _let_go(self) -> None:
         self._guard.state = CLOSED
+        self._contents.wake()
         self._contents.epochs.close(self._guard.refuse)
         if self._directory_lock is not None:
             self._directory_lock.release()

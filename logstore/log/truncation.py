@@ -60,23 +60,24 @@ class Truncation:
         contents = self._contents
         kept = SegmentList([segment for segment in contents.segments.segments if segment.base_offset <= offset])
         try:
-            kept.active.prepare_truncation(offset)
+            first_gone = kept.active.prepare_truncation(offset)
             producers = contents.producers.successor()
             self._rebuild(producers, kept, min(contents.log_start_offset, offset), offset)
         except OSError as error:
             refuse_beyond_limit(error, self._environment.directory)
             raise
         self._guard.state = CHANGING
-        self._truncate(lambda: self._truncate_to(offset, kept, producers))
+        self._truncate(lambda: self._truncate_to(offset, first_gone, kept, producers))
 
     def _truncate(self, cut: Callable[[], None]) -> None:
         contents, environment = self._contents, self._environment
         before = contents.segments.size
         self._guard.remove(cut)
+        contents.wake()
         removed = before - contents.segments.size
         environment.events.truncated(environment.directory, contents.log_end_offset, removed)
 
-    def _truncate_to(self, offset: int, kept: SegmentList, producers: ProducerState) -> None:
+    def _truncate_to(self, offset: int, first_gone: int, kept: SegmentList, producers: ProducerState) -> None:
         contents, environment = self._contents, self._environment
         contents.log_start_offset = min(contents.log_start_offset, offset)
         dropped = self._drop_segments_after(kept)
@@ -88,7 +89,7 @@ class Truncation:
         contents.segments.active.truncate_to(offset, environment.clock())
         contents.set_end(offset)
         contents.epochs.truncate_to(offset)
-        self._finish()
+        self._finish(first_gone)
 
     def _drop_segments_after(self, kept: SegmentList) -> int:
         """Rename the segments that follow those that are kept, the last one first; return how many."""
@@ -107,11 +108,12 @@ class Truncation:
         contents.set_end(offset)
         contents.high_watermark = offset
         self._rebuild(contents.producers, contents.segments, log_start_offset, offset)
-        self._finish()
+        self._finish(offset)
 
-    def _finish(self) -> None:
+    def _finish(self, first_gone: int) -> None:
         contents = self._contents
         contents.current_epoch = -1
+        contents.note_cut(first_gone)
         contents.move_high_watermark(contents.high_watermark)
         self._flusher.write_checkpoints()
 

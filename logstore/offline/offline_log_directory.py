@@ -148,4 +148,4 @@ def _may_hold_partition(path: Path) -> bool:
 
 
 def _is_partitions(name: str) -> bool:
-    return parse_file_name(name).kind not in {FileKind.UNKNOWN, FileKind.TEMPORARY}
+    return parse_file_name(name).kind not in {FileKind.UNKNOWN, FileKind.TEMPORARY, FileKind.CURSOR}

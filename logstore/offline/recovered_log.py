@@ -10,13 +10,15 @@ from epoch import EpochHistory
 from epoch.checkpoint import LeaderEpochCheckpoint
 from logstore.base_offsets import number_of_holder
 from logstore.batch.columns import BatchColumns
-from logstore.errors import LogStoreError
+from logstore.batch.record import Record
+from logstore.errors import LogStoreError, OffsetOutOfRangeError
 from logstore.offline.columns.column_source import ColumnSource
 from logstore.offline.epoch_runs import EpochRuns
 from logstore.offline.header_scan import scan_headers
 from logstore.offline.partition_directory import PartitionDirectory
 from logstore.offline.recovery_scan import RecoveryScan
 from logstore.offline.segment import Segment
+from logstore.segment.read_view import ReadView
 
 if TYPE_CHECKING:
     from logstore.offline.columns.column_reader import Chunk
@@ -113,6 +115,28 @@ class RecoveredLog(ColumnSource):
         for segment in self._segments_from(offset):
             for columns in self._batches(segment):
                 yield columns.where(columns.last_offset >= offset)
+
+    def records(self, start: int | None = None, end: int | None = None) -> Iterator[Record]:
+        """Iterate over the records from `start` on, by default the log's start, to its end, or below the offset `end`.
+
+        Those of open and aborted transactions are among them. Raises OffsetOutOfRangeError for a start outside of the
+        log, what `ReadView.records` raises, and OSError.
+        """
+        offset = self.log_start_offset if start is None else start
+        if not self.log_start_offset <= offset <= self.log_end_offset:
+            raise OffsetOutOfRangeError(
+                f"the log holds offsets {self.log_start_offset:,} to {self.log_end_offset:,}, and not {offset:,}",
+                file=self.partition.path,
+                offset=offset,
+                advice="read from its start or end",
+            )
+        for segment in self._segments_from(offset):
+            limit = self.valid_bytes if segment is self.segments[-1] else segment.size
+            with segment.open_log() as log:
+                for record in ReadView(offset, log.data[:limit], segment.base_offset, 0).records():
+                    if end is not None and record.offset >= end:
+                        return
+                    yield record
 
     def end_after_truncation(self, offset: int) -> int:
         """Return where the log ends once `truncate_to(offset)` removed its batches and the log is opened again.

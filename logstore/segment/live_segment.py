@@ -277,13 +277,15 @@ class LiveSegment:
 
     # --- truncating, rolling, closing
 
-    def prepare_truncation(self, offset: int) -> None:
+    def prepare_truncation(self, offset: int) -> int:
         """Map the file and read the indexes, which a truncation could not do where memory has come to an end.
 
-        Raises as `locate` does, and CorruptIndexError.
+        Returns the first offset that loses its record: below `offset` where a batch spans that. Raises as `locate`
+        does, and CorruptIndexError.
         """
-        self.reader.locate(offset, self.size)
+        place = self.reader.locate(offset, self.size)
         _ = self.indexes.time, self.indexes.transactions
+        return offset if place is None else min(offset, place[2])
 
     def truncate_to(self, offset: int, now_ms: int = 0) -> int:
         """Drop all batches that reach `offset`; return how many bytes that were. Raises OSError."""

@@ -1,5 +1,7 @@
 """What a log holds at a moment: its segments, offsets, leader epochs and producers."""
 
+from logstore.log.state.cuts import Cut
+from logstore.log.state.waiters import Waiters
 from logstore.recovery.log_loader import LoadedLog
 from logstore.segment.segment_list import SegmentList
 
@@ -22,12 +24,15 @@ class LogContents:
         "cleaner_offset",
         "current_epoch",
         "end",
+        "end_waiters",
         "epochs",
         "high_watermark",
+        "last_cut",
         "log_start_offset",
         "producers",
         "recovery_point",
         "segments",
+        "watermark_waiters",
     )
 
     def __init__(self, loaded: LoadedLog) -> None:
@@ -44,6 +49,12 @@ class LogContents:
         self.current_epoch = -1
         """Batches of this epoch change nothing in the history of epochs; -1 where that is to be looked at."""
         self.producers = loaded.producers
+        self.last_cut = Cut()
+        """Where the next truncation is noted, before `changes` is even again."""
+        self.end_waiters = Waiters()
+        """Woken after each append, and by `wake`."""
+        self.watermark_waiters = Waiters()
+        """Woken after each move of the high watermark, and by `wake`."""
 
     @property
     def log_end_offset(self) -> int:
@@ -76,13 +87,27 @@ class LogContents:
         self.log_start_offset = offset
         self.epochs.truncate_from_start(offset)
         self.producers.on_log_start_offset(offset)
+        self.wake()
 
     def move_high_watermark(self, offset: int) -> int:
         """Move the high watermark, within the log's start and end; return where it is."""
         high_watermark = max(self.log_start_offset, min(offset, self.end[0]))
-        self.high_watermark = high_watermark
-        self.producers.on_high_watermark(high_watermark)
+        try:
+            self.high_watermark = high_watermark
+            self.producers.on_high_watermark(high_watermark)
+        finally:
+            if self.watermark_waiters:
+                self.watermark_waiters.wake()
         return high_watermark
+
+    def note_cut(self, offset: int) -> None:
+        """Let readers hear that a truncation has cut the log at `offset`."""
+        self.last_cut = self.last_cut.end(offset)
+
+    def wake(self) -> None:
+        """Wake all that wait for the log to change: it is not as it was, or will not change any more."""
+        self.end_waiters.wake()
+        self.watermark_waiters.wake()
 
     def _place_at(self, offset: int) -> LogPlace:
         active = self.segments.active

@@ -52,6 +52,7 @@ class LogGuard(CallGuard):
         """Refuse further calls, and leave everything as it is: for a forked process, whose copy has no lock."""
         super().detach()  # first: whatever a call that goes on here makes of the state
         self.state = LogState.INHERITED
+        self._contents.wake()  # who waits here would wait for ever
 
     # --- calls
 
@@ -139,6 +140,7 @@ class LogGuard(CallGuard):
         Raises OutOfMemoryError in place of a MemoryError.
         """
         self._settle_state(error)
+        self._contents.wake()  # an append may have been broken off after it was done
         if error is not None:
             name_memory(error, self._directory)
 
@@ -204,6 +206,7 @@ class LogGuard(CallGuard):
             else:
                 self._failure = error
         self.state = LogState.POISONED
+        self._contents.wake()
         if not is_first:
             return
         if not isinstance(error, LogStoreError):

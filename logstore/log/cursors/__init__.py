@@ -1,0 +1,1 @@
+"""Places in a log that have a name and outlive the program."""

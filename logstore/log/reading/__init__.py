@@ -1,0 +1,1 @@
+"""Reading a log record by record: to its end, or as it grows."""

@@ -1,0 +1,152 @@
+"""What reads a log record by record, or waits for it to grow."""
+
+import time
+from collections.abc import Iterator
+from datetime import datetime
+
+from logstore.arguments import whole_number
+from logstore.batch.record import Record
+from logstore.log.isolation import Isolation
+from logstore.log.log_reader import LogReader
+from logstore.log.reading.place import Place
+from logstore.log.reading.tail import Tail
+from logstore.log.reading.view_source import ViewSource
+from logstore.log.state.log_contents import LogContents
+from logstore.log.state.log_environment import LogEnvironment
+from logstore.log.state.log_guard import LogGuard
+from logstore.log.state.log_state import LogState
+from logstore.log.state.waiters import LoopWaiter, ThreadWaiter
+from logstore.log.timestamp_search import LATEST
+
+
+class LogStreams:
+    """Makes iterators over a log; see `Log.records`, `Log.tail`, `Log.wait`."""
+
+    def __init__(self, environment: LogEnvironment, contents: LogContents, guard: LogGuard, reader: LogReader) -> None:
+        """Read what the log holds at each moment."""
+        self._directory = environment.directory
+        self._contents = contents
+        self._guard = guard
+        self._reader = reader
+
+    def records(
+        self, start: int | None, end: int | None, since: int | datetime | None, isolation: Isolation
+    ) -> Iterator[Record]:
+        """Read to the end of the log, or to `end`."""
+        end = None if end is None else whole_number(end, "end")
+        place = self._place(start, since, self._contents.log_start_offset, isolation)
+        return self.records_from(place, end, isolation)
+
+    def records_from(self, place: Place, end: int | None, isolation: Isolation) -> Iterator[Record]:
+        """Read from a place on, which moves along."""
+        source = ViewSource(self._reader, place, isolation)
+        while end is None or place.offset < end:
+            view = source.read()
+            if not view.data:
+                return
+            for record in source.records(view):
+                if end is not None and record.offset >= end:
+                    place.offset = end
+                    return
+                yield record
+
+    def tail(self, start: int | None, since: int | datetime | None, isolation: Isolation) -> Tail:
+        """Read on as the log grows."""
+        return self.tail_from(self._place(start, since, self._end_for(isolation), isolation), isolation)
+
+    def tail_from(self, place: Place, isolation: Isolation) -> Tail:
+        """Read on from a place, which moves along."""
+        return Tail(self._contents, self._guard, self._reader, place, isolation)
+
+    def _place(self, start: int | None, since: int | datetime | None, default: int, isolation: Isolation) -> Place:
+        if not isinstance(isolation, Isolation):
+            raise TypeError(f"the isolation is {isolation!r}: pass Isolation.LOG_END or another of `Isolation`")
+        self._guard.ensure_readable()
+        place = Place(self._directory, self._contents, default)
+        if since is not None:
+            if start is not None:
+                raise TypeError("both `start` and `since` are given: pass one, an offset or a time")
+            # First: what is appended while nothing is found may be late enough.
+            place.offset = self._contents.end[0]
+            found = self._reader.offset_for_timestamp(_milliseconds(since))
+            place.offset = place.offset if found is None else found.offset
+        elif start is not None:
+            place.offset = whole_number(start, "start")
+        self._reader.read(place.offset, 0, Isolation.LOG_END, min_one_batch=False)  # refused now if out of range
+        return place
+
+    def _end_for(self, isolation: Isolation) -> int:
+        if isolation is Isolation.HIGH_WATERMARK:
+            return self._contents.high_watermark
+        return self._contents.last_stable_offset if isolation is Isolation.READ_COMMITTED else self._contents.end[0]
+
+    # --- waiting
+
+    def wait(self, offset: int, timeout: float | None) -> bool:
+        """Wait until the log's end is beyond `offset`."""
+        offset, deadline = whole_number(offset, "offset"), _deadline(timeout)
+        if self._holds(offset):
+            return True
+        self._guard.ensure_not_nested()
+        waiter = ThreadWaiter()
+        try:
+            self._contents.end_waiters.add(waiter)
+            while not self._holds(offset):
+                seconds = None if deadline is None else deadline - time.monotonic()
+                if seconds is not None and seconds <= 0:
+                    return False
+                waiter.wait(seconds)
+            return True
+        finally:
+            self._contents.end_waiters.remove(waiter)
+
+    async def wait_async(self, offset: int, timeout: float | None) -> bool:  # noqa: ASYNC109  as `wait` has it
+        """Do as `wait` does, in a task."""
+        from asyncio import wait_for  # noqa: PLC0415  programs without it do not pay for loading it
+
+        offset, deadline = whole_number(offset, "offset"), _deadline(timeout)
+        waiter = LoopWaiter()
+        try:
+            self._contents.end_waiters.add(waiter)
+            while not self._holds(offset):
+                seconds = None if deadline is None else deadline - time.monotonic()
+                try:
+                    await wait_for(waiter.wait(), seconds)
+                except TimeoutError:
+                    return self._holds(offset)
+            return True
+        finally:
+            self._contents.end_waiters.remove(waiter)
+
+    def _holds(self, offset: int) -> bool:
+        """Tell whether the log's end is beyond `offset`. Raises where it cannot grow any more."""
+        self._guard.ensure_readable()
+        if self._contents.end[0] > offset:
+            return True
+        if self._guard.state is LogState.POISONED:
+            self._guard.refuse()
+        return False
+
+
+def _deadline(timeout: float | None) -> float | None:
+    """Return when a wait of so many seconds ends, by the monotonic clock."""
+    if timeout is None:
+        return None
+    if isinstance(timeout, bool) or not isinstance(timeout, int | float):
+        raise TypeError(f"timeout is {timeout!r}: pass seconds, or None to wait for as long as it takes")
+    if not 0 <= timeout <= _LONGEST:
+        raise ValueError(f"timeout is {timeout!r}: pass seconds from 0 to {_LONGEST:,}, or None")
+    return time.monotonic() + timeout
+
+
+_LONGEST = 1_000_000_000
+"""Seconds that systems can wait."""
+
+
+def _milliseconds(since: int | datetime) -> int:
+    if isinstance(since, datetime):
+        return max(0, round(since.timestamp() * 1000))
+    milliseconds = whole_number(since, "since")
+    if milliseconds <= LATEST:
+        raise ValueError(f"since is {milliseconds:,}: pass milliseconds since 1970 UTC, or a datetime")
+    return milliseconds

@@ -1,0 +1,56 @@
+"""Reads a log piece by piece from a place on, so that nothing is skipped or handed out twice unnoticed."""
+
+from collections.abc import Iterator
+from typing import Final
+
+from logstore.batch.record import Record
+from logstore.errors import OffsetOutOfRangeError
+from logstore.log.isolation import Isolation
+from logstore.log.log_reader import LogReader
+from logstore.log.reading.place import Place
+from logstore.segment.read_view import ReadView
+
+PIECE_BYTES: Final = 1 << 20
+"""So much is read at a time; no more of a log is held in memory."""
+
+
+class ViewSource:
+    """Gives what follows a place."""
+
+    def __init__(self, reader: LogReader, place: Place, isolation: Isolation) -> None:
+        """Read from `place` on, up to what `isolation` allows."""
+        self._reader = reader
+        self.place = place
+        self._isolation = isolation
+
+    def read(self) -> ReadView:
+        """Return whole batches from the place on; none where none may be read now.
+
+        Raises LogTruncatedError, OffsetOutOfRangeError where records were deleted, and what `Log.read` raises.
+        """
+        place = self.place
+        while True:
+            place.ensure_valid()
+            try:
+                view = self._reader.read(place.offset, PIECE_BYTES, self._isolation, min_one_batch=True)
+            except OffsetOutOfRangeError:
+                if not place.is_cut:
+                    raise
+            else:
+                if not place.is_cut:
+                    return view
+
+    def records(self, view: ReadView) -> Iterator[Record]:
+        """Yield the records of what `read` has returned; the place moves with them, and past the last batch.
+
+        Ends early where the place is moved meanwhile, by hand or by another reader. Raises what `ReadView.records`
+        raises.
+        """
+        place = self.place
+        moves = place.moves
+        for record in view.records():
+            place.offset = following = record.offset + 1
+            yield record
+            if place.offset != following or place.moves != moves:
+                return
+        place.offset = max(place.offset, view.next_offset)

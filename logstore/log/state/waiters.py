@@ -1,0 +1,89 @@
+"""Who waits for a log to change: threads and event loops, each woken without a lock."""
+
+from _thread import allocate_lock
+from contextlib import suppress
+from typing import Protocol
+from weakref import ref
+
+
+class Waiter(Protocol):
+    """What can be woken, by any thread and in the middle of any call."""
+
+    def wake(self) -> None:
+        """Let it look again. Returns at once."""
+
+
+class Waiters(dict[int, "ref[Waiter]"]):
+    """Those that wait for one kind of change; false while nobody does, which is all that an append looks at.
+
+    They are held weakly: whatever is raised in a wait, none outlives it. Each step is one of a dict's, which are whole
+    for threads and signal handlers alike.
+    """
+
+    def add(self, waiter: Waiter) -> None:
+        """Wake it from now on. It must look at the log once more before it waits."""
+        key = id(waiter)
+        self[key] = ref(waiter, lambda _: self.pop(key, None))
+
+    def remove(self, waiter: Waiter) -> None:
+        """Wake it no more."""
+        self.pop(id(waiter), None)
+
+    def wake(self) -> None:
+        """Wake them all: what they wait for may be there."""
+        for held in list(self.values()):
+            waiter = held()
+            if waiter is not None:
+                waiter.wake()
+
+
+class ThreadWaiter:
+    """A thread that waits."""
+
+    __slots__ = ("__weakref__", "_turn")
+
+    def __init__(self) -> None:
+        """Be asleep."""
+        self._turn = allocate_lock()
+        self._turn.acquire()
+
+    def wake(self) -> None:
+        """Let the thread go on, or not begin to wait."""
+        with suppress(RuntimeError):  # it is awake already
+            self._turn.release()
+
+    def wait(self, seconds: float | None = None) -> bool:
+        """Return once woken: True; False where that took too long. Signal handlers run meanwhile."""
+        return self._turn.acquire(timeout=-1 if seconds is None else seconds)
+
+
+class LoopWaiter:
+    """A task that waits, in the event loop that runs as this is made."""
+
+    __slots__ = ("__weakref__", "_changed", "_is_told", "_loop")
+
+    def __init__(self) -> None:
+        """Be asleep."""
+        import asyncio  # noqa: PLC0415  programs without it do not pay for loading it
+
+        self._loop = asyncio.get_running_loop()
+        self._changed = asyncio.Event()
+        self._is_told = False
+
+    def wake(self) -> None:
+        """Tell the loop, once until the task has woken: however much is appended, it is not flooded."""
+        try:
+            if not self._is_told:
+                self._is_told = True
+                self._loop.call_soon_threadsafe(self._changed.set)
+        except RuntimeError:  # the loop is closed, and the task gone with it
+            pass
+        except BaseException:
+            self._is_told = False
+            raise
+
+    async def wait(self) -> None:
+        """Return once woken."""
+        await self._changed.wait()
+        self._changed.clear()
+        self._is_told = False

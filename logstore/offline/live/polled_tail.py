@@ -1,0 +1,57 @@
+"""The records of a log as another process appends them."""
+
+import time
+from collections.abc import AsyncIterator, Iterator
+
+from logstore.batch.record import Record
+from logstore.errors import LogClosedError
+from logstore.offline.live.following import Following
+
+
+class PolledTail:
+    """Yields records, and looks for more every so many seconds: nobody tells of another process's appends.
+
+    Use it by `for` in a thread or by `async for` in a task. It can be iterated over again, and goes on from `position`.
+    """
+
+    def __init__(self, following: Following, seconds: float) -> None:
+        """Read on from a place."""
+        self._following = following
+        self._seconds = seconds
+        self._is_closed = False
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}(position={self.position}, seconds={self._seconds:g})"
+
+    @property
+    def position(self) -> int:
+        """The offset to read next."""
+        return self._following.offset
+
+    def close(self) -> None:
+        """Let whoever iterates come to the end at its next look."""
+        self._is_closed = True
+
+    def __iter__(self) -> Iterator[Record]:
+        while not self._is_ended:
+            yield from self._records()
+            time.sleep(self._seconds)
+
+    async def __aiter__(self) -> AsyncIterator[Record]:
+        from asyncio import sleep  # noqa: PLC0415  programs without it do not pay for loading it
+
+        while not self._is_ended:
+            for record in self._records():
+                yield record
+            await sleep(self._seconds)
+
+    @property
+    def _is_ended(self) -> bool:
+        return self._is_closed or self._following.is_closed
+
+    def _records(self) -> Iterator[Record]:
+        try:
+            yield from self._following.records()
+        except LogClosedError:
+            if not self._following.is_closed:
+                raise

@@ -1,0 +1,257 @@
+"""A log that is read beside the process that writes it, or in a dead broker's directory."""
+
+import os
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from types import TracebackType
+from typing import Final, NoReturn, Self
+
+from epoch.history import EpochHistory
+from logstore.arguments import whole_number
+from logstore.batch.record import Record
+from logstore.errors import (
+    CorruptBatchError,
+    LogClosedError,
+    NotALogDirectoryError,
+    OffsetOutOfRangeError,
+    ReadOnlyError,
+    TornBatchError,
+)
+from logstore.file_name import FileKind, file_name
+from logstore.offline.live.following import Following
+from logstore.offline.live.polled_tail import PolledTail
+from logstore.offline.live.segment_piece import Piece, SegmentPieces
+from logstore.offline.partition_directory import PartitionDirectory
+from logstore.offline.recovered_log import checkpointed_history
+from logstore.offline.segment import Segment
+from logstore.segment.read_view import ReadView
+from logstore.topic_partition import TopicPartition
+
+POLL_SECONDS: Final = 0.05
+_ATTEMPTS: Final = 100
+_LOOKS: Final = 10
+"""At bytes that are no batch, before they count as damage."""
+
+
+class ReadOnlyLog:
+    """Reads what is in the files at each moment: whole batches with valid checksums, copied, and none after damage.
+
+    It takes no lock, writes nothing and maps nothing: the writer may append, roll, truncate and delete meanwhile. What
+    it reads may not be on stable storage yet, and is lost if the machine then fails. The log's end is where the last
+    whole batch ends; high watermark and transactions are not known. Threads may share it.
+
+    >>> with Log.open_read_only("events-0") as log:
+    ...     for record in log.tail(log.log_start_offset):
+    ...         print(record.value)
+    """
+
+    def __init__(self, directory: Path, partition: PartitionDirectory, poll_seconds: float) -> None:
+        """Take over what was listed; see `open`."""
+        self.directory = directory
+        self.topic_partition: TopicPartition = partition.topic_partition
+        self.poll_seconds = poll_seconds
+        self._partition = partition
+        self._next: tuple[int, int, int] | None = None
+        """Where the last read ended: the segment's base offset, the position, and the offset that follows."""
+        self._is_closed = False
+
+    @classmethod
+    def open(cls, directory: str | os.PathLike[str], *, poll_seconds: float = POLL_SECONDS) -> Self:
+        """Open a partition directory, whose writer may be at work; tails look for more every `poll_seconds`.
+
+        Raises NotALogDirectoryError, ValueError for seconds that are not above 0, and OSError.
+        """
+        path = Path(directory).absolute()
+        if not poll_seconds > 0:
+            raise ValueError(f"poll_seconds is {poll_seconds!r}: pass more than 0")
+        return cls(path, PartitionDirectory.open(path), poll_seconds)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.directory})"
+
+    def close(self) -> None:
+        """End its tails. No file stays open between reads."""
+        self._is_closed = True
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether `close` was called."""
+        return self._is_closed
+
+    # --- what it holds
+
+    @property
+    def log_start_offset(self) -> int:
+        """The first offset that may be read, by the segments and checkpoints as they are now. Raises OSError."""
+        return self._listed().log_start_offset
+
+    @property
+    def log_end_offset(self) -> int:
+        """The offset after the last whole batch, as it is now. Raises OSError."""
+        for _ in range(_ATTEMPTS):
+            segments = self._listed().segments
+            if not segments:
+                return self._partition.log_start_offset
+            try:
+                with closing(_open(segments[-1])) as pieces:
+                    return max(pieces.end_offset(), self._partition.log_start_offset)
+            except FileNotFoundError:
+                continue
+        raise self._restless()
+
+    @property
+    def epochs(self) -> EpochHistory:
+        """Which leader wrote which offsets, by the checkpoint as it is now. Raises epoch.EpochError, OSError."""
+        return checkpointed_history(self._listed())
+
+    # --- reading
+
+    def read(self, offset: int, max_bytes: int) -> ReadView:
+        """Return whole batches from the one that holds `offset` on, up to `max_bytes`, of one segment.
+
+        The first batch is returned even if it is larger. At the log's end the result is empty. Raises
+        OffsetOutOfRangeError before the log's start or after its end, LogClosedError if the directory is gone, and
+        OSError.
+        """
+        offset, max_bytes = whole_number(offset, "offset"), whole_number(max_bytes, "max_bytes")
+        if max_bytes < 0:
+            raise ValueError(f"{max_bytes} bytes cannot be read")
+        segment, piece = self.find(offset, max_bytes)
+        return (
+            ReadView(offset) if segment is None else ReadView(offset, memoryview(piece.data), segment, piece.position)
+        )
+
+    def find(self, offset: int, max_bytes: int) -> tuple[int | None, Piece]:
+        """Do what `read` does; return the segment's base offset, None at the log's end, and what was found in it."""
+        piece = self._find_next(offset, max_bytes)
+        if piece is not None:
+            return piece
+        for attempt in range(_ATTEMPTS):
+            partition = self._listed()
+            try:
+                return self._find_in(partition, offset, max_bytes)
+            except FileNotFoundError:  # deleted since it was listed
+                continue
+            except (CorruptBatchError, TornBatchError):
+                # The place may have been found by headers of which some were just replaced.
+                if attempt >= _LOOKS:
+                    raise
+        raise self._restless()
+
+    def has(self, segment_base_offset: int, position: int, header: bytes) -> bool:
+        """Tell whether a batch with this header is still where it was, or was deleted at the log's start."""
+        path = self.directory / file_name(FileKind.LOG, segment_base_offset)
+        try:
+            with closing(SegmentPieces(path, segment_base_offset, None)) as pieces:
+                return pieces.holds(position, header)
+        except FileNotFoundError:
+            segments = self._listed().segments
+            return bool(segments) and segments[0].base_offset > segment_base_offset
+
+    def records(self, start: int | None = None, end: int | None = None) -> Iterator[Record]:
+        """Iterate over the records from `start` on, by default the log's start, to its end, or below the offset `end`.
+
+        Raises what `read` and `ReadView.records` raise, and LogTruncatedError if records were truncated that had been
+        read.
+        """
+        place = Following(self, self.log_start_offset if start is None else whole_number(start, "start"))
+        end = None if end is None else whole_number(end, "end")
+        return place.records(end)
+
+    def tail(self, start: int | None = None) -> PolledTail:
+        """Return an endless iterator, for `for` and `async for`, by default from the log's end on.
+
+        It looks every `poll_seconds` for more, and ends when this log is closed. Raises as `records` does.
+        """
+        place = Following(self, self.log_end_offset if start is None else whole_number(start, "start"))
+        return PolledTail(place, self.poll_seconds)
+
+    # --- what it refuses
+
+    def _refuse(self, *_: object, **__: object) -> NoReturn:
+        raise ReadOnlyError(
+            "the log was opened to be read only", file=self.directory, advice="open it with `Log.open` to write it"
+        )
+
+    append = append_batches = append_end_transaction = assign_epoch = update_high_watermark = _refuse
+    producer = backup = copy_into = compact = _refuse
+    truncate_to = truncate_fully_and_start_at = delete_records = delete_old_segments = _refuse
+    roll = flush = expire_producers = recover = cursor = _refuse
+
+    # --- where offsets are
+
+    def _listed(self) -> PartitionDirectory:
+        """List the directory."""
+        if self._is_closed:
+            raise LogClosedError("the log is closed", file=self.directory, advice="open it again")
+        try:
+            self._partition = self._partition.listed_again()
+        except (NotALogDirectoryError, FileNotFoundError) as error:
+            raise LogClosedError(
+                "the log's directory is gone: it was deleted or moved", file=self.directory, advice="open another log"
+            ) from error
+        return self._partition
+
+    def _find_next(self, offset: int, max_bytes: int) -> tuple[int, Piece] | None:
+        """Go on where the last read ended, without a look at the directory; None where nothing follows there."""
+        known = self._next
+        if known is None or known[2] != offset or self._is_closed or offset < self._partition.log_start_offset:
+            return None
+        segment = next((each for each in self._partition.segments if each.base_offset == known[0]), None)
+        if segment is None:
+            return None
+        try:
+            with closing(_open(segment)) as pieces:
+                piece = pieces.read(known[1], max_bytes)
+        except FileNotFoundError:
+            return None
+        if not piece.batches or piece.batches[0].base_offset != offset:
+            return None
+        return segment.base_offset, self._note(segment, piece)
+
+    def _find_in(self, partition: PartitionDirectory, offset: int, max_bytes: int) -> tuple[int | None, Piece]:
+        start, reached = partition.log_start_offset, partition.log_start_offset
+        if offset < start:
+            self._refuse_offset(offset, start, None)
+        bases = [segment.base_offset for segment in partition.segments]
+        first = max((number for number, base in enumerate(bases) if base <= offset), default=0)
+        for segment in partition.segments[first:]:
+            with closing(_open(segment)) as pieces:
+                position, reached = pieces.find(offset)
+                piece = pieces.read_to_end(position, max_bytes, is_last=segment is partition.segments[-1])
+            if piece.batches:
+                return segment.base_offset, self._note(segment, piece)
+        # What a batch held that was cut in the middle is no offset of the files, and may still be the log's start.
+        end = max(start, reached)
+        if offset > end:
+            self._refuse_offset(offset, start, end)
+        return None, Piece(0, b"", ())
+
+    def _note(self, segment: Segment, piece: Piece) -> Piece:
+        self._next = segment.base_offset, piece.position + len(piece.data), piece.batches[-1].last_offset + 1
+        return piece
+
+    def _refuse_offset(self, offset: int, start: int, end: int | None) -> NoReturn:
+        held = f"from {start:,} on" if end is None else f"{start:,} to {end:,}"
+        raise OffsetOutOfRangeError(
+            f"the log holds offsets {held}, and not {offset:,}",
+            file=self.directory,
+            offset=offset,
+            advice="read from its start or end",
+        )
+
+    def _restless(self) -> OSError:
+        return OSError(f"{self.directory}: segments were deleted faster than they could be listed; read again")
+
+
+def _open(segment: Segment) -> SegmentPieces:
+    return SegmentPieces(segment.log_path, segment.base_offset, segment.files.get(FileKind.OFFSET_INDEX))

@@ -1,0 +1,177 @@
+"""Pieces of a segment's file that another process may append to, cut, replace or delete meanwhile."""
+
+import os
+import struct
+import time
+from collections.abc import Iterator
+from itertools import count
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from logstore.batch.batches import Batch, read_batch, read_batches
+from logstore.batch.layout import HEADER_SIZE, LOG_OVERHEAD, MAGIC, header_of
+from logstore.errors import CorruptBatchError, TornBatchError
+
+_HEADER: Final = header_of("base_offset", "length", "magic", "last_offset_delta")
+_SLOT: Final = struct.Struct(">ii")
+_WALKED_BYTES: Final = 64 << 10
+"""Read at once to go from batch to batch."""
+_LOOKS: Final = 3
+_SECONDS_BETWEEN: Final = 0.001
+"""A writer may be in the middle of a step."""
+_NO_OFFSET: Final = 1 << 63
+"""Beyond all."""
+
+
+class Piece(NamedTuple):
+    """Whole batches with valid checksums, all of which were in the file at one moment."""
+
+    position: int
+    data: bytes
+    batches: tuple[Batch, ...]
+
+
+class SegmentPieces:
+    """One segment's file, open; the name may lead to another one by now."""
+
+    def __init__(self, path: Path, base_offset: int, index: Path | None) -> None:
+        """Open it. Raises OSError."""
+        self._path = path
+        self._base_offset = base_offset
+        self._index = index
+        self._descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+
+    def close(self) -> None:
+        """Give the descriptor back."""
+        os.close(self._descriptor)
+
+    def find(self, offset: int) -> tuple[int, int]:
+        """Find the first batch that ends at or beyond `offset`: its position, and where the one before it ended.
+
+        Without one that is the end of the batches, and of the last one's offsets. Raises OSError.
+        """
+        position, reached = self._hinted(offset) or (0, self._base_offset)
+        while True:
+            data = os.pread(self._descriptor, _WALKED_BYTES, position)
+            at = 0
+            while len(data) - at >= HEADER_SIZE:
+                base_offset, length, magic, delta = _HEADER.unpack_from(data, at)
+                last_offset = base_offset + delta if magic == MAGIC else base_offset
+                if length <= 0 or base_offset < 0 or last_offset < reached - 1:
+                    return position + at, reached
+                if last_offset >= offset:
+                    return position + at, reached
+                reached, at = last_offset + 1, at + length + LOG_OVERHEAD
+            if not at:
+                return position, reached
+            position += at
+
+    def read(self, position: int, max_bytes: int) -> Piece:
+        """Read batches up to `max_bytes`, the first one however large it is. Raises OSError.
+
+        The bytes are read twice: what a cut and the appends after it have left of the first reading is different in the
+        second one, as they come in the order of the file.
+        """
+        data = os.pread(self._descriptor, max(max_bytes, HEADER_SIZE), position)
+        if len(data) >= HEADER_SIZE:
+            size = _HEADER.unpack_from(data)[1] + LOG_OVERHEAD
+            left = os.fstat(self._descriptor).st_size - position
+            if len(data) < size <= left:
+                data = os.pread(self._descriptor, size, position)
+        batches = tuple(_valid(data))
+        size = sum(batch.size for batch in batches)
+        if data[:size] != os.pread(self._descriptor, size, position):
+            return Piece(position, b"", ())
+        return Piece(position, data[:size], batches)
+
+    def read_to_end(self, position: int, max_bytes: int, *, is_last: bool) -> Piece:
+        """Read batches; none at the end of the file, and in the last one of a log where it ends inside a batch.
+
+        Raises CorruptBatchError, TornBatchError and OSError for other bytes, once they have not changed for a while.
+        """
+        for looks in count(1):
+            piece = self.read(position, max_bytes)
+            if piece.batches:
+                break
+            try:
+                if self._is_end(position):
+                    break
+            except TornBatchError:
+                if is_last:
+                    break
+                if looks == _LOOKS:
+                    raise
+            except CorruptBatchError:
+                if looks == _LOOKS:
+                    raise
+            if looks > 2 * _LOOKS:
+                break  # it changes too fast to be read
+            time.sleep(_SECONDS_BETWEEN)
+        return piece
+
+    def _is_end(self, position: int) -> bool:
+        """Tell whether nothing is there but preallocated zeros, and no whole batch; raise what is wrong with one."""
+        start = os.pread(self._descriptor, HEADER_SIZE, position)
+        if not any(start):
+            return True
+        size = _HEADER.unpack_from(start)[1] + LOG_OVERHEAD if len(start) == HEADER_SIZE else 0
+        left = os.fstat(self._descriptor).st_size - position
+        data = os.pread(self._descriptor, size, position) if 0 < size <= left else start
+        try:
+            read_batch(memoryview(data), 0).ensure_valid()
+        except (TornBatchError, CorruptBatchError) as error:
+            offset = self._base_offset if error.offset is None else error.offset
+            raise error.with_position(file=self._path, position=position, offset=offset) from None
+        return False
+
+    def end_offset(self) -> int:
+        """Return the offset after the last batch, unless that is not whole. Raises OSError."""
+        _, reached = self.find(_NO_OFFSET)
+        while reached > self._base_offset:
+            position, before = self.find(reached - 1)
+            if self.read(position, 0).batches:
+                return reached
+            reached = before
+        return reached
+
+    def holds(self, position: int, header: bytes) -> bool:
+        """Tell whether the bytes of a batch's header are there. Raises OSError."""
+        return os.pread(self._descriptor, len(header), position) == header
+
+    def _hinted(self, offset: int) -> tuple[int, int] | None:
+        """Look the offset up in the index, and believe it where a batch of this last offset is in that place."""
+        if self._index is None:
+            return None
+        try:
+            slots = self._index.read_bytes()
+        except OSError:
+            return None
+        low, high = 0, len(slots) // _SLOT.size
+        while low < high:
+            middle = (low + high) // 2
+            relative, position = _SLOT.unpack_from(slots, middle * _SLOT.size)
+            if position > 0 and self._base_offset + relative < offset:
+                low = middle + 1
+            else:
+                high = middle
+        if not low:
+            return None
+        relative, position = _SLOT.unpack_from(slots, (low - 1) * _SLOT.size)
+        batches = self.read(position, 0).batches
+        if not batches or batches[0].last_offset != self._base_offset + relative:
+            return None
+        return position, batches[0].base_offset
+
+
+def _valid(data: bytes) -> Iterator[Batch]:
+    """Yield the batches up to the first that is not whole."""
+    end = -1
+    try:
+        for batch in read_batches(memoryview(data)):
+            batch.ensure_valid()
+            if batch.last_offset <= end:
+                return
+            end = batch.last_offset
+            yield batch
+    except (TornBatchError, CorruptBatchError):
+        return
