@@ -3,6 +3,7 @@
 import time
 from collections.abc import Iterator
 from datetime import datetime
+from itertools import chain, takewhile
 
 from logstore.arguments import whole_number
 from logstore.batch.record import Record
@@ -35,7 +36,17 @@ class LogStreams:
         """Read to the end of the log, or to `end`."""
         end = None if end is None else whole_number(end, "end")
         place = self._place(start, since, self._contents.log_start_offset, isolation)
-        return self.records_from(place, end, isolation)
+        return chain.from_iterable(self._pieces(place, end, isolation))
+
+    def _pieces(self, place: Place, end: int | None, isolation: Isolation) -> Iterator[Iterator[Record]]:
+        """Yield the records of one view after the other: nobody sees the place, which moves from view to view."""
+        source = ViewSource(self._reader, place, isolation)
+        while end is None or place.offset < end:
+            view = source.read()
+            if not view.data:
+                return
+            yield view.records() if end is None else _below(view.records(), end)
+            place.offset = view.next_offset
 
     def records_from(self, place: Place, end: int | None, isolation: Isolation) -> Iterator[Record]:
         """Read from a place on, which moves along."""
@@ -44,8 +55,11 @@ class LogStreams:
             view = source.read()
             if not view.data:
                 return
+            if end is None:
+                yield from source.records(view)
+                continue
             for record in source.records(view):
-                if end is not None and record.offset >= end:
+                if record.offset >= end:
                     place.offset = end
                     return
                 yield record
@@ -150,3 +164,7 @@ def _milliseconds(since: int | datetime) -> int:
     if milliseconds <= LATEST:
         raise ValueError(f"since is {milliseconds:,}: pass milliseconds since 1970 UTC, or a datetime")
     return milliseconds
+
+
+def _below(records: Iterator[Record], end: int) -> Iterator[Record]:
+    return takewhile(lambda record: record.offset < end, records)
