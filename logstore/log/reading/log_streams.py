@@ -8,7 +8,7 @@ from itertools import chain, takewhile
 from logstore.arguments import whole_number
 from logstore.batch.record import Record
 from logstore.log.isolation import Isolation
-from logstore.log.log_reader import LogReader
+from logstore.log.reading.log_reader import LogReader
 from logstore.log.reading.place import Place
 from logstore.log.reading.tail import Tail
 from logstore.log.reading.view_source import ViewSource

@@ -6,7 +6,7 @@ from typing import Final
 from logstore.batch.record import Record
 from logstore.errors import LogClosedError
 from logstore.log.isolation import Isolation
-from logstore.log.log_reader import LogReader
+from logstore.log.reading.log_reader import LogReader
 from logstore.log.reading.place import Place
 from logstore.log.reading.view_source import ViewSource
 from logstore.log.state.log_contents import LogContents

@@ -6,7 +6,7 @@ from typing import Final
 from logstore.batch.record import Record
 from logstore.errors import OffsetOutOfRangeError
 from logstore.log.isolation import Isolation
-from logstore.log.log_reader import LogReader
+from logstore.log.reading.log_reader import LogReader
 from logstore.log.reading.place import Place
 from logstore.segment.read_view import ReadView
 

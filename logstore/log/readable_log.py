@@ -1,0 +1,233 @@
+"""What can be read of an open log, and where its ends are."""
+
+from collections.abc import Iterator
+from datetime import datetime
+from functools import partial
+from typing import TYPE_CHECKING
+
+from epoch.cache import LeaderEpochFileCache
+from epoch.entry import EndOffset
+from logstore.batch.record import Record
+from logstore.log.cursors.cursor import Cursor
+from logstore.log.cursors.cursor_keeper import CursorKeeper
+from logstore.log.cursors.cursors import Cursors
+from logstore.log.flusher import Flusher
+from logstore.log.isolation import Isolation
+from logstore.log.reading.log_reader import LogReader
+from logstore.log.reading.log_streams import LogStreams
+from logstore.log.reading.tail import Tail
+from logstore.log.state.log_contents import LogContents
+from logstore.log.state.log_environment import LogEnvironment
+from logstore.log.state.log_guard import LogGuard
+from logstore.log.timestamp_search import TimestampedOffset
+from logstore.log_config import LogConfig
+from logstore.offline.columns.column_source import arrow_reader
+from logstore.segment.live_segment import LiveSegment
+from logstore.segment.read_view import ReadView
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from logstore.batch.columns import RecordColumns
+    from logstore.offline.columns.column_reader import Chunk
+
+
+class ReadableLog:
+    """The half of a `Log` that changes nothing in its records."""
+
+    def __init__(self, environment: LogEnvironment, contents: LogContents, guard: LogGuard, flusher: Flusher) -> None:
+        """Read what the log holds at each moment; cursors flush it before they are committed."""
+        self.directory = environment.directory
+        self._environment = environment
+        self._contents = contents
+        self._guard = guard
+        self._reader = LogReader(environment, contents, guard)
+        self._streams = LogStreams(environment, contents, guard, self._reader)
+        self._cursors = Cursors(CursorKeeper(environment, contents, guard, flusher, self._streams))
+
+    # --- what it holds
+
+    @property
+    def config(self) -> LogConfig:
+        """The configuration. A new one takes effect with the next call."""
+        return self._environment.config
+
+    @config.setter
+    def config(self, config: LogConfig) -> None:
+        self._environment.config = config
+
+    def __repr__(self) -> str:
+        return (
+            f"{type(self).__name__}({self.directory}, offsets={self._contents.log_start_offset}..{self.log_end_offset})"
+        )
+
+    @property
+    def log_start_offset(self) -> int:
+        """The first offset that may be read."""
+        return self._contents.log_start_offset
+
+    @property
+    def log_end_offset(self) -> int:
+        """The offset that the next record gets (LEO)."""
+        return self._contents.end[0]
+
+    @property
+    def high_watermark(self) -> int:
+        """All in-sync replicas have the records below it (HW); the leader sets it with `update_high_watermark`."""
+        return self._contents.high_watermark
+
+    @property
+    def last_stable_offset(self) -> int:
+        """All transactions with records below it are decided (LSO); never above the high watermark."""
+        return self._contents.last_stable_offset
+
+    @property
+    def recovery_point(self) -> int:
+        """Everything below it is on stable storage."""
+        return self._contents.recovery_point
+
+    @property
+    def epochs(self) -> LeaderEpochFileCache:
+        """Which leader wrote which offsets."""
+        return self._contents.epochs
+
+    @property
+    def segments(self) -> tuple[LiveSegment, ...]:
+        """The segments at this moment, by base offset."""
+        return self._contents.segments.segments
+
+    @property
+    def size(self) -> int:
+        """Bytes of all segments' `.log` files."""
+        return self._contents.segments.size
+
+    # --- reading
+
+    def read(
+        self,
+        offset: int,
+        max_bytes: int,
+        *,
+        isolation: Isolation = Isolation.LOG_END,
+        min_one_batch: bool = True,
+    ) -> ReadView:
+        """Return whole batches from the one that holds `offset` on, up to `max_bytes`, of one segment; no copies.
+
+        With `min_one_batch` the first batch is returned even if it is larger. For an offset at the end, or beyond
+        what `isolation` allows, the result is empty. Raises OffsetOutOfRangeError before the log's start or after its
+        end, TypeError if a number is not whole, ValueError for negative `max_bytes`, LogClosedError,
+        LogPoisonedError if a truncation was interrupted, and OSError.
+        """
+        return self._reader.read(offset, max_bytes, isolation, min_one_batch)
+
+    def columns(
+        self, start: int, end: int | None = None, *, isolation: Isolation = Isolation.LOG_END
+    ) -> "Iterator[RecordColumns]":
+        """Yield the records from offset `start` up to, not including, `end` as columns, some thousand at a time.
+
+        As far as `isolation` allows, of each codec, without control records, and with `READ_COMMITTED` without those of
+        aborted transactions. Raises as `read` and `ReadView.records` do.
+
+        >>> keys = sum(int((columns.key_length >= 0).sum()) for columns in log.columns(log.log_start_offset))
+        """
+        return (chunk.records for chunk in self._chunks(start, end, isolation))
+
+    def arrow_batches(
+        self, start: int, end: int | None = None, *, isolation: Isolation = Isolation.LOG_END
+    ) -> "pa.RecordBatchReader":
+        """Give what `columns` yields as Arrow's record batches, one after the other, so that memory stays flat.
+
+        Columns `offset`, `timestamp` (milliseconds), `leader_epoch`, `key`, `value` and `headers`, which is null where
+        there are none. Raises ModuleNotFoundError without pyarrow (the extra `arrow`); reading on raises as `columns`.
+        """
+        return arrow_reader(self._chunks(start, end, isolation))
+
+    def to_arrow(self, start: int, end: int | None = None, *, isolation: Isolation = Isolation.LOG_END) -> "pa.Table":
+        """Return what `arrow_batches` gives as one table."""
+        return self.arrow_batches(start, end, isolation=isolation).read_all()
+
+    def _chunks(self, start: int, end: int | None, isolation: Isolation) -> "Iterator[Chunk]":
+        from logstore.offline.columns.view_columns import read_columns  # noqa: PLC0415  numpy and numba load on first bulk use
+
+        return read_columns(partial(self.read, isolation=isolation), start, end)
+
+    def records(
+        self,
+        start: int | None = None,
+        end: int | None = None,
+        *,
+        since: int | datetime | None = None,
+        isolation: Isolation = Isolation.LOG_END,
+    ) -> Iterator[Record]:
+        """Iterate over the records from `start` on, by default the log's start, to its end, or below the offset `end`.
+
+        `since` is a time to start from: milliseconds since 1970 UTC, or a `datetime`, which without a time zone is
+        local. That is the first record with such a timestamp or a later one. The end is where the log ends when the
+        iterator comes there; up to `isolation`. A megabyte is read at a time.
+
+        Raises what `read` and `ReadView.records` raise. While iterating, that is OffsetOutOfRangeError if records were
+        deleted before they were read, and LogTruncatedError if some were truncated that had been read.
+
+        >>> for record in log.records(since=datetime(2026, 1, 31, tzinfo=UTC)):
+        ...     print(record.offset, record.value)
+        """
+        return self._streams.records(start, end, since, isolation)
+
+    def tail(
+        self,
+        start: int | None = None,
+        *,
+        since: int | datetime | None = None,
+        isolation: Isolation = Isolation.LOG_END,
+    ) -> Tail:
+        """Return an endless iterator, for `for` and `async for`, which waits for more: see `Tail`.
+
+        It starts at `start` or `since`, as `records` does, by default where `isolation` lets reads end now: what is
+        appended from here on. `log.tail(log.log_start_offset)` yields all. Raises what `read` raises.
+        """
+        return self._streams.tail(start, since, isolation)
+
+    def wait(self, offset: int, timeout: float | None = None) -> bool:
+        """Wait until the log's end is beyond `offset`; return False if that takes more than `timeout` seconds.
+
+        Appends wake it; nothing is polled. Raises LogClosedError once the log is closed, LogPoisonedError if it can
+        grow no more, and ReentrantCallError in a signal handler or observer within a call of the log.
+        """
+        return self._streams.wait(offset, timeout)
+
+    async def wait_async(self, offset: int, timeout: float | None = None) -> bool:  # noqa: ASYNC109  as `wait` has it
+        """Do as `wait` does, in asyncio, without a thread."""
+        return await self._streams.wait_async(offset, timeout)
+
+    def cursor(self, name: str) -> Cursor:
+        """Return the cursor of this name, a place to read from that is kept on disk: see `Cursor`.
+
+        Where none was committed it begins at the log's start. Each call with a name returns the same object. It is kept
+        in the log's directory as `<name>.cursor`, which Kafka leaves alone, and is deleted with the log. A name
+        consists of 1 to 200 letters, digits, dots, underscores and hyphens. Raises ValueError for other names,
+        CorruptCheckpointError, LogClosedError, and OSError.
+
+        >>> log.cursor("billing").position
+        0
+        """
+        return self._cursors.open(name)
+
+    @property
+    def cursor_names(self) -> list[str]:
+        """The cursors that have been committed. Raises LogClosedError, OSError."""
+        return self._cursors.names()
+
+    def offset_for_timestamp(self, timestamp: int) -> TimestampedOffset | None:
+        """Find the first record that is not before `timestamp`, in milliseconds since 1970 UTC; None without any.
+
+        LATEST (-1) is the log's end, EARLIEST (-2) its start, LARGEST (-3) the record with the largest timestamp.
+        Kafka: fetchOffsetByTimestamp. Raises what `RecordBatch.records` raises, LogClosedError, and OSError.
+        """
+        return self._reader.offset_for_timestamp(timestamp)
+
+    def end_offset_for_epoch(self, epoch: int) -> EndOffset | None:
+        """Return the largest epoch up to `epoch` in this log, and where it ends; None if that is unknown.
+
+        It is unknown for -1. Raises LogClosedError, and ValueError for other numbers that are not epochs.
+        """
+        return self._reader.end_offset_for_epoch(epoch)
