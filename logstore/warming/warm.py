@@ -19,8 +19,9 @@ def warm() -> list[tuple[str, float]]:
     from logstore.warming.first_calls import first_calls  # noqa: PLC0415  it loads numba
 
     timings = [(name, seconds(call)) for name, call in first_calls()]
-    if used_directories() and could_keep_all():
-        Completion("logstore").note()
+    completion = Completion("logstore")
+    if used_directories() and could_keep_all() and not completion.is_noted():
+        completion.note()
     return timings
 
 
