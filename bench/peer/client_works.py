@@ -53,7 +53,7 @@ class ClientWorks:
     def works(self) -> dict[str, Callable[[str], Row]]:
         """Return all kinds of work by name."""
         works: dict[str, Callable[[str], Row]] = {
-            "record decode, beside aiokafka": self._decode,
+            "records as columns, beside aiokafka": self._decode,
             "records as objects, beside aiokafka": self._objects,
             "encode from columns, beside aiokafka": partial(self._encode, _from_columns),
             "encode from lists of bytes, beside aiokafka": partial(self._encode, _from_lists),

@@ -29,7 +29,7 @@ class ScanWorks:
         return {
             **self._scans("header scan", "headers"),
             **self._scans("scan with checksums", "checksums"),
-            "record decode": self._decode,
+            "records as columns": self._decode,
         }
 
     def _scans(self, name: str, what: str) -> dict[str, Callable[[str], Row]]:
