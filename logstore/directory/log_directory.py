@@ -60,7 +60,7 @@ class LogDirectory:
         """Hold no logs yet; see `open`."""
         root, settings, clock = environment.root, environment.settings, environment.clock
         self.root = root
-        self.broker_epoch = UNKNOWN_BROKER_EPOCH
+        self.broker_epoch: int = UNKNOWN_BROKER_EPOCH
         """The epoch of the broker that stopped last, as the clean-shutdown file said; written again on close."""
         self._environment = environment
         partitions = self._partitions = Partitions()
