@@ -1,6 +1,7 @@
 """The wheel holds all that the packages need at run time, and all that a type checker wants to know of them."""
 
 import json
+import os
 import re
 import subprocess
 import sys
@@ -86,6 +87,25 @@ def test_pyright_knows_the_type_of_every_public_name(installed: Path, use: Path)
     told = json.loads(checked.stdout)["generalDiagnostics"]
     assert [each for each in told if each["severity"] != "information"] == []
     ensure_all_known(use, {each["range"]["start"]["line"] + 1: each["message"] for each in told})
+
+
+@pytest.mark.parametrize(
+    ("package", "least"), [("epoch", 1), ("logstore", 0.99), ("replication", 0.96), ("epochlog", 1)]
+)
+def test_pyright_infers_few_types_of_all_that_is_exported(installed: Path, package: str, least: float) -> None:
+    """Of every module, whoever imports it: `--verifytypes` says what another type checker might take for another type.
+
+    It looks for packages beside the interpreter that is first on PATH.
+    """
+    command = [sys.executable, "-m", "basedpyright", "--verifytypes", package, "--ignoreexternal", "--outputjson"]
+    path = f"{installed.parent}:{os.environ['PATH']}"
+    checked = subprocess.run(
+        command, cwd=installed.parent, env=os.environ | {"PATH": path}, capture_output=True, text=True, check=False
+    )
+
+    completeness = json.loads(checked.stdout)["typeCompleteness"]
+    inferred = [each["name"] for each in completeness["symbols"] if not each["isTypeKnown"]]
+    assert completeness["completenessScore"] >= least, inferred
 
 
 def ensure_all_known(use: Path, revealed: dict[int, str]) -> None:
