@@ -15,10 +15,12 @@ import pytest
 from tests.data.replicas import PROJECT
 from tests.public_program import PACKAGES, program
 
-OF_NUMPY = re.compile(
+OF_OTHERS = re.compile(
     r"tuple\[(?:Any|int), \.\.\.\](?=, \S*dtype\[)|(?<=ndarray\[)Any\b|_SupportsArray\[(?:numpy\.)?dtype\[Any\]\]"
+    r"|Coroutine(?:Type)?\[Any, Any"
 )
-"""Where numpy leaves types open: the number of dimensions, and the elements of what can be made an array."""
+"""Where numpy leaves types open, the number of dimensions and the elements of what can be made an array; and what an
+event loop exchanges with the functions that it runs."""
 OPEN = re.compile(r"\.(?:args|as_json|document|difference_rows|examined|judged|LocalAudit)\)$")
 """The arguments of Python's exceptions, JSON objects as `json.loads` reads them, and rows as pyarrow takes them: both
 are `dict[str, Any]`."""
@@ -113,5 +115,5 @@ def ensure_all_known(use: Path, revealed: dict[int, str]) -> None:
     uses = {number: line for number, line in lines.items() if line.startswith("reveal_type(")}
     assert len(uses) > 1_000
     assert uses.keys() == revealed.keys()
-    types = {line: OF_NUMPY.sub("", revealed[number]) for number, line in uses.items()}
+    types = {line: OF_OTHERS.sub("", revealed[number]) for number, line in uses.items()}
     assert {line: known for line, known in types.items() if NOT_KNOWN.search(known) and not OPEN.search(line)} == {}

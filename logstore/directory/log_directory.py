@@ -42,7 +42,7 @@ from logstore.log.log import Log
 from logstore.log.log_observer import LogObserver
 from logstore.log_config import LogConfig
 from logstore.recovery.segment_recovery import OnBytes
-from logstore.topic_partition import DirectoryMark, TopicPartition, parse_directory_name
+from logstore.topic_partition import DirectoryMark, TopicPartition, ensure_is_partition, parse_directory_name
 
 
 class LogDirectory:
@@ -184,7 +184,8 @@ class LogDirectory:
         return self._disk.failure
 
     def log(self, partition: TopicPartition) -> Log:
-        """Return a log. Raises OfflineDirectoryError, UnknownPartitionError, or the error in `unreadable`."""
+        """Return a log. Raises TypeError, OfflineDirectoryError, UnknownPartitionError or the error in `unreadable`."""
+        ensure_is_partition(partition)
         self._guard.ensure_online()
         if partition in self._partitions.unreadable:
             raise self._partitions.unreadable[partition]
