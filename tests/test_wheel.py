@@ -7,10 +7,12 @@ import subprocess
 import sys
 import venv
 import zipfile
+from email import message_from_bytes
 from pathlib import Path
 from sysconfig import get_path
 
 import pytest
+from readme_renderer import markdown
 
 from tests.data.replicas import PROJECT
 from tests.public_program import PACKAGES, program
@@ -65,6 +67,20 @@ def test_the_wheel_has_every_file_of_the_packages(wheel: Path) -> None:
     expected = {str(path) for path in files if "__pycache__" not in path.parts}
     assert expected <= packed
     assert "replication/cli/schemas/verify.json" in packed
+
+
+def test_a_package_index_shows_the_readme_without_what_it_does_not_have(wheel: Path) -> None:
+    with zipfile.ZipFile(wheel) as archive:
+        [name] = [name for name in archive.namelist() if name.endswith(".dist-info/METADATA")]
+        metadata = message_from_bytes(archive.read(name))
+    assert metadata["Description-Content-Type"] == "text/markdown"
+    text = metadata.get_payload(decode=True)
+    assert isinstance(text, bytes)
+    page = markdown.render(text.decode())
+    assert page is not None
+    assert [kind for kind in ("<table>", "<pre", "docs/incident.md") if kind not in page] == []
+    targets = re.findall(r'(?:href|src)="([^"]*)"', page)
+    assert [target for target in targets if not target.startswith(("https://", "#"))] == []
 
 
 def test_every_public_name_is_there_once_the_wheel_is_installed(installed: Path, use: Path) -> None:
