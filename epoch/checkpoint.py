@@ -99,7 +99,7 @@ class LeaderEpochCheckpoint:
     """The file `leader-epoch-checkpoint` of a partition directory (Kafka: LeaderEpochCheckpointFile)."""
 
     def __init__(self, partition_dir: Path, filesystem: FileSystem = REAL) -> None:
-        self.path = partition_dir / LEADER_EPOCH_CHECKPOINT
+        self.path: Path = partition_dir / LEADER_EPOCH_CHECKPOINT
         self._filesystem = filesystem
 
     def __repr__(self) -> str:

@@ -27,7 +27,7 @@ class ResourceLimitError(EpochError, OSError):
         """Describe what ran out, and the limit that was reached."""
         allows = "" if value is None else f" of {value:,}"
         super().__init__(f"{what}: the limit {limit}{allows} is reached; {advice}")
-        self.errno = number
+        self.errno: int | None = number
         self.limit = limit
         self.value = value
 

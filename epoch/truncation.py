@@ -67,8 +67,8 @@ class Truncation:
         self, protocol: TruncationProtocol, history: EpochHistory, log_end_offset: int, high_watermark: int
     ) -> None:
         self.protocol = protocol
-        self.history = history
-        self.log_end_offset = log_end_offset
+        self.history: EpochHistory = history
+        self.log_end_offset: int = log_end_offset
         self.high_watermark = high_watermark
         self._decision: TruncateTo | None = None
 

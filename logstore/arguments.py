@@ -28,3 +28,8 @@ def leader_epoch_number(value: object) -> int:
     if not -1 <= epoch <= MAX_EPOCH:
         raise ValueError(f"leader_epoch is {epoch:,}: pass one from 0 to {MAX_EPOCH:,}, or leave it out")
     return epoch
+
+
+def offset_span(start: object, end: object) -> tuple[int, int | None]:
+    """Return the offsets from and up to which is read; None is no end. Raises TypeError if one is no whole number."""
+    return whole_number(start, "start"), None if end is None else whole_number(end, "end")

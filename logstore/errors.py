@@ -35,7 +35,7 @@ class LogStoreError(Exception):
         super().__init__(f"{message}; {advice}" if advice else message)
         self.what = what
         self.advice = advice
-        self.file = fspath(file) if file is not None else None
+        self.file: str | None = fspath(file) if file is not None else None
         self.position = position
         self.offset = offset
 

@@ -28,6 +28,12 @@ class TopicPartition(NamedTuple):
         return f"{self.topic}-{self.partition}"
 
 
+def ensure_is_partition(given: object) -> None:
+    """Raise TypeError if a caller has passed something else."""
+    if not isinstance(given, TopicPartition):
+        raise TypeError(f"{given!r} is of type {type(given).__name__}: pass a TopicPartition, a topic with a number")
+
+
 class DirectoryMark(Enum):
     """What a partition directory's suffix says about it."""
 

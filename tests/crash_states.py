@@ -15,7 +15,7 @@ from hashlib import blake2b
 from itertools import pairwise, product
 from pathlib import Path
 
-from tests.recording_disk import Cut, Made, Removed, Renamed, Step, Synced, SyncedDirectory, Told, Wrote
+from tests.recording_disk import Cut, Linked, Made, Removed, Renamed, Step, Synced, SyncedDirectory, Told, Wrote
 
 State = dict[Path, bytes | None]
 """What is on a disk: contents by path; None for a directory."""
@@ -106,6 +106,8 @@ class Replay:
             case Renamed(source, target):
                 names = self._parent(source)
                 names.change(remove=source.name, put=(target.name, names.now[source.name]))
+            case Linked(inode, path):
+                self._parent(path).change(put=(path.name, inode))
             case Removed(path):
                 self._parent(path).change(remove=path.name)
             case SyncedDirectory(path):

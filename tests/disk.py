@@ -63,6 +63,14 @@ class FailingDisk(FileSystem):
         self._named_step("copy", target)
         super().copy(source, target)
 
+    def link(self, source: Path, target: Path) -> None:
+        self._named_step("link", target)
+        super().link(source, target)
+
+    def set_modified(self, path: Path, modified_ns: int) -> None:
+        self._named_step("set the time of", path)
+        super().set_modified(path, modified_ns)
+
     def truncate(self, path: Path, size: int) -> None:
         self._named_step("truncate", path)
         super().truncate(path, size)

@@ -229,6 +229,21 @@ class InterruptedDisk(FileSystem):
         super().rename(source, target)
         self._pass(f"after rename {source.name}")
 
+    def copy(self, source: Path, target: Path) -> None:
+        self._pass(f"before copy {target.name}")
+        super().copy(source, target)
+        self._pass(f"after copy {target.name}")
+
+    def link(self, source: Path, target: Path) -> None:
+        self._pass(f"before link {target.name}")
+        super().link(source, target)
+        self._pass(f"after link {target.name}")
+
+    def set_modified(self, path: Path, modified_ns: int) -> None:
+        self._pass(f"before setting the time of {path.name}")
+        super().set_modified(path, modified_ns)
+        self._pass(f"after setting the time of {path.name}")
+
     def truncate(self, path: Path, size: int) -> None:
         self._pass(f"before truncate {path.name}")
         super().truncate(path, size)

@@ -48,6 +48,14 @@ class Renamed:
 
 
 @dataclass(frozen=True, slots=True)
+class Linked:
+    """A file has a second name."""
+
+    inode: int
+    path: Path
+
+
+@dataclass(frozen=True, slots=True)
 class Removed:
     """A name is gone."""
 
@@ -68,7 +76,7 @@ class Told:
     fact: object
 
 
-Step = Made | Wrote | Cut | Synced | Renamed | Removed | SyncedDirectory | Told
+Step = Made | Wrote | Cut | Synced | Renamed | Linked | Removed | SyncedDirectory | Told
 
 
 class RecordingDisk(FileSystem):
@@ -116,14 +124,19 @@ class RecordingDisk(FileSystem):
         super().copy(source, target)
         self.steps.append(Wrote(self._make(target), target.read_bytes()))
 
+    def link(self, source: Path, target: Path) -> None:
+        super().link(source, target)
+        self._inodes[target] = self._inodes[source]
+        self.steps.append(Linked(self._inodes[source], target))
+
     def truncate(self, path: Path, size: int) -> None:
         super().truncate(path, size)
         self.steps.append(Cut(self._inodes[path], size))
 
     def unlink(self, path: Path) -> None:
         super().unlink(path)
-        del self._inodes[path]
-        self.steps.append(Removed(path))
+        if self._inodes.pop(path, None) is not None:  # locks are made past the disk
+            self.steps.append(Removed(path))
 
     def mkdir(self, path: Path) -> None:
         super().mkdir(path)

@@ -1,23 +1,28 @@
 """The wheel holds all that the packages need at run time, and all that a type checker wants to know of them."""
 
 import json
+import os
 import re
 import subprocess
 import sys
 import venv
 import zipfile
+from email import message_from_bytes
 from pathlib import Path
 from sysconfig import get_path
 
 import pytest
+from readme_renderer import markdown
 
 from tests.data.replicas import PROJECT
 from tests.public_program import PACKAGES, program
 
-OF_NUMPY = re.compile(
+OF_OTHERS = re.compile(
     r"tuple\[(?:Any|int), \.\.\.\](?=, \S*dtype\[)|(?<=ndarray\[)Any\b|_SupportsArray\[(?:numpy\.)?dtype\[Any\]\]"
+    r"|Coroutine(?:Type)?\[Any, Any"
 )
-"""Where numpy leaves types open: the number of dimensions, and the elements of what can be made an array."""
+"""Where numpy leaves types open, the number of dimensions and the elements of what can be made an array; and what an
+event loop exchanges with the functions that it runs."""
 OPEN = re.compile(r"\.(?:args|as_json|document|difference_rows|examined|judged|LocalAudit)\)$")
 """The arguments of Python's exceptions, JSON objects as `json.loads` reads them, and rows as pyarrow takes them: both
 are `dict[str, Any]`."""
@@ -64,6 +69,20 @@ def test_the_wheel_has_every_file_of_the_packages(wheel: Path) -> None:
     assert "replication/cli/schemas/verify.json" in packed
 
 
+def test_a_package_index_shows_the_readme_without_what_it_does_not_have(wheel: Path) -> None:
+    with zipfile.ZipFile(wheel) as archive:
+        [name] = [name for name in archive.namelist() if name.endswith(".dist-info/METADATA")]
+        metadata = message_from_bytes(archive.read(name))
+    assert metadata["Description-Content-Type"] == "text/markdown"
+    text = metadata.get_payload(decode=True)
+    assert isinstance(text, bytes)
+    page = markdown.render(text.decode())
+    assert page is not None
+    assert [kind for kind in ("<table>", "<pre", "docs/incident.md") if kind not in page] == []
+    targets = re.findall(r'(?:href|src)="([^"]*)"', page)
+    assert [target for target in targets if not target.startswith(("https://", "#"))] == []
+
+
 def test_every_public_name_is_there_once_the_wheel_is_installed(installed: Path, use: Path) -> None:
     subprocess.run([installed, "-I", use], check=True, capture_output=True)
 
@@ -88,10 +107,29 @@ def test_pyright_knows_the_type_of_every_public_name(installed: Path, use: Path)
     ensure_all_known(use, {each["range"]["start"]["line"] + 1: each["message"] for each in told})
 
 
+@pytest.mark.parametrize(
+    ("package", "least"), [("epoch", 1), ("logstore", 0.99), ("replication", 0.96), ("epochlog", 1)]
+)
+def test_pyright_infers_few_types_of_all_that_is_exported(installed: Path, package: str, least: float) -> None:
+    """Of every module, whoever imports it: `--verifytypes` says what another type checker might take for another type.
+
+    It looks for packages beside the interpreter that is first on PATH.
+    """
+    command = [sys.executable, "-m", "basedpyright", "--verifytypes", package, "--ignoreexternal", "--outputjson"]
+    path = f"{installed.parent}:{os.environ['PATH']}"
+    checked = subprocess.run(
+        command, cwd=installed.parent, env=os.environ | {"PATH": path}, capture_output=True, text=True, check=False
+    )
+
+    completeness = json.loads(checked.stdout)["typeCompleteness"]
+    inferred = [each["name"] for each in completeness["symbols"] if not each["isTypeKnown"]]
+    assert completeness["completenessScore"] >= least, inferred
+
+
 def ensure_all_known(use: Path, revealed: dict[int, str]) -> None:
     lines = {number: line.strip() for number, line in enumerate(use.read_text().splitlines(), 1)}
     uses = {number: line for number, line in lines.items() if line.startswith("reveal_type(")}
     assert len(uses) > 1_000
     assert uses.keys() == revealed.keys()
-    types = {line: OF_NUMPY.sub("", revealed[number]) for number, line in uses.items()}
+    types = {line: OF_OTHERS.sub("", revealed[number]) for number, line in uses.items()}
     assert {line: known for line, known in types.items() if NOT_KNOWN.search(known) and not OPEN.search(line)} == {}

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 BATCH_BYTES: Final = 16 << 10
 """Bytes that a batch of several records has at most before compression (Kafka: batch.size)."""
 _MAX_INT16: Final = 2**15 - 1
+_MAX_INT32: Final = 2**31 - 1
 _BYTES_ALONE: Final = {bytes}
 # Half the cost of calling a NamedTuple's class, once an append.
 _build: Final = tuple.__new__
@@ -88,9 +89,13 @@ def encode(records: Sequence[Record | bytes], template: BatchTemplate | None) ->
     except AttributeError:
         if isinstance(template, BatchTemplate):
             raise
-        raise TypeError(f"the template is of type {type(template).__name__}: pass a BatchTemplate") from None
+        raise _no_template(template) from None
     except StructError:
         raise (None if are_values else wrong_records(records)) or _beyond_header(template) from None
+
+
+def _no_template(given: object) -> TypeError:
+    return TypeError(f"the template is of type {type(given).__name__}: pass a BatchTemplate")
 
 
 def _beyond_header(template: BatchTemplate) -> ValueError:
@@ -127,35 +132,13 @@ def encode_values(
     """Encode records without headers in bulk, millions a second: as many batches as they need, one after the other.
 
     `timestamps` are milliseconds since 1970 UTC, one for all or one each. The template is the first batch's; offsets
-    and sequence numbers go on from it.
+    and sequence numbers go on from it. Raises TypeError and ValueError for what is no such list, time or template.
 
     >>> data = encode_values([b"a", b"b"], now_ms())
     """
-    import numpy as np  # noqa: PLC0415  plain writers do without
+    from logstore.append.value_columns import value_columns  # noqa: PLC0415  it loads numpy
 
-    from logstore.batch.columns import RecordColumns  # noqa: PLC0415  numpy again
-
-    count = len(values)
-    if keys is not None and len(keys) != count:
-        raise ValueError(f"{len(keys):,} keys do not belong to {count:,} values")
-    nowhere = np.zeros(count, np.int64)
-    value_data, value_start, value_length = _join(values)
-    key_data, key_start, key_length = b"", nowhere, np.full(count, -1, np.int32)
-    if keys is not None:
-        key_data, key_start, key_length = _join(keys)
-        key_start += len(value_data)
-    columns = RecordColumns(
-        data=np.frombuffer(value_data + key_data if key_data else value_data, np.uint8),
-        batch=nowhere,
-        offset=nowhere,
-        timestamp=np.broadcast_to(np.asarray(timestamps, np.int64), count),
-        key_start=key_start,
-        key_length=key_length,
-        value_start=value_start,
-        value_length=value_length,
-        headers_start=nowhere,
-        header_count=np.zeros(count, np.int32),
-    )
+    columns = value_columns(values, timestamps, keys)
     return encode_columns(columns, template=template, batch_bytes=batch_bytes)
 
 
@@ -164,9 +147,20 @@ def encode_columns(
 ) -> memoryview:
     """Encode the records of columns in bulk, with headers: as many batches as they need, one after the other.
 
-    The columns `batch` and `offset` are ignored. Raises ValueError if a record does not lie within the columns' data.
+    The columns `batch` and `offset` are ignored. Raises ValueError if a record does not lie within the columns' data,
+    and TypeError for what is no columns or template.
     """
-    template = template or BatchTemplate()
+    from logstore.batch.columns import RecordColumns  # noqa: PLC0415  numpy again
+
+    if not isinstance(records, RecordColumns):
+        raise TypeError(
+            f"the records are of type {type(records).__name__}: pass RecordColumns; `encode_values` takes lists of "
+            "bytes, and `encode_batch` of Record"
+        )
+    batch_bytes = number_within(batch_bytes, "batch_bytes", _MAX_INT32)
+    template = BatchTemplate() if template is None else template
+    if not isinstance(template, BatchTemplate):
+        raise _no_template(template)
     template.after(len(records))
     encoder = ENCODER.ready(len(records))
     if encoder is None:
@@ -215,18 +209,3 @@ def _load_encoder() -> type["Encoder"]:
 
 ENCODER: Final = AwaitedKernel(_load_encoder, patience=10_000)
 """Asked for once so many records are to be encoded."""
-
-
-def _join(contents: Sequence[bytes | None]) -> "tuple[bytes, NDArray[np.int64], NDArray[np.int32]]":
-    """Join the contents, and give where each of them starts and its length, -1 for none."""
-    import numpy as np  # noqa: PLC0415  plain writers do without
-
-    present = cast("Sequence[bytes]", contents)
-    try:
-        data = b"".join(present)
-        lengths = np.fromiter(map(len, present), np.int32, len(present))
-    except TypeError:  # not all of them are present
-        data = b"".join(each for each in contents if each is not None)
-        lengths = np.fromiter((-1 if each is None else len(each) for each in contents), np.int32, len(contents))
-    sizes = np.maximum(lengths, 0)
-    return data, np.cumsum(sizes, dtype=np.int64) - sizes, lengths

@@ -102,9 +102,9 @@ class RecordBatch:
         self.last_offset = base_offset + last_offset_delta
         if base_offset < 0 or not 0 <= last_offset_delta <= MAX_OFFSET - base_offset or self.record_count < 0:
             _refuse_header(base_offset, last_offset_delta, self.record_count, position, file)
-        self.data = data
-        self.position = position
-        self.file = file
+        self.data: memoryview = data
+        self.position: int = position
+        self.file: str | None = file
 
     def __repr__(self) -> str:
         return (

@@ -99,9 +99,9 @@ class LegacyBatch:
         self.base_timestamp = self.max_timestamp = (
             _INT64.unpack_from(data, position + _TIMESTAMP_AT)[0] if self.magic else NO_TIMESTAMP
         )
-        self.data = data
-        self.position = position
-        self.file = file
+        self.data: memoryview = data
+        self.position: int = position
+        self.file: str | None = file
         self._summary: _WrappedSet | None = None
 
     def __repr__(self) -> str:

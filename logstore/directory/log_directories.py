@@ -50,7 +50,7 @@ class LogDirectories:
 
     def __init__(self, roots: Iterable[LogDirectory], offline: dict[Path, OSError]) -> None:
         """Take roots that are open, and those that could not be opened; see `open`."""
-        self.roots = tuple(roots)
+        self.roots: tuple[LogDirectory, ...] = tuple(roots)
         self._offline = offline
         self._being_made: dict[TopicPartition, object] = {}
 

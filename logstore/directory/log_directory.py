@@ -42,7 +42,7 @@ from logstore.log.log import Log
 from logstore.log.log_observer import LogObserver
 from logstore.log_config import LogConfig
 from logstore.recovery.segment_recovery import OnBytes
-from logstore.topic_partition import DirectoryMark, TopicPartition, parse_directory_name
+from logstore.topic_partition import DirectoryMark, TopicPartition, ensure_is_partition, parse_directory_name
 
 
 class LogDirectory:
@@ -60,7 +60,7 @@ class LogDirectory:
         """Hold no logs yet; see `open`."""
         root, settings, clock = environment.root, environment.settings, environment.clock
         self.root = root
-        self.broker_epoch = UNKNOWN_BROKER_EPOCH
+        self.broker_epoch: int = UNKNOWN_BROKER_EPOCH
         """The epoch of the broker that stopped last, as the clean-shutdown file said; written again on close."""
         self._environment = environment
         partitions = self._partitions = Partitions()
@@ -184,7 +184,8 @@ class LogDirectory:
         return self._disk.failure
 
     def log(self, partition: TopicPartition) -> Log:
-        """Return a log. Raises OfflineDirectoryError, UnknownPartitionError, or the error in `unreadable`."""
+        """Return a log. Raises TypeError, OfflineDirectoryError, UnknownPartitionError or the error in `unreadable`."""
+        ensure_is_partition(partition)
         self._guard.ensure_online()
         if partition in self._partitions.unreadable:
             raise self._partitions.unreadable[partition]

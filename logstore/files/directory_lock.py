@@ -48,7 +48,7 @@ class DirectoryLock:
     def __init__(self, path: Path) -> None:
         """Hold nothing yet; see `acquire` and `take`."""
         self.path = path
-        self.made = not path.exists()
+        self.made: bool = not path.exists()
         """Whether the file was missing before."""
         self._descriptor: int | None = None
         self._owner = os.getpid()

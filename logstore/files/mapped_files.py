@@ -53,7 +53,12 @@ class Mapping:
         """Take over what was mapped."""
         self._address = address
         self._size = size
-        self.__array_interface__ = {"data": (address, True), "shape": (size,), "typestr": "|u1", "version": 3}
+        self.__array_interface__: dict[str, object] = {
+            "data": (address, True),
+            "shape": (size,),
+            "typestr": "|u1",
+            "version": 3,
+        }
 
     def __del__(self, unmap: Any = _munmap) -> None:
         """Unmap: no view is left."""

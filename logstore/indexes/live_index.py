@@ -46,10 +46,10 @@ class LiveIndex(ABC):
 
         Raises CorruptIndexError.
         """
-        self.path = path
+        self.path: Path = path
         """Where the entries are kept."""
-        self.base_offset = base_offset
-        self.max_entries = max_bytes // self._slot
+        self.base_offset: int = base_offset
+        self.max_entries: int = max_bytes // self._slot
         self._filesystem = filesystem
         self._saved = self._take(data or b"")
         self._bytes = -1 if data is None else len(data)

@@ -14,7 +14,7 @@ class LiveTransactionIndex:
 
     def __init__(self, path: Path, filesystem: FileSystem = REAL, entries: tuple[AbortedTransaction, ...] = ()) -> None:
         """Take over the file's `entries`."""
-        self.path = path
+        self.path: Path = path
         self._filesystem = filesystem
         self._entries = entries
         self._unsynced = False

@@ -23,7 +23,7 @@ class CallGuard(ABC):
         # Looked at before the lock is taken: whatever is raised, and wherever, it is true.
         self.is_nested: Callable[[], bool] = lock._is_owned  # type: ignore[attr-defined]  # noqa: SLF001  Condition's way
         """Whether this thread is in the middle of a call that changes it: the lock itself would let it in."""
-        self.is_inherited = False
+        self.is_inherited: bool = False
         """Whether this process was forked from the one that opened it."""
         detach_after_fork(self)
 

@@ -27,7 +27,7 @@ class LogClosing:
         self._deleted = deleted
         self._own_checkpoints = own_checkpoints
         self._directory_lock = directory_lock
-        self.is_complete = False
+        self.is_complete: bool = False
         """Whether the log was closed in order, with all on stable storage."""
 
     def close(self) -> None:

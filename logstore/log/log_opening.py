@@ -20,7 +20,7 @@ class LogOpening:
         self._environment = environment
         self._checkpoints = checkpoints
         self._topic_partition = parse_directory_name(environment.directory.name).topic_partition
-        self.own_checkpoints = self._checkpoint_files() if checkpoints is None else None
+        self.own_checkpoints: OwnCheckpoints | None = self._checkpoint_files() if checkpoints is None else None
         """Of a log that stands alone."""
         self.directory_lock: DirectoryLock | None = None
         """Of a log that stands alone, once it is locked."""

@@ -3,10 +3,12 @@
 from collections.abc import Iterator
 from datetime import datetime
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from epoch.cache import LeaderEpochFileCache
 from epoch.entry import EndOffset
+from logstore.arguments import offset_span
 from logstore.batch.record import Record
 from logstore.log.cursors.cursor import Cursor
 from logstore.log.cursors.cursor_keeper import CursorKeeper
@@ -37,7 +39,7 @@ class ReadableLog:
 
     def __init__(self, environment: LogEnvironment, contents: LogContents, guard: LogGuard, flusher: Flusher) -> None:
         """Read what the log holds at each moment; cursors flush it before they are committed."""
-        self.directory = environment.directory
+        self.directory: Path = environment.directory
         self._environment = environment
         self._contents = contents
         self._guard = guard
@@ -149,7 +151,7 @@ class ReadableLog:
     def _chunks(self, start: int, end: int | None, isolation: Isolation) -> "Iterator[Chunk]":
         from logstore.offline.columns.view_columns import read_columns  # noqa: PLC0415  numpy and numba load on first bulk use
 
-        return read_columns(partial(self.read, isolation=isolation), start, end)
+        return read_columns(partial(self.read, isolation=isolation), *offset_span(start, end))
 
     def records(
         self,

@@ -23,7 +23,7 @@ class SegmentRoller:
         self._guard = guard
         self._undo = undo
         self._flusher = flusher
-        self.jitter_ms = self._draw_jitter()
+        self.jitter_ms: int = self._draw_jitter()
         """So much earlier the active segment ends: not those of all logs at once."""
 
     def roll_unless_empty(self) -> None:

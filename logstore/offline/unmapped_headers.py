@@ -23,7 +23,7 @@ class UnmappedHeaders:
     def __init__(self, descriptor: int) -> None:
         """Read by this descriptor, which stays the caller's. Raises OSError."""
         self._descriptor = descriptor
-        self.size = os.fstat(descriptor).st_size
+        self.size: int = os.fstat(descriptor).st_size
 
     def scan(self, position: int, chunk_bytes: int, *, rows: int = CAPACITY) -> BatchColumns:
         """Read the headers of at most so many batches that begin within `chunk_bytes`.

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from functools import partial
+from pathlib import Path
 
 from logstore.producers.producer_snapshots import ProducerSnapshots
 
@@ -12,7 +13,7 @@ class PreparedSnapshots(ProducerSnapshots):
     def __init__(self, snapshots: ProducerSnapshots) -> None:
         """Begin with the files as they are."""
         self._snapshots = snapshots
-        self.directory = snapshots.directory
+        self.directory: Path = snapshots.directory
         self._offsets = list(snapshots.offsets)
         self._steps: list[Callable[[], object]] = []
 

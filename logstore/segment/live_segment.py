@@ -67,15 +67,19 @@ class LiveSegment:
         suffix: str = "",
     ) -> None:
         """Take over files as they are; see `create` and `load`."""
-        self.base_offset = base_offset
-        self.created_ms = created_ms
+        self.base_offset: int = base_offset
+        self.created_ms: int = created_ms
         """When it was made or loaded: an empty segment's age counts from here."""
         self._directory = directory
         self._config = config
         self._filesystem = filesystem
-        self.indexes = SegmentIndexes(directory, base_offset, config.segment_index_bytes, filesystem, suffix)
-        self.file = SegmentFile(self._path(FileKind.LOG), size, filesystem=filesystem, open_files=open_files)
-        self.reader = SegmentReader(base_offset, self.file, self.indexes)
+        self.indexes: SegmentIndexes = SegmentIndexes(
+            directory, base_offset, config.segment_index_bytes, filesystem, suffix
+        )
+        self.file: SegmentFile = SegmentFile(
+            self._path(FileKind.LOG), size, filesystem=filesystem, open_files=open_files
+        )
+        self.reader: SegmentReader = SegmentReader(base_offset, self.file, self.indexes)
         """Finds batches by offset."""
         self._bytes_since_index_entry = 0
         self._largest: tuple[int, int] | None = None

@@ -44,14 +44,14 @@ class ReadView:
         ensure_gap: Callable[[int, int], None] | None = None,
     ) -> None:
         """Take what was found for `offset`."""
-        self.offset = offset
+        self.offset: int = offset
         """What was asked for: the first batch may begin before it."""
-        self.data = data
-        self.segment_base_offset = segment_base_offset
+        self.data: memoryview = data
+        self.segment_base_offset: int = segment_base_offset
         """The segment that the bytes are in; -1 where nothing was looked up."""
-        self.position = position
+        self.position: int = position
         """Where `data` begins in the segment's file."""
-        self.first_batch_incomplete = first_batch_incomplete
+        self.first_batch_incomplete: bool = first_batch_incomplete
         """There is a batch, but it is larger than what was asked for (Kafka: firstEntryIncomplete)."""
         self._ensure_gap = ensure_gap
         self.aborted_transactions: Sequence[AbortedTransaction] = ()

@@ -40,10 +40,10 @@ class SegmentFile:
         self, path: Path, size: int = 0, *, filesystem: FileSystem = REAL, open_files: OpenFiles | None = None
     ) -> None:
         """Take over a file of `size` bytes; it need not exist yet where that is 0."""
-        self.path = path
-        self.size = size
+        self.path: Path = path
+        self.size: int = size
         """Bytes that readers may look at: set once they are written."""
-        self.used = False
+        self.used: bool = False
         self._filesystem = filesystem
         self._open_files = open_files
         # Guards the descriptor, and which bytes are in the file; taken before the lock of OpenFiles.

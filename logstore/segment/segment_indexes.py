@@ -42,7 +42,7 @@ class SegmentIndexes:
         self._offset: LiveOffsetIndex | None = None
         self._time: LiveTimeIndex | None = None
         self._transactions: LiveTransactionIndex | None = None
-        self.suffix = suffix
+        self.suffix: str = suffix
         """What follows the names of the segment's files: that of deleted ones, once it is deleted."""
         self._loaded: dict[FileKind, Any] = {}
         """Those that were read from their files."""

@@ -14,9 +14,9 @@ class SegmentList:
 
     def __init__(self, segments: Iterable[LiveSegment]) -> None:
         """Take segments in the order of their base offsets."""
-        self.segments = tuple(segments)
-        self.base_offsets = [segment.base_offset for segment in self.segments]
-        self.active = self.segments[-1]
+        self.segments: tuple[LiveSegment, ...] = tuple(segments)
+        self.base_offsets: list[int] = [segment.base_offset for segment in self.segments]
+        self.active: LiveSegment = self.segments[-1]
         """The one that is written."""
 
     def __len__(self) -> int:

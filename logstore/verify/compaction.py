@@ -21,7 +21,7 @@ class Compaction(SilentCheck):
     """
 
     def __init__(self, *, found: bool = False) -> None:
-        self.found = found
+        self.found: bool = found
 
     @classmethod
     def of(cls, partition: PartitionDirectory) -> Self:

@@ -44,7 +44,7 @@ class EpochCheck(SilentCheck):
         self._clean_shutdown = clean_shutdown
         self._log_start_is_known = log_start_is_known
         self._may_begin_later = may_begin_later
-        self.runs = EpochRuns()
+        self.runs: EpochRuns = EpochRuns()
         self._read_up_to: tuple[Segment, int] | None = None
         self._has_unread = False
 

@@ -114,9 +114,9 @@ class LogPass:
         self._progress = progress
         self._clean_shutdown = clean_shutdown
         self._scan = scan
-        self.log_end_offset = segments[0].base_offset if segments else 0
+        self.log_end_offset: int = segments[0].base_offset if segments else 0
         """Where the batches end that were read."""
-        self.end_is_known = True
+        self.end_is_known: bool = True
         """False where the last segment could not be read."""
 
     def run(self) -> Iterator[Finding]:

@@ -3,6 +3,7 @@
 import re
 import struct
 from collections.abc import Callable
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -20,13 +21,18 @@ from logstore import (
     LogFile,
     LogStoreError,
     Record,
+    RecordColumns,
     TopicPartition,
     encode_batch,
+    encode_columns,
+    encode_values,
+    open_offline,
 )
 
 WRONG = (None, "x", 1.5, True, object(), [], {}, b"x", -5, 2**70, ["a"], [None], (1, 2))
 SAYS_WHAT = re.compile(
-    r"pass|expected|range|name it|should be|read from|wait until|room|without records|beyond|set it|must be|needs its"
+    r"pass|expected|range|name it|should be|read from|wait until|room|without records"
+    r"|beyond|set it|must be|needs its|no such directory|do not belong"
 )
 
 OF_LOG: dict[str, dict[str, Any]] = {
@@ -56,6 +62,13 @@ OF_LOG: dict[str, dict[str, Any]] = {
     "truncate_to": {"offset": 2},
     "truncate_fully_and_start_at": {"offset": 1, "log_start_offset": 0},
     "delete_records": {"before": 1},
+    "columns": {"start": 0, "end": 2, "isolation": Isolation.LOG_END},
+    "to_arrow": {"start": 0, "end": 2, "isolation": Isolation.LOG_END},
+    "records": {"start": 0, "end": 2, "isolation": Isolation.LOG_END},
+    "tail": {"start": 0, "isolation": Isolation.LOG_END},
+    "wait": {"offset": 0, "timeout": 0},
+    "cursor": {"name": "one"},
+    "backup": {"directory": Path("backup") / "t-0"},
 }
 TEMPLATE = (
     "base_offset",
@@ -77,7 +90,23 @@ ELSEWHERE: dict[str, Callable[[Any], object]] = {
     "Record.of headers": lambda wrong: encode_batch([Record.of(b"x", headers=wrong)]),
     "encode_batch records": encode_batch,
     "encode_batch template": lambda wrong: encode_batch([b"x"], wrong),
+    **{
+        f"encode_values {name}": lambda wrong, name=name: encode_values(
+            **{"values": [b"x"], "timestamps": 1, "keys": [b"k"], name: wrong}
+        )
+        for name in ("values", "timestamps", "keys", "template", "batch_bytes")
+    },
+    **{
+        f"encode_columns {name}": lambda wrong, name=name: encode_columns(
+            **{"records": RecordColumns.of([Record.of(b"x")], 0), name: wrong}
+        )
+        for name in ("records", "template", "batch_bytes")
+    },
     "LogFile.open": LogFile.open,
+    "Log.open": lambda wrong: Log.open(wrong).close(),
+    "Log.open_read_only": Log.open_read_only,
+    "LogDirectory.open": lambda wrong: LogDirectory.open(wrong).close(),
+    "open_offline": open_offline,
     "LogConfig segment_bytes": lambda wrong: LogConfig(segment_bytes=wrong),
     "LogConfig retention_ms": lambda wrong: LogConfig(retention_ms=wrong),
 }
@@ -110,6 +139,15 @@ def test_a_log_refuses_what_is_wrong_and_stays_as_it_was(method: str, tmp_path: 
             assert log.failure is None
 
 
+@pytest.mark.parametrize("method", ["columns", "arrow_batches", "to_arrow"])
+def test_a_log_file_says_which_offsets_it_takes(method: str, tmp_path: Path) -> None:
+    (tmp_path / "00000000000000000000.log").write_bytes(encode_batch([b"value"] * 3))
+    file = LogFile.open(tmp_path / "00000000000000000000.log")
+    for name, wrong in product(("start", "end"), WRONG):
+        refused = assert_told(lambda name=name, wrong=wrong: getattr(file, method)(**{name: wrong}))  # type: ignore[misc]  bound now
+        assert refused or isinstance(wrong, int) or (name == "end" and wrong is None)
+
+
 @pytest.mark.parametrize("place", ELSEWHERE)
 def test_what_makes_values_refuses_what_is_wrong(place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
@@ -122,6 +160,5 @@ def test_a_directory_refuses_what_is_no_partition(name: str, tmp_path: Path) -> 
     with LogDirectory.open(tmp_path / "root") as directory:
         directory.create(TopicPartition("t", 0))
         for wrong in WRONG:
-            with pytest.raises((TypeError, ValueError, LogStoreError)):
-                getattr(directory, name)(wrong)
+            assert assert_told(lambda wrong=wrong: getattr(directory, name)(wrong))  # type: ignore[misc]  bound now
         assert directory.partitions.keys() == {TopicPartition("t", 0)}

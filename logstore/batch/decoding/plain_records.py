@@ -28,7 +28,7 @@ class PlainRecords:
 
     def __init__(self, records: int) -> None:
         """Let so many records be decoded in plain Python."""
-        self.records_left = records
+        self.records_left: int = records
 
     @property
     def is_spent(self) -> bool:

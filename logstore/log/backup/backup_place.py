@@ -31,7 +31,7 @@ class BackupPlace:
         if path == source or source in path.parents or path in source.parents:
             raise ValueError(f"{path} and {source} overlap: name a directory outside of what is backed up")
         self.path = path
-        self.partial = path.with_name(path.name + PARTIAL_SUFFIX)
+        self.partial: Path = path.with_name(path.name + PARTIAL_SUFFIX)
         self._replaced = path.with_name(path.name + REPLACED_SUFFIX)
         self._source = source
         self._filesystem = filesystem

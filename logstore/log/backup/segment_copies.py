@@ -30,8 +30,8 @@ class SegmentCopies:
         self._filesystem = filesystem
         self._done: dict[str, tuple[LiveSegment, int, int]] = {}
         """What this call has brought: by name, of which segment, its cuts and its bytes."""
-        self.copied_bytes = 0
-        self.kept_bytes = 0
+        self.copied_bytes: int = 0
+        self.kept_bytes: int = 0
 
     def bring_closed(self, segment: LiveSegment, size: int) -> None:
         """Bring a closed segment with its indexes. Raises OSError, and FileNotFoundError if it was deleted."""

@@ -24,7 +24,7 @@ class Cursors:
     def open(self, name: str) -> Cursor:
         """Return the cursor of this name, the same one each time; see `Log.cursor`."""
         if not isinstance(name, str):
-            raise TypeError(f"a cursor's name is text, and not {name!r}")
+            raise TypeError(f"a cursor's name is text, and not {name!r}: pass a str")
         if _NAME.fullmatch(name) is None:
             raise ValueError(
                 f"{name!r} cannot be a cursor's name: pass 1 to 200 of the letters a to z and A to Z, digits, '.', '_' "

@@ -25,9 +25,9 @@ class Place:
         self._directory = directory
         self._contents = contents
         self._cut = contents.last_cut
-        self.offset = offset
+        self.offset: int = offset
         """All records below it have been handed out."""
-        self.moves = 0
+        self.moves: int = 0
         """How often it was moved by hand: who reads from here then looks again."""
 
     def move(self, offset: int) -> None:

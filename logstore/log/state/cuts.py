@@ -13,7 +13,7 @@ class Cut:
 
     def __init__(self) -> None:
         """Be the latest."""
-        self.offset = -1
+        self.offset: int = -1
         """Where the truncation that ended this moment has cut the log."""
         self.next: Self | None = None
 

@@ -1,7 +1,9 @@
 """What a log holds at a moment: its segments, offsets, leader epochs and producers."""
 
+from epoch.cache import LeaderEpochFileCache
 from logstore.log.state.cuts import Cut
 from logstore.log.state.waiters import Waiters
+from logstore.producers.producer_state import ProducerState
 from logstore.recovery.log_loader import LoadedLog
 from logstore.segment.segment_list import SegmentList
 
@@ -37,23 +39,23 @@ class LogContents:
 
     def __init__(self, loaded: LoadedLog) -> None:
         """Take over what `load_log` found."""
-        self.segments = SegmentList(loaded.segments)
+        self.segments: SegmentList = SegmentList(loaded.segments)
         self.end: LogPlace = self._place_at(loaded.log_end_offset)
-        self.changes = 0
-        self.log_start_offset = loaded.log_start_offset
-        self.high_watermark = loaded.log_start_offset
-        self.recovery_point = min(max(loaded.recovery_point, loaded.log_start_offset), loaded.log_end_offset)
+        self.changes: int = 0
+        self.log_start_offset: int = loaded.log_start_offset
+        self.high_watermark: int = loaded.log_start_offset
+        self.recovery_point: int = min(max(loaded.recovery_point, loaded.log_start_offset), loaded.log_end_offset)
         self.cleaner_offset: int | None = None
         """Everything below it was compacted; None where nothing was."""
-        self.epochs = loaded.epochs
-        self.current_epoch = -1
+        self.epochs: LeaderEpochFileCache = loaded.epochs
+        self.current_epoch: int = -1
         """Batches of this epoch change nothing in the history of epochs; -1 where that is to be looked at."""
-        self.producers = loaded.producers
-        self.last_cut = Cut()
+        self.producers: ProducerState = loaded.producers
+        self.last_cut: Cut = Cut()
         """Where the next truncation is noted, before `changes` is even again."""
-        self.end_waiters = Waiters()
+        self.end_waiters: Waiters = Waiters()
         """Woken after each append, and by `wake`."""
-        self.watermark_waiters = Waiters()
+        self.watermark_waiters: Waiters = Waiters()
         """Woken after each move of the high watermark, and by `wake`."""
 
     @property

@@ -44,7 +44,7 @@ class LogGuard(CallGuard):
         self._events = environment.events
         self.state: LogState = OPEN
         self._failure: OSError | None = None
-        self.is_broken_off = False
+        self.is_broken_off: bool = False
         """Whether a call was broken off, and nobody has settled the log yet."""
         super().__init__(environment.directory, "log")
 

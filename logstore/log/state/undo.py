@@ -15,7 +15,7 @@ class Undo:
         self._directory = environment.directory
         self._filesystem = environment.filesystem
         self._contents = contents
-        self.begun_segment = -1
+        self.begun_segment: int = -1
         """Base offset of the segment that a call began last, and may not have come to use."""
         self._history_before: tuple[EpochHistory, int] | None = None
         """The leader epochs before a call, and where the log ended: who led counts from the batch on that it wrote."""

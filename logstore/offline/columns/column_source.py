@@ -4,6 +4,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from logstore.arguments import offset_span
+
 if TYPE_CHECKING:
     import pyarrow as pa
 
@@ -27,7 +29,7 @@ class ColumnSource(ABC):
         `RecordBatch.ensure_valid` and `RecordBatch.records` do, and CorruptBatchError where offsets do not rise: once
         the batches before were yielded.
         """
-        return (chunk.records for chunk in self._chunks(start, end))
+        return (chunk.records for chunk in self._chunks(*offset_span(start, end)))
 
     def arrow_batches(self, start: int = 0, end: int | None = None) -> "pa.RecordBatchReader":
         """Give what `columns` yields as Arrow's record batches, one after the other, so that memory stays flat.
@@ -35,7 +37,7 @@ class ColumnSource(ABC):
         Columns `offset`, `timestamp` (milliseconds), `leader_epoch`, `key`, `value` and `headers`, which is null where
         there are none. Raises ModuleNotFoundError without pyarrow (the extra `arrow`); reading on raises as `columns`.
         """
-        return arrow_reader(self._chunks(start, end))
+        return arrow_reader(self._chunks(*offset_span(start, end)))
 
     def to_arrow(self, start: int = 0, end: int | None = None) -> "pa.Table":
         """Return what `arrow_batches` gives as one table."""

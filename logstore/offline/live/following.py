@@ -49,7 +49,7 @@ class Following:
         """Begin at `offset`."""
         self._log = log
         self._seen: deque[SeenBatch] = deque(maxlen=REMEMBERED)
-        self.offset = offset
+        self.offset: int = offset
         """The offset to read next."""
 
     @property

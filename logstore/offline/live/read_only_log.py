@@ -182,10 +182,25 @@ class ReadOnlyLog:
             "the log was opened to be read only", file=self.directory, advice="open it with `Log.open` to write it"
         )
 
-    append = append_batches = append_end_transaction = assign_epoch = update_high_watermark = _refuse
-    producer = backup = copy_into = compact = _refuse
-    truncate_to = truncate_fully_and_start_at = delete_records = delete_old_segments = _refuse
-    roll = flush = expire_producers = recover = cursor = _refuse
+    # One line each: of what has several targets, type checkers infer the type.
+    append = _refuse
+    append_batches = _refuse
+    append_end_transaction = _refuse
+    assign_epoch = _refuse
+    update_high_watermark = _refuse
+    producer = _refuse
+    backup = _refuse
+    copy_into = _refuse
+    compact = _refuse
+    truncate_to = _refuse
+    truncate_fully_and_start_at = _refuse
+    delete_records = _refuse
+    delete_old_segments = _refuse
+    roll = _refuse
+    flush = _refuse
+    expire_producers = _refuse
+    recover = _refuse
+    cursor = _refuse
 
     # --- where offsets are
 

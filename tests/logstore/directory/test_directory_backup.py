@@ -1,5 +1,7 @@
 """A backup of a root holds each of its logs as it was at a moment, and is a root that was closed in order."""
 
+import shutil
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -11,6 +13,9 @@ from logstore.log_config import LogConfig
 from logstore.offline.offline_log_directory import open_offline
 from logstore.topic_partition import TopicPartition
 from logstore.verify.verify import verify
+from tests.campaign import run_seed
+from tests.disk import FailingDisk
+from tests.logstore.log.test_backup import settle
 
 CONFIG = LogConfig(segment_bytes=500, file_delete_delay_ms=0)
 FIRST, SECOND, THIRD = (TopicPartition("orders", number) for number in range(3))
@@ -65,6 +70,42 @@ def test_a_backup_is_brought_up_to_date(tmp_path: Path) -> None:
     with LogDirectory.open(tmp_path / "backup", CONFIG) as copy:
         assert held(copy) == expected
     assert sorted(path.name for path in tmp_path.iterdir()) == ["backup", "root"]
+
+
+def test_a_backup_that_is_broken_off_anywhere_leaves_the_earlier_one_or_the_new_one_and_goes_on(tmp_path: Path) -> None:
+    disk, stride, times = FailingDisk(1 << 30), 23, list[int]()
+    with filled(tmp_path / "root", disk) as directory:
+        for number in range(1 + run_seed() % stride, 2_000, stride):
+            backup = tmp_path / str(number) / "backup"
+            for log in directory.partitions.values():
+                settle(log, times)
+            directory.backup(backup)
+            earlier = held(directory)
+            directory.log(FIRST).append([b"more"])
+            directory.log(SECOND).truncate_to(30 - number % 4 * 2)
+            later = held(directory)
+            disk.steps_left, disk.failed = number, ""
+            with suppress(OSError):
+                directory.backup(backup)
+            broken_off = bool(disk.failed)
+            disk.steps_left = 1 << 30
+            if backup.exists():
+                assert_sound_root(backup)
+                looked_at = tmp_path / "looked-at" / str(number)
+                shutil.copytree(backup, looked_at)
+                with LogDirectory.open(looked_at, CONFIG) as copy:
+                    assert held(copy) in (earlier, later)
+            else:  # between the two renames both are whole
+                assert {path.name for path in backup.parent.iterdir()} == {"backup.partial", "backup.replaced"}
+            directory.backup(backup)
+            with LogDirectory.open(backup, CONFIG) as copy:
+                assert held(copy) == later
+                assert [log.report.recovered_segments for log in copy.partitions.values()] == [0, 0, 0]
+            assert [path.name for path in backup.parent.iterdir()] == ["backup"]
+            if not broken_off:
+                break
+        assert earlier != later
+        assert 100 < number < 1_900
 
 
 def test_a_partition_that_is_deleted_meanwhile_is_left_out(tmp_path: Path) -> None:
