@@ -29,6 +29,11 @@ def bench_both_sides(benchmark: BenchmarkFixture, tmp_path: Path) -> None:
 def bench_our_side_without_kafka(benchmark: BenchmarkFixture, tmp_path: Path) -> None:
     require_room(**needed(SIZE))
     settings = Settings(tmp_path, SIZE, rounds=1, warm_up=0, calls=500)
-    wanted = {"records as columns", "end offset for an epoch, 10 epochs", "offset index lookup", "truncate to the middle"}
+    wanted = {
+        "records as columns",
+        "end offset for an epoch, 10 epochs",
+        "offset index lookup",
+        "truncate to the middle",
+    }
     rows = benchmark.pedantic(lambda: list(compare(settings, kafka=False, wanted=wanted.__contains__)), rounds=1)
     assert {row.name: list(row.times) for row in rows} == {name: [OURS] for name in wanted}
