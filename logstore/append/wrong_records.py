@@ -14,7 +14,11 @@ def with_records_of_values(given: object) -> list[Record] | None:
 
     What is wrong besides stays as it is, for `wrong_records` to report.
     """
-    if not isinstance(given, (list, tuple)) or not any(isinstance(each, BUFFERS) for each in given):
+    if (
+        isinstance(given, Record)
+        or not isinstance(given, (list, tuple))
+        or not any(isinstance(each, BUFFERS) for each in given)
+    ):
         return None
     return [Record.of(bytes(each)) if isinstance(each, BUFFERS) else each for each in given]
 
