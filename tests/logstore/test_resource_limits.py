@@ -138,6 +138,7 @@ def test_a_truncation_that_cannot_map_what_it_cuts_has_not_begun(
     with Log.open(tmp_path / "t-0") as log:
         for _ in range(5):
             log.append([Record.of(b"value")])
+        log.segments[-1].file.release()
         out_of_memory_mapping(monkeypatch)
         with pytest.raises(ResourceLimitError, match=r"the limit (vm.max_map_count|RLIMIT_AS) of [0-9,]+ is"):
             log.truncate_to(2)

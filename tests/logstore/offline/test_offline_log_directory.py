@@ -14,10 +14,11 @@ OF_A_STANDALONE_LOG = (
     "recovery-point-offset-checkpoint",
     "replication-offset-checkpoint",
     "log-start-offset-checkpoint",
+    "cleaner-offset-checkpoint",
     ".kafka_cleanshutdown",
     ".lock",
 )
-OF_A_ROOT = ("meta.properties", "cleaner-offset-checkpoint", "bootstrap.checkpoint")
+OF_A_ROOT = ("meta.properties", "bootstrap.checkpoint")
 
 
 def make(directory: Path, *names: str) -> Path:

@@ -318,10 +318,11 @@ class TestLeftOvers:
         assert offsets_of(directory, "log") == [0, 45]
         assert set(loaded.report.removed_files) == {file(directory, base).name for base in (0, 30)}
 
-    def test_an_empty_segment_at_the_front_covers_nothing(self, directory: Path) -> None:
+    def test_an_empty_segment_at_the_front_covers_only_the_files_of_its_name(self, directory: Path) -> None:
         file(directory, 0).write_bytes(b"")
         file(directory, 0, "log.swap").touch()
-        assert load(directory).report.removed_files == []
+        assert load(directory).report.removed_files == [file(directory, 0).name]
+        assert offsets_of(directory, "log") == [0, 30]
 
     def test_links_are_none_of_its_files(self, directory: Path, tmp_path: Path) -> None:
         (tmp_path / "elsewhere").write_bytes(batches(60, 1, epoch=4))
