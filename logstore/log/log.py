@@ -34,6 +34,8 @@ from logstore.log.flusher import Flusher
 from logstore.log.log_closing import LogClosing
 from logstore.log.log_observer import LogObserver
 from logstore.log.log_opening import LogOpening
+from logstore.log.observers.logging_observer import LOGGING
+from logstore.log.observers.logging_thread import PATIENCE_SECONDS
 from logstore.log.producing.log_producer import LogProducer, LogProducers
 from logstore.log.readable_log import ReadableLog
 from logstore.log.retention import Retention
@@ -493,6 +495,7 @@ class Log(ReadableLog):
         with self._guard.lock:
             self._closing.close()
         self._durable_appends.drain()
+        LOGGING.drain(PATIENCE_SECONDS)
 
     def abandon(self) -> None:
         """Close the files and write nothing, as if the process had died (Kafka: closeHandlers).
@@ -504,6 +507,7 @@ class Log(ReadableLog):
         self._guard.ensure_not_nested()
         with self._guard.lock:
             self._closing.abandon()
+        LOGGING.drain(PATIENCE_SECONDS)
 
     @property
     def recovery_advice(self) -> str:

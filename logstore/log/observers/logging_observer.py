@@ -1,22 +1,21 @@
 """What happens to logs, for Python's logging: under the name `logstore`."""
 
 import logging
-from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
 from logstore.log.log_observer import LogObserver
+from logstore.log.observers.logging_thread import LoggingThread
 from logstore.recovery.recovery_report import RecoveryReport
 
 _LOGGER: Final = logging.getLogger("logstore")
 _LOGGER.addHandler(logging.NullHandler())  # a library prints nothing by itself
+LOGGING: Final = LoggingThread(_LOGGER)
+_tell: Final = LOGGING.tell
 
 
 class LoggingObserver(LogObserver):
-    """Tells what is rare. Appends and flushes are not: they never come by here.
-
-    What a handler or filter raises is dropped: the log has done what it tells of.
-    """
+    """Tells what is rare. Appends and flushes are not: they never come by here."""
 
     def rolled(self, directory: Path, base_offset: int, /) -> None:
         """Tell of a new segment."""
@@ -52,8 +51,3 @@ class LoggingObserver(LogObserver):
     def failed(self, directory: Path, error: OSError, /) -> None:
         """Tell what poisoned the log."""
         _tell(logging.ERROR, "%s: the log refuses writes from now on: %s", directory, error)
-
-
-def _tell(level: int, message: str, *what: object) -> None:
-    with suppress(Exception):
-        _LOGGER.log(level, message, *what)

@@ -4,7 +4,10 @@ import inspect
 import logging
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from threading import Event
 from typing import Any
 
 import pytest
@@ -12,6 +15,7 @@ import pytest
 from logstore.log.log import Log
 from logstore.log.log_observer import LogObserver
 from logstore.log.observers.log_observers import LogObservers
+from logstore.log.observers.logging_observer import LOGGING
 from logstore.log_config import LogConfig
 
 CONFIG = LogConfig(segment_bytes=300, file_delete_delay_ms=0, retention_ms=-1)
@@ -94,20 +98,70 @@ def test_what_a_handler_raises_does_not_reach_the_log(tmp_path: Path, caplog: py
     class Raising(logging.Handler):
         def emit(self, record: logging.LogRecord) -> None:
             told.append(record.levelname)
-            log.append([b"from a handler"])  # raises ReentrantCallError
+            raise ValueError
 
     told: list[str] = []
-    handler = Raising()
+    with handled_by(Raising()), caplog.at_level(logging.INFO, "logstore"), Log.open(tmp_path / "t-0", CONFIG) as log:
+        log.append([b"value"])
+        log.roll()
+        log.truncate_to(0)
+        assert (log.failure, log.log_end_offset) == (None, 0)
+        log.close()
+    assert told == ["INFO", "INFO"]
+
+
+def test_a_slow_handler_holds_up_no_call_but_close(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    class Slow(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            assert go_on.wait(60)
+            told.append(record.levelname)
+            log.append([b"from a handler"])
+
+    told: list[str] = []
+    go_on = Event()
+    with handled_by(Slow()), caplog.at_level(logging.INFO, "logstore"), Log.open(tmp_path / "t-0", CONFIG) as log:
+        log.append([b"value"])
+        log.roll()
+        log.append([b"meanwhile"])
+        assert (told, log.log_end_offset) == ([], 2)
+        go_on.set()
+        assert LOGGING.drain(60)
+        assert (told, log.log_end_offset) == (["INFO"], 3)
+
+
+def test_a_forked_process_logs_too_and_not_what_its_parent_has_told(tmp_path: Path) -> None:
+    program = f"""
+import logging, os, sys, time
+from logstore import Log
+logging.basicConfig(level=logging.INFO, stream=sys.stdout, format="%(process)d %(message)s")
+log = Log.open({str(tmp_path / "t-0")!r})
+log.append([b"value"])
+log.roll()
+child = os.fork()
+if not child:
+    with Log.open({str(tmp_path / "u-0")!r}) as log:
+        log.append([b"value"])
+        log.roll()
+    sys.exit()
+os.waitpid(child, 0)
+log.close()
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60)
+    lines = [line.partition(" ") for line in done.stdout.splitlines() if "begins" in line]
+    assert sorted(message.rpartition("/")[2] for _, _, message in lines) == [
+        "t-0: a new segment begins at offset 1",
+        "u-0: a new segment begins at offset 1",
+    ]
+    assert len({process for process, _, _ in lines}) == 2
+
+
+@contextmanager
+def handled_by(handler: logging.Handler) -> Iterator[None]:
     logging.getLogger("logstore").addHandler(handler)
     try:
-        with caplog.at_level(logging.INFO, "logstore"), Log.open(tmp_path / "t-0", CONFIG) as log:
-            log.append([b"value"])
-            log.roll()
-            log.truncate_to(0)
-            assert (log.failure, log.log_end_offset) == (None, 0)
+        yield
     finally:
         logging.getLogger("logstore").removeHandler(handler)
-    assert told == ["INFO", "INFO"]
 
 
 def test_nothing_is_printed_unless_logging_is_set_up(tmp_path: Path) -> None:

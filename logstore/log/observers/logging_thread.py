@@ -1,0 +1,80 @@
+"""Hands what is to be logged to Python's logging, in a thread of its own.
+
+Whoever tells of something holds the log's lock, and a handler may be slow. Worse, up to Python 3.12 a signal that raises
+in the middle of `Handler.handle` leaves that handler's lock taken for ever, and so would be the log's lock of whoever
+waits for it. Signals are handled in the main thread alone, so they never meet this one there.
+"""
+
+import atexit
+import logging
+import os
+from contextlib import suppress
+from queue import Empty, SimpleQueue
+from threading import Event, Lock, Thread, current_thread
+from typing import Final
+
+IDLE_SECONDS: Final = 1.0
+"""So long the thread waits for more before it ends."""
+PATIENCE_SECONDS: Final = 5.0
+"""So long the end of the program waits for handlers."""
+
+
+class LoggingThread:
+    """Started by the first message, and again by later ones; messages keep their order."""
+
+    def __init__(self, logger: logging.Logger) -> None:
+        """Log to `logger`."""
+        self._logger = logger
+        self._begin()
+        os.register_at_fork(after_in_child=self._begin)
+        atexit.register(self.drain, PATIENCE_SECONDS)
+
+    def _begin(self) -> None:
+        """Start without messages: those that wait in a forked process are its parent's."""
+        self._messages: SimpleQueue[logging.LogRecord | Event] = SimpleQueue()
+        self._lock = Lock()
+        self._thread: Thread | None = None
+
+    def tell(self, level: int, message: str, *what: object) -> None:
+        """Log a message soon, if anybody wants to know."""
+        logger = self._logger
+        if logger.isEnabledFor(level):
+            record = logger.makeRecord(logger.name, level, "", 0, message, what, None)
+            self._put(record)
+
+    def drain(self, timeout: float) -> bool:
+        """Return once all that was told is logged; False where that takes longer than so many seconds."""
+        if self._thread is None or self._thread is current_thread():
+            return True
+        done = Event()
+        self._put(done)
+        return done.wait(timeout)
+
+    def _put(self, message: logging.LogRecord | Event) -> None:
+        self._messages.put(message)
+        with self._lock:
+            if self._thread is None:
+                thread = Thread(target=self._work, name="epochlog-logging", daemon=True)
+                with suppress(RuntimeError):  # the system allows no more, or the program ends: it waits for the next
+                    thread.start()
+                    self._thread = thread
+
+    def _work(self) -> None:
+        while self._log_next():
+            pass
+
+    def _log_next(self) -> bool:
+        try:
+            message = self._messages.get(timeout=IDLE_SECONDS)
+        except Empty:
+            with self._lock:
+                if self._messages.empty():
+                    self._thread = None
+                    return False
+            return True
+        if isinstance(message, Event):
+            message.set()
+        else:
+            with suppress(Exception):  # what a handler or filter raises: the log has done what it tells of
+                self._logger.handle(message)
+        return True
