@@ -65,12 +65,10 @@ class Mapping:
         unmap(self._address, self._size)
 
 
-def map_file(path: Path, size: int, ahead: int = 1) -> memoryview:
-    """Map the first `size` bytes of a file, which are more than none, up to a multiple of `ahead` bytes.
+def map_file(path: Path, size: int) -> memoryview:
+    """Map the first `size` bytes of a file, which are more than none, and return them.
 
-    What is beyond the file's end by then is not to be touched until it is written: the file grows under the mapping,
-    on each system where mappings of files are shared (LMDB is read so). Raises OSError, with EIO where the file is
-    shorter than `size`; ReentrantCallError in a signal handler within a cut.
+    Raises OSError, with EIO where the file is shorter; ReentrantCallError in a signal handler within a cut.
     """
     import numpy as np  # noqa: PLC0415  plain readers do without
 
@@ -79,18 +77,16 @@ def map_file(path: Path, size: int, ahead: int = 1) -> memoryview:
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
         try:
             stat = os.fstat(descriptor)
-            _refuse_shorter(path, stat, size)
-            mapped = -(-size // ahead) * ahead
-            mapping = Mapping(_map(descriptor, mapped, path), mapped)
+            if stat.st_size < size:
+                what = (
+                    f"{size:,} bytes were written, and the file has {stat.st_size:,}: another process has truncated it"
+                )
+                raise OSError(errno.EIO, what, str(path))
+            mapping = Mapping(_map(descriptor, size, path), size)
         finally:
             os.close(descriptor)
-        _hold(mapping, stat, mapped)
+        _hold(mapping, stat, size)
     return np.asarray(mapping).data
-
-
-def ensure_written(path: Path, size: int) -> None:
-    """Raise OSError with EIO where a file is shorter than `size`, before a mapping is read up to there."""
-    _refuse_shorter(path, path.stat(), size)
 
 
 def map_whole_file(path: Path) -> memoryview:
@@ -153,12 +149,6 @@ def _refuse_within_a_cut(path: Path) -> None:
             file=path,
             advice="read again when the signal handler has returned",
         )
-
-
-def _refuse_shorter(path: Path, stat: os.stat_result, size: int) -> None:
-    if stat.st_size < size:
-        what = f"{size:,} bytes were written, and the file has {stat.st_size:,}: another process has truncated it"
-        raise OSError(errno.EIO, what, str(path))
 
 
 def _map(descriptor: int, size: int, path: Path) -> int:

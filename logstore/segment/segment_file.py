@@ -6,12 +6,10 @@ from threading import Lock, RLock
 from typing import Final
 
 from epoch.filesystem import REAL, FileSystem
-from logstore.files.mapped_files import begin_file, cut_file, ensure_written, map_file
+from logstore.files.mapped_files import begin_file, cut_file, map_file
 from logstore.segment.open_files import OpenFiles
 
 _NOTHING: Final = memoryview(b"")
-MAPPED_AHEAD: Final = 1 << 20
-"""Files are mapped in multiples of so many bytes, so that what is appended next can be read without another mapping."""
 
 
 class SegmentFile:
@@ -26,7 +24,6 @@ class SegmentFile:
         "_filesystem",
         "_lock",
         "_map_lock",
-        "_mapped",
         "_open_files",
         "_retired",
         "_syncs",
@@ -56,10 +53,7 @@ class SegmentFile:
         self._retired: list[int] = []
         """Descriptors to close after that."""
         self._descriptor = -1
-        self._mapped = _NOTHING
-        """What is mapped: some of it may not be written yet, and reading that would end the process."""
         self._view = _NOTHING
-        """As much of it as was written when somebody looked."""
 
     @property
     def cuts(self) -> int:
@@ -132,7 +126,7 @@ class SegmentFile:
             finally:
                 # Of the file as it was: a signal handler may have looked.
                 self._cuts += 1
-                self._view = self._mapped = _NOTHING
+                self._view = _NOTHING
 
     def release(self) -> bool:
         """Give back descriptor and mapping until the next use; readers keep what they hold."""
@@ -173,31 +167,24 @@ class SegmentFile:
     def _map(self) -> memoryview:
         with self._map_lock:
             while len(self._view) < self.size:
-                cuts, size, mapped = self._cuts, self.size, self._mapped
-                is_new = len(mapped) < size
-                if is_new:
-                    mapped = map_file(self.path, size, MAPPED_AHEAD)
-                else:
-                    ensure_written(self.path, size)
-                view = mapped[:size]
+                cuts = self._cuts
+                view = map_file(self.path, self.size)
                 if cuts == self._cuts:  # no signal handler has cut the file meanwhile
-                    self._mapped, self._view = mapped, view
-                    if is_new:
-                        self._register()
+                    self._view = view
+                    self._register()
                     return view
             return self._view
 
     def _unmap(self) -> None:
         """Let go of the mapping, which then is that of readers alone."""
-        for view in (self._view, self._mapped):
-            if view is not _NOTHING:  # which all files share
-                with suppress(BufferError):  # a reader is at work on it
-                    view.release()
-        self._view = self._mapped = _NOTHING
+        if self._view is not _NOTHING:  # which all files share
+            with suppress(BufferError):  # a reader is at work on it
+                self._view.release()
+            self._view = _NOTHING
 
     def _close(self) -> None:
         with self._map_lock:
-            self._view = self._mapped = _NOTHING
+            self._view = _NOTHING
         descriptor, self._descriptor = self._descriptor, -1
         if descriptor >= 0:
             self._retired.append(descriptor)

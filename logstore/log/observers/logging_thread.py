@@ -1,16 +1,18 @@
 """Hands what is to be logged to Python's logging, in a thread of its own.
 
-Whoever tells of something holds the log's lock, and a handler may be slow. Worse, up to Python 3.12 a signal that raises
-in the middle of `Handler.handle` leaves that handler's lock taken for ever, and so would be the log's lock of whoever
-waits for it. Signals are handled in the main thread alone, so they never meet this one there.
+Whoever tells of something holds the log's lock, and a handler may be slow. Worse, up to Python 3.12 a signal that
+raises in the middle of `Handler.handle` leaves that handler's lock taken for ever, and who waits for it would keep the
+log's. Signals are handled in the main thread alone, so they never meet this one there. Nor do they do harm here: what
+is waited for are plain locks, which are taken in one step, where `Event` and `Thread.start` take several.
 """
 
 import atexit
 import logging
 import os
+from _thread import LockType, start_new_thread
 from contextlib import suppress
 from queue import Empty, SimpleQueue
-from threading import Event, Lock, Thread, current_thread
+from threading import Lock, get_ident
 from typing import Final
 
 IDLE_SECONDS: Final = 1.0
@@ -31,33 +33,32 @@ class LoggingThread:
 
     def _begin(self) -> None:
         """Start without messages: those that wait in a forked process are its parent's."""
-        self._messages: SimpleQueue[logging.LogRecord | Event] = SimpleQueue()
+        self._messages: SimpleQueue[logging.LogRecord | LockType] = SimpleQueue()
         self._lock = Lock()
-        self._thread: Thread | None = None
+        self._thread = 0
+        """Its number; 0 while there is none."""
 
     def tell(self, level: int, message: str, *what: object) -> None:
         """Log a message soon, if anybody wants to know."""
         logger = self._logger
         if logger.isEnabledFor(level):
-            record = logger.makeRecord(logger.name, level, "", 0, message, what, None)
-            self._put(record)
+            self._put(logger.makeRecord(logger.name, level, "", 0, message, what, None))
 
     def drain(self, timeout: float) -> bool:
         """Return once all that was told is logged; False where that takes longer than so many seconds."""
-        if self._thread is None or self._thread is current_thread():
+        if not self._thread or self._thread == get_ident():
             return True
-        done = Event()
-        self._put(done)
-        return done.wait(timeout)
+        logged = Lock()
+        logged.acquire()
+        self._put(logged)
+        return logged.acquire(timeout=timeout)
 
-    def _put(self, message: logging.LogRecord | Event) -> None:
+    def _put(self, message: logging.LogRecord | LockType) -> None:
         self._messages.put(message)
         with self._lock:
-            if self._thread is None:
-                thread = Thread(target=self._work, name="epochlog-logging", daemon=True)
-                with suppress(RuntimeError):  # the system allows no more, or the program ends: it waits for the next
-                    thread.start()
-                    self._thread = thread
+            if not self._thread:
+                with suppress(RuntimeError):  # the system allows no more threads: it waits for the next message
+                    self._thread = start_new_thread(self._work, ())
 
     def _work(self) -> None:
         while self._log_next():
@@ -69,11 +70,11 @@ class LoggingThread:
         except Empty:
             with self._lock:
                 if self._messages.empty():
-                    self._thread = None
+                    self._thread = 0
                     return False
             return True
-        if isinstance(message, Event):
-            message.set()
+        if isinstance(message, LockType):
+            message.release()
         else:
             with suppress(Exception):  # what a handler or filter raises: the log has done what it tells of
                 self._logger.handle(message)

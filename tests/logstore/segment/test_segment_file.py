@@ -1,11 +1,9 @@
 """The file of a segment in use: appended to, mapped, cut, and shared with nobody."""
 
 from pathlib import Path
-from unittest.mock import patch
 
 import pytest
 
-from logstore.segment import segment_file
 from logstore.segment.segment_file import SegmentFile
 
 
@@ -52,31 +50,3 @@ def test_a_released_file_is_opened_again(tmp_path: Path) -> None:
     file.release()
     file.truncate_to(3)
     assert bytes(file.data()) == b"one"
-
-
-def test_what_is_appended_later_is_read_by_the_mapping_that_is_there(tmp_path: Path) -> None:
-    file = written(tmp_path / "a.log", b"")
-    content = bytearray()
-    held = []
-    with patch.object(segment_file, "map_file", wraps=segment_file.map_file) as mapped:
-        for number in range(300):
-            part = bytes([number % 256]) * 8_000
-            file.append(part)
-            content += part
-            held.append(file.data())
-            assert held[-1] == content  # to its end and no further: what follows is not in the file yet
-    assert mapped.call_count == -(-len(content) // segment_file.MAPPED_AHEAD)
-    assert all(view == content[: len(view)] for view in held)
-
-
-def test_a_cut_leaves_a_mapping_that_others_hold_alone_and_the_file_grows_again(tmp_path: Path) -> None:
-    file = written(tmp_path / "a.log", b"onetwo")
-    held = file.data()[:]
-    file.truncate_to(3)
-    file.append(b"six")
-    assert bytes(file.data()) == b"onesix"
-    assert bytes(held) == b"onetwo"
-    del held
-    file.truncate_to(3)
-    file.append(b"ten")
-    assert bytes(file.data()) == b"oneten"
