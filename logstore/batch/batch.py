@@ -1,7 +1,7 @@
 """Record batches of magic 2, the format since Kafka 0.11 (KIP-98)."""
 
 from collections.abc import Iterator
-from itertools import chain, islice
+from itertools import islice
 from typing import Final, NoReturn
 
 from epoch.history import MAX_OFFSET
@@ -165,7 +165,8 @@ class RecordBatch:
         The checksum is not verified (see `ensure_valid`). Raises DecompressionError, DecompressionLimitError, and
         CorruptRecordError after the records before it were yielded.
         """
-        return chain.from_iterable(self._runs(limit))
+        for run in self._runs(limit):  # a generator ends where it has raised, where `chain` would go on behind that
+            yield from run
 
     def _runs(self, limit: int | None) -> Iterator[Iterator[Record]]:
         """Yield the records in runs: many at once by a kernel, or one after the other."""

@@ -8,7 +8,7 @@ from logstore.directory.checkpoint_files import CheckpointFiles
 from logstore.directory.state.directory_environment import DirectoryEnvironment
 from logstore.directory.state.partitions import Partitions
 from logstore.errors import LogClosedError
-from logstore.files.backup_mark import BACKUP_MARK
+from logstore.files.backup_mark import BACKUP_MARK, BackupMark
 from logstore.files.clean_shutdown import CLEAN_SHUTDOWN_NAME, CleanShutdown
 from logstore.files.directory_lock import LOCK_NAME
 from logstore.files.meta_properties import META_PROPERTIES_NAME
@@ -20,7 +20,7 @@ from logstore.files.offset_checkpoint import (
     RECOVERY_POINT_CHECKPOINT,
     OffsetCheckpoint,
 )
-from logstore.log.backup.backup_place import BackupPlace
+from logstore.log.backup.backup_place import BackupPlace, ensure_unwritten
 from logstore.log.backup.log_backup import LogBackup
 from logstore.topic_partition import TopicPartition
 
@@ -40,6 +40,7 @@ class DirectoryBackups:
     def make(self, path: Path) -> Mapping[TopicPartition, LogBackup]:
         """Make or update the backup at `path`; see `LogDirectory.backup`."""
         with BackupPlace(path, self._root, self._filesystem) as place:
+            _ensure_unwritten(path)
             made: dict[TopicPartition, LogBackup] = {}
             for partition in sorted(self._partitions.logs):
                 copied = self._copy(partition, place.partial / str(partition), path / str(partition))
@@ -79,3 +80,15 @@ class DirectoryBackups:
         if identity.is_file():
             filesystem.write_atomically(target / META_PROPERTIES_NAME, identity.read_bytes())
         CleanShutdown().write(target / CLEAN_SHUTDOWN_NAME, filesystem)
+
+
+def _ensure_unwritten(path: Path) -> None:
+    """Raise FileExistsError where somebody has written to an earlier backup of the root: it would be lost."""
+    for directory in sorted(path.iterdir()) if path.is_dir() else ():
+        if directory.is_dir():
+            if BackupMark.of(directory) is None:
+                raise FileExistsError(
+                    f"{directory} is no part of the backup {path}, where it lies: name another directory for the "
+                    "backup, or move it away"
+                )
+            ensure_unwritten(directory)

@@ -76,8 +76,7 @@ class Compaction:
         if not self._environment.config.is_compacted:
             raise ValueError("the log is not compacted: its cleanup_policy has to contain 'compact'")
         guard, turn = self._guard, self._turn
-        guard.ensure_not_nested()
-        guard.ensure_open()  # in a forked process there is nobody to end the turn of another thread
+        guard.ensure_writable()  # in a forked process there is nobody to end the turn of another thread
         if turn._is_owned():  # type: ignore[attr-defined]  # noqa: SLF001  Condition's way
             guard.refuse_nested()
         with turn:

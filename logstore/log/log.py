@@ -103,7 +103,7 @@ class Log(ReadableLog):
         self._truncation = Truncation(environment, contents, guard, epochs, flusher, roller, deleted)
         self._retention = Retention(environment, contents, guard, flusher, roller, deleted)
         self._compaction = Compaction(environment, contents, guard, flusher, deleted)
-        self._producers = LogProducers(self, lambda: contents.producers.producers)
+        self._producers = LogProducers(self, lambda: contents.producers.producers, guard.ensure_may_begin)
         self._backups = LogBackups(environment, contents, guard)
         self._closing = LogClosing(contents, guard, flusher, deleted, own_checkpoints, directory_lock)
 

@@ -7,7 +7,7 @@ from typing import Final
 from epoch.checkpoint import LeaderEpochCheckpoint
 from logstore.errors import InvalidDirectoryNameError
 from logstore.file_name import INDEX_KINDS, FileKind, file_name
-from logstore.files.backup_mark import BACKUP_MARK, BackupMark
+from logstore.files.backup_mark import BACKUP_MARK, BackupMark, told_of
 from logstore.files.directory_lock import LOCK_NAME
 from logstore.files.own_checkpoints import OwnCheckpoints
 from logstore.files.partition_metadata import PARTITION_METADATA_NAME
@@ -55,8 +55,7 @@ class LogBackups:
                 file=path,
                 advice=f"name it {path / self._directory.name}",
             )
-        self._guard.ensure_not_nested()
-        self._guard.ensure_open()
+        self._guard.ensure_writable()
         with BackupPlace(path, self._directory, self._filesystem) as place:
             made = self.copy(place.partial, path if path.exists() else None, stands_alone=True)
             place.complete()
@@ -113,7 +112,7 @@ class LogBackups:
 
     def _complete(self, moment: LogMoment, target: Path, *, stands_alone: bool) -> None:
         """Write what lets the backup be opened without recovery, and remove what is not of this moment."""
-        filesystem, (last, last_size) = self._filesystem, moment.segments[-1]
+        filesystem = self._filesystem
         LeaderEpochCheckpoint(target, filesystem).write(moment.epochs)
         names = {
             *(file_name(kind, segment.base_offset) for segment, _ in moment.segments for kind in _OF_SEGMENT),
@@ -135,5 +134,5 @@ class LogBackups:
                 log_start_offset=moment.log_start_offset,
             )
             checkpoints.mark_closed()
-        BackupMark(str(self._directory), file_name(FileKind.LOG, last.base_offset), last_size).write(target, filesystem)
+        BackupMark(str(self._directory), told_of(target)).write(target, filesystem)
         filesystem.fsync_directory(target)

@@ -44,9 +44,9 @@ class CursorKeeper(CallGuard):
         raise inherited_log(self._directory)
 
     def ensure_usable(self) -> None:
-        """Raise LogClosedError, and ReentrantCallError in a signal handler within a commit."""
+        """Raise LogClosedError, and ReentrantCallError in a signal handler within a commit or a call of the log."""
         self.ensure_not_nested()
-        self._log.ensure_readable()
+        self._log.ensure_may_begin()
 
     def committed_names(self) -> list[str]:
         """List the cursors that have a file. Raises OSError."""

@@ -53,6 +53,7 @@ class LogProducer:
         producer_id: int,
         producer_epoch: int,
         *,
+        may_begin: Callable[[], None],
         known: Callable[[], Producer | None],
         is_current: Callable[["LogProducer"], bool],
         codec: Codec,
@@ -62,6 +63,7 @@ class LogProducer:
         self.producer_epoch = producer_epoch
         """A batch of a lower one is refused."""
         self._log = log
+        self._may_begin = may_begin
         self._known = known
         self._is_current = is_current
         self._codec = codec
@@ -121,8 +123,10 @@ class LogProducer:
     def transaction(self, *, leader_epoch: int | None = None) -> Iterator["LogProducer"]:
         """Let what is appended within the block be committed at its end, or aborted if it raises.
 
-        Readers with `Isolation.READ_COMMITTED` see all of it or nothing. If the process dies within, `Log.producer`
-        aborts it. Raises what `Log.append_end_transaction` raises; InvalidTransactionStateError within a transaction.
+        What other threads append by this producer meanwhile belongs to it, too: let each thread that has transactions
+        have a producer of its own. Readers with `Isolation.READ_COMMITTED` see all of it or nothing. If the process
+        dies within, `Log.producer` aborts it. Raises what `Log.append_end_transaction` raises;
+        InvalidTransactionStateError within a transaction.
 
         >>> with producer.transaction():
         ...     producer.append([b"withdraw 10"])
@@ -166,6 +170,7 @@ class LogProducer:
             )
 
     def _ensure_not_nested(self) -> None:
+        self._may_begin()
         if self._is_nested():
             raise ReentrantCallError(
                 f"this thread is already in a call of producer {self.producer_id}",
@@ -176,15 +181,19 @@ class LogProducer:
 class LogProducers:
     """Makes the producers of one log: of each id the last one that was made may write."""
 
-    def __init__(self, log: WrittenLog, known: Callable[[], dict[int, Producer]]) -> None:
-        """Make none yet; `known` returns what the log knows of its producers."""
+    def __init__(
+        self, log: WrittenLog, known: Callable[[], dict[int, Producer]], may_begin: Callable[[], None]
+    ) -> None:
+        """Make none yet; `known` returns what the log knows of its producers, `may_begin` raises where no call may."""
         self._log = log
+        self._may_begin = may_begin
         self._known = known
         self._current: dict[int, LogProducer] = {}
         self._lock = RLock()
 
     def make(self, producer_id: int | None, codec: Codec, *, new_epoch: bool) -> LogProducer:
         """Make one; see `Log.producer`."""
+        self._may_begin()
         with self._lock:
             if producer_id is None:
                 producer_id = max((*self._known(), *self._current), default=-1) + 1
@@ -202,6 +211,7 @@ class LogProducers:
                 self._log,
                 producer_id,
                 epoch,
+                may_begin=self._may_begin,
                 known=lambda: self._known().get(producer_id),
                 is_current=lambda producer: self._current.get(producer_id) is producer,
                 codec=codec,

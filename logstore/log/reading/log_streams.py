@@ -1,9 +1,9 @@
 """What reads a log record by record, or waits for it to grow."""
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import datetime
-from itertools import chain, takewhile
+from itertools import takewhile
 
 from logstore.arguments import whole_number
 from logstore.batch.record import Record
@@ -36,16 +36,17 @@ class LogStreams:
         """Read to the end of the log, or to `end`."""
         end = None if end is None else whole_number(end, "end")
         place = self._place(start, since, self._contents.log_start_offset, isolation)
-        return chain.from_iterable(self._pieces(place, end, isolation))
+        return self._unseen(place, end, isolation)
 
-    def _pieces(self, place: Place, end: int | None, isolation: Isolation) -> Iterator[Iterator[Record]]:
-        """Yield the records of one view after the other: nobody sees the place, which moves from view to view."""
+    def _unseen(self, place: Place, end: int | None, isolation: Isolation) -> Iterator[Record]:
+        """Yield records from a place that nobody sees: it moves from view to view."""
         source = ViewSource(self._reader, place, isolation)
         while end is None or place.offset < end:
             view = source.read()
             if not view.data:
                 return
-            yield view.records() if end is None else _below(view.records(), end)
+            for run in view.runs():
+                yield from run if end is None else _below(run, end)
             place.offset = view.next_offset
 
     def records_from(self, place: Place, end: int | None, isolation: Isolation) -> Iterator[Record]:
@@ -166,5 +167,5 @@ def _milliseconds(since: int | datetime) -> int:
     return milliseconds
 
 
-def _below(records: Iterator[Record], end: int) -> Iterator[Record]:
+def _below(records: Iterable[Record], end: int) -> Iterator[Record]:
     return takewhile(lambda record: record.offset < end, records)

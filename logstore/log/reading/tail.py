@@ -70,6 +70,8 @@ class Tail:
             yield from self._source.records(view)
 
     async def __aiter__(self) -> AsyncIterator[Record]:
+        from asyncio import sleep  # noqa: PLC0415  programs without it do not pay for loading it
+
         while True:
             view = self._look()
             if view is not None and not view.data:
@@ -78,6 +80,7 @@ class Tail:
                 return
             for record in self._source.records(view):
                 yield record
+            await sleep(0)  # others get their turn, however much there is to read
 
     def _look(self) -> ReadView | None:
         """Return what there is to read now, which may be no bytes; None where nothing will follow any more."""

@@ -103,6 +103,17 @@ class LogGuard(CallGuard):
         if self.state is not OPEN:
             self.refuse()
 
+    def ensure_may_begin(self) -> None:
+        """Raise where this thread may begin no call: within one, in a forked process, of a closed log."""
+        self.ensure_not_nested()
+        self.ensure_readable()
+
+    def ensure_writable(self) -> None:
+        """Do as `ensure_open` for a call that begins: a call that another thread is in is waited for."""
+        self.ensure_not_nested()
+        with self.lock:
+            self.ensure_open()
+
     def ensure_readable(self) -> None:
         """Raise where the log is closed, or another process's."""
         if self.state is CLOSED or self.is_inherited:
@@ -160,7 +171,8 @@ class LogGuard(CallGuard):
                         raise
                     return  # the next call takes it back, once it can
                 self._poison_by(error, failure)
-        if isinstance(error, OSError):
+        # A TimeoutError that a signal handler raises has no number, and is no failure of the disk.
+        if isinstance(error, OSError) and error.errno is not None:
             self.poison_unless_full(error)
         elif self.state in {CHANGING, REMOVING}:
             self.poison(self._broken_off(error))
@@ -168,7 +180,7 @@ class LogGuard(CallGuard):
 
     def _poison_by(self, error: BaseException | None, failure: OSError | LogStoreError) -> None:
         """Poison the log by what broke a call off; by what kept it from going back, where only that was the disk."""
-        if not isinstance(error, OSError):
+        if not isinstance(error, OSError) or error.errno is None:
             self.poison(self._broken_off(failure))
         elif is_passing(error) and isinstance(failure, OSError) and not is_passing(failure):
             error.add_note(f"what it had written could not be undone: {failure}")

@@ -2,10 +2,13 @@
 
 import time
 from collections.abc import AsyncIterator, Iterator
+from typing import Final
 
 from logstore.batch.record import Record
 from logstore.errors import LogClosedError
 from logstore.offline.live.following import Following
+
+_TURN_SECONDS: Final = 0.01
 
 
 class PolledTail:
@@ -41,8 +44,12 @@ class PolledTail:
         from asyncio import sleep  # noqa: PLC0415  programs without it do not pay for loading it
 
         while not self._is_ended:
+            turn = time.monotonic() + _TURN_SECONDS
             for record in self._records():
                 yield record
+                if time.monotonic() > turn:
+                    await sleep(0)  # others get their turn, however much there is to read
+                    turn = time.monotonic() + _TURN_SECONDS
             await sleep(self._seconds)
 
     @property

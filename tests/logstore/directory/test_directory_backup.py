@@ -149,3 +149,12 @@ def test_a_closed_directory_has_no_backup(tmp_path: Path) -> None:
     with pytest.raises(DirectoryLockedError):
         directory.backup(tmp_path / "backup")
     assert not (tmp_path / "backup").exists()
+
+
+def test_a_partition_that_was_made_in_a_backup_is_not_removed(tmp_path: Path) -> None:
+    with filled(tmp_path / "logs") as directory:
+        directory.backup(tmp_path / "copies")
+        with LogDirectory.open(tmp_path / "copies", CONFIG) as copied:
+            copied.create(TopicPartition("others", 0)).append([b"value"])
+        with pytest.raises(FileExistsError, match=r"others-0 is no part of the backup"):
+            directory.backup(tmp_path / "copies")

@@ -327,3 +327,35 @@ def test_a_closed_log_has_no_backup(tmp_path: Path) -> None:
     with pytest.raises(LogClosedError):
         log.backup(tmp_path / "b" / "t-0")
     assert not (tmp_path / "b").exists()
+
+
+@pytest.mark.parametrize("write", ["truncate and append", "delete records", "commit a cursor"])
+def test_a_backup_that_was_written_to_is_not_replaced(tmp_path: Path, write: str) -> None:
+    backup = tmp_path / "copies" / "t-0"
+    backup.parent.mkdir()
+    with Log.open(tmp_path / "t-0", CONFIG) as log:
+        log.append([b"first"])
+        log.append([b"second"])
+        log.update_high_watermark(2)
+        log.backup(backup)
+        with Log.open(backup, CONFIG) as copied:
+            if write == "truncate and append":
+                copied.truncate_to(1)
+                copied.append([b"others"])
+            elif write == "delete records":
+                copied.delete_records(1)
+            else:
+                copied.cursor("c").commit(1)
+        with pytest.raises(FileExistsError, match="was written to since it was made"):
+            log.backup(backup)
+
+
+def test_a_backup_that_was_only_looked_at_is_brought_up_to_date(tmp_path: Path) -> None:
+    backup = tmp_path / "copies" / "t-0"
+    backup.parent.mkdir()
+    with Log.open(tmp_path / "t-0", CONFIG) as log:
+        log.append([b"first"])
+        log.backup(backup)
+        Log.open(backup, CONFIG).close()
+        log.append([b"second"])
+        assert log.backup(backup).log_end_offset == 2
