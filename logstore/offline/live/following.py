@@ -28,7 +28,7 @@ class Source(Protocol):
     def find(self, offset: int, max_bytes: int) -> tuple[int | None, Piece]:
         """Find batches; see `ReadOnlyLog.find`."""
 
-    def has(self, segment_base_offset: int, position: int, header: bytes) -> bool:
+    def has(self, segment_base_offset: int, position: int, header: bytes, base_offset: int) -> bool:
         """Tell whether a batch is there; see `ReadOnlyLog.has`."""
 
 
@@ -95,7 +95,7 @@ class Following:
         for batch in reversed(self._seen):
             if batch.base_offset >= self.offset:
                 continue
-            if self._log.has(batch.segment_base_offset, batch.position, batch.header):
+            if self._log.has(batch.segment_base_offset, batch.position, batch.header, batch.base_offset):
                 break
             gone = batch
         if gone is not None:

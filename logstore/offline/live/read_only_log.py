@@ -147,15 +147,18 @@ class ReadOnlyLog:
                     raise
         raise self._restless()
 
-    def has(self, segment_base_offset: int, position: int, header: bytes) -> bool:
-        """Tell whether a batch with this header is still where it was, or was deleted at the log's start."""
+    def has(self, segment_base_offset: int, position: int, header: bytes, base_offset: int) -> bool:
+        """Tell whether a batch with this header is still where it was, or was deleted at the log's start.
+
+        What is deleted there lies below the first segment that is left.
+        """
         path = self.directory / file_name(FileKind.LOG, segment_base_offset)
         try:
             with closing(SegmentPieces(path, segment_base_offset, None)) as pieces:
                 return pieces.holds(position, header)
         except FileNotFoundError:
             segments = self._listed().segments
-            return bool(segments) and segments[0].base_offset > segment_base_offset
+            return bool(segments) and segments[0].base_offset > base_offset
 
     def records(self, start: int | None = None, end: int | None = None) -> Iterator[Record]:
         """Iterate over the records from `start` on, by default the log's start, to its end, or below the offset `end`.

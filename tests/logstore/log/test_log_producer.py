@@ -143,6 +143,7 @@ def test_a_transaction_that_was_left_open_is_aborted(tmp_path: Path, new_epoch: 
         log = Log.open(tmp_path / "t-0")
         producer._log = log
         producer._known = lambda: None
+        producer._may_begin = log._guard.ensure_may_begin
     again = log.producer(7, new_epoch=new_epoch)
     again.append([b"plain"])
     assert values(log, Isolation.READ_COMMITTED) == [b"plain"]
