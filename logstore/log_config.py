@@ -13,6 +13,8 @@ MAX_INT32: Final = 2**31 - 1
 MAX_INT64: Final = 2**63 - 1
 DAY_MS: Final = 86_400_000
 
+DEDUPE_BUFFER_BYTES: Final = 128 << 20
+"""Memory for the keys of one compaction: Kafka's default of `log.cleaner.dedupe.buffer.size`."""
 SMALLEST_SEGMENT: Final = 14
 SMALLEST_INDEX: Final = 4
 """Bytes; Kafka's own lower bounds."""

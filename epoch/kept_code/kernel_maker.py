@@ -7,7 +7,6 @@ half a second, of which Python gives others their turn every few milliseconds.
 import atexit
 import json
 import os
-import subprocess
 import sys
 import warnings
 from collections import deque
@@ -24,8 +23,9 @@ _PROGRAM: Final = (
 """Calls a package's `warm`, which makes all its kernels, at the lowest priority, with what this process imports."""
 
 
-_HAVE_HOOKS: Final = ("logging", "concurrent.futures.thread")
-"""What numba imports that takes part in forks itself: it must not come while one waits, between its two halves."""
+_BEFOREHAND: Final = ("logging", "concurrent.futures.thread", "subprocess")
+"""Imported before the thread starts, not within it: a forked process may want what is half imported then. The first
+two, which numba imports, take part in forks themselves, and must not come while one waits, between its two halves."""
 _LONGEST_WAIT: Final = 10
 """Seconds, should a lock that this process's own part in a fork holds be what loading waits for."""
 _LOCKS: Final[list[int]] = []
@@ -110,7 +110,7 @@ class KernelMaker:
         """Let forks, and the end of the process, wait while something is half loaded."""
         if self._attends_forks:
             return
-        for name in _HAVE_HOOKS:
+        for name in _BEFOREHAND:
             import_module(name)
         self._attends_forks = True
         # What comes last is asked first: whoever waits here must not hold those modules' locks yet.
@@ -134,6 +134,8 @@ def is_kept(package: str) -> bool:
 
 def compile_all(package: str) -> bool:
     """Compile all in a process, unless another one does already; wait for either, and tell whether all are kept."""
+    import subprocess  # noqa: PLC0415  as above
+
     from epoch.kept_code.completion import Completion  # noqa: PLC0415  as above
 
     completion = Completion(package)

@@ -3,12 +3,12 @@
 from hashlib import blake2b
 from typing import Final
 
+from logstore.log_config import DEDUPE_BUFFER_BYTES
+
 LONGEST_KEY: Final = 32
 """Bytes; of longer keys a digest is kept, which has this length itself."""
 BYTES_PER_KEY: Final = 200
 """At most so much memory a key takes: the key or its digest, its offset, and its place in the dictionary."""
-DEDUPE_BUFFER_BYTES: Final = 128 << 20
-"""Kafka's default of `log.cleaner.dedupe.buffer.size`."""
 NO_OFFSET: Final = -1
 
 

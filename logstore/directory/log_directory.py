@@ -5,16 +5,14 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from types import MappingProxyType, TracebackType
-from typing import Self
+from typing import TYPE_CHECKING, Self
 from uuid import UUID
 
 from epoch.filesystem import REAL, FileSystem
 from logstore.clock import now_ms
-from logstore.compaction.compaction_report import CompactionReport
 from logstore.directory.checkpoint_files import CheckpointFiles
 from logstore.directory.checkpoint_writer import CheckpointWriter
 from logstore.directory.deleted_partitions import DeletedPartitions
-from logstore.directory.directory_backup import DirectoryBackups
 from logstore.directory.directory_closing import DirectoryClosing
 from logstore.directory.directory_settings import DirectorySettings
 from logstore.directory.log_opener import LogOpener
@@ -37,12 +35,15 @@ from logstore.errors import (
 from logstore.files.clean_shutdown import UNKNOWN_BROKER_EPOCH, take_clean_shutdown
 from logstore.files.directory_lock import LOCK_NAME, DirectoryLock
 from logstore.files.owned_filesystem import OwnedFileSystem
-from logstore.log.backup.log_backup import LogBackup
 from logstore.log.log import Log
 from logstore.log.log_observer import LogObserver
 from logstore.log_config import LogConfig
 from logstore.recovery.segment_recovery import OnBytes
 from logstore.topic_partition import DirectoryMark, TopicPartition, ensure_is_partition, parse_directory_name
+
+if TYPE_CHECKING:
+    from logstore.compaction.compaction_report import CompactionReport
+    from logstore.log.backup.log_backup import LogBackup
 
 
 class LogDirectory:
@@ -73,7 +74,6 @@ class LogDirectory:
         opener = self._opener = LogOpener(environment, checkpoints)
         self._creation = PartitionCreation(environment, partitions, disk, checkpoints, writer, opener)
         self._deletion = PartitionDeletion(environment, partitions, deleted, upkeep, checkpoints, writer)
-        self._backups = DirectoryBackups(environment, partitions, checkpoints)
         self._closing = DirectoryClosing(environment, lock, partitions, checkpoints)
         self._schedule = PeriodicTasks(
             {
@@ -277,7 +277,7 @@ class LogDirectory:
         """Delete segments by age and size in all logs, and remove the state of idle producers. Raises OSError."""
         self._upkeep.enforce_retention()
 
-    def compact(self) -> Mapping[TopicPartition, CompactionReport]:
+    def compact(self) -> "Mapping[TopicPartition, CompactionReport]":
         """Compact the logs whose `min_cleanable_dirty_ratio` or `max_compaction_lag_ms` is exceeded, one after another.
 
         Returns what was done, by partition. `run_periodic` does not do this, as it takes long: call it from a thread
@@ -309,7 +309,7 @@ class LogDirectory:
 
     # --- copying
 
-    def backup(self, root: str | os.PathLike[str]) -> Mapping[TopicPartition, LogBackup]:
+    def backup(self, root: str | os.PathLike[str]) -> "Mapping[TopicPartition, LogBackup]":
         """Copy all open logs to another root, as `Log.backup` does; return what the backup has of each.
 
         Each log is copied as it was at one moment; those of two logs may differ. Appends and reads go on meanwhile, and
@@ -318,7 +318,10 @@ class LogDirectory:
         """
         self._guard.ensure_not_nested()
         self._guard.ensure_online()
-        return self._backups.make(Path(root).absolute())
+        from logstore.directory.directory_backup import DirectoryBackups  # noqa: PLC0415  start-up time
+
+        backups = DirectoryBackups(self._environment, self._partitions, self._checkpoints)
+        return backups.make(Path(root).absolute())
 
     # --- the end
 

@@ -2,13 +2,16 @@
 
 from collections.abc import Callable
 from contextlib import suppress
+from typing import TYPE_CHECKING
 
 from epoch.resource_limits import is_passing
-from logstore.compaction.compaction_report import CompactionReport
 from logstore.directory.state.partitions import Partitions
 from logstore.errors import CompactionAbortedError, LogClosedError, LogPoisonedError, LogStoreError
 from logstore.log.log import Log
 from logstore.topic_partition import TopicPartition
+
+if TYPE_CHECKING:
+    from logstore.compaction.compaction_report import CompactionReport
 
 
 class Upkeep:
@@ -42,7 +45,7 @@ class Upkeep:
 
         self._in_each(enforce)
 
-    def compact(self, done: dict[TopicPartition, CompactionReport]) -> None:
+    def compact(self, done: "dict[TopicPartition, CompactionReport]") -> None:
         """Compact the logs that have enough to compact, or for too long, and note them in `done`.
 
         Kafka: grabFilthiestCompactedLog. A damaged log does not hold up the others. Raises what `Log.compact` raises.

@@ -10,6 +10,7 @@ from logstore.compaction.batch_cleaner import BatchCleaner, LastBatch
 from logstore.compaction.cleaned_segment import CleanedSegment
 from logstore.compaction.compaction_report import CompactionReport
 from logstore.compaction.dirty_section import DirtySection
+from logstore.compaction.offset_map import BYTES_PER_KEY
 from logstore.compaction.seen_transactions import SeenTransactions
 from logstore.compaction.segment_batches import aborted_within
 from logstore.compaction.segment_groups import Group, group_segments
@@ -49,15 +50,18 @@ class Compaction:
         guard: LogGuard,
         flusher: Flusher,
         deleted: DeletedSegments,
+        turn: RLock,
     ) -> None:
-        """Compact nothing yet."""
+        """Compact nothing yet.
+
+        `turn` is held by the thread that compacts; taken before the guard's lock, never after it.
+        """
         self._environment = environment
         self._contents = contents
         self._guard = guard
         self._flusher = flusher
         self._deleted = deleted
-        self._turn = RLock()
-        """Held by the thread that compacts; taken before the guard's lock, never after it."""
+        self._turn = turn
 
     def section(self) -> DirtySection:
         """Return what there is to compact. Raises LogPoisonedError, LogClosedError, OSError, CorruptIndexError."""
@@ -71,14 +75,15 @@ class Compaction:
         section = self.section()
         return section.ratio > config.min_cleanable_dirty_ratio or section.is_overdue(config, self._environment.clock())
 
-    def compact(self, max_keys: int) -> CompactionReport:
-        """Compact as far as a map of `max_keys` reaches; see `Log.compact`."""
+    def compact(self, dedupe_buffer_bytes: int) -> CompactionReport:
+        """Compact as far as a map of the keys in so much memory reaches; see `Log.compact`."""
         if not self._environment.config.is_compacted:
             raise ValueError("the log is not compacted: its cleanup_policy has to contain 'compact'")
         guard, turn = self._guard, self._turn
         guard.ensure_writable()  # in a forked process there is nobody to end the turn of another thread
         if turn._is_owned():  # type: ignore[attr-defined]  # noqa: SLF001  Condition's way
             guard.refuse_nested()
+        max_keys = max(dedupe_buffer_bytes // BYTES_PER_KEY, 1)
         with turn:
             begun = self._locked(self._begin)
             return self._compact(begun, max_keys) if begun.section else begun.report

@@ -4,8 +4,9 @@ import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from pathlib import Path
+from threading import RLock
 from types import TracebackType
-from typing import Literal, Self, overload
+from typing import TYPE_CHECKING, Literal, Self, overload
 
 from epoch.filesystem import REAL, FileSystem
 from epoch.history import MAX_EPOCH, MAX_OFFSET
@@ -18,16 +19,12 @@ from logstore.batch.compression.codec import Codec
 from logstore.batch.control import ControlType, EndTransactionMarker
 from logstore.batch.record import Record
 from logstore.clock import now_ms
-from logstore.compaction.compaction_report import CompactionReport
-from logstore.compaction.offset_map import BYTES_PER_KEY, DEDUPE_BUFFER_BYTES
 from logstore.errors import DirectoryLockedError, LogClosedError, inherited_log, linked_directory
 from logstore.files.directory_lock import DirectoryLock
 from logstore.files.own_checkpoints import OwnCheckpoints
 from logstore.files.owned_filesystem import OwnedFileSystem
 from logstore.files.root_checkpoints import PartitionCheckpoints
 from logstore.log.appender import Appender
-from logstore.log.backup.log_backup import LogBackup, LogBackups
-from logstore.log.compaction import Compaction
 from logstore.log.deleted_segments import DeletedSegments
 from logstore.log.durable_appends import DurableAppends
 from logstore.log.flusher import Flusher
@@ -46,12 +43,17 @@ from logstore.log.state.log_environment import LogEnvironment
 from logstore.log.state.log_guard import ADDING, CLOSED, OPEN, LogGuard
 from logstore.log.state.undo import Undo
 from logstore.log.truncation import Truncation
-from logstore.log_config import MAX_INT64, LogConfig
-from logstore.offline.live.read_only_log import ReadOnlyLog
+from logstore.log_config import DEDUPE_BUFFER_BYTES, MAX_INT64, LogConfig
 from logstore.recovery.log_loader import LoadedLog
 from logstore.recovery.recovery_report import RecoveryReport
 from logstore.segment.open_files import OpenFiles
 from logstore.topic_partition import TopicPartition, parse_directory_name
+
+if TYPE_CHECKING:
+    from logstore.compaction.compaction_report import CompactionReport
+    from logstore.log.backup.log_backup import LogBackup, LogBackups
+    from logstore.log.compaction import Compaction
+    from logstore.offline.live.read_only_log import ReadOnlyLog
 
 
 class Log(ReadableLog):
@@ -93,7 +95,7 @@ class Log(ReadableLog):
         undo = Undo(environment, contents)
         advice = _recovery_advice(self.topic_partition if in_directory else None)
         guard = LogGuard(environment, contents, undo, advice)
-        deleted = DeletedSegments(environment.config.file_delete_delay_ms, environment.clock)
+        deleted = self._deleted = DeletedSegments(environment.config.file_delete_delay_ms, environment.clock)
         epochs = self._leader_epochs = LeaderEpochs(environment, contents)
         flusher = self._flusher = Flusher(environment, contents, guard, own_checkpoints)
         roller = self._roller = SegmentRoller(environment, contents, guard, undo, flusher)
@@ -102,9 +104,8 @@ class Log(ReadableLog):
         self._durable_appends = DurableAppends(self._flush_or_be_closed, lambda: environment.config)
         self._truncation = Truncation(environment, contents, guard, epochs, flusher, roller, deleted)
         self._retention = Retention(environment, contents, guard, flusher, roller, deleted)
-        self._compaction = Compaction(environment, contents, guard, flusher, deleted)
+        self._compaction_turn = RLock()
         self._producers = LogProducers(self, lambda: contents.producers.producers, guard.ensure_may_begin)
-        self._backups = LogBackups(environment, contents, guard)
         self._closing = LogClosing(contents, guard, flusher, deleted, own_checkpoints, directory_lock)
 
     @classmethod
@@ -164,12 +165,14 @@ class Log(ReadableLog):
             raise
 
     @staticmethod
-    def open_read_only(directory: str | os.PathLike[str], *, poll_seconds: float = 0.05) -> ReadOnlyLog:
+    def open_read_only(directory: str | os.PathLike[str], *, poll_seconds: float = 0.05) -> "ReadOnlyLog":
         """Open a log only to read it, beside the process that writes it, or a dead broker's: see `ReadOnlyLog`.
 
         Nothing is locked, recovered or written. Its tails look for more every `poll_seconds`. Raises
         NotALogDirectoryError, ValueError for seconds that are not above 0, and OSError.
         """
+        from logstore.offline.live.read_only_log import ReadOnlyLog  # noqa: PLC0415  start-up time
+
         return ReadOnlyLog.open(directory, poll_seconds=poll_seconds)
 
     def __enter__(self) -> Self:
@@ -415,7 +418,7 @@ class Log(ReadableLog):
         """
         return self._compaction.is_due()
 
-    def compact(self, dedupe_buffer_bytes: int = DEDUPE_BUFFER_BYTES) -> CompactionReport:
+    def compact(self, dedupe_buffer_bytes: int = DEDUPE_BUFFER_BYTES) -> "CompactionReport":
         """Keep only the latest record of each key in closed segments below the last stable offset, as Kafka's cleaner.
 
         Tombstones and transaction markers go once `delete_retention_ms` has passed since a compaction came across them
@@ -428,8 +431,15 @@ class Log(ReadableLog):
         UnsupportedFormatError for batches of before Kafka 0.11; LogPoisonedError, LogClosedError, and OSError. What is
         compacted by then stays so.
         """
-        memory = whole_number(dedupe_buffer_bytes, "dedupe_buffer_bytes")
-        return self._compaction.compact(max(memory // BYTES_PER_KEY, 1))
+        return self._compaction.compact(whole_number(dedupe_buffer_bytes, "dedupe_buffer_bytes"))
+
+    @property
+    def _compaction(self) -> "Compaction":
+        from logstore.log.compaction import Compaction  # noqa: PLC0415  start-up time: few logs are compacted
+
+        return Compaction(
+            self._environment, self._contents, self._guard, self._flusher, self._deleted, self._compaction_turn
+        )
 
     # --- segments
 
@@ -454,7 +464,7 @@ class Log(ReadableLog):
 
     # --- copying
 
-    def backup(self, directory: str | os.PathLike[str]) -> LogBackup:
+    def backup(self, directory: str | os.PathLike[str]) -> "LogBackup":
         """Copy the log as it is now to `directory`, which has the same name as the log's; return what it has.
 
         Appends and reads go on meanwhile. The copy is a log that was closed in order. While it is made its name ends
@@ -471,9 +481,15 @@ class Log(ReadableLog):
         """
         return self._backups.make(Path(directory).absolute())
 
-    def copy_into(self, target: Path, previous: Path | None) -> LogBackup:
+    def copy_into(self, target: Path, previous: Path | None) -> "LogBackup":
         """Copy the log for a backup of its `LogDirectory`, which says when that is whole; raises as `backup` does."""
         return self._backups.copy(target, previous, stands_alone=False)
+
+    @property
+    def _backups(self) -> "LogBackups":
+        from logstore.log.backup.log_backup import LogBackups  # noqa: PLC0415  start-up time
+
+        return LogBackups(self._environment, self._contents, self._guard)
 
     # --- closing
 

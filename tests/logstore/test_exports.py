@@ -29,3 +29,12 @@ def test_reading_batches_in_plain_python_never_loads_numba() -> None:
         "import sys, logstore\nfor name in logstore.__all__: getattr(logstore, name)\nprint('numba' in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", program], capture_output=True, check=True).stdout == b"False\n"
+
+
+def test_opening_logs_loads_nothing_of_what_few_programs_do() -> None:
+    program = (
+        "import sys\nfrom logstore import Log, LogDirectory\n"
+        "rare = ('logstore.compaction', 'logstore.log.backup', 'logstore.offline.live', 'subprocess')\n"
+        "print(sorted(name for name in sys.modules if name.startswith(rare)))"
+    )
+    assert subprocess.run([sys.executable, "-c", program], capture_output=True, check=True).stdout == b"[]\n"
