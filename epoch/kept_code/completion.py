@@ -6,11 +6,10 @@ import os
 import platform
 import sys
 from functools import cache
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
 
-from epoch.kept_code.standalone_kernel import CHOSEN, files_of
+from epoch.kept_code.standalone_kernel import CHOSEN, files_of, version_of
 
 _CPUINFO: Final = Path("/proc/cpuinfo")
 _LOCK: Final = "being-made"
@@ -59,11 +58,8 @@ def _file_name() -> str:
 
 
 def _version(package: str) -> str:
-    """Tell a package's version without loading it."""
-    found = find_spec(package)
-    version = Path(found.origin if found and found.origin else package).with_name("_version.py")
     try:
-        return hashlib.sha256(version.read_bytes()).hexdigest()
+        return version_of(package)
     except FileNotFoundError:
         return ""
 

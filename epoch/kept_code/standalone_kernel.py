@@ -130,7 +130,15 @@ def _made_by() -> tuple[str, ...]:
     """Tell the versions of what compiles. Raises OSError where numba's cannot be told without loading it."""
     import llvmlite  # noqa: PLC0415  as above
 
-    numba = find_spec("numba")
-    version = Path(numba.origin if numba and numba.origin else "numba").with_name("_version.py").read_bytes()
     made_by = llvmlite.__version__, str(sys.implementation.cache_tag), sys.abiflags
-    return hashlib.sha256(version).hexdigest(), *made_by
+    return version_of("numba"), *made_by
+
+
+def version_of(package: str) -> str:
+    """Return what stands for the version of a package that has it in a `_version.py`, without loading it.
+
+    Raises OSError where that cannot be read.
+    """
+    found = find_spec(package)
+    version = Path(found.origin if found and found.origin else package).with_name("_version.py")
+    return hashlib.sha256(version.read_bytes()).hexdigest()

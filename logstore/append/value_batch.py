@@ -41,10 +41,9 @@ _HEADER: Final = HEADER.pack(
     0, 0, NO_LEADER_EPOCH, MAGIC, 0, 0, 0, 0, 0, NO_PRODUCER_ID, NO_PRODUCER_EPOCH, NO_SEQUENCE, 0
 )
 _EMPTY: Final = bytearray()
-_pack_length: Final = Struct(">i").pack_into
+_pack_int32: Final = Struct(">i").pack_into
 _pack_times: Final = Struct(">iqq").pack_into
 """The last offset delta, and the first and largest time, which follow it."""
-_pack_count: Final = _pack_length
 _pack_crc: Final = Struct(">I").pack_into
 _checksum: Final = crc32c.crc32c
 
@@ -85,9 +84,9 @@ def _encode_one(value: bytes, timestamp: int) -> bytearray | None:
 
 def _seal(data: bytearray, count: int, timestamp: int) -> bytearray:
     """Fill in the header of a batch."""
-    _pack_length(data, LENGTH_AT, len(data) - LOG_OVERHEAD)
+    _pack_int32(data, LENGTH_AT, len(data) - LOG_OVERHEAD)
     _pack_times(data, LAST_OFFSET_DELTA_AT, count - 1, timestamp, timestamp)
-    _pack_count(data, RECORD_COUNT_AT, count)
+    _pack_int32(data, RECORD_COUNT_AT, count)
     _pack_crc(data, CRC_AT, _checksum(memoryview(data)[CRC_START:]))
     return data
 

@@ -8,9 +8,10 @@ from logstore.batch.batch import RecordBatch
 from logstore.compaction.offset_map import OffsetMap
 from logstore.compaction.record_section import stored_records
 from logstore.compaction.seen_transactions import SeenTransactions
-from logstore.compaction.segment_batches import aborted_within, batches_of
+from logstore.compaction.segment_batches import batches_of
 from logstore.log_config import LogConfig
 from logstore.segment.live_segment import LiveSegment
+from logstore.segment.segment_list import SegmentList, aborted_within
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,4 +126,4 @@ class DirtySection:
 
     def _from(self, offset: int) -> tuple[LiveSegment, ...]:
         """Return the segments that may hold `offset` or later ones."""
-        return self.segments[number_of_holder([each.base_offset for each in self.segments], offset) :]
+        return SegmentList(self.segments).from_offset(offset)

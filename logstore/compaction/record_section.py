@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from logstore.batch.batch import RecordBatch
 from logstore.batch.batch_attributes import TimestampType
-from logstore.batch.decoding.record_decoder import read_fields, wrapping
+from logstore.batch.decoding.record_decoder import read_all_fields, wrapping
 from logstore.errors import CorruptRecordError, DecompressionError
 
 
@@ -30,14 +30,7 @@ def stored_records(batch: RecordBatch) -> Iterator[StoredRecord]:
 
 def _read(batch: RecordBatch, data: bytes) -> Iterator[StoredRecord]:
     append_time = batch.max_timestamp if batch.timestamp_type is TimestampType.LOG_APPEND_TIME else None
-    position, count = 0, batch.record_count
-    for number in range(count):
-        try:
-            found = read_fields(data, position)
-        except IndexError:
-            raise CorruptRecordError(f"record {number} of {count} ends beyond its batch") from None
+    for found in read_all_fields(data, batch.record_count):
         timestamp = wrapping(batch.base_timestamp + found.timestamp_delta) if append_time is None else append_time
-        offset, position = wrapping(batch.base_offset + found.offset_delta), found.end
-        yield StoredRecord(offset, timestamp, found.key, found.value is None, data[found.start : position])
-    if position != len(data):
-        raise CorruptRecordError(f"{len(data) - position:,} bytes follow the last of {count} records")
+        offset = wrapping(batch.base_offset + found.offset_delta)
+        yield StoredRecord(offset, timestamp, found.key, found.value is None, data[found.start : found.end])

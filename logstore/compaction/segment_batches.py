@@ -1,10 +1,9 @@
-"""The batches and aborted transactions of closed segments, as compaction reads them."""
+"""The batches of closed segments, as compaction reads them."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from logstore.batch.batch import RecordBatch
 from logstore.errors import UnsupportedFormatError
-from logstore.indexes.transaction_index import AbortedTransaction
 from logstore.segment.live_segment import LiveSegment
 
 
@@ -25,17 +24,3 @@ def batches_of(segment: LiveSegment, position: int = 0) -> Iterator[RecordBatch]
             )
         batch.ensure_valid()
         yield batch
-
-
-def aborted_within(segments: Sequence[LiveSegment], start: int, end: int) -> list[AbortedTransaction]:
-    """Return the aborted transactions with records in [start, end). Segments below `start` must be left out.
-
-    Kafka: collectAbortedTransactions. Raises OSError, CorruptIndexError.
-    """
-    collected: list[AbortedTransaction] = []
-    for segment in segments:
-        found, is_complete = segment.transaction_index.overlapping(start, end)
-        collected += found
-        if is_complete:
-            break
-    return collected

@@ -20,7 +20,7 @@ from logstore.files.offset_checkpoint import (
     RECOVERY_POINT_CHECKPOINT,
     OffsetCheckpoint,
 )
-from logstore.log.backup.backup_place import BackupPlace, ensure_unwritten
+from logstore.log.backup.backup_place import BackupPlace, ensure_unwritten, remove
 from logstore.log.backup.log_backup import LogBackup
 from logstore.topic_partition import TopicPartition
 
@@ -66,7 +66,7 @@ class DirectoryBackups:
         filesystem, wanted = self._filesystem, {*map(str, made), *_ROOT_FILES}
         for path in sorted(target.iterdir()):
             if path.name not in wanted:
-                (filesystem.remove_tree if path.is_dir() and not path.is_symlink() else filesystem.unlink)(path)
+                remove(path, filesystem)
         ends = {each: backup.log_end_offset for each, backup in made.items()}
         offsets = {
             RECOVERY_POINT_CHECKPOINT: ends,

@@ -12,7 +12,6 @@ from logstore.compaction.compaction_report import CompactionReport
 from logstore.compaction.dirty_section import DirtySection
 from logstore.compaction.offset_map import BYTES_PER_KEY
 from logstore.compaction.seen_transactions import SeenTransactions
-from logstore.compaction.segment_batches import aborted_within
 from logstore.compaction.segment_groups import Group, group_segments
 from logstore.errors import CompactionAbortedError
 from logstore.file_name import FileFate
@@ -22,7 +21,7 @@ from logstore.log.state.log_contents import LogContents
 from logstore.log.state.log_environment import LogEnvironment
 from logstore.log.state.log_guard import ADDING, LogGuard
 from logstore.segment.live_segment import LiveSegment
-from logstore.segment.segment_list import SegmentList
+from logstore.segment.segment_list import SegmentList, aborted_within
 
 T = TypeVar("T")
 
@@ -110,17 +109,13 @@ class Compaction:
         config, section, now = self._environment.config, begun.section, self._environment.clock()
         offsets = self._undisturbed(begun, lambda: section.map_offsets(max_keys))
         end = offsets.latest_offset + 1
-        cleaner = BatchCleaner(offsets, SeenTransactions(), now, config.delete_retention_ms, self._kept_end(section))
+        kept_end = self._contents.high_watermark  # readers of committed records get there
+        cleaner = BatchCleaner(offsets, SeenTransactions(), now, config.delete_retention_ms, kept_end)
         reached = [segment for segment in section.segments if segment.base_offset < end]
         for group in self._undisturbed(begun, lambda: group_segments(reached, section.end, config)):
             self._clean_group(begun, group, cleaner)
         self._guard.do(ADDING, lambda: self._finish(begun, end))
         return replace(begun.report, end_offset=end)
-
-    def _kept_end(self, section: DirtySection) -> int:
-        """Return before which offset a batch is kept even empty: where readers of committed records get to."""
-        del section
-        return self._contents.high_watermark
 
     def _clean_group(self, begun: _Round, group: Group, cleaner: BatchCleaner) -> None:
         environment = self._environment

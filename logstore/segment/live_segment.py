@@ -47,6 +47,7 @@ class LiveSegment:
         "_first_timestamp",
         "_index_room",
         "_largest",
+        "_longest_ms",
         "base_offset",
         "created_ms",
         "file",
@@ -72,6 +73,7 @@ class LiveSegment:
         """When it was made or loaded: an empty segment's age counts from here."""
         self._directory = directory
         self._config = config
+        self._longest_ms = config.longest_segment_ms
         self._filesystem = filesystem
         self.indexes: SegmentIndexes = SegmentIndexes(
             directory, base_offset, config.segment_index_bytes, filesystem, suffix
@@ -183,7 +185,7 @@ class LiveSegment:
         if mine:
             first = self._first_timestamp
             age = self._age(max_timestamp, clock) if first is None or first < 0 else max_timestamp - first
-            if age > config.longest_segment_ms - jitter_ms:
+            if age > self._longest_ms - jitter_ms:
                 return True
         return self._index_room <= 0 and self._is_index_full()
 

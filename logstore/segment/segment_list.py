@@ -1,9 +1,10 @@
 """The segments of a log at one moment, for readers that take no lock."""
 
 from bisect import bisect_right
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from logstore.base_offsets import number_of_holder
+from logstore.indexes.transaction_index import AbortedTransaction
 from logstore.segment.live_segment import LiveSegment
 
 
@@ -43,3 +44,17 @@ class SegmentList:
     def with_appended(self, segment: LiveSegment) -> "SegmentList":
         """Return the list with one more at its end."""
         return SegmentList((*self.segments, segment))
+
+
+def aborted_within(segments: Sequence[LiveSegment], start: int, end: int) -> list[AbortedTransaction]:
+    """Return the aborted transactions with records in [start, end). Segments below `start` must be left out.
+
+    Kafka: collectAbortedTransactions. Raises OSError, CorruptIndexError.
+    """
+    collected: list[AbortedTransaction] = []
+    for segment in segments:
+        found, is_complete = segment.transaction_index.overlapping(start, end)
+        collected += found
+        if is_complete:
+            break
+    return collected

@@ -36,16 +36,23 @@ def decode_records(
     `append_timestamp` stands for every record's own timestamp where the leader set it. Raises CorruptRecordError at
     the first record that cannot be, with the number of the record in its message.
     """
+    for timestamp_delta, offset_delta, _, key, value, headers, _ in read_all_fields(data, count):
+        timestamp = wrapping(base_timestamp + timestamp_delta) if append_timestamp is None else append_timestamp
+        yield Record(wrapping(base_offset + offset_delta), timestamp, key, value, headers)
+
+
+def read_all_fields(data: bytes, count: int) -> Iterator[RecordFields]:
+    """Read `count` records that fill `data` exactly. Raises as `decode_records` does."""
     position = 0
     for number in range(count):
         try:
-            timestamp_delta, offset_delta, _, key, value, headers, position = read_fields(data, position)
+            found = read_fields(data, position)
         except IndexError:
             raise CorruptRecordError(f"record {number} of {count} ends beyond its batch") from None
         except CorruptRecordError as error:
             raise CorruptRecordError(f"record {number} of {count}: {error.what}") from None
-        timestamp = wrapping(base_timestamp + timestamp_delta) if append_timestamp is None else append_timestamp
-        yield Record(wrapping(base_offset + offset_delta), timestamp, key, value, headers)
+        position = found.end
+        yield found
     if position != len(data):
         raise CorruptRecordError(f"{len(data) - position:,} bytes follow the last of {count} records")
 

@@ -89,7 +89,7 @@ class BackupPlace:
         filesystem, replaced = self._filesystem, self._replaced
         if replaced.exists():
             for path in sorted(replaced.iterdir(), key=lambda path: path.name == BACKUP_MARK):
-                (filesystem.remove_tree if path.is_dir() and not path.is_symlink() else filesystem.unlink)(path)
+                remove(path, filesystem)
             filesystem.rmdir(replaced)
 
     def _ensure_backup(self, directory: Path) -> None:
@@ -114,6 +114,11 @@ def ensure_unwritten(directory: Path) -> None:
             f"{directory} was written to since it was made, and is a log of its own now: name another directory for "
             "the backup, or remove this one"
         )
+
+
+def remove(path: Path, filesystem: FileSystem) -> None:
+    """Remove whatever it is; where a link leads stays. Raises OSError."""
+    (filesystem.remove_tree if path.is_dir() and not path.is_symlink() else filesystem.unlink)(path)
 
 
 def remove_if_there(path: Path, filesystem: FileSystem) -> None:

@@ -81,8 +81,7 @@ class CursorKeeper(CallGuard):
     def commit(self, name: str, place: Place, offset: int | None) -> int:
         """See `Cursor.commit`."""
         offset = place.offset if offset is None else whole_number(offset, "offset")
-        self.ensure_not_nested()
-        self._log.ensure_not_nested()
+        self.ensure_usable()
         with self.lock:
             with self._log.lock:  # no truncation comes in between
                 self._log.ensure_readable()

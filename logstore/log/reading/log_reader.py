@@ -23,6 +23,7 @@ from logstore.log.timestamp_search import (
 )
 from logstore.segment.live_segment import LiveSegment
 from logstore.segment.read_view import ReadView
+from logstore.segment.segment_list import aborted_within
 
 T = TypeVar("T")
 
@@ -169,13 +170,7 @@ class LogReader:
         end = segment.offset_index.offset_from_position(end_position)
         if end is None:
             end = later[0].base_offset if later else self._contents.end[0]
-        collected: list[AbortedTransaction] = []
-        for each in (segment, *later):
-            found, complete = each.transaction_index.overlapping(offset, end)
-            collected += found
-            if complete:
-                break
-        return collected
+        return aborted_within((segment, *later), offset, end)
 
     # --- beside a truncation
 

@@ -20,16 +20,17 @@ from logstore.batch.compression.codec import Codec
 from logstore.batch.record import Header, Record
 from logstore.clock import now_ms
 from logstore.compaction import dirty_section
+from logstore.compaction.batch_cleaner import BatchCleaner
 from logstore.compaction.compaction_report import CompactionReport
 from logstore.compaction.offset_map import BYTES_PER_KEY
-from logstore.compaction.segment_batches import aborted_within
 from logstore.file_name import FileFate, FileKind, parse_file_name
 from logstore.indexes.transaction_index import AbortedTransaction
-from logstore.log.compaction import Compaction
+from logstore.log import compaction
 from logstore.log.log import Log
 from logstore.log_config import LogConfig
 from logstore.offline.log_file import LogFile
 from logstore.segment.live_segment import LiveSegment
+from logstore.segment.segment_list import aborted_within
 from tests.campaign import Campaign
 from tests.logstore.directories import GAPS, assert_sound
 from tests.oracle.kafka import JavaProgram
@@ -251,7 +252,7 @@ class Pair:
             log.update_high_watermark(high_watermark)
             start = log.log_start_offset
             section = log._compaction.section()
-            report = self._compact(log)
+            report = self._compact(log, section.end)
         dirty = "" if self.dirty is None else f"dirty={self.dirty}"
         [answer] = oracle.ask(
             f"clean {self.kafkas} now={now} hw={high_watermark} {dirty} logStart={start} maxKeys={self.rules.max_keys} "
@@ -276,12 +277,13 @@ class Pair:
         self._compare()
         assert_sound(self.ours, start, expected=GAPS)
 
-    def _compact(self, log: Log) -> CompactionReport:
+    def _compact(self, log: Log, end: int) -> CompactionReport:
         """Compact as the release does: until 4.4 the last batch of the round stayed, not that at the high watermark."""
         with ExitStack() as stack:
             stack.enter_context(patch.object(dirty_section, "aborted_within", aborted_before_too))
             if self.release.is_before_4_4:
-                stack.enter_context(patch.object(Compaction, "_kept_end", lambda _, section: section.end))
+                kept_to_the_end = lambda *rules: BatchCleaner(*rules[:-1], end)  # noqa: E731  in one place
+                stack.enter_context(patch.object(compaction, "BatchCleaner", kept_to_the_end))
             return log.compact(self.rules.max_keys * BYTES_PER_KEY)
 
     def _compare(self) -> None:
