@@ -63,6 +63,7 @@ class KernelMaker:
         while is_forked and _LOCKS:
             os.close(_LOCKS.pop())  # a copy would keep others waiting when this process's is closed
         self._is_forked = is_forked
+        self._is_ending = False
         self._orders: deque[_Order] = deque()
         self._guard = Lock()
         self._thread: Thread | None = None
@@ -74,7 +75,8 @@ class KernelMaker:
 
         Whoever finds that nothing came of it may ask again.
         """
-        if os.environ.get("NUMBA_DISABLE_JIT", "0") != "0" or not self._guard.acquire(blocking=False):
+        is_off = self._is_ending or os.environ.get("NUMBA_DISABLE_JIT", "0") != "0"
+        if is_off or not self._guard.acquire(blocking=False):
             return
         try:
             self._orders.append(_Order(kernel, may_compile and not self._is_forked and _may_have_children()))
@@ -93,7 +95,8 @@ class KernelMaker:
             try:
                 if is_kept(order.kernel.package) or (order.may_compile and compile_all(order.kernel.package)):
                     with self._loading:
-                        order.kernel.get()
+                        if not self._is_ending:
+                            order.kernel.get()
                 else:
                     self._orders.clear()  # not one try for each: they are asked for again
             except Exception as error:  # noqa: BLE001  the work goes on without, whatever it is
@@ -115,7 +118,13 @@ class KernelMaker:
         self._attends_forks = True
         # What comes last is asked first: whoever waits here must not hold those modules' locks yet.
         os.register_at_fork(before=self._wait, after_in_parent=self._go_on)
-        atexit.register(self._wait)
+        atexit.register(self._end)
+
+    def _end(self) -> None:
+        """Load nothing more, and let what is half loaded come to its end: forks in later handlers need not wait."""
+        self._is_ending = True
+        self._wait()
+        self._go_on()
 
     def _wait(self) -> None:
         self._has_waited = self._loading.acquire(timeout=_LONGEST_WAIT)

@@ -94,7 +94,8 @@ class LogBackups:
                     name = file_name(FileKind.PRODUCER_SNAPSHOT, offset)
                     copies.bring_small(name, (self._directory / name).read_bytes())
             copies.bring_active(active, active_size, moment.active_indexes)
-        except FileNotFoundError:
+        except Exception:
+            # It was deleted, or its bytes were let go of, as a truncation or retention does; all else is a failure.
             if self._still_has(moment, active, active.size):
                 raise
             return False
@@ -132,6 +133,7 @@ class LogBackups:
                 recovery_point=moment.log_end_offset,
                 high_watermark=moment.high_watermark,
                 log_start_offset=moment.log_start_offset,
+                cleaner_offset=moment.cleaner_offset,
             )
             checkpoints.mark_closed()
         BackupMark(str(self._directory), told_of(target)).write(target, filesystem)

@@ -22,6 +22,8 @@ class LogMoment:
     log_start_offset: int
     log_end_offset: int
     high_watermark: int
+    cleaner_offset: int | None
+    """Below it the log was compacted; None if it never was."""
     epochs: tuple[EpochEntry, ...]
     producers: bytes
     """The snapshot of the producers at the log's end."""
@@ -42,6 +44,7 @@ class LogMoment:
                 contents.log_start_offset,
                 contents.log_end_offset,
                 contents.high_watermark,
+                contents.cleaner_offset,
                 tuple(contents.epochs.entries),
                 contents.producers.snapshot().encode(),
                 contents.producers.snapshot_offsets,

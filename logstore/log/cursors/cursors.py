@@ -19,7 +19,7 @@ class Cursors:
 
     def names(self) -> list[str]:
         """List the cursors that have committed. Raises LogClosedError, OSError."""
-        return self._keeper.committed_names()
+        return [name for name in self._keeper.committed_names() if _NAME.fullmatch(name)]
 
     def open(self, name: str) -> Cursor:
         """Return the cursor of this name, the same one each time; see `Log.cursor`."""

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from threading import RLock
 from typing import Final, Protocol
+from weakref import WeakValueDictionary
 
 from logstore.append.append_info import AppendInfo
 from logstore.batch.batch_attributes import LAST_SEQUENCE, SEQUENCES
@@ -188,7 +189,10 @@ class LogProducers:
         self._log = log
         self._may_begin = may_begin
         self._known = known
-        self._current: dict[int, LogProducer] = {}
+        self._current: WeakValueDictionary[int, LogProducer] = WeakValueDictionary()
+        """By id; those that nobody uses any more need no place here."""
+        self._latest_id = -1
+        """The largest one that was given."""
         self._lock = RLock()
 
     def make(self, producer_id: int | None, codec: Codec, *, new_epoch: bool) -> LogProducer:
@@ -196,7 +200,8 @@ class LogProducers:
         self._may_begin()
         with self._lock:
             if producer_id is None:
-                producer_id = max((*self._known(), *self._current), default=-1) + 1
+                producer_id = max((self._latest_id, *self._known())) + 1
+            self._latest_id = max(self._latest_id, producer_id)
             known = self._known().get(producer_id)
             epoch = max(known.epoch, 0) if known else 0
             if new_epoch and known is not None:

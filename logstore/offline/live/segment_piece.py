@@ -3,6 +3,7 @@
 import os
 import struct
 import time
+from bisect import bisect_left
 from collections.abc import Iterator
 from itertools import count
 from pathlib import Path
@@ -140,27 +141,37 @@ class SegmentPieces:
 
     def _hinted(self, offset: int) -> tuple[int, int] | None:
         """Look the offset up in the index, and believe it where a batch of this last offset is in that place."""
-        if self._index is None:
-            return None
         try:
-            slots = self._index.read_bytes()
+            found = None if self._index is None else _last_entry_below(self._index, offset - self._base_offset)
         except OSError:
             return None
-        low, high = 0, len(slots) // _SLOT.size
-        while low < high:
-            middle = (low + high) // 2
-            relative, position = _SLOT.unpack_from(slots, middle * _SLOT.size)
-            if position > 0 and self._base_offset + relative < offset:
-                low = middle + 1
-            else:
-                high = middle
-        if not low:
+        if found is None:
             return None
-        relative, position = _SLOT.unpack_from(slots, (low - 1) * _SLOT.size)
+        relative, position = found
         batches = self.read(position, 0).batches
         if not batches or batches[0].last_offset != self._base_offset + relative:
             return None
         return position, batches[0].base_offset
+
+
+def _last_entry_below(index: Path, relative_offset: int) -> tuple[int, int] | None:
+    """Find the last entry of an offset index below a relative offset, in few reads: it may be preallocated, and large.
+
+    Raises OSError.
+    """
+    with open(index, "rb", buffering=0) as file:
+
+        def entry(number: int) -> tuple[int, int]:
+            slot = os.pread(file.fileno(), _SLOT.size, number * _SLOT.size)
+            return _SLOT.unpack(slot) if len(slot) == _SLOT.size else (0, 0)  # a free one: it was cut meanwhile
+
+        def is_at_or_beyond(number: int) -> bool:
+            relative, position = entry(number)
+            return position <= 0 or relative >= relative_offset
+
+        slots = range(os.fstat(file.fileno()).st_size // _SLOT.size)
+        beyond = bisect_left(slots, True, key=is_at_or_beyond)
+        return entry(beyond - 1) if beyond else None
 
 
 def _valid(data: bytes) -> Iterator[Batch]:

@@ -287,3 +287,19 @@ def test_a_process_that_ends_at_once_ends_well(package: KernelPackage) -> None:
     package.python(USE, **BACKGROUND)
     for pause in (0, 0.05, 0.15, 0.3):
         assert package.python(f"{BEGIN}ADD_ONE.ready(); time.sleep({pause})", **BACKGROUND) == ""
+
+
+@compiled
+def test_a_process_that_ends_holds_up_no_fork_of_its_last_handlers(package: KernelPackage) -> None:
+    package.python(USE, **BACKGROUND)
+    program = f"""{BEGIN}
+import atexit, os
+
+def fork():
+    child = os.fork() or os._exit(0)
+    print(MAKER._loading.locked(), os.waitpid(child, 0)[1], ADD_ONE.ready())
+
+atexit.register(fork)
+ADD_ONE.ready()
+"""
+    assert package.python(program, **BACKGROUND) == "False 0 None"

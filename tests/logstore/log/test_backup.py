@@ -11,10 +11,12 @@ import pytest
 
 from epoch.filesystem import FileSystem
 from logstore.batch.batch_template import BatchTemplate
+from logstore.batch.record import Record
 from logstore.errors import DirectoryLockedError, InvalidDirectoryNameError, LogClosedError
 from logstore.files.partition_metadata import PARTITION_METADATA_NAME
 from logstore.log.log import Log
 from logstore.log_config import LogConfig
+from logstore.segment.segment_file import SegmentFile
 from tests.campaign import Campaign
 from tests.disk import FailingDisk
 from tests.logstore.directories import GAPS, assert_sound
@@ -359,3 +361,42 @@ def test_a_backup_that_was_only_looked_at_is_brought_up_to_date(tmp_path: Path) 
         Log.open(backup, CONFIG).close()
         log.append([b"second"])
         assert log.backup(backup).log_end_offset == 2
+
+
+def test_a_truncation_between_two_steps_of_a_backup_begins_it_anew(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    look = SegmentFile.data
+
+    def truncate_behind(file: SegmentFile) -> memoryview:
+        view = look(file)
+        if not done:
+            done.append(True)
+            log.truncate_to(1)
+        return view
+
+    backup = tmp_path / "copies" / "t-0"
+    backup.parent.mkdir()
+    done: list[bool] = []
+    with Log.open(tmp_path / "t-0", CONFIG) as log:
+        log.append([b"first"])
+        log.append([b"second"])
+        _ = log.segments[-1].file.data()
+        monkeypatch.setattr(SegmentFile, "data", truncate_behind)
+        assert log.backup(backup).log_end_offset == 1
+        assert done
+
+
+def test_a_backup_knows_how_far_the_log_was_compacted(tmp_path: Path) -> None:
+    config = LogConfig(cleanup_policy=frozenset({"compact"}), segment_bytes=300)
+    backup = tmp_path / "copies" / "t-0"
+    backup.parent.mkdir()
+    with Log.open(tmp_path / "t-0", config) as log:
+        for number in range(20):
+            log.append([Record.of(b"%d" % number, "key")])
+        log.update_high_watermark(20)
+        log.compact()
+        log.backup(backup)
+        with Log.open(backup, config) as copied:
+            assert copied.cleaner_offset == log.cleaner_offset
+            assert log.cleaner_offset is not None

@@ -1,5 +1,6 @@
 """A cursor is where it was committed, never beyond what is flushed, and tells of truncations below it."""
 
+import os
 import threading
 from collections.abc import Iterator
 from contextlib import suppress
@@ -110,6 +111,12 @@ def test_one_name_is_one_cursor(log: Log) -> None:
 def test_a_name_that_is_no_file_name_is_refused(log: Log, name: str) -> None:
     with pytest.raises(ValueError, match="letters"):
         log.cursor(name)
+
+
+def test_files_that_only_look_like_a_cursor_s_are_not_listed(log: Log) -> None:
+    log.cursor("billing").commit(0)
+    (log.directory / os.fsdecode(b"\xff.cursor")).touch()
+    assert log.cursor_names == ["billing"]
 
 
 @pytest.mark.parametrize("name", [".", "..", "a" * 200, "x.deleted", "x.tmp", "00000000000000000000.log"])
