@@ -37,6 +37,8 @@ class LoggingThread:
         self._lock = Lock()
         self._thread = 0
         """Its number; 0 while there is none."""
+        self._late: LockType | None = None
+        """What was waited for in vain: until it is there nobody waits again, such as the next log of a directory."""
 
     def tell(self, level: int, message: str, *what: object) -> None:
         """Log a message soon, if anybody wants to know."""
@@ -48,10 +50,15 @@ class LoggingThread:
         """Return once all that was told is logged; False where that takes longer than so many seconds."""
         if not self._thread or self._thread == get_ident():
             return True
+        if self._late is not None and self._late.locked():
+            return False
         logged = Lock()
         logged.acquire()
         self._put(logged)
-        return logged.acquire(timeout=timeout)
+        if logged.acquire(timeout=timeout):
+            return True
+        self._late = logged
+        return False
 
     def _put(self, message: logging.LogRecord | LockType) -> None:
         self._messages.put(message)

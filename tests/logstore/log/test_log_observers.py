@@ -4,6 +4,7 @@ import inspect
 import logging
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -127,6 +128,30 @@ def test_a_slow_handler_holds_up_no_call_but_close(tmp_path: Path, caplog: pytes
         go_on.set()
         assert LOGGING.drain(60)
         assert (told, log.log_end_offset) == (["INFO"], 3)
+
+
+def test_a_handler_that_hangs_is_waited_for_once_and_not_by_every_log(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    class Hanging(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            assert go_on.wait(600)
+            told.append(record.levelname)
+
+    told: list[str] = []
+    go_on = Event()
+    with handled_by(Hanging()), caplog.at_level(logging.INFO, "logstore"):
+        with Log.open(tmp_path / "t-0", CONFIG) as log:
+            log.append([b"value"])
+            log.roll()
+            assert not LOGGING.drain(0.01)
+            assert not LOGGING.drain(600), "it returns at once"
+        assert told == []
+        go_on.set()
+        while LOGGING._late is not None and LOGGING._late.locked():
+            time.sleep(0.001)
+        assert LOGGING.drain(60)
+        assert told == ["INFO"]
 
 
 def test_a_forked_process_logs_too_and_not_what_its_parent_has_told(tmp_path: Path) -> None:
