@@ -115,6 +115,8 @@ def test_pyright_infers_few_types_of_all_that_is_exported(installed: Path, packa
 
     It looks for packages beside the interpreter that is first on PATH.
     """
+    if "OLDEST" in os.environ:
+        pytest.skip("the oldest numba says less of its own types, and our classes derive from them")
     command = [sys.executable, "-m", "basedpyright", "--verifytypes", package, "--ignoreexternal", "--outputjson"]
     path = f"{installed.parent}:{os.environ['PATH']}"
     checked = subprocess.run(
