@@ -1,21 +1,27 @@
 """Appending and reading records beside other stores of Python programs: same records, same durability."""
 
-from collections.abc import Callable, Mapping
+import time
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from itertools import count
+from statistics import quantiles
+from threading import Event
 from typing import Final
 
 from bench.peer.files import Logs
 from bench.peer.kafka_timer import KafkaTimer
-from bench.peer.stores import STORES, FlushedLogStore, Store
+from bench.peer.stores import STORES, FlushedLogStore, LogStore, Store
 from bench.peer.turns import Settings, Timed, take_turns
 from bench.results import OURS, Row
 
 THREADS: Final = 16
 DURABLE_CALLS: Final = 256
 """Each waits for the disk."""
+UNDISTURBED: Final = "without a flush"
+"""The side of ours beside which nobody flushes."""
 READ_RECORDS: Final = 100_000
 SMALL, LARGE = 100, 1 << 10
 """Bytes of a value."""
@@ -55,6 +61,7 @@ class StoreWorks:
             "append one record durably in 16 threads": partial(
                 self._append, STORES, Appends(DURABLE_CALLS * THREADS, durable=True, threads=THREADS)
             ),
+            "append one record while another thread flushes, 99th percentile": partial(self._append_beside, calls),
             "read records as objects": self._read,
         }
 
@@ -68,6 +75,26 @@ class StoreWorks:
 
         row = Row(name, items=appends.records, unit="records", group=self.group)
         return take_turns(row, {side: partial(measure, store) for side, store in stores.items()}, self._settings)
+
+    def _append_beside(self, calls: int, name: str) -> Row:
+        """Measure waiting, which is no processor time, whatever the clock of the other rows."""
+
+        def measure(*, flushes: bool) -> Timed:
+            directory = next(self._directories)
+            directory.mkdir()
+            store = LogStore(directory, durable=False)
+            if flushes:
+                with _flushing(store):
+                    slow = _slowest_hundredth(store, calls)
+            else:
+                slow = _slowest_hundredth(store, calls)
+            size = store.read()
+            store.close()
+            return Timed(slow, size)
+
+        row = Row(name, items=1, unit="records", group=self.group)
+        sides = {OURS: partial(measure, flushes=True), UNDISTURBED: partial(measure, flushes=False)}
+        return take_turns(row, sides, self._settings)
 
     def _read(self, name: str) -> Row:
         opened = {side: self._open(store) for side, store in STORES.items()}
@@ -87,6 +114,34 @@ class StoreWorks:
         directory = next(self._directories)
         directory.mkdir()
         return store(directory, durable=durable)
+
+
+@contextmanager
+def _flushing(store: LogStore) -> Iterator[None]:
+    """Flush in another thread all the time."""
+    done = Event()
+
+    def flush() -> None:
+        while not done.is_set():
+            store.flush()
+
+    with ThreadPoolExecutor(1) as thread:
+        flushing = thread.submit(flush)
+        try:
+            yield
+        finally:
+            done.set()
+        flushing.result()
+
+
+def _slowest_hundredth(store: Store, calls: int) -> float:
+    """Append one record a call; return the nanoseconds that 99 of 100 calls took at most."""
+    values, spent = [b"v" * SMALL], []
+    for _ in range(calls):
+        start = time.perf_counter_ns()
+        store.append(values)
+        spent.append(time.perf_counter_ns() - start)
+    return quantiles(spent, n=100, method="inclusive")[98]
 
 
 def _append_all(store: Store, appends: Appends) -> None:

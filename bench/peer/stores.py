@@ -66,6 +66,10 @@ class LogStore(Store):
             offset = view.next_offset
         return size
 
+    def flush(self) -> None:
+        """Return once all records are on stable storage."""
+        self._log.flush()
+
     def close(self) -> None:
         self._log.close()
 
@@ -74,8 +78,8 @@ class FlushedLogStore(LogStore):
     """A `Log` that is flushed by the thread that appends, where there is one alone."""
 
     def append(self, values: Sequence[bytes]) -> None:
-        self._log.append(values)
-        self._log.flush()
+        super().append(values)
+        self.flush()
 
 
 class SqliteStore(Store):
