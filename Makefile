@@ -19,7 +19,7 @@ PIPELINES := build/pipelines
 
 .DEFAULT_GOAL := help
 .PHONY: help setup java browser unpacker demo test test-long test-oldest test-pipelines test-pythons test-nojit test-filesystems mutants \
-  lint format bench bench-suites bench-report bench-floors bench-compare clean
+  lint format bench bench-stores bench-suites bench-report bench-floors bench-compare clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -124,6 +124,10 @@ bench: setup java ## all benchmarks, measured, with Kafka's own classes beside o
 
 bench-report: setup ## docs/performance.md and its pictures once more, from the results of the last `make bench`
 	$(BIN)/python -m bench.report $(RESULTS)/*.json
+
+bench-stores: setup ## beside other stores and clients of Python programs alone, and the report's part of them (half an hour)
+	$(BIN)/python -m bench.peer --runs 3 --groups clients stores --json $(RESULTS)/stores.json
+	$(BIN)/python -m bench.report $(RESULTS)/stores.json
 
 bench-suites: setup java ## the suites alone, and the report's part of them (an hour)
 	rm -f $(RESULTS)/suites.json

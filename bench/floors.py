@@ -26,12 +26,10 @@ from bench.command_line import run_program
 from bench.figure_floors import TABLE, check_figures, read_figure_floors, run_again
 from bench.floor_finding import Finding, tried
 from bench.report.evidence import gather
-from bench.results import OURS, Row, read_runs
+from bench.results import BARE_WRITE, OURS, Row, read_runs
 
 FLOORS: Final = Path(__file__).with_name("floors.toml")
 ROOT: Final = Path(__file__).parent.parent
-BARE_WRITE: Final = "write()"
-"""No implementation of the same work: how close it comes is a matter of the disk."""
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,8 @@ from typing import Any, Final
 
 OURS: Final = "epochlog"
 KAFKA: Final = "Kafka"
+BARE_WRITE: Final = "write()"
+"""No implementation of the same work: how close it comes is a matter of the disk."""
 ROOT: Final = Path(__file__).parent.parent
 LIBRARIES: Final = ("numba", "numpy")
 

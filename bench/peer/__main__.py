@@ -15,7 +15,7 @@ from typing import Any
 
 from bench.command_line import count, result_file, run_program
 from bench.peer.client_works import AIOKAFKA, aiokafka_version
-from bench.peer.comparison import compare
+from bench.peer.comparison import GROUPS, compare
 from bench.peer.kafka_timer import without_kafka
 from bench.peer.turns import CLOCKS, Settings
 from bench.report.figures import duration
@@ -72,6 +72,7 @@ def arguments(words: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--rounds", type=count, default=5, help="measurements of each side in a run (default 5)")
     parser.add_argument("--runs", type=count, default=1, help="runs, each with fresh JVMs (default 1)")
     parser.add_argument("--only", default="", metavar="PART", help="measure only what has this in its name")
+    parser.add_argument("--groups", nargs="+", choices=GROUPS, default=(), help="measure only these kinds of work")
     parser.add_argument("--short", action="store_true", help="small and quick, for CI: sizes and rounds are fixed")
     parser.add_argument("--json", type=result_file, metavar="FILE", help="write all figures to this file")
     parser.add_argument("--clock", choices=CLOCKS, default="wall", help="on a busy machine: processor (default wall)")
@@ -91,7 +92,7 @@ def measure(given: argparse.Namespace, work: Path, missing: str) -> Run:
     said = {"clock": settings.clock, "log_bytes": settings.size, "files": "written one batch of 16 KiB a call"}
     run = Run("bench.peer", conditions=conditions() | peers(missing) | said)
     print(f"| {' | '.join(HEADINGS)} |\n|{'---|' * len(HEADINGS)}")
-    for row in compare(settings, kafka=not missing, wanted=lambda name: given.only in name):
+    for row in compare(settings, kafka=not missing, wanted=lambda name: given.only in name, groups=given.groups):
         print(line(row), flush=True)
         run.rows.append(row)
     return run

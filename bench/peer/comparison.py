@@ -1,6 +1,6 @@
 """One pass over all kinds of work, on both sides."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import closing
 from typing import Final
 
@@ -18,6 +18,7 @@ from bench.results import Row
 from bench.room import lacking
 
 SUITES: Final = (LogWorks, ScanWorks, EpochWorks, IndexWorks, CommandWorks, ClientWorks, StoreWorks)
+GROUPS: Final = tuple(suite.group for suite in SUITES)
 COPIES: Final = 4
 """Logs of full size on the disk, and so in the page cache, at a time: the sources, and one of each side."""
 
@@ -33,14 +34,17 @@ def compare(
     kafka: bool,
     measured: bool = True,
     wanted: Callable[[str], bool] = lambda _name: True,
+    groups: Collection[str] = (),
 ) -> Iterator[Row]:
-    """Measure whatever kinds of work are wanted by their name; `measured` as KafkaTimer takes it.
+    """Measure whatever kinds of work are wanted by their name, of `groups` alone if any; `measured` as KafkaTimer's.
 
     Each suite has a JVM of its own, which ends with it. Raises DifferentAnswersError where the sides disagree.
     """
     logs = Logs(settings.work)
     missing = lacking(**needed(settings.size))
     for suite in SUITES:
+        if groups and suite.group not in groups:
+            continue
         with closing(KafkaTimer(suite.timer, settings.clock, measured=measured)) as timer:
             works = suite(settings, logs, timer if kafka else None).works()
             for name, measure in works.items():

@@ -3,8 +3,9 @@
     python -m bench.report build/bench/results/*.json
 
 The results are those of bench.limits, bench.peer, bench.scaling and of `pytest --benchmark-json`, in any number; those
-of several runs are put together. What the programs measured and what the suites did are two parts of the page: a part
-without results stays as it is. Targets, and why one is missed, stand in bench/targets.toml.
+of several runs are put together. The page has three parts: what the programs measured; apart from that, what they
+measured beside other stores and clients of Python programs; and what the suites did. A part without results stays as it
+is. Targets, and why one is missed, stand in bench/targets.toml.
 """
 
 import argparse
@@ -16,7 +17,7 @@ from typing import Final
 from bench.command_line import run_program
 from bench.report.curve import curves, read_reasons
 from bench.report.evidence import Evidence, gather
-from bench.report.page import PROGRAMS, SUITES, Page, of_programs, of_suites
+from bench.report.page import PROGRAMS, PYTHON, SUITES, Page, of_programs, of_python, of_suites
 from bench.report.pictures import draw
 from bench.report.targets import TARGETS, Target, Verdict, judge, read_targets
 from bench.results import ROOT
@@ -41,13 +42,17 @@ def main(words: list[str] | None = None) -> int:
     except (OSError, ValueError) as error:
         print(error, file=sys.stderr)
         return 2
-    if (found := evidence.of_programs).runs:
-        aims = [target for target in targets if not target.benchmark]
+    if (found := evidence.of_kafka).runs:
+        aims = [target for target in targets if not target.benchmark and not target.is_of_python]
         grown = curves(found, reasons)
         drawn = draw(found, aims, grown, given.page.parent / "pictures")
         names = {name: os.path.relpath(path, given.page.parent) for name, path in drawn.items()}
         page = page.having(PROGRAMS, of_programs(found, aims, grown, names))
         print(f"what the programs measured: {_counted(aims, found)}")
+    if (found := evidence.of_python).runs:
+        aims = [target for target in targets if target.is_of_python]
+        page = page.having(PYTHON, of_python(found, aims))
+        print(f"what was measured beside other stores and clients: {_counted(aims, found)}")
     if (found := evidence.of_suites).runs:
         aims = [target for target in targets if target.benchmark]
         page = page.having(SUITES, of_suites(found, aims))

@@ -1,8 +1,8 @@
 """All that was measured, put together: runs of several programs, and the suites."""
 
 import json
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from statistics import median
 from typing import Any, Final, Self
@@ -13,6 +13,8 @@ from bench.report.suite import PROGRAM as SUITES
 from bench.report.suite import Benchmark, benchmarks, conditions_and_skipped
 from bench.results import OURS, Row, Run, read_runs
 
+OF_PYTHON: Final = frozenset({"clients", "stores"})
+"""The groups of rows beside what Python programs would use instead: they are measured in minutes, without a JVM."""
 RUNS_THAT_COUNT: Final = 3
 """In fewer runs a ratio may be luck."""
 
@@ -75,6 +77,21 @@ class Evidence:
     def of_programs(self) -> Self:
         """What the other programs measured, alone."""
         return type(self)([run for run in self.runs if run.program != SUITES])
+
+    @property
+    def of_python(self) -> Self:
+        """Of these, what was measured beside other stores and clients of Python programs."""
+        return self._rows_that(lambda row: row.group in OF_PYTHON)
+
+    @property
+    def of_kafka(self) -> Self:
+        """Of these, all the rest."""
+        return self._rows_that(lambda row: row.group not in OF_PYTHON)
+
+    def _rows_that(self, wanted: Callable[[Row], bool]) -> Self:
+        """Runs of such rows, where there are any."""
+        parts = [replace(run, rows=list(filter(wanted, run.rows))) for run in self.of_programs.runs]
+        return type(self)([run for run in parts if run.rows])
 
     @property
     def rows(self) -> list[Row]:

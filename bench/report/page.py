@@ -1,6 +1,7 @@
 """The page that the report goes into: what stands between a part's marks is replaced, the rest is written by hand.
 
-It has two parts, each with its own date and commit: what the programs measured, and what the suites did.
+It has three parts, each with its own date and commit: what the programs measured, apart from that what they measured
+beside other stores and clients of Python programs, and what the suites did.
 """
 
 from dataclasses import dataclass
@@ -31,6 +32,7 @@ class Part:
 
 
 PROGRAMS: Final = Part("figures")
+PYTHON: Final = Part("stores")
 SUITES: Final = Part("suites")
 
 
@@ -44,6 +46,15 @@ def of_programs(evidence: Evidence, targets: list[Target], curves: list[Curve], 
         lines += _picture(pictures, name)
     lines += tables.aims([judge(target, evidence) for target in targets])
     lines += tables.skipped(evidence, unmeasured(evidence))
+    return "\n".join(lines).strip()
+
+
+def of_python(evidence: Evidence, targets: list[Target]) -> str:
+    """Write what was measured beside other stores and clients."""
+    lines = tables.machine(evidence)
+    for side in evidence.sides:
+        lines += tables.beside(evidence, side, targets)
+    lines += tables.aims([judge(target, evidence) for target in targets]) + tables.skipped(evidence)
     return "\n".join(lines).strip()
 
 
@@ -68,7 +79,7 @@ class Page:
     def read(cls, path: Path) -> Self:
         """Read a page. Raises ValueError where a part's marks are missing."""
         page = cls(path.read_text())
-        for part in (PROGRAMS, SUITES):
+        for part in (PROGRAMS, PYTHON, SUITES):
             _, begin, rest = page.text.partition(part.begin)
             if not (begin and part.end in rest):
                 raise ValueError(f"{path}: `{part.begin}` and `{part.end}` must stand around the measured part")

@@ -5,14 +5,13 @@ from itertools import groupby
 from statistics import median
 from typing import Any
 
-from bench.floors import BARE_WRITE
 from bench.limits import fastest
 from bench.report.curve import Curve
 from bench.report.evidence import RUNS_THAT_COUNT, Comparison, Evidence
 from bench.report.figures import digits, duration, exactly, ratio, share, size, speed, spread
 from bench.report.suite import SHORT_ID, Benchmark
 from bench.report.targets import Judgement, Target, Verdict
-from bench.results import KAFKA, OURS, Row
+from bench.results import BARE_WRITE, KAFKA, OURS, Row
 
 WITHOUT_KAFKA = "without_kafka"
 """The condition that says why."""

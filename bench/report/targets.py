@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from bench.report.evidence import RUNS_THAT_COUNT, Evidence
-from bench.results import OURS, ROOT
+from bench.results import BARE_WRITE, KAFKA, OURS, ROOT
 
 TARGETS: Final = ROOT / "bench/targets.toml"
 
@@ -52,6 +52,11 @@ class Target:
     def what(self) -> str:
         """What is aimed at."""
         return self.row or f"`{self.benchmark}`"
+
+    @property
+    def is_of_python(self) -> bool:
+        """Whether it is beside another store or client of Python programs."""
+        return bool(self.beside) and self.beside not in {KAFKA, BARE_WRITE}
 
     @property
     def aim(self) -> float:

@@ -6,13 +6,14 @@ from pathlib import Path
 import pytest
 
 from bench.report.__main__ import main
-from bench.report.page import PROGRAMS, SUITES
+from bench.report.evidence import Evidence
+from bench.report.page import PROGRAMS, PYTHON, SUITES
 from bench.results import KAFKA, OURS, Row, Run, write_runs
 from tests.bench.report.evidence import APPEND, CONDITIONS, RECOVER, beside, curve, limit
 
 PAGE = (
     f"# Performance\n\nBy hand.\n\n{PROGRAMS.begin}\nold\n{PROGRAMS.end}\n\n"
-    f"Also by hand.\n\n{SUITES.begin}\nold suites\n{SUITES.end}\n"
+    f"Also by hand.\n\n{PYTHON.begin}\nold stores\n{PYTHON.end}\n\n{SUITES.begin}\nold suites\n{SUITES.end}\n"
 )
 TARGETS = f"""
 [[target]]
@@ -67,8 +68,29 @@ def test_what_is_written_by_hand_stays(page: str) -> None:
     assert "\nold\n" not in page
 
 
-def test_the_part_of_the_suites_stays_where_only_programs_were_measured(page: str) -> None:
-    assert page.endswith(f"{SUITES.begin}\nold suites\n{SUITES.end}\n")
+def test_the_other_parts_stay_where_only_what_is_beside_kafka_was_measured(page: str) -> None:
+    stores = f"{PYTHON.begin}\nold stores\n{PYTHON.end}"
+    assert page.endswith(f"{stores}\n\n{SUITES.begin}\nold suites\n{SUITES.end}\n")
+
+
+def test_what_is_beside_other_stores_has_its_own_part_and_aims(tmp_path: Path) -> None:
+    aim = f'[[target]]\nrow = "{APPEND}"\nbeside = "sqlite"\nat_least = 3\nreason = "The interpreter."\n'
+    row = beside(APPEND, 2, "sqlite", group="stores")
+    page = report(tmp_path, [Run("bench.peer", [row], dict(CONDITIONS))], TARGETS + aim)
+    before, _, part = page.partition(PYTHON.begin)
+    part, _, after = part.partition(PYTHON.end)
+    assert "\nold\n" in before
+    assert "old suites" in after
+    assert "Beside sqlite" in part
+    assert "beside Kafka" not in part
+    assert f"| {APPEND} | ≥ 3, beside sqlite | 2.00 | The interpreter. |" in part
+
+
+def test_rows_beside_kafka_and_beside_other_stores_are_told_apart() -> None:
+    stores = beside(APPEND, 2, "sqlite", group="stores")
+    evidence = Evidence([Run("bench.peer", [beside(RECOVER, 9), stores]), Run("bench.peer", [beside(RECOVER, 8)])])
+    assert [run.rows for run in evidence.of_python.runs] == [[stores]]
+    assert [[row.name for row in run.rows] for run in evidence.of_kafka.runs] == [[RECOVER], [RECOVER]]
 
 
 def test_suites_alone_are_written_into_their_part_and_the_other_stays(written: Path, page: str, tmp_path: Path) -> None:
