@@ -6,6 +6,8 @@ from collections import Counter
 from collections.abc import Generator, Iterator
 from itertools import chain
 from operator import attrgetter
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from types import FrameType
 from typing import Final
 
@@ -54,6 +56,14 @@ def require_java_for_spark() -> None:
         find_java()
     except JavaMissingError as error:
         require(available=False, what=str(error))
+
+
+@pytest.fixture
+def memory_dir() -> Iterator[Path]:
+    """A directory in memory where there is one: thousands of synced writes take their time on a disk."""
+    memory = "/dev/shm"  # noqa: S108 - only the place; the name below it is fresh
+    with TemporaryDirectory(prefix="epochlog-", dir=memory if os.access(memory, os.W_OK) else None) as directory:
+        yield Path(directory)
 
 
 @pytest.fixture(scope="session", params=releases_of_this_run(), ids=attrgetter("version"))

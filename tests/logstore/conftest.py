@@ -1,9 +1,6 @@
 """What the tests of logstore/ share."""
 
-import os
 from collections.abc import Iterator
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from unittest.mock import patch
 
 import pytest
@@ -24,14 +21,6 @@ def _compiled_reads() -> Iterator[None]:
         patch.object(PLAIN_RECORDS, "records_left", 100),
     ):
         yield
-
-
-@pytest.fixture(scope="session")
-def memory_dir() -> Iterator[Path]:
-    """A directory in memory where there is one: thousands of synced writes take their time on a disk."""
-    memory = "/dev/shm"  # noqa: S108 - only the place; the name below it is fresh
-    with TemporaryDirectory(prefix="epochlog-", dir=memory if os.access(memory, os.W_OK) else None) as directory:
-        yield Path(directory)
 
 
 @pytest.fixture(scope="session")

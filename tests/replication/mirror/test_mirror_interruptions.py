@@ -6,11 +6,9 @@ import random
 import signal
 import sys
 from collections import deque
-from collections.abc import Iterator
 from functools import cache, partial
 from pathlib import Path
 from shutil import rmtree
-from tempfile import TemporaryDirectory
 from typing import Final
 
 import pytest
@@ -71,14 +69,6 @@ def is_of_the_mirror(filename: str) -> bool:
 
 def is_of_the_mirror_or_its_logs(filename: str) -> bool:
     return is_of_the_mirror(filename) or is_of_interest(filename)
-
-
-@pytest.fixture
-def memory_dir() -> Iterator[Path]:
-    """A directory in memory where there is one: thousands of synced writes take their time on a disk."""
-    memory = "/dev/shm"  # noqa: S108 - only the place; the name below it is fresh
-    with TemporaryDirectory(prefix="epochlog-", dir=memory if os.access(memory, os.W_OK) else None) as directory:
-        yield Path(directory)
 
 
 @pytest.fixture
