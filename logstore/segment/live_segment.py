@@ -289,6 +289,7 @@ class LiveSegment:
         Returns the first offset that loses its record: below `offset` where a batch spans that. Raises as `locate`
         does, and CorruptIndexError.
         """
+        self.file.data()
         place = self.reader.locate(offset, self.size)
         _ = self.indexes.time, self.indexes.transactions
         return offset if place is None else min(offset, place[2])
