@@ -100,7 +100,7 @@ class Log(ReadableLog):
         flusher = self._flusher = Flusher(environment, contents, guard, own_checkpoints)
         roller = self._roller = SegmentRoller(environment, contents, guard, undo, flusher)
         super().__init__(environment, contents, guard, flusher)
-        self._appender = Appender(environment, contents, guard, undo, epochs, flusher, roller)
+        self._appender = Appender(environment, contents, guard, undo, epochs, roller)
         self._durable_appends = DurableAppends(self._flush_or_be_closed, lambda: environment.config)
         self._truncation = Truncation(environment, contents, guard, epochs, flusher, roller, deleted)
         self._retention = Retention(environment, contents, guard, flusher, roller, deleted)
@@ -313,6 +313,7 @@ class Log(ReadableLog):
         and OSError, with nothing appended.
         """
         info = self._appender.append(records, leader_epoch, template, origin, transaction_version)
+        self._flush_by_count()
         return self._durable_appends.when_synced(info) if durable else info
 
     def append_batches(self, data: bytes | bytearray | memoryview, *, leader_epoch: int = MAX_EPOCH) -> AppendInfo:
@@ -325,7 +326,24 @@ class Log(ReadableLog):
         Raises what `validate_for_follower` raises, RecordBatchTooLargeError, LogPoisonedError and OSError, with
         nothing appended.
         """
-        return self._appender.append_batches(data, leader_epoch)
+        info = self._appender.append_batches(data, leader_epoch)
+        self._flush_by_count()
+        return info
+
+    def _flush_by_count(self) -> None:
+        """Flush once `flush_messages` are not on stable storage. Raises OSError, with which the log is poisoned."""
+        contents = self._contents
+        if contents.end[0] - contents.recovery_point < self._environment.config.flush_messages:
+            return
+        try:
+            self._flush_or_be_closed()
+        except OSError as error:
+            # Even of a full disk: the batches are in the log already, and readers may have seen them. A flush that got
+            # no memory was interrupted, as by any other exception, and the next one does all of it.
+            with self._guard.lock:
+                if self._guard.state is not CLOSED and not isinstance(error, MemoryError):
+                    self._guard.poison(error)
+            raise
 
     def append_end_transaction(
         self,
