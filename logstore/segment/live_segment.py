@@ -278,7 +278,7 @@ class LiveSegment:
         """Return the time from the first batch to `timestamp`; without times, since the segment was made."""
         first = self._first_timestamp
         if first is None:
-            first = self._first_timestamp = read_batch(self.file.data()).max_timestamp
+            first = self._first_timestamp = read_batch(self.file.between(0, self.size)[0]).max_timestamp
         return timestamp - first if first >= 0 else clock() - self.created_ms
 
     # --- truncating, rolling, closing
