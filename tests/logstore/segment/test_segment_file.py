@@ -190,6 +190,15 @@ def test_a_copy_from_before_a_cut_is_not_given_after_it(file: SegmentFile) -> No
     assert between(file, 3, 6) == b"TWO"
 
 
+def test_a_copy_that_its_reader_leaves_only_after_a_cut_serves_nobody(file: SegmentFile) -> None:
+    assert between(file, 3, 6) == b"two"
+    left = file._tail
+    file.truncate_to(3)
+    file.append(b"TWO")
+    file._tail = left
+    assert between(file, 3, 6) == b"TWO"
+
+
 @pytest.mark.parametrize("end", [SegmentFile.release, SegmentFile.close])
 def test_a_descriptor_stays_open_while_it_is_read_by(
     file: SegmentFile, disk: WatchedDisk, end: Callable[[SegmentFile], object]
