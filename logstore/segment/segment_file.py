@@ -43,7 +43,7 @@ class SegmentFile:
         "_lock",
         "_map_lock",
         "_open_files",
-        "_opened",
+        "_reading",
         "_retired",
         "_syncs",
         "_tail",
@@ -73,7 +73,7 @@ class SegmentFile:
         self._retired: list[tuple[int, Callable[[], object]]] = []
         """Descriptors to close after that, and who may still read by them: None once nobody does."""
         self._descriptor = -1
-        self._opened: OpenDescriptor | None = None
+        self._reading: OpenDescriptor | None = None
         """The same, for those who read without a lock."""
         self._view = _NOTHING
         self._copied = 0
@@ -206,7 +206,7 @@ class SegmentFile:
 
     def _copy(self, position: int, length: int) -> memoryview | None:
         """Read bytes without a lock, which a writer may hold for long; None where the file is to be mapped."""
-        opened = self._opened
+        opened = self._reading
         if opened is None or length > LARGEST_COPY or self._copied + length > MOST_COPIED:
             return None
         cuts = self._cuts
@@ -242,7 +242,7 @@ class SegmentFile:
         return self._descriptor
 
     def _begin_reading(self) -> None:
-        self._opened = OpenDescriptor(self._descriptor)
+        self._reading = OpenDescriptor(self._descriptor)
         self._register()
 
     def _map(self) -> memoryview:
@@ -267,7 +267,7 @@ class SegmentFile:
         with self._map_lock:
             self._view, self._tail = _NOTHING, _NO_TAIL
         descriptor, self._descriptor = self._descriptor, -1
-        opened, self._opened = self._opened, None
+        opened, self._reading = self._reading, None
         if descriptor >= 0:
             self._retired.append((descriptor, _nobody if opened is None else ref(opened)))
         del opened
