@@ -23,7 +23,9 @@ from logstore.batch.compression.codec import Codec
 from logstore.batch.record import Record
 from logstore.log.isolation import Isolation
 from logstore.log.log import Log
+from logstore.log.reading.view_source import PIECE_BYTES
 from logstore.log_config import LogConfig
+from logstore.segment.read_view import ReadView
 
 BUILD = Path(__file__).parent.parent / "build/bench/log"
 TINY_RECORDS = 8
@@ -177,6 +179,32 @@ def bench_read(benchmark: BenchmarkFixture, filled: Callable[[], Log], max_bytes
 
         benchmark(read)
         assert log.read(offsets[0], max_bytes).data
+
+
+@pytest.mark.parametrize("held", [False, True], ids=["dropped", "held"])
+def bench_read_behind_an_append(benchmark: BenchmarkFixture, directory: Path, rounds: int, held: bool) -> None:
+    """A kilobyte that was just appended, by a reader that keeps up."""
+    source = Source(TINY_RECORDS)
+    views: list[ReadView] = []
+    mappings = count_mappings()
+    with Log.open(directory / "t-0") as log:
+
+        def append() -> None:
+            log.append_batches(source.next())
+            if not held:
+                views.clear()
+
+        def read() -> None:
+            views.append(log.read(log.log_end_offset - TINY_RECORDS, PIECE_BYTES))
+
+        benchmark.pedantic(read, setup=append, rounds=rounds)
+        assert views[-1].next_offset == source.next_offset
+        benchmark.extra_info["mappings"] = count_mappings() - mappings
+
+
+def count_mappings() -> int:
+    """How many mappings this process has."""
+    return len(Path("/proc/self/maps").read_text().splitlines())
 
 
 def bench_offset_for_timestamp(benchmark: BenchmarkFixture, filled: Callable[[], Log]) -> None:

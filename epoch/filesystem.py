@@ -1,5 +1,7 @@
 """The one door to the disk: every write, fsync, rename and directory fsync passes through here.
 
+So does what is read of a file that is being appended to; other files are opened and mapped by those who read them.
+
 Tests put a recording or failing `FileSystem` in its place, and replay every prefix of what was done as a crash.
 """
 
@@ -19,10 +21,10 @@ class FileSystem:
     """The real disk. Each method is one step that a crash can fall before or after; all raise OSError."""
 
     def open(self, path: Path, *, truncate: bool = False) -> int:
-        """Open a file for appending, creating it where it is missing; return its descriptor."""
+        """Open a file for appending and reading, creating it where it is missing; return its descriptor."""
         emptied = os.O_TRUNC if truncate else 0
         try:
-            return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | emptied, 0o644)
+            return os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | emptied, 0o644)
         except OSError as error:
             refuse_beyond_limit(error, path)
             raise
@@ -32,6 +34,10 @@ class FileSystem:
         written = os.write(descriptor, data)
         while written < len(data):
             written += os.write(descriptor, memoryview(data)[written:])
+
+    def read_at(self, descriptor: int, position: int, size: int) -> bytes:
+        """Return `size` bytes of a file from `position` on; fewer where it ends before."""
+        return os.pread(descriptor, size, position)
 
     def fsync(self, descriptor: int) -> None:
         """Return once the file's content is on stable storage."""

@@ -39,7 +39,7 @@ class LogStoreError(Exception):
         self.position = position
         self.offset = offset
 
-    def with_position(self, *, file: str | PathLike[str] | None, position: int | None, offset: int) -> Self:
+    def with_position(self, *, file: str | PathLike[str] | None, position: int | None, offset: int | None) -> Self:
         """Return the same error with the place that only the caller of its raiser knows."""
         return type(self)(self.what, file=file, position=position, offset=offset, advice=self.advice)
 

@@ -215,6 +215,12 @@ class InterruptedDisk(FileSystem):
         super().write(descriptor, memoryview(data)[len(data) // 2 :])
         self._pass("after write")
 
+    def read_at(self, descriptor: int, position: int, size: int) -> bytes:
+        self._pass("before read")
+        data = super().read_at(descriptor, position, size)
+        self._pass("after read")
+        return data
+
     def fsync(self, descriptor: int) -> None:
         self._pass("before fsync")
         super().fsync(descriptor)

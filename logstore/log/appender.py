@@ -23,7 +23,6 @@ from logstore.batch.batch_attributes import NO_PRODUCER_ID
 from logstore.batch.batch_template import BatchTemplate
 from logstore.batch.record import Record
 from logstore.errors import AppendError, InvalidRecordError, RecordBatchTooLargeError
-from logstore.log.flusher import Flusher
 from logstore.log.segment_roller import SegmentRoller
 from logstore.log.state.leader_epochs import LeaderEpochs
 from logstore.log.state.log_contents import LogContents
@@ -55,7 +54,6 @@ class Appender:
         guard: LogGuard,
         undo: Undo,
         epochs: LeaderEpochs,
-        flusher: Flusher,
         roller: SegmentRoller,
     ) -> None:
         """Append to a log."""
@@ -67,7 +65,6 @@ class Appender:
         self._guard = guard
         self._undo = undo
         self._epochs = epochs
-        self._flusher = flusher
         self._roller = roller
         self._accepts_unchanged = environment.config.accepts_unchanged
         # Such an append cannot be taken back once it is flushed: what that opens must be there before.
@@ -249,7 +246,7 @@ class Appender:
         return info
 
     def _publish(self, segment: LiveSegment, info: AppendInfo, producers: ProducerAppend | None = None) -> None:
-        """Let readers see what was written: the append is done. Flush where so much was."""
+        """Let readers see what was written: the append is done."""
         contents, guard = self._contents, self._guard
         end_offset = info[1] + 1
         if producers is not None:
@@ -261,8 +258,6 @@ class Appender:
                 for aborted in contents.producers.update(producers):
                     segment.transaction_index.append(aborted)
             contents.producers.end_offset = end_offset
-            if end_offset - contents.recovery_point >= self._environment.config.flush_messages:
-                self._flusher.flush_to(end_offset, include_active=True)
         except OSError as error:
             # Even of a full disk: the batches are in the log already, and readers may have seen them.
             guard.poison(error)

@@ -30,7 +30,7 @@ from logstore.log.durable_appends import DurableAppends
 from logstore.log.flusher import Flusher
 from logstore.log.log_closing import LogClosing
 from logstore.log.log_observer import LogObserver
-from logstore.log.log_opening import LogOpening
+from logstore.log.log_opening import LogOpening, ignore_progress, refuse_to_readers
 from logstore.log.observers.logging_observer import LOGGING
 from logstore.log.observers.logging_thread import PATIENCE_SECONDS
 from logstore.log.producing.log_producer import LogProducer, LogProducers
@@ -100,7 +100,7 @@ class Log(ReadableLog):
         flusher = self._flusher = Flusher(environment, contents, guard, own_checkpoints)
         roller = self._roller = SegmentRoller(environment, contents, guard, undo, flusher)
         super().__init__(environment, contents, guard, flusher)
-        self._appender = Appender(environment, contents, guard, undo, epochs, flusher, roller)
+        self._appender = Appender(environment, contents, guard, undo, epochs, roller)
         self._durable_appends = DurableAppends(self._flush_or_be_closed, lambda: environment.config)
         self._truncation = Truncation(environment, contents, guard, epochs, flusher, roller, deleted)
         self._retention = Retention(environment, contents, guard, flusher, roller, deleted)
@@ -108,20 +108,45 @@ class Log(ReadableLog):
         self._producers = LogProducers(self, lambda: contents.producers.producers, guard.ensure_may_begin)
         self._closing = LogClosing(contents, guard, flusher, deleted, own_checkpoints, directory_lock)
 
+    @overload
     @classmethod
     def open(
         cls,
         directory: str | os.PathLike[str],
         config: LogConfig | None = None,
         *,
+        read_only: Literal[False] = False,
         checkpoints: PartitionCheckpoints | None = None,
         in_directory: bool = False,
         filesystem: FileSystem = REAL,
         clock: Callable[[], int] = now_ms,
         observer: LogObserver | None = None,
         open_files: OpenFiles | None = None,
-        progress: Callable[[int], object] = lambda _: None,
-    ) -> Self:
+        progress: Callable[[int], object] = ignore_progress,
+    ) -> Self: ...
+
+    @overload
+    @classmethod
+    def open(
+        cls, directory: str | os.PathLike[str], *, read_only: Literal[True], poll_seconds: float = 0.05
+    ) -> "ReadOnlyLog": ...
+
+    @classmethod
+    def open(
+        cls,
+        directory: str | os.PathLike[str],
+        config: LogConfig | None = None,
+        *,
+        read_only: bool = False,
+        poll_seconds: float | None = None,
+        checkpoints: PartitionCheckpoints | None = None,
+        in_directory: bool = False,
+        filesystem: FileSystem = REAL,
+        clock: Callable[[], int] = now_ms,
+        observer: LogObserver | None = None,
+        open_files: OpenFiles | None = None,
+        progress: Callable[[int], object] = ignore_progress,
+    ) -> "Self | ReadOnlyLog":
         """Open the log in a directory named `topic-partition`, creating it if missing; recover it if needed.
 
         `checkpoints` are the offsets in a root's checkpoint files (`LogDirectory` reads and writes them): the caller
@@ -129,9 +154,28 @@ class Log(ReadableLog):
         directory. `in_directory` marks a log of a `LogDirectory`, which recovers it. `clock` returns milliseconds since
         1970 UTC. `progress` is called with the number of bytes recovered since the last call.
 
+        With `read_only` it is opened as `open_read_only` opens it, which takes `poll_seconds` and nothing else.
+
         Raises InvalidDirectoryNameError, SegmentTooLargeError and OSError; NotALogDirectoryError for a symbolic link;
-        DirectoryLockedError if a log that stands alone is already open, or if its parent directory is locked as a root.
+        DirectoryLockedError if a log that stands alone is already open, or if its parent directory is locked as a root;
+        TypeError for arguments that do not go together.
         """
+        if not isinstance(read_only, bool):
+            raise TypeError(f"read_only is {read_only!r}: pass True to only read the log, or False")
+        if read_only:
+            refuse_to_readers(
+                config=config is not None,
+                checkpoints=checkpoints is not None,
+                in_directory=in_directory,
+                filesystem=filesystem is not REAL,
+                clock=clock is not now_ms,
+                observer=observer is not None,
+                open_files=open_files is not None,
+                progress=progress is not ignore_progress,
+            )
+            return cls.open_read_only(directory, **({} if poll_seconds is None else {"poll_seconds": poll_seconds}))
+        if poll_seconds is not None:
+            raise TypeError("poll_seconds is for a log that is only read: pass read_only=True with it")
         path = Path(directory).absolute()
         if path.is_symlink():
             raise linked_directory(path)
@@ -269,6 +313,7 @@ class Log(ReadableLog):
         and OSError, with nothing appended.
         """
         info = self._appender.append(records, leader_epoch, template, origin, transaction_version)
+        self._flush_by_count()
         return self._durable_appends.when_synced(info) if durable else info
 
     def append_batches(self, data: bytes | bytearray | memoryview, *, leader_epoch: int = MAX_EPOCH) -> AppendInfo:
@@ -281,7 +326,24 @@ class Log(ReadableLog):
         Raises what `validate_for_follower` raises, RecordBatchTooLargeError, LogPoisonedError and OSError, with
         nothing appended.
         """
-        return self._appender.append_batches(data, leader_epoch)
+        info = self._appender.append_batches(data, leader_epoch)
+        self._flush_by_count()
+        return info
+
+    def _flush_by_count(self) -> None:
+        """Flush once `flush_messages` are not on stable storage. Raises OSError, with which the log is poisoned."""
+        contents = self._contents
+        if contents.end[0] - contents.recovery_point < self._environment.config.flush_messages:
+            return
+        try:
+            self._flush_or_be_closed()
+        except OSError as error:
+            # Even of a full disk: the batches are in the log already, and readers may have seen them. A flush that got
+            # no memory was interrupted, as by any other exception, and the next one does all of it.
+            with self._guard.lock:
+                if self._guard.state is not CLOSED and not isinstance(error, MemoryError):
+                    self._guard.poison(error)
+            raise
 
     def append_end_transaction(
         self,

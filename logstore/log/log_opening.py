@@ -12,6 +12,20 @@ from logstore.recovery.log_loader import LoadedLog, load_log
 from logstore.topic_partition import parse_directory_name
 
 
+def ignore_progress(_: int) -> None:
+    """Take no notice of bytes that were recovered."""
+
+
+def refuse_to_readers(**is_given: bool) -> None:
+    """Raise TypeError where arguments are given that mean nothing to who only reads a log."""
+    names = [f"`{name}`" for name, given in is_given.items() if given]
+    if names:
+        raise TypeError(
+            f"{', '.join(names)} cannot be given with read_only=True, by which nothing is written or recovered: "
+            "pass the directory, and perhaps poll_seconds=0.05"
+        )
+
+
 class LogOpening:
     """The steps of opening a log, in the order of these methods; without `checkpoints` it stands alone."""
 

@@ -113,12 +113,12 @@ class ReadableLog:
         isolation: Isolation = Isolation.LOG_END,
         min_one_batch: bool = True,
     ) -> ReadView:
-        """Return whole batches from the one that holds `offset` on, up to `max_bytes`, of one segment; no copies.
+        """Return whole batches from the one that holds `offset` on, up to `max_bytes`, of one segment.
 
-        With `min_one_batch` the first batch is returned even if it is larger. For an offset at the end, or beyond
-        what `isolation` allows, the result is empty. Raises OffsetOutOfRangeError before the log's start or after its
-        end, TypeError if a number is not whole, ValueError for negative `max_bytes`, LogClosedError,
-        LogPoisonedError if a truncation was interrupted, and OSError.
+        Only what was just appended is copied, where that is little. With `min_one_batch` the first batch is returned
+        even if it is larger. For an offset at the end, or beyond what `isolation` allows, the result is empty. Raises
+        OffsetOutOfRangeError before the log's start or after its end, TypeError if a number is not whole, ValueError
+        for negative `max_bytes`, LogClosedError, LogPoisonedError if a truncation was interrupted, and OSError.
         """
         return self._reader.read(offset, max_bytes, isolation, min_one_batch)
 

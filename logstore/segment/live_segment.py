@@ -278,7 +278,7 @@ class LiveSegment:
         """Return the time from the first batch to `timestamp`; without times, since the segment was made."""
         first = self._first_timestamp
         if first is None:
-            first = self._first_timestamp = read_batch(self.file.data()).max_timestamp
+            first = self._first_timestamp = read_batch(self.file.between(0, self.size)[0]).max_timestamp
         return timestamp - first if first >= 0 else clock() - self.created_ms
 
     # --- truncating, rolling, closing
@@ -289,6 +289,7 @@ class LiveSegment:
         Returns the first offset that loses its record: below `offset` where a batch spans that. Raises as `locate`
         does, and CorruptIndexError.
         """
+        self.file.data()
         place = self.reader.locate(offset, self.size)
         _ = self.indexes.time, self.indexes.transactions
         return offset if place is None else min(offset, place[2])

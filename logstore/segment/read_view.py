@@ -1,4 +1,4 @@
-"""The result of a read of a log: bytes that are not copied."""
+"""The result of a read of a log: bytes of its files, most of them not copied."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final
@@ -12,7 +12,7 @@ _NO_BYTES: Final = memoryview(b"")
 
 
 class ReadView:
-    """Whole batches of one segment, zero-copy (Kafka: FetchDataInfo).
+    """Whole batches of one segment: zero-copy, but for a few that were just appended (Kafka: FetchDataInfo).
 
     The bytes stay valid while `data` is referenced, whatever this process does to the log: truncate, delete, close,
     recover or reopen it. They keep no file descriptor open.

@@ -1,15 +1,32 @@
-"""The `.log` file of a segment that is in use: one thread appends, any thread reads it through a mapping."""
+"""The `.log` file of a segment that is in use: one thread appends, any thread reads it, by a mapping or a copy."""
 
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from threading import Lock, RLock
 from typing import Final
+from weakref import ref
 
 from epoch.filesystem import REAL, FileSystem
 from logstore.files.mapped_files import begin_file, cut_file, map_file
 from logstore.segment.open_files import OpenFiles
 
 _NOTHING: Final = memoryview(b"")
+_NO_TAIL: Final = (_NOTHING, 0, -1)
+LARGEST_COPY = 256 << 10
+"""Bytes: for more than that the file is mapped at once."""
+MOST_COPIED = 1 << 20
+"""So many bytes in all take as long to copy as the file takes to be mapped once more."""
+
+
+class OpenDescriptor:
+    """A descriptor that stays open while this object is referenced."""
+
+    __slots__ = ("__weakref__", "number")
+
+    def __init__(self, number: int) -> None:
+        """Stand for what was opened."""
+        self.number: int = number
 
 
 class SegmentFile:
@@ -19,14 +36,17 @@ class SegmentFile:
     """
 
     __slots__ = (
+        "_copied",
         "_cuts",
         "_descriptor",
         "_filesystem",
         "_lock",
         "_map_lock",
         "_open_files",
+        "_reading",
         "_retired",
         "_syncs",
+        "_tail",
         "_view",
         "path",
         "size",
@@ -50,10 +70,16 @@ class SegmentFile:
         self._cuts = 0
         self._syncs = 0
         """How many threads wait for the disk, each of them with a descriptor that nobody may close."""
-        self._retired: list[int] = []
-        """Descriptors to close after that."""
+        self._retired: list[tuple[int, Callable[[], object]]] = []
+        """Descriptors to close after that, and who may still read by them: None once nobody does."""
         self._descriptor = -1
+        self._reading: OpenDescriptor | None = None
+        """The same, for those who read without a lock."""
         self._view = _NOTHING
+        self._copied = 0
+        """Bytes that were copied since the file was mapped."""
+        self._tail: tuple[memoryview, int, int] = _NO_TAIL
+        """The latest of these copies, which serves all who read there: where it begins, and `cuts` by then."""
 
     @property
     def cuts(self) -> int:
@@ -64,7 +90,7 @@ class SegmentFile:
         """Make the file, empty. Raises OSError."""
         with self._lock:
             self._descriptor = begin_file(self._filesystem, self.path)
-            self._register()
+            self._begin_reading()
 
     def append(self, data: bytes | bytearray | memoryview) -> None:
         """Write all of `data` at the end. Raises OSError; `truncate_to` then takes away what was written of it."""
@@ -85,6 +111,24 @@ class SegmentFile:
         self.used = True
         view = self._view
         return view if len(view) >= self.size else self._map()
+
+    def mapped(self, size: int) -> memoryview | None:
+        """Return a view of the file's first `size` bytes, or of more, where they are mapped already."""
+        self.used = True
+        view = self._view
+        return view if len(view) >= size else None
+
+    def between(self, position: int, size: int) -> tuple[memoryview, int]:
+        """Return the bytes from `position` to `size`, and perhaps some around them, and where these begin.
+
+        Those that are not mapped yet are copied, as long as that takes less time than mapping the file anew: who reads
+        behind the appends would map it after each. Raises OSError.
+        """
+        tail, begin, cuts = self._tail
+        if begin <= position and begin + len(tail) >= size and cuts == self._cuts:
+            return tail, begin
+        copied = self._copy(position, size - position)
+        return (self.data(), 0) if copied is None else (copied, position)
 
     def flush(self) -> None:
         """Return once the content is on stable storage. Raises OSError."""
@@ -148,6 +192,7 @@ class SegmentFile:
         """Give back descriptor and mapping for good. Raises OSError."""
         with self._lock:
             self._close()
+        self._close_unused()
         if self._open_files is not None:
             self._open_files.closed(self)
 
@@ -157,12 +202,48 @@ class SegmentFile:
             self._filesystem.rename(self.path, path)
             self.path = path
 
+    # --- without a lock
+
+    def _copy(self, position: int, length: int) -> memoryview | None:
+        """Read bytes without a lock, which a writer may hold for long; None where the file is to be mapped."""
+        opened = self._reading
+        if opened is None or length > LARGEST_COPY or self._copied + length > MOST_COPIED:
+            return None
+        cuts = self._cuts
+        try:
+            data = self._filesystem.read_at(opened.number, position, length)
+        except OSError as error:
+            error.filename = str(self.path)
+            raise
+        finally:
+            del opened
+            self._close_unused()
+        if len(data) < length or cuts != self._cuts:
+            return None  # cut meanwhile, which a mapping waits for; or by another process, and it tells so
+        self._copied += length
+        copied = memoryview(data)
+        self._tail = copied, position, cuts
+        return copied
+
+    def _close_unused(self) -> None:
+        """Close what had to stay open, unless another thread is about to."""
+        # Looked at again once the lock is free: who has found it taken meanwhile has left it to this thread.
+        while self._retired and self._unused() and self._lock.acquire(blocking=False):
+            try:
+                self._close_retired()
+            finally:
+                self._lock.release()
+
     # --- with the lock held, that of mappings by `_map`
 
     def _open(self) -> int:
         self._descriptor = self._filesystem.open(self.path)
-        self._register()
+        self._begin_reading()
         return self._descriptor
+
+    def _begin_reading(self) -> None:
+        self._reading = OpenDescriptor(self._descriptor)
+        self._register()
 
     def _map(self) -> memoryview:
         with self._map_lock:
@@ -170,7 +251,7 @@ class SegmentFile:
                 cuts = self._cuts
                 view = map_file(self.path, self.size)
                 if cuts == self._cuts:  # no signal handler has cut the file meanwhile
-                    self._view = view
+                    self._view, self._copied, self._tail = view, 0, _NO_TAIL
                     self._register()
                     return view
             return self._view
@@ -184,16 +265,26 @@ class SegmentFile:
 
     def _close(self) -> None:
         with self._map_lock:
-            self._view = _NOTHING
+            self._view, self._tail = _NOTHING, _NO_TAIL
         descriptor, self._descriptor = self._descriptor, -1
+        opened, self._reading = self._reading, None
         if descriptor >= 0:
-            self._retired.append(descriptor)
+            self._retired.append((descriptor, _nobody if opened is None else ref(opened)))
+        del opened
         self._close_retired()
 
     def _close_retired(self) -> None:
-        while self._retired and not self._syncs:
-            self._filesystem.close(self._retired.pop())
+        for retired in self._unused():
+            self._retired.remove(retired)
+            self._filesystem.close(retired[0])
+
+    def _unused(self) -> list[tuple[int, Callable[[], object]]]:
+        return [] if self._syncs else [retired for retired in self._retired if retired[1]() is None]
 
     def _register(self) -> None:
         if self._open_files is not None:
             self._open_files.opened(self)
+
+
+def _nobody() -> None:
+    """Refer to nothing, as a weak reference does in the end."""

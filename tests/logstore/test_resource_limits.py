@@ -122,6 +122,7 @@ def everything(log: Log) -> list[Record]:
 def test_a_file_that_cannot_be_mapped_fails_the_read_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with Log.open(tmp_path / "t-0") as log:
         log.append([Record.of(b"value")])
+        log.segments[-1].file.release()
         out_of_memory_mapping(monkeypatch)
         with pytest.raises(
             ResourceLimitError, match=r"0\.log: .* the limit (vm.max_map_count|RLIMIT_AS) of [0-9,]+ is"
@@ -286,6 +287,7 @@ def test_a_call_that_gets_no_memory_names_the_limit_and_the_log_goes_on(
         for step in (LiveSegment.append, LiveSegment.append_batch):
             monkeypatch.setattr(LiveSegment, step.__name__, fail)
         monkeypatch.setattr(SegmentIndexes, "save", fail)
+        monkeypatch.setattr(SegmentFile, "between", fail)
         monkeypatch.setattr(SegmentFile, "data", fail)
         with (
             limited(resource.RLIMIT_DATA, 1 << 50),

@@ -104,6 +104,11 @@ ELSEWHERE: dict[str, Callable[[Any], object]] = {
     },
     "LogFile.open": LogFile.open,
     "Log.open": lambda wrong: Log.open(wrong).close(),
+    "Log.open read_only": lambda wrong: Log.open("t-0", read_only=wrong).close(),
+    "Log.open poll_seconds": lambda wrong: (
+        Log.open("t-0").close(),
+        Log.open("t-0", read_only=True, poll_seconds=wrong),
+    ),
     "Log.open_read_only": Log.open_read_only,
     "LogDirectory.open": lambda wrong: LogDirectory.open(wrong).close(),
     "open_offline": open_offline,

@@ -60,9 +60,12 @@ class ReadOnlyLog:
     def open(cls, directory: str | os.PathLike[str], *, poll_seconds: float = POLL_SECONDS) -> Self:
         """Open a partition directory, whose writer may be at work; tails look for more every `poll_seconds`.
 
-        Raises NotALogDirectoryError, ValueError for seconds that are not above 0, and OSError.
+        Raises NotALogDirectoryError, TypeError for what is no number, ValueError for seconds that are not above 0, and
+        OSError.
         """
         path = Path(directory).absolute()
+        if isinstance(poll_seconds, bool) or not isinstance(poll_seconds, int | float):
+            raise TypeError(f"poll_seconds is {poll_seconds!r}: pass seconds, such as 0.05")
         if not poll_seconds > 0:
             raise ValueError(f"poll_seconds is {poll_seconds!r}: pass more than 0")
         return cls(path, PartitionDirectory.open(path), poll_seconds)

@@ -4,11 +4,13 @@ import errno
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from time import monotonic, sleep
 
 import pytest
 
+from logstore.batch.batches import read_batches
 from logstore.batch.record import Record
 from logstore.errors import LogClosedError, LogPoisonedError, ReentrantCallError
 from logstore.log.log import Log
@@ -86,6 +88,107 @@ def test_flushes_that_come_while_one_waits_share_the_next(log: Log, disk: HeldDi
     # The one that was held, and one or two for all others: who appended last may have come to flush a moment later.
     assert 2 <= disk.fsyncs - before <= 4
     assert log.recovery_point == 3 + THREADS
+
+
+# --- by `flush_messages`
+
+
+@pytest.fixture
+def counting(log: Log) -> Log:
+    """The log, which is flushed once two more records are in it."""
+    log.config = replace(log.config, flush_messages=2)
+    return log
+
+
+def test_an_append_flushes_once_so_many_records_are_not(counting: Log, disk: HeldDisk) -> None:
+    before = disk.fsyncs
+    append(counting)
+    assert (counting.recovery_point, disk.fsyncs) == (2, before)
+    append(counting)
+    assert (counting.recovery_point, disk.fsyncs) == (4, before + 1)
+    data = counting.read(0, 1 << 20).data
+    second = next(iter(read_batches(data))).size
+    with Log.open(counting.directory.with_name("u-0"), counting.config) as follower:
+        follower.append_batches(data[:second])
+        assert follower.recovery_point == 0
+        follower.append_batches(data[second:])
+        assert follower.recovery_point == 4
+
+
+def test_others_go_on_while_an_append_that_flushes_waits_for_the_disk(counting: Log, disk: HeldDisk) -> None:
+    append(counting)
+    disk.hold()
+    with ThreadPoolExecutor(1) as thread:
+        flushing = thread.submit(append, counting)
+        assert disk.is_reached.wait(60)
+        counting.config = replace(counting.config, flush_messages=1_000)
+        append(counting)
+        assert len(list(counting.read(0, 1 << 20).records())) == 5
+        assert not flushing.done()
+        disk.let_go()
+        flushing.result(60)
+    assert counting.recovery_point == 4
+
+
+def test_appends_that_come_while_one_flushes_share_the_next_flush(counting: Log, disk: HeldDisk) -> None:
+    counting.config = replace(counting.config, flush_messages=1)
+    before = disk.fsyncs
+    disk.hold()
+    with ThreadPoolExecutor(THREADS) as threads:
+        appends = [threads.submit(append, counting) for _ in range(THREADS)]
+        wait_until(lambda: counting.log_end_offset == 2 + THREADS)
+        assert not any(each.done() for each in appends)
+        disk.let_go()
+        for each in appends:
+            each.result(60)
+    assert counting.recovery_point == 2 + THREADS
+    assert 1 <= disk.fsyncs - before <= 3
+
+
+@pytest.mark.parametrize("number", [errno.EIO, errno.ENOSPC, errno.EMFILE])
+def test_an_append_whose_flush_fails_poisons_the_log(counting: Log, disk: HeldDisk, number: int) -> None:
+    append(counting)
+    disk.failure = OSError(number, "not now")
+    with pytest.raises(OSError, match="not now"):
+        append(counting)
+    assert counting.log_end_offset == 4
+    assert counting.failure is not None
+    with pytest.raises(LogPoisonedError):
+        append(counting)
+    counting.abandon()
+
+
+@pytest.mark.parametrize("interruption", [KeyboardInterrupt, MemoryError])
+def test_an_append_whose_flush_is_interrupted_is_in_the_log(
+    counting: Log, disk: HeldDisk, interruption: type[BaseException]
+) -> None:
+    append(counting)
+    disk.failure = interruption()
+    with pytest.raises(interruption):
+        append(counting)
+    assert (counting.log_end_offset, counting.recovery_point, counting.failure) == (4, 2, None)
+    append(counting)
+    assert counting.recovery_point == 5
+
+
+def test_an_append_is_done_where_the_log_is_closed_while_it_is_to_flush(counting: Log, disk: HeldDisk) -> None:
+    append(counting)
+    disk.hold()
+    with ThreadPoolExecutor(2) as threads:
+        flushing = threads.submit(append, counting)
+        assert disk.is_reached.wait(60)
+        late = threads.submit(append, counting)
+        wait_until(lambda: counting.log_end_offset == 5)
+        disk.meanwhile = None
+        disk.let_go()
+        counting.close()
+        flushing.result(60)
+        late.result(60)
+    with Log.open(counting.directory) as log:
+        assert log.log_end_offset == 5
+
+
+# --- what fails
 
 
 def test_a_flush_that_fails_is_reported_to_all_that_wait(log: Log, disk: HeldDisk) -> None:

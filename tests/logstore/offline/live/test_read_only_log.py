@@ -9,11 +9,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from shutil import rmtree
 from tempfile import TemporaryDirectory
+from typing import Any, assert_type
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from epoch.filesystem import FileSystem
 from logstore.errors import (
     CorruptBatchError,
     LogClosedError,
@@ -23,11 +25,13 @@ from logstore.errors import (
     ReadOnlyError,
 )
 from logstore.log.log import Log
+from logstore.log.log_observer import LogObserver
 from logstore.log_config import LogConfig
 from logstore.offline.live import following
 from logstore.offline.live.read_only_log import ReadOnlyLog
 from logstore.offline.partition_directory import PartitionDirectory
 from logstore.offline.recovered_log import RecoveredLog
+from logstore.segment.open_files import OpenFiles
 from tests.campaign import Campaign
 from tests.data.replicas import PROJECT
 from tests.logstore.offline.live import replacing_process
@@ -55,6 +59,41 @@ def write(log: Log, count: int, value: bytes = b"%d") -> None:
 
 def offsets(reader: ReadOnlyLog, start: int | None = None, end: int | None = None) -> list[int]:
     return [record.offset for record in reader.records(start, end)]
+
+
+def test_open_read_only_is_opened_so_by_either_name(log: Log) -> None:
+    with Log.open(log.directory, read_only=True, poll_seconds=0.5) as reader:
+        assert_type(reader, ReadOnlyLog)
+        assert (type(reader), reader.poll_seconds, reader.log_end_offset) == (ReadOnlyLog, 0.5, 20)
+    with Log.open(log.directory, read_only=True) as reader, Log.open_read_only(log.directory) as other:
+        assert_type(other, ReadOnlyLog)
+        assert reader.poll_seconds == other.poll_seconds
+
+
+@pytest.mark.parametrize(
+    "given_too",
+    [
+        {"config": LogConfig()},
+        {"in_directory": True},
+        {"filesystem": FileSystem()},
+        {"clock": lambda: 0},
+        {"observer": LogObserver()},
+        {"open_files": OpenFiles(1)},
+        {"progress": print},
+    ],
+    ids=lambda arguments: next(iter(arguments)),
+)
+def test_arguments_for_writers_are_refused_to_readers(log: Log, given_too: dict[str, Any]) -> None:
+    (name,) = given_too
+    with pytest.raises(TypeError, match=rf"^`{name}` cannot be given with read_only=True.*pass the directory"):
+        Log.open(log.directory, read_only=True, **given_too)
+
+
+def test_arguments_for_readers_are_refused_to_writers(tmp_path: Path) -> None:
+    arguments: dict[str, Any] = {"poll_seconds": 0.1}
+    with pytest.raises(TypeError, match=r"poll_seconds .* pass read_only=True"):
+        Log.open(tmp_path / "t-0", **arguments)
+    assert not (tmp_path / "t-0").exists()
 
 
 def test_it_reads_what_the_writer_has_written_and_writes_nothing(log: Log, reader: ReadOnlyLog) -> None:
