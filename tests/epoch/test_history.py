@@ -1,14 +1,16 @@
 """EpochHistory: Kafka's rules, against a model that walks lists. Kafka itself is asked in test_against_kafka."""
 
+import copy
 from array import array
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from epoch import EpochEntry, EpochHistory, InvalidEpochEntryError
+from epoch import EpochEntry, EpochHistory, InvalidEpochEntryError, LeaderEpochFileCache
 from tests.epoch.histories import ASKED_EPOCHS, ENTRIES, EPOCHS, OFFSETS, assigned, end_offset, histories
 
 
@@ -76,6 +78,46 @@ def test_threads_that_let_one_history_go_on_get_one_each() -> None:
 def test_an_offset_belongs_to_the_last_epoch_that_starts_at_or_before_it(history: EpochHistory, offset: int) -> None:
     led = [epoch for epoch, start in history.entries if start <= offset]
     assert history.epoch_for_offset(offset) == (led[-1] if led else None)
+
+
+@given(histories(), st.tuples(st.integers(61, 80), st.integers(1_001, 1_200)), st.sampled_from([0, 2**40]))
+def test_who_asks_again_is_told_the_same_writers_by_a_history_and_its_cache(
+    history: EpochHistory, following: tuple[int, int], far: int
+) -> None:
+    history = EpochHistory((epoch, start + far) for epoch, start in history.entries)
+    successor = history.assign(following[0] * 1_000_000, following[1] + far)
+    offsets = [-5, -1, *(far + offset for offset in range(1_210))]
+    for asked in (history, successor):
+        cache = LeaderEpochFileCache(asked)
+        writers = [
+            next((epoch for epoch, start in reversed(asked.entries) if start <= offset), None) for offset in offsets
+        ]
+        for ask in (asked.epoch_for_offset, asked.epoch_for_offset, cache.epoch_for_offset):
+            assert [ask(offset) for offset in offsets] == writers
+        ends = [asked.end_offset_for(epoch, 5_000) for epoch in range(-1, 90)]
+        assert [cache.end_offset_for(epoch, 5_000) for epoch in range(-1, 90)] == ends
+
+
+@pytest.mark.parametrize("size", [2, 100, 5_000])
+def test_of_so_many_cells_at_most_the_writer_is_kept(size: int) -> None:
+    history = EpochHistory((epoch, 10**12 + 1_000 * epoch) for epoch in range(size))
+    for offset in range(10**12, 10**12 + 1_000 * (size - 1), 7):
+        assert history.epoch_for_offset(offset) == (offset - 10**12) // 1_000
+    assert len(history._writers or ()) <= (16 * size if size < 5_000 else 0)
+
+
+def test_offsets_may_be_numpys_of_32_bits() -> None:
+    history = EpochHistory([(1, 0), (2, 2**31 - 100), (3, 2**31 - 60), (4, 2**40)])
+    for _ in range(2):
+        assert [history.epoch_for_offset(np.int32(2**31 - 1 - back)) for back in (0, 50, 70, 200)] == [3, 3, 2, 1]
+
+
+@given(histories())
+def test_a_copied_history_is_the_same_and_goes_on_apart(history: EpochHistory) -> None:
+    successor = history.assign(2**31 - 1, 2_000)
+    copied = copy.deepcopy(history)
+    assert copied == history
+    assert copied.assign(2**31 - 1, 2_000) == successor
 
 
 @given(histories(), ASKED_EPOCHS)
