@@ -121,10 +121,10 @@ class LeaderEpochFileCache:
     def end_offset_for(self, epoch: int, log_end_offset: int) -> EndOffset:
         """Return the largest epoch known up to `epoch`, and where it ends: see `EpochHistory.end_offset_for`."""
         history = self._history
-        if epoch == history._latest:
-            return _build(EndOffset, (epoch, log_end_offset))
-        answer = history._answers.get(epoch)
-        return answer if answer is not None else history._find_end(epoch)
+        answers = history._answers
+        if epoch in answers:
+            return answers[epoch]
+        return _build(EndOffset, (epoch, log_end_offset)) if epoch == history._latest else history._find_end(epoch)
 
     def entries_in_range(self, start_offset: int, end_offset: int) -> list[EpochEntry]:
         """Return the epochs that wrote [start_offset, end_offset) (Kafka: epochEntriesInRange)."""

@@ -154,10 +154,10 @@ class EpochHistory:
         The latest epoch ends at `log_end_offset`. A request below the first epoch gets itself and the first
         start; a request above the latest, or to an empty history, UNDEFINED_END_OFFSET.
         """
-        if epoch == self._latest:
-            return _build(EndOffset, (epoch, log_end_offset))
-        answer = self._answers.get(epoch)
-        return answer if answer is not None else self._find_end(epoch)
+        answers = self._answers
+        if epoch in answers:
+            return answers[epoch]
+        return _build(EndOffset, (epoch, log_end_offset)) if epoch == self._latest else self._find_end(epoch)
 
     def entries_in_range(self, start_offset: int, end_offset: int) -> list[EpochEntry]:
         """Return the epochs that wrote [start_offset, end_offset), the first one cut to start at `start_offset`.
