@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from epoch import EpochEntry, EpochHistory, InvalidEpochEntryError, LeaderEpochFileCache
+from epoch.history import added_entries
 from tests.epoch.histories import ASKED_EPOCHS, ENTRIES, EPOCHS, OFFSETS, assigned, end_offset, histories
 
 
@@ -98,12 +99,37 @@ def test_who_asks_again_is_told_the_same_writers_by_a_history_and_its_cache(
         assert [cache.end_offset_for(epoch, 5_000) for epoch in range(-1, 90)] == ends
 
 
-@pytest.mark.parametrize("size", [2, 100, 5_000])
-def test_of_so_many_cells_at_most_the_writer_is_kept(size: int) -> None:
+@pytest.mark.parametrize(("apart", "cells"), [(64, 64), (1, 8)])
+def test_who_wrote_each_cell_is_kept_once_it_was_asked(apart: int, cells: int) -> None:
+    history = EpochHistory((epoch, 2**40 + apart * epoch) for epoch in range(9))
+    for offset in range(2**40, 2**40 + 8 * apart):
+        assert history.epoch_for_offset(offset) == (offset - 2**40) // apart
+    each = 8 * apart // cells
+    assert history._writers == {2**40 // each + cell: cell * 8 // cells for cell in range(cells)}
+
+
+@pytest.mark.parametrize(("size", "most"), [(4_096, 65_536), (4_097, 0)])
+def test_of_so_many_epochs_at_most_writers_are_kept(size: int, most: int) -> None:
     history = EpochHistory((epoch, 10**12 + 1_000 * epoch) for epoch in range(size))
     for offset in range(10**12, 10**12 + 1_000 * (size - 1), 7):
         assert history.epoch_for_offset(offset) == (offset - 10**12) // 1_000
-    assert len(history._writers or ()) <= (16 * size if size < 5_000 else 0)
+    assert most // 3 <= len(history._writers or ()) <= most
+
+
+def test_only_where_something_else_follows_already_are_entries_copied() -> None:
+    history = EpochHistory([(1, 10)])
+    first, second = history.assign(2, 20), history.assign(3, 30)
+    assert first._epochs is history._epochs is not second._epochs
+    assert second.assign(4, 40)._epochs is second._epochs
+
+
+def test_what_was_added_to_a_history_is_known_where_it_went_on() -> None:
+    history = EpochHistory([(1, 10), (2, 20)])
+    successor = history.assign(3, 30).assign(4, 40)
+    assert added_entries(successor, history) == [(3, 30), (4, 40)]
+    assert added_entries(history, history) == []
+    assert added_entries(history, successor) is None
+    assert added_entries(history.assign(5, 50), successor) is None
 
 
 def test_offsets_may_be_numpys_of_32_bits() -> None:
