@@ -20,7 +20,7 @@ from typing import Final, NamedTuple
 from epoch.entry import EpochEntry
 from epoch.errors import CheckpointError
 from epoch.filesystem import REAL, FileSystem
-from epoch.history import EpochHistory
+from epoch.history import EpochHistory, added_entries
 from epoch.resource_limits import read_bounded
 
 CHECKPOINT_VERSION: Final = 0
@@ -101,6 +101,8 @@ class LeaderEpochCheckpoint:
     def __init__(self, partition_dir: Path, filesystem: FileSystem = REAL) -> None:
         self.path: Path = partition_dir / LEADER_EPOCH_CHECKPOINT
         self._filesystem = filesystem
+        # What was written last, as a history and as its lines: mostly one line is added to them.
+        self._written: tuple[EpochHistory, bytes] = EpochHistory(), b""
 
     def __repr__(self) -> str:
         return f"LeaderEpochCheckpoint({self.path})"
@@ -129,7 +131,11 @@ class LeaderEpochCheckpoint:
 
     def write_history(self, history: EpochHistory) -> None:
         """Replace the file's content by a history's entries, as `write` does."""
-        self._filesystem.write_atomically(self.path, _format_history(history))
+        before, lines = self._written
+        added = added_entries(history, before)
+        lines = _format_history(history) if added is None else lines + _format_lines(added)
+        self._written = history, lines
+        self._filesystem.write_atomically(self.path, b"%d\n%d\n%b" % (CHECKPOINT_VERSION, len(history), lines))
 
     def _data(self) -> bytes:
         try:
@@ -157,11 +163,14 @@ class LeaderEpochCheckpoint:
 
 def _format_history(history: EpochHistory) -> bytes:
     if len(history) < _BULK_ENTRIES:
-        lines = map(b"%d %d\n".__mod__, zip(*history.columns, strict=True))
-        return b"%d\n%d\n" % (CHECKPOINT_VERSION, len(history)) + b"".join(lines)
+        return _format_lines(zip(*history.columns, strict=True))
     from epoch.checkpoint_columns import format_columns  # noqa: PLC0415  numpy loads on the first bulk operation
 
     return format_columns(*history.columns)
+
+
+def _format_lines(entries: Iterable[tuple[int, int]]) -> bytes:
+    return b"".join(map(b"%d %d\n".__mod__, entries))
 
 
 def _lines(data: bytes, path: Path) -> list[str]:

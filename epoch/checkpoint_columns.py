@@ -45,10 +45,9 @@ def rising_columns(data: bytes) -> tuple[array[int], array[int]] | None:
 
 
 def format_columns(epochs: array[int], starts: array[int]) -> bytes:
-    """Write epochs and start offsets, both strictly rising from 0 or above, as `format_checkpoint` does."""
+    """Write epochs and start offsets, both strictly rising from 0 or above, as lines of a checkpoint."""
     blocks = range(0, len(epochs), _BLOCK)
-    lines = [_format_block(epochs[first : first + _BLOCK], starts[first : first + _BLOCK]) for first in blocks]
-    return b"".join([b"0\n%d\n" % len(epochs), *lines])
+    return b"".join(_format_block(epochs[first : first + _BLOCK], starts[first : first + _BLOCK]) for first in blocks)
 
 
 def _format_block(epochs: array[int], starts: array[int]) -> bytes:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_left, bisect_right
-from threading import Lock
+from itertools import count
+from operator import index
 from typing import TYPE_CHECKING, Final
 
 from epoch.entry import UNDEFINED_END_OFFSET, UNDEFINED_EPOCH, EndOffset, EpochEntry
@@ -28,11 +29,14 @@ _ANSWERS_PER_ENTRY: Final = 4
 _MOST_ANSWERS: Final = 1 << 16
 """So many answers are kept at most: 16 MB."""
 
-_appending: Final = Lock()
-"""Held while a history's columns take in what comes after it."""
+_CELLS_PER_ENTRY: Final = 8
+"""Offsets fall into cells of a power of two, one to two times so many."""
+_MOST_IN_CELLS: Final = 1 << 12
+"""Who wrote a cell is not kept of more entries than that: 8 MB, and in no cache of the processor."""
 
 # Half the cost of EndOffset(...).
 _build: Final = tuple.__new__
+_new: Final = object.__new__
 
 
 class EpochHistory:
@@ -46,16 +50,19 @@ class EpochHistory:
     EndOffset(epoch=0, end_offset=50)
     """
 
-    __slots__ = ("_answers", "_epochs", "_latest", "_latest_start", "_most_answers", "_size", "_starts")
+    __slots__ = ("_answers", "_epochs", "_latest", "_latest_start", "_shift", "_size", "_sizes", "_starts", "_writers")
 
     # Shared with the histories that followed by appending: what lies beyond `_size` is theirs.
     _epochs: array[int]
     _starts: array[int]
+    _sizes: count[int]  # from which they may grow: of several threads that ask, one is given its size, and appends
     _size: int
-    _answers: dict[int, EndOffset]  # given before, other than the latest epoch's: finding it again would take longer
-    _most_answers: int
     _latest: int
     _latest_start: int
+    # What was found before, other than of the latest epoch: finding it again would take longer.
+    _answers: dict[int, EndOffset]
+    _writers: dict[int, int] | None  # by `offset >> _shift`, where one epoch wrote all such offsets
+    _shift: int
 
     def __init__(self, entries: Iterable[tuple[int, int]] = ()) -> None:
         epochs, starts = array("q"), array("q")
@@ -67,12 +74,14 @@ class EpochHistory:
             else:
                 _put(epochs, starts, epoch, start_offset)
             last_epoch, last_start = epochs[-1], starts[-1]
-        self._fill(epochs, starts, len(epochs))
+        self._fill(epochs, starts)
 
     @classmethod
     def of_rising(cls, epochs: array[int], starts: array[int]) -> EpochHistory:
         """Take over columns of type "q" without a look at them: both must strictly rise, from 0 or above."""
-        return cls._first_of(epochs, starts, len(epochs))
+        history = cls.__new__(cls)
+        history._fill(epochs, starts)
+        return history
 
     @classmethod
     def from_batches(cls, batches: Iterable[tuple[int, int]]) -> EpochHistory:
@@ -135,8 +144,9 @@ class EpochHistory:
         """Return the epoch that wrote this offset; None below the first start (Kafka: epochForOffset)."""
         if offset >= self._latest_start:  # most ask about what the latest leader has written
             return self._latest
-        position = bisect_right(self._starts, offset, 0, self._size)
-        return self._epochs[position - 1] if position else None
+        writers = self._writers
+        epoch = writers.get(offset >> self._shift) if writers else None
+        return epoch if epoch is not None else self._find_writer(offset)
 
     def end_offset_for(self, epoch: int, log_end_offset: int) -> EndOffset:
         """Return the largest epoch known up to `epoch`, and the offset where it ends (Kafka: endOffsetFor, KIP-279).
@@ -144,10 +154,10 @@ class EpochHistory:
         The latest epoch ends at `log_end_offset`. A request below the first epoch gets itself and the first
         start; a request above the latest, or to an empty history, UNDEFINED_END_OFFSET.
         """
-        if epoch == self._latest:
-            return _build(EndOffset, (epoch, log_end_offset))
-        answer = self._answers.get(epoch)
-        return answer if answer is not None else self._find_end(epoch)
+        answers = self._answers
+        if epoch in answers:
+            return answers[epoch]
+        return _build(EndOffset, (epoch, log_end_offset)) if epoch == self._latest else self._find_end(epoch)
 
     def entries_in_range(self, start_offset: int, end_offset: int) -> list[EpochEntry]:
         """Return the epochs that wrote [start_offset, end_offset), the first one cut to start at `start_offset`.
@@ -165,14 +175,26 @@ class EpochHistory:
         entries that are not lower in both epoch and offset are removed, and the new entry is appended. Raises
         InvalidEpochEntryError.
         """
-        if epoch == self._latest and start_offset >= self._latest_start:
-            return self
-        _check(epoch, start_offset)
-        if epoch > self._latest and (start_offset > self._latest_start or not self._size):
-            return self._followed_by(epoch, start_offset)
-        epochs, starts = self.columns
-        _put(epochs, starts, epoch, start_offset)
-        return self.of_rising(epochs, starts)
+        if not (self._latest < epoch <= MAX_EPOCH and self._latest_start < start_offset <= MAX_OFFSET):
+            return self._reassign(epoch, start_offset)
+        # Without a copy where nothing follows this history yet: each size is given out once.
+        epochs, starts, sizes, size = self._epochs, self._starts, self._sizes, self._size
+        if next(sizes) != size:
+            epochs, starts = self.columns
+            sizes = count(size + 1)
+        epochs.append(epoch)
+        starts.append(start_offset)
+        # As _fill does: without calls of functions of its own this takes half as long.
+        history = _new(EpochHistory)
+        history._epochs = epochs
+        history._starts = starts
+        history._sizes = sizes
+        history._size = size + 1
+        history._latest = epoch
+        history._latest_start = start_offset
+        history._answers = {}
+        history._writers = None
+        return history
 
     def assign_many(self, entries: Iterable[tuple[int, int]]) -> EpochHistory:
         """Assign one entry after another, or none if one is invalid (Kafka's assign(List) keeps those before it)."""
@@ -232,6 +254,9 @@ class EpochHistory:
     def __hash__(self) -> int:
         return hash(tuple(column.tobytes() for column in self.columns))
 
+    def __reduce__(self) -> tuple[object, ...]:
+        return EpochHistory.of_rising, self.columns
+
     def __len__(self) -> int:
         return self._size
 
@@ -240,30 +265,23 @@ class EpochHistory:
             return f"EpochHistory({self._size:,} entries, the latest {self._epochs[-1]} from {self._starts[-1]} on)"
         return f"EpochHistory({list(zip(*self.columns, strict=True))})"
 
-    @classmethod
-    def _first_of(cls, epochs: array[int], starts: array[int], size: int) -> EpochHistory:
-        """Make a history of the first so many entries."""
-        history = cls.__new__(cls)
-        history._fill(epochs, starts, size)  # noqa: SLF001  its own
-        return history
-
-    def _fill(self, epochs: array[int], starts: array[int], size: int) -> None:
+    def _fill(self, epochs: array[int], starts: array[int]) -> None:
+        size = len(epochs)
         self._epochs = epochs
         self._starts = starts
+        self._sizes = count(size)
         self._size = size
+        self._latest, self._latest_start = (epochs[-1], starts[-1]) if size else (_NO_EPOCH, _NO_START)
         self._answers = {}
-        self._most_answers = min(_ANSWERS_PER_ENTRY * size, _MOST_ANSWERS)
-        self._latest, self._latest_start = (epochs[size - 1], starts[size - 1]) if size else (_NO_EPOCH, _NO_START)
+        self._writers = None
 
-    def _followed_by(self, epoch: int, start_offset: int) -> EpochHistory:
-        """Return this history and one more entry, without a copy where nothing follows it yet."""
-        epochs, starts = self._epochs, self._starts
-        with _appending:
-            if len(epochs) != self._size:
-                epochs, starts = self.columns
-            epochs.append(epoch)
-            starts.append(start_offset)
-        return self._first_of(epochs, starts, self._size + 1)
+    def _reassign(self, epoch: int, start_offset: int) -> EpochHistory:
+        """Assign what does not lie above all entries there are."""
+        if epoch == self._latest and start_offset >= self._latest_start:
+            return self
+        epochs, starts = self.columns
+        _put(epochs, starts, epoch, start_offset)
+        return self.of_rising(epochs, starts)
 
     def _entry(self, position: int) -> EpochEntry:
         return EpochEntry(self._epochs[position], self._starts[position])
@@ -275,9 +293,38 @@ class EpochHistory:
         position = bisect_right(self._epochs, epoch)
         known = self._epochs[position - 1] if position else epoch
         answer = _build(EndOffset, (known, self._starts[position]))
-        if len(self._answers) < self._most_answers:
+        if len(self._answers) < min(_ANSWERS_PER_ENTRY * self._size, _MOST_ANSWERS):
             self._answers[epoch] = answer
         return answer
+
+    def _find_writer(self, offset: int) -> int | None:
+        """Answer for an offset below the latest start, and keep the answer where it is that of the whole cell."""
+        position = bisect_right(self._starts, offset)  # what lies beyond the size starts later
+        if not position:
+            return None
+        epoch = self._epochs[position - 1]
+        if self._size <= _MOST_IN_CELLS:
+            self._keep_writer(offset, position, epoch)
+        return epoch
+
+    def _keep_writer(self, offset: int, position: int, epoch: int) -> None:
+        """Keep who wrote the cell of an offset, if nobody else wrote in it."""
+        if self._writers is None:
+            span = self._latest_start - self._starts[0]
+            self._shift = max(0, span.bit_length() - (_CELLS_PER_ENTRY * self._size).bit_length())
+            self._writers = {}  # last: whoever sees it takes the shift
+        shift = self._shift
+        cell = index(offset) >> shift  # numpy's numbers may be too small for what follows
+        if self._starts[position - 1] <= cell << shift and (cell + 1) << shift <= self._starts[position]:
+            self._writers[cell] = epoch
+
+
+def added_entries(history: EpochHistory, earlier: EpochHistory) -> list[tuple[int, int]] | None:
+    """Return what a history has after the entries of an earlier one; None unless it is known to go on from that."""
+    if history._epochs is not earlier._epochs or history._size < earlier._size:
+        return None
+    added = slice(earlier._size, history._size)
+    return list(zip(history._epochs[added], history._starts[added], strict=True))
 
 
 def _check(epoch: int, start_offset: int) -> None:

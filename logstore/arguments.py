@@ -14,6 +14,12 @@ def whole_number(value: object, name: str) -> int:
     return index(value)
 
 
+def ensure_bool(value: object, name: str) -> None:
+    """Refuse what is not True or False: text that says "no" would count as True. Raises TypeError."""
+    if not isinstance(value, bool):
+        raise TypeError(f"{name} is {value!r}, of type {type(value).__name__}: pass True or False")
+
+
 def number_within(value: object, name: str, most: int) -> int:
     """Return a number from 0 to `most`. Raises TypeError for what is no whole number, and ValueError."""
     number = whole_number(value, name)

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any, Final, Self
 
-from logstore.arguments import whole_number
+from logstore.arguments import ensure_bool, whole_number
 from logstore.batch.batch_attributes import TimestampType
 from logstore.brief_text import differing
 from logstore.renamed import warn_renamed
@@ -116,6 +116,7 @@ class LogConfig:
             value = whole_number(getattr(self, name), name)
             if not lowest <= value <= highest:
                 raise ValueError(f"{name} is {value:,}, and must be between {lowest:,} and {highest:,}")
+        ensure_bool(self.takes_lower_epochs, "takes_lower_epochs")
         if not 0 <= self.min_cleanable_dirty_ratio <= 1:
             raise ValueError(f"min_cleanable_dirty_ratio is {self.min_cleanable_dirty_ratio}, and must be from 0 to 1")
         if self.is_compacted and self.min_compaction_lag_ms > self.max_compaction_lag_ms:

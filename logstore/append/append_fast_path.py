@@ -9,10 +9,10 @@ import crc32c
 from epoch.history import MAX_OFFSET
 from epoch.kept_code.awaited_kernel import AwaitedKernel
 from logstore.append.append_info import AppendInfo
-from logstore.append.buffer import Buffer
 from logstore.append.encoding import EncodedBatch
 from logstore.append.record_inspection import FEW_RECORDS, NO_RECORD, inspect_records
 from logstore.batch.batch_attributes import CODEC_BITS, NO_LEADER_EPOCH, NO_PRODUCER_ID
+from logstore.batch.buffer import Buffer
 from logstore.batch.compression.codec import decompress
 from logstore.batch.layout import (
     CRC_START,

@@ -7,7 +7,6 @@ from typing import Final, NamedTuple
 
 from epoch.history import MAX_OFFSET
 from epoch.kept_code.awaited_kernel import AwaitedKernel
-from logstore.append.buffer import Buffer
 from logstore.append.record_inspection import NO_RECORD, RecordInspection, inspect_records, renumber_records
 from logstore.batch.append_origin import AppendOrigin
 from logstore.batch.batch import RecordBatch
@@ -23,6 +22,7 @@ from logstore.batch.batch_attributes import (
 )
 from logstore.batch.batch_template import BatchTemplate, seal
 from logstore.batch.batches import Batch, read_batch, read_batches
+from logstore.batch.buffer import Buffer
 from logstore.batch.compression.codec import Codec
 from logstore.batch.layout import (
     ATTRIBUTES_AT,

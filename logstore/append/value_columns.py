@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
-from logstore.append.buffer import BUFFERS
 from logstore.batch.batch_attributes import NO_TIMESTAMP
+from logstore.batch.buffer import BUFFERS
 from logstore.batch.columns import RecordColumns
 
 if TYPE_CHECKING:

@@ -1,7 +1,7 @@
 """What an append takes for records, and why others could not be encoded."""
 
-from logstore.append.buffer import BUFFERS
 from logstore.batch.batch_attributes import NO_TIMESTAMP
+from logstore.batch.buffer import BUFFERS
 from logstore.batch.record import Record
 
 _RECORDS = (

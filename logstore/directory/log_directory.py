@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Self
 from uuid import UUID
 
 from epoch.filesystem import REAL, FileSystem
+from logstore.arguments import ensure_bool
 from logstore.clock import now_ms
 from logstore.directory.checkpoint_files import CheckpointFiles
 from logstore.directory.checkpoint_writer import CheckpointWriter
@@ -119,6 +120,7 @@ class LogDirectory:
         other logs are opened. Raises NotALogDirectoryError if the root is a log's own directory, DirectoryLockedError,
         and OSError if the disk fails.
         """
+        ensure_bool(periodic, "periodic")
         root = Path(root).absolute()
         filesystem = OwnedFileSystem(filesystem, inherited_directory(root))
         ensure_holds_no_segments(root)

@@ -15,12 +15,12 @@ from logstore.append.append_fast_path import (
 )
 from logstore.append.append_info import NOTHING_APPENDED, AppendInfo
 from logstore.append.append_validation import ValidatedAppend, validate_for_follower, validate_for_leader
-from logstore.append.buffer import BUFFERS, Buffer
 from logstore.append.encoding import EncodedBatch, encode
 from logstore.arguments import leader_epoch_number, whole_number
 from logstore.batch.append_origin import AppendOrigin
 from logstore.batch.batch_attributes import NO_PRODUCER_ID
 from logstore.batch.batch_template import BatchTemplate
+from logstore.batch.buffer import BUFFERS, Buffer
 from logstore.batch.record import Record
 from logstore.errors import AppendError, InvalidRecordError, RecordBatchTooLargeError
 from logstore.log.segment_roller import SegmentRoller

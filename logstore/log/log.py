@@ -12,7 +12,7 @@ from epoch.filesystem import REAL, FileSystem
 from epoch.history import MAX_EPOCH, MAX_OFFSET
 from logstore.append.append_info import AppendInfo
 from logstore.append.encoding import encode_end_transaction
-from logstore.arguments import leader_epoch_number, number_within, whole_number
+from logstore.arguments import ensure_bool, leader_epoch_number, number_within, whole_number
 from logstore.batch.append_origin import AppendOrigin
 from logstore.batch.batch_template import BatchTemplate
 from logstore.batch.compression.codec import Codec
@@ -185,9 +185,9 @@ class Log(ReadableLog):
         owned = OwnedFileSystem(filesystem, inherited_log(path))
         environment = LogEnvironment(path, config, owned, clock, observer, open_files)
         opening = LogOpening(environment, checkpoints)
-        opening.make_directory()
         loaded = None
         try:
+            opening.make_directory()
             opening.lock()
             known = opening.known()
             loaded = opening.load(known, progress)
@@ -312,6 +312,8 @@ class Log(ReadableLog):
         batch, what `validate_for_leader` and `ProducerState.prepare` raise, RecordBatchTooLargeError, LogPoisonedError
         and OSError, with nothing appended.
         """
+        if durable is not False:
+            ensure_bool(durable, "durable")
         info = self._appender.append(records, leader_epoch, template, origin, transaction_version)
         self._flush_by_count()
         return self._durable_appends.when_synced(info) if durable else info
@@ -364,6 +366,7 @@ class Log(ReadableLog):
 
         >>> log.append_end_transaction(7, 0, commit=True, leader_epoch=3)
         """
+        ensure_bool(commit, "commit")
         kind = ControlType.COMMIT if commit else ControlType.ABORT
         return self.append(
             encode_end_transaction(
@@ -389,6 +392,7 @@ class Log(ReadableLog):
             producer_id = number_within(producer_id, "producer_id", MAX_INT64)
         if not isinstance(codec, Codec):
             raise TypeError(f"codec is {codec!r}, of type {type(codec).__name__}: pass Codec.LZ4 or another Codec")
+        ensure_bool(new_epoch, "new_epoch")
         return self._producers.make(producer_id, codec, new_epoch=new_epoch)
 
     def assign_epoch(self, epoch: int, start_offset: int) -> None:

@@ -35,11 +35,11 @@ class LogClosing:
         if self._guard.state is CLOSED:
             self._let_go()  # a call that was broken off may not have come to that
             return
-        self._guard.do_locked(ADDING, self._complete)
-        # Even a full disk poisons it now: the mark of an orderly stop may be there, and nothing must follow it.
-        self._guard.do_locked(REMOVING, self._release)
-        self._deleted.close()
-        self._let_go()
+        try:
+            self._close()
+        except OSError as error:
+            error.add_note("`abandon()` closes the log as it is and writes nothing: to open it again then recovers it")
+            raise
 
     def abandon(self) -> None:
         """Close the files and write nothing. Raises OSError."""
@@ -50,6 +50,13 @@ class LogClosing:
             self._deleted.close()
         finally:
             self._let_go()
+
+    def _close(self) -> None:
+        self._guard.do_locked(ADDING, self._complete)
+        # Even a full disk poisons it now: the mark of an orderly stop may be there, and nothing must follow it.
+        self._guard.do_locked(REMOVING, self._release)
+        self._deleted.close()
+        self._let_go()
 
     def _complete(self) -> None:
         """Bring all files up to date."""

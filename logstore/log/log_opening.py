@@ -3,7 +3,8 @@
 from collections.abc import Callable
 from pathlib import Path
 
-from epoch.resource_limits import is_limit, name_memory, refuse_beyond_limit
+from epoch.resource_limits import OUT_OF_SPACE, is_limit, name_memory, refuse_beyond_limit
+from logstore.errors import complete
 from logstore.files.directory_lock import LOCK_NAME, DirectoryLock
 from logstore.files.own_checkpoints import OwnCheckpoints
 from logstore.files.root_checkpoints import PartitionCheckpoints
@@ -86,6 +87,8 @@ class LogOpening:
         path = self._environment.directory
         if isinstance(error, OSError) and is_limit(error):
             refuse_beyond_limit(error, path)
+        if isinstance(error, OSError) and error.errno in OUT_OF_SPACE:
+            complete(error, path, "the log was not opened, and keeps what it has: make space, and open it again")
         name_memory(error, path)
 
     def _checkpoint_files(self) -> OwnCheckpoints:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from epoch.cache import LeaderEpochFileCache
 from epoch.entry import EndOffset
-from logstore.arguments import offset_span
+from logstore.arguments import ensure_bool, offset_span
 from logstore.batch.record import Record
 from logstore.log.cursors.cursor import Cursor
 from logstore.log.cursors.cursor_keeper import CursorKeeper
@@ -120,6 +120,8 @@ class ReadableLog:
         OffsetOutOfRangeError before the log's start or after its end, TypeError if a number is not whole, ValueError
         for negative `max_bytes`, LogClosedError, LogPoisonedError if a truncation was interrupted, and OSError.
         """
+        if min_one_batch is not True:
+            ensure_bool(min_one_batch, "min_one_batch")
         return self._reader.read(offset, max_bytes, isolation, min_one_batch)
 
     def columns(

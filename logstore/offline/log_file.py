@@ -12,6 +12,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
+from logstore.arguments import ensure_bool
 from logstore.batch.batches import Batch, read_batches
 from logstore.files.mapped_files import map_whole_file
 from logstore.offline.columns.column_source import ColumnSource
@@ -90,6 +91,7 @@ class LogFile(ColumnSource):
         """
         from logstore.offline.batch_scan import scan_batches  # noqa: PLC0415  numpy and numba load on first bulk use
 
+        ensure_bool(check_crc, "check_crc")
         return scan_batches(self.data, position, check_crc=check_crc, file=self._file, threads=threads)
 
     def _chunks(self, start: int, end: int | None) -> "Iterator[Chunk]":

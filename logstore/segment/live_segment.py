@@ -8,8 +8,8 @@ from typing import Final, Self
 from epoch.filesystem import REAL, FileSystem
 from logstore.append.append_fast_path import FOLLOW
 from logstore.append.append_info import AppendInfo
-from logstore.append.buffer import Buffer
 from logstore.batch.batches import Batch, read_batch, read_batches
+from logstore.batch.buffer import Buffer
 from logstore.batch.layout import HEADER_SIZE, LOG_OVERHEAD, MAGIC_AT, header_of
 from logstore.file_name import INDEX_KINDS, FileKind, file_name
 from logstore.files.index_slots import MAX_RELATIVE_OFFSET

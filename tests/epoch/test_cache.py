@@ -33,6 +33,26 @@ def test_it_answers_from_its_history() -> None:
     cache = LeaderEpochFileCache(EpochHistory([(1, 10), (3, 30), (7, 70)]))
     assert cache.end_offset_for(3, 100) == EndOffset(3, 70)
     assert cache.epoch_for_offset(69) == 3
+    for _ in range(2):
+        assert [cache.epoch_for_offset(offset) for offset in (-1, 9, 10, 29, 30, 69, 70, 99)] == [
+            None,
+            None,
+            1,
+            1,
+            3,
+            3,
+            7,
+            7,
+        ]
+        assert [cache.end_offset_for(epoch, 100) for epoch in (-1, 0, 2, 3, 6, 7, 8)] == [
+            (-1, -1),
+            (0, 10),
+            (1, 30),
+            (3, 70),
+            (3, 70),
+            (7, 100),
+            (-1, -1),
+        ]
     assert (cache.earliest, cache.latest) == ((1, 10), (7, 70))
     assert (cache.latest_epoch, cache.previous_epoch) == (7, 3)
     assert (cache.entry_for(3), cache.previous_entry(3), cache.next_entry(3)) == ((3, 30), (1, 10), (7, 70))

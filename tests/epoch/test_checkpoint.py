@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from epoch import CheckpointError, EpochHistory, LeaderEpochCheckpoint, checkpoint
 from epoch.checkpoint import format_checkpoint, parse_checkpoint_lines, parse_number
 from epoch.checkpoint_columns import format_columns, rising_columns
+from epoch.filesystem import FileSystem
 from tests.epoch.histories import ENTRIES
 
 PLACE = Path("t-0/leader-epoch-checkpoint")
@@ -210,7 +211,8 @@ def test_columns_are_read_of_all_that_rises(entries: Rising) -> None:
 @given(RISING)
 def test_columns_are_written_as_lines_are(entries: Rising) -> None:
     epochs, starts = entries
-    assert format_columns(array("q", epochs), array("q", starts)) == format_checkpoint(zip(*entries, strict=True))
+    lines = b"0\n%d\n" % len(epochs) + format_columns(array("q", epochs), array("q", starts))
+    assert lines == format_checkpoint(zip(*entries, strict=True))
 
 
 @pytest.mark.parametrize("size", [0, 1, 20, 4_095, 4_096, 10_000])
@@ -220,6 +222,28 @@ def test_a_history_is_written_as_its_entries_are(tmp_path: Path, size: int) -> N
     file.write_history(history)
     assert file.path.read_bytes() == format_checkpoint(history.entries)
     assert file.read_history() == history
+
+
+@given(st.lists(st.tuples(st.sampled_from(["on", "on", "again", "back", "from"]), st.integers(1, 9)), max_size=12))
+def test_whatever_was_written_before_a_history_is_written_whole(changes: list[tuple[str, int]]) -> None:
+    written = list[tuple[Path, bytes]]()
+
+    class Kept(FileSystem):
+        def write_atomically(self, path: Path, data: bytes) -> None:
+            written.append((path, data))
+
+    file = LeaderEpochCheckpoint(Path("unused"), Kept())
+    histories = [EpochHistory()]
+    for change, step in changes:
+        history = histories[-step % len(histories)]  # not always the one that was written last
+        last = history.latest or (0, 0)
+        if change == "on":
+            history = history.assign(last[0] + step, last[1] + step).assign(last[0] + 10, last[1] + 20)
+        elif change != "again":
+            history = (history.truncate_to if change == "back" else history.truncate_from_start)(last[1] - step)
+        histories.append(history)
+        file.write_history(history)
+        assert written[-1] == (file.path, format_checkpoint(history.entries))
 
 
 @given(st.one_of(TEXTS, st.builds(with_damage, ENTRIES, st.integers(0, 40), st.sampled_from(DAMAGE))))

@@ -1,14 +1,17 @@
 """EpochHistory: Kafka's rules, against a model that walks lists. Kafka itself is asked in test_against_kafka."""
 
+import copy
 from array import array
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from epoch import EpochEntry, EpochHistory, InvalidEpochEntryError
+from epoch import EpochEntry, EpochHistory, InvalidEpochEntryError, LeaderEpochFileCache
+from epoch.history import added_entries
 from tests.epoch.histories import ASKED_EPOCHS, ENTRIES, EPOCHS, OFFSETS, assigned, end_offset, histories
 
 
@@ -76,6 +79,71 @@ def test_threads_that_let_one_history_go_on_get_one_each() -> None:
 def test_an_offset_belongs_to_the_last_epoch_that_starts_at_or_before_it(history: EpochHistory, offset: int) -> None:
     led = [epoch for epoch, start in history.entries if start <= offset]
     assert history.epoch_for_offset(offset) == (led[-1] if led else None)
+
+
+@given(histories(), st.tuples(st.integers(61, 80), st.integers(1_001, 1_200)), st.sampled_from([0, 2**40]))
+def test_who_asks_again_is_told_the_same_writers_by_a_history_and_its_cache(
+    history: EpochHistory, following: tuple[int, int], far: int
+) -> None:
+    history = EpochHistory((epoch, start + far) for epoch, start in history.entries)
+    successor = history.assign(following[0] * 1_000_000, following[1] + far)
+    offsets = [-5, -1, *(far + offset for offset in range(1_210))]
+    for asked in (history, successor):
+        cache = LeaderEpochFileCache(asked)
+        writers = [
+            next((epoch for epoch, start in reversed(asked.entries) if start <= offset), None) for offset in offsets
+        ]
+        for ask in (asked.epoch_for_offset, asked.epoch_for_offset, cache.epoch_for_offset):
+            assert [ask(offset) for offset in offsets] == writers
+        ends = [asked.end_offset_for(epoch, 5_000) for epoch in range(-1, 90)]
+        assert [cache.end_offset_for(epoch, 5_000) for epoch in range(-1, 90)] == ends
+
+
+@pytest.mark.parametrize(("apart", "cells"), [(64, 64), (1, 8)])
+def test_who_wrote_each_cell_is_kept_once_it_was_asked(apart: int, cells: int) -> None:
+    history = EpochHistory((epoch, 2**40 + apart * epoch) for epoch in range(9))
+    for offset in range(2**40, 2**40 + 8 * apart):
+        assert history.epoch_for_offset(offset) == (offset - 2**40) // apart
+    each = 8 * apart // cells
+    assert history._writers == {2**40 // each + cell: cell * 8 // cells for cell in range(cells)}
+
+
+@pytest.mark.parametrize(("size", "most"), [(4_096, 65_536), (4_097, 0)])
+def test_of_so_many_epochs_at_most_writers_are_kept(size: int, most: int) -> None:
+    history = EpochHistory((epoch, 10**12 + 1_000 * epoch) for epoch in range(size))
+    for offset in range(10**12, 10**12 + 1_000 * (size - 1), 7):
+        assert history.epoch_for_offset(offset) == (offset - 10**12) // 1_000
+    assert most // 3 <= len(history._writers or ()) <= most
+
+
+def test_only_where_something_else_follows_already_are_entries_copied() -> None:
+    history = EpochHistory([(1, 10)])
+    first, second = history.assign(2, 20), history.assign(3, 30)
+    assert first._epochs is history._epochs is not second._epochs
+    assert second.assign(4, 40)._epochs is second._epochs
+
+
+def test_what_was_added_to_a_history_is_known_where_it_went_on() -> None:
+    history = EpochHistory([(1, 10), (2, 20)])
+    successor = history.assign(3, 30).assign(4, 40)
+    assert added_entries(successor, history) == [(3, 30), (4, 40)]
+    assert added_entries(history, history) == []
+    assert added_entries(history, successor) is None
+    assert added_entries(history.assign(5, 50), successor) is None
+
+
+def test_offsets_may_be_numpys_of_32_bits() -> None:
+    history = EpochHistory([(1, 0), (2, 2**31 - 100), (3, 2**31 - 60), (4, 2**40)])
+    for _ in range(2):
+        assert [history.epoch_for_offset(np.int32(2**31 - 1 - back)) for back in (0, 50, 70, 200)] == [3, 3, 2, 1]
+
+
+@given(histories())
+def test_a_copied_history_is_the_same_and_goes_on_apart(history: EpochHistory) -> None:
+    successor = history.assign(2**31 - 1, 2_000)
+    copied = copy.deepcopy(history)
+    assert copied == history
+    assert copied.assign(2**31 - 1, 2_000) == successor
 
 
 @given(histories(), ASKED_EPOCHS)

@@ -1,5 +1,6 @@
 """What is passed by mistake is refused by name before anything changes, and the log goes on."""
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -9,10 +10,12 @@ import pytest
 
 from logstore.batch.batch_template import BatchTemplate
 from logstore.batch.record import Record
+from logstore.directory.log_directory import LogDirectory
 from logstore.errors import InvalidRecordError
 from logstore.files.offset_checkpoint import HIGH_WATERMARK_CHECKPOINT, OffsetCheckpoint
 from logstore.log.log import Log
 from logstore.log_config import LogConfig
+from logstore.offline.log_file import LogFile
 from logstore.topic_partition import TopicPartition
 from tests.logstore.directories import assert_sound
 
@@ -48,6 +51,29 @@ TAKE_A_NUMBER: dict[str, Callable[[Any, Any], object]] = {
     "assign_epoch": lambda log, number: log.assign_epoch(number, END),
     "assign_epoch at": lambda log, number: log.assign_epoch(2, number),
 }
+
+
+TAKE_TRUE_OR_FALSE: dict[str, Callable[[Any, Any], object]] = {
+    "durable": lambda log, given: log.append(RECORDS, durable=given),
+    "commit": lambda log, given: log.append_end_transaction(7, 0, commit=given),
+    "new_epoch": lambda log, given: log.producer(7, new_epoch=given),
+    "min_one_batch": lambda log, given: log.read(0, 10, min_one_batch=given),
+    "check_crc": lambda log, given: LogFile.open(log.segments[-1].path).scan(check_crc=given),
+    "periodic": lambda log, given: LogDirectory.open(log.directory.parent / "root", periodic=given),
+    "takes_lower_epochs": lambda _, given: LogConfig(takes_lower_epochs=given),
+}
+
+
+@pytest.mark.parametrize("given", ["yes", "", 1, 0, None, [True]], ids=repr)
+@pytest.mark.parametrize("call", TAKE_TRUE_OR_FALSE)
+def test_what_is_neither_true_nor_false_is_refused(log: Log, call: str, given: object) -> None:
+    before = content(log)
+    told = re.escape(f"{call} is {given!r}, of type {type(given).__name__}: pass True or False")
+    with pytest.raises(TypeError, match=f"^{told}$"):
+        TAKE_TRUE_OR_FALSE[call](log, given)
+    assert (content(log), log.failure) == (before, None)
+    assert not (log.directory.parent / "root").exists()
+    assert log.append(RECORDS, durable=True).result().first_offset == END
 
 
 @pytest.mark.parametrize("number", NO_NUMBERS, ids=repr)

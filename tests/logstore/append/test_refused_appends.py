@@ -8,7 +8,7 @@ import pytest
 
 from logstore.append.encoding import encode_batch
 from logstore.batch.batch_template import BatchTemplate
-from logstore.batch.record import Record
+from logstore.batch.record import Header, Record
 from logstore.errors import (
     AppendError,
     CorruptBatchError,
@@ -149,11 +149,17 @@ RECORD = Record.of(b"value")
         (["value"], "number 0 is of type str, neither bytes nor a Record: pass a list"),
         ([RECORD, None], "number 1 is of type NoneType, neither bytes nor a Record"),
         ([b"value", 7], "number 1 is of type int, neither bytes nor a Record"),
-        ([RECORD, Record.of(cast("bytes", "text"))], "record 1: its value is of type str: pass bytes or None"),
-        ([Record.of(cast("bytes", ""))], "record 0: its value is of type str: pass bytes or None"),
-        ([Record.of(b"value", cast("bytes", 7))], "record 0: its key is of type int: pass bytes or None"),
-        ([Record.of(b"value", timestamp=cast("int", "now"))], "record 0: its timestamp is of type str: pass millis"),
-        ([Record.of(b"v", headers=[("k", cast("bytes", 7))])], "its header Header.* is not a str and bytes or None"),
+        (
+            [RECORD, RECORD._replace(value=cast("bytes", "text"))],
+            "record 1: its value is of type str: pass bytes or None",
+        ),
+        ([RECORD._replace(value=cast("bytes", ""))], "record 0: its value is of type str: pass bytes or None"),
+        ([RECORD._replace(key=cast("bytes", 7))], "record 0: its key is of type int: pass bytes or None"),
+        ([RECORD._replace(timestamp=cast("int", "now"))], "record 0: its timestamp is of type str: pass millis"),
+        (
+            [RECORD._replace(headers=(Header("k", cast("bytes", 7)),))],
+            "its header Header.* is not a str and bytes or None",
+        ),
     ],
 )
 def test_a_wrong_type_is_told_with_what_to_pass(tmp_path: Path, records: Any, told: str) -> None:

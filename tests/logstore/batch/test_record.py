@@ -2,7 +2,10 @@
 
 import time
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
+import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -33,6 +36,34 @@ def test_text_is_taken_as_utf_8() -> None:
 
 def test_headers_given_as_pairs_may_repeat_their_keys() -> None:
     assert Record.of(b"v", headers=[("k", b"1"), ("k", "2")]).headers == (Header("k", b"1"), Header("k", b"2"))
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ({"value": "text"}, r"the value is of type str: pass bytes or None; encode text, by 'text'\.encode\(\)"),
+        ({"value": 5}, "the value is of type int: pass bytes or None"),
+        ({"value": ["a"]}, "the value is of type list: pass bytes or None"),
+        ({"key": 5}, "the key is of type int: pass bytes, text or None"),
+        ({"timestamp": "now"}, "the timestamp is of type str: pass milliseconds since 1970 UTC, an int, or a datetime"),
+        ({"timestamp": 1.5}, "the timestamp is of type float: pass milliseconds"),
+        ({"timestamp": True}, "the timestamp is of type bool: pass milliseconds"),
+        ({"headers": {"trace": 5}}, "the header 'trace' is of type int: pass bytes, text or None"),
+        ({"headers": [(b"trace", b"5")]}, "the name of a header is of type bytes: pass text, a str"),
+        ({"headers": 5}, "headers of type int: pass a mapping of names to values, or pairs of both"),
+        ({"headers": ["abc"]}, "headers of type list: pass a mapping of names to values, or pairs of both"),
+    ],
+    ids=str,
+)
+def test_what_no_record_can_hold_is_refused_at_once(given: dict[str, Any], told: str) -> None:
+    with pytest.raises(TypeError, match=f"^{told}"):
+        Record.of(**{"value": b"value", **given})
+
+
+def test_what_stands_for_bytes_and_whole_numbers_is_taken() -> None:
+    record = Record.of(memoryview(b"value"), bytearray(b"key"), timestamp=np.int64(5), headers={"h": bytearray(b"1")})
+    [written] = ReadView(0, memoryview(encode_batch([record]))).records()
+    assert written == Record(0, 5, b"key", b"value", (Header("h", b"1"),))
 
 
 @given(st.datetimes(datetime(1971, 1, 1), datetime(2200, 1, 1), timezones=st.just(UTC)))  # noqa: DTZ001  Hypothesis

@@ -11,11 +11,14 @@ from logstore.append.append_info import AppendInfo
 from logstore.append.encoding import encode_batch
 from logstore.batch.batch_template import BatchTemplate
 from logstore.batch.record import Record
+from logstore.directory.log_directory import LogDirectory
 from logstore.errors import DirectoryLockedError, LogClosedError, LogPoisonedError
 from logstore.files.directory_lock import DirectoryLock
 from logstore.files.root_checkpoints import PartitionCheckpoints
 from logstore.log.log import Log
 from logstore.log.log_observer import LogObserver
+from logstore.topic_partition import TopicPartition
+from tests.disk import FailingDisk as FailingStep
 from tests.logstore.directories import assert_sound
 
 
@@ -42,6 +45,9 @@ class FailingDisk(FileSystem):
     def _fail(self, operation: str) -> None:
         if operation in self.failing:
             raise OSError(self.failing[operation], "the disk fails")
+
+
+ABANDON = "`abandon()` closes the log as it is and writes nothing: to open it again then recovers it"
 
 
 class Failures(LogObserver):
@@ -90,6 +96,45 @@ def test_a_full_disk_fails_the_append_and_leaves_nothing_of_it(log: Log, disk: F
     assert [record.offset for record in log.read(0, 1000).records()] == list(range(6))
     log.close()
     assert_sound(log.directory)
+
+
+@pytest.mark.parametrize(
+    ("number", "step"), [(1, "mkdir t-0"), (2, "fsync directory root"), (3, "open 00000000000000000000.log")]
+)
+def test_a_full_disk_opens_no_log_and_says_what_to_do(tmp_path: Path, number: int, step: str) -> None:
+    root = tmp_path / "root"
+    root.mkdir()
+    disk = FailingStep(number)
+    with pytest.raises(OSError, match="No space left on device") as caught:
+        Log.open(root / "t-0", filesystem=disk)
+    assert (disk.failed, caught.value.filename is None) == (step, False)
+    assert caught.value.__notes__ == ["the log was not opened, and keeps what it has: make space, and open it again"]
+    with Log.open(root / "t-0") as log:
+        assert log.append([b"value"]).last_offset == 0
+
+
+def test_a_log_that_a_full_disk_keeps_from_closing_may_be_abandoned(log: Log, disk: FailingDisk) -> None:
+    disk.failing = {"write": errno.ENOSPC}
+    with pytest.raises(OSError, match="the disk fails") as caught:
+        log.close()
+    assert caught.value.__notes__ == ["nothing has changed in the log: make space, and do it again", ABANDON]
+    log.abandon()
+    assert Log.open(log.directory).log_end_offset == 3
+
+
+def test_closing_a_poisoned_log_of_a_directory_names_abandon_too(tmp_path: Path, disk: FailingDisk) -> None:
+    with LogDirectory.open(tmp_path, filesystem=disk) as directory:
+        log = directory.create(TopicPartition("t", 0))
+        log.append_batches(batch(0))
+        disk.failing = {"fsync": errno.ENOSPC}
+        with pytest.raises(OSError, match="the disk fails"):
+            log.flush()
+        disk.failing = {}
+        with pytest.raises(LogPoisonedError, match=r"directory\.recover") as caught:
+            log.close()
+        assert caught.value.__notes__ == [ABANDON]
+        log.abandon()
+        log.close()
 
 
 @pytest.mark.parametrize("operation", [Log.flush, Log.roll])
