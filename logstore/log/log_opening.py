@@ -5,6 +5,7 @@ from pathlib import Path
 
 from epoch.resource_limits import OUT_OF_SPACE, is_limit, name_memory, refuse_beyond_limit
 from logstore.errors import complete
+from logstore.file_name import FileKind
 from logstore.files.directory_lock import LOCK_NAME, DirectoryLock
 from logstore.files.own_checkpoints import OwnCheckpoints
 from logstore.files.root_checkpoints import PartitionCheckpoints
@@ -45,7 +46,10 @@ class LogOpening:
         path, filesystem = self._environment.directory, self._environment.filesystem
         if not path.is_dir():
             filesystem.mkdir(path)
-            filesystem.fsync_directory(path.parent)
+        elif self._checkpoints is not None or any(path.glob(f"*.{FileKind.LOG}")):
+            return
+        # Without a segment whoever made it may have come no further, or be somebody who does not sync.
+        filesystem.fsync_directory(path.parent)
 
     def lock(self) -> None:
         """Lock the directory of a log that stands alone. Raises DirectoryLockedError, OSError."""

@@ -1,0 +1,57 @@
+"""What opening a log leaves on stable storage, whatever was broken off before."""
+
+import errno
+from pathlib import Path
+
+import pytest
+
+from logstore import Log
+from tests.disk import NamingDisk
+
+ROOT_SYNCED = "sync root"
+
+
+class ForgetfulDisk(NamingDisk):
+    """Cannot sync the directory that logs are made in, as long as it is told so."""
+
+    fails = False
+
+    def fsync_directory(self, path: Path) -> None:
+        if self.fails and path.name == "root":
+            raise OSError(errno.EIO, "Input/output error")
+        super().fsync_directory(path)
+
+
+@pytest.fixture
+def directory(tmp_path: Path) -> Path:
+    (tmp_path / "root").mkdir()
+    return tmp_path / "root" / "queue-0"
+
+
+def open_and_close(directory: Path, disk: NamingDisk) -> list[str]:
+    disk.steps.clear()
+    Log.open(directory, filesystem=disk).close()
+    return disk.steps
+
+
+def test_the_name_of_a_new_log_is_on_stable_storage_before_its_files(directory: Path) -> None:
+    assert open_and_close(directory, NamingDisk())[0] == ROOT_SYNCED
+
+
+def test_a_directory_that_others_have_made_is_not_trusted_to_be_there_after_a_power_loss(directory: Path) -> None:
+    directory.mkdir()
+    assert open_and_close(directory, NamingDisk())[0] == ROOT_SYNCED
+
+
+def test_an_opening_that_could_not_sync_the_name_leaves_that_to_the_next(directory: Path) -> None:
+    disk = ForgetfulDisk()
+    disk.fails = True
+    with pytest.raises(OSError, match="Input/output error"):
+        Log.open(directory, filesystem=disk)
+    disk.fails = False
+    assert open_and_close(directory, disk)[0] == ROOT_SYNCED
+
+
+def test_a_log_that_has_files_is_opened_without_another_sync_of_its_name(directory: Path) -> None:
+    open_and_close(directory, NamingDisk())
+    assert ROOT_SYNCED not in open_and_close(directory, NamingDisk())
